@@ -36,8 +36,9 @@ constexpr size_t kMostAsked = 128;
 constexpr ptrdiff_t kMostHeld = 32;
 // How often it is looked whether a signal came for a call that waits for an answer.
 constexpr std::chrono::milliseconds kTendInterval{100};
-// Of what is watched: what has woken the thread, the listener, UDP, and the connections.
-enum Watched : size_t { kWatchedWake, kWatchedListener, kWatchedUdp, kWatchedFirst };
+// Of what is watched: what has woken the thread, the listener, UDP, name servers, and connections.
+enum Watched : size_t { kWatchedWake, kWatchedListener, kWatchedUdp, kWatchedNames, kWatchedFirst };
+constexpr uint16_t kDnsPort = 53;
 
 int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -93,7 +94,8 @@ NetworkSupervisor::NetworkSupervisor(std::shared_ptr<NetworkGate> gate)
           *gate_,
           [this](Connection connection, Target& target) { Record(std::move(connection), target); },
           [this](std::string message) { return AskName(std::move(message)); },
-          [this] { return HasRoom(); }) {}
+          [this] { return HasRoom(); }),
+      names_([this](std::string message) { return AskName(std::move(message)); }) {}
 
 Result<std::unique_ptr<NetworkSupervisor>> NetworkSupervisor::Start(
     std::shared_ptr<NetworkGate> gate) {
@@ -101,6 +103,7 @@ Result<std::unique_ptr<NetworkSupervisor>> NetworkSupervisor::Start(
   made->wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!made->wake_.valid()) return Failure{"network.event", errno, ""};
   if (Status ready = made->udp_.Start(); !ready.ok()) return ready.failure();
+  if (Status ready = made->names_.Start(); !ready.ok()) return ready.failure();
   // Signals are blocked: those of the calling thread are, whose mask it inherits.
   const int error = pthread_create(&made->thread_, nullptr, Main, made.get());
   if (error != 0) return Failure{"thread", error, ""};
@@ -169,6 +172,7 @@ void NetworkSupervisor::End() {
   sockets_.clear();
   order_.clear();
   udp_.End(listener_.get());
+  names_.End();
   for (const Waiting& waiting : waiting_) Refuse(listener_.get(), waiting.call, ECONNABORTED);
   waiting_.clear();
   for (const auto& call : std::exchange(postponed_, {}))
@@ -180,7 +184,7 @@ void NetworkSupervisor::End() {
 void NetworkSupervisor::Answer(uint32_t query, const std::string& message) {
   const std::lock_guard lock(mutex_);
   // It may go on with what it has not taken yet.
-  if (udp_.AnswerName(query, message)) Wake();
+  if (udp_.AnswerName(query, message) || names_.AnswerName(query, message)) Wake();
 }
 
 uint32_t NetworkSupervisor::AskName(std::string message) {
@@ -239,6 +243,7 @@ void NetworkSupervisor::Work() {
     unix_.SweepIfEnded();
     if (unix_.HasWaiting()) unix_.Retry(listener_.get());
     udp_.Advance(listener_.get());
+    names_.Advance();
     if (!postponed_.empty() && Clock::now() >= look_again_) TakePostponed();
     // One at a time: who calls without end does not keep questions from being taken.
     abi::SeccompNotification call;
@@ -265,6 +270,8 @@ int NetworkSupervisor::Watch(std::vector<pollfd>& watched) {
   watched[kWatchedWake] = {wake_.get(), POLLIN, 0};
   watched[kWatchedListener] = {listener_.get(), POLLIN, 0};
   watched[kWatchedUdp] = {udp_.events(), POLLIN, 0};
+  watched[kWatchedNames] = {names_.events(), POLLIN, 0};
+  if (names_.has_more()) at_most(0);
   if (!postponed_.empty()) until(look_again_);
   for (const Waiting& waiting : waiting_) {
     const Socket* socket = FindSocket(waiting.inode);
@@ -345,7 +352,7 @@ NetworkSupervisor::Socket* NetworkSupervisor::FindSocket(ino_t inode) {
 }
 
 bool NetworkSupervisor::HasRoom() const {
-  const size_t others = udp_.descriptors();
+  const size_t others = udp_.descriptors() + names_.descriptors();
   if (sockets_.size() + others < most_copies_) return true;
   const auto copies =
       static_cast<size_t>(std::count_if(sockets_.begin(), sockets_.end(), [](const auto& entry) {
@@ -453,6 +460,13 @@ void NetworkSupervisor::ConnectSocket(const abi::SeccompNotification& call, Targ
     return Refuse(listener_.get(), call.id,
                   address.length < sizeof(sockaddr_in) ? EINVAL : EAFNOSUPPORT);
   if (IsAsked(call, inode, *wanted)) return;
+  if (IsNameServer(*wanted)) {
+    const int error = names_.Connect(socket.copy.get(), socket.family, *wanted);
+    if (error != 0) return Refuse(listener_.get(), call.id, error);
+    socket.connected = true;
+    socket.copy.reset();
+    return Return(listener_.get(), call.id, 0);
+  }
   Connection connection;
   int error = 0;
   Inside inside = Inside::kAnything;
@@ -600,6 +614,18 @@ std::optional<Endpoint> NetworkSupervisor::Judge(const Endpoint& wanted, Connect
   if (verdict.allowed) return real;
   error = gate_->loopback.Is(wanted) ? ECONNREFUSED : EACCES;
   return std::nullopt;
+}
+
+bool NetworkSupervisor::IsNameServer(const Endpoint& wanted) const {
+  if (wanted.port != kDnsPort) return false;
+  {
+    const std::lock_guard lock(gate_->mutex);
+    Address own;
+    if (gate_->loopback.Is(wanted) && gate_->loopback.FindServer(wanted, own)) return false;
+  }
+  // As of UDP (UdpSockets): an entry for that one server leads there.
+  const NetworkTable::Verdict verdict = gate_->table.Judge(wanted, Protocol::kTcp);
+  return !(verdict.allowed && verdict.is_exact);
 }
 
 bool NetworkSupervisor::IsToBeAsked(const Connection& connection) const {
@@ -909,10 +935,12 @@ void NetworkSupervisor::TellPeer(const abi::SeccompNotification& call) {
   const bool is_under_way =
       socket != nullptr && socket->copy.valid() &&
       getpeername(socket->copy.get(), reinterpret_cast<sockaddr*>(&peer), &size) != 0;
+  const auto server = inode ? names_.PeerOf(*inode) : std::nullopt;
   // It names nothing. Of a socket that is not connected yet the kernel says so.
-  if (!names || is_under_way) return Continue(listener_.get(), call.id);
+  if ((!names && !server) || is_under_way) return Continue(listener_.get(), call.id);
   if (!IsWaiting(listener_.get(), call.id)) return;
-  const int error = target.WriteAddress(names->peer, PointerOf(call, 1), PointerOf(call, 2));
+  const int error =
+      target.WriteAddress(names ? names->peer : *server, PointerOf(call, 1), PointerOf(call, 2));
   return error == 0 ? Return(listener_.get(), call.id, 0) : Refuse(listener_.get(), call.id, error);
 }
 

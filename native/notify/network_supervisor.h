@@ -19,6 +19,7 @@
 #include "base/unique_fd.h"
 #include "notify/endpoint.h"
 #include "notify/held_connection.h"
+#include "notify/name_streams.h"
 #include "notify/network_gate.h"
 #include "notify/relay.h"
 #include "notify/target.h"
@@ -139,6 +140,8 @@ class NetworkSupervisor {
   // says how.
   std::optional<Endpoint> Judge(const Endpoint& wanted, Connection& connection, int& error,
                                 Inside& inside);
+  // Whether a connection is one to a name server, and so answered here.
+  bool IsNameServer(const Endpoint& wanted) const;
   // Whether somebody is asked what `Judge` has not allowed.
   bool IsToBeAsked(const Connection& connection) const;
   void Ask(const abi::SeccompNotification& call, Target& target, ino_t inode, Connection connection,
@@ -199,6 +202,7 @@ class NetworkSupervisor {
   Connections connections_;
   UnixSockets unix_;
   UdpSockets udp_;
+  NameStreams names_;
 };
 
 }  // namespace sandbox_run
