@@ -166,7 +166,8 @@ Napi::Value ReadIndex(const Napi::CallbackInfo& info) {
 // launch(...): the id for the functions below. Arguments and events as in contract.ts.
 Napi::Value Launch(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  std::optional<CommandSpec> spec = DecodeCommand(info);
+  const bool is_supervised = AsConfinement(info[0])->network() != nullptr;
+  std::optional<CommandSpec> spec = DecodeCommand(info, is_supervised);
   if (!spec) return env.Undefined();
   RunningCommands* commands = env.GetInstanceData<RunningCommands>();
   const uint32_t id = commands->NextId();

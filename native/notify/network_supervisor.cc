@@ -5,7 +5,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -46,12 +45,6 @@ int64_t NowMs() {
       .count();
 }
 
-size_t MostCopies() {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kLeastCopies;
-  return std::clamp<size_t>(limit.rlim_cur / kShareOfDescriptors, kLeastCopies, kMostCopies);
-}
-
 void TellWho(Connection& connection, const Target& target) {
   // Of one that somebody was asked about it is known already.
   if (connection.process == 0) {
@@ -87,7 +80,7 @@ bool MayLeaveLoopback(const std::optional<SocketAddress>& bound, int family) {
 
 NetworkSupervisor::NetworkSupervisor(std::shared_ptr<NetworkGate> gate)
     : gate_(std::move(gate)),
-      most_copies_(MostCopies()),
+      most_copies_(ShareOfDescriptors(kShareOfDescriptors, kLeastCopies, kMostCopies)),
       unix_(*gate_, [this](Connection connection,
                            Target& target) { Record(std::move(connection), target); }),
       udp_(
@@ -178,6 +171,7 @@ void NetworkSupervisor::End() {
   for (const auto& call : std::exchange(postponed_, {}))
     Refuse(listener_.get(), call.id, ECONNABORTED);
   unix_.End(listener_.get());
+  kept_.Set(CountKept());
   Wake();
 }
 
@@ -254,6 +248,7 @@ void NetworkSupervisor::Work() {
     if (answer_other_ != nullptr && answer_other_(listener_.get(), call)) continue;
     lock.lock();
     HandleCall(call);
+    kept_.Set(CountKept());
   }
 }
 
@@ -361,12 +356,23 @@ bool NetworkSupervisor::HasRoom() const {
   return copies + others < most_copies_;
 }
 
+size_t NetworkSupervisor::CountKept() const {
+  // A held connection is a copy, and three sockets at its other end.
+  constexpr size_t kOfOneHeld = 4;
+  const auto held = static_cast<size_t>(std::count_if(
+      asked_.begin(), asked_.end(), [](const Asked& one) { return one.held.has_value(); }));
+  const size_t carried = relay_ == nullptr ? 0 : relay_->descriptors();
+  return std::min(sockets_.size(), most_copies_) + kOfOneHeld * held + carried +
+         udp_.descriptors() + names_.descriptors() + unix_.descriptors();
+}
+
 void NetworkSupervisor::ForgetClosed() {
   look_again_ = Clock::now() + kLookInterval;
-  const std::set<ino_t> open = OpenSockets();
-  std::erase_if(sockets_, [&](const auto& entry) { return !open.contains(entry.first); });
+  const std::optional<std::set<ino_t>> open = OpenSockets();
+  if (!open) return;
+  std::erase_if(sockets_, [&](const auto& entry) { return !open->contains(entry.first); });
   std::erase_if(order_, [&](ino_t inode) { return !sockets_.contains(inode); });
-  udp_.ForgetClosed(open);
+  udp_.ForgetClosed(*open);
 }
 
 void NetworkSupervisor::MakeSocket(const abi::SeccompNotification& call) {

@@ -19,6 +19,7 @@
 #include "base/unique_fd.h"
 #include "notify/endpoint.h"
 #include "notify/held_connection.h"
+#include "notify/kept_descriptors.h"
 #include "notify/name_streams.h"
 #include "notify/network_gate.h"
 #include "notify/relay.h"
@@ -174,11 +175,14 @@ class NetworkSupervisor {
   // its place behind kWatchedFirst.
   int Watch(std::vector<pollfd>& watched);
   void FinishReady(const std::vector<pollfd>& watched);
-  // Drops what is kept of sockets that the command has closed.
+  // How many descriptors are kept for the command, at most.
+  size_t CountKept() const;
+  // Drops what is kept of sockets that the command has closed, if that can be told.
   void ForgetClosed();
 
   const std::shared_ptr<NetworkGate> gate_;
   const size_t most_copies_;
+  KeptDescriptors kept_;
   UniqueFd wake_;
   pthread_t thread_ = {};
   bool started_ = false;
