@@ -54,14 +54,10 @@ bool IsSamePlace(const std::optional<Endpoint>& one, const std::optional<Endpoin
 
 }  // namespace
 
-Status NameStreams::Start() {
-  epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll_.valid()) return Failure{"network.event", errno, ""};
-  return Status();
-}
-
 int NameStreams::Connect(int socket, int family, const Endpoint& server) {
   if (streams_.size() >= kMostStreams) return EAGAIN;
+  if (!epoll_.valid()) epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_.valid()) return errno;
   const bool only_v6 = IsOnlyV6(socket, family);
   const int end_family = only_v6 ? AF_INET6 : AF_INET;
   UniqueFd listening;
@@ -164,6 +160,7 @@ void NameStreams::Drop(uint32_t number) {
 }
 
 void NameStreams::Advance() {
+  if (!epoll_.valid()) return;
   std::set<uint32_t> touched = std::exchange(unfinished_, {});
   epoll_event events[kMostEvents];
   const int ready = epoll_wait(epoll_.get(), events, kMostEvents, 0);

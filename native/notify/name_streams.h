@@ -11,7 +11,6 @@
 #include <string>
 #include <utility>
 
-#include "base/result.h"
 #include "base/unique_fd.h"
 #include "notify/endpoint.h"
 
@@ -26,7 +25,6 @@ class NameStreams {
   using Ask = std::function<uint32_t(std::string)>;
 
   explicit NameStreams(Ask ask) : ask_(std::move(ask)) {}
-  Status Start();
 
   // Connects a command's socket that is to lead to `server`. 0 or the errno.
   int Connect(int socket, int family, const Endpoint& server);
@@ -35,7 +33,7 @@ class NameStreams {
   // An answer to a question. False: it is none of these.
   bool AnswerName(uint32_t question, const std::string& message);
 
-  // Readable if there is something to do.
+  // Readable if there is something to do; -1: there is nothing yet.
   int events() const { return epoll_.get(); }
   bool has_more() const { return !unfinished_.empty(); }
   void Advance();

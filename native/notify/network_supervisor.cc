@@ -95,8 +95,6 @@ Result<std::unique_ptr<NetworkSupervisor>> NetworkSupervisor::Start(
   std::unique_ptr<NetworkSupervisor> made(new NetworkSupervisor(std::move(gate)));
   made->wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!made->wake_.valid()) return Failure{"network.event", errno, ""};
-  if (Status ready = made->udp_.Start(); !ready.ok()) return ready.failure();
-  if (Status ready = made->names_.Start(); !ready.ok()) return ready.failure();
   // Signals are blocked: those of the calling thread are, whose mask it inherits.
   const int error = pthread_create(&made->thread_, nullptr, Main, made.get());
   if (error != 0) return Failure{"thread", error, ""};

@@ -76,16 +76,20 @@ bool IsUnspecified(const SocketAddress& address) {
 
 }  // namespace
 
-Status UdpSockets::Start() {
+int UdpSockets::Start() {
+  if (epoll_.valid()) return 0;
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   wake_ = std::make_shared<const UniqueFd>(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   epoll_event event = {};
   event.events = EPOLLIN;
   event.data.u32 = kWoken;
   if (!epoll_.valid() || !wake_->valid() ||
-      epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_->get(), &event) != 0)
-    return Failure{"network.event", errno, ""};
-  return Status();
+      epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_->get(), &event) != 0) {
+    const int error = errno;
+    epoll_.reset();
+    return error;
+  }
+  return 0;
 }
 
 UdpSockets::Socket* UdpSockets::Find(ino_t inode) {
@@ -115,6 +119,7 @@ void UdpSockets::Forget(ino_t inode) {
 }
 
 int UdpSockets::Make(int family, int flags, UniqueFd& given) {
+  if (const int error = Start()) return error;
   int ends[2];
   // A message arrives whole or not at all, and where it is sent to does not matter.
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (flags & SOCK_NONBLOCK), 0, ends) != 0)
@@ -677,6 +682,7 @@ int UdpSockets::TimeLeft() const {
 }
 
 void UdpSockets::Advance(int listener) {
+  if (!epoll_.valid()) return;
   std::set<ino_t> touched = std::exchange(unfinished_, {});
   epoll_event events[kMostEvents];
   const int ready = epoll_wait(epoll_.get(), events, kMostEvents, 0);

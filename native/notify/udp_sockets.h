@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/result.h"
 #include "base/unique_fd.h"
 #include "notify/datagram_ports.h"
 #include "notify/endpoint.h"
@@ -46,8 +45,6 @@ class UdpSockets {
         on_connection_(std::move(on_connection)),
         ask_(std::move(ask)),
         has_room_(std::move(has_room)) {}
-  Status Start();
-
   // What a call of socket() is answered with: the command's end, to be handed over, and then kept
   // by Keep. 0 or the errno.
   int Make(int family, int flags, UniqueFd& given);
@@ -62,7 +59,7 @@ class UdpSockets {
   // An answer to a question. False: it is none of these.
   bool AnswerName(uint32_t question, const std::string& message);
 
-  // Readable if there is something to do.
+  // Readable if there is something to do; -1: there is nothing yet.
   int events() const { return epoll_.get(); }
   void Advance(int listener);
   // How long nothing needs to be done, in milliseconds; -1: until something happens.
@@ -151,6 +148,8 @@ class UdpSockets {
   void ServeWaiting(int listener, ino_t inode);
   void TendWaiting(int listener);
 
+  // For the first socket. 0 or the errno.
+  int Start();
   Socket* Find(ino_t inode);
   uint32_t Watch(int fd, ino_t inode, bool is_flow);
   void Forget(ino_t inode);
