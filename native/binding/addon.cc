@@ -166,7 +166,8 @@ Napi::Value ReadIndex(const Napi::CallbackInfo& info) {
 // launch(...): the id for the functions below. Arguments and events as in contract.ts.
 Napi::Value Launch(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  std::optional<CommandSpec> spec = DecodeCommand(info);
+  const bool is_supervised = AsConfinement(info[0])->network() != nullptr;
+  std::optional<CommandSpec> spec = DecodeCommand(info, is_supervised);
   if (!spec) return env.Undefined();
   RunningCommands* commands = env.GetInstanceData<RunningCommands>();
   const uint32_t id = commands->NextId();
@@ -288,14 +289,16 @@ Napi::Value AllowAddresses(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// judgeAddress(confinement, address, port): {allowed, rule}; undefined where nothing is listed.
+// judgeAddress(confinement, address, port, udp): {allowed, rule}; undefined where nothing is
+// listed.
 Napi::Value JudgeAddress(const Napi::CallbackInfo& info) {
   const NetworkGate* network = AsConfinement(info[0])->network();
   if (network == nullptr) return info.Env().Undefined();
   Endpoint endpoint;
   endpoint.address = DecodeAddress(info[1]);
   endpoint.port = static_cast<uint16_t>(Unsigned(info[2]));
-  const NetworkTable::Verdict verdict = network->table.Judge(endpoint);
+  const Protocol protocol = info[3].ToBoolean().Value() ? Protocol::kUdp : Protocol::kTcp;
+  const NetworkTable::Verdict verdict = network->table.Judge(endpoint, protocol);
   Napi::Object object = Napi::Object::New(info.Env());
   object["allowed"] = Napi::Boolean::New(info.Env(), verdict.allowed);
   object["rule"] = Napi::String::New(info.Env(), verdict.rule);

@@ -145,10 +145,12 @@ void DecodeExtras(const Napi::Value& value, CommandSpec& spec) {
 }
 
 // What the command needs of the descriptors that there are, before any is used for it.
-std::optional<DescriptorRoom> TakeRoom(const Napi::CallbackInfo& info) {
+std::optional<DescriptorRoom> TakeRoom(const Napi::CallbackInfo& info, bool is_supervised) {
   // A terminal, a channel for turns, files for output: the most that there is at once.
   constexpr size_t kForExtras = 8;
-  size_t own = 0;
+  // Of a supervisor without any socket. What it keeps of those it says itself (KeptDescriptors).
+  constexpr size_t kForSupervisor = 6;
+  size_t own = is_supervised ? kForSupervisor : 0;
   bool is_long_lived = false;
   for (size_t i = 0; i < 3; ++i) {
     const int fd = info[kStdin + i].As<Napi::Number>().Int32Value();
@@ -201,6 +203,7 @@ std::vector<AddressRow> DecodeAddressRows(const Napi::Value& value) {
     row.range = DecodeRange(object);
     row.first_port = static_cast<uint16_t>(Unsigned(object.Get("first")));
     row.last_port = static_cast<uint16_t>(Unsigned(object.Get("last")));
+    if (Flag(object, "udp")) row.protocol = Protocol::kUdp;
     row.allows = Flag(object, "allows");
     row.inside = DecodeInside(object.Get("inside"));
     row.rule = Text(object, "rule");
@@ -345,10 +348,10 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
   return spec;
 }
 
-std::optional<CommandSpec> DecodeCommand(const Napi::CallbackInfo& info) {
+std::optional<CommandSpec> DecodeCommand(const Napi::CallbackInfo& info, bool is_supervised) {
   const Napi::Env env = info.Env();
   CommandSpec spec;
-  spec.room = TakeRoom(info);
+  spec.room = TakeRoom(info, is_supervised);
   if (!spec.room) return std::nullopt;
   spec.program = info[kProgram].As<Napi::String>();
   spec.argv = Texts(info[kArgv]);

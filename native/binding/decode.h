@@ -38,7 +38,8 @@ IndexSpec DecodeIndex(const Napi::Object& object);
 ConfinementSpec DecodeConfinement(const Napi::Object& object);
 
 // The arguments of launch() in contract.ts but the first two. Nothing: an exception is pending.
-std::optional<CommandSpec> DecodeCommand(const Napi::CallbackInfo& info);
+// `is_supervised`: the network of the confinement is listed.
+std::optional<CommandSpec> DecodeCommand(const Napi::CallbackInfo& info, bool is_supervised);
 
 }  // namespace sandbox_run
 

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "notify/socket_state.h"
+
 namespace sandbox_run {
 namespace {
 
@@ -34,21 +36,6 @@ int Fill(int listening, const SocketAddress& at) {
   // On the loopback interface that is at once, unless the machine has much to do.
   pollfd watched = {listening, POLLIN, 0};
   return poll(&watched, 1, kFillMs) == 1 ? 0 : EAGAIN;
-}
-
-bool IsOnlyV6(int socket, int family) {
-  int only = 0;
-  socklen_t size = sizeof(only);
-  return family == AF_INET6 && getsockopt(socket, SOL_IPV6, IPV6_V6ONLY, &only, &size) == 0 &&
-         only != 0;
-}
-
-std::optional<Endpoint> NameOf(int socket, int family, decltype(&getsockname) ask) {
-  SocketAddress address;
-  address.length = sizeof(address.storage);
-  auto* raw = reinterpret_cast<sockaddr*>(&address.storage);
-  if (ask(socket, raw, &address.length) != 0) return std::nullopt;
-  return EndpointOf(address, family);
 }
 
 }  // namespace

@@ -41,6 +41,10 @@ void TakeTurns(int listener);
 // Whether the call still waits: what was learned of its process in between is then true of it.
 bool IsWaiting(int listener, uint64_t id);
 
+// As the kernel ends a call for a signal: the call begins anew, or fails with EINTR, as the program
+// has it (include/linux/errno.h).
+inline constexpr int kRestartForSignal = 512;
+
 // Answers. A call that does not wait any more needs none.
 void Continue(int listener, uint64_t id);
 void Return(int listener, uint64_t id, int64_t value);

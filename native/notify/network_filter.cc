@@ -20,19 +20,19 @@ constexpr uint32_t LowHalfOf(int argument) {
 constexpr uint32_t HighHalfOf(int argument) { return LowHalfOf(argument) + 4; }
 
 // Always.
-constexpr uint32_t kAlways[] = {SYS_connect, SYS_bind, SYS_listen, SYS_getsockname, SYS_recvmsg};
+constexpr uint32_t kAlways[] = {SYS_connect,     SYS_bind,        SYS_listen,
+                                SYS_getsockname, SYS_getpeername, SYS_sendmsg,
+                                SYS_sendmmsg,    SYS_recvmsg,     SYS_recvmmsg};
+// With an address as their argument: who says where to, or wants to know where from.
+constexpr uint32_t kWithAddress[] = {SYS_sendto, SYS_recvfrom};
 
 const sock_filter kAsk = BPF_STMT(BPF_RET | BPF_K, abi::kSeccompRetUserNotification);
 const sock_filter kLoadNumber = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
 
 }  // namespace
 
-std::vector<sock_filter> NetworkFilter(bool looks_inside) {
+std::vector<sock_filter> NetworkFilter() {
   std::vector<sock_filter> program = {kLoadNumber};
-  if (looks_inside) {
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpeername, 0, 1));
-    program.push_back(kAsk);
-  }
   for (const uint32_t number : kAlways) {
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
     program.push_back(kAsk);
@@ -47,23 +47,31 @@ std::vector<sock_filter> NetworkFilter(bool looks_inside) {
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 0, 1),
       kAsk,
       kLoadNumber,
-      // Options of IP, which what stands in for a UDP socket does not have.
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setsockopt, 0, 4),
+      // Options of IP, which what stands in for a UDP socket does not have: the one of sockets,
+      // too.
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setsockopt, 0, 7),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(1)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kSolIp, 1, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kSolIpv6, 0, 1),
-      kAsk,
-      kLoadNumber,
-      // Only who wants to know where a message comes from.
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_recvfrom, 0, 5),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(4)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, HighHalfOf(4)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kSolIp, 4, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kSolIpv6, 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOL_SOCKET, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(2)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SO_REUSEPORT, 0, 1),
       kAsk,
       kLoadNumber,
   };
   program.insert(program.end(), std::begin(by_argument), std::end(by_argument));
+  for (const uint32_t number : kWithAddress) {
+    const sock_filter asks[] = {
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 5),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(4)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, HighHalfOf(4)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+        kAsk,
+        kLoadNumber,
+    };
+    program.insert(program.end(), std::begin(asks), std::end(asks));
+  }
   return program;
 }
 

@@ -10,8 +10,7 @@ namespace sandbox_run {
 // The beginning of a filter that asks about all that makes a socket of the network, or names where
 // it is to lead; NetworkSupervisor answers. What it does not ask about goes on to what follows.
 // Calls of foreign architectures, whose numbers mean other calls, are the command's own filter's.
-// `looks_inside`: connections may be carried, and what they lead to has to be told.
-std::vector<sock_filter> NetworkFilter(bool looks_inside);
+std::vector<sock_filter> NetworkFilter();
 
 }  // namespace sandbox_run
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "notify/datagram_ports.h"
 #include "notify/endpoint.h"
 #include "notify/network_table.h"
 #include "notify/own_loopback.h"
@@ -28,6 +29,7 @@ struct NetworkGate {
   const bool looks_inside;  // rows may say what connections have to be
   // What stands for names of which a person is asked; nullopt: nobody is asked about anything.
   std::optional<AddressRange> placeholders;
+  DatagramPorts datagrams;
   std::mutex mutex;  // guards what follows
   OwnLoopback loopback;
   UnixTable sockets;

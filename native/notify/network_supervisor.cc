@@ -5,7 +5,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -30,29 +29,20 @@ constexpr size_t kMostCopies = 256, kLeastCopies = 16, kShareOfDescriptors = 16;
 constexpr std::chrono::milliseconds kLookInterval{100};
 // What is known of sockets without a copy.
 constexpr size_t kMostKnown = 1024;
-// A question fits into a datagram (EDNS0 buffers are seldom larger).
-constexpr size_t kLargestQuery = 4096;
-// Of one socket; programs ask for two kinds of address at a time.
-constexpr uint32_t kMostUnanswered = 8;
-constexpr uint16_t kDnsPort = 53;
 // Of one command. Those that it has given up count until there is an answer.
 constexpr size_t kMostAsked = 128;
+// Of those, on their way: each takes four descriptors. The calls of others wait.
+constexpr ptrdiff_t kMostHeld = 32;
 // How often it is looked whether a signal came for a call that waits for an answer.
 constexpr std::chrono::milliseconds kTendInterval{100};
-// As the kernel ends a call for a signal: the call begins anew, or fails with EINTR, as the program
-// has it (include/linux/errno.h).
-constexpr int kRestart = 512;
+// Of what is watched: what has woken the thread, the listener, UDP, name servers, and connections.
+enum Watched : size_t { kWatchedWake, kWatchedListener, kWatchedUdp, kWatchedNames, kWatchedFirst };
+constexpr uint16_t kDnsPort = 53;
 
 int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
-}
-
-size_t MostCopies() {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kLeastCopies;
-  return std::clamp<size_t>(limit.rlim_cur / kShareOfDescriptors, kLeastCopies, kMostCopies);
 }
 
 void TellWho(Connection& connection, const Target& target) {
@@ -81,14 +71,24 @@ void CopyOptions(int from, int to) {
   }
 }
 
+// As the kernel says of a connection from the loopback interface to elsewhere (EINVAL).
+bool MayLeaveLoopback(const std::optional<SocketAddress>& bound, int family) {
+  return !bound || EndpointOf(*bound, family).value_or(Endpoint()).IsAny();
+}
+
 }  // namespace
 
 NetworkSupervisor::NetworkSupervisor(std::shared_ptr<NetworkGate> gate)
     : gate_(std::move(gate)),
-      most_copies_(MostCopies()),
-      unix_(*gate_, [this](Connection connection, Target& target) {
-        Record(std::move(connection), target);
-      }) {}
+      most_copies_(ShareOfDescriptors(kShareOfDescriptors, kLeastCopies, kMostCopies)),
+      unix_(*gate_, [this](Connection connection,
+                           Target& target) { Record(std::move(connection), target); }),
+      udp_(
+          *gate_,
+          [this](Connection connection, Target& target) { Record(std::move(connection), target); },
+          [this](std::string message) { return AskName(std::move(message)); },
+          [this] { return HasRoom(); }),
+      names_([this](std::string message) { return AskName(std::move(message)); }) {}
 
 Result<std::unique_ptr<NetworkSupervisor>> NetworkSupervisor::Start(
     std::shared_ptr<NetworkGate> gate) {
@@ -162,26 +162,28 @@ void NetworkSupervisor::End() {
   on_host_ = nullptr;
   sockets_.clear();
   order_.clear();
-  stand_ins_.clear();
+  udp_.End(listener_.get());
+  names_.End();
   for (const Waiting& waiting : waiting_) Refuse(listener_.get(), waiting.call, ECONNABORTED);
   waiting_.clear();
   for (const auto& call : std::exchange(postponed_, {}))
     Refuse(listener_.get(), call.id, ECONNABORTED);
   unix_.End(listener_.get());
+  kept_.Set(CountKept());
   Wake();
 }
 
 void NetworkSupervisor::Answer(uint32_t query, const std::string& message) {
   const std::lock_guard lock(mutex_);
-  for (auto& [inode, stand_in] : stand_ins_) {
-    if (stand_in.number != query) continue;
-    if (stand_in.unanswered > 0 && stand_in.unanswered-- == kMostUnanswered) Wake();
-    if (message.empty()) return;
-    // A reader that is too slow asks again, as with any name server.
-    [[maybe_unused]] const ssize_t sent =
-        send(stand_in.end.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    return;
-  }
+  // It may go on with what it has not taken yet.
+  if (udp_.AnswerName(query, message) || names_.AnswerName(query, message)) Wake();
+}
+
+uint32_t NetworkSupervisor::AskName(std::string message) {
+  if (on_query_ == nullptr) return 0;
+  const uint32_t number = ++last_number_;
+  on_query_(number, std::move(message));
+  return number;
 }
 
 void NetworkSupervisor::AnswerConnection(uint32_t number, const std::optional<Address>& address,
@@ -209,100 +211,106 @@ void* NetworkSupervisor::Main(void* self) {
 
 void NetworkSupervisor::Work() {
   std::vector<pollfd> watched;
-  std::vector<ino_t> inodes;  // of what is watched from the third place on
   for (;;) {
     int timeout = -1;
     {
       const std::lock_guard lock(mutex_);
       if (stop_) return;
-      watched = {{wake_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-      inodes.clear();
-      const auto now = Clock::now();
-      const auto until = [&](Clock::time_point then) {
-        const auto left =
-            std::chrono::duration_cast<std::chrono::milliseconds>(then - now).count() + 1;
-        const int bounded = static_cast<int>(std::clamp<int64_t>(left, 0, 1'000'000));
-        timeout = timeout == -1 ? bounded : std::min(timeout, bounded);
-      };
-      if (!postponed_.empty()) until(look_again_);
-      for (const Waiting& waiting : waiting_) {
-        const Socket* socket = FindSocket(waiting.inode);
-        watched.push_back({socket != nullptr ? socket->copy.get() : -1, POLLOUT, 0});
-        inodes.push_back(waiting.inode);
-        if (waiting.until) until(*waiting.until);
-      }
-      if (!asked_.empty()) {
-        const auto tend = static_cast<int>(kTendInterval.count());
-        timeout = timeout == -1 ? tend : std::min(timeout, tend);
-      }
-      if (unix_.HasWaiting()) {
-        const int soon = static_cast<int>(UnixSockets::kRetryInterval.count());
-        timeout = timeout == -1 ? soon : std::min(timeout, soon);
-      }
-      for (const auto& [inode, stand_in] : stand_ins_) {
-        // Who asks faster than is answered waits, and does not keep the answering from others.
-        const bool has_room = stand_in.unanswered < kMostUnanswered;
-        watched.push_back({stand_in.end.get(), static_cast<short>(has_room ? POLLIN : 0), 0});
-        inodes.push_back(inode);
-      }
+      timeout = Watch(watched);
     }
     const int ready = poll(watched.data(), watched.size(), timeout);
     std::unique_lock lock(mutex_);
     if (stop_) return;
     if (ready < 0) continue;
-    if (watched[0].revents != 0) {
+    if (watched[kWatchedWake].revents != 0) {
       uint64_t drained;
       [[maybe_unused]] const ssize_t ignored = read(wake_.get(), &drained, sizeof(drained));
     }
-    const auto now = Clock::now();
-    std::vector<Waiting> still;
-    for (Waiting& waiting : std::exchange(waiting_, {})) {
-      const auto at = std::find(inodes.begin(), inodes.end(), waiting.inode) - inodes.begin();
-      const bool is_ready = FindSocket(waiting.inode) == nullptr ||
-                            (at < static_cast<ptrdiff_t>(inodes.size()) &&
-                             watched[2 + static_cast<size_t>(at)].revents != 0);
-      const bool is_late = waiting.until && now >= *waiting.until;
-      if (is_ready || is_late) {
-        FinishWaiting(waiting, !is_ready);
-      } else {
-        still.push_back(waiting);
-      }
+    FinishReady(watched);
+    if (Clock::now() >= tend_again_) {
+      tend_again_ = Clock::now() + kTendInterval;
+      TendAsked();
+      TendWaiting();
     }
-    waiting_ = std::move(still);
-    TendAsked();
     unix_.SweepIfEnded();
     if (unix_.HasWaiting()) unix_.Retry(listener_.get());
-    for (size_t at = 0; at < inodes.size(); ++at) {
-      if (watched[2 + at].revents == 0) continue;
-      if (StandIn* stand_in = FindStandIn(inodes[at])) {
-        // The command may have closed its end.
-        const bool is_open = TakeQueries(*stand_in) && (watched[2 + at].revents & POLLHUP) == 0;
-        if (!is_open) stand_ins_.erase(inodes[at]);
-      }
-    }
-    if (!postponed_.empty() && now >= look_again_) {
-      ForgetClosed();
-      for (const auto& call : std::exchange(postponed_, {})) {
-        if (HasRoom()) {
-          MakeSocket(call);
-        } else {
-          Refuse(listener_.get(), call.id, EMFILE);
-        }
-      }
-    }
+    udp_.Advance(listener_.get());
+    names_.Advance();
+    if (!postponed_.empty() && Clock::now() >= look_again_) TakePostponed();
     // One at a time: who calls without end does not keep questions from being taken.
     abi::SeccompNotification call;
-    if ((watched[1].revents & POLLIN) == 0 || !Receive(listener_.get(), call)) continue;
+    if ((watched[kWatchedListener].revents & POLLIN) == 0 || !Receive(listener_.get(), call))
+      continue;
     // It looks at files, which can take long, and whoever waits for the lock may be told to end.
     lock.unlock();
     if (answer_other_ != nullptr && answer_other_(listener_.get(), call)) continue;
     lock.lock();
     HandleCall(call);
+    kept_.Set(CountKept());
+  }
+}
+
+int NetworkSupervisor::Watch(std::vector<pollfd>& watched) {
+  int timeout = udp_.TimeLeft();
+  const auto at_most = [&timeout](int64_t ms) {
+    const int bounded = static_cast<int>(std::clamp<int64_t>(ms, 0, 1'000'000));
+    timeout = timeout == -1 ? bounded : std::min(timeout, bounded);
+  };
+  const auto until = [&, now = Clock::now()](Clock::time_point then) {
+    at_most(std::chrono::duration_cast<std::chrono::milliseconds>(then - now).count() + 1);
+  };
+  watched.resize(kWatchedFirst);
+  watched[kWatchedWake] = {wake_.get(), POLLIN, 0};
+  watched[kWatchedListener] = {listener_.get(), POLLIN, 0};
+  watched[kWatchedUdp] = {udp_.events(), POLLIN, 0};
+  watched[kWatchedNames] = {names_.events(), POLLIN, 0};
+  if (names_.has_more()) at_most(0);
+  if (!postponed_.empty()) until(look_again_);
+  for (const Waiting& waiting : waiting_) {
+    const Socket* socket = FindSocket(waiting.inode);
+    watched.push_back({socket != nullptr ? socket->copy.get() : -1, POLLOUT, 0});
+    if (waiting.until) until(*waiting.until);
+  }
+  if (!asked_.empty() || !waiting_.empty()) at_most(kTendInterval.count());
+  if (unix_.HasWaiting()) at_most(UnixSockets::kRetryInterval.count());
+  return timeout;
+}
+
+void NetworkSupervisor::FinishReady(const std::vector<pollfd>& watched) {
+  const auto now = Clock::now();
+  std::vector<Waiting> still;
+  size_t at = kWatchedFirst;
+  for (Waiting& waiting : std::exchange(waiting_, {})) {
+    // Those that began since are behind the others.
+    const bool has_event = at < watched.size() && watched[at].revents != 0;
+    ++at;
+    const bool is_ready = FindSocket(waiting.inode) == nullptr || has_event;
+    const bool is_late = waiting.until && now >= *waiting.until;
+    if (is_ready || is_late) {
+      FinishWaiting(waiting, !is_ready);
+    } else {
+      still.push_back(waiting);
+    }
+  }
+  waiting_ = std::move(still);
+}
+
+void NetworkSupervisor::TakePostponed() {
+  ForgetClosed();
+  for (const auto& call : std::exchange(postponed_, {})) {
+    if (NumberOf(call) == SYS_bind) {
+      if (udp_.Bind(listener_.get(), call, true) == UdpSockets::Bound::kNotOurs)
+        Refuse(listener_.get(), call.id, EBADF);
+    } else if (HasRoom()) {
+      MakeSocket(call);
+    } else {
+      Refuse(listener_.get(), call.id, EMFILE);
+    }
   }
 }
 
 void NetworkSupervisor::HandleCall(const abi::SeccompNotification& call) {
-  if (unix_.Answer(listener_.get(), call)) return;
+  if (unix_.Answer(listener_.get(), call) || udp_.Answer(listener_.get(), call)) return;
   switch (NumberOf(call)) {
     case SYS_socket:
       return MakeSocket(call);
@@ -317,10 +325,15 @@ void NetworkSupervisor::HandleCall(const abi::SeccompNotification& call) {
     case SYS_getpeername:
       return TellPeer(call);
     case SYS_setsockopt:
-      return SetOption(call);
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_sendmmsg:
     case SYS_recvfrom:
     case SYS_recvmsg:
-      return ReceiveMessage(call);
+    case SYS_recvmmsg:
+      // Of no UDP socket. No other one that a command has goes by an address in a message, and no
+      // option says where something leads, but for those that the command's filter refuses.
+      return Continue(listener_.get(), call.id);
     default:
       Refuse(listener_.get(), call.id, ENOSYS);
   }
@@ -331,25 +344,33 @@ NetworkSupervisor::Socket* NetworkSupervisor::FindSocket(ino_t inode) {
   return found == sockets_.end() ? nullptr : &found->second;
 }
 
-NetworkSupervisor::StandIn* NetworkSupervisor::FindStandIn(ino_t inode) {
-  const auto found = stand_ins_.find(inode);
-  return found == stand_ins_.end() ? nullptr : &found->second;
-}
-
 bool NetworkSupervisor::HasRoom() const {
-  if (sockets_.size() + stand_ins_.size() < most_copies_) return true;
+  const size_t others = udp_.descriptors() + names_.descriptors();
+  if (sockets_.size() + others < most_copies_) return true;
   const auto copies =
       static_cast<size_t>(std::count_if(sockets_.begin(), sockets_.end(), [](const auto& entry) {
         return entry.second.copy.valid();
       }));
-  return copies + stand_ins_.size() < most_copies_;
+  return copies + others < most_copies_;
+}
+
+size_t NetworkSupervisor::CountKept() const {
+  // A held connection is a copy, and three sockets at its other end.
+  constexpr size_t kOfOneHeld = 4;
+  const auto held = static_cast<size_t>(std::count_if(
+      asked_.begin(), asked_.end(), [](const Asked& one) { return one.held.has_value(); }));
+  const size_t carried = relay_ == nullptr ? 0 : relay_->descriptors();
+  return std::min(sockets_.size(), most_copies_) + kOfOneHeld * held + carried +
+         udp_.descriptors() + names_.descriptors() + unix_.descriptors();
 }
 
 void NetworkSupervisor::ForgetClosed() {
   look_again_ = Clock::now() + kLookInterval;
-  const std::set<ino_t> open = OpenSockets();
-  std::erase_if(sockets_, [&](const auto& entry) { return !open.contains(entry.first); });
+  const std::optional<std::set<ino_t>> open = OpenSockets();
+  if (!open) return;
+  std::erase_if(sockets_, [&](const auto& entry) { return !open->contains(entry.first); });
   std::erase_if(order_, [&](ino_t inode) { return !sockets_.contains(inode); });
+  udp_.ForgetClosed(*open);
 }
 
 void NetworkSupervisor::MakeSocket(const abi::SeccompNotification& call) {
@@ -368,7 +389,7 @@ void NetworkSupervisor::MakeSocket(const abi::SeccompNotification& call) {
     if (!HasRoom()) return Refuse(listener_.get(), call.id, EMFILE);
   }
   if (type == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP))
-    return MakeStandIn(call, family, close_on_exec, flags);
+    return MakeUdpSocket(call, family, flags);
   // The filter of the command lets nothing else through; here it is not relied on.
   if (type != SOCK_STREAM || (protocol != 0 && protocol != IPPROTO_TCP))
     return Refuse(listener_.get(), call.id, EACCES);
@@ -388,29 +409,19 @@ void NetworkSupervisor::MakeSocket(const abi::SeccompNotification& call) {
   }
 }
 
-void NetworkSupervisor::MakeStandIn(const abi::SeccompNotification& call, int family,
-                                    bool close_on_exec, int flags) {
-  int ends[2];
-  // A message arrives whole or not at all, and where it is sent to does not matter.
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (flags & SOCK_NONBLOCK), 0, ends) != 0)
-    return Refuse(listener_.get(), call.id, errno);
-  const UniqueFd given(ends[1]);
-  StandIn made;
-  made.end.reset(ends[0]);
-  made.family = family;
-  made.number = ++last_number_;
-  const auto inode = InodeOf(given.get());
-  if (!inode) return Refuse(listener_.get(), call.id, errno);
-  const int error = HandOver(listener_.get(), call.id, given.get(), close_on_exec);
+void NetworkSupervisor::MakeUdpSocket(const abi::SeccompNotification& call, int family, int flags) {
+  UniqueFd given;
+  if (const int error = udp_.Make(family, flags, given))
+    return Refuse(listener_.get(), call.id, error);
+  const int error = HandOver(listener_.get(), call.id, given.get(), (flags & SOCK_CLOEXEC) != 0);
   if (error != 0) return Refuse(listener_.get(), call.id, error);
-  stand_ins_[*inode] = std::move(made);
+  udp_.Keep(std::move(given));
 }
 
 void NetworkSupervisor::Connect(const abi::SeccompNotification& call) {
   Target target(static_cast<pid_t>(call.pid));
   const auto inode = target.SocketInode(ArgumentOf(call, 0));
   if (!inode) return Refuse(listener_.get(), call.id, EBADF);
-  if (StandIn* stand_in = FindStandIn(*inode)) return ConnectStandIn(call, target, *stand_in);
   if (Socket* socket = FindSocket(*inode)) return ConnectSocket(call, target, *inode, *socket);
   // A socket that was not made here: one end of a pair, or what a server accepted.
   Refuse(listener_.get(), call.id, EISCONN);
@@ -428,13 +439,22 @@ void NetworkSupervisor::ConnectSocket(const abi::SeccompNotification& call, Targ
     // A signal interrupted the call, and it was begun anew.
     if (!IsWaiting(listener_.get(), waiting->call)) {
       waiting->call = call.id;
+      waiting->thread = static_cast<pid_t>(call.pid);
       return;
     }
     return Refuse(listener_.get(), call.id, EALREADY);
   }
+  if (std::exchange(socket.was_interrupted, false)) {
+    int error = 0;
+    socklen_t size = sizeof(error);
+    if (!socket.copy.valid()) return Return(listener_.get(), call.id, 0);
+    if (getsockopt(socket.copy.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error != 0)
+      return Refuse(listener_.get(), call.id, error);
+  }
   if (!socket.copy.valid())
     return Refuse(listener_.get(), call.id, socket.connected ? EISCONN : EINVAL);
   if (address.length >= sizeof(sa_family_t) && address.get()->sa_family == AF_UNSPEC) {
+    GiveUpHeld(inode);
     const int error = ConnectNow(socket.copy.get(), address);
     return error == 0 ? Return(listener_.get(), call.id, 0)
                       : Refuse(listener_.get(), call.id, error);
@@ -444,6 +464,13 @@ void NetworkSupervisor::ConnectSocket(const abi::SeccompNotification& call, Targ
     return Refuse(listener_.get(), call.id,
                   address.length < sizeof(sockaddr_in) ? EINVAL : EAFNOSUPPORT);
   if (IsAsked(call, inode, *wanted)) return;
+  if (IsNameServer(*wanted)) {
+    const int error = names_.Connect(socket.copy.get(), socket.family, *wanted);
+    if (error != 0) return Refuse(listener_.get(), call.id, error);
+    socket.connected = true;
+    socket.copy.reset();
+    return Return(listener_.get(), call.id, 0);
+  }
   Connection connection;
   int error = 0;
   Inside inside = Inside::kAnything;
@@ -477,6 +504,7 @@ void NetworkSupervisor::FinishConnecting(const abi::SeccompNotification& call, T
     Waiting begun;
     begun.inode = inode;
     begun.call = call.id;
+    begun.thread = static_cast<pid_t>(call.pid);
     if (const auto patience = PatienceOf(socket.copy.get())) begun.until = Clock::now() + *patience;
     waiting_.push_back(begun);
     return;
@@ -491,18 +519,29 @@ void NetworkSupervisor::FinishConnecting(const abi::SeccompNotification& call, T
 int NetworkSupervisor::ConnectInside(Target& target, ino_t inode, Socket& command,
                                      const Endpoint& real, Inside inside,
                                      const Connection& connection) {
-  // As the kernel says of a connection from the loopback interface to elsewhere.
-  if (command.asked && !EndpointOf(*command.asked, command.family).value_or(Endpoint()).IsAny())
-    return EINVAL;
+  BegunConnection begun;
+  int error = BeginOutside(target, inode, command, real, inside, connection, begun);
+  if (error != 0) return error;
+  SocketAddress to;
+  error = begun.command.Prepare(command.copy.get(), command.family, to);
+  if (error == 0) error = ConnectNow(command.copy.get(), to);
+  if (error != EINPROGRESS) return error == 0 ? ECONNABORTED : error;
+  relay_->Carry(std::move(begun));
+  return EINPROGRESS;
+}
+
+int NetworkSupervisor::BeginOutside(Target& target, ino_t inode, const Socket& command,
+                                    const Endpoint& real, Inside inside,
+                                    const Connection& connection, BegunConnection& begun) {
+  if (!MayLeaveLoopback(command.asked, command.family)) return EINVAL;
   if (relay_ == nullptr) {
     // No look, no connection.
-    if (!gate_->looks_inside || on_host_ == nullptr) return EACCES;
+    if (inside != Inside::kAnything && (!gate_->looks_inside || on_host_ == nullptr)) return EACCES;
     Result<std::unique_ptr<Relay>> started = Relay::Start(on_host_);
     if (!started.ok()) return started.failure().error;
     relay_ = std::move(started.value());
   }
   if (!relay_->HasRoom()) return EAGAIN;
-  BegunConnection begun;
   begun.inside = inside;
   begun.inode = inode;
   begun.host.reset(socket(command.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
@@ -511,7 +550,7 @@ int NetworkSupervisor::ConnectInside(Target& target, ino_t inode, Socket& comman
   const int on = 1;
   if (setsockopt(begun.host.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0) return errno;
   begun.names.peer = SocketAddressOf(real, command.family);
-  int error = ConnectNow(begun.host.get(), begun.names.peer);
+  const int error = ConnectNow(begun.host.get(), begun.names.peer);
   if (error != 0 && error != EINPROGRESS) return error;
   SocketAddress& local = begun.names.local;
   local.length = sizeof(local.storage);
@@ -520,12 +559,7 @@ int NetworkSupervisor::ConnectInside(Target& target, ino_t inode, Socket& comman
     return errno;
   begun.connection = connection;
   TellWho(begun.connection, target);
-  SocketAddress to;
-  error = begun.command.Prepare(command.copy.get(), command.family, to);
-  if (error == 0) error = ConnectNow(command.copy.get(), to);
-  if (error != EINPROGRESS) return error == 0 ? ECONNABORTED : error;
-  relay_->Carry(std::move(begun));
-  return EINPROGRESS;
+  return 0;
 }
 
 void NetworkSupervisor::ConnectAnother(const abi::SeccompNotification& call, Target& target,
@@ -577,13 +611,25 @@ std::optional<Endpoint> NetworkSupervisor::Judge(const Endpoint& wanted, Connect
     real.address = wanted.IsV4() ? LoopbackAddress(0, 0, 1) : Address{};
     if (!wanted.IsV4()) real.address[15] = 1;
   }
-  NetworkTable::Verdict verdict = gate_->table.Judge(real);
+  NetworkTable::Verdict verdict = gate_->table.Judge(real, Protocol::kTcp);
   connection.allowed = verdict.allowed;
   connection.rule = std::move(verdict.rule);
   inside = verdict.inside;
   if (verdict.allowed) return real;
   error = gate_->loopback.Is(wanted) ? ECONNREFUSED : EACCES;
   return std::nullopt;
+}
+
+bool NetworkSupervisor::IsNameServer(const Endpoint& wanted) const {
+  if (wanted.port != kDnsPort) return false;
+  {
+    const std::lock_guard lock(gate_->mutex);
+    Address own;
+    if (gate_->loopback.Is(wanted) && gate_->loopback.FindServer(wanted, own)) return false;
+  }
+  // As of UDP (UdpSockets): an entry for that one server leads there.
+  const NetworkTable::Verdict verdict = gate_->table.Judge(wanted, Protocol::kTcp);
+  return !(verdict.allowed && verdict.is_exact);
 }
 
 bool NetworkSupervisor::IsToBeAsked(const Connection& connection) const {
@@ -605,6 +651,11 @@ void NetworkSupervisor::Ask(const abi::SeccompNotification& call, Target& target
   asked.usual_error = usual_error;
   asked.connection = connection;
   const uint32_t number = asked.number;
+  Socket* socket = FindSocket(inode);
+  if (socket != nullptr && IsNonBlocking(socket->copy.get()) && Hold(asked, *socket)) {
+    asked.has_call = false;
+    Refuse(listener_.get(), call.id, EINPROGRESS);
+  }
   asked_.push_back(std::move(asked));
   on_asked_(number, std::move(connection));
 }
@@ -614,12 +665,16 @@ bool NetworkSupervisor::IsAsked(const abi::SeccompNotification& call, ino_t inod
   const auto found = std::find_if(asked_.begin(), asked_.end(),
                                   [inode](const Asked& one) { return one.inode == inode; });
   if (found == asked_.end()) return false;
-  if (found->has_call && IsWaiting(listener_.get(), found->call.id)) {
+  const Socket* socket = FindSocket(inode);
+  const bool has_call = found->has_call && IsWaiting(listener_.get(), found->call.id);
+  const bool is_on_its_way = found->held && socket != nullptr && IsNonBlocking(socket->copy.get());
+  if (has_call || is_on_its_way) {
     Refuse(listener_.get(), call.id, EALREADY);
     return true;
   }
   const Endpoint& asked = found->connection.endpoint;
-  if (asked.address != wanted.address || asked.port != wanted.port) {
+  // One that is held is on its way to where it was to go first, as any other would be.
+  if (!found->held && (asked.address != wanted.address || asked.port != wanted.port)) {
     RecordUnanswered(std::move(found->connection));
     asked_.erase(found);
     return false;
@@ -630,11 +685,43 @@ bool NetworkSupervisor::IsAsked(const abi::SeccompNotification& call, ino_t inod
   return true;
 }
 
+bool NetworkSupervisor::Hold(Asked& asked, Socket& socket) {
+  const auto held = std::count_if(asked_.begin(), asked_.end(),
+                                  [](const Asked& one) { return one.held.has_value(); });
+  if (held >= kMostHeld || !MayLeaveLoopback(socket.asked, socket.family)) return false;
+  HeldConnection connection;
+  SocketAddress to;
+  if (connection.Prepare(socket.copy.get(), socket.family, to) != 0) return false;
+  if (ConnectNow(socket.copy.get(), to) != EINPROGRESS) return false;
+  asked.held = std::move(connection);
+  return true;
+}
+
+void NetworkSupervisor::GiveUpHeld(ino_t inode) {
+  const auto found = std::find_if(asked_.begin(), asked_.end(), [inode](const Asked& one) {
+    return one.inode == inode && one.held.has_value();
+  });
+  if (found == asked_.end()) return;
+  RecordUnanswered(std::move(found->connection));
+  asked_.erase(found);
+}
+
 void NetworkSupervisor::TendAsked() {
   for (Asked& asked : asked_) {
     if (!asked.has_call || !Target(static_cast<pid_t>(asked.call.pid)).HasSignal()) continue;
+    // A program that is told of the signal (EINTR) waits for the connection by other means.
+    Socket* socket = FindSocket(asked.inode);
+    if (!asked.held && socket != nullptr && socket->copy.valid()) Hold(asked, *socket);
     asked.has_call = false;
-    Refuse(listener_.get(), asked.call.id, kRestart);
+    Refuse(listener_.get(), asked.call.id, kRestartForSignal);
+  }
+}
+
+void NetworkSupervisor::TendWaiting() {
+  // Its connection is on its way all the same.
+  for (const Waiting& waiting : waiting_) {
+    if (IsWaiting(listener_.get(), waiting.call) && Target(waiting.thread).HasSignal())
+      Refuse(listener_.get(), waiting.call, kRestartForSignal);
   }
 }
 
@@ -649,11 +736,14 @@ void NetworkSupervisor::RecordUnanswered(Connection connection) {
 void NetworkSupervisor::FinishAsked(Asked asked, const std::optional<Address>& address, int error,
                                     Inside inside) {
   const abi::SeccompNotification& call = asked.call;
+  Socket* socket = FindSocket(asked.inode);
+  const bool has_socket = socket != nullptr && socket->copy.valid();
+  if (asked.held && has_socket)
+    return FinishHeld(std::move(asked), *socket, address, error, inside);
   // Nobody waits for it any more; who does later asks again.
   if (!asked.has_call || !IsWaiting(listener_.get(), call.id))
     return RecordUnanswered(std::move(asked.connection));
-  Socket* socket = FindSocket(asked.inode);
-  if (socket == nullptr || !socket->copy.valid()) {
+  if (!has_socket) {
     RecordUnanswered(std::move(asked.connection));
     return Refuse(listener_.get(), call.id, ECONNABORTED);
   }
@@ -680,10 +770,55 @@ void NetworkSupervisor::FinishAsked(Asked asked, const std::optional<Address>& a
   FinishConnecting(call, target, asked.inode, *socket, error, std::move(asked.connection));
 }
 
+void NetworkSupervisor::FinishHeld(Asked asked, Socket& socket,
+                                   const std::optional<Address>& address, int error,
+                                   Inside inside) {
+  // If the command has closed it since, the connection that is begun ends at once.
+  const abi::SeccompNotification& call = asked.call;
+  Target target(static_cast<pid_t>(call.pid));
+  Connection& connection = asked.connection;
+  connection.allowed = address.has_value();
+  error = error != 0 ? error : asked.usual_error;
+  if (address) {
+    Endpoint real = connection.endpoint;
+    real.address = *address;
+    BegunConnection begun;
+    // Cut to four bytes it would be another host.
+    error = !real.IsV4() && socket.family == AF_INET
+                ? ENETUNREACH
+                : BeginOutside(target, asked.inode, socket, real, inside, connection, begun);
+    if (error == 0) {
+      begun.command = std::move(*asked.held);
+      relay_->Carry(std::move(begun));
+      error = EINPROGRESS;
+    }
+  }
+  if (error != EINPROGRESS) {
+    connection.error = error;
+    Record(std::move(connection), target);
+    asked.held->Fail();
+  }
+  // The call waits on, or one begins anew. Otherwise the program sees to it itself.
+  if (error == EINPROGRESS)
+    return FinishConnecting(call, target, asked.inode, socket, error, {}, false);
+  if (asked.has_call) return Refuse(listener_.get(), call.id, error);
+  socket.was_interrupted = !IsNonBlocking(socket.copy.get());
+  if (!socket.was_interrupted) socket.copy.reset();
+}
+
 void NetworkSupervisor::FinishWaiting(const Waiting& waiting, bool timed_out) {
   Socket* socket = FindSocket(waiting.inode);
   if (socket == nullptr || !socket->copy.valid())
     return Refuse(listener_.get(), waiting.call, ECONNABORTED);
+  // A signal ended the call. The error, if there is one, is for the program to find, or for the
+  // same call when it begins anew.
+  if (!IsWaiting(listener_.get(), waiting.call)) {
+    socket->was_interrupted = true;
+    pollfd watched = {socket->copy.get(), POLLOUT, 0};
+    socket->connected = poll(&watched, 1, 0) == 1 && (watched.revents & (POLLERR | POLLHUP)) == 0;
+    if (socket->connected) socket->copy.reset();
+    return;
+  }
   // As the kernel says of a connection that takes longer than SO_SNDTIMEO.
   if (timed_out) return Refuse(listener_.get(), waiting.call, EINPROGRESS);
   int error = 0;
@@ -697,51 +832,24 @@ void NetworkSupervisor::FinishWaiting(const Waiting& waiting, bool timed_out) {
   Return(listener_.get(), waiting.call, 0);
 }
 
-void NetworkSupervisor::ConnectStandIn(const abi::SeccompNotification& call, Target& target,
-                                       StandIn& stand_in) {
-  SocketAddress address;
-  if (const int error = target.ReadAddress(PointerOf(call, 1), ArgumentOf(call, 2), address))
-    return Refuse(listener_.get(), call.id, error);
-  if (address.length >= sizeof(sa_family_t) && address.get()->sa_family == AF_UNSPEC) {
-    stand_in.peer.reset();
-    return Return(listener_.get(), call.id, 0);
-  }
-  const std::optional<Endpoint> wanted = EndpointOf(address, stand_in.family);
-  if (!wanted) return Refuse(listener_.get(), call.id, EINVAL);
-  if (wanted->port == kDnsPort) {
-    stand_in.peer = *wanted;
-    return Return(listener_.get(), call.id, 0);
-  }
-  // Programs find out so which of several addresses are near (RFC 6724): nothing is sent.
-  const UniqueFd probe(socket(stand_in.family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!probe.valid()) return Refuse(listener_.get(), call.id, errno);
-  if (connect(probe.get(), address.get(), address.length) != 0)
-    return Refuse(listener_.get(), call.id, errno);
-  SocketAddress local;
-  local.length = sizeof(local.storage);
-  if (getsockname(probe.get(), reinterpret_cast<sockaddr*>(&local.storage), &local.length) == 0)
-    stand_in.local = local;
-  stand_in.peer = *wanted;
-  stand_in.process = static_cast<pid_t>(call.pid);
-  Return(listener_.get(), call.id, 0);
-}
-
 void NetworkSupervisor::Bind(const abi::SeccompNotification& call) {
+  // The port that one wants may be that of a socket which is closed by now.
+  const bool is_last = Clock::now() >= look_again_;
+  UdpSockets::Bound bound = udp_.Bind(listener_.get(), call, false);
+  if (bound == UdpSockets::Bound::kIsTaken && !is_last) return postponed_.push_back(call);
+  if (bound == UdpSockets::Bound::kIsTaken) {
+    ForgetClosed();
+    bound = udp_.Bind(listener_.get(), call, true);
+  }
+  if (bound != UdpSockets::Bound::kNotOurs) return;
   Target target(static_cast<pid_t>(call.pid));
   const auto inode = target.SocketInode(ArgumentOf(call, 0));
   Socket* socket = inode ? FindSocket(*inode) : nullptr;
-  StandIn* stand_in = inode ? FindStandIn(*inode) : nullptr;
-  if (socket == nullptr && stand_in == nullptr)
-    return Refuse(listener_.get(), call.id, inode ? EINVAL : EBADF);
+  if (socket == nullptr) return Refuse(listener_.get(), call.id, inode ? EINVAL : EBADF);
   SocketAddress address;
   if (const int error = target.ReadAddress(PointerOf(call, 1), ArgumentOf(call, 2), address))
     return Refuse(listener_.get(), call.id, error);
   if (!IsWaiting(listener_.get(), call.id)) return;
-  if (stand_in != nullptr) {
-    if (!EndpointOf(address, stand_in->family)) return Refuse(listener_.get(), call.id, EINVAL);
-    stand_in->asked = address;
-    return Return(listener_.get(), call.id, 0);
-  }
   const int error = BindSocket(*socket, address);
   return error == 0 ? Return(listener_.get(), call.id, 0) : Refuse(listener_.get(), call.id, error);
 }
@@ -777,11 +885,7 @@ void NetworkSupervisor::Listen(const abi::SeccompNotification& call) {
   const Target target(static_cast<pid_t>(call.pid));
   const auto inode = target.SocketInode(ArgumentOf(call, 0));
   Socket* socket = inode ? FindSocket(*inode) : nullptr;
-  if (socket == nullptr)
-    return Refuse(listener_.get(), call.id,
-                  !inode                           ? EBADF
-                  : FindStandIn(*inode) != nullptr ? EOPNOTSUPP
-                                                   : EINVAL);
+  if (socket == nullptr) return Refuse(listener_.get(), call.id, inode ? EINVAL : EBADF);
   if (socket->listens) return Return(listener_.get(), call.id, 0);
   if (!socket->copy.valid()) return Refuse(listener_.get(), call.id, EINVAL);
   int error = 0;
@@ -808,7 +912,6 @@ void NetworkSupervisor::TellName(const abi::SeccompNotification& call) {
   const auto inode = target.SocketInode(ArgumentOf(call, 0));
   SocketAddress told;
   const Socket* socket = inode ? FindSocket(*inode) : nullptr;
-  const StandIn* stand_in = inode ? FindStandIn(*inode) : nullptr;
   const auto names = inode && relay_ != nullptr ? relay_->NamesOf(*inode) : std::nullopt;
   if (names) {
     told = names->local;
@@ -817,15 +920,6 @@ void NetworkSupervisor::TellName(const abi::SeccompNotification& call) {
     Endpoint endpoint = EndpointOf(*socket->asked, socket->family).value_or(Endpoint());
     endpoint.port = socket->port;
     told = SocketAddressOf(endpoint, socket->family);
-  } else if (stand_in != nullptr) {
-    Endpoint any;
-    if (stand_in->family == AF_INET) {
-      any.address = LoopbackAddress(0, 0, 0);
-      any.address[12] = 0;
-    }
-    told = stand_in->local   ? *stand_in->local
-           : stand_in->asked ? *stand_in->asked
-                             : SocketAddressOf(any, stand_in->family);
   } else {
     // It names nothing.
     return Continue(listener_.get(), call.id);
@@ -845,74 +939,13 @@ void NetworkSupervisor::TellPeer(const abi::SeccompNotification& call) {
   const bool is_under_way =
       socket != nullptr && socket->copy.valid() &&
       getpeername(socket->copy.get(), reinterpret_cast<sockaddr*>(&peer), &size) != 0;
+  const auto server = inode ? names_.PeerOf(*inode) : std::nullopt;
   // It names nothing. Of a socket that is not connected yet the kernel says so.
-  if (!names || is_under_way) return Continue(listener_.get(), call.id);
+  if ((!names && !server) || is_under_way) return Continue(listener_.get(), call.id);
   if (!IsWaiting(listener_.get(), call.id)) return;
-  const int error = target.WriteAddress(names->peer, PointerOf(call, 1), PointerOf(call, 2));
+  const int error =
+      target.WriteAddress(names ? names->peer : *server, PointerOf(call, 1), PointerOf(call, 2));
   return error == 0 ? Return(listener_.get(), call.id, 0) : Refuse(listener_.get(), call.id, error);
-}
-
-void NetworkSupervisor::SetOption(const abi::SeccompNotification& call) {
-  const Target target(static_cast<pid_t>(call.pid));
-  const auto inode = target.SocketInode(ArgumentOf(call, 0));
-  if (inode && FindStandIn(*inode) != nullptr) return Return(listener_.get(), call.id, 0);
-  // No option says where something leads, but for those that the command's filter refuses.
-  Continue(listener_.get(), call.id);
-}
-
-void NetworkSupervisor::ReceiveMessage(const abi::SeccompNotification& call) {
-  Target target(static_cast<pid_t>(call.pid));
-  const auto inode = target.SocketInode(ArgumentOf(call, 0));
-  const StandIn* stand_in = inode ? FindStandIn(*inode) : nullptr;
-  if (stand_in != nullptr) {
-    // Where an answer comes from is compared with the name server that was asked. A pair has no
-    // address, so the kernel leaves what is written here.
-    Endpoint server = stand_in->peer.value_or(Endpoint());
-    if (!stand_in->peer) {
-      server.address = LoopbackAddress(0, 0, 1);
-      server.port = kDnsPort;
-    }
-    const SocketAddress address = SocketAddressOf(server, stand_in->family);
-    uint64_t at = PointerOf(call, 4);
-    uint64_t room = address.length;
-    if (NumberOf(call) == SYS_recvmsg) {
-      // struct msghdr begins with the address and the room for it.
-      uint64_t head[2] = {};
-      if (target.Read(PointerOf(call, 1), head, sizeof(head))) {
-        at = head[0];
-        room = head[1] & 0xffffffff;
-      } else {
-        at = 0;
-      }
-    }
-    if (at != 0 && room >= address.length && IsWaiting(listener_.get(), call.id))
-      target.Write(at, &address.storage, address.length);
-  }
-  // It says where from, and not where to.
-  Continue(listener_.get(), call.id);
-}
-
-bool NetworkSupervisor::TakeQueries(StandIn& stand_in) {
-  std::string message(kLargestQuery, '\0');
-  while (stand_in.unanswered < kMostUnanswered) {
-    const ssize_t size =
-        recv(stand_in.end.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_TRUNC);
-    if (size <= 0) return size < 0;
-    if (stand_in.peer && stand_in.peer->port != kDnsPort) {
-      // It is no question: the sender sees at once that there is nobody.
-      Connection connection;
-      connection.endpoint = *stand_in.peer;
-      connection.is_udp = true;
-      connection.error = ECONNREFUSED;
-      Target target(stand_in.process);
-      Record(std::move(connection), target);
-      return false;
-    }
-    if (static_cast<size_t>(size) > message.size() || on_query_ == nullptr) continue;
-    ++stand_in.unanswered;
-    on_query_(stand_in.number, message.substr(0, static_cast<size_t>(size)));
-  }
-  return true;
 }
 
 void NetworkSupervisor::Record(Connection connection, Target& target) {

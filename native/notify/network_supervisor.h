@@ -1,6 +1,7 @@
 #ifndef SANDBOX_RUN_NOTIFY_NETWORK_SUPERVISOR_H_
 #define SANDBOX_RUN_NOTIFY_NETWORK_SUPERVISOR_H_
 
+#include <poll.h>
 #include <pthread.h>
 
 #include <chrono>
@@ -17,9 +18,13 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "notify/endpoint.h"
+#include "notify/held_connection.h"
+#include "notify/kept_descriptors.h"
+#include "notify/name_streams.h"
 #include "notify/network_gate.h"
 #include "notify/relay.h"
 #include "notify/target.h"
+#include "notify/udp_sockets.h"
 #include "notify/unix_sockets.h"
 #include "sys/kernel_abi.h"
 
@@ -29,8 +34,7 @@ namespace sandbox_run {
 // is in no filter. Every TCP socket of a command is made here and handed in; what it is connected,
 // bound and listening to is done here, on the copy that is kept until then. So no call that names
 // where something leads ever goes on in the kernel, where another thread of the command could have
-// changed what it names, or which socket it is about. In place of a UDP socket a command gets one
-// end of a pair: whatever it sends there is a question about a name, wherever it is sent to.
+// changed what it names, or which socket it is about. Of UDP see UdpSockets.
 class NetworkSupervisor {
  public:
   // Gets a question (a DNS message) with the number under which to answer it. On the supervisor's
@@ -78,33 +82,27 @@ class NetworkSupervisor {
     uint16_t port = 0;                   // that it got
     bool listens = false;
     bool connected = false;
-  };
-  // In place of a UDP socket.
-  struct StandIn {
-    UniqueFd end;
-    uint32_t number = 0;
-    int family = 0;
-    std::optional<SocketAddress> asked;
-    std::optional<Endpoint> peer;
-    pid_t process = 0;  // that connected it
-    uint32_t unanswered = 0;
-    std::optional<SocketAddress> local;
+    bool was_interrupted = false;  // a signal ended the call that was to connect it
   };
   // A connection that the command waits for.
   struct Waiting {
     ino_t inode = 0;
     uint64_t call = 0;
     std::optional<Clock::time_point> until;
+    pid_t thread = 0;
   };
 
-  // A connection that somebody is asked about. Its call waits, also one that would not wait for the
-  // connection itself: a socket that was told that it is on its way cannot be sent elsewhere
-  // without looking for a moment as if it had failed. All other calls of the command go on.
+  // A connection that somebody is asked about. The call of a socket that waits for connections
+  // waits for the answer, too. One that does not wait, or whose call a signal ends, is held on its
+  // way, as it would be to a host that takes its time; it cannot be sent elsewhere then without
+  // looking for a moment as if it had failed, and so is carried if it may be. All other calls go
+  // on.
   struct Asked {
     uint32_t number = 0;
     ino_t inode = 0;
     abi::SeccompNotification call;
-    bool has_call = true;  // false: a signal ended it
+    bool has_call = true;  // false: it is over, and the connection not
+    std::optional<HeldConnection> held;
     Connection connection;
     int usual_error = 0;
   };
@@ -117,7 +115,7 @@ class NetworkSupervisor {
   void HandleCall(const abi::SeccompNotification& call);
 
   void MakeSocket(const abi::SeccompNotification& call);
-  void MakeStandIn(const abi::SeccompNotification& call, int family, bool close_on_exec, int flags);
+  void MakeUdpSocket(const abi::SeccompNotification& call, int family, int flags);
   void Connect(const abi::SeccompNotification& call);
   void ConnectSocket(const abi::SeccompNotification& call, Target& target, ino_t inode,
                      Socket& socket);
@@ -127,46 +125,64 @@ class NetworkSupervisor {
   // Begins a connection that is looked into. EINPROGRESS, or why it was not begun.
   int ConnectInside(Target& target, ino_t inode, Socket& command, const Endpoint& real,
                     Inside inside, const Connection& connection);
+  // Begins the side of a connection that is carried which leads to the host. 0 or the errno.
+  int BeginOutside(Target& target, ino_t inode, const Socket& command, const Endpoint& real,
+                   Inside inside, const Connection& connection, BegunConnection& begun);
   // Records what came of connecting, if it `is_told`, and answers, at once or when it is decided.
   void FinishConnecting(const abi::SeccompNotification& call, Target& target, ino_t inode,
                         Socket& socket, int error, Connection connection, bool is_told = true);
-  void ConnectStandIn(const abi::SeccompNotification& call, Target& target, StandIn& stand_in);
   void Bind(const abi::SeccompNotification& call);
   int BindSocket(Socket& socket, const SocketAddress& wanted);
   void Listen(const abi::SeccompNotification& call);
   void TellName(const abi::SeccompNotification& call);
   void TellPeer(const abi::SeccompNotification& call);
-  void SetOption(const abi::SeccompNotification& call);
-  void ReceiveMessage(const abi::SeccompNotification& call);
 
   // Where a connection leads, and what it has to be: nothing if it is refused, and then `error`
   // says how.
   std::optional<Endpoint> Judge(const Endpoint& wanted, Connection& connection, int& error,
                                 Inside& inside);
+  // Whether a connection is one to a name server, and so answered here.
+  bool IsNameServer(const Endpoint& wanted) const;
   // Whether somebody is asked what `Judge` has not allowed.
   bool IsToBeAsked(const Connection& connection) const;
   void Ask(const abi::SeccompNotification& call, Target& target, ino_t inode, Connection connection,
            int usual_error);
   // True: a call is about a connection that somebody is asked about, and was seen to.
   bool IsAsked(const abi::SeccompNotification& call, ino_t inode, const Endpoint& wanted);
+  // Has the connection look as if it were on its way. False: not this one.
+  bool Hold(Asked& asked, Socket& socket);
+  // The command does not want it any more.
+  void GiveUpHeld(ino_t inode);
   // Ends calls that a signal came for.
   void TendAsked();
+  void TendWaiting();
   // Of one that nobody waits for any more.
   void RecordUnanswered(Connection connection);
   void FinishAsked(Asked asked, const std::optional<Address>& address, int error, Inside inside);
+  // Of one that is held: carried, or told that it failed.
+  void FinishHeld(Asked asked, Socket& socket, const std::optional<Address>& address, int error,
+                  Inside inside);
   void Record(Connection connection, Target& target);
   void FinishWaiting(const Waiting& waiting, bool timed_out);
-  // False: the command has no use for it any more.
-  bool TakeQueries(StandIn& stand_in);
   Socket* FindSocket(ino_t inode);
-  StandIn* FindStandIn(ino_t inode);
   // For a copy of another socket.
   bool HasRoom() const;
-  // Drops what is kept of sockets that the command has closed.
+  // Asks about a name. The number under which to answer; 0: nobody answers.
+  uint32_t AskName(std::string message);
+  // Looks again at calls that wait for what is closed by now.
+  void TakePostponed();
+  // Descriptors on which something is waited for, and how long at most. Each watched connection has
+  // its place behind kWatchedFirst.
+  int Watch(std::vector<pollfd>& watched);
+  void FinishReady(const std::vector<pollfd>& watched);
+  // How many descriptors are kept for the command, at most.
+  size_t CountKept() const;
+  // Drops what is kept of sockets that the command has closed, if that can be told.
   void ForgetClosed();
 
   const std::shared_ptr<NetworkGate> gate_;
   const size_t most_copies_;
+  KeptDescriptors kept_;
   UniqueFd wake_;
   pthread_t thread_ = {};
   bool started_ = false;
@@ -180,15 +196,17 @@ class NetworkSupervisor {
   std::shared_ptr<Relay> relay_;  // from the first connection on that is looked into
   std::map<ino_t, Socket> sockets_;
   std::deque<ino_t> order_;  // of sockets_, the oldest first
-  std::map<ino_t, StandIn> stand_ins_;
   std::vector<Waiting> waiting_;
   OnAsked on_asked_;
   std::vector<Asked> asked_;
   uint32_t last_number_ = 0;
   Clock::time_point look_again_{};
-  std::vector<abi::SeccompNotification> postponed_;  // calls of socket(), until then
+  Clock::time_point tend_again_{};
+  std::vector<abi::SeccompNotification> postponed_;  // of socket() and bind(), until then
   Connections connections_;
   UnixSockets unix_;
+  UdpSockets udp_;
+  NameStreams names_;
 };
 
 }  // namespace sandbox_run

@@ -9,15 +9,18 @@ namespace {
 // Of names; a command that looks up more of them finds the first ones gone.
 constexpr size_t kMostLeased = 4096;
 
-bool Speaks(const AddressRow& row, const Endpoint& endpoint) {
-  return row.first_port <= endpoint.port && endpoint.port <= row.last_port &&
+constexpr int kEveryBit = 128;
+
+bool Speaks(const AddressRow& row, const Endpoint& endpoint, Protocol protocol) {
+  return row.protocol == protocol && row.first_port <= endpoint.port &&
+         endpoint.port <= row.last_port &&
          IsWithin(endpoint.address, row.range.address, row.range.bits);
 }
 
 bool IsSame(const AddressRow& one, const AddressRow& other) {
   return one.range.address == other.range.address && one.range.bits == other.range.bits &&
          one.first_port == other.first_port && one.last_port == other.last_port &&
-         one.inside == other.inside && one.rule == other.rule;
+         one.protocol == other.protocol && one.inside == other.inside && one.rule == other.rule;
 }
 
 }  // namespace
@@ -38,28 +41,31 @@ void NetworkTable::Add(std::vector<AddressRow> rows, std::chrono::milliseconds l
   }
 }
 
-NetworkTable::Verdict NetworkTable::Judge(const Endpoint& endpoint) const {
+NetworkTable::Verdict NetworkTable::Judge(const Endpoint& endpoint, Protocol protocol) const {
   int least_bits = 0;
   for (const AddressRange& range : apart_) {
     if (IsWithin(endpoint.address, range.address, range.bits)) {
       least_bits = std::max(least_bits, range.bits);
     }
   }
+  const auto allow = [](const AddressRow& row) {
+    return Verdict{true, row.inside, row.range.bits == kEveryBit, row.rule};
+  };
   const AddressRow* allowing = nullptr;
   for (const AddressRow& row : rows_) {
-    if (!Speaks(row, endpoint)) continue;
-    if (!row.allows) return {false, Inside::kAnything, row.rule};
+    if (!Speaks(row, endpoint, protocol)) continue;
+    if (!row.allows) return {false, Inside::kAnything, false, row.rule};
     if (allowing == nullptr && row.range.bits >= least_bits) allowing = &row;
   }
-  if (allowing != nullptr) return {true, allowing->inside, allowing->rule};
+  if (allowing != nullptr) return allow(*allowing);
   const auto now = Clock::now();
   const std::lock_guard lock(mutex_);
   for (const Leased& leased : leased_) {
-    if (leased.until < now || !Speaks(leased.row, endpoint)) continue;
-    if (leased.row.inside == Inside::kAnything) return {true, Inside::kAnything, leased.row.rule};
+    if (leased.until < now || !Speaks(leased.row, endpoint, protocol)) continue;
+    if (leased.row.inside == Inside::kAnything) return allow(leased.row);
     if (allowing == nullptr) allowing = &leased.row;
   }
-  return allowing == nullptr ? Verdict() : Verdict{true, allowing->inside, allowing->rule};
+  return allowing == nullptr ? Verdict() : allow(*allowing);
 }
 
 }  // namespace sandbox_run

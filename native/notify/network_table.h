@@ -16,6 +16,8 @@ struct AddressRange {
   int bits = 0;
 };
 
+enum class Protocol : uint8_t { kTcp, kUdp };
+
 // What a connection has to be, naming a host that is listed.
 enum class Inside : uint8_t { kAnything, kTls, kHttp };
 
@@ -24,6 +26,7 @@ struct AddressRow {
   AddressRange range;
   uint16_t first_port = 0;
   uint16_t last_port = 0;
+  Protocol protocol = Protocol::kTcp;
   bool allows = false;
   Inside inside = Inside::kAnything;
   std::string rule;  // what is told of it
@@ -35,7 +38,8 @@ class NetworkTable {
   struct Verdict {
     bool allowed = false;
     Inside inside = Inside::kAnything;
-    std::string rule;  // empty: none speaks of it
+    bool is_exact = false;  // what allows speaks of this address alone
+    std::string rule;       // empty: none speaks of it
   };
 
   // `apart`: ranges of which only rows that lie in them may allow something.
@@ -46,7 +50,7 @@ class NetworkTable {
   void Add(std::vector<AddressRow> rows, std::chrono::milliseconds lifetime);
 
   // A row that denies is stronger than all that allow; of these, one that allows anything.
-  Verdict Judge(const Endpoint& endpoint) const;
+  Verdict Judge(const Endpoint& endpoint, Protocol protocol) const;
 
  private:
   using Clock = std::chrono::steady_clock;

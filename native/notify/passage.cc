@@ -70,6 +70,12 @@ bool Passage::Connect() {
     Break();
     return false;
   }
+  if (begun_.inside == Inside::kAnything) {
+    is_passing_ = true;
+    stage_ = Stage::kFree;
+    Decide(true, 0);
+    return true;
+  }
   stage_ = Stage::kLooking;
   Wait(kPatience);
   return true;

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,11 +10,16 @@
 #include <chrono>
 #include <utility>
 
+#include "notify/kept_descriptors.h"
+
 namespace sandbox_run {
 namespace {
 
-// Each takes two descriptors, and four more while data is held up both ways.
 constexpr size_t kMostCarried = 256;
+// Each takes two descriptors, and four more while data is held up both ways.
+constexpr size_t kOfOne = 6;
+// What has woken the thread, and what it waits by.
+constexpr size_t kOfRelay = 2;
 // A part of what this process may open, and enough for a program that has several at a time.
 constexpr size_t kLeastCarried = 16;
 constexpr size_t kShareOfDescriptors = 32;
@@ -28,9 +32,7 @@ constexpr uint64_t DataOf(uint32_t number, bool is_command) {
 }
 
 size_t MostCarried() {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kLeastCarried;
-  return std::clamp<size_t>(limit.rlim_cur / kShareOfDescriptors, kLeastCarried, kMostCarried);
+  return ShareOfDescriptors(kShareOfDescriptors, kLeastCarried, kMostCarried);
 }
 
 bool Watch(int epoll, int fd, uint64_t data, uint32_t events) {
@@ -75,6 +77,11 @@ void Relay::Finish() {
 bool Relay::HasRoom() const {
   const std::lock_guard lock(mutex_);
   return carried_ < MostCarried();
+}
+
+size_t Relay::descriptors() const {
+  const std::lock_guard lock(mutex_);
+  return kOfRelay + kOfOne * carried_;
 }
 
 void Relay::Carry(BegunConnection begun) {

@@ -38,6 +38,8 @@ class Relay {
 
   // Whether it carries fewer connections than it may.
   bool HasRoom() const;
+  // How many descriptors are kept, at most.
+  size_t descriptors() const;
   void Carry(BegunConnection begun);
   // From any thread. `rule`: the entry that decided; empty: none.
   void Answer(uint32_t question, bool allowed, std::string rule);

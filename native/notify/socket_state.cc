@@ -1,6 +1,7 @@
 #include "notify/socket_state.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -18,6 +19,21 @@ std::optional<ino_t> InodeOf(int fd) {
 bool IsNonBlocking(int fd) {
   const int flags = fcntl(fd, F_GETFL);
   return flags != -1 && (flags & O_NONBLOCK) != 0;
+}
+
+bool IsOnlyV6(int fd, int family) {
+  int only = 0;
+  socklen_t size = sizeof(only);
+  return family == AF_INET6 && getsockopt(fd, SOL_IPV6, IPV6_V6ONLY, &only, &size) == 0 &&
+         only != 0;
+}
+
+std::optional<Endpoint> NameOf(int fd, int family, decltype(&getsockname) ask) {
+  SocketAddress address;
+  address.length = sizeof(address.storage);
+  if (ask(fd, reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0)
+    return std::nullopt;
+  return EndpointOf(address, family);
 }
 
 std::optional<std::chrono::milliseconds> PatienceOf(int fd) {

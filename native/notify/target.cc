@@ -13,8 +13,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string_view>
 
+#include "base/result.h"
 #include "sys/kernel_abi.h"
 #include "sys/raw_syscall.h"
 
@@ -31,6 +33,10 @@ std::string ReadProc(pid_t thread, const char* name, size_t size) {
   text.resize(got > 0 ? static_cast<size_t>(got) : 0);
   return text;
 }
+
+struct DirectoryCloser {
+  void operator()(DIR* directory) const { closedir(directory); }
+};
 
 }  // namespace
 
@@ -180,24 +186,25 @@ pid_t Target::Process() const {
   return at == std::string::npos ? 0 : static_cast<pid_t>(atoi(status.c_str() + at + 6));
 }
 
-std::set<ino_t> OpenSockets() {
+std::optional<std::set<ino_t>> OpenSockets() {
   std::set<ino_t> open;
-  DIR* processes = opendir("/proc");
-  if (processes == nullptr) return open;
-  while (const dirent* process = readdir(processes)) {
+  const std::unique_ptr<DIR, DirectoryCloser> processes(opendir("/proc"));
+  if (processes == nullptr) return std::nullopt;
+  while (const dirent* process = readdir(processes.get())) {
     if (process->d_name[0] < '1' || process->d_name[0] > '9') continue;
     const pid_t pid = static_cast<pid_t>(atoi(process->d_name));
     if (pid == getpid()) continue;
-    DIR* files = opendir((std::string("/proc/") + process->d_name + "/fd").c_str());
+    const std::unique_ptr<DIR, DirectoryCloser> files(
+        opendir((std::string("/proc/") + process->d_name + "/fd").c_str()));
+    // It may be gone, or another user's. Otherwise what it has open is not known.
+    if (files == nullptr && IsMomentary(errno)) return std::nullopt;
     if (files == nullptr) continue;
     const Target target(pid);
-    while (const dirent* file = readdir(files)) {
+    while (const dirent* file = readdir(files.get())) {
       if (file->d_name[0] == '.') continue;
       if (const auto inode = target.SocketInode(atoi(file->d_name))) open.insert(*inode);
     }
-    closedir(files);
   }
-  closedir(processes);
   return open;
 }
 

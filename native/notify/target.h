@@ -69,8 +69,9 @@ class Target {
   UniqueFd memory_;
 };
 
-// Every socket that processes of this user but this one have open, by inode.
-std::set<ino_t> OpenSockets();
+// Every socket that processes of this user but this one have open, by inode; nullopt: it cannot be
+// told now, for want of a descriptor for instance.
+std::optional<std::set<ino_t>> OpenSockets();
 
 }  // namespace sandbox_run
 

@@ -1,10 +1,15 @@
 #include "notify/unix_sockets.h"
 
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -14,6 +19,7 @@
 #include <cstring>
 #include <set>
 
+#include "notify/kept_descriptors.h"
 #include "notify/listener.h"
 #include "notify/socket_state.h"
 
@@ -21,7 +27,7 @@ namespace sandbox_run {
 namespace {
 
 // Of one command, kept open here: a part of what this process may open.
-constexpr size_t kMostCopies = 64;
+constexpr size_t kMostCopies = 64, kLeastCopies = 16, kShareOfDescriptors = 16;
 constexpr size_t kMostWaiting = 64;
 constexpr std::chrono::milliseconds kLookInterval{100};
 constexpr socklen_t kPathOffset = offsetof(sockaddr_un, sun_path);
@@ -70,6 +76,48 @@ void CopyOptions(int from, int to) {
       [[maybe_unused]] const int ignored = setsockopt(to, SOL_SOCKET, name, value, size);
     }
   }
+}
+
+size_t MostCopies() { return ShareOfDescriptors(kShareOfDescriptors, kLeastCopies, kMostCopies); }
+
+// Whether a socket of this process is bound at an object: what the kernel says, as a name may lead
+// elsewhere by now. False also where it does not say.
+bool IsBoundAt(int fd, const struct stat& object) {
+  const UniqueFd asking(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  const auto inode = InodeOf(fd);
+  if (!asking.valid() || !inode) return false;
+  struct {
+    nlmsghdr head;
+    unix_diag_req question;
+  } message = {};
+  message.head.nlmsg_len = sizeof(message);
+  message.head.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  message.head.nlmsg_flags = NLM_F_REQUEST;
+  message.question.sdiag_family = AF_UNIX;
+  message.question.udiag_states = ~0u;
+  message.question.udiag_ino = static_cast<uint32_t>(*inode);
+  message.question.udiag_cookie[0] = message.question.udiag_cookie[1] = ~0u;
+  message.question.udiag_show = UDIAG_SHOW_VFS;
+  if (send(asking.get(), &message, sizeof(message), 0) != sizeof(message)) return false;
+  alignas(nlmsghdr) char answer[4096];
+  const ssize_t size = recv(asking.get(), answer, sizeof(answer), MSG_DONTWAIT);
+  const auto* head = reinterpret_cast<const nlmsghdr*>(answer);
+  if (size < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(unix_diag_msg))) ||
+      head->nlmsg_type != SOCK_DIAG_BY_FAMILY)
+    return false;
+  auto* part = reinterpret_cast<const rtattr*>(answer + NLMSG_LENGTH(sizeof(unix_diag_msg)));
+  int left = static_cast<int>(size - static_cast<ssize_t>(NLMSG_LENGTH(sizeof(unix_diag_msg))));
+  for (; RTA_OK(part, left); part = RTA_NEXT(part, left)) {
+    unix_diag_vfs bound;
+    if (part->rta_type != UNIX_DIAG_VFS || RTA_PAYLOAD(part) < sizeof(bound)) continue;
+    memcpy(&bound, RTA_DATA(part), sizeof(bound));
+    // A device as the kernel itself writes it (linux/kdev_t.h).
+    constexpr int kMinorBits = 20;
+    return bound.udiag_vfs_ino == static_cast<uint32_t>(object.st_ino) &&
+           bound.udiag_vfs_dev >> kMinorBits == major(object.st_dev) &&
+           (bound.udiag_vfs_dev & ((1u << kMinorBits) - 1)) == minor(object.st_dev);
+  }
+  return false;
 }
 
 }  // namespace
@@ -142,15 +190,16 @@ void UnixSockets::End(int listener) {
 }
 
 bool UnixSockets::MakeRoom() {
-  if (sockets_.size() < kMostCopies) return true;
+  if (sockets_.size() < MostCopies()) return true;
   // Some were closed by now, which nobody says. To look takes a while, and is not done at the
   // command's pleasure.
   const auto now = Clock::now();
   if (now < look_again_) return false;
   look_again_ = now + kLookInterval;
-  const std::set<ino_t> open = OpenSockets();
-  std::erase_if(sockets_, [&](const auto& entry) { return !open.contains(entry.first); });
-  return sockets_.size() < kMostCopies;
+  const std::optional<std::set<ino_t>> open = OpenSockets();
+  if (open)
+    std::erase_if(sockets_, [&](const auto& entry) { return !open->contains(entry.first); });
+  return sockets_.size() < MostCopies();
 }
 
 void UnixSockets::Make(int listener, const abi::SeccompNotification& call) {
@@ -163,7 +212,7 @@ void UnixSockets::Make(int listener, const abi::SeccompNotification& call) {
   // through; here it is not relied on.
   if (type != SOCK_STREAM && type != SOCK_SEQPACKET) return Refuse(listener, call.id, EACCES);
   // Those that were closed are found by the next look, and this one waits for it.
-  if (sockets_.size() >= kMostCopies && Clock::now() < look_again_)
+  if (sockets_.size() >= MostCopies() && Clock::now() < look_again_)
     return postponed_.push_back(call);
   if (!MakeRoom()) return Refuse(listener, call.id, EMFILE);
   SweepIfEnded();
@@ -268,8 +317,13 @@ int UnixSockets::ConnectTo(const Wanted& wanted, const Socket& socket, Connectio
   } else {
     named = AddressOfObject(wanted.object.get());
   }
-  // Where nobody is, nothing was refused.
+  // Where nobody is, nothing was refused; neither where one of its own does not listen yet.
   if (!IsBound(named)) return ECONNREFUSED;
+  const bool is_own =
+      !wanted.abstract && std::any_of(sockets_.begin(), sockets_.end(), [&](const auto& entry) {
+        return entry.second.copy.valid() && IsBoundAt(entry.second.copy.get(), object);
+      });
+  if (is_own) return ECONNREFUSED;
   connection.path = wanted.told;
   return EACCES;
 }

@@ -39,6 +39,9 @@ class UnixSockets {
   bool HasWaiting() const { return !waiting_.empty() || !postponed_.empty(); }
   void Retry(int listener);
 
+  // How many descriptors are kept, at most: of a socket that listens, what leads to it.
+  size_t descriptors() const { return sockets_.size(); }
+
   // The command has ended. From any thread.
   void End(int listener);
   // What a command that has ended left is given up. On a thread that no filter holds.

@@ -410,7 +410,7 @@ Status Command::EnterSupervision(CommandPlace& place) {
   std::vector<sock_filter> program;
   std::shared_ptr<NetworkGate> gate = shared.network;
   if (gate != nullptr) {
-    program = NetworkFilter(gate->looks_inside);
+    program = NetworkFilter();
   } else {
     // No call of the network is asked about.
     const Result<OwnLoopback> loopback = OwnLoopback::Draw();

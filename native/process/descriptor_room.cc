@@ -6,6 +6,8 @@
 #include <chrono>
 #include <mutex>
 
+#include "notify/kept_descriptors.h"
+
 namespace sandbox_run {
 namespace {
 
@@ -56,7 +58,7 @@ std::optional<DescriptorRoom> DescriptorRoom::Take(Holder holder, size_t own, Re
   } else {
     rlimit limit;
     const bool is_known = getrlimit(RLIMIT_NOFILE, &limit) == 0;
-    const size_t used = share.others_open + kForOthers + share.taken;
+    const size_t used = share.others_open + kForOthers + share.taken + KeptDescriptors::All();
     if (is_known && limit.rlim_cur != RLIM_INFINITY && used + wanted > limit.rlim_cur) {
       refusal = share.commands > 0 ? Refusal::kWait : Refusal::kFull;
       return std::nullopt;

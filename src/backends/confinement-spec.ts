@@ -81,8 +81,9 @@ function nativeNetwork({
 }
 
 /** A row in the addon's terms. */
-export function nativeRow({ bytes, verdict, inside, ...row }: AddressRow): NativeAddressRow {
-  return { ...row, bytes: Uint8Array.from(bytes), allows: verdict === 'allow', inside: inside ?? '' };
+export function nativeRow({ bytes, verdict, inside, protocol, ...row }: AddressRow): NativeAddressRow {
+  const [allows, udp] = [verdict === 'allow', protocol === 'udp'];
+  return { ...row, bytes: Uint8Array.from(bytes), udp, allows, inside: inside ?? '' };
 }
 
 /** As `NativeConfinementSpec` has it; `undefined`: there is none. */

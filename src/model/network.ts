@@ -17,6 +17,8 @@ const AddressRange = z.strictObject({
   bits: count.describe('how many of their bits count'),
 });
 
+const protocol = z.enum(['tcp', 'udp']).describe('a row speaks of one of them');
+
 const inside = z
   .enum(['tls', 'http'])
   .optional()
@@ -26,6 +28,7 @@ const inside = z
 export const AddressRow = z.strictObject({
   ...PortRange.shape,
   ...AddressRange.shape,
+  protocol,
   verdict,
   inside,
   rule,
@@ -39,6 +42,7 @@ export const NameRow = z.strictObject({
   ),
   beneath: z.boolean().describe('the names beneath it, and not itself'),
   ports: z.array(PortRange),
+  protocol,
   verdict,
   inside,
   rule,

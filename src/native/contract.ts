@@ -143,6 +143,8 @@ interface NativeAddressRange {
 export interface NativeAddressRow extends NativeAddressRange {
   readonly first: number;
   readonly last: number;
+  /** It speaks of UDP, and not of TCP. */
+  readonly udp: boolean;
   readonly allows: boolean;
   /** What a connection has to be, naming a host that may be reached; '': anything. */
   readonly inside: 'tls' | 'http' | '';
@@ -628,6 +630,7 @@ export interface NativeAddon {
     confinement: NativeConfinement,
     address: Uint8Array,
     port: number,
+    udp: boolean,
   ): { readonly allowed: boolean; readonly rule: string } | undefined;
   /** Ends every command at once and removes their private directories; blocks until that is done. */
   endAll(): void;

@@ -117,6 +117,40 @@ describe('a limit of open files', () => {
     expect(said).toEqual({ good: 60, why: [''], kept: 120, files: 120 });
   }, 120_000);
 
+  it.each([
+    ['unix', 'socket.socket(socket.AF_UNIX)'],
+    ['UDP', 'socket.socket(socket.AF_INET, socket.SOCK_DGRAM)'],
+  ])(
+    'counts what a supervisor keeps of the sockets of a command: %s',
+    async (_, made) => {
+      const holder = `import socket, time
+kept = []
+while len(kept) < 60:
+    try: kept.append(${made})
+    except OSError: break
+print(len(kept), flush=True); time.sleep(4)`;
+      const said = await within(
+        128,
+        `const sandbox = await createSandbox({ workspace, net: ['unused.test'] });
+       await sandbox.run('true');
+       let has = () => {};
+       const ready = new Promise((done) => (has = done));
+       const holder = sandbox.run(['python3', '-c', ${JSON.stringify(holder)}], { onOutput: has });
+       await ready;
+       const results = await Promise.all(Array.from({ length: 30 }, (_, index) => sandbox.run('sleep 0.2; echo ' + index)));
+       const held = Number((await holder).stdout);
+       await sandbox.close();
+       say({
+         good: results.filter(({ status, stdout }, index) => status === 'exited' && stdout === index + '\\n').length,
+         why: [...new Set(results.map(({ error }) => error?.message ?? ''))],
+         some: held >= 4,
+       });`,
+      );
+      expect(said).toEqual({ good: 30, why: [''], some: true });
+    },
+    120_000,
+  );
+
   it('refuses at once what nothing that ends by itself makes room for', async () => {
     const said = await within(
       128,

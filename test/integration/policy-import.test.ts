@@ -112,7 +112,7 @@ describe('from the Anthropic sandbox runtime', () => {
     ]);
     expect(report.policy).toMatchObject({
       profile: 'workspace-write',
-      network: { mode: 'off' },
+      network: { mode: 'listed', allow: ['github.com', '*.npmjs.org'], deny: ['malicious.example'] },
       filesystem: { write: [data], protect: ['.env', 'config', '.gitconfig', '.gitmodules', '.ripgreprc'] },
     });
     expect(await exitOf('touch written')).toBe(0);
@@ -121,6 +121,72 @@ describe('from the Anthropic sandbox runtime', () => {
     expect(readFileSync(join(place.workspace, '.env'), 'utf8')).toBe('TOKEN=1');
     expect(await exitOf(`python3 -c "open('/root/.ssh/id', 'w')"`)).not.toBe(0);
     expect(await exitOf('exec 3<>/dev/tcp/127.0.0.1/22')).not.toBe(0);
+  });
+
+  it.each([
+    [
+      ['a.test:8443', 'b.test'],
+      ['x.b.test:22'],
+      { mode: 'listed', allow: ['a.test:8443', 'b.test'], deny: ['x.b.test:22'] },
+    ],
+    // Not as there: none of them is taken over.
+    [
+      [
+        'localhost',
+        '127.0.0.1',
+        '10.0.0.1:5432',
+        '[::1]:80',
+        '*',
+        '*.com',
+        'a.*.test',
+        'a.test:0',
+        'http://a.test',
+      ],
+      [],
+      { mode: 'off' },
+    ],
+    [['a.test', 'localhost:5432'], [], { mode: 'listed', allow: ['a.test'] }],
+    // A denial that cannot be said would let through what is refused there.
+    [['*.a.test'], ['x*.a.test'], { mode: 'off' }],
+    [
+      ['*.a.test'],
+      ['10.0.0.0/8', '*:22'],
+      { mode: 'listed', allow: ['*.a.test'], deny: ['10.0.0.0/8', '*:22'] },
+    ],
+    [[], ['a.test'], { mode: 'off' }],
+  ])('lists hosts %j but %j, or none', async (allowedDomains, deniedDomains, network) => {
+    const { report } = await imported(
+      ...([
+        'srt',
+        JSON.stringify({ network: { allowedDomains, deniedDomains } }),
+        'json',
+        '--allow-wider',
+      ] as const),
+    );
+    expect(report.policy.network).toEqual(network);
+    const wider = report.losses.filter(({ effect }: { effect: string }) => effect === 'wider');
+    expect(wider.map(({ path }: { path: string }) => path)).not.toContainEqual(
+      expect.stringMatching(/^network/),
+    );
+    const told = [...report.losses, ...report.translated].map(({ path }: { path: string }) => path);
+    expect(told).toEqual(
+      expect.arrayContaining(allowedDomains.map((_, at) => `network.allowedDomains[${at}]`)),
+    );
+  });
+
+  it.each([
+    { filterRequest: true },
+    { requireHostMatch: true },
+    { mitmProxy: { socketPath: '/x', domains: [] } },
+    { httpProxyPort: 8080 },
+    { allowManagedDomainsOnly: true },
+  ])('lists no hosts where requests are looked at there as well: %j', async (filter) => {
+    const source = { network: { allowedDomains: ['a.test'], deniedDomains: [], ...filter } };
+    const { report } = await imported('srt', JSON.stringify(source), 'json', '--allow-wider');
+    expect(report.policy.network).toEqual({ mode: 'off' });
+    expect(report.losses).toContainEqual(
+      expect.objectContaining({ path: 'network.allowedDomains[0]', effect: 'narrower' }),
+    );
   });
 
   it('leaves the workspace read-only where nothing makes it writable', async () => {
@@ -238,6 +304,28 @@ describe('from Claude Code', () => {
     for (const command of others) expect([command, await verdictOf(command)]).toEqual([command, 'allow']);
   });
 
+  it.each([
+    [
+      { allow: ['WebFetch(domain:a.test)', 'WebFetch(domain:*.b.test)'] },
+      { mode: 'listed', allow: ['a.test', '*.b.test'] },
+    ],
+    [
+      { allow: ['WebFetch(domain:*.b.test)'], deny: ['WebFetch(domain:x.b.test)'] },
+      { mode: 'listed', allow: ['*.b.test'], deny: ['x.b.test'] },
+    ],
+    [
+      { allow: ['WebFetch', 'WebFetch(domain:*)', 'WebSearch'], ask: ['WebFetch(domain:a.test)'] },
+      { mode: 'off' },
+    ],
+    [{ allow: ['WebFetch(domain:a.test)'], deny: ['WebFetch'] }, { mode: 'off' }],
+    [{ allow: ['WebFetch(domain:a.test)'], deny: ['WebFetch(domain:x*y.test)'] }, { mode: 'off' }],
+  ])('lists the hosts of rules: %j', async (permissions, network) => {
+    const { report } = await imported(
+      ...(['claude-code', JSON.stringify({ permissions }), 'json', '--allow-wider'] as const),
+    );
+    expect(report.policy.network).toEqual(network);
+  });
+
   it('takes the sandbox block as that of the runtime', async () => {
     const { sandbox } = {
       sandbox: {
@@ -262,7 +350,7 @@ describe('from Claude Code', () => {
     expect(report.policy).toMatchObject({
       profile: 'workspace-write',
       filesystem: { write: [data] },
-      network: { mode: 'off' },
+      network: { mode: 'listed', allow: ['a.example'] },
     });
     expect(report.policy.security).toBeUndefined();
   });
@@ -271,6 +359,55 @@ describe('from Claude Code', () => {
 const KEPT = ['.git', '.agents', '.codex'];
 
 describe('from Codex', () => {
+  it.each([
+    [
+      'enabled = true\ndomains = { "a.test" = "allow", "**.b.test" = "allow", "x.b.test" = "deny" }',
+      { mode: 'listed', allow: ['a.test', 'b.test', '*.b.test'], deny: ['x.b.test'] },
+    ],
+    ['enabled = false\ndomains = { "a.test" = "allow" }', { mode: 'off' }],
+    ['domains = { "a.test" = "allow" }', { mode: 'off' }],
+    ['enabled = true\ndomains = { "*" = "allow" }', { mode: 'off' }],
+    ['enabled = true', { mode: 'open' }],
+  ])('lists the hosts of permissions: %j', async (settings, network) => {
+    const source = `default_permissions = "own"\n[permissions.own.network]\n${settings}\n`;
+    const { report } = await imported('codex', source, 'toml', '--allow-wider');
+    expect(report.policy.network).toEqual(network);
+  });
+
+  it.each([
+    [
+      [
+        'host="a.test", protocol="https", decision="allow"',
+        'host="b.test", protocol="http", decision="allow"',
+      ],
+      { mode: 'listed', allow: ['a.test:443', 'b.test:80'] },
+    ],
+    [
+      [
+        'host="a.test", protocol="https", decision="allow"',
+        'host="a.test", protocol="https", decision="deny"',
+      ],
+      { mode: 'listed', allow: ['a.test:443'], deny: ['a.test'] },
+    ],
+    [
+      [
+        'host="a.test", protocol="socks5_udp", decision="allow"',
+        'host="b.test", protocol="https", decision="prompt"',
+      ],
+      { mode: 'off' },
+    ],
+    [
+      ['host="a.test", protocol="https", decision="allow"', 'protocol="https", decision="deny"'],
+      { mode: 'off' },
+    ],
+  ])('lists the hosts of rules, and says that they are reached: %j', async (rules, network) => {
+    const source = rules.map((rule) => `network_rule(${rule})`).join('\n');
+    const { report } = await imported('codex', source, 'rules', '--allow-wider');
+    expect(report.policy.network).toEqual(network);
+    const wider = report.losses.filter(({ effect }: { effect: string }) => effect === 'wider');
+    expect(wider).toHaveLength('allow' in network ? network.allow.length : 0);
+  });
+
   it('holds what the configuration meant', async () => {
     const source = [
       'model = "gpt-5"',

@@ -41,6 +41,23 @@ const GO = `package main
 import ("fmt"; "io"; "net/http"; "os")
 func main() { r, e := http.Get(os.Getenv("U")); if e != nil { fmt.Println(e); os.Exit(1) }; b, _ := io.ReadAll(r.Body); fmt.Println(string(b)) }`;
 
+/** Against a libc that asks names in its own way, and is in the program. */
+const MUSL = `#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int main(void) {
+  struct addrinfo hints = {0, AF_UNSPEC, SOCK_STREAM}, *found;
+  if (getaddrinfo(getenv("HOST"), getenv("PORT"), &hints, &found)) return 1;
+  int fd = socket(found->ai_family, SOCK_STREAM, 0);
+  if (connect(fd, found->ai_addr, found->ai_addrlen)) return 2;
+  write(fd, "GET / HTTP/1.0\\r\\n\\r\\n", 18);
+  char text[4096]; int got;
+  while ((got = read(fd, text, sizeof text)) > 0) write(1, text, got);
+  return 0;
+}`;
+
 /** Programs, each with what it shows if it got through. */
 const PROGRAMS: readonly (readonly [name: string, command: string, shows: string])[] = [
   ['curl', `curl -sS -m 10 ${URL_OF}/`, WORD],
@@ -73,6 +90,10 @@ const PROGRAMS: readonly (readonly [name: string, command: string, shows: string
     `ssh -o BatchMode=yes -o StrictHostKeyChecking=no -o ConnectTimeout=10 -p $PORT $HOST true 2>&1; true`,
     'kex_exchange_identification',
   ],
+  // Another protocol: that the server does not speak it is an answer of the server.
+  ['redis-cli', `redis-cli -h $HOST -p $PORT ping 2>&1; true`, 'Protocol error'],
+  ['busybox', `busybox nslookup $HOST && busybox wget -q -O- ${URL_OF}/`, WORD],
+  ['musl', './get-musl', WORD],
   ['psql', `psql "host=$HOST port=$PORT connect_timeout=10" -c 'select 1' 2>&1; true`, 'server'],
 ];
 
@@ -98,6 +119,7 @@ const PROGRAM_OF: Readonly<Record<string, string>> = {
   java: 'javac',
   ssh: 'ssh',
   psql: 'psql',
+  musl: 'musl-gcc',
 };
 const there = PROGRAMS.filter(([name]) => ALWAYS.includes(name) || has(PROGRAM_OF[name] ?? name));
 
@@ -120,6 +142,10 @@ describe('real programs where the network is listed', () => {
       execFileSync('go', ['build', '-o', join(workspace, 'get-go'), join(root, 'get.go')], {
         env: { ...process.env, GOFLAGS: '-mod=mod', GOCACHE: join(root, 'go'), CGO_ENABLED: '0' },
       });
+    }
+    if (has('musl-gcc')) {
+      writeFileSync(join(root, 'get-musl.c'), MUSL);
+      execFileSync('musl-gcc', ['-static', '-o', join(workspace, 'get-musl'), join(root, 'get-musl.c')]);
     }
     if (has('javac')) {
       writeFileSync(join(workspace, 'Get.java'), JAVA);

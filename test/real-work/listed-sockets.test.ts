@@ -130,6 +130,25 @@ describe('real programs and sockets of this machine', () => {
     ]);
   });
 
+  // 111: ECONNREFUSED, as without a sandbox; 13: EACCES.
+  it('a socket of its own that does not listen yet refuses, and one of the host that took its name stays shut', async () => {
+    const program = `
+import os, socket, sys
+def connect(path):
+    with socket.socket(socket.AF_UNIX) as s: return s.connect_ex(path)
+server = socket.socket(socket.AF_UNIX); server.bind('own.sock')
+print(connect('own.sock'), end=' ')
+server.listen()
+print(connect('own.sock'), end=' ')
+other = socket.socket(socket.AF_UNIX); other.bind('other.sock')
+os.rename('other.sock', 'moved.sock'); os.symlink(sys.argv[1], 'other.sock')
+print(connect('moved.sock'), connect('other.sock'))`;
+    const sandbox = await sandboxWith({ net: ['unused.test'], readable: [outside] });
+    const result = await sandbox.run(['python3', '-c', program, other]);
+    expect(result.stdout + result.stderr).toBe('111 0 111 13\n');
+    expect(result.connections).toMatchObject([{ verdict: 'refused', error: 'EACCES' }]);
+  });
+
   it('an agent that is not listed is not there', async () => {
     const result = await run(`SSH_AUTH_SOCK=${agent} ssh-add -l; echo "[$SSH_AUTH_SOCK]"`, {
       net: ['unused.test'],

@@ -10,14 +10,16 @@ import {
   NO_HOSTS,
   narrower,
   type Outcome,
+  type Part,
   type Reader,
   type Table,
   tableOf,
   unrelated,
   wider,
 } from './draft.ts';
+import { nameHost, translateHosts } from './hosts.ts';
 import { autonomy, choice, isAlways, items, keys, type Rows, variables } from './readers.ts';
-import { protectBuiltIn, sandboxRows } from './srt.ts';
+import { filtersRequests, protectBuiltIn, sandboxRows } from './srt.ts';
 
 /** Permission rules and sandbox settings of Claude Code: `settings.json`. */
 export function claudeCode(settings: Table, where: ImportPlace): Imported {
@@ -37,6 +39,8 @@ export function claudeCode(settings: Table, where: ImportPlace): Imported {
   draft.read({ place: [], value: settings }, keys(rows));
   translateAccess(draft);
   const sandbox = tableOf(settings.sandbox);
+  draft.noHosts ??= filtersRequests(sandbox);
+  translateHosts(draft);
   protectBuiltIn(draft, sandbox, ['sandbox'], sandbox.enabled === true);
   return draft.imported();
 }
@@ -122,6 +126,22 @@ interface ClaudeBases {
   readonly cwd: string;
 }
 
+/** `WebFetch(domain:HOST)` is about commands in the sandbox as well. */
+function hostRule(
+  list: 'allow' | 'ask' | 'deny',
+  tool: 'WebFetch' | 'WebSearch',
+  specifier: string | undefined,
+  part: Part,
+  draft: Draft,
+): Outcome | 'noted' {
+  const [, text] = /^domain:(\S+)$/.exec(specifier ?? '') ?? [];
+  if (tool === 'WebFetch' && text !== undefined && list !== 'ask')
+    return nameHost(draft, list, part, { text });
+  if (list !== 'deny') return NO_HOSTS;
+  draft.noHosts = `${tool} is denied as a whole`;
+  return as('network.mode = "off"');
+}
+
 const READING_TOOLS = ['Read', 'Glob', 'Grep', 'LS', 'NotebookRead'];
 const WRITING_TOOLS = ['Edit', 'Write', 'MultiEdit', 'NotebookEdit', 'Update'];
 /** Tools of which a denial without a path is one of all files: it holds for the sandbox of commands too. */
@@ -138,8 +158,7 @@ const claudeRule =
     if (tool === undefined) return (list === 'allow' ? narrower : wider)(...NO_RULE);
     if (tool === 'Bash' || tool === '*')
       return list === 'allow' ? ALLOWED_BEFOREHAND : commandRule(draft, list, text, specifier);
-    if (tool === 'WebFetch' || tool === 'WebSearch')
-      return list === 'deny' ? as('network.mode = "off"') : NO_HOSTS;
+    if (tool === 'WebFetch' || tool === 'WebSearch') return hostRule(list, tool, specifier, part, draft);
     const reads = READING_TOOLS.includes(tool);
     if (!reads && !WRITING_TOOLS.includes(tool)) return OTHER_TOOL;
     // Without a path, or with `**`, a denial is about every file, and not only about the tool.

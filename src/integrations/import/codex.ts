@@ -12,6 +12,7 @@ import {
   NO_HOSTS,
   narrower,
   type Outcome,
+  type Part,
   type PathUse,
   type Reader,
   type Table,
@@ -19,6 +20,7 @@ import {
   unrelated,
   wider,
 } from './draft.ts';
+import { nameHost, translateHosts } from './hosts.ts';
 import { autonomy, choice, isAlways, items, keys, leaves, type Rows, variables } from './readers.ts';
 
 /** Configuration of Codex: `config.toml`. */
@@ -33,6 +35,7 @@ export function codex(config: Table, where: ImportPlace): Imported {
   const rows = configRows(draft, config);
   draft.read({ place: [], value: config }, keys(rows));
   translateAccess(draft);
+  translateHosts(draft);
   draft.remarks.push(
     'There, commands can read everything; here, only the workspace, the system and what is listed.',
   );
@@ -70,7 +73,7 @@ function configRows(draft: Draft, config: Table): Rows {
     permissions: isNamed
       ? keys({
           ...Object.fromEntries(Object.keys(tableOf(config.permissions)).map((name) => [name, notSelected])),
-          [named]: keys(permissionRows(draft)),
+          [named]: keys(permissionRows(draft, tableOf(ofName))),
         })
       : undefined,
     sandbox_workspace_write: draft.policy.profile === 'workspace-write' ? keys(WORKSPACE_WRITE) : notInForce,
@@ -107,7 +110,8 @@ function modeOfPermissions({ extends: base, filesystem }: Table): string | undef
   return isWritten ? 'workspace-write' : (BUILT_IN.get(base) ?? 'read-only');
 }
 
-function permissionRows({ where: { workspace, home } }: Draft): Rows {
+function permissionRows({ where: { workspace, home } }: Draft, { network }: Table): Rows {
+  const hasDomains = isTable(tableOf(network).domains);
   const access =
     (path: string, base: string): Reader =>
     (part, draft) => {
@@ -144,12 +148,33 @@ function permissionRows({ where: { workspace, home } }: Draft): Rows {
     network: keys({
       enabled: ({ value }, draft) => {
         if (typeof value !== 'boolean') return undefined;
+        if (value && hasDomains) return as('network.mode = "listed", or off if nothing is listed');
         draft.policy.network.mode = value ? 'open' : 'off';
         return as(`network.mode = "${draft.policy.network.mode}"`);
+      },
+      domains: (part, draft) => {
+        if (!isTable(part.value)) return undefined;
+        if (tableOf(network).enabled !== true) draft.noHosts = 'the network is off there';
+        return keys(Object.fromEntries(Object.keys(part.value).map((text) => [text, domain(text)])))(
+          part,
+          draft,
+        );
       },
     }),
   };
 }
+
+/** A host of a profile of permissions. `**.NAME` is the name and everything beneath it. */
+const domain =
+  (text: string): Reader =>
+  (part, draft) => {
+    const { value } = part;
+    if (value !== 'allow' && value !== 'deny') return undefined;
+    const apex = text.startsWith('**.') ? text.slice(3) : undefined;
+    if (apex === undefined) return nameHost(draft, value, part, { text });
+    nameHost(draft, value, part, { text: apex });
+    return nameHost(draft, value, part, { text: `*.${apex}` });
+  };
 
 const DEPTH = 'glob_scan_max_depth';
 const ROOT = narrower(
@@ -288,7 +313,8 @@ export function codexRules(text: string, where: ImportPlace): Imported {
     'There, a rule is about what runs outside the sandbox; here, nothing does.',
   );
   for (const { line, text: value, tokens } of statementsOf(text))
-    draft.note({ place: [`line ${line}`], value }, outcomeOf(draft, readCall(tokens)));
+    draft.read({ place: [`line ${line}`], value }, (part) => outcomeOf(draft, part, readCall(tokens)));
+  translateHosts(draft);
   return draft.imported();
 }
 
@@ -297,19 +323,40 @@ const NOT_UNDERSTOOD = wider(
   'write what it forbids into commands.rules',
 );
 
-function outcomeOf(draft: Draft, call: Call | undefined): Outcome {
+function outcomeOf(draft: Draft, part: Part, call: Call | undefined): Outcome | 'noted' {
   switch (call?.name) {
     case 'prefix_rule':
       return prefixRule(draft, call.args);
     case 'network_rule':
-      if (call.args.decision === 'deny' || call.args.decision === 'forbidden')
-        return as('network.mode = "off"');
-      return NO_HOSTS;
+      return networkRule(draft, part, call.args);
     case 'host_executable':
       return narrower('rules are about every program of that name, wherever it lies');
     default:
       return NOT_UNDERSTOOD;
   }
+}
+
+/** What a proxy of Codex tells apart, as ports. */
+const PORTS: Readonly<Record<string, number>> = { http: 80, https: 443, https_connect: 443 };
+
+const ONLY_BESIDES = wider(
+  'it is in network.allow; there, it is reached only if config.toml lets commands use the network',
+  'take it out of network.allow if config.toml does not',
+);
+
+function networkRule(
+  draft: Draft,
+  part: Part,
+  { host, protocol, decision }: Call['args'],
+): Outcome | 'noted' {
+  if (decision === 'deny' || decision === 'forbidden') {
+    if (typeof host === 'string') return nameHost(draft, 'deny', part, { text: host });
+    draft.noHosts = 'a rule that denies names no host';
+    return as('network.mode = "off"');
+  }
+  const port = typeof protocol === 'string' ? PORTS[protocol] : undefined;
+  if (decision !== 'allow' || typeof host !== 'string' || port === undefined) return NO_HOSTS;
+  return nameHost(draft, 'allow', part, { text: host, port, outcome: ONLY_BESIDES });
 }
 
 /** What may stand at one place of a command. */

@@ -99,9 +99,9 @@ export const wider = lost('wider');
 /** It is not about what commands may do. */
 export const unrelated = lost('none');
 
-/** A host that commands may reach there. What its ports and wildcards mean differs too much to be taken over unseen. */
+/** Hosts that commands may reach there, or somebody is asked about, and that are not taken over. */
 export const NO_HOSTS = narrower(
-  'hosts are not imported, and the network is off',
+  'it names no host that could be listed here',
   'set network.mode = "listed", and list the hosts that commands need in network.allow',
 );
 
@@ -143,6 +143,24 @@ export interface NamedPath extends Part, PathMeaning {
   readonly isByLink: boolean;
 }
 
+/** What the source says of a host. */
+export type HostUse = 'allow' | 'deny';
+
+/** A host of the source, and where it stands. */
+interface NamedHost extends Part {
+  readonly use: HostUse;
+  readonly text: string;
+  readonly port?: number;
+  readonly outcome?: Outcome;
+}
+
+interface Network {
+  mode: 'off' | 'open' | 'listed';
+  allow?: string[];
+  deny?: string[];
+  unix_sockets?: 'allowed';
+}
+
 type Files = Record<'read' | 'write' | 'protect' | 'hide', string[]> & { tmp?: 'private' };
 
 /** A policy that is being made, and the account of how the source was translated. */
@@ -153,12 +171,16 @@ export class Draft {
     security: {} as { readonly autonomy?: Autonomy },
     approval: {} as { readonly ask?: ApproverName },
     filesystem: { read: [], write: [], protect: [], hide: [] } as Files,
-    network: { mode: 'off' } as { mode: 'off' | 'open'; unix_sockets?: 'allowed' },
+    network: { mode: 'off' } as Network,
     environment: { pass: [] as string[], set: {} as Record<string, string> },
     commands: { rules: [] as RuleInFile[] },
   };
   /** They are weighed against each other once all are known: by `translateAccess`. */
   readonly paths: Readonly<Record<PathUse, NamedPath[]>>;
+  /** They are looked at together: by `translateHosts`. */
+  readonly hosts: NamedHost[] = [];
+  /** Why no hosts are taken over, whatever is said of them; `undefined`: they are. */
+  noHosts: string | undefined;
   readonly remarks: string[] = [];
   readonly where: ImportPlace;
   readonly #unknown: (place: Place) => Outcome;

@@ -5,15 +5,16 @@ import {
   type Imported,
   type ImportPlace,
   isTable,
-  NO_HOSTS,
   narrower,
   type PathUse,
   type Place,
+  type HostUse,
   type Reader,
   type Table,
   tableOf,
   wider,
 } from './draft.ts';
+import { nameHost, translateHosts } from './hosts.ts';
 import { isAlways, items, keys, leaves, type Rows } from './readers.ts';
 
 /** Settings of the Anthropic sandbox runtime: `~/.srt-settings.json`. */
@@ -32,12 +33,14 @@ export function srt(settings: Table, where: ImportPlace): Imported {
     draft.remarks.push('Nothing makes the workspace writable there, so the profile is read-only.');
   }
   translateAccess(draft);
+  draft.noHosts = filtersRequests(settings);
+  translateHosts(draft);
   protectBuiltIn(draft, settings, [], true);
   return draft.imported();
 }
 
-const OFF = as('network.mode = "off"');
-const OF_PROXY = leaves(narrower('it is about a proxy, and the network is off here'));
+const NOT_ASKED = as('nobody is asked about other hosts (network.unlisted)');
+const OF_PROXY = leaves(narrower('it is about a proxy, and there is none here'));
 const NO_CREDENTIALS = narrower('no proxy puts credentials in here');
 const NOT_LINUX = 'it is for other systems than Linux';
 const SERVICES = leaves(({ value }) =>
@@ -45,12 +48,36 @@ const SERVICES = leaves(({ value }) =>
 );
 const MADE_HERE = narrower('no program is needed to make the sandbox here');
 
+/** Hosts, or addresses. */
+const hosts = (use: HostUse) =>
+  items(
+    (part, draft) =>
+      typeof part.value === 'string' ? nameHost(draft, use, part, { text: part.value }) : undefined,
+    as(`network.${use} lists nothing`),
+  );
+
+/** What decides about requests there beyond which host they are for. */
+const FILTERS = [
+  ...['filterRequest', 'requireHostMatch', 'refuseOpaqueTunnels', 'ambiguousRequestTarget', 'tlsTerminate'],
+  ...['mitmProxy', 'parentProxy', 'httpProxyPort', 'socksProxyPort', 'allowPlaintextHeaderSet'],
+  'stripResponseHeaders',
+];
+
+/** Why no hosts are taken over from settings of the runtime; `undefined`: they are. */
+export function filtersRequests({ network }: Table): string | undefined {
+  const settings = tableOf(network);
+  // Then those of other settings count.
+  if (settings.allowManagedDomainsOnly === true) return 'only managed hosts count there';
+  const filter = FILTERS.find((key) => ![undefined, null, false].some((unset) => unset === settings[key]));
+  return filter === undefined ? undefined : `requests are looked at there (${filter})`;
+}
+
 const NETWORK: Rows = {
-  allowedDomains: leaves(({ value }) => (typeof value === 'string' ? NO_HOSTS : OFF)),
-  deniedDomains: leaves(OFF),
-  deniedResolvedAddresses: leaves(OFF),
-  strictAllowlist: leaves(OFF),
-  allowManagedDomainsOnly: leaves(OFF),
+  allowedDomains: hosts('allow'),
+  deniedDomains: hosts('deny'),
+  deniedResolvedAddresses: hosts('deny'),
+  strictAllowlist: leaves(NOT_ASKED),
+  allowManagedDomainsOnly: leaves(as('a file in the workspace can allow no host')),
   allowAllUnixSockets: ({ value }, { policy: { network } }) => {
     if (value === true) network.unix_sockets = 'allowed';
     return as(`network.unix_sockets = "${network.unix_sockets ?? 'contained'}"`);

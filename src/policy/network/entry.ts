@@ -1,5 +1,8 @@
 import ipaddr from 'ipaddr.js';
-import type { PortRange } from '../../model/network.ts';
+import type { AddressRow, PortRange } from '../../model/network.ts';
+
+/** What carries what is sent. */
+export type Protocol = AddressRow['protocol'];
 
 /** What an entry stands for, apart from its ports. */
 type NetworkPlace =
@@ -15,6 +18,8 @@ export interface NetworkEntry {
   /** `localhost` is two: its IPv4 and its IPv6 address. */
   readonly places: readonly NetworkPlace[];
   readonly ports: readonly PortRange[];
+  /** One that denies and does not say speaks of both. */
+  readonly protocols: readonly Protocol[];
   /** What connections have to be, naming a host that may be reached; `undefined`: the entry does not say. */
   readonly inside: 'tls' | 'http' | undefined;
 }
@@ -24,7 +29,7 @@ type ReadEntry = { readonly entry: NetworkEntry } | { readonly problem: string }
 
 /** What messages say is allowed. */
 export const ENTRY_FORMS =
-  'a name (api.example.org), *.example.org, an address or a CIDR range (10.0.0.0/8, [2001:db8::1]), each with :PORT or :PORT-PORT if need be, and a name with /tls or /http';
+  'a name (api.example.org), *.example.org, an address or a CIDR range (10.0.0.0/8, [2001:db8::1]), each with :PORT or :PORT-PORT if need be, with /udp behind a port, and a name with /tls or /http';
 
 const EVERY_PORT: PortRange = { first: 1, last: 65_535 };
 /** Of an entry that allows and names none, and what is usual there. */
@@ -44,23 +49,29 @@ const NAME = /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z](?:[a-z0-9-]{0
  */
 export function readEntry(text: string, kind: 'allow' | 'deny'): ReadEntry {
   if (/^\w+:\/\//.test(text)) return { problem: `it has no scheme and no path; it must be ${ENTRY_FORMS}` };
-  const { host, ports, suffix } = partsOf(text);
-  if (suffix === 'udp')
-    return { problem: 'UDP cannot be opened for one host (names are always looked up); leave /udp out' };
-  const ranges = ports === undefined ? undefined : portRange(ports);
-  if (ports !== undefined && ranges === undefined)
+  const { host, ports: written, suffix } = partsOf(text);
+  const ranges = written === undefined ? undefined : portRange(written);
+  if (written !== undefined && ranges === undefined)
     return { problem: 'after the colon must stand a port from 1 to 65535, or two with a - between them' };
   const inside = suffix === 'tls' || suffix === 'http' ? suffix : undefined;
   if (inside !== undefined && kind === 'deny')
     return { problem: `what is denied is denied whatever it is; leave /${inside} out` };
-  if (normalName(host) === 'localhost') return ofLocalhost(text, ranges, kind, inside);
+  // Nothing is usual there, as 443 and 80 are of TCP.
+  if (suffix === 'udp' && ranges === undefined && kind === 'allow')
+    return { problem: 'which port? Name it before /udp, as in example.org:443/udp' };
+  const protocols = protocolsOf(suffix, kind);
+  if (normalName(host) === 'localhost') return ofLocalhost(text, ranges, kind, { inside, protocols });
   const place = rangeOf(host) ?? nameOf(host);
   if (typeof place === 'string') return { problem: place };
   if (inside !== undefined && place.kind === 'range') return { problem: ofNamesOnly(inside) };
   const usual = USUAL_PORTS.filter((one) => (inside ?? one.inside) === one.inside).map(({ port }) => port);
-  return {
-    entry: { text, places: [place], ports: ranges ?? (kind === 'allow' ? usual : [EVERY_PORT]), inside },
-  };
+  const ports = ranges ?? (kind === 'allow' ? usual : [EVERY_PORT]);
+  return { entry: { text, places: [place], ports, protocols, inside } };
+}
+
+function protocolsOf(suffix: string | undefined, kind: 'allow' | 'deny'): readonly Protocol[] {
+  if (suffix === 'udp' || suffix === 'tcp') return [suffix];
+  return kind === 'deny' ? ['tcp', 'udp'] : ['tcp'];
 }
 
 /** An IPv6 address with a port stands in brackets; without them all of it is the address. */
@@ -80,7 +91,7 @@ function ofLocalhost(
   text: string,
   ports: readonly PortRange[] | undefined,
   kind: 'allow' | 'deny',
-  inside: 'tls' | 'http' | undefined,
+  { inside, protocols }: Pick<NetworkEntry, 'inside' | 'protocols'>,
 ): ReadEntry {
   if (inside !== undefined) return { problem: ofNamesOnly(inside) };
   if (ports === undefined && kind === 'allow')
@@ -88,7 +99,7 @@ function ofLocalhost(
   const places = LOOPBACK.map(
     (address): NetworkPlace => ({ kind: 'range', bytes: addressBytes(address) ?? [], bits: 128 }),
   );
-  return { entry: { text, places, ports: ports ?? [EVERY_PORT], inside } };
+  return { entry: { text, places, ports: ports ?? [EVERY_PORT], protocols, inside } };
 }
 
 const ofNamesOnly = (inside: string) =>

@@ -1,6 +1,13 @@
 import ipaddr from 'ipaddr.js';
 import type { AddressRow, NameRow, NetworkRules, PortRange } from '../../model/network.ts';
-import { addressBytes, maskByte, type NetworkEntry, normalName, USUAL_PORTS } from './entry.ts';
+import {
+  addressBytes,
+  maskByte,
+  type NetworkEntry,
+  normalName,
+  type Protocol,
+  USUAL_PORTS,
+} from './entry.ts';
 
 /** What rules say of an address or a name; `rule` undefined: none speaks of it, and so it is refused. */
 interface NetworkVerdict {
@@ -70,17 +77,16 @@ export function networkRules(
   const addresses: AddressRow[] = [];
   const names: NameRow[] = [];
   for (const [verdict, entries] of [['deny', deny] as const, ['allow', allow] as const]) {
-    for (const { text: rule, places, ports, inside } of entries) {
-      for (const place of places) {
-        if (place.kind === 'name') {
-          const { name, beneath } = place;
-          const isSplit = verdict === 'allow' && verify === 'sni' && inside === undefined;
-          const parts = isSplit ? byWhatIsUsual(ports) : [{ ports, inside }];
-          names.push(...parts.map((part) => ({ name, beneath, ...part, verdict, rule })));
-        } else {
-          const { bytes, bits } = place;
-          addresses.push(...ports.map((range) => ({ ...range, bytes, bits, verdict, rule })));
-        }
+    for (const { entry, place, protocol } of partsOf(entries)) {
+      const { text: rule, ports, inside } = entry;
+      if (place.kind === 'name') {
+        const { name, beneath } = place;
+        const isSplit = verdict === 'allow' && verify === 'sni' && inside === undefined && protocol === 'tcp';
+        const parts = isSplit ? byWhatIsUsual(ports) : [{ ports, inside }];
+        names.push(...parts.map((part) => ({ name, beneath, ...part, protocol, verdict, rule })));
+      } else {
+        const { bytes, bits } = place;
+        addresses.push(...ports.map((range) => ({ ...range, bytes, bits, protocol, verdict, rule })));
       }
     }
   }
@@ -92,6 +98,13 @@ export function networkRules(
     verify,
     ...(asks ? { placeholders: PLACEHOLDERS } : {}),
   };
+}
+
+/** What entries say of each place and protocol. */
+function partsOf(entries: readonly NetworkEntry[]) {
+  return entries.flatMap((entry) =>
+    entry.places.flatMap((place) => entry.protocols.map((protocol) => ({ entry, place, protocol }))),
+  );
 }
 
 /** What a connection to a name that somebody has allowed has to be; `undefined`: anything. Pure. */
@@ -127,12 +140,15 @@ export function judgeAddress(
   rows: readonly AddressRow[],
   bytes: readonly number[],
   port: number,
+  protocol: Protocol = 'tcp',
 ): NetworkVerdict {
   const leastBits = Math.max(
     0,
     ...APART_RANGES.filter((range) => isWithin(bytes, range.bytes, range.bits)).map(({ bits }) => bits),
   );
-  const speaking = rows.filter((row) => isAmong(port, row) && isWithin(bytes, row.bytes, row.bits));
+  const speaking = rows.filter(
+    (row) => row.protocol === protocol && isAmong(port, row) && isWithin(bytes, row.bytes, row.bits),
+  );
   const row =
     speaking.find(({ verdict }) => verdict === 'deny') ?? speaking.find(({ bits }) => bits >= leastBits);
   return { allowed: row?.verdict === 'allow', rule: row?.rule };
@@ -141,7 +157,7 @@ export function judgeAddress(
 /** What is known of a name. */
 interface NameVerdict extends NetworkVerdict {
   /** To be reached at the addresses of the name. */
-  readonly ports: readonly (PortRange & Pick<NameRow, 'rule' | 'inside'>)[];
+  readonly ports: readonly (PortRange & Pick<NameRow, 'rule' | 'inside' | 'protocol'>)[];
 }
 
 /** What rules say of a name that `normalName` gave. One that is denied at every port is not looked up. Pure. */
@@ -150,11 +166,11 @@ export function judgeName(rows: readonly NameRow[], name: string): NameVerdict {
   const denied = speaking.filter(({ verdict }) => verdict === 'deny');
   const ports = speaking
     .filter(({ verdict }) => verdict === 'allow')
-    .flatMap(({ ports: ranges, rule, inside }) => ranges.map((range) => ({ ...range, rule, inside })))
-    .flatMap((range) =>
+    .flatMap(({ ports: ranges, ...row }) => ranges.map((range) => ({ ...row, ...range })))
+    .flatMap(({ first, last, protocol, rule, inside }) =>
       withoutPorts(
-        range,
-        denied.flatMap((row) => row.ports),
+        { first, last, protocol, rule, inside },
+        denied.filter((row) => row.protocol === protocol).flatMap((row) => row.ports),
       ),
     );
   const rule = ports[0]?.rule ?? denied[0]?.rule;
@@ -165,7 +181,7 @@ export function judgeName(rows: readonly NameRow[], name: string): NameVerdict {
 export function judgeHost(rows: readonly NameRow[], host: string, port: number): NetworkVerdict {
   const name = normalName(host);
   if (name === undefined) return { allowed: false, rule: undefined };
-  const speaking = rows.filter((row) => covers(row, name) && row.ports.some((range) => isAmong(port, range)));
+  const speaking = rows.filter((row) => speaksOf(row, name, port, 'tcp'));
   const row = speaking.find(({ verdict }) => verdict === 'deny') ?? speaking[0];
   return { allowed: row?.verdict === 'allow', rule: row?.rule };
 }
@@ -189,16 +205,24 @@ function covers(row: NameRow, name: string): boolean {
   return row.name === '' || name.endsWith(`.${row.name}`);
 }
 
-/** The entry of `network.deny` that speaks of a name at a port; `undefined`: none. Pure. */
-export function denialOf(rows: readonly NameRow[], name: string, port: number): string | undefined {
-  const speaks = ({ first, last }: PortRange) => first <= port && port <= last;
-  return rows.find((row) => row.verdict === 'deny' && covers(row, name) && row.ports.some(speaks))?.rule;
+function speaksOf(row: NameRow, name: string, port: number, protocol: Protocol): boolean {
+  return row.protocol === protocol && covers(row, name) && row.ports.some((range) => isAmong(port, range));
 }
 
-/** Whether `network.deny` speaks of a name at every port. Pure. */
+/** The entry of `network.deny` that speaks of a name at a port; `undefined`: none. Pure. */
+export function denialOf(
+  rows: readonly NameRow[],
+  name: string,
+  port: number,
+  protocol: Protocol = 'tcp',
+): string | undefined {
+  return rows.find((row) => row.verdict === 'deny' && speaksOf(row, name, port, protocol))?.rule;
+}
+
+/** Whether `network.deny` speaks of a name at every port of TCP. Pure. */
 export function isNameDenied(rows: readonly NameRow[], name: string): boolean {
   const denied = rows
-    .filter((row) => row.verdict === 'deny' && covers(row, name))
+    .filter((row) => row.verdict === 'deny' && row.protocol === 'tcp' && covers(row, name))
     .flatMap((row) => row.ports);
   return withoutPorts({ first: 1, last: 65_535 }, denied).length === 0;
 }
@@ -218,12 +242,18 @@ export function mayBeAskedAbout(
 }
 
 /**
- * Whether a name may lead to an address: it is one of the public network, or some rule allows the address itself, at
- * whatever port. Otherwise who owns a name could have it lead into the user's own network.
+ * Whether a name may lead to an address: it is one of the public network, or some rule of the same protocol allows the
+ * address itself, at whatever port. Otherwise who owns a name could have it lead into the user's own network.
  */
-export function mayLeadTo(rows: readonly AddressRow[], bytes: readonly number[]): boolean {
+export function mayLeadTo(
+  rows: readonly AddressRow[],
+  bytes: readonly number[],
+  protocol: Protocol = 'tcp',
+): boolean {
   if (isPublic(bytes)) return true;
-  return rows.some(({ verdict, first }) => verdict === 'allow' && judgeAddress(rows, bytes, first).allowed);
+  return rows.some(
+    ({ verdict, first }) => verdict === 'allow' && judgeAddress(rows, bytes, first, protocol).allowed,
+  );
 }
 
 /** What anybody's host may have. */

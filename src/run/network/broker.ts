@@ -150,12 +150,15 @@ function connectionOf(
   const standsFor = names.standsFor(connectedTo);
   const host = standsFor ?? names.nameOf(connectedTo) ?? connectedTo;
   const asked = questions?.about(host, one.port);
-  const rule = one.rule || (one.allowed ? undefined : questions?.denialOf(host, one.port)) || undefined;
+  const rule =
+    one.rule ||
+    (one.allowed ? undefined : questions?.denialOf(host, one.port, one.udp ? 'udp' : 'tcp')) ||
+    undefined;
   const isDenied = !one.allowed && rule !== undefined;
   const approval = asked?.approval ?? (one.allowed || isDenied ? undefined : questions?.refusedUnasked);
   // Of what stands for a name nobody has to know.
   const address = standsFor === undefined ? connectedTo : (asked?.address ?? asked?.apart);
-  const hasEntry = !one.allowed && !isDenied && !one.udp && one.flaw === '';
+  const hasEntry = !one.allowed && !isDenied && one.flaw === '';
   return {
     verdict: one.allowed ? 'allowed' : 'refused',
     protocol: one.udp ? 'udp' : 'tcp',
@@ -195,11 +198,11 @@ function aboutIt(one: NativeConnection, rule: string | undefined) {
 
 /** What would let it through; nothing, if what it asked for is the name of no host. */
 function entryOf(
-  { name, port }: NativeConnection,
+  { name, port, udp }: NativeConnection,
   host: string,
   address: string,
 ): { readonly entry?: string } {
-  if (name === '') return { entry: entryFor(host, address, port) };
+  if (name === '') return { entry: `${entryFor(host, address, port)}${udp ? '/udp' : ''}` };
   const asked = normalName(name);
   return asked === undefined ? {} : { entry: `${asked}:${port}` };
 }

@@ -207,16 +207,18 @@ export class NameServer {
       const bytes = addressBytes(address);
       return bytes === undefined ? [] : [{ address: textOf(bytes), bytes }];
     });
-    const usable = usual.filter(({ bytes }) => mayLeadTo(this.#rules.addresses, bytes));
+    const mayLead = (bytes: readonly number[], protocol: AddressRow['protocol']) =>
+      mayLeadTo(this.#rules.addresses, bytes, protocol);
+    const usable = usual.filter(({ bytes }) => ports.some(({ protocol }) => mayLead(bytes, protocol)));
     const apart = usable.length === 0 ? usual[0]?.address : undefined;
     for (const { address } of usable) {
       forgetOldest(this.#names);
       this.#names.set(address, name);
     }
     const rows = usable.flatMap(({ bytes }) =>
-      ports.map(({ first, last, rule: entry, inside }) => ({
-        ...{ bytes, bits: EVERY_BIT, first, last, verdict: 'allow' as const, inside, rule: entry },
-      })),
+      ports
+        .filter(({ protocol }) => mayLead(bytes, protocol))
+        .map((range) => ({ ...range, bytes, bits: EVERY_BIT, verdict: 'allow' as const })),
     );
     const seconds = Math.min(Math.max(0, Math.floor(ttl)), LONGEST_TTL);
     this.#ports.allow(rows, Math.max(seconds * 1000, LEAST_LIFETIME_MS));

@@ -45,6 +45,8 @@ const entry = fc.oneof(
     .tuple(byte, fc.constantFrom(0, 8), port)
     .map(([first, bits, at]) => `${bits === 0 ? 0 : first}.0.0.0/${bits}:${at}`),
   fc.tuple(v6, port).map(([address, at]) => `[${address}]:${at}`),
+  fc.tuple(v4, port).map(([address, at]) => `${address}:${at}/udp`),
+  fc.tuple(v6, port).map(([address, at]) => `[${address}]:${at}/udp`),
   fc.constantFrom(
     '[::/0]:1-65535',
     '0.0.0.0/0:1-65535',
@@ -64,14 +66,17 @@ it('the addon says of every address what the policy says', () => {
     fc.property(
       fc.array(entry, { maxLength: 5 }).map(entries('allow')),
       fc.array(entry, { maxLength: 2 }).map(entries('deny')),
-      fc.array(fc.tuple(address, port), { minLength: 1, maxLength: 30 }),
+      fc.array(fc.tuple(address, port, fc.constantFrom('tcp' as const, 'udp' as const)), {
+        minLength: 1,
+        maxLength: 30,
+      }),
       (allow, deny, asked) => {
         const rules = networkRules(allow, deny);
         const confinement = confinementWith(rules);
-        for (const [bytes, at] of asked) {
-          const { allowed, rule } = judgeAddress(rules.addresses, bytes, at);
-          const said = addon.judgeAddress(confinement, Uint8Array.from(bytes), at);
-          expect([bytes, at, said]).toEqual([bytes, at, { allowed, rule: rule ?? '' }]);
+        for (const [bytes, at, protocol] of asked) {
+          const { allowed, rule } = judgeAddress(rules.addresses, bytes, at, protocol);
+          const said = addon.judgeAddress(confinement, Uint8Array.from(bytes), at, protocol === 'udp');
+          expect([bytes, at, protocol, said]).toEqual([bytes, at, protocol, { allowed, rule: rule ?? '' }]);
         }
         addon.closeConfinement(confinement);
       },

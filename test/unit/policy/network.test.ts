@@ -20,6 +20,28 @@ function finds(allow: readonly string[], name: string, deny: readonly string[] =
 }
 
 describe('entries of the network', () => {
+  it('/udp opens UDP at its ports, and nothing of TCP; without it what denies speaks of both', () => {
+    const protocols = ['tcp', 'udp'] as const;
+    const may = (allow: readonly string[], deny: readonly string[] = []) =>
+      protocols.filter(
+        (one) => judgeAddress(rulesOf(allow, deny).addresses, bytes('10.0.0.1'), 53, one).allowed,
+      );
+    expect(may(['10.0.0.0/8:53/udp'])).toEqual(['udp']);
+    expect(may(['10.0.0.0/8:53/tcp'])).toEqual(['tcp']);
+    expect(may(['10.0.0.1:53'])).toEqual(['tcp']);
+    const both = ['10.0.0.1:53', '10.0.0.1:53/udp'];
+    expect(may(both)).toEqual(['tcp', 'udp']);
+    expect(may(both, ['10.0.0.1'])).toEqual([]);
+    expect(may(both, ['10.0.0.1/udp'])).toEqual(['tcp']);
+    expect(may(both, ['10.0.0.1:53/tcp'])).toEqual(['udp']);
+    const ports = (name: string) =>
+      judgeName(rulesOf(['*.example.org:443/udp', 'a.example.org'], ['b.example.org/udp']).names, name).ports;
+    expect(ports('a.example.org').map(({ first, protocol }) => `${first}/${protocol}`)).toEqual([
+      ...['443/udp', '443/tcp', '80/tcp'],
+    ]);
+    expect(ports('b.example.org')).toEqual([]);
+  });
+
   it('a name without a port is https and http, and no name beneath it', () => {
     expect(finds(['api.example.org'], 'api.example.org')).toBe('443 80');
     expect(finds(['api.example.org'], 'x.api.example.org')).toBe('');
@@ -165,7 +187,8 @@ describe('entries of the network', () => {
     [`${'a'.repeat(64)}.example.org`, 'it must be'],
     [`${'a.'.repeat(127)}org`, 'it must be'],
     ['localhost', 'its port'],
-    ['example.org:53/udp', 'UDP'],
+    ['example.org/udp', 'which port'],
+    ['localhost/udp', 'which port'],
     ['10.0.0.0/8/tls', 'leave /tls out'],
     ['localhost:80/http', 'leave /http out'],
     ['@gihub', 'no preset'],
