@@ -3,6 +3,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { caller } from '../../host/caller.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
+import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { RunOptions, SandboxOptions } from '../../model/options.ts';
 import { loadAddon } from '../../native/load.ts';
 import { endedBy, exitStatus } from '../../run/launch/exit-status.ts';
@@ -152,11 +153,19 @@ export async function runIn(
         : undefined;
     printEnd(result, { json: wanted.json, meant });
     if (!wanted.json && result.status === 'exited' && result.exitCode !== 0) {
-      const confinement = describeConfinement(sandbox.plan, { advice: isatty(stdio[2]) });
-      printError(`exited ${result.exitCode} in the sandbox: ${confinement}`);
+      const isPerson = isatty(stdio[2]);
+      const confinement = describeConfinement(sandbox.plan, { advice: isPerson });
+      const unseen = isPerson && result.denials === undefined ? describeUnseen(sandbox.plan) : '';
+      printError(`exited ${result.exitCode} in the sandbox: ${confinement}${unseen}`);
     }
   }
   return exitStatus(result);
+}
+
+/** Of a command that failed, and was not seen to be denied anything: what was not looked at. */
+function describeUnseen({ observed }: LaunchPlan): string {
+  if (observed === 'changes') return '; what it could not read is told with --explain always';
+  return observed === 'nothing' ? '; what it was denied is not known' : '';
 }
 
 /**

@@ -30,9 +30,11 @@ export const shadowOf =
       const key = `${one.operation} ${one.object}`;
       denied.set(key, { ...one, count: one.count + (denied.get(key)?.count ?? 0) });
     }
-    for (const { verdict, protocol, host, port, program, pid, at, count } of connections ?? []) {
-      if (verdict === 'refused' || protocol === 'name' || port === undefined || mayReach(plan, host, port))
-        continue;
+    for (const { verdict, protocol, host, address, port, program, pid, at, count } of connections ?? []) {
+      if (verdict === 'refused' || protocol === 'name' || port === undefined) continue;
+      // A service of this machine is known by its address.
+      const place = host === 'localhost' ? (address ?? host) : host;
+      if (mayReach(plan, place, port)) continue;
       const asked = {
         operation: 'connect',
         asked: host,
@@ -57,7 +59,9 @@ function whatDenies(
   if (operation === 'signal') return undefined;
   if (operation === 'connect') {
     const [, host = '', port = ''] = /^\[?(.*?)\]?:(\d+)$/.exec(path) ?? [];
-    if (path.startsWith('/') || mayReach(plan, host, Number(port))) return undefined;
+    // On its own loopback it may talk to what it has started itself.
+    const isOwn = /^(?:127\.|(?:0:){7}1$)/.test(host);
+    if (path.startsWith('/') || isOwn || mayReach(plan, host, Number(port))) return undefined;
     return 'network';
   }
   const isIn = (paths: readonly string[]) => paths.some((above) => isBeneath(path, above));
@@ -89,7 +93,7 @@ function privateTo(plan: LaunchPlan): readonly string[] {
 
 /** Whether a plan lets commands connect to a host, by its name or its address. */
 function mayReach({ network, networkRules }: LaunchPlan, host: string, port: number): boolean {
-  if (network === 'open' || /^(?:127\.|::1$|(?:0:){7}1$|localhost$)/.test(host)) return true;
+  if (network === 'open') return true;
   if (networkRules === undefined) return false;
   const bytes = addressBytes(host);
   return bytes === undefined
