@@ -207,7 +207,7 @@ bool MayOutside(const std::string& path, int mode) {
 // What other processes answer for, or what is another thing for everybody who looks: none of it is
 // told.
 bool IsOfTheSystem(const std::string& path) {
-  for (const char* prefix : {"/proc/", "/dev/fd/", "/dev/std", "/dev/tty"}) {
+  for (const char* prefix : {"/proc/", "/dev/fd/", "/dev/std", "/dev/tty", "/dev/pts/"}) {
     if (path.starts_with(prefix)) return true;
   }
   return path == "/proc";

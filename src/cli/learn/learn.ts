@@ -14,7 +14,7 @@ import { openSandbox } from '../../run/sandbox.ts';
 import { readableWord } from '../../util/shell-quote.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { commandOf } from '../run/options.ts';
-import { ownStreams, runForwarding } from '../run/pass-through.ts';
+import { ownStreams, runForwarding, runOnTerminal } from '../run/pass-through.ts';
 import { gateOf } from '../shared/ask-here.ts';
 import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
@@ -55,6 +55,7 @@ interface LearnOptions extends Omit<SandboxArguments, 'session'> {
   readonly shell?: string;
 }
 
+const SHELL: Command = ['bash', '-i'];
 /** A command is run again at most so often: each time at least one more hole was opened. */
 const MOST_RUNS = 30;
 /** Directories beneath `/` that are no files of anybody. */
@@ -79,7 +80,7 @@ export async function learn(args: readonly string[]): Promise<number> {
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const { session, ...options } = parsed.opts<LearnOptions>();
-  const command: Command = session === true ? ['bash', '-i'] : commandOf(options.shell, parsed.args);
+  const command: Command = session === true ? SHELL : commandOf(options.shell, parsed.args);
   using signals = new SignalForwarding();
   const given = await givenPolicy(sandboxOptionsOf(options));
   const { workspace, home, policy } = await resolvePolicy(given);
@@ -87,9 +88,14 @@ export async function learn(args: readonly string[]): Promise<number> {
   const learned =
     options.unconfined === true
       ? await learnUnconfined(command, given, signals)
-      : await learnContained(command, given, signals, { places, yes: options.yes === true });
+      : await learnContained(command, given, signals, {
+          places,
+          yes: options.yes === true,
+          once: session === true,
+        });
   const proposal = proposalOf(inWords(command), learned.needed, learned.result, places);
-  await write(proposal, options.output, places);
+  // How long a person works says nothing of how long a command takes.
+  await write(session === true ? { ...proposal, limits: {} } : proposal, options.output, places);
   return exitStatus(learned.result);
 }
 
@@ -125,13 +131,19 @@ const YES = {
   approver: { ask: async () => ({ approved: true, scope: 'once', by: 'learn' }) as const },
 };
 
+/** A shell that a person works in has a terminal of its own. */
+const isShell = (command: Command) => command === SHELL && isatty(0);
+
 async function runOnce(
   command: Command,
   options: SandboxOptions,
   signals: SignalForwarding,
 ): Promise<ExecutionResult> {
   await using sandbox = await openSandbox(options);
-  const result = await runForwarding(sandbox, command, { ...ownStreams(sandbox), approved: true }, signals);
+  const how = { ...ownStreams(sandbox), approved: true };
+  const result = isShell(command)
+    ? (await runOnTerminal(sandbox, command, { approved: true }, signals)).result
+    : await runForwarding(sandbox, command, how, signals);
   if (result === undefined) throw new SandboxError('output.lost', 'the reader of the output is gone');
   if (result.status === 'setup-failed' || result.status === 'denied')
     throw new SandboxError(result.error.code, result.error.message);
@@ -142,7 +154,7 @@ async function learnContained(
   command: Command,
   given: SandboxOptions,
   signals: SignalForwarding,
-  { places, yes }: { readonly places: Places; readonly yes: boolean },
+  { places, yes, once }: { readonly places: Places; readonly yes: boolean; readonly once: boolean },
 ): Promise<Learned> {
   const gate = yes ? YES : gateOf({ quiet: false }, signals);
   const holes = {
@@ -156,6 +168,7 @@ async function learnContained(
     const net = holes.net.length === 0 ? {} : { net: holes.net };
     const result = await runOnce(command, { ...learning(given, gate), ...holes, ...net }, signals);
     const denials = result.denials ?? [];
+    if (once) return { needed: denials, result };
     if (result.ok) return { needed: opened, result };
     const wanted = byLikelihood(denials.filter((one) => isHole(one, places) && !refused.has(holeOf(one))));
     const next = runs < MOST_RUNS ? await firstAllowed(wanted, { yes, refused }) : undefined;
@@ -193,10 +206,14 @@ async function firstAllowed(
     if (yes) return one;
     if (!isatty(0) || !isatty(2)) return undefined;
     const terminal = createInterface({ input: process.stdin, output: process.stderr });
-    const answer = await terminal.question(
+    // Whoever ends the input allows nothing more.
+    const ended = new Promise<undefined>((done) => terminal.once('close', () => done(undefined)));
+    const asked = terminal.question(
       `learn: ${describeDenial(one)} was denied. Allow ${visibleLine(holeOf(one), 300)} in the next run? [y/N] `,
     );
+    const answer = await Promise.race([asked.catch(() => undefined), ended]);
     terminal.close();
+    if (answer === undefined) return undefined;
     if (/^y(?:es)?$/i.test(answer.trim())) return one;
     refused.add(holeOf(one));
   }
