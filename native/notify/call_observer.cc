@@ -350,6 +350,17 @@ std::vector<sock_filter> CallObserver::Filter(Observed observed) {
     program.insert(program.end(), std::begin(all), std::end(all));
   };
   for (const PathCall& call : kPathCalls) {
+    if (call.number == SYS_execve) {
+      const sock_filter of_others[] = {
+          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_execve, 0, 4),
+          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(3)),
+          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kStartsCommand, 1, 0),
+          kAsk,
+          kLoadNumber,
+      };
+      program.insert(program.end(), std::begin(of_others), std::end(of_others));
+      continue;
+    }
     if (call.number == SYS_utimensat) {
       // Without a path it is about a descriptor. (Half of a pointer may look like 0, and is left
       // out.)

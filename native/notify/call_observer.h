@@ -28,6 +28,11 @@ enum class Observed {
   kUses,        // the same; and what was not denied is told, too
 };
 
+// The fourth argument, which the kernel does not look at, of the execve that starts a command: it
+// is ours and need not wait to be looked at. A command that gives it keeps its execve out of a
+// list.
+inline constexpr uint32_t kStartsCommand = 0x5ab0c0de;
+
 // What the sandbox kept from a process, or from several alike.
 struct Denial {
   enum class Act { kRead, kWrite, kCreate, kRemove, kExecute, kConnect, kSignal };

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "notify/call_observer.h"
 #include "process/shut_root.h"
 #include "sys/kernel_abi.h"
 #include "sys/raw_syscall.h"
@@ -51,7 +52,8 @@ int Execute(ChildPlan* plan) {
   // A rehearsal.
   if (plan->program == nullptr) return 0;
   if (plan->about_to_execute != nullptr) plan->about_to_execute();
-  result = RawSyscall(SYS_execve, Arg(plan->program), Arg(plan->argv), Arg(plan->envp));
+  result =
+      RawSyscall(SYS_execve, Arg(plan->program), Arg(plan->argv), Arg(plan->envp), kStartsCommand);
   return Fail(plan, "exec", result);
 }
 
