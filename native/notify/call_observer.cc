@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <initializer_list>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -305,6 +306,53 @@ std::string EndOfLinks(const Target& target, std::string path) {
   return path;
 }
 
+// Writes which calls are asked about, one after the other. Between two parts the number of the call
+// is loaded.
+class FilterWriter {
+ public:
+  void Ask(long number) { Add({IsNumber(number, 1), kAsk}); }
+
+  // Unless the low half of an argument is `value`.
+  void AskUnless(long number, int argument, uint32_t value) {
+    Add({IsNumber(number, 4), Load(argument), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0),
+         kAsk, kLoadNumber});
+  }
+
+  // If a signal is sent, and not to a group, of which those that may be reached are.
+  void AskIfSent(long number, int process, int signal) {
+    Add({IsNumber(number, 6), Load(signal), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 3, 0),
+         Load(process), BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x80000000, 1, 0), kAsk, kLoadNumber});
+  }
+
+  // What is opened to be written; and, if it `reads`, files that are opened to be read.
+  void AskByFlags(long number, int flags, bool reads) {
+    if (reads) {
+      Add({IsNumber(number, 5), Load(flags),
+           BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kWriteIntent, 1, 0),
+           BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_DIRECTORY | O_PATH, 1, 0), kAsk, kLoadNumber});
+    } else {
+      Add({IsNumber(number, 4), Load(flags),
+           BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kWriteIntent, 0, 1), kAsk, kLoadNumber});
+    }
+  }
+
+  std::vector<sock_filter> Take() { return std::move(program_); }
+
+ private:
+  // Another call goes on behind so many steps.
+  static sock_filter IsNumber(long number, uint8_t steps) {
+    return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(number), 0, steps);
+  }
+  static sock_filter Load(int argument) {
+    return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(argument));
+  }
+  void Add(std::initializer_list<sock_filter> steps) {
+    program_.insert(program_.end(), steps.begin(), steps.end());
+  }
+
+  std::vector<sock_filter> program_ = {kLoadNumber};
+};
+
 }  // namespace
 
 // What one call wants with one path.
@@ -324,86 +372,53 @@ struct CallObserver::Use {
   bool removes = false;
   bool changes = false;  // attributes
   bool connects = false;
-  bool may_exist = true;  // false: where something is, the call fails for everybody
-  uint64_t makes = 0;     // the right to create it; 0: what is not there, is missing to everybody
+  bool may_exist = true;    // false: where something is, the call fails for everybody
+  uint64_t makes = 0;       // the right to create it; 0: what is not there, is missing to everybody
+  bool is_nothing = false;  // it reaches nothing of it
+
+  void Open(uint64_t flags) {
+    constexpr uint64_t kNew = O_CREAT | O_EXCL;
+    const auto mode = flags & O_ACCMODE;
+    is_nothing = (flags & O_PATH) != 0;
+    reads = mode != O_WRONLY;
+    writes = mode != O_RDONLY;
+    truncates = (flags & O_TRUNC) != 0;
+    may_exist = (flags & kNew) != kNew;
+    follows = (flags & O_NOFOLLOW) == 0 && may_exist;
+    act = writes || truncates ? Act::kWrite : Act::kRead;
+    if ((flags & (O_CREAT | kTemporary)) != 0) makes = kMakeReg;
+    if ((flags & kTemporary) != 0) path += "/#";  // something that has no name yet
+  }
+  void Make(uint64_t right) {
+    makes = right;
+    may_exist = follows = false;
+  }
 };
 
 std::vector<sock_filter> CallObserver::Filter(Observed observed) {
-  std::vector<sock_filter> program;
-  if (observed == Observed::kNothing) return program;
-  program.push_back(kLoadNumber);
-  const auto ask_about = [&program](long number) {
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(number), 0, 1));
-    program.push_back(kAsk);
-  };
-  // Asks if one argument is not 0, and another one not negative.
-  const auto ask_if = [&program](long number, int not_zero, int not_negative) {
-    const sock_filter all[] = {
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(number), 0, 6),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(not_zero)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 3, 0),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(not_negative)),
-        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x80000000, 1, 0),
-        kAsk,
-        kLoadNumber,
-    };
-    program.insert(program.end(), std::begin(all), std::end(all));
-  };
+  if (observed == Observed::kNothing) return {};
+  FilterWriter filter;
   for (const PathCall& call : kPathCalls) {
-    if (call.number == SYS_execve) {
-      const sock_filter of_others[] = {
-          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_execve, 0, 4),
-          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(3)),
-          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kStartsCommand, 1, 0),
-          kAsk,
-          kLoadNumber,
-      };
-      program.insert(program.end(), std::begin(of_others), std::end(of_others));
-      continue;
-    }
-    if (call.number == SYS_utimensat) {
-      // Without a path it is about a descriptor. (Half of a pointer may look like 0, and is left
-      // out.)
-      const sock_filter with_path[] = {
-          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_utimensat, 0, 4),
-          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(call.path)),
-          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
-          kAsk,
-          kLoadNumber,
-      };
-      program.insert(program.end(), std::begin(with_path), std::end(with_path));
-      continue;
-    }
     if (call.kind == Kind::kLook && observed < Observed::kEverything) continue;
-    if (call.kind != Kind::kOpen || observed >= Observed::kEverything) {
-      ask_about(call.number);
-      continue;
-    }
-    const bool reads = observed == Observed::kReads;
-    const sock_filter by_flags[] = {
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call.number), 0,
-                 static_cast<uint8_t>(reads ? 5 : 4)),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(call.flags)),
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kWriteIntent, static_cast<uint8_t>(reads ? 1 : 0),
-                 static_cast<uint8_t>(reads ? 0 : 1)),
-        // Of what is only read: files.
-        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_DIRECTORY | O_PATH, 1, 0),
-        kAsk,
-        kLoadNumber,
-    };
-    for (const sock_filter& one : by_flags) {
-      if (!reads && &one == &by_flags[3]) continue;
-      program.push_back(one);
+    if (call.number == SYS_execve) {
+      filter.AskUnless(call.number, 3, kStartsCommand);
+    } else if (call.number == SYS_utimensat) {
+      // Without a path it is about a descriptor. (Half of a pointer may look like 0: left out.)
+      filter.AskUnless(call.number, call.path, 0);
+    } else if (call.kind == Kind::kOpen && observed < Observed::kEverything) {
+      filter.AskByFlags(call.number, call.flags, observed == Observed::kReads);
+    } else {
+      filter.Ask(call.number);
     }
   }
   for (const OtherCall& call : kOtherCalls) {
     if (call.signal < 0) {
-      ask_about(call.number);
+      filter.Ask(call.number);
     } else {
-      ask_if(call.number, call.signal, call.process);
+      filter.AskIfSent(call.number, call.process, call.signal);
     }
   }
-  return program;
+  return filter.Take();
 }
 
 void CallObserver::Begin(std::shared_ptr<const HeldBy> held_by) {
@@ -481,51 +496,36 @@ void CallObserver::Look(int listener, const abi::SeccompNotification& call, int 
     if (!text || text->empty()) return false;
     use.asked = *text;
     use.path = target.AbsolutePath(*text, directory < 0 ? AT_FDCWD : ArgumentOf(call, directory));
+    while (use.path.size() > 1 && use.path.ends_with('/')) use.path.pop_back();
     return use.path.starts_with('/');
   };
   Use use{listener, call.id, target, held_by};
   if (!path_of(found->directory, found->path, use)) return;
   switch (found->kind) {
-    case Kind::kOpen2:
-    case Kind::kOpen:
-    case Kind::kCreate: {
-      uint64_t flags = found->kind == Kind::kCreate ? O_CREAT | O_WRONLY | O_TRUNC
-                                                    : static_cast<uint32_t>(at(found->flags));
-      if (found->kind == Kind::kOpen2 &&
-          !target.Read(PointerOf(call, found->flags), &flags, sizeof(flags)))
-        return;
-      if ((flags & O_PATH) != 0) return;
-      const auto mode = flags & O_ACCMODE;
-      use.reads = mode != O_WRONLY;
-      use.writes = mode != O_RDONLY;
-      use.truncates = (flags & O_TRUNC) != 0;
-      use.follows = (flags & O_NOFOLLOW) == 0 && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
-      use.may_exist = (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
-      use.act = use.writes || use.truncates ? Act::kWrite : Act::kRead;
-      if ((flags & kTemporary) != 0) {
-        use.path += "/#";  // something that has no name yet
-        use.makes = kMakeReg;
-      } else if ((flags & O_CREAT) != 0) {
-        use.makes = kMakeReg;
-      }
+    case Kind::kOpen2: {
+      uint64_t flags = 0;
+      if (!target.Read(PointerOf(call, found->flags), &flags, sizeof(flags))) return;
+      use.Open(flags);
       break;
     }
+    case Kind::kOpen:
+      use.Open(static_cast<uint32_t>(at(found->flags)));
+      break;
+    case Kind::kCreate:
+      use.Open(O_CREAT | O_WRONLY | O_TRUNC);
+      break;
     case Kind::kMakeDirectory:
-      use.makes = kMakeDir;
-      use.may_exist = false;
+      use.Make(kMakeDir);
       break;
     case Kind::kMakeNode:
-      use.makes = RightToMake(static_cast<mode_t>(at(found->flags)));
-      use.may_exist = false;
+      use.Make(RightToMake(static_cast<mode_t>(at(found->flags))));
       break;
     case Kind::kMakeLink:
-      use.makes = kMakeSym;
-      use.may_exist = false;
+      use.Make(kMakeSym);
       break;
     case Kind::kHardLink:
       if (!path_of(found->directory2, found->path2, use)) return;
-      use.makes = kMakeReg;
-      use.may_exist = false;
+      use.Make(kMakeReg);
       break;
     case Kind::kRename:
       use.act = Act::kRemove;
@@ -563,7 +563,7 @@ void CallObserver::Look(int listener, const abi::SeccompNotification& call, int 
 }
 
 void CallObserver::LookAtPath(const Use& use) {
-  if (IsOfTheSystem(use.path)) return;
+  if (use.is_nothing || IsOfTheSystem(use.path)) return;
   const int object = use.target.OpenObject(use.path, use.follows);
   if (object >= 0) {
     const UniqueFd owned(object);
