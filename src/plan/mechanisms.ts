@@ -136,6 +136,12 @@ export function chooseMechanisms(policy: Policy, features: HostFeatures, backend
 /** `auto`: what costs nothing that can be measured. */
 const OBSERVED_BY_EXPLAIN = { auto: 'changes', always: 'everything', never: 'nothing' } as const;
 
+/**
+ * A warden of the tier `subreaper` is started for each command, beneath the filter of its thread: when the launcher has died, what
+ * it does to end the tree would be asked about, and nobody would be there to answer. That of a signal scope is there before.
+ */
+const LOOKS_UNDER: readonly ProcessTreeTier[] = ['signal-scope'];
+
 function ofKernel(
   { network, sandbox }: Policy,
   features: HostFeatures,
@@ -144,6 +150,9 @@ function ofKernel(
   const view = features.namespaces.available;
   const listed = network.mode === 'listed';
   const off = network.mode !== 'open';
+  // Without a domain of its own the command would be in the launcher's scope and could signal it.
+  const processTree = features.signalScope && landlockAbi > 0 ? 'signal-scope' : 'subreaper';
+  const canLook = features.seccomp.available && features.seccompListener && LOOKS_UNDER.includes(processTree);
   const pathSocketsContained = view || landlockAbi >= 9 || network.unixSockets === 'allowed';
   return {
     landlockAbi,
@@ -162,11 +171,7 @@ function ofKernel(
         : features.seccomp.available && features.seccompListener
           ? 'own'
           : 'own-but-exits',
-    observed:
-      features.seccomp.available && features.seccompListener
-        ? OBSERVED_BY_EXPLAIN[sandbox.explain]
-        : 'nothing',
-    // Without a domain of its own the command would be in the launcher's scope and could signal it.
-    processTree: features.signalScope && landlockAbi > 0 ? 'signal-scope' : 'subreaper',
+    observed: canLook ? OBSERVED_BY_EXPLAIN[sandbox.explain] : 'nothing',
+    processTree,
   };
 }

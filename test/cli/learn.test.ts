@@ -99,7 +99,7 @@ const PROJECTS: Readonly<Record<string, Project>> = {
 };
 
 // Without namespaces nothing hides what is outside, and the network of a learned policy needs a supervisor anyway.
-describe.runIf(HOST.namespaces)('sandbox-run learn', () => {
+describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
   let root: string;
   let workspace: string;
   let outside: string;

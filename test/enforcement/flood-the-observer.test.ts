@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArena } from '../support/arena.ts';
-import { TIERS } from '../support/tiers.ts';
+import { LOOKED_AT_TIERS } from '../support/tiers.ts';
 
 /** Makes system calls as they are: `call(number, ...)`. */
 const CALLS = `
@@ -109,7 +109,7 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 
 const PATIENCE = 60_000;
 
-describe.each(TIERS)('what looks at calls, $name', (tier) => {
+describe.each(LOOKED_AT_TIERS)('what looks at calls, $name', (tier) => {
   const arena = makeArena();
   let outside: string;
   beforeAll(() => {

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { cli, makePlace, type Place } from '../cli/support.ts';
+import { HOST } from '../support/tiers.ts';
 
 /** What people see: the built command line, and what git does afterwards. */
 describe('the command line says what a command left behind', () => {
@@ -46,7 +47,7 @@ describe('the command line says what a command left behind', () => {
     expect(existsSync(mark)).toBe(true);
   });
 
-  it('says which program made it, where somebody looks', async () => {
+  it.runIf(HOST.signalScope)('says which program made it, where somebody looks', async () => {
     const script = `git init -q sub; ${evil()}; mv evil sub/.git/hooks/post-commit; cp sub/.git/hooks/post-commit sub/.git/hooks/pre-push`;
     const madeBy = async (...options: readonly string[]) => {
       const answer = await run(...options, '--json', '-c', script);

@@ -116,6 +116,11 @@ export const TIERS: readonly Tier[] = [
   ...(HOST.namespaces && HOST.landlockAbi > 0 && STANDS_IN ? [WITHOUT_LANDLOCK] : []),
 ];
 
+/** Those where a listener may see the calls of commands. */
+export const LOOKED_AT_TIERS: readonly Tier[] = TIERS.filter(
+  ({ landlockAbi }) => landlockAbi >= 6 && HOST.signalScope,
+);
+
 function olderTiers(...abis: readonly number[]): readonly Tier[] {
   if (!STANDS_IN) return [];
   return HOST_TIERS.flatMap((tier) =>

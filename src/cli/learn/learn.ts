@@ -9,6 +9,7 @@ import type { SandboxOptions } from '../../model/options.ts';
 import type { PolicyFile } from '../../model/policy-keys.ts';
 import { exitStatus } from '../../run/launch/exit-status.ts';
 import { describeDenial } from '../../run/output/denials.ts';
+import { requireLooking } from '../../run/resolve/prepare-sandbox.ts';
 import { resolvePolicy } from '../../run/resolve/resolve-policy.ts';
 import { openSandbox } from '../../run/sandbox.ts';
 import { readableWord } from '../../util/shell-quote.ts';
@@ -140,6 +141,7 @@ async function runOnce(
   signals: SignalForwarding,
 ): Promise<ExecutionResult> {
   await using sandbox = await openSandbox(options);
+  requireLooking(sandbox.plan);
   const how = { ...ownStreams(sandbox), approved: true };
   const result = isShell(command)
     ? (await runOnTerminal(sandbox, command, { approved: true }, signals)).result

@@ -210,6 +210,7 @@ async function prepareResolved(
   try {
     const settle = prepareSettler(addon, rung.plan, findings);
     const network = await brokerFor(addon, rung, lookup);
+    if (planned.shadow !== undefined) requireLooking(rung.plan);
     const shadow = planned.shadow && (await import('../output/shadow.ts')).shadowOf(planned.shadow);
     const prepared = { ...rung, addon, policy, resolved, cache, findings, settle, network, shadow };
     return Object.assign(prepared, { hidden: tried && hiddenNow(planned, tried, prepared, lookup) });
@@ -217,6 +218,15 @@ async function prepareResolved(
     addon.closeConfinement(rung.confinement);
     throw error;
   }
+}
+
+/** @throws {SandboxError} `enforcement.unavailable`: what commands do cannot be seen here. */
+export function requireLooking({ observed }: LaunchPlan): void {
+  if (observed !== 'nothing') return;
+  throw new SandboxError(
+    'enforcement.unavailable',
+    'what commands use or are denied cannot be seen here: it needs a seccomp listener and Landlock ABI 6 (Linux 6.12); run sandbox-run doctor',
+  );
 }
 
 /**
