@@ -16,8 +16,13 @@ namespace {
 Failure Refused(long result) { return {kListenerStage, static_cast<int>(-result), ""}; }
 
 void Send(int listener, const abi::SeccompAnswer& answer) {
-  // ENOENT: it does not ask any more.
-  [[maybe_unused]] const int ignored = ioctl(listener, abi::kSeccompSend, &answer);
+  // Who asks waits for ever without an answer. ENOENT: it does not ask any more. EINPROGRESS: it
+  // has one.
+  constexpr int kAttempts = 8;
+  for (int i = 0; i < kAttempts; ++i) {
+    if (ioctl(listener, abi::kSeccompSend, &answer) == 0 || errno == ENOENT || errno == EINPROGRESS)
+      return;
+  }
 }
 
 long Install(const std::vector<sock_filter>& program, unsigned flags) {

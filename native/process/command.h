@@ -25,11 +25,13 @@ namespace sandbox_run {
 struct CommandPlace {
   CommandPlace();
   ~CommandPlace();
-  std::unique_ptr<Slot> slot;  // clean, or none yet
-  SignalScope scope;           // knows the slot's view
+  // Who answers the calls of the thread goes last: what is below makes some as it goes, and without
+  // an answer a directory would stay, or a warden.
   ExitTracing exits;
   CallObserver calls;
   std::unique_ptr<NetworkSupervisor> network;  // where the network is listed or calls are looked at
+  std::unique_ptr<Slot> slot;                  // clean, or none yet
+  SignalScope scope;                           // knows the slot's view
   struct ChildMemory;
   std::unique_ptr<ChildMemory> child;
 };
