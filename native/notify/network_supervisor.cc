@@ -210,6 +210,9 @@ void* NetworkSupervisor::Main(void* self) {
 }
 
 void NetworkSupervisor::Work() {
+  // Without poll() nobody can be answered: then every call fails, instead of waiting for ever.
+  constexpr int kMostFailures = 16;
+  int failures = 0;
   std::vector<pollfd> watched;
   for (;;) {
     int timeout = -1;
@@ -219,8 +222,10 @@ void NetworkSupervisor::Work() {
       timeout = Watch(watched);
     }
     const int ready = poll(watched.data(), watched.size(), timeout);
+    failures = ready >= 0 || errno == EINTR ? 0 : failures + 1;
     std::unique_lock lock(mutex_);
     if (stop_) return;
+    if (failures >= kMostFailures) return listener_.reset();
     if (ready < 0) continue;
     if (watched[kWatchedWake].revents != 0) {
       uint64_t drained;

@@ -1,6 +1,7 @@
 #include "process/command.h"
 
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -407,6 +408,8 @@ Status Command::EnterSupervision(CommandPlace& place) {
   if (shared.exit_tracing) {
     if (Status able = ExitTracing::CheckHost(); !able.ok()) return able;
   }
+  // What the answers rely on, before there is no way back.
+  if (poll(nullptr, 0, 0) < 0) return Failure{kListenerStage, errno, ""};
   std::vector<sock_filter> program;
   std::shared_ptr<NetworkGate> gate = shared.network;
   if (gate != nullptr) {
