@@ -457,7 +457,6 @@ bool CallObserver::Observe(int listener, const abi::SeccompNotification& call) {
     const std::lock_guard lock(mutex_);
     held_by = held_by_;
   }
-  if (number == SYS_connect && held_by != nullptr && held_by->lists_network) return false;
   if (held_by != nullptr) {
     const auto root = RootOf(static_cast<pid_t>(call.pid));
     if (root != nullptr) Look(listener, call, root->get(), *held_by);

@@ -81,7 +81,6 @@ struct HeldBy {
   bool has_view = false;
   bool scopes_signals = false;
   bool has_own_network = false;  // and no way out of it
-  bool lists_network = false;    // connections are answered, and told, by NetworkSupervisor
   bool tells_uses = false;       // what is not denied is told, too
   // Names of entries that are looked out for as they are made, ends of such names, and names of
   // directories in which everything is.
@@ -105,7 +104,8 @@ class CallObserver {
   Denials Take();
   std::vector<Making> TakeMakings();
 
-  // Whether a call is one that is looked at: then it was seen, and has gone on.
+  // Whether a call is one that is looked at: then it was seen, and has gone on. Not for connections
+  // that somebody else answers.
   bool Observe(int listener, const abi::SeccompNotification& call);
 
  private:

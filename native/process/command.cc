@@ -438,14 +438,18 @@ Status Command::EnterSupervision(CommandPlace& place) {
   if (shared.network != nullptr && !CanHandOver(listener.value().get()))
     return Failure{kListenerStage, EOPNOTSUPP, ""};
   place.network = std::move(supervisor.value());
-  place.network->Serve(
-      std::move(listener.value()),
-      [&place, exit_tracing = shared.exit_tracing](int fd, const abi::SeccompNotification& call) {
-        if (place.calls.Observe(fd, call)) return true;
-        if (!exit_tracing || NumberOf(call) != SYS_ptrace) return false;
-        place.exits.Answer(fd, call);
-        return true;
-      });
+  // A connection that is listed or not is never let go on by who only looks.
+  const bool looks = shared.observed != Observed::kNothing;
+  const bool connects = shared.network != nullptr;
+  place.network->Serve(std::move(listener.value()),
+                       [&place, looks, connects, traces = shared.exit_tracing](
+                           int fd, const abi::SeccompNotification& call) {
+                         const bool is_of_network = connects && NumberOf(call) == SYS_connect;
+                         if (looks && !is_of_network && place.calls.Observe(fd, call)) return true;
+                         if (!traces || NumberOf(call) != SYS_ptrace) return false;
+                         place.exits.Answer(fd, call);
+                         return true;
+                       });
   return Status();
 }
 

@@ -589,7 +589,6 @@ HeldBy Confinement::WhatHolds(const Slot& slot) const {
   held_by.handled_fs = spec_.landlock.handled_fs;
   held_by.has_view = spec_.namespaces.has_value();
   held_by.scopes_signals = (spec_.landlock.scoped & abi::kLandlockScopeSignal) != 0;
-  held_by.lists_network = spec_.network != nullptr;
   held_by.tells_uses = spec_.observed == Observed::kUses;
   held_by.has_own_network = spec_.namespaces && spec_.namespaces->network;
   if (spec_.index != nullptr) {

@@ -70,6 +70,26 @@ describe.runIf(HOST.signalScope)('what was denied, in the library', () => {
     ]);
   });
 
+  it.each(['never', 'auto', 'always'] as const)(
+    'opens nothing of a listed network, however much is looked at (%s)',
+    async (explain) => {
+      const other = createServer((socket) => socket.end());
+      await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
+      onTestFinished(() => void other.close());
+      const address = other.address();
+      const unlisted = typeof address === 'object' && address !== null ? address.port : 0;
+      const sandbox = await sandboxWith({ explain, net: [`localhost:${port}`] });
+      const connect = (to: number) =>
+        sandbox.run(['python3', '-c', `import socket; socket.create_connection(("127.0.0.1", ${to}))`]);
+      expect((await connect(port)).exitCode).toBe(0);
+      const refused = await connect(unlisted);
+      expect([refused.exitCode, refused.connections]).toEqual([
+        1,
+        [expect.objectContaining({ verdict: 'refused', port: unlisted })],
+      ]);
+    },
+  );
+
   describe.runIf(HOST.namespaces)('by another policy', () => {
     const open: PolicyFile = { ...UNJUDGED, network: { mode: 'open' } };
     const script = () =>
