@@ -239,7 +239,6 @@ IndexSpec DecodeIndex(const Napi::Object& object) {
 
 Observed DecodeObserved(const std::string& name) {
   if (name == "changes") return Observed::kChanges;
-  if (name == "reads") return Observed::kReads;
   if (name == "everything") return Observed::kEverything;
   if (name == "uses") return Observed::kUses;
   return Observed::kNothing;

@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "notify/endpoint.h"
+#include "notify/host_object.h"
 #include "notify/listener.h"
 #include "sys/raw_syscall.h"
 
@@ -39,8 +40,7 @@ constexpr uint64_t kExecute = 1u << 0, kWriteFile = 1u << 1, kReadFile = 1u << 2
                    kMakeFifo = 1u << 10, kMakeBlock = 1u << 11, kMakeSym = 1u << 12,
                    kTruncate = 1u << 14;
 
-constexpr long kReadOnlyMount = 0x1;         // ST_RDONLY of statfs
-constexpr uint64_t kMountRoot = 0x00002000;  // STATX_ATTR_MOUNT_ROOT, since Linux 5.8
+constexpr long kReadOnlyMount = 0x1;  // ST_RDONLY of statfs
 constexpr long kSysFchmodat2 = 452;
 // Flags of an open that is not for reading alone.
 constexpr uint32_t kWriteIntent = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
@@ -174,35 +174,9 @@ std::string PathOf(int fd) {
   return size > 0 && path[0] == '/' ? std::string(path, static_cast<size_t>(size)) : std::string();
 }
 
-// A path without links on the way, whether something is there or not; "": its directory is not.
-std::string CanonicalPath(const std::string& path, bool follows) {
-  char whole[PATH_MAX];
-  if (follows && realpath(path.c_str(), whole) != nullptr) return whole;
-  if (realpath(ParentOf(path).c_str(), whole) == nullptr) return "";
-  const std::string name = path.substr(path.find_last_of('/') + 1);
-  if (name.empty() || name == "." || name == "..") return "";
-  return Joined(whole, name);
-}
-
-bool IsThereOutside(const std::string& path) {
-  struct stat about;
-  return lstat(path.c_str(), &about) == 0;
-}
-
 bool IsReadOnly(int fd) {
   struct statfs about;
   return fstatfs(fd, &about) == 0 && (about.f_flags & kReadOnlyMount) != 0;
-}
-
-bool IsMountPoint(int directory, const char* path, int flags) {
-  abi::Statx about;
-  return RawSyscall(SYS_statx, directory, Arg(path), flags, 0, Arg(&about)) == 0 &&
-         (about.attributes & kMountRoot) != 0;
-}
-
-// Whether this process, which is held by nothing, may do it there.
-bool MayOutside(const std::string& path, int mode) {
-  return faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
 }
 
 // What other processes answer for, or what is another thing for everybody who looks: none of it is
@@ -306,6 +280,57 @@ std::string EndOfLinks(const Target& target, std::string path) {
   return path;
 }
 
+// What the command did not find: whether the user has it, and may do with it what was wanted.
+// `root`: that of the command. What it has made since it finds there now.
+bool IsHiddenFromCommand(Denial& denial, int root) {
+  const Denial::OnHost& wanted = denial.on_host;
+  if (root < 0 || UniqueFd(Target(0, root).OpenObject(denial.path, wanted.follows)).valid())
+    return false;
+  const HostObject found = FindOnHost(denial.path, wanted.follows);
+  if (found.path.empty() || IsOfTheSystem(found.path)) return false;
+  denial.control = Control::kView;
+  denial.path = found.path;
+  if (!found.object.valid()) {
+    if (!wanted.makes) return false;
+    denial.act = Act::kCreate;
+    return MayDo(found.parent, W_OK | X_OK);
+  }
+  if (wanted.executes && S_ISDIR(found.mode)) return false;
+  if (wanted.connects && !S_ISSOCK(found.mode)) return false;
+  // It would write to it, or find that it is there.
+  if (wanted.makes) denial.act = Act::kWrite;
+  const int mode = wanted.removes ? W_OK | X_OK : wanted.makes ? W_OK : wanted.mode;
+  return MayDo(wanted.removes ? found.parent : found.object, mode);
+}
+
+// Whether it would have been given outside. What that is, is completed.
+bool IsOfTheSandbox(Denial& denial, int root) {
+  const Denial::OnHost& wanted = denial.on_host;
+  switch (denial.control) {
+    case Control::kNothing:
+    case Control::kScope:
+      return true;
+    case Control::kNetwork:
+      return wanted.port == 0 || SomebodyListens(getpid(), wanted.port);
+    case Control::kView:
+      return IsHiddenFromCommand(denial, root);
+    case Control::kPinned: {
+      const HostObject object = FindOnHost(denial.path, false);
+      if (!object.object.valid() || IsMountPoint(object.object.get())) return false;
+      return MayDo(object.parent, wanted.mode);
+    }
+    case Control::kRights:
+    case Control::kMount: {
+      // What the user has there is not in the view: to make it is not what the program is about.
+      if (denial.act == Act::kCreate && wanted.in_view &&
+          FindOnHost(denial.path, false).object.valid())
+        return IsHiddenFromCommand(denial, root);
+      return MayDo(FindOnHost(wanted.place, true).object, wanted.mode);
+    }
+  }
+  return false;
+}
+
 // Writes which calls are asked about, one after the other. Between two parts the number of the call
 // is loaded.
 class FilterWriter {
@@ -324,16 +349,10 @@ class FilterWriter {
          Load(process), BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x80000000, 1, 0), kAsk, kLoadNumber});
   }
 
-  // What is opened to be written; and, if it `reads`, files that are opened to be read.
-  void AskByFlags(long number, int flags, bool reads) {
-    if (reads) {
-      Add({IsNumber(number, 5), Load(flags),
-           BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kWriteIntent, 1, 0),
-           BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_DIRECTORY | O_PATH, 1, 0), kAsk, kLoadNumber});
-    } else {
-      Add({IsNumber(number, 4), Load(flags),
-           BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kWriteIntent, 0, 1), kAsk, kLoadNumber});
-    }
+  // If something is opened to be written.
+  void AskIfWritten(long number, int flags) {
+    Add({IsNumber(number, 4), Load(flags), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kWriteIntent, 0, 1),
+         kAsk, kLoadNumber});
   }
 
   std::vector<sock_filter> Take() { return std::move(program_); }
@@ -406,7 +425,7 @@ std::vector<sock_filter> CallObserver::Filter(Observed observed) {
       // Without a path it is about a descriptor. (Half of a pointer may look like 0: left out.)
       filter.AskUnless(call.number, call.path, 0);
     } else if (call.kind == Kind::kOpen && observed < Observed::kEverything) {
-      filter.AskByFlags(call.number, call.flags, observed == Observed::kReads);
+      filter.AskIfWritten(call.number, call.flags);
     } else {
       filter.Ask(call.number);
     }
@@ -424,7 +443,8 @@ std::vector<sock_filter> CallObserver::Filter(Observed observed) {
 void CallObserver::Begin(std::shared_ptr<const HeldBy> held_by) {
   const std::lock_guard lock(mutex_);
   held_by_ = std::move(held_by);
-  denials_ = {};
+  uses_ = {};
+  candidates_ = {};
   makings_ = {};
   root_ = nullptr;
 }
@@ -432,12 +452,22 @@ void CallObserver::Begin(std::shared_ptr<const HeldBy> held_by) {
 void CallObserver::End() {
   const std::lock_guard lock(mutex_);
   held_by_ = nullptr;
-  root_ = nullptr;
 }
 
 Denials CallObserver::Take() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(denials_, {});
+  Denials taken, candidates;
+  std::shared_ptr<const UniqueFd> root;
+  {
+    const std::lock_guard lock(mutex_);
+    taken = std::exchange(uses_, {});
+    candidates = std::exchange(candidates_, {});
+    root = root_;
+    if (held_by_ == nullptr) root_ = nullptr;
+  }
+  const size_t most = taken.told.size() + Denials::kMost;
+  for (Denial& one : candidates.told)
+    if (IsOfTheSandbox(one, root != nullptr ? root->get() : -1)) taken.Add(std::move(one), most);
+  return taken;
 }
 
 std::vector<Making> CallObserver::TakeMakings() {
@@ -611,9 +641,8 @@ void CallObserver::LookAtExisting(const Use& use, const std::string& path, int o
     needed |= is_directory ? kRemoveDir : kRemoveFile;
     mode = W_OK | X_OK;
     place = ParentOf(path);
-    if (use.held_by.has_view && IsMountPoint(object, "", AT_EMPTY_PATH) &&
-        !IsMountPoint(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW) && MayOutside(place, mode))
-      return Tell(use, Control::kPinned, path);
+    if (use.held_by.has_view && IsMountPoint(object))
+      return Tell(use, Control::kPinned, path, place, mode);
   }
   // Sockets, devices and pipes are written on read-only mounts, too.
   const bool is_stored = S_ISREG(about.st_mode) || is_directory || S_ISLNK(about.st_mode);
@@ -626,11 +655,10 @@ void CallObserver::LookAtExisting(const Use& use, const std::string& path, int o
   const bool is_shut = alters && use.held_by.has_view && IsReadOnly(object);
   if (has_rights && !is_shut) {
     if (use.makes != 0) NoteMaking(use, path);
-    if (use.held_by.tells_uses) Tell(use, Control::kNothing, path);
+    if (use.held_by.tells_uses) Tell(use, Control::kNothing, path, path, 0);
     return;
   }
-  if (!MayOutside(place, mode)) return;
-  Tell(use, is_shut ? Control::kMount : Control::kRights, path);
+  Tell(use, is_shut ? Control::kMount : Control::kRights, path, place, mode);
 }
 
 void CallObserver::LookAtNew(const Use& use, const std::string& path, int parent) {
@@ -642,37 +670,18 @@ void CallObserver::LookAtNew(const Use& use, const std::string& path, int parent
   made.act = Act::kCreate;
   if (has_rights && !is_shut) {
     NoteMaking(use, path);
-    if (use.held_by.tells_uses) Tell(made, Control::kNothing, path);
+    if (use.held_by.tells_uses) Tell(made, Control::kNothing, path, directory, 0);
     return;
   }
-  // What the user has there is not in the view: to make it is not what the program is about.
-  if (use.held_by.has_view && IsThereOutside(path)) return LookOutsideView(use, path);
-  if (!MayOutside(directory, W_OK | X_OK)) return;
-  Tell(made, is_shut ? Control::kMount : Control::kRights, path);
+  Tell(made, is_shut ? Control::kMount : Control::kRights, path, directory, W_OK | X_OK);
 }
 
-// The command does not find it: does the user?
-void CallObserver::LookOutsideView(const Use& use, const std::string& named) {
+// The command does not find it: perhaps the user does.
+void CallObserver::LookOutsideView(const Use& use, const std::string& path) {
   if (!use.held_by.has_view) return;
-  const std::string path = CanonicalPath(named, use.follows);
-  if (path.empty() || IsOfTheSystem(path)) return;
-  struct stat about;
-  Use wanted = use;
-  const int flags = use.follows ? 0 : AT_SYMLINK_NOFOLLOW;
-  if (fstatat(AT_FDCWD, path.c_str(), &about, flags) == 0) {
-    // It would write to it, or find that it is there.
-    if (use.makes != 0) wanted.act = Act::kWrite;
-    const int mode = use.executes                                                 ? X_OK
-                     : use.writes || use.truncates || use.changes || use.connects ? W_OK
-                                                                                  : R_OK;
-    if (use.executes && S_ISDIR(about.st_mode)) return;
-    if (use.connects && !S_ISSOCK(about.st_mode)) return;
-    if (!MayOutside(use.removes ? ParentOf(path) : path, use.removes ? W_OK | X_OK : mode)) return;
-  } else {
-    if (use.makes == 0 || !MayOutside(ParentOf(path), W_OK | X_OK)) return;
-    wanted.act = Act::kCreate;
-  }
-  Tell(wanted, Control::kView, path);
+  const bool alters = use.writes || use.truncates || use.changes || use.connects;
+  const int mode = use.executes ? X_OK : use.removes ? W_OK | X_OK : alters ? W_OK : R_OK;
+  Tell(use, Control::kView, path, path, mode);
 }
 
 void CallObserver::LookAtConnect(int listener, const abi::SeccompNotification& call, Target& target,
@@ -699,14 +708,13 @@ void CallObserver::LookAtConnect(int listener, const abi::SeccompNotification& c
   const std::optional<Endpoint> endpoint = EndpointOf(address, family);
   if (!endpoint || endpoint->port == 0 || endpoint->IsAny()) return;
   // What the command's own servers answer is the sandbox's loopback.
-  if (held_by.has_own_network && endpoint->IsLoopback() &&
-      (!SomebodyListens(getpid(), endpoint->port) ||
-       SomebodyListens(static_cast<pid_t>(call.pid), endpoint->port)))
-    return;
+  const bool is_own = held_by.has_own_network && endpoint->IsLoopback();
+  if (is_own && SomebodyListens(static_cast<pid_t>(call.pid), endpoint->port)) return;
   Denial denial;
   denial.act = Act::kConnect;
   denial.control = held_by.has_own_network ? Control::kNetwork : Control::kNothing;
   denial.path = denial.asked = TextOf(*endpoint);
+  if (is_own) denial.on_host.port = endpoint->port;
   Tell(listener, call.id, target, std::move(denial));
 }
 
@@ -745,12 +753,22 @@ void CallObserver::NoteMaking(const Use& use, const std::string& path) {
   if (makings_.size() < kMostMakings) makings_.push_back({path, std::move(program)});
 }
 
-void CallObserver::Tell(const Use& use, Control control, std::string path) {
+void CallObserver::Tell(const Use& use, Control control, std::string path, std::string place,
+                        int mode) {
   Denial denial;
   denial.act = use.act;
   denial.control = control;
   denial.asked = use.asked;
   denial.path = std::move(path);
+  Denial::OnHost& on_host = denial.on_host;
+  on_host.place = std::move(place);
+  on_host.mode = mode;
+  on_host.in_view = use.held_by.has_view;
+  on_host.follows = use.follows;
+  on_host.makes = use.makes != 0;
+  on_host.removes = use.removes;
+  on_host.executes = use.executes;
+  on_host.connects = use.connects;
   Tell(use.listener, use.call, use.target, std::move(denial));
 }
 
@@ -766,8 +784,11 @@ void CallObserver::Tell(int listener, uint64_t call, const Target& target, Denia
   // All of it was read of the process that still waits, and not of a later one with its number.
   if (!IsWaiting(listener, call)) return;
   const std::lock_guard lock(mutex_);
-  const bool tells_uses = held_by_ != nullptr && held_by_->tells_uses;
-  denials_.Add(std::move(denial), tells_uses ? Denials::kMostUses : Denials::kMost);
+  if (denial.control == Control::kNothing) {
+    uses_.Add(std::move(denial), Denials::kMostUses);
+  } else {
+    candidates_.Add(std::move(denial), Denials::kMostCandidates);
+  }
 }
 
 void Denials::Add(Denial denial, size_t most) {

@@ -23,8 +23,7 @@ namespace sandbox_run {
 enum class Observed {
   kNothing,
   kChanges,     // what writes, creates, removes, executes, connects and signals
-  kReads,       // files that are opened to be read
-  kEverything,  // directories, and whether something is there, as well
+  kEverything,  // what is read, and whether something is there
   kUses,        // the same; and what was not denied is told, too
 };
 
@@ -35,6 +34,14 @@ inline constexpr uint32_t kStartsCommand = 0x5ab0c0de;
 
 // What the sandbox kept from a process, or from several alike.
 struct Denial {
+  // What has to be true of the host, so that it was the sandbox that denied it.
+  struct OnHost {
+    std::string place;  // where `mode` is asked for: the object, or its directory
+    int mode = 0;       // of access(2)
+    uint16_t port = 0;  // of a loopback address, where somebody has to listen
+    bool in_view = false;
+    bool follows = false, makes = false, removes = false, executes = false, connects = false;
+  };
   enum class Act { kRead, kWrite, kCreate, kRemove, kExecute, kConnect, kSignal };
   // What held.
   enum class Control {
@@ -54,11 +61,12 @@ struct Denial {
   std::string program;
   int64_t first_ms = 0;  // since the epoch
   uint64_t count = 0;
+  OnHost on_host;
 };
 
 // Each kind once, so many of them, and how many others there were.
 struct Denials {
-  static constexpr size_t kMost = 64, kMostUses = 20'000;
+  static constexpr size_t kMost = 64, kMostCandidates = 1'024, kMostUses = 20'000;
   std::vector<Denial> told;
   uint64_t untold = 0;
   void Add(Denial denial, size_t most = kMost);
@@ -91,7 +99,8 @@ struct HeldBy {
 // Looks at calls on their way into the kernel and lets every one go on: whether something is
 // allowed is decided there and nowhere else, so a process that changes in between what it has
 // shown here gains nothing but a wrong line in a list. Told is what the sandbox refuses and the
-// same process outside it would have been given; what is not certain is left out.
+// same process outside it would have been given; what is not certain is left out. What is outside
+// is not looked at while a call waits: the time that it takes would tell the command what is there.
 class CallObserver {
  public:
   // The filter's part that asks about those calls, without an end of its own.
@@ -100,7 +109,7 @@ class CallObserver {
   // A command begins, and has ended.
   void Begin(std::shared_ptr<const HeldBy> held_by);
   void End();
-  // What was seen since the last call.
+  // What was denied since the last call: now the host is looked at. Not under a lock of the caller.
   Denials Take();
   std::vector<Making> TakeMakings();
 
@@ -116,19 +125,19 @@ class CallObserver {
   void LookAtPath(const Use& use);
   void LookAtExisting(const Use& use, const std::string& path, int object);
   void LookAtNew(const Use& use, const std::string& path, int parent);
-  void LookOutsideView(const Use& use, const std::string& named);
+  void LookOutsideView(const Use& use, const std::string& path);
   void LookAtConnect(int listener, const abi::SeccompNotification& call, Target& target,
                      const HeldBy& held_by);
   void LookAtSignal(int listener, const abi::SeccompNotification& call, Target& target,
                     const HeldBy& held_by);
   void NoteMaking(const Use& use, const std::string& path);
-  void Tell(const Use& use, Denial::Control control, std::string path);
+  void Tell(const Use& use, Denial::Control control, std::string path, std::string place, int mode);
   void Tell(int listener, uint64_t call, const Target& target, Denial denial);
 
   std::mutex mutex_;                       // guards what follows
   std::shared_ptr<const HeldBy> held_by_;  // nullptr: nothing is looked at
   std::shared_ptr<const UniqueFd> root_;   // of the command: no process of it can change its own
-  Denials denials_;
+  Denials uses_, candidates_;
   std::vector<Making> makings_;
 };
 

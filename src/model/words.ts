@@ -45,7 +45,7 @@ export const DENIED_OPERATIONS = [
 ] as const;
 
 /** Which calls of commands are looked at, each with those before it. */
-export const OBSERVED = ['nothing', 'changes', 'reads', 'everything', 'uses'] as const;
+export const OBSERVED = ['nothing', 'changes', 'everything', 'uses'] as const;
 
 /** Who answers what the policy asks. */
 export const APPROVERS = ['terminal', 'queue', 'nobody'] as const;

@@ -95,10 +95,10 @@ export interface NativeConfinementSpec {
   readonly exitTracing: boolean;
   /**
    * Which calls are looked at, each with those before it, to tell what was denied: none; those that write, create, remove,
-   * execute, connect and signal; opening files to read; directories, and whether something is there, too; the same, and what was
-   * not denied is told as well. Not with a `setUidLauncher`.
+   * execute, connect and signal; what is read, and whether something is there, too; the same, and what was not denied is told
+   * as well. Not with a `setUidLauncher`.
    */
-  readonly observed: 'nothing' | 'changes' | 'reads' | 'everything' | 'uses';
+  readonly observed: 'nothing' | 'changes' | 'everything' | 'uses';
 }
 
 /**

@@ -1,0 +1,32 @@
+#ifndef SANDBOX_RUN_NOTIFY_HOST_OBJECT_H_
+#define SANDBOX_RUN_NOTIFY_HOST_OBJECT_H_
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace sandbox_run {
+
+// What this process, which is held by nothing, finds at a path that a command has named.
+struct HostObject {
+  UniqueFd object;   // O_PATH; not valid: nothing is there, or it is not known
+  UniqueFd parent;   // its directory, if that is there
+  std::string path;  // without links on the way
+  mode_t mode = 0;   // of the object
+};
+
+// Walks there step by step, so that the command has nothing done for it: a file system that is
+// mounted when somebody asks for a name (autofs), or that a program answers for (FUSE), is not
+// entered. `follows`: a link at the end.
+HostObject FindOnHost(const std::string& path, bool follows);
+
+// Whether this process may do it with the object (access(2)), since Linux 5.8.
+bool MayDo(const UniqueFd& object, int mode);
+
+bool IsMountPoint(int object);
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_NOTIFY_HOST_OBJECT_H_
