@@ -32,9 +32,9 @@ import {
 } from './proposal.ts';
 
 const HELP_AFTER = `
-The command runs in the sandbox. What it was denied, and what it used of the machine, becomes a policy: the
-least one under which it runs. Where it fails for what it was denied, you are asked for one hole after the
-other, and it runs again with those that you allow.
+The command runs in the sandbox. Its text is not judged, because it is you who typed it. What it was denied,
+and what it used of the machine, becomes a policy: the least one under which it runs. Where it fails for what
+it was denied, you are asked for one hole after the other, and it runs again with those that you allow.
 
 With --unconfined it runs once and may read and write nearly everything that you can, so use it for commands
 that you trust. With --output FILE that is there already, the policy in it is added to.
