@@ -299,7 +299,10 @@ bool IsHiddenFromCommand(Denial& denial, int root) {
   if (wanted.connects && !S_ISSOCK(found.mode)) return false;
   // It would write to it, or find that it is there.
   if (wanted.makes) denial.act = Act::kWrite;
-  const int mode = wanted.removes ? W_OK | X_OK : wanted.makes ? W_OK : wanted.mode;
+  const int mode = wanted.executes  ? X_OK
+                   : wanted.removes ? W_OK | X_OK
+                   : wanted.alters  ? W_OK
+                                    : R_OK;
   return MayDo(wanted.removes ? found.parent : found.object, mode);
 }
 
@@ -679,9 +682,7 @@ void CallObserver::LookAtNew(const Use& use, const std::string& path, int parent
 // The command does not find it: perhaps the user does.
 void CallObserver::LookOutsideView(const Use& use, const std::string& path) {
   if (!use.held_by.has_view) return;
-  const bool alters = use.writes || use.truncates || use.changes || use.connects;
-  const int mode = use.executes ? X_OK : use.removes ? W_OK | X_OK : alters ? W_OK : R_OK;
-  Tell(use, Control::kView, path, path, mode);
+  Tell(use, Control::kView, path, path, 0);
 }
 
 void CallObserver::LookAtConnect(int listener, const abi::SeccompNotification& call, Target& target,
@@ -766,6 +767,7 @@ void CallObserver::Tell(const Use& use, Control control, std::string path, std::
   on_host.in_view = use.held_by.has_view;
   on_host.follows = use.follows;
   on_host.makes = use.makes != 0;
+  on_host.alters = use.writes || use.truncates || use.changes || use.connects;
   on_host.removes = use.removes;
   on_host.executes = use.executes;
   on_host.connects = use.connects;

@@ -40,7 +40,8 @@ struct Denial {
     int mode = 0;       // of access(2)
     uint16_t port = 0;  // of a loopback address, where somebody has to listen
     bool in_view = false;
-    bool follows = false, makes = false, removes = false, executes = false, connects = false;
+    bool follows = false, makes = false, alters = false, removes = false, executes = false,
+         connects = false;
   };
   enum class Act { kRead, kWrite, kCreate, kRemove, kExecute, kConnect, kSignal };
   // What held.

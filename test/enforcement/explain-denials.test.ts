@@ -206,6 +206,15 @@ const UNTOLD: Readonly<Record<string, string>> = {
   'a mode of 0000': 'echo x > a; chmod 0 a; cat a; echo y > a; false',
 };
 
+/** The same of an ordinary user: what is not theirs, and what they have shut for themselves. */
+const UNTOLD_OF_USERS: Readonly<Record<string, string>> = {
+  'a file in a directory of root': 'echo x > /usr/new',
+  'a directory in one of root': 'mkdir /usr/new',
+  'a file of root': 'echo x >> /etc/passwd',
+  'what only root can remove': 'rm -f /etc/passwd',
+  'a file outside that is shut': 'cat $O/shut; echo x >> $O/shut',
+};
+
 describe.each(LOOKED_AT_TIERS)('what the sandbox denied, $name', (tier) => {
   const arena = makeArena();
   let outside: Outside;
@@ -232,12 +241,13 @@ describe.each(LOOKED_AT_TIERS)('what the sandbox denied, $name', (tier) => {
   /** As it is before each command. */
   function restore(): void {
     const { root } = outside;
-    for (const name of ['new', 'repo', 'a', 'file', 'empty', 'tool', 'file.sh', 'module.py'])
+    for (const name of ['new', 'repo', 'a', 'file', 'empty', 'tool', 'file.sh', 'module.py', 'shut'])
       rmSync(join(root, name), { recursive: true, force: true });
     mkdirSync(join(root, 'empty'));
     writeFileSync(join(root, 'file'), 'content\n');
     writeFileSync(join(root, 'file.sh'), 'true\n');
     writeFileSync(join(root, 'module.py'), '');
+    writeFileSync(join(root, 'shut'), 'content\n', { mode: 0o000 });
     writeFileSync(join(root, 'tool'), '#!/bin/sh\ntrue\n', { mode: 0o755 });
   }
 
@@ -291,6 +301,14 @@ describe.each(LOOKED_AT_TIERS)('what the sandbox denied, $name', (tier) => {
       .replace('$PWD', workspace);
     await check(one, workspace, whole);
   });
+
+  it.runIf(!HOST.root).each(Object.entries(UNTOLD_OF_USERS))(
+    'is not said to be, as it is not theirs: %s',
+    async (_, script) => {
+      const { denials, exitCode } = await run(tier, arena.freshCorner(), script);
+      expect([exitCode === 0, denials]).toEqual([false, undefined]);
+    },
+  );
 
   it.each(Object.entries(UNTOLD))('is not said to be: %s', async (_, script) => {
     const { denials, exitCode } = await run(tier, arena.freshCorner(), script);

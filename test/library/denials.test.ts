@@ -125,6 +125,13 @@ describe.runIf(HOST.signalScope)('what was denied, in the library', () => {
       expect(brief(wouldDeny.filter(({ object }) => object.startsWith(root)))).toEqual([]);
     });
 
+    it('is nothing that is denied today already', async () => {
+      const sandbox = await sandboxWith({ policy: open, shadow: UNJUDGED });
+      const { denials, wouldDeny } = await sandbox.run(['bash', '-c', `cat ${outside}/file`]);
+      expect(brief(denials)).toContain('read O/file');
+      expect(brief(wouldDeny?.filter(({ object }) => object.startsWith(root)))).toEqual(undefined);
+    });
+
     it('is told of a service of this machine', async () => {
       const shadow: PolicyFile = { network: { mode: 'listed', allow: ['other.test'] } };
       const sandbox = await sandboxWith({
