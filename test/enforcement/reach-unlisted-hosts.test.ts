@@ -84,9 +84,11 @@ const turner = compile(
     TRY("after-shutdown", ({ shutdown(fd, SHUT_RDWR); usleep(20000); connect(fd, (void *)&bad, sizeof bad); }));
     TRY("after-failure", ({ fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0); struct sockaddr_in shut = at("127.0.0.9", "1");
       connect(fd, (void *)&shut, sizeof shut); usleep(20000); connect(fd, (void *)&bad, sizeof bad); }));
+    // One processor takes turns: who never sleeps may be done before the other thread ran at all.
     pthread_t thread;
+    seen = good;
     pthread_create(&thread, 0, flip, 0);
-    for (int i = 0; i < 300; i++) { fd = tcp(); if (connect(fd, (void *)&seen, sizeof seen) == 0) allowed++; close(fd); }
+    for (int i = 0; i < 300; i++) { usleep(1); fd = tcp(); if (connect(fd, (void *)&seen, sizeof seen) == 0) allowed++; close(fd); }
     stop = 1; pthread_join(thread, 0);
     if (allowed) SAY("flipped-some", "yes");
     // Which socket a number stands for changes while it is connected: a pair, a connection and a fresh socket.

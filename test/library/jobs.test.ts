@@ -313,10 +313,14 @@ time.sleep(100)
     const job = await sandbox.run('python3 daemon.py', { background });
     expect(await job.waitForExit()).toMatchObject({ exitCode: 0 });
     await eventually(async () =>
-      expect(await job.ports()).toEqual([
-        { protocol: 'tcp', address: '127.0.0.1', port, pid: expect.any(Number) },
-        { protocol: 'tcp', address: '::1', port: port + 1, pid: expect.any(Number) },
-      ]),
+      // What it said, too: whether it could not listen, or was not found.
+      expect({ ports: await job.ports(), stderr: job.output().stderr }).toEqual({
+        ports: [
+          { protocol: 'tcp', address: '127.0.0.1', port, pid: expect.any(Number) },
+          { protocol: 'tcp', address: '::1', port: port + 1, pid: expect.any(Number) },
+        ],
+        stderr: '',
+      }),
     );
     expect(job.kill()).toBe(true);
     await job.wait();
