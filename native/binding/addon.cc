@@ -345,6 +345,8 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["unlock"] = Napi::Function::New(env, Unlock);
   exports["measure"] = Napi::Function::New(env, Measure);
   exports["emptyDirectory"] = Napi::Function::New(env, EmptyDirectory);
+  exports["walkTree"] = Napi::Function::New(env, WalkTreeOf);
+  exports["copyContent"] = Napi::Function::New(env, CopyContentOf);
   exports["peerCredentials"] = Napi::Function::New(env, PeerCredentials);
   exports["receiveCall"] = Napi::Function::New(env, ReceiveCall);
   exports["terminalSize"] = Napi::Function::New(env, TerminalSizeOf);

@@ -36,6 +36,7 @@ ViewStepKind DecodeStepKind(const std::string& name) {
   if (name == "devpts") return ViewStepKind::kDevpts;
   if (name == "symlink") return ViewStepKind::kSymlink;
   if (name == "emptied") return ViewStepKind::kEmptied;
+  if (name == "layer") return ViewStepKind::kLayer;
   if (name == "masked-file") return ViewStepKind::kMaskedFile;
   return ViewStepKind::kDirectory;
 }
@@ -268,7 +269,13 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
       decoded.view.push_back({DecodeStepKind(Text(step, "kind")), Text(step, "source"),
                               Text(step, "target"), Flag(step, "readOnly"),
                               Flag(step, "allowDevices"), Flag(step, "required"),
-                              Flag(step, "watched")});
+                              Flag(step, "watched"), Flag(step, "fromView"), {}, "", ""});
+      if (const Napi::Value value = step.Get("layer"); value.IsObject()) {
+        const Napi::Object layer = value.As<Napi::Object>();
+        decoded.view.back().lower = Texts(layer.Get("lower"));
+        decoded.view.back().upper = Text(layer, "upper");
+        decoded.view.back().work = Text(layer, "work");
+      }
     });
     spec.namespaces = std::move(decoded);
   }

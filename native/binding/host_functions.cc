@@ -19,6 +19,7 @@
 #include "process/directory_usage.h"
 #include "sys/raw_terminal.h"
 #include "sys/removal.h"
+#include "sys/tree_walk.h"
 
 namespace sandbox_run {
 namespace {
@@ -61,7 +62,79 @@ class EmptyWorker : public Napi::AsyncWorker {
   bool is_empty_ = false;
 };
 
+class WalkWorker : public Napi::AsyncWorker {
+ public:
+  WalkWorker(const Napi::Function& callback, std::string path, WalkKind kind, size_t most)
+      : Napi::AsyncWorker(callback), path_(std::move(path)), kind_(kind), most_(most) {}
+
+  void Execute() override { walked_ = WalkTree(path_, kind_, most_); }
+  void OnOK() override {
+    if (!walked_.ok()) {
+      Callback().Call({Env().Undefined(), EncodeFailure(Env(), walked_.failure())});
+      return;
+    }
+    const std::vector<TreeEntry>& entries = walked_.value();
+    std::string names;
+    Napi::Float64Array numbers = Napi::Float64Array::New(Env(), entries.size() * kPerEntry);
+    double* next = numbers.Data();
+    for (const TreeEntry& entry : entries) {
+      names.append(entry.path).push_back('\0');
+      const struct stat& is = entry.info;
+      const bool whiteout = S_ISCHR(is.st_mode) && is.st_rdev == 0;
+      const int marks = (entry.opaque ? 1 : 0) | (entry.attributes ? 2 : 0) |
+                        (entry.unreadable ? 4 : 0) | (whiteout ? 8 : 0);
+      for (const double number :
+           {double(is.st_mode), double(is.st_size), double(is.st_ino), double(is.st_nlink),
+            double(is.st_mtim.tv_sec), double(is.st_mtim.tv_nsec), double(is.st_ctim.tv_sec),
+            double(is.st_ctim.tv_nsec), double(marks)}) {
+        *next++ = number;
+      }
+    }
+    Napi::Object result = Napi::Object::New(Env());
+    result["names"] = Napi::Buffer<char>::Copy(Env(), names.data(), names.size());
+    result["numbers"] = numbers;
+    Callback().Call({result, Env().Undefined()});
+  }
+
+ private:
+  static constexpr size_t kPerEntry = 9;
+  const std::string path_;
+  const WalkKind kind_;
+  const size_t most_;
+  Result<std::vector<TreeEntry>> walked_ = std::vector<TreeEntry>();
+};
+
+class CopyWorker : public Napi::AsyncWorker {
+ public:
+  CopyWorker(const Napi::Function& callback, int from, int to)
+      : Napi::AsyncWorker(callback), from_(from), to_(to) {}
+
+  void Execute() override { copied_ = CopyContent(from_, to_); }
+  void OnOK() override {
+    Callback().Call({copied_.ok() ? Env().Undefined() : EncodeFailure(Env(), copied_.failure())});
+  }
+
+ private:
+  const int from_, to_;
+  Status copied_;
+};
+
 }  // namespace
+
+Napi::Value WalkTreeOf(const Napi::CallbackInfo& info) {
+  const WalkKind kind = info[1].ToBoolean().Value() ? WalkKind::kLayer : WalkKind::kPlain;
+  (new WalkWorker(info[3].As<Napi::Function>(), info[0].As<Napi::String>(), kind,
+                  Unsigned(info[2])))
+      ->Queue();
+  return info.Env().Undefined();
+}
+
+Napi::Value CopyContentOf(const Napi::CallbackInfo& info) {
+  (new CopyWorker(info[2].As<Napi::Function>(), Descriptor(info),
+                  info[1].As<Napi::Number>().Int32Value()))
+      ->Queue();
+  return info.Env().Undefined();
+}
 
 Napi::Value MakePipe(const Napi::CallbackInfo& info) {
   int ends[2];

@@ -602,8 +602,8 @@ HeldBy Confinement::WhatHolds(const Slot& slot) const {
     // As the command sees it: what is private to the slot is mounted elsewhere in a view.
     std::string path = slot.HostPath(rule.path);
     struct stat about;
-    const bool is_directory =
-        rule.in_view || (stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode));
+    const bool is_there = stat(path.c_str(), &about) == 0;
+    const bool is_directory = is_there ? S_ISDIR(about.st_mode) : rule.in_view;
     if (held_by.has_view) {
       for (const ViewStepSpec& step : spec_.namespaces->view)
         if (step.kind == ViewStepKind::kBind && step.source == rule.path) path = step.target;
@@ -637,6 +637,35 @@ Result<std::string> Confinement::MakeEmptyFile(const Slot& slot) const {
   return path;
 }
 
+Result<Confinement::Layer> Confinement::OpenLayer(Slot& slot, const ViewStepSpec& spec) {
+  struct stat info;
+  if (lstat(spec.source.c_str(), &info) != 0) return Failure{"view.open", errno, spec.source};
+  slot.Watch(spec.source, true, info, true);
+  Layer layer;
+  // By descriptor: whatever is in a name means nothing to the options, and none shows in the view.
+  const auto name = [&layer](const std::string& path) -> Result<std::string> {
+    Result<UniqueFd> fd = OpenPath(path, "view.open");
+    if (!fd.ok()) return fd.failure();
+    layer.opened.push_back(std::move(fd.value()));
+    layer.parts.push_back({path.c_str(), layer.opened.back().get()});
+    return "/proc/self/fd/" + std::to_string(layer.opened.back().get());
+  };
+  layer.options = "userxattr,lowerdir=";
+  for (const std::string& over : spec.lower) {
+    const Result<std::string> one = name(over);
+    if (!one.ok()) return one.failure();
+    layer.options += one.value() + ":";
+  }
+  const std::pair<const char*, const std::string*> rest[] = {
+      {"", &spec.source}, {",upperdir=", &spec.upper}, {",workdir=", &spec.work}};
+  for (const auto& [option, path] : rest) {
+    const Result<std::string> one = name(*path);
+    if (!one.ok()) return one.failure();
+    layer.options += option + one.value();
+  }
+  return layer;
+}
+
 Status Confinement::BuildView(Slot& slot,
                               std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles) {
   const NamespaceSpec& wanted = *spec_.namespaces;
@@ -647,13 +676,21 @@ Status Confinement::BuildView(Slot& slot,
   // Strings first: the steps point into them.
   std::vector<std::string> sources, targets;
   std::vector<ViewStep> steps;
+  std::vector<Layer> layers;
   for (const ViewStepSpec& spec : wanted.view) {
     ViewStep step;
     step.kind = spec.kind;
     step.read_only = spec.read_only;
     step.allow_devices = spec.allow_devices;
     std::string source = slot.HostPath(spec.source);
-    if (spec.kind == ViewStepKind::kBind) {
+    if (spec.kind == ViewStepKind::kLayer) {
+      Result<Layer> layer = OpenLayer(slot, spec);
+      if (!layer.ok()) return layer.failure();
+      source = layer.value().options;
+      layers.push_back(std::move(layer.value()));
+      step.parts = layers.back().parts.data();
+      step.part_count = layers.back().parts.size();
+    } else if (spec.kind == ViewStepKind::kBind) {
       const Result<Found> found = LookFor(source, "view.open");
       if (!found.ok()) return found.failure();
       const auto& [exists, info] = found.value();
@@ -665,6 +702,7 @@ Status Confinement::BuildView(Slot& slot,
         continue;
       }
       step.is_directory = S_ISDIR(info.st_mode);
+      if (spec.from_view) source.insert(0, staging);
     } else if (spec.kind == ViewStepKind::kBindLink) {
       const Result<Found> found = LookFor(spec.target, "view.link");
       if (!found.ok()) return found.failure();
@@ -706,9 +744,9 @@ Status Confinement::BuildView(Slot& slot,
     steps[i].target = targets[i].data();
     steps[i].target_parent_from = staging.size();
   }
-  std::vector<ViewHandle> objects = {{"/", -1}};
+  std::vector<ViewHandle> objects = {{"/", true, -1}};
   for (const PathRuleSpec& rule : spec_.rules) {
-    if (rule.in_view) objects.push_back({rule.path.c_str(), -1});
+    if (rule.in_view) objects.push_back({rule.path.c_str(), rule.required, -1});
   }
 
   ViewSetupPlan plan;
@@ -767,9 +805,12 @@ Status Confinement::AddRules(Slot& slot,
     }
   }
   for (auto& [rule, fd] : handles) {
-    if (rule->directory_access == 0) continue;
-    if (Status status =
-            AddPathRule(ruleset.value().get(), fd.get(), rule->directory_access, rule->path);
+    if (!fd.valid()) continue;
+    struct stat info;
+    if (fstat(fd.get(), &info) != 0) return Failure{"landlock.open", errno, rule->path};
+    const uint64_t access = S_ISDIR(info.st_mode) ? rule->directory_access : rule->file_access;
+    if (access == 0) continue;
+    if (Status status = AddPathRule(ruleset.value().get(), fd.get(), access, rule->path);
         !status.ok()) {
       return status;
     }

@@ -50,6 +50,13 @@ struct ViewStepSpec {
   bool allow_devices = false;
   bool required = false;
   bool watched = false;  // looked at before and after each command, whether it is there or not
+  // bind: `source` is a path of the view, as the steps before this one make it, and a host path
+  // only for whether it is there.
+  bool from_view = false;
+  // layer: `source` is the lowest directory; those over it, the topmost first; where changes go;
+  // and a directory of overlayfs's own beside that.
+  std::vector<std::string> lower;
+  std::string upper, work;
 };
 
 struct NamespaceSpec {
@@ -256,6 +263,13 @@ class Confinement {
   Result<std::string> MakeLink(const Slot& slot, const std::string& content, size_t number) const;
   // Makes an empty file to mount later, there too, unless there is one.
   Result<std::string> MakeEmptyFile(const Slot& slot) const;
+  // What a layer is made of, with the options of its mount, which name that by descriptors.
+  struct Layer {
+    std::string options;
+    std::vector<UniqueFd> opened;
+    std::vector<LayerPart> parts;
+  };
+  static Result<Layer> OpenLayer(Slot& slot, const ViewStepSpec& spec);
   Status BuildView(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);
   Status AddRules(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);
   HeldBy WhatHolds(const Slot& slot) const;

@@ -129,6 +129,20 @@ long Bind(const ViewStep& step) {
   return result;
 }
 
+long MountLayer(const ViewStep& step) {
+  for (size_t i = 0; i < step.part_count; ++i) {
+    const LayerPart& part = step.parts[i];
+    const abi::OpenHow how{O_PATH | O_DIRECTORY | O_CLOEXEC, 0, abi::kResolveNoSymlinks};
+    const long fd = RawSyscall(abi::kSysOpenat2, AT_FDCWD, Arg(part.path), Arg(&how), sizeof(how));
+    if (fd < 0) return fd;
+    const long result = RawSyscall(SYS_dup3, fd, part.fd, O_CLOEXEC);
+    RawSyscall(SYS_close, fd);
+    if (result < 0) return result;
+  }
+  return RawSyscall(SYS_mount, Arg("sandbox-run"), Arg(step.target), Arg("overlay"),
+                    MS_NOSUID | MS_NODEV, Arg(step.source));
+}
+
 long Execute(const ViewStep& step) {
   // Nothing is made where it is to lie.
   if (IsOverUsers(step)) return Bind(step);
@@ -141,6 +155,10 @@ long Execute(const ViewStep& step) {
     case ViewStepKind::kBindLink:
     case ViewStepKind::kEmptied:
       break;
+    case ViewStepKind::kLayer:
+      result = MakeMountPoint(step);
+      if (result < 0) return result;
+      return MountLayer(step);
     case ViewStepKind::kDevpts:
       result = MakeMountPoint(step);
       if (result < 0) return result;
@@ -210,8 +228,11 @@ int BuildView(ViewSetupPlan* plan) {
     result = Execute(step);
     if (step.source_fd >= 0) RawSyscall(SYS_close, step.source_fd);
     step.source_fd = -1;
-    // Not every kernel and outer filter knows what a link over a file takes.
-    if (result < 0) return Fail(plan, is_link ? "view.link" : "view.build", result, step.target);
+    // Not every kernel and outer filter knows what a link over a file takes, or a layer.
+    const char* stage = is_link                           ? "view.link"
+                        : step.kind == ViewStepKind::kLayer ? "view.layer"
+                                                          : "view.build";
+    if (result < 0) return Fail(plan, stage, result, step.target);
   }
 
   result = OpenNamespace("/proc/self/ns/mnt");
@@ -236,6 +257,7 @@ int BuildView(ViewSetupPlan* plan) {
   for (size_t i = 0; i < plan->handle_count; ++i) {
     ViewHandle& handle = plan->handles[i];
     result = RawSyscall(SYS_openat, AT_FDCWD, Arg(handle.path), O_PATH | O_CLOEXEC, 0);
+    if (result == -ENOENT && !handle.required) continue;
     if (result < 0) return Fail(plan, "view.open", result, handle.path);
     handle.fd = static_cast<int>(result);
   }

@@ -10,16 +10,26 @@ enum class ViewStepKind {
   kBind,        // attaches a host path
   kBindLink,    // mounts a symbolic link over a file that is there
   kEmptied,     // mounts an empty file or directory over what is there, read-only
+  kLayer,       // a copy-on-write layer over a host directory (overlayfs)
   kDevpts,      // a pseudo-terminal instance of its own
   kSymlink,     // a symbolic link
   kDirectory,   // an empty directory
   kMaskedFile,  // an empty file without permissions: "permission denied" instead of "not found"
 };
 
+// A directory that a layer is made of. The options of its mount name it by `fd`, which the parent
+// opened; the child opens it anew under that number, because a layer takes only directories of the
+// mount namespace that it is mounted in.
+struct LayerPart {
+  const char* path = nullptr;
+  int fd = -1;
+};
+
 // One step that builds the view, as the set-up child executes it. Plain data.
 struct ViewStep {
   ViewStepKind kind = ViewStepKind::kDirectory;
-  // bind: canonical host path; bind-link, emptied: that of what is mounted; symlink: its content
+  // bind: canonical host path; bind-link, emptied: that of what is mounted; symlink: its content;
+  // layer: the options of the mount
   const char* source = nullptr;
   char* target = nullptr;  // beneath the staging directory; written to and restored while used
   size_t target_parent_from = 0;  // where the path below the staging directory begins in `target`
@@ -27,12 +37,15 @@ struct ViewStep {
   bool read_only = false;
   bool allow_devices = false;
   int source_fd = -1;  // used by the child
+  const LayerPart* parts = nullptr;  // layer
+  size_t part_count = 0;
 };
 
 // An object inside the finished view whose O_PATH descriptor the parent asks for.
 struct ViewHandle {
   const char* path = nullptr;
-  int fd = -1;  // result
+  bool required = true;  // false: it need not be there
+  int fd = -1;           // result; -1: it is not there
 };
 
 // How far a set-up child got. One that was killed names no failed stage: only `done` says that all

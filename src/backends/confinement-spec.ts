@@ -97,7 +97,10 @@ function cacheSpec({ cache }: LaunchPlan): NativeConfinementSpec['cache'] {
 }
 
 function nativeStep(step: PlannedViewStep): NativeViewStep {
-  const base = { source: '', readOnly: false, allowDevices: false, required: false, watched: false };
+  const base = {
+    ...{ source: '', readOnly: false, allowDevices: false, required: false, watched: false },
+    fromView: false,
+  };
   switch (step.kind) {
     case 'bind':
       return {
@@ -108,7 +111,10 @@ function nativeStep(step: PlannedViewStep): NativeViewStep {
         allowDevices: step.device,
         required: step.required,
         watched: step.watched,
+        fromView: step.fromView,
       };
+    case 'layer':
+      return { ...base, kind: step.kind, source: step.source, target: step.target, layer: step.layer };
     case 'emptied':
       return { ...base, kind: step.kind, source: step.source, target: step.target };
     case 'symlink':

@@ -1,3 +1,4 @@
+import type { Effect } from '../model/change-set.ts';
 import type { Parsed, SimpleCommand } from '../model/command-line.ts';
 import type { Autonomy, Reach, Reason, Risk, Taint, Verdict } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
@@ -78,6 +79,8 @@ export interface CheckContext {
   readonly risk: Risk;
   readonly reach: Reach;
   readonly autonomy: Autonomy;
+  /** Where its changes of the workspace go. */
+  readonly effect: Effect;
   readonly approved: boolean;
   readonly taints: ReadonlySet<Taint>;
   /** Canonical directory in which the line starts. */

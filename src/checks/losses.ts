@@ -19,7 +19,8 @@ export const lossesCheck: Check = {
   summary:
     'contained: asks before a command deletes work in the workspace that version control does not have',
   judge: (context) => {
-    if (context.autonomy !== 'contained') return [];
+    // Of a preview nothing is lost: what it takes away is there until it is applied.
+    if (context.autonomy !== 'contained' || context.effect === 'preview') return [];
     return commandsOf(context.parsed).flatMap((command) => {
       const use = useOf(command, context);
       if (use === undefined || asksForHelp(use)) return [];

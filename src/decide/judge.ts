@@ -4,6 +4,7 @@ import type { CommandEffects } from '../checks/effects.ts';
 import type { FoundProgram } from '../host/find-program.ts';
 import { createVersions } from '../host/git/versions.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
+import type { Effect } from '../model/change-set.ts';
 import type { Command } from '../model/command.ts';
 import type { Parsed } from '../model/command-line.ts';
 import type { Autonomy, Decision, Taint } from '../model/decision.ts';
@@ -46,6 +47,8 @@ export interface JudgeRequest {
   readonly taints?: readonly Taint[] | undefined;
   /** Instead of the policy's. */
   readonly autonomy?: Autonomy | undefined;
+  /** Where its changes of the workspace go. Default: at once into it. */
+  readonly effect?: Effect | undefined;
   /** The shell that is to run it, if that has run others before. */
   readonly shell?: ShellFacts | undefined;
   /** What reviewer and hooks have said about this very request: they are asked once. */
@@ -177,6 +180,7 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
       risk: 'high',
       reach: 'network',
       autonomy: autonomyInForce(request.autonomy ?? policy.security.autonomy, rules),
+      effect: request.effect ?? 'direct',
       approved: request.approved ?? false,
       taints: new Set(request.taints),
       cwd: paths.resolve(isAbsolute(cwd) ? cwd : `${rules.workspace}/${cwd}`).canonical,

@@ -104,6 +104,20 @@ export const ERROR_CODES = {
     exitStatus: 126,
     meaning: 'Something changed after the question was asked, so the approval does not hold any more.',
   },
+  'changes.unavailable': {
+    exitStatus: 126,
+    meaning: 'This host or backend cannot hold the changes of a command back.',
+  },
+  'changes.unknown': { exitStatus: 125, meaning: 'There is no change set with that id, or nothing in it at a path.' },
+  'changes.state': {
+    exitStatus: 125,
+    meaning: 'The change set is of another workspace, or its state does not allow what was asked.',
+  },
+  'changes.busy': { exitStatus: 125, meaning: 'Another process applies changes or takes some back.' },
+  'changes.incomplete': {
+    exitStatus: 125,
+    meaning: 'Applying changes or taking them back stopped in the middle; the next try goes on.',
+  },
   'kept.unknown': { exitStatus: 125, meaning: 'Nothing is kept under that id.' },
   'kept.in_the_way': {
     exitStatus: 125,

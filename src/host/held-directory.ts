@@ -30,20 +30,40 @@ export function inDirectoryOf<T>(root: string, path: string, use: (at: string) =
   const parts = dirname(path).slice(root.length).split('/').filter(Boolean);
   let held: number | undefined;
   try {
-    held = openDirectory(root);
-    for (const part of parts) {
-      const next = openDirectory(`/proc/self/fd/${held}/${part}`);
-      closeSync(held);
-      held = next;
-    }
+    held = holdDirectory(root, parts);
     return use(`/proc/self/fd/${held}/${basename(path)}`);
   } catch (error) {
-    const errno = errnoOf(error);
-    if (errno === 'ENOENT' || errno === 'ENOTDIR' || errno === 'ELOOP') return undefined;
+    if (isNoDirectory(error)) return undefined;
     throw error;
   } finally {
     if (held !== undefined) closeSync(held);
   }
+}
+
+/**
+ * Opens a directory beneath `root` (canonical), step by step: no link is followed. `parts`: its names on the way; bytes where
+ * they need not be UTF-8.
+ * @throws an error for which `isNoDirectory` holds where there is none.
+ */
+export function holdDirectory(root: string, parts: readonly (string | Buffer)[]): number {
+  let held = openDirectory(root);
+  for (const part of parts) {
+    try {
+      const next = openDirectory(Buffer.concat([Buffer.from(`/proc/self/fd/${held}/`), Buffer.from(part)]));
+      closeSync(held);
+      held = next;
+    } catch (error) {
+      closeSync(held);
+      throw error;
+    }
+  }
+  return held;
+}
+
+/** Whether an error says that there is no directory at a path. */
+export function isNoDirectory(error: unknown): boolean {
+  const errno = errnoOf(error);
+  return errno === 'ENOENT' || errno === 'ENOTDIR' || errno === 'ELOOP';
 }
 
 /** As `inDirectoryOf`, for who changes something there: a command may have taken its user's right to write away. */
@@ -60,7 +80,7 @@ export function inWritableDirectoryOf<T>(root: string, path: string, use: (at: s
   });
 }
 
-function openDirectory(path: string): number {
+function openDirectory(path: string | Buffer): number {
   return openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 }
 

@@ -19,6 +19,7 @@ import { ensureStateDirectory } from '../host/user-directories.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { orElse } from '../util/or-else.ts';
+import { isTimedId, timedId } from '../util/timed-id.ts';
 import { changeGitConfig, describeSetting } from './git-config.ts';
 
 /** A file larger than this stays beside its place under another name: it is not copied to another file system. */
@@ -73,7 +74,7 @@ export class Kept {
     ensureStateDirectory(this.stateDirectory);
     ensureStateDirectory(this.root);
     const at = Date.now();
-    const id = `${new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, '').replace('T', '-')}-${randomBytes(3).toString('hex')}`;
+    const id = timedId(at);
     const place = join(this.root, id);
     mkdirSync(place, { mode: 0o700 });
     let movedTo: string | undefined;
@@ -104,7 +105,7 @@ export class Kept {
   }
 
   private read(id: string): KeptItem | undefined {
-    if (!/^[0-9a-f-]+$/.test(id)) return undefined;
+    if (!isTimedId(id)) return undefined;
     const path = join(this.root, id, 'item.json');
     try {
       return asItem(JSON.parse(readFileSync(path, 'utf8')) as KeptItem);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from '../errors/codes.ts';
 import { ApprovalAnswer } from './approval.ts';
+import { PreviewedChanges } from './change-set.ts';
 import { Decision, forModel } from './decision.ts';
 import { Denial } from './denial.ts';
 import { EnforcementReport, ProcessTreeTier } from './enforcement-report.ts';
@@ -117,6 +118,9 @@ export const ExecutionResultBase = z.strictObject({
   ),
   notLookedAt: maybe(z.array(z.enum(DENIED_OPERATIONS))).describe(
     'of a command that failed: of which operations it is not known whether they were denied (sandbox.explain); missing: of none',
+  ),
+  changes: maybe(PreviewedChanges).describe(
+    'of a preview: what the command changed in the workspace, where nothing of it is yet; missing: it was none',
   ),
   wouldDeny: maybe(z.array(Denial)).describe(
     'with the option shadow: what that other policy would have denied the command; missing: nothing, or there is none',

@@ -44,6 +44,14 @@ export const PlannedRule = z.strictObject({
 });
 export type PlannedRule = Value<typeof PlannedRule>;
 
+/** Where the changes of a command go instead of the workspace. All canonical, and hidden from commands. */
+export const PlannedLayer = z.strictObject({
+  lower: texts.describe('layers of change sets that this one is made on, the topmost first'),
+  upper: text.describe('takes the changes'),
+  work: text.describe('an empty directory beside that, for the kernel'),
+});
+export type PlannedLayer = Value<typeof PlannedLayer>;
+
 /** One object of the view. `bind` shows a host path at the same place. */
 export const PlannedViewStep = z.discriminatedUnion('kind', [
   z.strictObject({
@@ -56,6 +64,15 @@ export const PlannedViewStep = z.discriminatedUnion('kind', [
     watched: z
       .boolean()
       .describe('looked at before and after each command: what is protected, whether it exists or not'),
+    fromView: z
+      .boolean()
+      .describe('it shows what the view has there by then, which a layer may have changed, and not the host'),
+  }),
+  z.strictObject({
+    kind: z.literal('layer').describe('a directory of the host with a copy-on-write layer over it'),
+    source: text,
+    target: text,
+    layer: PlannedLayer,
   }),
   z.strictObject({
     kind: z
@@ -128,6 +145,7 @@ export const LaunchPlan = z.strictObject({
   emptied: texts.describe(
     'what filesystem.hide matches now: files and directories that are empty and shut for the command',
   ),
+  layer: maybe(PlannedLayer).describe('missing: commands change the workspace itself'),
   copies: z
     .array(z.strictObject({ source: text, path: text, shownAs: text }))
     .describe(

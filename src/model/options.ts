@@ -8,6 +8,7 @@ import {
   APPROVERS,
   AUTONOMIES,
   BACKEND_IDS,
+  EFFECTS,
   EXPLAIN,
   MAX_MILLISECONDS,
   TAINTS,
@@ -306,6 +307,15 @@ export const RunOptions = z.strictObject({
     .describe(
       'True: the promise is rejected with a `CommandError`, which has the result, unless the command ran and exited with 0. Default: false, so that a result says what became of the command.',
     ),
+  effect: z
+    .enum(EFFECTS, '"direct" or "preview"')
+    .optional()
+    .describe(
+      '`preview`: what the command changes in the workspace waits in a change set, which `changes` of the result describes and `sandbox.changes()` applies or discards; other writable paths are only read. Default: `direct`.',
+    ),
+  on: string
+    .optional()
+    .describe('With `effect: "preview"`: the id of a change set that waits; the command sees the workspace with it.'),
   background: z
     .literal(false, 'true or false')
     .optional()
@@ -323,12 +333,12 @@ export type JobOptions = Value<typeof JobOptions>;
 /** Options of `spawn`. */
 export const SpawnOptions = RunOptions.pick({
   ...({ cwd: true, env: true, approved: true, taints: true, timeout: true } as const),
-  ...({ signal: true, pty: true } as const),
+  ...({ signal: true, pty: true, effect: true, on: true } as const),
 });
 export type SpawnOptions = Value<typeof SpawnOptions>;
 
 /** What a command would be run with, as far as it makes a difference to the decision. */
-export const CheckOptions = RunOptions.pick({ cwd: true, env: true, taints: true });
+export const CheckOptions = RunOptions.pick({ cwd: true, env: true, taints: true, effect: true });
 export type CheckOptions = Value<typeof CheckOptions>;
 
 /** What can be kept of a shell: where it is and what it exports. What is exported may be secret. */

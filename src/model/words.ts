@@ -105,6 +105,7 @@ export const CONTROL_IDS = [
   'environment',
   'process-tree',
   'resource-limits',
+  'workspace-changes',
 ] as const;
 
 /**
@@ -175,3 +176,15 @@ export const ONLY_IF_IT_SPEAKS = [
   ...(['truncated', 'treeEnded', 'outputHeld', 'leftBehind'] as const),
   ...(['warnings', 'decision', 'restarted'] as const),
 ] as const;
+
+/** Where the changes go that a command makes in the workspace: at once into it, or into a change set that waits. */
+export const EFFECTS = ['direct', 'preview'] as const;
+
+/** What something in a workspace can be. */
+export const OBJECT_KINDS = ['file', 'directory', 'link', 'fifo', 'socket', 'device'] as const;
+
+/** What a command did to it. */
+export const CHANGE_KINDS = ['created', 'changed', 'deleted', 'renamed', 'mode', 'times'] as const;
+
+/** What became of what a command did to a workspace. */
+export const CHANGE_SET_STATES = ['waiting', 'applied', 'undone'] as const;

@@ -27,8 +27,18 @@ export interface NativeViewStep {
    * bind-link: a symbolic link that is mounted over an existing file, where rename and unlink meet EBUSY. emptied: an empty file
    * or directory, as what is there, mounted over it, read-only.
    */
-  readonly kind: 'bind' | 'bind-link' | 'devpts' | 'symlink' | 'directory' | 'masked-file' | 'emptied';
-  /** bind: host path; symlink, bind-link: its content; emptied: a directory, for where one is there; else empty. */
+  readonly kind:
+    | 'bind'
+    | 'bind-link'
+    | 'devpts'
+    | 'symlink'
+    | 'directory'
+    | 'masked-file'
+    | 'emptied'
+    | 'layer';
+  /**
+   * bind, layer: host path; symlink, bind-link: its content; emptied: a directory, for where one is there; else empty.
+   */
   readonly source: string;
   /** bind-link, emptied: also its path on the host; where nothing is there, the step is left out unless it is required. */
   readonly target: string;
@@ -37,6 +47,10 @@ export interface NativeViewStep {
   readonly required: boolean;
   /** Looked at before each command: the view is made anew if it came, went or is another one. */
   readonly watched: boolean;
+  /** bind: a path of the view as the steps before made it, left out where the host has nothing. */
+  readonly fromView: boolean;
+  /** layer: what lies over `source` (overlayfs with userxattr, Linux 5.11): the topmost of `lower` first. */
+  readonly layer?: { readonly lower: readonly string[]; readonly upper: string; readonly work: string };
 }
 
 /** What all commands of one sandbox have in common. */
@@ -407,6 +421,17 @@ interface NativeUsage {
   readonly writtenBytes?: number;
 }
 
+/** What lies beneath a directory. */
+export interface NativeTree {
+  /** Paths relative to it, any bytes, each ended by NUL. */
+  readonly names: Buffer;
+  /**
+   * Nine for each: mode, size, inode, links, seconds and nanoseconds of the last change of the content, the same of the last
+   * change of anything, and marks: 1 opaque, 2 has attributes of its own, 4 could not be looked into, 8 a whiteout.
+   */
+  readonly numbers: Float64Array;
+}
+
 /** Opaque: what is known of a workspace, owned by the addon. */
 export interface NativeIndex {
   readonly nativeIndex: never;
@@ -650,6 +675,22 @@ export interface NativeAddon {
   measure(paths: readonly string[], budgetMs: number, done: (bytes: number, complete: boolean) => void): void;
   /** Removes what lies in a directory, on a thread, in the same way. */
   emptyDirectory(path: string, done: (isEmpty: boolean) => void): void;
+  /**
+   * Everything beneath a directory, on a thread: each directory before what is in it, names in the order of their bytes. No
+   * link is followed and no other file system entered. `isLayer`: the upper directory of an overlay, whose marks are read and
+   * whose shut directories are made readable. A failure (E2BIG): there is more than `most`.
+   */
+  walkTree(
+    path: string,
+    isLayer: boolean,
+    most: number,
+    done: (walked: NativeTree | undefined, failure: NativeFailure | undefined) => void,
+  ): void;
+  /**
+   * Copies what one file holds to another, empty one, on a thread, with its times: shares blocks where the file system can, and leaves holes
+   * holes. The descriptors have to stay open meanwhile.
+   */
+  copyContent(from: number, to: number, done: (failure: NativeFailure | undefined) => void): void;
   /** Who connected a Unix socket, as the kernel noted it then (SO_PEERCRED). Throws for anything but a Unix socket. */
   peerCredentials(fd: number): { readonly pid: number; readonly uid: number; readonly gid: number };
   /**

@@ -54,6 +54,12 @@ export const APPLICATION_JUDGES: Partial<Readonly<Record<ControlId, Judge>>> = {
       : ['unsupported', `programs are ${CHECKED}`],
 };
 
+/** Of the control `workspace-changes`, where there is no view of ours. */
+export const noPreviews = (why: string): Finding => [
+  'unsupported',
+  `changes cannot be held back: a preview needs a mount namespace of ours (${why}); a copy of the workspace serves the same end`,
+];
+
 /** Allowed by a rule, these bring the host's temporary files along. */
 const PLACES_OVER_TEMPORARY = ['/', '/tmp', '/dev/shm'];
 
@@ -153,4 +159,5 @@ export const FIREJAIL_JUDGES: Readonly<Record<ControlId, Judge>> = {
       `${reason}; files in /tmp beside TMPDIR and in /dev/shm count as memory and have no limit of their own`,
     ];
   },
+  'workspace-changes': () => noPreviews('not with firejail'),
 };

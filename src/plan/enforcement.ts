@@ -12,7 +12,14 @@ import type { HostFeatures } from '../model/host-features.ts';
 import type { Policy } from '../model/policy.ts';
 import { CONTROL_IDS, isAtLeast } from '../model/words.ts';
 import { assertNever } from '../util/assert-never.ts';
-import { APPLICATION_JUDGES, emptyAndShut, FIREJAIL_JUDGES, named, otherNames } from './backend-controls.ts';
+import {
+  APPLICATION_JUDGES,
+  emptyAndShut,
+  FIREJAIL_JUDGES,
+  named,
+  noPreviews,
+  otherNames,
+} from './backend-controls.ts';
 import { type Judge, type Mechanisms, REOPENED, type WorkspaceFindings } from './mechanisms.ts';
 import { resourceLimits } from './planned-limits.ts';
 
@@ -278,6 +285,13 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
             'everything that the command started ends with it, also if the launcher is killed (tier subreaper: a warden), unless it kills the warden or forks faster than it is found: needs Landlock ABI 6 (Linux 6.12)',
           ],
   'resource-limits': resourceLimits,
+  'workspace-changes': (used, _, features, { layer }) => {
+    if (!used.view) return noPreviews(reasonAgainst(features.namespaces) || `not with ${used.backend}`);
+    if (layer === undefined)
+      return ['off', 'commands change the workspace at once (--preview holds changes back)'];
+    const shut = layer.shut.length === 0 ? '' : `; ${named(layer.shut)} can only be read`;
+    return ['enforced', `changes wait in a layer over the workspace until they are applied (overlayfs)${shut}`];
+  },
 };
 
 /** What a policy can do without, under each backend; why it does, or false. */

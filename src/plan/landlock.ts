@@ -6,6 +6,7 @@ import {
   SCOPES,
 } from '../kernel/landlock/rights.ts';
 import type { LaunchPlan, PathAccess, PlannedPath, PlannedRule } from '../model/launch-plan.ts';
+import { isBeneath } from '../util/absolute-path.ts';
 import type { Mechanisms } from './mechanisms.ts';
 
 /** What each kind of access needs. `write` leaves out device nodes: no command needs to make one. */
@@ -61,6 +62,8 @@ export function landlockRules(
   paths: readonly PlannedPath[],
   slotDirectories: readonly string[],
   sharedMemory: boolean,
+  /** The workspace, where a layer lies over it: what is in it is another object than on the host. */
+  layered?: string,
 ): readonly PlannedRule[] {
   if (used.landlockAbi === 0) return [];
   const rule = (path: string, access: PathAccess, required: boolean, inView = false): PlannedRule => ({
@@ -72,7 +75,9 @@ export function landlockRules(
     required,
     inView,
   });
-  const rules = paths.map((path) => rule(path.path, path.access, path.required));
+  const rules = paths.map(({ path, access, required }) =>
+    rule(path, access, required, layered !== undefined && isBeneath(path, layered)),
+  );
   rules.push(...slotDirectories.map((path) => rule(path, 'write', true)));
   if (!used.view) {
     // Nothing can be put in its place without a view, and python's semaphores need it.

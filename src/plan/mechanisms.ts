@@ -32,6 +32,8 @@ export interface WorkspaceFindings {
   readonly tmp?: TmpOfHost | undefined;
   /** `undefined`: the policy hides nothing. */
   readonly hidden?: HiddenFiles | undefined;
+  /** Changes of the workspace wait in a layer; what could be written beside it, and is only read. */
+  readonly layer?: { readonly shut: readonly string[] } | undefined;
 }
 
 /** What is said about a control. */

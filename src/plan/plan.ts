@@ -4,10 +4,11 @@ import { seccompGroupsFor } from '../kernel/seccomp/filter.ts';
 import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
 import type { BackendId, PassedOver } from '../model/backend.ts';
 import type { HostFeatures } from '../model/host-features.ts';
-import type { LaunchPlan, PlannedCache, PlannedPath, SymbolicLink } from '../model/launch-plan.ts';
+import type { LaunchPlan, PlannedCache, PlannedLayer, PlannedPath, SymbolicLink } from '../model/launch-plan.ts';
 import type { NetworkRules } from '../model/network.ts';
 import type { PathRule } from '../model/policy.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
+import type { EnforcementReport } from '../model/enforcement-report.ts';
 import { enforcementReport, requireDemands, requireSupervisor } from './enforcement.ts';
 import { handledRights, landlockRules } from './landlock.ts';
 import { chooseMechanisms, type HiddenFiles, type Mechanisms } from './mechanisms.ts';
@@ -50,6 +51,8 @@ export interface PlanInput extends OwnPathsInput {
   readonly hidden?: HiddenFiles | undefined;
   /** What commands use is told, too, and not only what they are denied. */
   readonly tellsUses?: boolean;
+  /** Over the workspace; `undefined`: commands change the workspace itself. */
+  readonly layer?: PlannedLayer | undefined;
 }
 
 /**
@@ -63,7 +66,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
   const { paths: named, links } = resolveRules(input);
   const tmp = tmpOfHost(input, used, named);
   const granted = tmp !== undefined && 'granted' in tmp ? withPath(named, tmp.granted) : named;
-  const { paths, hidden } = withoutHidden(granted, input.hidden);
+  const { paths, hidden } = withoutHidden(layeredOnly(granted, input), input.hidden);
   const protection = protectedInWorkspace(input);
   const report = enforcementReport(
     policy,
@@ -75,10 +78,12 @@ export function makePlan(input: PlanInput): LaunchPlan {
       sharedByGroup: input.sharedByGroup ?? false,
       tmp,
       hidden,
+      layer: input.layer && { shut: granted.filter((path) => isShut(path, input)).map(({ path }) => path) },
     },
     input.passedOver,
   );
   requireDemands(report);
+  if (input.layer !== undefined && !used.view) throw noPreview(report);
 
   if (!used.shutsInside) refuseReadOnlyInsideWritable(paths);
   const ownPaths = ownPathsWithin(input, paths, used.shutsInside);
@@ -106,6 +111,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
     watchedLinks,
     hiddenPaths,
     emptied,
+    layer: input.layer,
     copies,
     landlock: {
       ...handledRights(used),
@@ -114,6 +120,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
         paths,
         cache.kind === 'private' ? slotDirectories : [...slotDirectories, CACHE],
         sharedMemory,
+        input.layer && workspace,
       ),
     },
     namespaces: used.view
@@ -132,6 +139,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
             policy,
             sharedMemory,
             cache,
+            layer: input.layer && { workspace, over: input.layer },
           }),
         }
       : undefined,
@@ -266,6 +274,20 @@ function withoutHidden(
   const paths = granted.filter(({ path }) => !hidden.paths.some((over) => isBeneath(path, over)));
   const isGranted = (inner: string) => paths.some(({ path }) => isBeneath(inner, path));
   return { paths, hidden: { ...hidden, paths: hidden.paths.filter(isGranted) } };
+}
+
+/** With a layer over the workspace, what else could be written would change at once, and is only read. */
+function layeredOnly(granted: readonly PlannedPath[], input: PlanInput): readonly PlannedPath[] {
+  return granted.map((path) => (isShut(path, input) ? { ...path, access: 'read' } : path));
+}
+
+function isShut({ path, access }: PlannedPath, { layer, workspace }: PlanInput): boolean {
+  return layer !== undefined && access === 'write' && !isBeneath(path, workspace);
+}
+
+function noPreview({ controls }: EnforcementReport): SandboxError {
+  const why = controls.find(({ id }) => id === 'workspace-changes')?.reason ?? '';
+  return new SandboxError('changes.unavailable', why);
 }
 
 /** In place of an entry for the same object. */

@@ -1,6 +1,7 @@
 import type {
   LaunchPlan,
   PlannedCache,
+  PlannedLayer,
   PlannedPath,
   PlannedViewStep,
   SymbolicLink,
@@ -39,6 +40,8 @@ export interface ViewParts {
   readonly policy: Policy;
   readonly sharedMemory: boolean;
   readonly cache: PlannedCache;
+  /** Over the workspace. */
+  readonly layer?: { readonly workspace: string; readonly over: PlannedLayer } | undefined;
 }
 
 const bind = (
@@ -49,6 +52,7 @@ const bind = (
     readonly device?: boolean;
     readonly required?: boolean;
     readonly watched?: boolean;
+    readonly fromView?: boolean;
   } = {},
 ): PlannedViewStep => ({
   kind: 'bind',
@@ -58,11 +62,13 @@ const bind = (
   device: options.device ?? false,
   required: options.required ?? false,
   watched: options.watched ?? false,
+  fromView: options.fromView ?? false,
 });
 
 /** The steps that build the view, outer mounts before what lies inside them. Pure. */
 export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
-  const { policy } = parts;
+  const { policy, layer } = parts;
+  const isLayered = (path: string) => layer !== undefined && isBeneath(path, layer.workspace);
   const steps: PlannedViewStep[] = [];
   if (policy.filesystem.tmp !== 'host')
     steps.push(bind('slot:tmp', VIEW_TMP, { writable: true, required: true }));
@@ -82,12 +88,17 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
   );
   for (const link of parts.links) steps.push({ kind: 'symlink', content: link.content, target: link.path });
   for (const planned of parts.paths) {
+    if (planned.path === layer?.workspace) {
+      steps.push({ kind: 'layer', source: planned.path, target: planned.path, layer: layer.over });
+      continue;
+    }
     if (isCovered(planned, parts.paths)) continue;
     steps.push(
       bind(planned.path, planned.path, {
         writable: planned.access === 'write' || planned.access === 'device',
         device: planned.access === 'device' || planned.path.startsWith('/dev/'),
         required: planned.required,
+        fromView: isLayered(planned.path),
       }),
     );
   }
@@ -107,13 +118,14 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
     ].flatMap((path) => directoriesBetween(path, outermostWritable(path, parts.paths))),
   );
   for (const path of pinned) {
-    steps.push(bind(path, path, { writable: isWritable(path, parts.paths), watched: true }));
+    const writable = isWritable(path, parts.paths);
+    steps.push(bind(path, path, { writable, watched: true, fromView: isLayered(path) }));
   }
   if (parts.copies.length > 0) steps.push(bind(COPIES, VIEW_COPIES, { writable: true, required: true }));
   for (const path of parts.protectedPaths) {
     const copy = parts.copies.find(({ source }) => source === path);
     // A mount point cannot be replaced, and git replaces what it changes: behind a link it can.
-    if (copy === undefined) steps.push(bind(path, path, { watched: true }));
+    if (copy === undefined) steps.push(bind(path, path, { watched: true, fromView: isLayered(path) }));
     else steps.push({ kind: 'bind-link', content: copy.shownAs, target: path });
   }
   for (const path of parts.hiddenPaths) steps.push(bind(NOTHING, path, { required: true }));

@@ -5,6 +5,7 @@ import type { DecisionPorts } from '../decide/ports.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { caller } from '../host/caller.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
+import type { ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
 import type { Command, TemplateValue } from '../model/command.ts';
 import type { Decision } from '../model/decision.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
@@ -22,11 +23,12 @@ import type { Policy } from '../model/policy.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Assembly, assemble, checkOnly } from './assemble.ts';
+import type { AppliedChanges } from './changes/change-sets.ts';
 import { notRun, type RunContext } from './launch/classify.ts';
 import { settled } from './launch/command-error.ts';
 import { followed, requestOf } from './launch/decided-command.ts';
 import { type BackgroundJob, startJob } from './launch/jobs.ts';
-import { type Launch, Launcher } from './launch/launch.ts';
+import { type Launch, Launcher, type StartableCommand } from './launch/launch.ts';
 import { neverBegun, pendingCommand, type RunningCommand } from './launch/pending-command.ts';
 import {
   launchOnTerminal,
@@ -101,8 +103,25 @@ export interface Sandbox extends AsyncDisposable {
    * which is judged. It ends with the sandbox.
    */
   session(options?: ShellOptions): Promise<ShellSession>;
+  /** What commands changed in previews (`effect: 'preview'`). */
+  changes(): Promise<WorkspaceChanges>;
   /** Ends the running commands and sessions and gives up the kernel objects. Later runs fail with `sandbox.closed`. */
   close(): Promise<void>;
+}
+
+/** The change sets of a workspace. Every method rejects with `changes.unknown` for an id that there is none of. */
+export interface WorkspaceChanges {
+  /** The oldest first. */
+  list(): Promise<readonly ChangeSet[]>;
+  show(id: string): Promise<ChangeSetDetail>;
+  /** As a unified diff: of all of it, or of what is at or beneath a path. */
+  diff(id: string, path?: string): Promise<string>;
+  /** Puts all that can be put into the workspace there, or what is at or beneath paths; what changed meanwhile stays. */
+  apply(id: string, paths?: readonly string[]): Promise<AppliedChanges>;
+  /** Takes back what was applied; what changed since stays. */
+  undo(id: string): Promise<AppliedChanges>;
+  /** Forgets it. What was applied stays. */
+  discard(id: string): Promise<void>;
 }
 
 /**
@@ -320,6 +339,20 @@ export class OpenSandbox implements Sandbox {
     return opened.finally(() => this.#opening.delete(opened));
   }
 
+  async changes(): Promise<WorkspaceChanges> {
+    const { ChangeSets } = await import('./changes/change-sets.ts');
+    const sets = new ChangeSets(this.prepared.addon);
+    const { prepared, workspace } = this;
+    return {
+      list: async () => sets.list(workspace),
+      show: async (id) => sets.show(id),
+      diff: async (id, path) => sets.diff(id, path),
+      apply: (id, paths) => sets.apply(prepared, id, paths),
+      undo: (id) => sets.undo(prepared, id),
+      discard: (id) => sets.discard(id),
+    };
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     const { addon, cache } = this.prepared;
@@ -485,15 +518,37 @@ export class OpenSandbox implements Sandbox {
     // Without a program that was found, a control has objected.
     if (isGivenUp() || resolved?.ok !== true)
       return without(followed(ended, notRun(context, { status: 'canceled' }), false));
-    if (ended === undefined) return this.#launcher.launch(resolved, context, options, how);
+    if (ended === undefined) return this.#launchOn(resolved, context, options, how);
     // It may be given up while it waits for its turn.
     let launched = false;
     const onLaunch = (id: number) => {
       launched = true;
       how.onLaunch?.(id);
     };
-    const started = this.#launcher.launch(resolved, context, options, { ...how, onLaunch });
+    const started = this.#launchOn(resolved, context, options, { ...how, onLaunch });
     return { ...started, result: started.result.then((result) => followed(ended, result, launched)) };
+  }
+
+  /** On the workspace, or on a layer over it. */
+  #launchOn(
+    resolved: StartableCommand,
+    context: RunContext,
+    options: SpawnOptions,
+    how: Launch,
+  ): RunningCommand {
+    if (options.effect !== 'preview') return this.#launcher.launch(resolved, context, options, how);
+    const own = new AbortController();
+    const { signal = own.signal } = options;
+    const begun = import('./changes/preview.ts').then(({ launchPreview }) => {
+      if (!this.#closed && !own.signal.aborted && !signal.aborted)
+        return launchPreview(this.prepared, resolved, context, options, how);
+      how.release?.();
+      return neverBegun(notRun(context, { status: 'canceled' }));
+    });
+    const pending = pendingCommand(begun, () => own.abort());
+    this.#waiting.add(pending);
+    void pending.result.finally(() => this.#waiting.delete(pending)).catch(() => {});
+    return pending;
   }
 }
 

@@ -53,6 +53,7 @@ export function contextOf(
     risk: 'low',
     reach: 'local',
     autonomy: 'supervised',
+    effect: 'direct',
     approved: false,
     taints: new Set(),
     cwd: '/w',

@@ -120,6 +120,7 @@ export function contextOf(parsed: Parsed, world: World = {}): CheckContext {
     risk: 'high',
     reach: 'unknown',
     autonomy: world.autonomy ?? 'supervised',
+    effect: 'direct',
     approved: world.approved ?? false,
     taints: new Set(world.taints ?? []),
     cwd: WORKSPACE,

@@ -97,6 +97,7 @@ export function classify(
     hiddenPrograms: undefined,
     denials: undefined,
     notLookedAt: undefined,
+    changes: undefined,
     wouldDeny: shadow?.(outcome.denials?.told ?? [], after.connections),
     treeEnded: outcome.treeEnded,
     processTree: {
@@ -172,6 +173,7 @@ export function notRun(
     hiddenPrograms: undefined,
     denials: undefined,
     notLookedAt: undefined,
+    changes: undefined,
     wouldDeny: undefined,
     outputHeld: false,
     leftBehind: [],

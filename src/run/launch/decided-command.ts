@@ -16,15 +16,16 @@ export function requestOf(
     readonly signal: () => AbortSignal;
   },
 ): DecisionRequest {
-  const { cwd, env, approved, taints, timeout, pty } = options;
+  const { cwd, env, approved, taints, timeout, pty, effect, on } = options;
   const { input, shell, signal } = more;
   const details = () => [
     ...(pty === undefined ? [] : ['terminal']),
+    ...(effect === 'preview' ? [`preview${on === undefined ? '' : ` on ${on}`}`] : []),
     ...(input === undefined ? [] : [`input ${createHash('sha256').update(input).digest('hex')}`]),
     ...(shell === undefined ? [] : [`shell ${JSON.stringify(shell)}`]),
   ];
   return {
-    ...{ command, cwd, env, approved, taints, shell, signal },
+    ...{ command, cwd, env, approved, taints, shell, signal, effect },
     details: () => [...(timeout === undefined ? [] : [`timeout ${timeout}`]), ...details()],
     // Of the time `check()` knows nothing.
     detailsOfCheck: details,

@@ -111,6 +111,11 @@ const noPrivatePlace: Says = ({ errno, path }) => [
     : `no private directory can be made in ${path} (${errno}); set TMPDIR to a writable directory`,
 ];
 
+const noLayer: Says = ({ errno }) => [
+  'changes.unavailable',
+  `a preview is not possible here: no copy-on-write layer can be mounted over the workspace (overlayfs: ${errno}); it needs Linux 5.11, and XDG_STATE_HOME on a file system that can carry one (ext4, xfs, btrfs; tmpfs from Linux 6.6), which those of containers often cannot`,
+];
+
 const endedTooEarly: Says = ({ path }) =>
   `a process that prepares the sandbox was ended too early${path === '' ? '' : ` (${path})`}, from outside or because memory ran out; nothing was run; try again`;
 
@@ -123,6 +128,7 @@ const noWarden: Says = ({ stage, errno }) =>
 /** THE table of stages that mean something of their own; any other is a step that could not be applied. */
 const STAGES: ReadonlyMap<string, Says> = new Map<string, Says>([
   ['exec', notExecuted],
+  ['view.layer', noLayer],
   [
     'cwd',
     ({ errno, path }) => [

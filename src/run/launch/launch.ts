@@ -29,7 +29,7 @@ import { describeFailure, failureIn } from './failure.ts';
 import { neverBegun, pendingCommand, type RunningCommand, signalNumber } from './pending-command.ts';
 
 /** A command whose program, directory and environment are known. */
-type StartableCommand = ResolvedCommand & { readonly ok: true };
+export type StartableCommand = ResolvedCommand & { readonly ok: true };
 
 /** How a command is launched, apart from what it is. */
 export interface Launch {

@@ -11,7 +11,7 @@ import { makeDirectories } from '../../host/user-directories.ts';
 import type { Settler } from '../../left-behind/settle.ts';
 import type { NameLookup } from '../../model/gate-ports.ts';
 import type { HostFeatures } from '../../model/host-features.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
+import type { LaunchPlan, PlannedLayer } from '../../model/launch-plan.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import type { Policy } from '../../model/policy.ts';
 import {
@@ -69,6 +69,12 @@ export interface PreparedSandbox {
   readonly hidden: HiddenNow | undefined;
   /** Tells what another policy would deny. */
   readonly shadow: WouldDeny | undefined;
+  /**
+   * The same for one command whose changes of the workspace go to a layer. Its confinement is to be closed. Nothing is
+   * settled: what the command leaves comes into the workspace when it is applied.
+   * @throws {SandboxError} `changes.unavailable`.
+   */
+  readonly withLayer: (layer: PlannedLayer) => Promise<PreparedSandbox>;
 }
 
 /** What `filesystem.hide` matches, from command to command. */
@@ -94,7 +100,12 @@ interface PlannedSandbox {
   readonly hidden: Looked | undefined;
   readonly shadow: LaunchPlan | undefined;
   /** The plan for one rung of the ladder. `hidden`: in place of what was found at first. */
-  readonly planFor: (rung: Rung, impossible?: readonly string[], hidden?: HiddenFiles) => LaunchPlan;
+  readonly planFor: (
+    rung: Rung,
+    impossible?: readonly string[],
+    hidden?: HiddenFiles,
+    layer?: PlannedLayer,
+  ) => LaunchPlan;
 }
 
 /** A way to plan a policy that is resolved. Without a cache that is open, the plan says where it would be. */
@@ -113,6 +124,7 @@ export async function planResolved(
     { backend, features: wanted, passedOver },
     impossible = [],
     hidden = found?.files,
+    layer = undefined,
   ) =>
     makePlan({
       policy,
@@ -135,6 +147,7 @@ export async function planResolved(
       shortfall: findings?.shortfall,
       sharedByGroup: policy.filesystem.workspaceAccess === 'write' && isSharedByGroup(workspace),
       hidden,
+      layer,
       tellsUses: resolved.shadow !== undefined,
       lookup: createPathLookup(),
     });
@@ -202,18 +215,22 @@ async function prepareResolved(
   const { addon, findings } = planned;
   const { policy, workspace } = resolved;
   if (policy.filesystem.workspaceAccess === 'write') closeHooksGap(workspace);
-  let tried: Rung | undefined;
-  const rung = await goDownLadder(policy, asIf(planned.features), (next) => {
-    tried = next;
-    return prepareRung(planned, next);
+  const { tried, ...rung } = await goDownLadder(policy, asIf(planned.features), async (next) => {
+    const outcome = await prepareRung(planned, next);
+    return 'result' in outcome ? { result: { ...outcome.result, tried: next } } : outcome;
   });
   try {
     const settle = prepareSettler(addon, rung.plan, findings);
     const network = await brokerFor(addon, rung, lookup);
     if (planned.shadow !== undefined) requireLooking(rung.plan);
     const shadow = planned.shadow && (await import('../output/shadow.ts')).shadowOf(planned.shadow);
-    const prepared = { ...rung, addon, policy, resolved, cache, findings, settle, network, shadow };
-    return Object.assign(prepared, { hidden: tried && hiddenNow(planned, tried, prepared, lookup) });
+    const own = { ...rung, addon, policy, resolved, cache, findings, settle, network, shadow };
+    const prepared: PreparedSandbox = {
+      ...own,
+      hidden: undefined,
+      withLayer: (layer) => withLayer(planned, tried, prepared, layer, lookup),
+    };
+    return Object.assign(prepared, { hidden: hiddenNow(planned, tried, prepared, lookup) });
   } catch (error) {
     addon.closeConfinement(rung.confinement);
     throw error;
@@ -271,6 +288,27 @@ function hiddenNow(
     matches: () => new Map(finder.look().files.paths.map((path) => [path, identityOf(path)])),
     keepHidden,
   };
+}
+
+/** @see PreparedSandbox.withLayer */
+async function withLayer(
+  planned: PlannedSandbox,
+  rung: Rung,
+  prepared: PreparedSandbox,
+  layer: PlannedLayer,
+  lookup: NameLookup | undefined,
+): Promise<PreparedSandbox> {
+  const hidden = planned.finder?.look().files;
+  const planFor: PlannedSandbox['planFor'] = (one, impossible) =>
+    planned.planFor(one, impossible, hidden, layer);
+  // Nothing comes into the workspace, so nothing is looked for there.
+  const made = await prepareRung(
+    { ...planned, planFor, findings: undefined },
+    { ...rung, features: prepared.features },
+  );
+  if ('refused' in made) throw made.refused;
+  const network = await brokerFor(planned.addon, made.result, lookup);
+  return { ...prepared, ...made.result, network, hidden: undefined, settle: () => [] };
 }
 
 /** What answers for the commands is loaded where the network is listed only. */

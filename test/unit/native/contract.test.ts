@@ -38,6 +38,8 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   tryLock: true,
   unlock: true,
   measure: true,
+  walkTree: true,
+  copyContent: true,
   emptyDirectory: true,
   peerCredentials: true,
   terminalSize: true,

@@ -55,6 +55,7 @@ const NEEDED: Readonly<Record<ControlId, (used: Mechanisms) => boolean>> = {
   environment: () => true,
   'process-tree': (used) => used.processTree === 'signal-scope',
   'resource-limits': () => true,
+  'workspace-changes': (used) => used.view,
 };
 
 describe.each(ABIS)('the report at Landlock ABI %i', (abi) => {

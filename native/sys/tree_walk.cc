@@ -1,0 +1,185 @@
+#include "sys/tree_walk.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "base/unique_fd.h"
+#include "sys/open_beneath.h"
+
+namespace sandbox_run {
+namespace {
+
+constexpr char kStage[] = "walk";
+
+// An entry by a name that follows no link on its way.
+std::string NameOf(int directory, const std::string& name) {
+  return "/proc/self/fd/" + std::to_string(directory) + "/" + name;
+}
+
+// Documentation/filesystems/overlayfs.rst, "whiteouts and opaque directories".
+bool IsOpaque(int directory, const std::string& name) {
+  char value = 0;
+  return lgetxattr(NameOf(directory, name).c_str(), "user.overlay.opaque", &value, 1) == 1 &&
+         (value == 'y' || value == 'x');
+}
+
+bool HasAttributes(int directory, const std::string& name) {
+  std::string names(1024, '\0');
+  const ssize_t length = llistxattr(NameOf(directory, name).c_str(), names.data(), names.size());
+  // More than fit are some.
+  if (length < 0) return errno == ERANGE;
+  for (size_t at = 0; at < static_cast<size_t>(length);) {
+    const std::string_view one(names.data() + at);
+    if ((one.starts_with("user.") && !one.starts_with("user.overlay.")) ||
+        one.starts_with("system.posix_acl")) {
+      return true;
+    }
+    at += one.size() + 1;
+  }
+  return false;
+}
+
+int OpenDirectory(int root, const std::string& path, bool make_readable) {
+  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  const char* name = path.empty() ? "." : path.c_str();
+  const int fd = OpenBeneath(root, name, kFlags, 0);
+  if (fd != -EACCES || !make_readable) return fd;
+  const UniqueFd handle(OpenBeneath(root, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0));
+  struct stat info;
+  if (!handle.valid() || fstat(handle.get(), &info) != 0) return fd;
+  const std::string by_descriptor = "/proc/self/fd/" + std::to_string(handle.get());
+  if (chmod(by_descriptor.c_str(), (info.st_mode & 07777) | S_IRWXU) != 0) return fd;
+  return OpenBeneath(root, name, kFlags, 0);
+}
+
+}  // namespace
+
+Result<std::vector<TreeEntry>> WalkTree(const std::string& root, WalkKind kind, size_t most) {
+  const bool is_layer = kind == WalkKind::kLayer;
+  const UniqueFd top(open(root.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat of_top;
+  if (!top.valid() || fstat(top.get(), &of_top) != 0) return Failure{kStage, errno, root};
+  std::vector<TreeEntry> entries;
+  // Directories to be looked into, the next one last; -1: the top.
+  std::vector<ssize_t> pending = {-1};
+  while (!pending.empty()) {
+    const ssize_t at = pending.back();
+    pending.pop_back();
+    const std::string path = at < 0 ? "" : entries[at].path;
+    const int opened = OpenDirectory(top.get(), path, is_layer);
+    if (opened < 0) {
+      // It went meanwhile, or is not for us to see; the caller compares what it got.
+      if (at < 0 || is_layer) return Failure{kStage, -opened, path};
+      entries[at].unreadable = true;
+      continue;
+    }
+    DIR* listing = fdopendir(opened);
+    if (listing == nullptr) {
+      close(opened);
+      return Failure{kStage, errno, path};
+    }
+    std::vector<std::string> names;
+    errno = 0;
+    while (const dirent* one = readdir(listing)) {
+      if (strcmp(one->d_name, ".") != 0 && strcmp(one->d_name, "..") != 0)
+        names.emplace_back(one->d_name);
+    }
+    const int error = errno;
+    std::sort(names.begin(), names.end());
+    const size_t first = entries.size();
+    for (std::string& name : names) {
+      TreeEntry entry;
+      if (fstatat(opened, name.c_str(), &entry.info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      if (is_layer) {
+        entry.opaque = S_ISDIR(entry.info.st_mode) && IsOpaque(opened, name);
+        entry.attributes = !S_ISLNK(entry.info.st_mode) && HasAttributes(opened, name);
+      }
+      entry.path = path.empty() ? std::move(name) : path + "/" + name;
+      entries.push_back(std::move(entry));
+    }
+    closedir(listing);
+    if (error != 0) return Failure{kStage, error, path};
+    if (entries.size() > most) return Failure{kStage, E2BIG, root};
+    for (size_t i = entries.size(); i > first; --i) {
+      const struct stat& info = entries[i - 1].info;
+      if (S_ISDIR(info.st_mode) && info.st_dev == of_top.st_dev)
+        pending.push_back(static_cast<ssize_t>(i - 1));
+    }
+  }
+  return entries;
+}
+
+namespace {
+
+Status Failed(int error) { return Failure{"copy", error, ""}; }
+
+// One stretch of data of the file, at the same place.
+Status CopyStretch(int from, int to, off_t at, off_t end) {
+  off_t in = at, out = at;
+  while (in < end) {
+    const ssize_t copied = copy_file_range(from, &in, to, &out, end - in, 0);
+    if (copied > 0) continue;
+    // It became shorter.
+    if (copied == 0) return Status();
+    if (errno == EINTR) continue;
+    if (errno != EXDEV && errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
+      return Failed(errno);
+    break;
+  }
+  std::vector<char> buffer(in < end ? 256 * 1024 : 0);
+  while (in < end) {
+    const size_t wanted = std::min<off_t>(buffer.size(), end - in);
+    const ssize_t got = pread(from, buffer.data(), wanted, in);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got == 0 ? Status() : Failed(errno);
+    for (ssize_t done = 0; done < got;) {
+      const ssize_t written = pwrite(to, buffer.data() + done, got - done, in + done);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return Failed(errno);
+      done += written;
+    }
+    in += got;
+  }
+  return Status();
+}
+
+// Holes are left out.
+Status CopyStretches(int from, int to, off_t size) {
+  off_t end = 0;
+  while (end < size) {
+    const off_t at = lseek(from, end, SEEK_DATA);
+    // The rest is a hole, or the file system knows none.
+    if (at < 0 && errno == ENXIO) break;
+    const bool knows_holes = at >= 0;
+    const off_t begin = knows_holes ? at : end;
+    end = knows_holes ? lseek(from, begin, SEEK_HOLE) : size;
+    if (end < 0) return Failed(errno);
+    if (Status copied = CopyStretch(from, to, begin, end); !copied.ok()) return copied;
+  }
+  return ftruncate(to, size) == 0 ? Status() : Failed(errno);
+}
+
+}  // namespace
+
+Status CopyContent(int from, int to) {
+  struct stat info;
+  if (fstat(from, &info) != 0) return Failed(errno);
+  if (ioctl(to, FICLONE, from) != 0) {
+    if (Status copied = CopyStretches(from, to, info.st_size); !copied.ok()) return copied;
+  }
+  const timespec times[] = {info.st_atim, info.st_mtim};
+  return futimens(to, times) == 0 ? Status() : Failed(errno);
+}
+
+}  // namespace sandbox_run

@@ -1,0 +1,40 @@
+#ifndef SANDBOX_RUN_SYS_TREE_WALK_H_
+#define SANDBOX_RUN_SYS_TREE_WALK_H_
+
+#include <sys/stat.h>
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sandbox_run {
+
+// Something beneath a directory, as lstat(2) sees it.
+struct TreeEntry {
+  std::string path;  // relative, any bytes
+  struct stat info = {};
+  bool opaque = false;      // a directory of a layer that hides what is beneath it
+  bool attributes = false;  // of a layer: it has extended attributes or access lists of its own
+  bool unreadable = false;  // a directory that could not be looked into
+};
+
+enum class WalkKind {
+  kPlain,
+  // The upper directory of an overlay (userxattr): its marks are read, and directories that their
+  // owner may not read are made readable. Nothing else uses it.
+  kLayer,
+};
+
+// Everything beneath `root`, each directory before what is in it, names in the order of their
+// bytes. No symbolic link is followed and no other file system entered. Stage "walk"; E2BIG: there
+// is more than `most`.
+Result<std::vector<TreeEntry>> WalkTree(const std::string& root, WalkKind kind, size_t most);
+
+// Copies what an open file holds to another, which is empty, with the times of its content: shares
+// the blocks where the file system can (FICLONE), else copies and leaves holes holes. Stage "copy".
+Status CopyContent(int from, int to);
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_SYS_TREE_WALK_H_

@@ -1,0 +1,180 @@
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { NativeAddon, NativeChangedCopy, NativeChangedEntry, NativeEffects } from '../native/contract.ts';
+import { errorMessage } from '../util/error-message.ts';
+import type { Operation } from './operations.ts';
+import { Placer } from './place.ts';
+import type { ChangeStore, PlacedStamp, StoredCopy, StoredSet } from './store.ts';
+import { bytesOf, type RawPath } from './tree.ts';
+
+/** An operation that was not carried out, and why. */
+export interface NotPlaced {
+  readonly path: RawPath;
+  readonly why: string;
+}
+
+/** What came of applying or taking back. */
+export interface Applied {
+  readonly set: StoredSet;
+  /** How many operations were carried out. */
+  readonly done: number;
+  readonly notPlaced: readonly NotPlaced[];
+}
+
+/** What is to be done, and is noted before the first step of it. */
+interface Intent {
+  readonly doing: 'apply' | 'undo';
+  readonly numbers: readonly number[];
+  /** Those that a person named one by one. */
+  readonly named: readonly number[];
+}
+
+/** Looks at what came into the workspace, as after a command. */
+export type Settle = (effects: NativeEffects) => void;
+
+/**
+ * Applies change sets and takes them back. Each step is noted in a journal, so that what a crash cut short is finished by
+ * whoever looks next.
+ */
+export class Applier {
+  readonly #store: ChangeStore;
+  readonly #addon: NativeAddon;
+
+  constructor(addon: NativeAddon, store: ChangeStore) {
+    this.#addon = addon;
+    this.#store = store;
+  }
+
+  /** Whether a crash cut something short. */
+  isUnfinished(id: string): boolean {
+    return existsSync(this.#store.journalOf(id));
+  }
+
+  async apply(
+    set: StoredSet,
+    numbers: readonly number[],
+    named: ReadonlySet<number>,
+    settle: Settle,
+  ): Promise<Applied> {
+    const placed = new Set(set.placed.map(({ number }) => number));
+    const left = numbers.filter((number) => !placed.has(number));
+    return this.#begin(set, { doing: 'apply', numbers: left, named: [...named] }, settle);
+  }
+
+  async undo(set: StoredSet, settle: Settle): Promise<Applied> {
+    const numbers = set.placed.map(({ number }) => number);
+    return this.#begin(set, { doing: 'undo', numbers, named: [] }, settle);
+  }
+
+  /** Finishes what a crash cut short; `undefined`: nothing was. */
+  async resume(set: StoredSet, settle: Settle): Promise<Applied | undefined> {
+    if (!this.isUnfinished(set.id)) return undefined;
+    const journal = this.#store.journalOf(set.id);
+    const lines = readFileSync(journal, 'utf8').split('\n');
+    // The last line may have been cut short.
+    const [intent, ...steps] = lines.slice(0, -1).map((line) => JSON.parse(line) as unknown);
+    if (intent === undefined) {
+      rmSync(journal);
+      return undefined;
+    }
+    return this.#carryOut(set, intent as Intent, steps as readonly PlacedStamp[], settle);
+  }
+
+  async #begin(set: StoredSet, intent: Intent, settle: Settle): Promise<Applied> {
+    if (intent.numbers.length === 0 && set.copies.length === 0) return { set, done: 0, notPlaced: [] };
+    this.#note(set.id, intent);
+    return this.#carryOut(set, intent, undefined, settle);
+  }
+
+  /** `before`: steps that were done already; `undefined`: it was not begun before. */
+  async #carryOut(
+    set: StoredSet,
+    intent: Intent,
+    before: readonly PlacedStamp[] | undefined,
+    settle: Settle,
+  ): Promise<Applied> {
+    const notPlaced: NotPlaced[] = [];
+    const steps = [...(before ?? [])];
+    const isDone = new Set(steps.map(({ number }) => number));
+    const kept = join(this.#store.directoryOf(set.id), 'kept');
+    mkdirSync(kept, { recursive: true, mode: 0o700 });
+    const { workspace, operations } = set;
+    const upper = this.#store.upperOf(set.id);
+    try {
+      using placer = new Placer({ addon: this.#addon, workspace, upper, kept, id: set.id });
+      for (const number of intent.doing === 'apply' ? intent.numbers : intent.numbers.toReversed()) {
+        const operation = operations[number];
+        if (operation === undefined || isDone.has(number)) continue;
+        const was = set.placed.find((one) => one.number === number);
+        const placed =
+          intent.doing === 'apply'
+            ? await placer.put(operation, number, intent.named.includes(number), before !== undefined)
+            : placer.takeBack(operation, number, was?.stamp, was?.isKept ?? false);
+        if (!placed.done) {
+          notPlaced.push({ path: operation.path, why: placed.conflict });
+          continue;
+        }
+        const step = { number, ...(placed.stamp && { stamp: placed.stamp }), isKept: placed.isKept };
+        steps.push(step);
+        this.#note(set.id, step);
+      }
+      placer.finish();
+    } catch (error) {
+      throw new SandboxError(
+        'changes.incomplete',
+        `the changes ${set.id} are ${intent.doing === 'apply' ? 'applied' : 'taken back'} in part (${errorMessage(error)}); make room or give way, and run sandbox-run changes ${intent.doing} ${set.id} again: it goes on where this stopped`,
+        { cause: error },
+      );
+    }
+    const after = this.#after(set, intent, steps);
+    // What comes back was there before this program looked at anything.
+    if (intent.doing === 'apply') settle(effectsOf(set, steps));
+    this.#store.save(after);
+    rmSync(this.#store.journalOf(set.id), { force: true });
+    return { set: after, done: steps.length, notPlaced };
+  }
+
+  #after(set: StoredSet, { doing }: Intent, steps: readonly PlacedStamp[]): StoredSet {
+    if (doing === 'apply') return { ...set, state: 'applied', placed: [...set.placed, ...steps], copies: [] };
+    const back = new Set(steps.map(({ number }) => number));
+    const placed = set.placed.filter(({ number }) => !back.has(number));
+    return { ...set, state: placed.length === 0 ? 'undone' : 'applied', placed };
+  }
+
+  #note(id: string, line: Intent | PlacedStamp): void {
+    appendFileSync(this.#store.journalOf(id), `${JSON.stringify(line)}\n`, { mode: 0o600 });
+  }
+}
+
+/** What came into the workspace, as the addon says it of a command. */
+function effectsOf(
+  { workspace, operations, copies }: StoredSet,
+  steps: readonly PlacedStamp[],
+): NativeEffects {
+  const entries = steps.flatMap(({ number }): readonly NativeChangedEntry[] => {
+    const operation = operations[number];
+    return operation === undefined ? [] : [changedEntry(workspace, operation)];
+  });
+  return {
+    leftBehind: { entries, spent: false, unreadable: [] },
+    ...(copies.length === 0 ? {} : { copies: copies.map(nativeCopy) }),
+  };
+}
+
+function changedEntry(workspace: string, { path, after, before }: Operation): NativeChangedEntry {
+  const kind = after?.kind ?? before?.kind ?? 'file';
+  return {
+    path: `${workspace}/${bytesOf(path).toString('utf8')}`,
+    kind: kind === 'file' || kind === 'directory' || kind === 'link' ? kind : 'other',
+    change: after === undefined ? 'vanished' : before === undefined ? 'appeared' : 'changed',
+  };
+}
+
+function nativeCopy({ source, before, after }: StoredCopy): NativeChangedCopy {
+  return {
+    source,
+    before: Buffer.from(before, 'base64'),
+    after: after === undefined ? undefined : Buffer.from(after, 'base64'),
+  };
+}

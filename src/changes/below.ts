@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+import { lstatSync, readdirSync } from 'node:fs';
+import { errnoOf } from '../util/errno-of.ts';
+import { bytesOf, leadingTo, type RawPath, type Stamp, stampOf, type TreeEntry } from './tree.ts';
+
+/** What is in a directory, at any depth. */
+export interface TreeSummary {
+  readonly objects: number;
+  /** Of names, kinds, modes, sizes and times: two trees with the same are taken for the same. */
+  readonly digest: string;
+  /** The newest time of a change of anything in it, in nanoseconds. */
+  readonly changed: string;
+}
+
+/** An object, of the workspace or of a layer over it. */
+interface Found {
+  readonly stamp: Stamp;
+  /** Where it can be read. */
+  readonly at: Buffer;
+  /** It is the workspace's own. */
+  readonly isOwn: boolean;
+}
+
+/** A layer of another change set, walked through. */
+export interface LowerLayer {
+  readonly directory: string;
+  readonly entries: ReadonlyMap<RawPath, TreeEntry>;
+}
+
+/** What a command sees beneath its own layer: the workspace, or that with the layers of other change sets over it. */
+export class Below {
+  readonly #workspace: string;
+  readonly #layers: readonly LowerLayer[];
+
+  /** `layers`: the topmost first. */
+  constructor(workspace: string, layers: readonly LowerLayer[] = []) {
+    this.#workspace = workspace;
+    this.#layers = layers;
+  }
+
+  find(path: RawPath): Found | undefined {
+    for (const { directory, entries } of this.#layers) {
+      const entry = entries.get(path);
+      if (entry?.whiteout === true) return undefined;
+      if (entry !== undefined) return { stamp: entry, at: joined(directory, path), isOwn: false };
+      if (leadingTo(path).some((above) => hides(entries.get(above)))) return undefined;
+    }
+    const at = joined(this.#workspace, path);
+    const stamp = lookAt(at);
+    return stamp && { stamp, at, isOwn: true };
+  }
+
+  /** The names in a directory. */
+  namesIn(path: RawPath): readonly RawPath[] {
+    const names = new Set<RawPath>();
+    const gone = new Set<RawPath>();
+    const prefix = path === '' ? '' : `${path}/`;
+    for (const { entries } of this.#layers) {
+      for (const entry of entries.values()) {
+        const name = entry.path.slice(prefix.length);
+        if (!entry.path.startsWith(prefix) || name === '' || name.includes('/') || gone.has(name)) continue;
+        if (entry.whiteout) gone.add(name);
+        else names.add(name);
+      }
+      if ([...leadingTo(path), path].some((above) => hides(entries.get(above)))) return [...names];
+    }
+    for (const name of namesAt(joined(this.#workspace, path))) if (!gone.has(name)) names.add(name);
+    return [...names];
+  }
+
+  /** Everything in a directory, each directory before what is in it, names in the order of their bytes. */
+  *within(path: RawPath): Generator<readonly [RawPath, Stamp]> {
+    const pending = [path];
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      const inner = this.namesIn(next).toSorted(byBytes);
+      const directories: RawPath[] = [];
+      for (const name of inner) {
+        const at = next === '' ? name : `${next}/${name}`;
+        const found = this.find(at);
+        if (found === undefined) continue;
+        yield [at, found.stamp];
+        if (found.stamp.kind === 'directory') directories.push(at);
+      }
+      pending.push(...directories.toReversed());
+    }
+  }
+
+  summary(path: RawPath): TreeSummary {
+    const digest = createHash('sha256');
+    let objects = 0;
+    let changed = 0n;
+    for (const [at, { kind, mode, bytes, modified, changed: when }] of this.within(path)) {
+      objects++;
+      // What is in a directory says when it changed, and its size means nothing.
+      const rest = kind === 'directory' ? [] : [bytes, modified];
+      digest.update(`${[at.slice(path.length), kind, mode, ...rest].join('\0')}\n`);
+      if (BigInt(when) > changed) changed = BigInt(when);
+    }
+    return { objects, digest: digest.digest('hex'), changed: String(changed) };
+  }
+}
+
+const byBytes = (one: RawPath, other: RawPath): number => (one < other ? -1 : one > other ? 1 : 0);
+
+/** Nothing beneath it shows from further below. */
+function hides(entry: TreeEntry | undefined): boolean {
+  return entry !== undefined && (entry.whiteout || entry.kind !== 'directory' || entry.opaque);
+}
+
+export function joined(directory: string, path: RawPath): Buffer {
+  return path === '' ? Buffer.from(directory) : Buffer.concat([Buffer.from(`${directory}/`), bytesOf(path)]);
+}
+
+/** What is at a path; no link is followed at its end. */
+export function lookAt(path: Buffer | string): Stamp | undefined {
+  try {
+    const info = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    return info && stampOf(info);
+  } catch (error) {
+    // A file is on the way, or a name is longer than the file system has any.
+    if (errnoOf(error) === 'ENOTDIR' || errnoOf(error) === 'ENAMETOOLONG') return undefined;
+    throw error;
+  }
+}
+
+function namesAt(path: Buffer): readonly RawPath[] {
+  try {
+    return readdirSync(path, { encoding: 'buffer' }).map((name) => name.toString('latin1'));
+  } catch (error) {
+    // It went, or may not be looked into: then nobody knows what is in it.
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR' || errnoOf(error) === 'EACCES') return [];
+    throw error;
+  }
+}
+

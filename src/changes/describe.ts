@@ -1,0 +1,143 @@
+import type { Change, ChangeCounts } from '../model/change-set.ts';
+import { joined } from './below.ts';
+import { haveSameBytes, type Operation } from './operations.ts';
+import { isWithin, shownPath } from './tree.ts';
+
+/** Where the content can be read of what was there before an operation. */
+type BeforeAt = (number: number) => Buffer | undefined;
+
+/** The operations that make up one change, as a person sees it. */
+export interface DescribedChange {
+  readonly change: Change;
+  /** Their numbers, which are applied together. */
+  readonly numbers: readonly number[];
+}
+
+/** Of what a command took away and made anew elsewhere, so many pairs are compared. */
+const COMPARED_PAIRS = 2_000;
+
+/** What operations are for a person: a file that is elsewhere now was renamed. */
+export function describeOperations(
+  operations: readonly Operation[],
+  upper: string,
+  beforeAt: BeforeAt,
+): readonly DescribedChange[] {
+  const renamedFrom = findRenames(operations, upper, beforeAt);
+  const taken = new Set(renamedFrom.values());
+  return operations.flatMap((operation, number) => {
+    if (taken.has(number)) return [];
+    const from = renamedFrom.get(number);
+    const source = from === undefined ? undefined : operations[from];
+    return [
+      {
+        change: describe(operation, source),
+        numbers: from === undefined ? [number] : [from, number],
+      },
+    ];
+  });
+}
+
+/** The numbers of removals by that of the creation that has their content. */
+function findRenames(
+  operations: readonly Operation[],
+  upper: string,
+  beforeAt: BeforeAt,
+): ReadonlyMap<number, number> {
+  const removed = new Map<string, number[]>();
+  operations.forEach(({ after, before }, number) => {
+    if (after !== undefined || before?.kind !== 'file' || before.bytes === 0) return;
+    const key = `${before.bytes}`;
+    removed.set(key, [...(removed.get(key) ?? []), number]);
+  });
+  const found = new Map<number, number>();
+  let pairs = 0;
+  operations.forEach(({ path, after, before }, number) => {
+    if (before !== undefined || after?.kind !== 'file') return;
+    const candidates = removed.get(`${after.bytes}`) ?? [];
+    for (const candidate of candidates) {
+      const at = beforeAt(candidate);
+      if (at === undefined || ++pairs > COMPARED_PAIRS) continue;
+      if (!haveSameBytes(joined(upper, path), at)) continue;
+      found.set(number, candidate);
+      candidates.splice(candidates.indexOf(candidate), 1);
+      break;
+    }
+  });
+  return found;
+}
+
+const octal = (mode: number): string => mode.toString(8).padStart(4, '0');
+
+function describe(operation: Operation, source: Operation | undefined): Change {
+  const { path, after, before, tree, refused, conflict, note } = operation;
+  const was = source?.before ?? before;
+  const kind = (after ?? before)?.kind ?? 'file';
+  const isNew = after !== undefined && was === undefined;
+  return {
+    path: shownPath(path),
+    change: source === undefined ? changeOf(operation) : 'renamed',
+    kind,
+    ...(source && { from: shownPath(source.path) }),
+    ...(after?.kind === 'file' ? { bytes: after.bytes } : {}),
+    ...(was?.kind === 'file' ? { bytesBefore: was.bytes } : {}),
+    ...(after !== undefined && after.kind !== 'link' && (isNew || was?.mode !== after.mode)
+      ? { mode: octal(after.mode), ...(was === undefined ? {} : { modeBefore: octal(was.mode) }) }
+      : {}),
+    ...(after?.target === undefined ? {} : { target: shownPath(after.target) }),
+    ...(tree === undefined ? {} : { objects: tree.objects }),
+    ...(refused === undefined ? {} : { refused }),
+    ...((conflict ?? source?.conflict) === undefined ? {} : { conflict: conflict ?? source?.conflict }),
+    ...(note === undefined ? {} : { note }),
+  };
+}
+
+function changeOf({ after, before, sameContent }: Operation): Change['change'] {
+  if (after === undefined) return 'deleted';
+  if (before === undefined) return 'created';
+  if (sameContent !== true) return 'changed';
+  return after.mode === before.mode ? 'times' : 'mode';
+}
+
+export function countChanges(changes: readonly Change[]): ChangeCounts {
+  const counts = { created: 0, changed: 0, deleted: 0, renamed: 0 };
+  for (const { change } of changes) counts[change === 'mode' || change === 'times' ? 'changed' : change]++;
+  return counts;
+}
+
+/** `3 created, 1 changed, 2 deleted`; '': nothing. */
+export function countsInWords({ created, changed, deleted, renamed }: ChangeCounts): string {
+  return Object.entries({ created, changed, deleted, renamed })
+    .filter(([, number]) => number > 0)
+    .map(([name, number]) => `${number.toLocaleString('en-US')} ${name}`)
+    .join(', ');
+}
+
+/** The numbers of the operations that paths name, with the directories that have to be there for them. */
+export function chosenNumbers(
+  described: readonly DescribedChange[],
+  operations: readonly Operation[],
+  paths: readonly string[],
+): { readonly numbers: readonly number[]; readonly named: ReadonlySet<number>; readonly unknown: readonly string[] } {
+  const named = new Set<number>();
+  const chosen = new Set<number>();
+  const unknown = paths.filter((path) => {
+    const wanted = path.replace(/\/+$/, '');
+    const matches = described.filter(
+      ({ change }) => isWithin(change.path, wanted) || (change.from !== undefined && isWithin(change.from, wanted)),
+    );
+    for (const { change, numbers } of matches) {
+      for (const number of numbers) chosen.add(number);
+      if (change.path === wanted) for (const number of numbers) named.add(number);
+    }
+    return matches.length === 0;
+  });
+  operations.forEach(({ path, after, before }, number) => {
+    const isNewDirectory = after?.kind === 'directory' && before?.kind !== 'directory';
+    const isNeeded = [...chosen].some((one) => {
+      const operation = operations[one];
+      return operation?.after !== undefined && operation.path.startsWith(`${path}/`);
+    });
+    if (isNewDirectory && isNeeded) chosen.add(number);
+  });
+  return { numbers: [...chosen].sort((a, b) => a - b), named, unknown };
+}

@@ -1,0 +1,203 @@
+import { closeSync, constants, openSync, readlinkSync, readSync } from 'node:fs';
+import { posix } from 'node:path';
+import type { ObjectKind } from '../model/change-set.ts';
+import { type Below, joined, type TreeSummary } from './below.ts';
+import { aroundPath, type RawPath, type Stamp, type TreeEntry } from './tree.ts';
+
+/** One step from what was in the workspace to what a command made of it. */
+export interface Operation {
+  readonly path: RawPath;
+  /** What is to be there; missing: nothing. */
+  readonly after?: After;
+  /** What was there when the command ended; missing: nothing. */
+  readonly before?: Stamp;
+  /** It was the workspace's own, and not of a layer beneath: its number and the time of its change say which. */
+  readonly isOwn: boolean;
+  /** Of a directory that goes: what was in it. */
+  readonly tree?: TreeSummary;
+  /** Why it is not applied unless it is named. */
+  readonly refused?: string;
+  /** What changed while the command ran. */
+  readonly conflict?: string;
+  /** What of it is not taken over. */
+  readonly note?: string;
+  /** The content is what it was. */
+  readonly sameContent?: true;
+}
+
+/** What a command left at a path. */
+export interface After {
+  readonly kind: ObjectKind;
+  readonly mode: number;
+  readonly bytes: number;
+  readonly modified: string;
+  /** Of a link. */
+  readonly target?: string;
+  /** Of a file with several names: the same for all of them. */
+  readonly linked?: number;
+}
+
+/** Set-user-ID, set-group-ID. */
+const SET_ID = 0o6000;
+const SET_GROUP_ID = 0o2000;
+
+/** Files up to this size are compared with what was there; larger ones count as changed if they were written at all. */
+const COMPARED_BYTES = 64 * 1024 * 1024;
+
+/** A link to one of these reaches what everybody can read and only the administrator changes. */
+const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64'];
+
+/**
+ * What a layer changes, each directory before what is in it. `startedNs`: before the command began, by the clock of files;
+ * what changed in the workspace since is a conflict.
+ */
+export function operationsOf(
+  entries: readonly TreeEntry[],
+  { upper, below, workspace, startedNs }: {
+    readonly upper: string;
+    readonly below: Below;
+    readonly workspace: string;
+    readonly startedNs: bigint;
+  },
+): readonly Operation[] {
+  const known = new Set(entries.map(({ path }) => path));
+  const replaced = new Set<RawPath>();
+  const isLate = ({ changed }: { readonly changed: string }) => BigInt(changed) > startedNs;
+  const conflictOf = (before: Stamp | undefined, tree?: TreeSummary) =>
+    (before !== undefined && before.kind !== 'directory' && isLate(before)) || (tree && isLate(tree))
+      ? { conflict: 'it changed in the workspace while the command ran' }
+      : {};
+
+  const removal = (path: RawPath): readonly Operation[] => {
+    const found = below.find(path);
+    if (found === undefined) return [];
+    const { stamp: before, isOwn } = found;
+    const tree = before.kind === 'directory' ? below.summary(path) : undefined;
+    return [{ path, before, isOwn, ...(tree && { tree }), ...conflictOf(before, tree) }];
+  };
+
+  const ofDirectory = (entry: TreeEntry): readonly Operation[] => {
+    const { path } = entry;
+    const found = below.find(path);
+    const before = found?.stamp;
+    if (entry.opaque || replaced.has(aroundPath(path))) replaced.add(path);
+    const isOwn = found?.isOwn ?? true;
+    if (before?.kind !== 'directory')
+      return [{ path, after: afterOf(entry), ...(before && { before }), isOwn, ...conflictOf(before) }];
+    const gone = replaced.has(path)
+      ? below.namesIn(path).flatMap((name) => {
+          const inner = path === '' ? name : `${path}/${name}`;
+          return known.has(inner) ? [] : removal(inner);
+        })
+      : [];
+    if (entry.mode === before.mode) return gone;
+    return [{ path, after: afterOf(entry), before, isOwn, sameContent: true }, ...gone];
+  };
+
+  const ofObject = (entry: TreeEntry): readonly Operation[] => {
+    const { path } = entry;
+    const at = joined(upper, path);
+    const found = below.find(path);
+    const before = found?.stamp;
+    const target = entry.kind === 'link' ? readlinkSync(at, { encoding: 'buffer' }).toString('latin1') : undefined;
+    const after: After = {
+      ...afterOf(entry),
+      ...(target === undefined ? {} : { target }),
+      ...(entry.kind === 'file' && entry.links > 1 ? { linked: entry.inode } : {}),
+    };
+    const same = found !== undefined && isSameContent(entry, at, found.stamp, found.at);
+    if (same && before?.mode === entry.mode && (entry.kind === 'link' || before.modified === entry.modified)) return [];
+    const tree = before?.kind === 'directory' ? below.summary(path) : undefined;
+    return [
+      {
+        ...{ path, after, ...(before && { before }), isOwn: found?.isOwn ?? true, ...(tree && { tree }) },
+        ...{ ...conflictOf(before, tree), ...refusalOf(after, path, workspace), ...noteOf(entry) },
+        ...(same ? { sameContent: true as const } : {}),
+      },
+    ];
+  };
+
+  return entries.flatMap((entry) => {
+    if (entry.whiteout) return removal(entry.path);
+    return entry.kind === 'directory' ? ofDirectory(entry) : ofObject(entry);
+  });
+}
+
+function afterOf({ kind, mode, bytes, modified }: TreeEntry): After {
+  // Of a directory set-group-ID says only what group new files in it have.
+  const left = kind === 'directory' ? SET_ID & ~SET_GROUP_ID : SET_ID;
+  return { kind, mode: mode & ~left, bytes: kind === 'file' ? bytes : 0, modified };
+}
+
+function noteOf({ mode, attributes, kind }: TreeEntry): { readonly note?: string } {
+  const left = [
+    ...(kind === 'file' && (mode & SET_ID) !== 0 ? ['its set-ID bits'] : []),
+    ...(attributes ? ['its extended attributes or access list'] : []),
+  ];
+  return left.length === 0 ? {} : { note: `${left.join(' and ')} are not taken over` };
+}
+
+/** THE table of what is not applied: a person may still name a link; the rest cannot be applied at all. */
+function refusalOf(after: After, path: RawPath, workspace: string): { readonly refused?: string } {
+  switch (after.kind) {
+    case 'file':
+    case 'directory':
+      return {};
+    case 'link':
+      return leadsOut(after.target ?? '', path, workspace)
+        ? { refused: 'it leads out of the workspace; name it to apply it all the same' }
+        : {};
+    case 'device':
+      return { refused: 'it is a device' };
+    case 'fifo':
+      return { refused: 'it is a FIFO; mkfifo makes it anew' };
+    case 'socket':
+      return { refused: 'it is a socket, which is of no use without the process that made it' };
+  }
+}
+
+/** Whether it can be made by a person's word. */
+export const canBeNamed = ({ after }: Operation): boolean => after === undefined || after.kind === 'link';
+
+/** Of a link, by its words alone: `..` behind a name, which may itself be a link, counts as leading out. */
+function leadsOut(target: RawPath, path: RawPath, workspace: string): boolean {
+  const parts = target.split('/').filter((part) => part !== '' && part !== '.');
+  const names = parts.findIndex((part) => part !== '..');
+  if (names >= 0 && parts.indexOf('..', names) >= 0) return true;
+  const root = Buffer.from(workspace).toString('latin1');
+  const resolved = posix.resolve(`${root}/${aroundPath(path)}`, target);
+  const isIn = (directory: string) => resolved === directory || resolved.startsWith(`${directory}/`);
+  return !isIn(root) && !(target.startsWith('/') && SYSTEM.some(isIn));
+}
+
+/** Whether two objects hold the same; of what is large it is not known. */
+function isSameContent(entry: Stamp, at: Buffer, before: Stamp, beforeAt: Buffer): boolean {
+  if (entry.kind !== before.kind || entry.bytes !== before.bytes) return false;
+  if (entry.kind === 'link') return readlinkSync(at, 'buffer').equals(readlinkSync(beforeAt, 'buffer'));
+  return entry.kind === 'file' && entry.bytes <= COMPARED_BYTES && haveSameBytes(at, beforeAt);
+}
+
+const PIECE = 256 * 1024;
+
+/** Whether two files hold the same bytes; false for what cannot be read. */
+export function haveSameBytes(one: Buffer, other: Buffer): boolean {
+  const opened: number[] = [];
+  try {
+    // What became a link or a FIFO meanwhile is neither followed nor waited for.
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+    for (const path of [one, other]) opened.push(openSync(path, flags));
+    const [first = -1, second = -1] = opened;
+    const [piece, beside] = [Buffer.alloc(PIECE), Buffer.alloc(PIECE)];
+    for (let at = 0; ; ) {
+      const length = readSync(first, piece, 0, PIECE, at);
+      const besideLength = readSync(second, beside, 0, PIECE, at);
+      if (length !== besideLength || piece.compare(beside, 0, length, 0, length) !== 0) return false;
+      if (length === 0) return true;
+      at += length;
+    }
+  } catch {
+    return false;
+  } finally {
+    for (const file of opened) closeSync(file);
+  }
+}

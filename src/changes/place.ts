@@ -1,0 +1,329 @@
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  cpSync,
+  fchmodSync,
+  linkSync,
+  lutimesSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  readlinkSync,
+  rmdirSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+} from 'node:fs';
+import type { NativeAddon } from '../native/contract.ts';
+import { isNoDirectory } from '../host/held-directory.ts';
+import { errnoOf } from '../util/errno-of.ts';
+import { Below, joined, lookAt } from './below.ts';
+import { HeldPaths, openToRead } from './held-paths.ts';
+import { canBeNamed, haveSameBytes, type Operation } from './operations.ts';
+import { bytesOf, type RawPath, type Stamp } from './tree.ts';
+
+/** What became of an operation. */
+export type Placed =
+  | { readonly done: true; readonly stamp: Stamp | undefined; readonly isKept: boolean }
+  | { readonly done: false; readonly conflict: string };
+
+/** What the operations of one change set are placed with. */
+interface PlacerParts {
+  readonly addon: NativeAddon;
+  /** Canonical. */
+  readonly workspace: string;
+  /** Of the change set: what the command left. */
+  readonly upper: string;
+  /** Of the change set: what was there before, each as the number of its operation. */
+  readonly kept: string;
+  /** Part of the names of files that are being made. */
+  readonly id: string;
+}
+
+/** What lies on another file system than the state directory is copied to be kept; more than this is not. */
+const KEPT_BYTES = 256 * 1024 * 1024;
+const KEPT_OBJECTS = 20_000;
+
+/** Of open(2): Node has no name for it. */
+const O_PATH = 0o10000000;
+
+const conflict = (why: string): Placed => ({ done: false, conflict: why });
+const NOT_THERE = 'its directory is not there any more, or cannot be entered';
+
+/**
+ * Puts what a command left where it belongs, and takes it back. Each object is made beside its place and put there by
+ * rename; no link is followed; what is not as it was when the command ended stays as it is. What was there before is kept.
+ */
+export class Placer implements Disposable {
+  readonly #parts: PlacerParts;
+  readonly #held: HeldPaths;
+  readonly #below: Below;
+  /** Of files with several names: where the first of them is. */
+  readonly #linked = new Map<number, RawPath>();
+  /** Directories, whose permissions and times come last. */
+  readonly #directories: Operation[] = [];
+
+  constructor(parts: PlacerParts) {
+    this.#parts = parts;
+    this.#held = new HeldPaths(parts.workspace);
+    this.#below = new Below(parts.workspace);
+  }
+
+  /**
+   * Puts what the command left in place. `isNamed`: a person wants just this. `resumes`: it may have been done in part,
+   * before this process.
+   */
+  async put(operation: Operation, number: number, isNamed: boolean, resumes: boolean): Promise<Placed> {
+    const { path, after, before, refused } = operation;
+    if (refused !== undefined && !(isNamed && canBeNamed(operation))) return conflict(refused);
+    if (operation.conflict !== undefined) return conflict(operation.conflict);
+    const name = this.#held.writableNameOf(path);
+    if (name === undefined) return conflict(NOT_THERE);
+    const now = lookAt(name);
+    if (resumes) rmSync(this.#beside(name, number), { force: true });
+    const isBegun = resumes && lookAt(this.#keptAt(number)) !== undefined;
+    if (resumes && this.#isDone(operation, name, now)) {
+      this.#noteDone(operation);
+      return { done: true, stamp: now, isKept: isBegun };
+    }
+    const problem = isBegun ? undefined : this.#problemWith(operation, now);
+    if (problem !== undefined) return conflict(problem);
+    if (before?.kind === 'directory' && after?.kind === 'directory') {
+      this.#directories.push(operation);
+      return { done: true, stamp: now, isKept: true };
+    }
+    const replaces = before?.kind === 'file' && (after?.kind === 'file' || after?.kind === 'link');
+    const isKept = before === undefined || isBegun || (await this.#keep(name, before, number, replaces));
+    if (after !== undefined) await this.#make(operation, number);
+    return { done: true, stamp: lookAt(this.#held.nameOf(path) ?? name), isKept };
+  }
+
+  /** Puts back what was there before. `stamp`: what was put there. */
+  takeBack(operation: Operation, number: number, stamp: Stamp | undefined, isKept: boolean): Placed {
+    const { path, after, before } = operation;
+    const name = this.#held.writableNameOf(path);
+    if (name === undefined) return after === undefined ? conflict(NOT_THERE) : { done: true, stamp: undefined, isKept };
+    const now = lookAt(name);
+    if (before?.kind === 'directory' && after?.kind === 'directory') {
+      if (now?.kind !== 'directory') return conflict('it is no directory any more');
+      this.#directories.push({ ...operation, after: { ...after, mode: before.mode } });
+      return { done: true, stamp: now, isKept };
+    }
+    if (before !== undefined && !isKept) return conflict('what was there before was not kept');
+    const kept = this.#keptAt(number);
+    const isBack = before !== undefined && lookAt(kept) === undefined;
+    if (isBack) return { done: true, stamp: now, isKept };
+    // What was set aside when it was applied is gone already.
+    const isGone = now === undefined && after !== undefined;
+    if (!isGone && !isSameObject(stamp, now)) return conflict('it changed since it was applied');
+    if (now?.kind === 'directory') {
+      const left = this.#removeDirectory(name);
+      if (left !== undefined) return conflict(left);
+    }
+    const replaces = before !== undefined && before.kind !== 'directory';
+    if (now !== undefined && now.kind !== 'directory' && !replaces) unlinkSync(name);
+    if (before !== undefined) this.#putBack(kept, name, before.kind);
+    return { done: true, stamp: undefined, isKept: true };
+  }
+
+  /** Gives directories the permissions and times that they are to have. To be called when all is placed. */
+  finish(): void {
+    for (const { path, after, before } of this.#directories.toReversed()) {
+      const name = this.#held.nameOf(path);
+      if (name === undefined || after === undefined) continue;
+      let fd: number;
+      try {
+        fd = openSync(name, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+      } catch (error) {
+        // Another object took its place.
+        if (isNoDirectory(error)) continue;
+        throw error;
+      }
+      this.#held.keepMode(path, after.mode);
+      const held = `/proc/self/fd/${fd}`;
+      if (before?.kind !== 'directory') utimesSync(held, seconds(after.modified), seconds(after.modified));
+      chmodSync(held, after.mode);
+      closeSync(fd);
+    }
+    this.#directories.length = 0;
+  }
+
+  [Symbol.dispose](): void {
+    this.#held[Symbol.dispose]();
+  }
+
+  /** Where it is made before it is put in place. */
+  #beside(name: Buffer, number: number): Buffer {
+    const directory = name.subarray(0, name.lastIndexOf('/') + 1);
+    return Buffer.concat([directory, Buffer.from(`.sandbox-run-${this.#parts.id}-${number}`)]);
+  }
+
+  #keptAt(number: number): string {
+    return `${this.#parts.kept}/${number}`;
+  }
+
+  /** Why it is not as it was when the command ended; `undefined`: it is. */
+  #problemWith({ path, after, before, isOwn, tree }: Operation, now: Stamp | undefined): string | undefined {
+    if (before === undefined) return now === undefined ? undefined : 'something is there that was not';
+    if (now === undefined) return 'it is not there any more';
+    if (before.kind !== now.kind) return `it is a ${now.kind} now`;
+    if (now.kind === 'directory') {
+      if (after?.kind === 'directory') return before.mode === now.mode ? undefined : 'its permissions changed';
+      return tree === undefined || this.#below.summary(path).digest === tree.digest
+        ? undefined
+        : 'something in it changed';
+    }
+    const isAsItWas =
+      before.mode === now.mode &&
+      before.bytes === now.bytes &&
+      before.modified === now.modified &&
+      (!isOwn || (before.inode === now.inode && before.changed === now.changed));
+    return isAsItWas ? undefined : 'it changed';
+  }
+
+  /** Whether an operation that was begun before is done. */
+  #isDone({ path, after, before }: Operation, name: Buffer, now: Stamp | undefined): boolean {
+    if (after === undefined) return now === undefined;
+    if (now === undefined || now.kind !== after.kind) return false;
+    if (after.kind === 'directory') return before?.kind !== 'directory';
+    if (after.kind === 'link') return readlinkSync(name, 'latin1') === after.target;
+    const from = joined(this.#parts.upper, path);
+    return now.mode === after.mode && now.bytes === after.bytes && haveSameBytes(from, name);
+  }
+
+  #noteDone(operation: Operation): void {
+    const { after, path } = operation;
+    if (after?.kind === 'directory') this.#directories.push(operation);
+    if (after?.linked !== undefined) this.#linked.set(after.linked, path);
+  }
+
+  /** Keeps what is there. `stays`: until it is replaced. False: it is gone, because it was too much to be copied. */
+  async #keep(name: Buffer, before: Stamp, number: number, stays: boolean): Promise<boolean> {
+    const to = this.#keptAt(number);
+    try {
+      if (stays) linkSync(name, to);
+      else renameSync(name, to);
+      return true;
+    } catch (error) {
+      // Another file system; a file that belongs to somebody else, or has too many names.
+      if (!['EXDEV', 'EPERM', 'EMLINK', 'EACCES'].includes(errnoOf(error) ?? '')) throw error;
+    }
+    const isCopied = await this.#copy(name, to, before);
+    if (!stays) rmSync(name, { recursive: true, force: true });
+    return isCopied;
+  }
+
+  async #copy(from: Buffer, to: string, before: Stamp): Promise<boolean> {
+    if (before.kind === 'link') {
+      symlinkSync(readlinkSync(from, 'buffer'), to);
+      return true;
+    }
+    if (before.kind === 'file') {
+      if (before.bytes > KEPT_BYTES) return false;
+      await this.#copyFile(from, Buffer.from(to), before);
+      return true;
+    }
+    if (before.kind !== 'directory') return false;
+    const within = [...new Below(from.toString()).within('')];
+    const bytes = within.reduce((sum, [, stamp]) => sum + (stamp.kind === 'file' ? stamp.bytes : 0), 0);
+    if (within.length > KEPT_OBJECTS || bytes > KEPT_BYTES) return false;
+    mkdirSync(to, { mode: before.mode | 0o700 });
+    for (const [path, stamp] of within) {
+      const [inner, target] = [
+        Buffer.concat([from, Buffer.from('/'), bytesOf(path)]),
+        Buffer.concat([Buffer.from(`${to}/`), bytesOf(path)]),
+      ];
+      if (stamp.kind === 'directory') mkdirSync(target, { mode: stamp.mode | 0o700 });
+      else if (stamp.kind === 'file') await this.#copyFile(inner, target, stamp);
+      else if (stamp.kind === 'link') symlinkSync(readlinkSync(inner, 'buffer'), target);
+      else return false;
+    }
+    return true;
+  }
+
+  /** Makes what the command left, beside its place, and puts it there. */
+  async #make(operation: Operation, number: number): Promise<void> {
+    const { path, after } = operation;
+    const name = this.#held.writableNameOf(path);
+    if (name === undefined || after === undefined) return;
+    if (after.kind === 'directory') {
+      mkdirSync(name, { mode: 0o700 });
+      this.#directories.push(operation);
+      return;
+    }
+    const beside = this.#beside(name, number);
+    rmSync(beside, { force: true });
+    if (after.kind === 'link') {
+      symlinkSync(bytesOf(after.target ?? ''), beside);
+      lutimesSync(beside, seconds(after.modified), seconds(after.modified));
+    } else if (!this.#linkTo(after.linked, path, beside)) {
+      await this.#copyFile(joined(this.#parts.upper, path), beside, after);
+    }
+    renameSync(beside, name);
+  }
+
+  /** Another name of a file that is in place already. */
+  #linkTo(linked: number | undefined, path: RawPath, beside: Buffer): boolean {
+    if (linked === undefined) return false;
+    const first = this.#linked.get(linked);
+    if (first === undefined) {
+      this.#linked.set(linked, path);
+      return false;
+    }
+    using other = new HeldPaths(this.#parts.workspace);
+    const name = other.nameOf(first);
+    if (name === undefined) return false;
+    linkSync(name, beside);
+    return true;
+  }
+
+  async #copyFile(from: Buffer, to: Buffer, { mode }: Pick<Stamp, 'mode'>): Promise<void> {
+    const source = openToRead(from, mode);
+    try {
+      const file = openSync(to, 'wx', 0o600);
+      try {
+        const failure = await new Promise((done) => this.#parts.addon.copyContent(source, file, done));
+        if (failure !== undefined) throw Object.assign(new Error('copy failed'), { failure });
+        fchmodSync(file, mode);
+      } finally {
+        closeSync(file);
+      }
+    } finally {
+      closeSync(source);
+    }
+  }
+
+  /** Why it cannot be removed. */
+  #removeDirectory(name: Buffer): string | undefined {
+    try {
+      rmdirSync(name);
+      return undefined;
+    } catch (error) {
+      if (errnoOf(error) === 'ENOTEMPTY' || errnoOf(error) === 'EEXIST') return 'something else is in it now';
+      throw error;
+    }
+  }
+
+  #putBack(kept: string, name: Buffer, kind: Stamp['kind']): void {
+    try {
+      renameSync(kept, name);
+    } catch (error) {
+      if (errnoOf(error) !== 'EXDEV') throw error;
+      rmSync(name, { force: true, recursive: kind === 'directory' });
+      cpSync(kept, name.toString(), { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
+      rmSync(kept, { recursive: true, force: true });
+    }
+  }
+}
+
+/** The same object as was put there: somebody may have read it, and linked to it, but not changed it. */
+function isSameObject(one: Stamp | undefined, other: Stamp | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  if (one.kind !== other.kind || one.inode !== other.inode) return false;
+  if (one.kind === 'directory') return true;
+  return one.bytes === other.bytes && one.modified === other.modified && one.mode === other.mode;
+}
+
+const seconds = (nanoseconds: string): number => Number(BigInt(nanoseconds) / 1000n) / 1e6;

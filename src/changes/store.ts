@@ -1,0 +1,253 @@
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { ensureStateDirectory } from '../host/user-directories.ts';
+import type { ChangeSetState } from '../model/change-set.ts';
+import type { PlannedLayer } from '../model/launch-plan.ts';
+import type { NativeAddon } from '../native/contract.ts';
+import { errnoOf } from '../util/errno-of.ts';
+import { isTimedId, timedId } from '../util/timed-id.ts';
+import type { Operation } from './operations.ts';
+import type { Stamp } from './tree.ts';
+
+/** What was put in place, by the number of its operation. */
+export interface PlacedStamp {
+  readonly number: number;
+  /** Missing: nothing, it was taken away. */
+  readonly stamp?: Stamp;
+  /** What was there before can be put back. */
+  readonly isKept: boolean;
+}
+
+/** A file of which the command had a copy of its own: git's configuration. Contents in base64. */
+export interface StoredCopy {
+  readonly source: string;
+  readonly before: string;
+  readonly after?: string;
+}
+
+/** A change set as it is stored. */
+export interface StoredSet {
+  readonly id: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly workspace: string;
+  readonly command: string;
+  readonly on?: string;
+  readonly state: ChangeSetState;
+  readonly operations: readonly Operation[];
+  readonly copies: readonly StoredCopy[];
+  readonly placed: readonly PlacedStamp[];
+}
+
+/** A change set whose command runs. */
+export interface OpenLayer extends Disposable {
+  readonly id: string;
+  readonly layer: PlannedLayer;
+  /** Nanoseconds since 1970. */
+  readonly startedNs: bigint;
+}
+
+/** How long change sets are kept, in milliseconds, and how many at most: the oldest that do not wait go first. */
+export const HISTORY = { waitingMs: 30 * 86_400_000, doneMs: 7 * 86_400_000, sets: 200 };
+
+/** A directory without a set that is younger may be about to get one. */
+const YOUNG_MS = 60_000;
+
+/** Of what a crash cut short. */
+const journalsIn = (stateDirectory: string): string => join(stateDirectory, 'changes', 'journals');
+
+/** Change sets of which a crash cut something short. It is looked at before each sandbox. */
+export function unfinishedIn(stateDirectory: string): readonly string[] {
+  try {
+    return readdirSync(journalsIn(stateDirectory)).filter(isTimedId);
+  } catch {
+    // Nothing was ever applied; what else is wrong with it, whoever applies is told.
+    return [];
+  }
+}
+
+/** Change sets in the state directory, where nothing is made before there is one. */
+export class ChangeStore {
+  readonly root: string;
+  readonly #addon: NativeAddon;
+  readonly #stateDirectory: string;
+
+  constructor(addon: NativeAddon, stateDirectory: string) {
+    this.#addon = addon;
+    this.#stateDirectory = stateDirectory;
+    this.root = join(stateDirectory, 'changes');
+  }
+
+  directoryOf(id: string): string {
+    return join(this.root, id);
+  }
+
+  upperOf(id: string): string {
+    return join(this.root, id, 'upper');
+  }
+
+  /** Makes a layer for a command. @throws {SandboxError} `changes.unknown`, `changes.state`, `state.unusable`. */
+  open(workspace: string, on?: string): OpenLayer {
+    ensureStateDirectory(this.#stateDirectory);
+    const root = ensureStateDirectory(this.root);
+    this.#trim();
+    const below = on === undefined ? [] : this.#chain(on, workspace);
+    const id = timedId(Date.now());
+    const directory = join(root, id);
+    for (const name of ['', 'upper', 'work', 'kept']) mkdirSync(join(directory, name), { mode: 0o700 });
+    const lock = openSync(join(directory, 'lock'), 'w', 0o600);
+    this.#addon.tryLock(lock);
+    // By the clock that files get their times from, which ticks at least a hundred times a second.
+    const startedNs = fstatSync(lock, { bigint: true }).ctimeNs;
+    // What a command sees of the workspace's own directory comes from here.
+    const { mode, uid, gid } = statSync(workspace);
+    const upper = join(directory, 'upper');
+    try {
+      chownSync(upper, uid, gid);
+    } catch (error) {
+      if (errnoOf(error) !== 'EPERM') throw error;
+    }
+    chmodSync(upper, mode & 0o7777);
+    const lower = below.map((one) => join(root, one, 'upper'));
+    return {
+      ...{ id, startedNs, layer: { lower, upper, work: join(directory, 'work') } },
+      [Symbol.dispose]: () => closeSync(lock),
+    };
+  }
+
+  /** The change sets that another one lies on, the topmost first, as far as they are not in the workspace. */
+  #chain(id: string, workspace: string): readonly string[] {
+    const chain: string[] = [];
+    for (let next: string | undefined = id; next !== undefined; ) {
+      const set: StoredSet = this.find(next);
+      if (set.workspace !== workspace)
+        throw new SandboxError('changes.state', `the changes ${next} are of another workspace, ${set.workspace}`);
+      if (set.state === 'applied') break;
+      if (set.state === 'undone')
+        throw new SandboxError('changes.state', `the changes ${next} were taken back; run the command without --on`);
+      chain.push(next);
+      next = set.on;
+    }
+    return chain;
+  }
+
+  /** The directories of the layers that a set lies on, the topmost first. */
+  lowerOf({ on, workspace }: Pick<StoredSet, 'on' | 'workspace'>): readonly string[] {
+    return on === undefined ? [] : this.#chain(on, workspace).map((id) => this.upperOf(id));
+  }
+
+  save(set: StoredSet): void {
+    const path = join(this.directoryOf(set.id), 'set.json');
+    writeFileSync(`${path}.new`, JSON.stringify(set), { mode: 0o600, flush: true });
+    renameSync(`${path}.new`, path);
+  }
+
+  /** Where each step of applying or taking back is noted until all of it is done. */
+  journalOf(id: string): string {
+    return join(journalsIn(this.#stateDirectory), id);
+  }
+
+  /**
+   * Keeps other processes from applying or taking back meanwhile.
+   * @throws {SandboxError} `changes.busy`.
+   */
+  lock(): Disposable {
+    ensureStateDirectory(this.#stateDirectory);
+    ensureStateDirectory(this.root);
+    ensureStateDirectory(journalsIn(this.#stateDirectory));
+    const lock = openSync(join(this.root, 'lock'), 'a', 0o600);
+    if (this.#addon.tryLock(lock)) return { [Symbol.dispose]: () => closeSync(lock) };
+    closeSync(lock);
+    throw new SandboxError('changes.busy', 'another process applies changes or takes some back; try again when it is done');
+  }
+
+  /** All, the oldest first. */
+  list(): readonly StoredSet[] {
+    return this.#names().flatMap((id) => this.#read(id) ?? []);
+  }
+
+  /** @throws {SandboxError} `changes.unknown`. */
+  find(id: string): StoredSet {
+    const set = isTimedId(id) ? this.#read(id) : undefined;
+    if (set !== undefined) return set;
+    throw new SandboxError(
+      'changes.unknown',
+      `there are no changes ${JSON.stringify(id)}; see sandbox-run changes list`,
+    );
+  }
+
+  async remove(id: string): Promise<void> {
+    const directory = this.directoryOf(id);
+    // overlayfs leaves a directory of mode 0 there, and commands what they shut.
+    await new Promise<void>((done) => this.#addon.emptyDirectory(directory, () => done()));
+    rmSync(directory, { recursive: true, force: true });
+  }
+
+  #names(): readonly string[] {
+    try {
+      return readdirSync(this.root).filter(isTimedId).sort();
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return [];
+      throw unusable(this.root, error);
+    }
+  }
+
+  #read(id: string): StoredSet | undefined {
+    const path = join(this.directoryOf(id), 'set.json');
+    try {
+      return JSON.parse(readFileSync(path, 'utf8')) as StoredSet;
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return undefined;
+      throw unusable(path, error);
+    }
+  }
+
+  /** Forgets what is too old, and what a process left that was killed while its command ran. */
+  #trim(): void {
+    const now = Date.now();
+    const sets = this.#names().map((id) => ({ id, set: this.#read(id) }));
+    const done = sets.filter(({ set }) => set !== undefined && set.state !== 'waiting');
+    const tooMany = new Set(done.slice(0, Math.max(0, sets.length - HISTORY.sets)).map(({ id }) => id));
+    for (const { id, set } of sets) {
+      const isOld =
+        set === undefined
+          ? this.#isAbandoned(id, now)
+          : now - set.at > (set.state === 'waiting' ? HISTORY.waitingMs : HISTORY.doneMs) || tooMany.has(id);
+      if (isOld) void this.remove(id);
+    }
+  }
+
+  #isAbandoned(id: string, now: number): boolean {
+    try {
+      const lock = openSync(join(this.directoryOf(id), 'lock'), 'r');
+      try {
+        return this.#addon.tryLock(lock);
+      } finally {
+        closeSync(lock);
+      }
+    } catch {
+      const made = statSync(this.directoryOf(id), { throwIfNoEntry: false })?.ctimeMs ?? now;
+      return now - made > YOUNG_MS;
+    }
+  }
+}
+
+function unusable(path: string, error: unknown): SandboxError {
+  return new SandboxError('state.unusable', `${path} cannot be used (${errnoOf(error) ?? String(error)})`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,112 @@
+import type { BigIntStats } from 'node:fs';
+import type { ObjectKind } from '../model/change-set.ts';
+import type { NativeAddon, NativeTree } from '../native/contract.ts';
+
+/**
+ * A path relative to the workspace, as its bytes: one character for each (latin1), because names need not be UTF-8. The
+ * empty one is the workspace itself.
+ */
+export type RawPath = string;
+
+/** For the file system. */
+export const bytesOf = (path: RawPath): Buffer => Buffer.from(path, 'latin1');
+
+/** From a path of this program, which is text. */
+export const rawPath = (path: string): RawPath => Buffer.from(path, 'utf8').toString('latin1');
+
+/** For a person, and in JSON: bytes that are no UTF-8 as `\xNN`. */
+export function shownPath(path: RawPath): string {
+  const bytes = bytesOf(path);
+  const text = bytes.toString('utf8');
+  if (!text.includes('\ufffd')) return text;
+  return [...bytes].map((byte) => (byte < 0x80 ? String.fromCharCode(byte) : `\\x${byte.toString(16)}`)).join('');
+}
+
+/** The directory around it. */
+export function aroundPath(path: RawPath): RawPath {
+  return path.slice(0, Math.max(0, path.lastIndexOf('/')));
+}
+
+/** The directories that lead to it, the outermost first. */
+export function leadingTo(path: RawPath): readonly RawPath[] {
+  const parts = path.split('/').slice(0, -1);
+  return parts.map((_, at) => parts.slice(0, at + 1).join('/'));
+}
+
+export const isWithin = (path: RawPath, directory: RawPath): boolean =>
+  directory === '' || path === directory || path.startsWith(`${directory}/`);
+
+/** What is known of an object without reading it. Times in nanoseconds since 1970, as decimal numbers. */
+export interface Stamp {
+  readonly kind: ObjectKind;
+  /** Permissions with the set-ID and sticky bits. */
+  readonly mode: number;
+  readonly bytes: number;
+  readonly inode: number;
+  readonly links: number;
+  readonly modified: string;
+  /** Of anything: nobody can set it. */
+  readonly changed: string;
+}
+
+/** Something beneath a directory that was walked through. */
+export interface TreeEntry extends Stamp {
+  readonly path: RawPath;
+  /** Of a layer: it hides what is beneath it in the workspace. */
+  readonly opaque: boolean;
+  /** Of a layer: it has extended attributes or an access list. */
+  readonly attributes: boolean;
+  /** Of a layer: what was here was taken away. */
+  readonly whiteout: boolean;
+}
+
+const FIELDS = 9;
+const PERMISSIONS = 0o7777;
+
+const KIND_OF_MODE: Readonly<Record<number, ObjectKind>> = {
+  0o010000: 'fifo',
+  0o040000: 'directory',
+  0o100000: 'file',
+  0o120000: 'link',
+  0o140000: 'socket',
+};
+
+const kindOf = (mode: number): ObjectKind => KIND_OF_MODE[mode & 0o170000] ?? 'device';
+
+export function stampOf(info: BigIntStats): Stamp {
+  const mode = Number(info.mode);
+  return {
+    ...{ kind: kindOf(mode), mode: mode & PERMISSIONS, bytes: Number(info.size), inode: Number(info.ino) },
+    ...{ links: Number(info.nlink), modified: String(info.mtimeNs), changed: String(info.ctimeNs) },
+  };
+}
+
+/** More objects than this are too many for a change set. */
+const MOST_OBJECTS = 2_000_000;
+
+/**
+ * Everything beneath a directory, each directory before what is in it. `isLayer`: the upper directory of an overlay.
+ * @throws an error with `failure`, as the addon's functions do.
+ */
+export async function walkTree(addon: NativeAddon, path: string, isLayer = false): Promise<readonly TreeEntry[]> {
+  const { names, numbers } = await new Promise<NativeTree>((resolve, reject) => {
+    addon.walkTree(path, isLayer, MOST_OBJECTS, (walked, failure) => {
+      if (walked !== undefined) resolve(walked);
+      else reject(Object.assign(new Error(`${failure?.stage}: ${failure?.errno}`), { failure }));
+    });
+  });
+  const paths = names.toString('latin1').split('\0').slice(0, -1);
+  return paths.map((name, at) => entryOf(name, numbers.subarray(at * FIELDS, (at + 1) * FIELDS)));
+}
+
+function entryOf(path: RawPath, numbers: Float64Array): TreeEntry {
+  const [mode = 0, bytes = 0, inode = 0, links = 0, modified = 0, modifiedNs = 0, changed = 0, changedNs = 0, marks = 0] =
+    numbers;
+  return {
+    ...{ path, kind: kindOf(mode), mode: mode & PERMISSIONS, bytes, inode, links },
+    ...{ modified: nanoseconds(modified, modifiedNs), changed: nanoseconds(changed, changedNs) },
+    ...{ opaque: (marks & 1) !== 0, attributes: (marks & 2) !== 0, whiteout: (marks & 8) !== 0 },
+  };
+}
+
+const nanoseconds = (seconds: number, rest: number): string => String(BigInt(seconds) * 1_000_000_000n + BigInt(rest));

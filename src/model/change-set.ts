@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { count, maybe, text, time, type Value } from './value.ts';
+import { CHANGE_KINDS, CHANGE_SET_STATES, EFFECTS, OBJECT_KINDS } from './words.ts';
+
+export const Effect = z.enum(EFFECTS);
+export type Effect = Value<typeof Effect>;
+
+/** What something in a workspace is. */
+export const ObjectKind = z.enum(OBJECT_KINDS);
+export type ObjectKind = Value<typeof ObjectKind>;
+
+/** One thing that a command changed in the workspace, as a person sees it. */
+export const Change = z.strictObject({
+  path: text.describe('relative to the workspace; bytes that are no UTF-8 as \\xNN'),
+  change: z
+    .enum(CHANGE_KINDS)
+    .describe('mode: only its permissions; times: only the time of its last change; renamed: see from'),
+  kind: ObjectKind.describe('what it is now, or was before it was deleted'),
+  from: text.optional().describe('of what was renamed: the path before'),
+  bytes: count.optional().describe('of a file: its size now'),
+  bytesBefore: count.optional(),
+  mode: text.optional().describe('permissions now, where they are others than before or it is new: octal'),
+  modeBefore: text.optional(),
+  target: text.optional().describe('of a link: where it leads'),
+  objects: count.optional().describe('of a directory that was deleted or renamed: what is in it, at any depth'),
+  refused: text.optional().describe('why it is not applied with the others: half a sentence'),
+  conflict: text.optional().describe('what changed in the workspace meanwhile, so that it is not applied'),
+  note: text.optional().describe('what of it is not taken over'),
+});
+export type Change = Value<typeof Change>;
+
+export const ChangeSetState = z.enum(CHANGE_SET_STATES);
+export type ChangeSetState = Value<typeof ChangeSetState>;
+
+/** How many things were changed in which way. */
+export const ChangeCounts = z.strictObject({
+  created: count,
+  changed: count.describe('content, permissions or times'),
+  deleted: count,
+  renamed: count,
+});
+export type ChangeCounts = Value<typeof ChangeCounts>;
+
+/** What a command did to the workspace. */
+export const ChangeSet = z.strictObject({
+  id: text,
+  at: time,
+  workspace: text,
+  command: text.describe('in one line'),
+  state: ChangeSetState.describe(
+    'waiting: nothing of it is in the workspace; applied: all that can be, or what was chosen, is; undone: it was, and was taken back',
+  ),
+  on: maybe(text).describe('the change set that the command ran on; missing: the workspace'),
+  counts: ChangeCounts,
+  notApplied: count.describe('things that are refused or in conflict'),
+});
+export type ChangeSet = Value<typeof ChangeSet>;
+
+/** The same with what it is made of. */
+export const ChangeSetDetail = ChangeSet.extend({
+  changes: z.array(Change),
+  more: count.describe('further changes that are not listed'),
+});
+export type ChangeSetDetail = Value<typeof ChangeSetDetail>;
+
+/** What a preview changed. */
+export const PreviewedChanges = ChangeSetDetail.omit({ workspace: true, at: true, command: true }).extend({
+  id: maybe(text).describe('missing: it changed nothing, so that there is nothing to apply'),
+});
+export type PreviewedChanges = Value<typeof PreviewedChanges>;

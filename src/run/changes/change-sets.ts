@@ -1,0 +1,241 @@
+import { Applier, type Applied, type NotPlaced, type Settle } from '../../changes/apply.ts';
+import { Below, type LowerLayer } from '../../changes/below.ts';
+import { chosenNumbers, countChanges, type DescribedChange, describeOperations } from '../../changes/describe.ts';
+import { diffOf } from '../../changes/diff.ts';
+import { operationsOf } from '../../changes/operations.ts';
+import { ChangeStore, type OpenLayer, type StoredSet, unfinishedIn } from '../../changes/store.ts';
+import { shownPath, walkTree } from '../../changes/tree.ts';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { ChangeSet, ChangeSetDetail } from '../../model/change-set.ts';
+import type { LeftBehind } from '../../model/left-behind.ts';
+import type { NativeAddon, NativeChangedCopy } from '../../native/contract.ts';
+import { loadAddon } from '../../native/load.ts';
+import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
+import { stateDirectory } from '../state.ts';
+
+/** What came of applying a change set, or of taking it back. */
+export interface AppliedChanges {
+  readonly id: string;
+  readonly state: ChangeSet['state'];
+  /** How many steps were carried out; a renamed file counts twice. */
+  readonly done: number;
+  /** What stayed as it is, and why. */
+  readonly notDone: readonly { readonly path: string; readonly why: string }[];
+  /** What programs outside would obey of what came, and what was done about it. */
+  readonly leftBehind: readonly LeftBehind[];
+}
+
+/** So many changes are told unless more are asked for. */
+const TOLD = 100;
+
+/** What commands changed in previews: to be looked at, applied, taken back and discarded. */
+export class ChangeSets {
+  readonly #addon: NativeAddon;
+  readonly #store: ChangeStore;
+  readonly #applier: Applier;
+
+  constructor(addon: NativeAddon = loadAddon(), directory: string = stateDirectory()) {
+    this.#addon = addon;
+    this.#store = new ChangeStore(addon, directory);
+    this.#applier = new Applier(addon, this.#store);
+  }
+
+  /** All, the oldest first; of one workspace if it is named. */
+  list(workspace?: string): readonly ChangeSet[] {
+    return this.#store
+      .list()
+      .filter((set) => workspace === undefined || set.workspace === workspace)
+      .map((set) => this.#summaryOf(set, this.#described(set)));
+  }
+
+  /** @throws {SandboxError} `changes.unknown`. */
+  show(id: string, most: number = Number.POSITIVE_INFINITY): ChangeSetDetail {
+    return this.#detailOf(this.#store.find(id), most);
+  }
+
+  /**
+   * What changed, as a unified diff: of all text files, or of those at or beneath a path.
+   * @throws {SandboxError} `changes.unknown`.
+   */
+  diff(id: string, path?: string): string {
+    const set = this.#store.find(id);
+    const described = this.#described(set);
+    const chosen =
+      path === undefined ? undefined : new Set(this.#chosen(set, described, [path]).numbers);
+    const below = this.#belowNow(set);
+    return described
+      .filter(({ numbers }) => chosen === undefined || numbers.some((number) => chosen.has(number)))
+      .map((one) => diffOf(one, set, this.#store, below))
+      .join('');
+  }
+
+  /**
+   * Puts changes into the workspace of the sandbox: all that can be, or those at and beneath paths. A path that is named
+   * itself is applied although it is a link that leads out.
+   * @throws {SandboxError} `changes.unknown`, `changes.state`, `changes.busy`, `changes.incomplete`.
+   */
+  async apply(prepared: PreparedSandbox, id: string, paths?: readonly string[]): Promise<AppliedChanges> {
+    using _lock = this.#store.lock();
+    const set = this.#own(id, prepared);
+    if (set.on !== undefined && this.#store.find(set.on).state === 'waiting')
+      throw new SandboxError(
+        'changes.state',
+        `the changes ${id} lie on ${set.on}, which waits; apply that first (sandbox-run changes apply ${set.on})`,
+      );
+    const { numbers, named } =
+      paths === undefined || paths.length === 0
+        ? { numbers: set.operations.map((_, number) => number), named: new Set<number>() }
+        : this.#chosen(set, this.#described(set), paths);
+    return this.#settled(prepared, (settle) => this.#applier.apply(set, numbers, named, settle));
+  }
+
+  /**
+   * Takes what was applied back.
+   * @throws {SandboxError} as `apply`.
+   */
+  async undo(prepared: PreparedSandbox, id: string): Promise<AppliedChanges> {
+    using _lock = this.#store.lock();
+    const set = this.#own(id, prepared);
+    if (set.placed.length === 0)
+      throw new SandboxError('changes.state', `nothing of the changes ${id} is in the workspace`);
+    return this.#settled(prepared, (settle) => this.#applier.undo(set, settle));
+  }
+
+  /** Forgets a change set. What was applied of it stays. @throws {SandboxError} `changes.unknown`, `changes.busy`. */
+  async discard(id: string): Promise<void> {
+    using _lock = this.#store.lock();
+    this.#store.find(id);
+    await this.#store.remove(id);
+  }
+
+  /** Finishes what a crash cut short in the workspace of the sandbox, if it was. */
+  async finish(prepared: PreparedSandbox): Promise<void> {
+    for (const id of unfinishedIn(stateDirectory())) {
+      using _lock = this.#store.lock();
+      const set = this.#store.list().find((one) => one.id === id);
+      if (set?.workspace === prepared.plan.workspace)
+        await this.#applier.resume(set, (effects) => void prepared.settle(effects));
+    }
+  }
+
+  /** Begins a preview. */
+  open(workspace: string, on?: string): OpenLayer {
+    return this.#store.open(workspace, on);
+  }
+
+  /** Gives up a preview of which nothing is to be kept. */
+  async abandon(opened: OpenLayer): Promise<void> {
+    opened[Symbol.dispose]();
+    await this.#store.remove(opened.id);
+  }
+
+  /** Ends a preview: finds out what its command changed. `undefined`: nothing. */
+  async close(
+    opened: OpenLayer,
+    about: Pick<StoredSet, 'workspace' | 'command'> & { readonly on?: string | undefined },
+    copies: readonly NativeChangedCopy[],
+  ): Promise<ChangeSetDetail | undefined> {
+    const { workspace, command, on } = about;
+    const { id, layer, startedNs } = opened;
+    const entries = await walkTree(this.#addon, layer.upper, true);
+    const below = new Below(workspace, await this.#walked(layer.lower));
+    const operations = operationsOf(entries, { upper: layer.upper, below, workspace, startedNs });
+    if (operations.length === 0 && copies.length === 0) {
+      await this.abandon(opened);
+      return undefined;
+    }
+    const set: StoredSet = {
+      ...{ id, at: Date.now(), workspace, command, ...(on === undefined ? {} : { on }) },
+      ...{ state: 'waiting', operations, placed: [] },
+      copies: copies.map(({ source, before, after }) => ({
+        ...{ source, before: before.toString('base64') },
+        ...(after === undefined ? {} : { after: after.toString('base64') }),
+      })),
+    };
+    this.#store.save(set);
+    opened[Symbol.dispose]();
+    return this.#detailOf(set, TOLD);
+  }
+
+  async #walked(directories: readonly string[]): Promise<readonly LowerLayer[]> {
+    const layers: LowerLayer[] = [];
+    for (const directory of directories) {
+      const entries = await walkTree(this.#addon, directory, true);
+      layers.push({ directory, entries: new Map(entries.map((entry) => [entry.path, entry])) });
+    }
+    return layers;
+  }
+
+  #own(id: string, { plan }: PreparedSandbox): StoredSet {
+    const set = this.#store.find(id);
+    if (set.workspace === plan.workspace) return set;
+    throw new SandboxError(
+      'changes.state',
+      `the changes ${id} are of the workspace ${set.workspace}, not of ${plan.workspace}`,
+    );
+  }
+
+  async #settled(
+    prepared: PreparedSandbox,
+    work: (settle: Settle) => Promise<Applied>,
+  ): Promise<AppliedChanges> {
+    const leftBehind: LeftBehind[] = [];
+    const { set, done, notPlaced } = await work((effects) => leftBehind.push(...prepared.settle(effects)));
+    const notDone = notPlaced.map(({ path, why }: NotPlaced) => ({ path: shownPath(path), why }));
+    return { id: set.id, state: set.state, done, notDone, leftBehind };
+  }
+
+  #chosen(set: StoredSet, described: readonly DescribedChange[], paths: readonly string[]) {
+    const chosen = chosenNumbers(described, set.operations, paths);
+    if (chosen.unknown.length === 0) return chosen;
+    throw new SandboxError(
+      'changes.unknown',
+      `nothing of the changes ${set.id} is at ${chosen.unknown.join(', ')}; see sandbox-run changes show ${set.id}`,
+    );
+  }
+
+  /** What was there before, as far as it still is: the workspace, or what was kept of it. */
+  #belowNow(set: StoredSet): (number: number) => Buffer | undefined {
+    const kept = new Map(set.placed.map(({ number, isKept }) => [number, isKept]));
+    return (number) => {
+      const operation = set.operations[number];
+      if (operation?.before === undefined) return undefined;
+      if (kept.get(number) === true)
+        return Buffer.from(`${this.#store.directoryOf(set.id)}/kept/${number}`);
+      return Buffer.concat([
+        Buffer.from(`${set.workspace}/`),
+        Buffer.from(operation.path, 'latin1'),
+      ]);
+    };
+  }
+
+  #described(set: StoredSet): readonly DescribedChange[] {
+    const at = this.#belowNow(set);
+    return describeOperations(set.operations, this.#store.upperOf(set.id), at);
+  }
+
+  #summaryOf(set: StoredSet, described: readonly DescribedChange[]): ChangeSet {
+    const changes = described.map(({ change }) => change);
+    const { id, at, workspace, command, state, on } = set;
+    const notApplied = changes.filter((one) => one.refused !== undefined || one.conflict !== undefined).length;
+    return { id, at, workspace, command, state, on, counts: countChanges(changes), notApplied };
+  }
+
+  #detailOf(set: StoredSet, most: number): ChangeSetDetail {
+    const described = this.#described(set);
+    const ofCopies = set.copies.map(({ source, after }) => ({
+      change: {
+        path: source.slice(set.workspace.length + 1),
+        change: 'changed' as const,
+        kind: 'file' as const,
+        ...(after === undefined ? { note: 'it is no configuration that can be taken over' } : {}),
+      },
+      numbers: [],
+    }));
+    const changes = [...ofCopies, ...described].map(({ change }) => change);
+    return {
+      ...{ ...this.#summaryOf(set, [...ofCopies, ...described]), changes: changes.slice(0, most) },
+      more: Math.max(0, changes.length - most),
+    };
+  }
+}
