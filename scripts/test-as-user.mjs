@@ -14,6 +14,7 @@ import { parseArgs } from 'node:util';
 const DEFAULT_TESTS = [
   'test/enforcement',
   'test/left-behind',
+  'test/changes',
   'test/library',
   'test/hosts',
   'test/conformance',

@@ -137,9 +137,16 @@ export class Applier {
 
   #after(set: StoredSet, { doing }: Intent, steps: readonly PlacedStamp[]): StoredSet {
     if (doing === 'apply') return { ...set, state: 'applied', placed: [...set.placed, ...steps], copies: [] };
-    const back = new Set(steps.map(({ number }) => number));
+    const back = new Map(steps.map((step) => [step.number, step]));
     const placed = set.placed.filter(({ number }) => !back.has(number));
-    return { ...set, state: placed.length === 0 ? 'undone' : 'applied', placed };
+    // It is what was there before, but its links were changed, and with them the time of its last change.
+    const operations = set.operations.map((operation, number) => {
+      const stamp = back.get(number)?.stamp;
+      return stamp === undefined || operation.before === undefined
+        ? operation
+        : { ...operation, before: stamp, isOwn: true };
+    });
+    return { ...set, state: placed.length === 0 ? 'undone' : 'applied', placed, operations };
   }
 
   #note(id: string, line: Intent | PlacedStamp): void {

@@ -1,4 +1,4 @@
-import type { Change, ChangeCounts } from '../model/change-set.ts';
+import type { Change } from '../model/change-set.ts';
 import { joined } from './below.ts';
 import { haveSameBytes, type Operation } from './operations.ts';
 import { isWithin, shownPath } from './tree.ts';
@@ -96,20 +96,6 @@ function changeOf({ after, before, sameContent }: Operation): Change['change'] {
   if (before === undefined) return 'created';
   if (sameContent !== true) return 'changed';
   return after.mode === before.mode ? 'times' : 'mode';
-}
-
-export function countChanges(changes: readonly Change[]): ChangeCounts {
-  const counts = { created: 0, changed: 0, deleted: 0, renamed: 0 };
-  for (const { change } of changes) counts[change === 'mode' || change === 'times' ? 'changed' : change]++;
-  return counts;
-}
-
-/** `3 created, 1 changed, 2 deleted`; '': nothing. */
-export function countsInWords({ created, changed, deleted, renamed }: ChangeCounts): string {
-  return Object.entries({ created, changed, deleted, renamed })
-    .filter(([, number]) => number > 0)
-    .map(([name, number]) => `${number.toLocaleString('en-US')} ${name}`)
-    .join(', ');
 }
 
 /** The numbers of the operations that paths name, with the directories that have to be there for them. */

@@ -106,7 +106,10 @@ export function operationsOf(
       ...(entry.kind === 'file' && entry.links > 1 ? { linked: entry.inode } : {}),
     };
     const same = found !== undefined && isSameContent(entry, at, found.stamp, found.at);
-    if (same && before?.mode === entry.mode && (entry.kind === 'link' || before.modified === entry.modified)) return [];
+    const isAsItWas =
+      same && before?.mode === entry.mode && (entry.kind === 'link' || before.modified === entry.modified);
+    // What got another name is another file now, which both names stand for.
+    if (isAsItWas && after.linked === undefined) return [];
     const tree = before?.kind === 'directory' ? below.summary(path) : undefined;
     return [
       {

@@ -100,7 +100,7 @@ export class Placer implements Disposable {
     return { done: true, stamp: lookAt(this.#held.nameOf(path) ?? name), isKept };
   }
 
-  /** Puts back what was there before. `stamp`: what was put there. */
+  /** Puts back what was there before, which its `stamp` then says. `stamp`: what was put there. */
   takeBack(operation: Operation, number: number, stamp: Stamp | undefined, isKept: boolean): Placed {
     const { path, after, before } = operation;
     const name = this.#held.writableNameOf(path);
@@ -125,7 +125,7 @@ export class Placer implements Disposable {
     const replaces = before !== undefined && before.kind !== 'directory';
     if (now !== undefined && now.kind !== 'directory' && !replaces) unlinkSync(name);
     if (before !== undefined) this.#putBack(kept, name, before.kind);
-    return { done: true, stamp: undefined, isKept: true };
+    return { done: true, stamp: lookAt(name), isKept: true };
   }
 
   /** Gives directories the permissions and times that they are to have. To be called when all is placed. */

@@ -22,6 +22,7 @@ import { errnoOf } from '../util/errno-of.ts';
 import { isTimedId, timedId } from '../util/timed-id.ts';
 import type { Operation } from './operations.ts';
 import type { Stamp } from './tree.ts';
+import { journalsIn } from './unfinished.ts';
 
 /** What was put in place, by the number of its operation. */
 export interface PlacedStamp {
@@ -66,19 +67,6 @@ export const HISTORY = { waitingMs: 30 * 86_400_000, doneMs: 7 * 86_400_000, set
 
 /** A directory without a set that is younger may be about to get one. */
 const YOUNG_MS = 60_000;
-
-/** Of what a crash cut short. */
-const journalsIn = (stateDirectory: string): string => join(stateDirectory, 'changes', 'journals');
-
-/** Change sets of which a crash cut something short. It is looked at before each sandbox. */
-export function unfinishedIn(stateDirectory: string): readonly string[] {
-  try {
-    return readdirSync(journalsIn(stateDirectory)).filter(isTimedId);
-  } catch {
-    // Nothing was ever applied; what else is wrong with it, whoever applies is told.
-    return [];
-  }
-}
 
 /** Change sets in the state directory, where nothing is made before there is one. */
 export class ChangeStore {
@@ -166,13 +154,23 @@ export class ChangeStore {
    * @throws {SandboxError} `changes.busy`.
    */
   lock(): Disposable {
+    const lock = this.tryLock();
+    if (lock !== undefined) return lock;
+    throw new SandboxError(
+      'changes.busy',
+      'another process applies changes or takes some back; try again when it is done',
+    );
+  }
+
+  /** The same; `undefined`: another process does. */
+  tryLock(): Disposable | undefined {
     ensureStateDirectory(this.#stateDirectory);
     ensureStateDirectory(this.root);
     ensureStateDirectory(journalsIn(this.#stateDirectory));
     const lock = openSync(join(this.root, 'lock'), 'a', 0o600);
     if (this.#addon.tryLock(lock)) return { [Symbol.dispose]: () => closeSync(lock) };
     closeSync(lock);
-    throw new SandboxError('changes.busy', 'another process applies changes or takes some back; try again when it is done');
+    return undefined;
   }
 
   /** All, the oldest first. */

@@ -11,6 +11,7 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   audit: async () => (await import('./audit/audit.ts')).audit,
   budget: async () => (await import('./budget.ts')).budget,
   cache: async () => (await import('./cache.ts')).cache,
+  changes: async () => (await import('./changes.ts')).changes,
   check: async () => (await import('./check/check.ts')).check,
   completion: async () => (await import('./help/help.ts')).completion,
   confined: async () => (await import('./confined.ts')).confined,

@@ -12,6 +12,7 @@ import {
 import { ApprovalGrant, QueuedRequest, WatchedRequest } from '../model/approval.ts';
 import { AttackReport } from '../model/attack-report.ts';
 import { AuditLine, AuditStatistics, VerifyAnswer } from '../model/audit-record.ts';
+import { ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
 import { CheckAnswer } from '../model/decision.ts';
 import { DoctorReport } from '../model/doctor-report.ts';
 import { FullRunAnswer, FullTurnAnswer, RunAnswer, TurnAnswer } from '../model/execution-result.ts';
@@ -68,6 +69,8 @@ const PUBLISHED_SCHEMAS: Readonly<Record<string, PublishedSchema>> = {
   'audit-stats': { of: 'sandbox-run audit stats --json', schema: AuditStatistics },
   budget: { of: 'sandbox-run budget show --json', schema: BudgetAnswer },
   cache: { of: 'a line of sandbox-run cache show --json', schema: CacheLine },
+  changes: { of: 'a line of sandbox-run changes list --json', schema: ChangeSet },
+  'changes-show': { of: 'sandbox-run changes show --json', schema: ChangeSetDetail },
   kept: { of: 'a line of sandbox-run kept list --json', schema: KeptLine },
   'session-run': { of: 'sandbox-run session run --json', schema: TurnAnswer },
   'session-run-full': { of: 'sandbox-run session run --json=full', schema: FullTurnAnswer },

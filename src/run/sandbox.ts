@@ -1,3 +1,4 @@
+import { unfinishedIn } from '../changes/unfinished.ts';
 import { autonomyInForce } from '../checks/check.ts';
 import { createDecider, type Decide, type Decided } from '../decide/decide.ts';
 import type { Judge } from '../decide/judge.ts';
@@ -41,6 +42,7 @@ import {
 import { OutputConsumer } from './output/consumer.ts';
 import { OutputFeed, type OutputReader } from './output/feed.ts';
 import { createOutputSettings } from './output/settings.ts';
+import { stateDirectory } from './state.ts';
 import { closePrepared, type PreparedSandbox, prepareSandbox } from './resolve/prepare-sandbox.ts';
 import { createCommandResolver, createStepsResolver } from './resolve/resolve-command.ts';
 import { trimCaches } from './resolve/trim-caches.ts';
@@ -170,6 +172,7 @@ export async function sandboxOn(
     // Where nothing else keeps commands in they are judged, whatever the policy says.
     const { steps: start } = prepared.backend;
     const judge = ports.judge ?? (start && (await assembly.judge()));
+    await finishApplying(prepared);
     const { environment, find } = assembly;
     const steps = start && (await createStepsResolver(start, prepared.plan, find));
     const resolve = createCommandResolver(prepared.plan, environment, find, steps);
@@ -179,6 +182,13 @@ export async function sandboxOn(
     await assembly?.close();
     throw error;
   }
+}
+
+/** What a crash cut short in this workspace is finished before anything runs there. */
+async function finishApplying(prepared: PreparedSandbox): Promise<void> {
+  if (unfinishedIn(stateDirectory()).length === 0) return;
+  const { ChangeSets } = await import('./changes/change-sets.ts');
+  await new ChangeSets(prepared.addon).finish(prepared);
 }
 
 const isClosed = () =>

@@ -50,10 +50,12 @@ everywhere(
         for (const [name, content] of Object.entries(files)) project.write({ [`d${at}/${name}`]: content });
       const answers = await Promise.all(
         [1, 2, 3, 4].map((at) =>
-          project.run(`cd d${at} && npm ci --silent && npm test --silent && npm cache verify >&2`, NETWORKED),
+          project.run(`cd d${at} && npm ci --silent && npm test --silent`, NETWORKED),
         ),
       );
       for (const answer of answers) expectPrinted(answer, 'leftish 42\n');
+      // Not beside the others: it takes away the temporary files of whoever downloads at the same time, with or without us.
+      expectPrinted(await project.run('npm cache verify', NETWORKED), /Content verified: [1-9]/);
       expectPrinted(await project.run('cd d1 && npm ci --silent && npm test --silent'), 'leftish 42\n');
     });
   },

@@ -18,6 +18,10 @@ import { createProgram, parseArguments } from '../shared/parse.ts';
 interface Options extends SandboxArguments {
   readonly shell?: string;
   readonly approved?: boolean;
+  /** Changes wait instead of being made. */
+  readonly preview?: boolean;
+  /** A change set that waits, which the command sees. */
+  readonly on?: string;
   /** What a hook left for it, approved beforehand. */
   readonly approval?: string;
   readonly taint?: readonly Taint[];
@@ -50,6 +54,8 @@ export interface RunArguments
   readonly tty: boolean;
   /** How output is captured; only with `json`. */
   readonly output: Pick<RunOptions, 'combined' | 'escapes' | 'spill'>;
+  /** Where its changes of the workspace go. */
+  readonly effect: Pick<RunOptions, 'effect' | 'on'>;
   readonly json: boolean;
   /** With `json`: all of the result. */
   readonly full: boolean;
@@ -71,6 +77,7 @@ Commands:
   audit             reads and verifies the audit trail
   budget            shows or resets the number of actions of this hour
   cache             shows or clears what tools in sandboxes cached, by workspace
+  changes           shows, applies, takes back or discards what previews changed
   check             says what the policy thinks of a command, and runs nothing
   completion        prints the completion for bash, fish or zsh
   confined          tells whether the command of an agent that runs it is confined
@@ -97,6 +104,7 @@ Examples:
   sandbox-run -t --timeout 0 -- bash
   sandbox-run --dry-run -- npm test
   sandbox-run --approved -- git push
+  sandbox-run --preview -- npm install
 
 Exit status: the command's; 128+n if signal n ended it; 123 a limit was exceeded;
 124 time-out; 125 sandbox-run itself failed; 126 refused or not executable; 127 not found.
@@ -121,6 +129,8 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     .addOption(new Option('--approval <ticket>', 'what an agent was allowed beforehand').hideHelp())
     .addOption(new Option('--for-model', 'output and remarks for an agent, not for a person').hideHelp())
     .addOption(new Option('--live', 'with --for-model: the agent reads the output while it comes').hideHelp())
+    .option('--preview', 'hold back what it changes in the workspace, to be looked at and applied or not')
+    .option('--on <id>', 'preview it on a change set that waits: build and test before you apply')
     .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
     .option('-t, --tty', 'run on its own terminal: for shells, editors and prompts')
     .option('--combined', 'with --json: both streams in stdout, in the order in which they were written')
@@ -150,7 +160,8 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
   const { shadow } = options;
   const sandbox = { ...sandboxOptionsOf(options), ...(shadow === undefined ? {} : { shadow }) };
   const output = outputOptions({ ...options, json });
-  return { ...options, command, sandbox, taints: options.taint ?? [], tty, output, json, full, quiet };
+  const effect = effectOf(options);
+  return { ...options, command, sandbox, taints: options.taint ?? [], tty, output, effect, json, full, quiet };
 }
 
 /** Most hosts have a program called init; a user who wants it names its path. */
@@ -176,6 +187,11 @@ export function commandOf(shell: string | undefined, operands: readonly string[]
     throw new SandboxError('usage.invalid', 'no command given (see sandbox-run --help)');
   }
   return [program, ...args];
+}
+
+function effectOf({ preview, on }: Options): RunArguments['effect'] {
+  if (on !== undefined) return { effect: 'preview', on };
+  return preview === true ? { effect: 'preview' } : {};
 }
 
 function outputOptions(given: Options): RunArguments['output'] {

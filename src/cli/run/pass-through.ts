@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { isatty } from 'node:tty';
+import { countsInWords } from '../../changes/counts.ts';
 import { isSettledByAutonomy } from '../../checks/evaluate.ts';
 import { caller } from '../../host/caller.ts';
 import type { Command } from '../../model/command.ts';
@@ -100,12 +101,23 @@ export function printEnd(
   }
   const denials = result.ok ? [] : untoldDenials(result);
   printDenials(denials, denials.length === 1 ? 'was denied' : 'were denied', isPerson);
+  printChanges(result.changes);
   printDenials(result.wouldDeny ?? [], 'would be denied by the other policy', isPerson);
   if (isUnasked(result) && isPerson) printUnasked(result.decision);
   else if (result.error !== undefined)
     printError([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
   if (result.status === 'timed-out')
     printError(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
+}
+
+/** Of a preview: what waits, and what can be done with it. */
+function printChanges(changes: ExecutionResult['changes']): void {
+  if (changes === undefined) return;
+  const { id, counts, notApplied } = changes;
+  if (id === undefined) return printError('the preview changed nothing in the workspace');
+  const stays = notApplied === 0 ? '' : `, of which ${notApplied} cannot be applied as they are`;
+  printError(`${countsInWords(counts) || 'changes'} wait${stays}; nothing of it is in the workspace yet`);
+  printError(`look: sandbox-run changes diff ${id} · take: changes apply ${id} · or: changes discard ${id}`);
 }
 
 /** What was denied, and for a person in a second line what would allow it. */

@@ -112,6 +112,7 @@ export async function runIn(
   const options = {
     approved: wanted.approved === true,
     taints: wanted.taints,
+    ...wanted.effect,
     ...(gone === undefined ? {} : { signal: gone }),
     cwd: isBeneath(current, sandbox.workspace) ? current : sandbox.workspace,
   };

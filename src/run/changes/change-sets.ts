@@ -1,10 +1,12 @@
 import { Applier, type Applied, type NotPlaced, type Settle } from '../../changes/apply.ts';
 import { Below, type LowerLayer } from '../../changes/below.ts';
-import { chosenNumbers, countChanges, type DescribedChange, describeOperations } from '../../changes/describe.ts';
+import { countChanges } from '../../changes/counts.ts';
+import { chosenNumbers, type DescribedChange, describeOperations } from '../../changes/describe.ts';
 import { diffOf } from '../../changes/diff.ts';
 import { operationsOf } from '../../changes/operations.ts';
-import { ChangeStore, type OpenLayer, type StoredSet, unfinishedIn } from '../../changes/store.ts';
+import { ChangeStore, type OpenLayer, type StoredSet } from '../../changes/store.ts';
 import { shownPath, walkTree } from '../../changes/tree.ts';
+import { unfinishedIn } from '../../changes/unfinished.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ChangeSet, ChangeSetDetail } from '../../model/change-set.ts';
 import type { LeftBehind } from '../../model/left-behind.ts';
@@ -111,10 +113,11 @@ export class ChangeSets {
   /** Finishes what a crash cut short in the workspace of the sandbox, if it was. */
   async finish(prepared: PreparedSandbox): Promise<void> {
     for (const id of unfinishedIn(stateDirectory())) {
-      using _lock = this.#store.lock();
       const set = this.#store.list().find((one) => one.id === id);
-      if (set?.workspace === prepared.plan.workspace)
-        await this.#applier.resume(set, (effects) => void prepared.settle(effects));
+      if (set?.workspace !== prepared.plan.workspace) continue;
+      // Another process may be in the middle of it.
+      using lock = this.#store.tryLock();
+      if (lock !== undefined) await this.#applier.resume(set, (effects) => void prepared.settle(effects));
     }
   }
 

@@ -1,3 +1,4 @@
+import { countsInWords } from '../../changes/counts.ts';
 import { ERROR_CODES, type ErrorCode } from '../../errors/codes.ts';
 import type { ApprovalAnswer } from '../../model/approval.ts';
 import type { Decision, Reason } from '../../model/decision.ts';
@@ -151,12 +152,21 @@ export function messageForModel(
   const lines = [
     stoppedForModel(result, plan, about),
     ...outOfReachForModel(result, plan),
+    changesForModel(result),
     leftBehindForModel(result),
     refusedForModel(result),
     denialsForModel(result),
   ];
   const said = lines.filter((line) => line !== undefined);
   return said.length === 0 ? undefined : said.join('\n');
+}
+
+/** Of a preview: what the model saw is not in the workspace. */
+function changesForModel({ changes }: ExecutionResult): string | undefined {
+  if (changes === undefined) return undefined;
+  const { id, counts } = changes;
+  if (id === undefined) return 'Sandbox: this was a preview; it changed nothing in the workspace.';
+  return `Sandbox: this was a preview; its changes wait as ${id} (${countsInWords(counts) || 'settings of git'}), and nothing of them is in the workspace until the user applies them. Later commands do not see them.`;
 }
 
 /** Programs that are named. */

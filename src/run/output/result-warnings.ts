@@ -14,11 +14,20 @@ const KEPT = '; sandbox-run kept list shows it, sandbox-run kept restore ID puts
 
 /** What a person should know about an ended command, one sentence each: its warnings, and what it left behind. */
 export function warningsOf(result: ExecutionResult): readonly string[] {
-  const { shut, restored, told } = byDeed(result.leftBehind);
-  const line = (what: string, some: readonly LeftBehind[], next: string) =>
-    some.length === 0 ? [] : [`${what}: ${listed(some, result.cwd)}${next}`];
   return [
     ...result.warnings,
+    ...warningsOfLeftBehind(result.leftBehind, result.cwd),
+    ...refusedOf(result).slice(0, NAMED).map(describeRefused),
+    ...moreRefused(result),
+  ];
+}
+
+/** The same about what was left behind alone. `cwd`: what paths are shown relative to. */
+export function warningsOfLeftBehind(leftBehind: readonly LeftBehind[], cwd: string): readonly string[] {
+  const { shut, restored, told } = byDeed(leftBehind);
+  const line = (what: string, some: readonly LeftBehind[], next: string) =>
+    some.length === 0 ? [] : [`${what}: ${listed(some, cwd)}${next}`];
+  return [
     ...line(
       'set aside, because another program would run it later',
       shut,
@@ -26,8 +35,6 @@ export function warningsOf(result: ExecutionResult): readonly string[] {
     ),
     ...line('put back, because commands may not change it', restored, ''),
     ...line('look at this before you use it', told, ''),
-    ...refusedOf(result).slice(0, NAMED).map(describeRefused),
-    ...moreRefused(result),
   ];
 }
 

@@ -1,0 +1,134 @@
+import { realpathSync } from 'node:fs';
+import { countsInWords } from '../changes/counts.ts';
+import type { Change, ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
+import { type AppliedChanges, ChangeSets } from '../run/changes/change-sets.ts';
+import { warningsOfLeftBehind } from '../run/output/result-warnings.ts';
+import { openSandbox } from '../run/sandbox.ts';
+import { visibleLine, visibleText } from '../util/visible-text.ts';
+import { withSubcommands } from './shared/parse.ts';
+import { jsonLine, jsonText, printError } from './shared/print.ts';
+
+const HELP_AFTER = `
+sandbox-run --preview runs a command on a layer over the workspace: what it changes is kept in the
+state directory, and waits here. Apply puts each file in place by rename, and nothing where
+something changed meanwhile; a crash in the middle is finished with the next command. What was
+there before is kept for a week, so that undo brings it back.
+Not applied: devices, FIFOs, sockets, set-ID bits, extended attributes; links that lead out of the
+workspace only where they are named.
+
+Examples:
+  sandbox-run --preview -- npm install
+  sandbox-run changes list
+  sandbox-run changes diff 20261123-101500-4fd8a1 package.json
+  sandbox-run changes apply 20261123-101500-4fd8a1
+  sandbox-run changes apply 20261123-101500-4fd8a1 src docs/README.md
+  sandbox-run changes undo 20261123-101500-4fd8a1
+
+Exit status: 0; 1 if a part was not applied or not taken back; 125 if there are no changes of that
+id, another process applies some, or anything else failed.`;
+
+/** Some of it stays as it is. */
+const IN_PART = 1;
+
+/** `sandbox-run changes`: what previews changed. */
+export async function changes(args: readonly string[]): Promise<number> {
+  const { command, does, run } = withSubcommands(
+    'sandbox-run changes',
+    'Shows what commands changed in previews, and applies it, takes it back or discards it.',
+    HELP_AFTER,
+  );
+  command('list', 'lists change sets of the workspace, the oldest first')
+    .option('--all', 'of all workspaces')
+    .option('--json', 'one JSON object per line')
+    .action((options: { readonly all?: boolean; readonly json?: boolean }) => does(() => list(options)));
+  command('show', 'what was changed')
+    .argument('<id>', 'from the list')
+    .option('--json', 'as JSON')
+    .action((id: string, { json }: { readonly json?: boolean }) =>
+      does(() => (json === true ? jsonText(new ChangeSets().show(id)) : describe(new ChangeSets().show(id)))),
+    );
+  command('diff', 'the same as a unified diff')
+    .argument('<id>', 'from the list')
+    .argument('[path]', 'only what is at or beneath it')
+    .action((id: string, path?: string) =>
+      does(() => visibleText(new ChangeSets().diff(id, path), { keep: '\n\t' })),
+    );
+  command('apply', 'puts it into the workspace')
+    .argument('<id>', 'from the list')
+    .argument('[path...]', 'only what is at or beneath these')
+    .action((id: string, paths: readonly string[]) =>
+      does(() => inItsWorkspace(id, 'applied', (sets, prepared) => sets.apply(prepared, id, paths))),
+    );
+  command('undo', 'takes back what was applied')
+    .argument('<id>', 'from the list')
+    .action((id: string) =>
+      does(() => inItsWorkspace(id, 'taken back', (sets, prepared) => sets.undo(prepared, id))),
+    );
+  command('discard', 'forgets it; what was applied stays')
+    .argument('<id>', 'from the list')
+    .action((id: string) =>
+      does(async () => {
+        await new ChangeSets().discard(id);
+        return `${id} is gone\n`;
+      }),
+    );
+  return run(args);
+}
+
+function list({ all, json }: { readonly all?: boolean; readonly json?: boolean }): string {
+  const sets = new ChangeSets().list(all === true ? undefined : realpathSync('.'));
+  if (json === true) return sets.map(jsonLine).join('');
+  if (sets.length === 0) return 'no changes wait, and none were applied lately\n';
+  return sets.map((set) => `${describeSet(set)}${all === true ? `  ${visibleLine(set.workspace, 4096)}` : ''}\n`).join('');
+}
+
+function describeSet({ id, state, counts, command, on }: ChangeSet): string {
+  const over = on === undefined ? '' : ` (on ${on})`;
+  return `${id}  ${state.padEnd(8)}  ${countsInWords(counts) || 'git settings'}${over}: ${visibleLine(command, 200)}`;
+}
+
+const MARKS: Readonly<Record<Change['change'], string>> = {
+  created: '+',
+  changed: '~',
+  deleted: '-',
+  renamed: '>',
+  mode: 'm',
+  times: 't',
+};
+
+function describe(set: ChangeSetDetail): string {
+  const lines = set.changes.map((change) => `${MARKS[change.change]} ${visibleLine(describeChange(change), 8192)}`);
+  return `${describeSet(set)}\n${lines.join('\n')}\n`;
+}
+
+function describeChange(change: Change): string {
+  const { path, from, kind, bytes, bytesBefore, mode, modeBefore, target, objects } = change;
+  const sizes = [bytesBefore, bytes].filter((size) => size !== undefined).map((size) => size.toLocaleString('en-US'));
+  const facts = [
+    ...(sizes.length > 0 ? [`${[...new Set(sizes)].join(' -> ')} bytes`] : kind === 'file' ? [] : [kind]),
+    ...(modeBefore === undefined ? [] : [`mode ${modeBefore} -> ${mode}`]),
+    ...(target === undefined ? [] : [`leads to ${target}`]),
+    ...(objects === undefined ? [] : [`${objects.toLocaleString('en-US')} objects in it`]),
+    ...[change.refused, change.conflict].flatMap((why) => (why === undefined ? [] : [`not applied: ${why}`])),
+    ...(change.note === undefined ? [] : [change.note]),
+  ];
+  return `${from === undefined ? '' : `${from} -> `}${path} (${facts.join('; ')})`;
+}
+
+/** Does something in the workspace of a change set, under the policy there, and says what came of it. */
+async function inItsWorkspace(
+  id: string,
+  done: string,
+  work: (sets: ChangeSets, prepared: Parameters<ChangeSets['undo']>[0]) => Promise<AppliedChanges>,
+): Promise<number> {
+  const sets = new ChangeSets();
+  const { workspace } = sets.show(id);
+  await using sandbox = await openSandbox({ workspace });
+  const applied = await work(sets, sandbox.prepared);
+  const steps = applied.done.toLocaleString('en-US');
+  const { notDone } = applied;
+  printError(`${steps} ${applied.done === 1 ? 'change is' : 'changes are'} ${done}`);
+  for (const { path, why } of notDone) printError(`stays as it is: ${visibleLine(path, 4096)}: ${why}`);
+  for (const warning of warningsOfLeftBehind(applied.leftBehind, workspace)) printError(`warning: ${warning}`);
+  return notDone.length === 0 ? 0 : IN_PART;
+}

@@ -1,0 +1,419 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../src/index.ts';
+import type { Change } from '../../src/model/change-set.ts';
+import type { ExecutionResult } from '../../src/model/execution-result.ts';
+import { makeArena } from '../support/arena.ts';
+import { TIERS, type Tier, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
+
+const arena = makeArena();
+const VIEWS = TIERS.filter(({ view }) => view);
+
+/** A workspace of its own, in which nothing else happens. */
+async function fresh(tier: Tier = WITH_VIEW): Promise<{ readonly root: string; readonly sandbox: Sandbox }> {
+  const root = arena.freshCorner();
+  const sandbox = await arena.sandbox(tier, { workspace: root });
+  return { root, sandbox };
+}
+
+/** What a person can tell of a tree: names, kinds, modes, contents, times of files, and which names are one file. */
+function picture(root: string): Readonly<Record<string, string>> {
+  const seen: Record<string, string> = {};
+  const numbers = new Map<number, number>();
+  const look = (directory: Buffer, shown: string): void => {
+    for (const name of readdirSync(directory, { encoding: 'buffer' }).sort(Buffer.compare)) {
+      const at = Buffer.concat([directory, Buffer.from('/'), name]);
+      const path = `${shown}/${name.toString('latin1')}`;
+      const info = lstatSync(at);
+      const mode = (info.mode & 0o7777).toString(8);
+      if (info.isSymbolicLink()) seen[path] = `link ${readlinkSync(at, 'latin1')}`;
+      else if (info.isDirectory()) {
+        seen[path] = `directory ${mode}`;
+        if ((info.mode & 0o500) === 0o500 || process.getuid?.() === 0) look(at, path);
+      } else if (info.isFile()) {
+        const first = numbers.get(info.ino) ?? numbers.size;
+        numbers.set(info.ino, first);
+        const content = (info.mode & 0o400) !== 0 ? readFileSync(at, 'latin1') : '?';
+        seen[path] = `file ${mode} ${info.nlink > 1 ? `same as ${first} ` : ''}${content}`;
+      } else seen[path] = `other ${mode}`;
+    }
+  };
+  look(Buffer.from(root), '');
+  return seen;
+}
+
+async function preview(sandbox: Sandbox, command: string, on?: string): Promise<ExecutionResult> {
+  const result = await sandbox.run(command, { effect: 'preview', ...(on === undefined ? {} : { on }) });
+  expect([result.status, result.error, result.warnings]).toEqual(['exited', undefined, []]);
+  return result;
+}
+
+function idOf({ changes }: ExecutionResult): string {
+  if (changes?.id === undefined) throw new Error('nothing was changed');
+  return changes.id;
+}
+
+const named = ({ changes }: ExecutionResult): Readonly<Record<string, Change['change']>> =>
+  Object.fromEntries((changes?.changes ?? []).map(({ path, change }) => [path, change]));
+
+describe.each(VIEWS)('a preview $name', (tier) => {
+  it('changes nothing in the workspace, and says what it would', async () => {
+    const { root, sandbox } = await fresh(tier);
+    writeFileSync(join(root, 'changed'), 'one\n');
+    writeFileSync(join(root, 'moved'), 'to be moved\n');
+    writeFileSync(join(root, 'mode'), 'm\n', { mode: 0o644 });
+    writeFileSync(join(root, 'same'), 's\n');
+    mkdirSync(join(root, 'gone/deep'), { recursive: true });
+    writeFileSync(join(root, 'gone/deep/file'), 'x');
+    const before = picture(root);
+    const result = await preview(
+      sandbox,
+      'echo two >> changed; mkdir -p new/in; echo n > new/in/file; mv moved elsewhere; chmod 755 mode; rm -r gone; cat same > copy; cp copy same; ln -s changed link; cat changed',
+    );
+    expect(result.stdout).toBe('one\ntwo\n');
+    expect(picture(root)).toEqual(before);
+    expect(named(result)).toEqual({
+      ...{ changed: 'changed', new: 'created', 'new/in': 'created', 'new/in/file': 'created' },
+      ...{ elsewhere: 'renamed', mode: 'mode', gone: 'deleted', same: 'times', copy: 'created', link: 'created' },
+    });
+    expect(result.changes).toMatchObject({
+      state: 'waiting',
+      counts: { created: 5, changed: 3, deleted: 1, renamed: 1 },
+      changes: expect.arrayContaining([
+        expect.objectContaining({ path: 'changed', bytesBefore: 4, bytes: 8 }),
+        expect.objectContaining({ path: 'gone', kind: 'directory', objects: 2 }),
+        expect.objectContaining({ path: 'mode', modeBefore: '0644', mode: '0755' }),
+        expect.objectContaining({ path: 'elsewhere', from: 'moved' }),
+      ]),
+    });
+    expect(sandbox.plan.report.controls.find(({ id }) => id === 'workspace-changes')?.state).toBe('off');
+    expect(result.report.controls.find(({ id }) => id === 'workspace-changes')?.state).toBe('enforced');
+    await (await sandbox.changes()).discard(idOf(result));
+    expect(picture(root)).toEqual(before);
+  });
+
+  it('that changes nothing leaves nothing', async () => {
+    const { root, sandbox } = await fresh(tier);
+    writeFileSync(join(root, 'a'), 'a');
+    const result = await preview(sandbox, 'cat a; touch new; rm new; exec 3>>a');
+    expect(result.changes).toMatchObject({ id: undefined, changes: [], more: 0 });
+    expect(await (await sandbox.changes()).list()).toEqual([]);
+  });
+
+  it('is applied, taken back and applied again', async () => {
+    const { root, sandbox } = await fresh(tier);
+    for (const name of ['a', 'b', 'c']) writeFileSync(join(root, name), `${name}\n`);
+    const before = picture(root);
+    const result = await preview(sandbox, 'echo more >> a; rm b; mv c d; mkdir e; echo f > e/f; chmod 700 e');
+    const changes = await sandbox.changes();
+    const id = idOf(result);
+    expect(await changes.apply(id)).toMatchObject({ state: 'applied', done: 6, notDone: [] });
+    const after = {
+      ...{ '/a': 'file 644 a\nmore\n', '/d': 'file 644 c\n' },
+      ...{ '/e': 'directory 700', '/e/f': 'file 644 f\n' },
+    };
+    expect(picture(root)).toEqual(after);
+    expect(await changes.undo(id)).toMatchObject({ state: 'undone', notDone: [] });
+    expect(picture(root)).toEqual(before);
+    expect(await changes.apply(id)).toMatchObject({ state: 'applied', notDone: [] });
+    expect(picture(root)).toEqual(after);
+  });
+
+  it('is still held in, and what lies beside the workspace is only read', async () => {
+    const { root } = await fresh(tier);
+    const beside = arena.freshCorner();
+    writeFileSync(join(beside, 'file'), 'untouched');
+    const sandbox = await arena.sandbox(tier, { workspace: root, writable: [beside] });
+    const direct = await sandbox.run(`echo changed > ${beside}/control; cat ${beside}/control`);
+    expect(direct.stdout).toBe('changed\n');
+    const result = await preview(
+      sandbox,
+      `cat ${beside}/file; echo x > ${beside}/file; rm ${beside}/control; cat ${arena.secret}; echo in > file`,
+    );
+    expect(result.stdout).toBe('untouched');
+    expect(readFileSync(join(beside, 'file'), 'utf8')).toBe('untouched');
+    expect(existsSync(join(beside, 'control'))).toBe(true);
+    expect(named(result)).toEqual({ file: 'created' });
+    expect(result.report.controls.find(({ id }) => id === 'workspace-changes')?.reason).toContain(beside);
+  });
+
+  it('on another one sees its changes, and is applied after it', async () => {
+    const { root, sandbox } = await fresh(tier);
+    writeFileSync(join(root, 'old'), 'old\n');
+    mkdirSync(join(root, 'tree'));
+    writeFileSync(join(root, 'tree/in'), 'in\n');
+    const first = idOf(await preview(sandbox, 'echo new > new; rm old; echo more >> tree/in'));
+    const second = await preview(sandbox, 'ls; cat new tree/in; echo second >> new; rm -r tree; rm -f old', first);
+    expect(second.stdout).toBe('new\ntree\nnew\nin\nmore\n');
+    expect(named(second)).toEqual({ new: 'changed', tree: 'deleted' });
+    const changes = await sandbox.changes();
+    await expect(changes.apply(idOf(second))).rejects.toMatchObject({ code: 'changes.state' });
+    await changes.apply(first);
+    expect(await changes.apply(idOf(second))).toMatchObject({ state: 'applied', notDone: [] });
+    expect(picture(root)).toEqual({ '/new': 'file 644 new\nsecond\n' });
+  });
+});
+
+describe('where there are no namespaces', () => {
+  it('a preview is refused in one line, and nothing runs', async () => {
+    const { root, sandbox } = await fresh(WITHOUT_VIEW);
+    const result = await sandbox.run('touch made', { effect: 'preview' });
+    expect(result.error).toMatchObject({
+      code: 'changes.unavailable',
+      message: expect.stringMatching(/^changes cannot be held back: .*namespace/),
+    });
+    expect(readdirSync(root)).toEqual([]);
+  });
+});
+
+describe('what is not applied', () => {
+  it('is what changed in the workspace meanwhile: it stays as it is, and the rest is applied', async () => {
+    const { root, sandbox } = await fresh();
+    for (const name of ['kept', 'edited', 'replaced', 'deleted']) writeFileSync(join(root, name), 'old\n');
+    mkdirSync(join(root, 'tree'));
+    writeFileSync(join(root, 'tree/a'), 'a');
+    const result = await preview(
+      sandbox,
+      'for f in kept edited replaced deleted; do echo theirs > $f; done; echo n > new; rm -r tree',
+    );
+    writeFileSync(join(root, 'edited'), 'mine\n');
+    writeFileSync(join(root, 'replacement'), 'old\n');
+    renameSync(join(root, 'replacement'), join(root, 'replaced'));
+    rmSync(join(root, 'deleted'));
+    writeFileSync(join(root, 'new'), 'also mine\n');
+    writeFileSync(join(root, 'tree/b'), 'added');
+    const applied = await (await sandbox.changes()).apply(idOf(result));
+    expect(Object.fromEntries(applied.notDone.map(({ path, why }) => [path, why]))).toEqual({
+      ...{ edited: 'it changed', replaced: 'it changed', deleted: 'it is not there any more' },
+      ...{ new: 'something is there that was not', tree: 'something in it changed' },
+    });
+    expect(picture(root)).toEqual({
+      ...{ '/kept': 'file 644 theirs\n', '/edited': 'file 644 mine\n', '/replaced': 'file 644 old\n' },
+      ...{ '/new': 'file 644 also mine\n', '/tree': 'directory 755' },
+      ...{ '/tree/a': 'file 644 a', '/tree/b': 'file 644 added' },
+    });
+  });
+
+  it('is what changed in the workspace while the command ran', async () => {
+    const { root, sandbox } = await fresh();
+    writeFileSync(join(root, 'edited'), 'old\n');
+    const started = sandbox.start('echo theirs > edited; echo ready; sleep 0.5', { effect: 'preview' });
+    for await (const line of started.outputText()) if (line.text.includes('ready')) break;
+    writeFileSync(join(root, 'edited'), 'mine\n');
+    const result = await started.result;
+    expect(result.changes?.changes).toMatchObject([{ path: 'edited', conflict: expect.any(String) }]);
+    const applied = await (await sandbox.changes()).apply(idOf(result));
+    expect(applied.notDone).toHaveLength(1);
+    expect(readFileSync(join(root, 'edited'), 'utf8')).toBe('mine\n');
+  });
+
+  it('is taken back no more where it changed since', async () => {
+    const { root, sandbox } = await fresh();
+    writeFileSync(join(root, 'a'), 'a\n');
+    writeFileSync(join(root, 'b'), 'b\n');
+    const result = await preview(sandbox, 'echo 2 > a; echo 2 > b; mkdir d; echo x > d/x');
+    const changes = await sandbox.changes();
+    await changes.apply(idOf(result));
+    writeFileSync(join(root, 'a'), 'mine\n');
+    writeFileSync(join(root, 'd/mine'), 'mine\n');
+    const undone = await changes.undo(idOf(result));
+    expect(undone.state).toBe('applied');
+    expect(undone.notDone.map(({ path }) => path).sort()).toEqual(['a', 'd']);
+    expect(picture(root)).toEqual({
+      ...{ '/a': 'file 644 mine\n', '/b': 'file 644 b\n' },
+      ...{ '/d': 'directory 755', '/d/mine': 'file 644 mine\n' },
+    });
+  });
+
+  it('can be chosen by path, with the directories that lead to it', async () => {
+    const { root, sandbox } = await fresh();
+    const result = await preview(sandbox, 'mkdir -p x/y z; echo 1 > x/y/a; echo 2 > x/y/b; echo 3 > z/c');
+    const changes = await sandbox.changes();
+    const id = idOf(result);
+    await changes.apply(id, ['x/y/a']);
+    expect(Object.keys(picture(root))).toEqual(['/x', '/x/y', '/x/y/a']);
+    await expect(changes.apply(id, ['nowhere'])).rejects.toMatchObject({ code: 'changes.unknown' });
+    await changes.apply(id, ['z/']);
+    expect(Object.keys(picture(root))).toEqual(['/x', '/x/y', '/x/y/a', '/z', '/z/c']);
+    await changes.apply(id);
+    expect(Object.keys(picture(root))).toHaveLength(6);
+    await changes.undo(id);
+    expect(picture(root)).toEqual({});
+  });
+});
+
+describe('what a layer holds', () => {
+  const outside = () => join(arena.root, 'outside');
+
+  it.each([
+    ['a link out of the workspace', 'ln -s "$OUT/secret.txt" bad', /leads out/],
+    ['a link out by parents', 'ln -s ../../outside/secret.txt bad', /leads out/],
+    ['a link that may lead out through another', 'mkdir d; ln -s . d/up; ln -s d/up/../../outside bad', /leads out/],
+    ['a link to a link out', 'ln -s / root; ln -s root/etc bad', /leads out/],
+    ['a FIFO', 'mkfifo bad', /FIFO/],
+    ['a socket', "python3 -c \"import socket; socket.socket(1).bind('bad')\"", /socket/],
+  ])('does not come out: %s', async (_, command, why) => {
+    const { root, sandbox } = await fresh();
+    const result = await preview(sandbox, `OUT=${outside()}; ${command}`);
+    const applied = await (await sandbox.changes()).apply(idOf(result));
+    expect(applied.notDone).toContainEqual({ path: expect.any(String), why: expect.stringMatching(why) });
+    for (const name of readdirSync(root)) {
+      const info = lstatSync(join(root, name));
+      expect([name, info.isDirectory() || info.isFile() || readlinkSync(join(root, name))]).not.toEqual([name, false]);
+    }
+  });
+
+  it('a link out comes where a person names it, and is not followed', async () => {
+    const { root, sandbox } = await fresh();
+    const result = await preview(sandbox, `ln -s ${arena.secret} out; ln -s /usr/bin/env env`);
+    const changes = await sandbox.changes();
+    await changes.apply(idOf(result));
+    expect(readdirSync(root)).toEqual(['env']);
+    expect(await changes.apply(idOf(result), ['out'])).toMatchObject({ notDone: [] });
+    expect(readlinkSync(join(root, 'out'))).toBe(arena.secret);
+    await changes.undo(idOf(result));
+    expect(readFileSync(arena.secret, 'utf8')).not.toBe('');
+    expect(readdirSync(root)).toEqual([]);
+  });
+
+  it('does not come out by way of a directory that a link took the place of', async () => {
+    const { root, sandbox } = await fresh();
+    mkdirSync(join(root, 'd'));
+    writeFileSync(join(root, 'd/f'), 'f');
+    const victims = arena.freshVictims();
+    const before = picture(victims);
+    const result = await preview(sandbox, 'echo evil > d/file; echo evil > d/f; rm -f d/none; mkdir d/new; echo x > d/new/x');
+    renameSync(join(root, 'd'), join(root, 'aside'));
+    symlinkSync(victims, join(root, 'd'));
+    const applied = await (await sandbox.changes()).apply(idOf(result));
+    expect(applied.done).toBe(0);
+    expect(picture(victims)).toEqual(before);
+  });
+
+  it('has nothing of the marks of the layer, and a command can make none', async () => {
+    const { root, sandbox } = await fresh();
+    mkdirSync(join(root, 'd'));
+    writeFileSync(join(root, 'd/f'), 'f');
+    const result = await preview(
+      sandbox,
+      `python3 - <<'E'
+import os
+for name in ('user.overlay.opaque', 'user.overlay.whiteout', 'user.overlay.redirect'):
+    try: os.setxattr('d', name, b'y')
+    except OSError as e: print(e.errno)
+try: os.mknod('d/f2', 0o020000, 0)
+except OSError as e: print(e.errno)
+open('d/g', 'w').close()
+E`,
+    );
+    expect(named(result)).toEqual({ 'd/g': 'created' });
+    await (await sandbox.changes()).apply(idOf(result));
+    expect(picture(root)).toEqual({ '/d': 'directory 755', '/d/f': 'file 644 f', '/d/g': 'file 644 ' });
+    const listed = execFileSync('python3', ['-c', 'import os,sys; print(os.listxattr(sys.argv[1]))', join(root, 'd/g')]);
+    expect(String(listed)).toBe('[]\n');
+  });
+
+  it('that a trusted program would run is set aside when it is applied, as after a command', async () => {
+    const { root, sandbox } = await fresh();
+    execFileSync('git', ['init', '-q', root]);
+    await sandbox.close();
+    const again = await arena.sandbox(WITH_VIEW, { workspace: root });
+    const hook = 'sub/.git/hooks/pre-commit';
+    const plant = `git init -q sub; echo evil > ${hook}; chmod +x ${hook}; git config core.fsmonitor evil; git config user.name Me; echo ok > ok`;
+    const result = await preview(again, plant);
+    const setting = (name: string) =>
+      String(execFileSync('git', ['config', '--local', '--default', '', '--get', name], { cwd: root }));
+    expect([setting('user.name'), existsSync(join(root, hook))]).toEqual(['\n', false]);
+    const applied = await (await again.changes()).apply(idOf(result));
+    expect(applied.notDone).toEqual([]);
+    expect(applied.leftBehind.map(({ done, path }) => [done, path]).sort()).toEqual([
+      ['shut', join(root, '.git/config')],
+      ['shut', join(root, hook)],
+    ]);
+    expect([setting('user.name'), setting('core.fsmonitor')]).toEqual(['Me\n', '\n']);
+    expect([existsSync(join(root, hook)), existsSync(join(root, 'ok'))]).toEqual([false, true]);
+  });
+});
+
+/** Names that file systems, shells and programs are known to get wrong. */
+const NAMES = ['a', 'A', '-n', "b c\n'ü", '\\x41', 'raw\\377'];
+
+/** Words for bash. `raw\377`: a byte that is no UTF-8. */
+const word = (name: string) =>
+  name === 'raw\\377' ? "$'raw\\377'" : `'${name.replaceAll("'", "'\\''")}'`;
+
+const path = fc
+  .array(fc.constantFrom(...NAMES), { minLength: 1, maxLength: 3 })
+  .map((parts) => `./${parts.map(word).join('/')}`);
+
+const step = fc.oneof(
+  fc.tuple(path, fc.stringMatching(/^[a-z]{0,9}$/)).map(([to, text]) => `printf ${text || "''"} > ${to}`),
+  fc.tuple(path, fc.stringMatching(/^[a-z]{1,9}$/)).map(([to, text]) => `printf ${text} >> ${to}`),
+  path.map((to) => `mkdir -p ${to}`),
+  path.map((to) => `rm -rf ${to}`),
+  path.map((to) => `rmdir ${to}`),
+  fc.tuple(path, path).map(([from, to]) => `mv -T ${from} ${to}`),
+  fc.tuple(path, path).map(([from, to]) => `mv ${from} ${to}`),
+  fc.tuple(path, path).map(([from, to]) => `cp -r ${from} ${to}`),
+  fc.tuple(path, path).map(([from, to]) => `cp -rT ${from} ${to}`),
+  fc.tuple(fc.constantFrom('a', 'b c', './d/e'), path).map(([target, to]) => `ln -sfn '${target}' ${to}`),
+  fc.tuple(fc.constantFrom('644', '600', '755', '700', '444', '500', '000'), path).map(([mode, of]) => `chmod ${mode} ${of}`),
+  fc.tuple(fc.nat(5000), path).map(([size, of]) => `truncate -s ${size} ${of}`),
+  fc.tuple(path, path).map(([from, to]) => `if [ -f ${from} ] && [ ! -L ${from} ] && [ -n "$LINKS" ]; then ln ${from} ${to}; fi`),
+);
+
+const script = fc.array(step, { minLength: 1, maxLength: 12 }).map((steps) => steps.map((one) => `${one} 2>/dev/null`).join('\n'));
+
+describe('random programs of file operations', () => {
+  it('make in a preview that is applied what they make without it, and undo brings back what was there', async () => {
+    const { root, sandbox } = await fresh();
+    const plain = arena.freshCorner();
+    const changes = await sandbox.changes();
+    const clear = (directory: string) => {
+      execFileSync('bash', ['-c', `cd ${directory} && chmod -R u+rwx . && find . -mindepth 1 -delete`]);
+    };
+    await fc.assert(
+      fc.asyncProperty(script, script, async (first, second) => {
+        clear(root);
+        clear(plain);
+        execFileSync('bash', ['-c', `exec 2>/dev/null\numask 022\ncd ${root}\n${first}\ntrue`]);
+        execFileSync('bash', ['-c', `cp -a ${root}/. ${plain}/`]);
+        const before = picture(root);
+        execFileSync('bash', ['-c', `exec 2>/dev/null\numask 022\nLINKS=1\ncd ${plain}\n${second}\ntrue`]);
+        const result = await preview(sandbox, `umask 022\nLINKS=1\n${second}\ntrue`);
+        expect(picture(root)).toEqual(before);
+        if (result.changes?.id === undefined) {
+          expect(picture(plain)).toEqual(before);
+          return;
+        }
+        const id = result.changes.id;
+        const applied = await changes.apply(id);
+        expect(applied.notDone).toEqual([]);
+        expect(picture(root)).toEqual(picture(plain));
+        expect((await changes.undo(id)).notDone).toEqual([]);
+        expect(picture(root)).toEqual(before);
+        await changes.discard(id);
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
