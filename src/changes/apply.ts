@@ -105,7 +105,11 @@ export class Applier {
       using placer = new Placer({ addon: this.#addon, workspace, upper, kept, id: set.id });
       for (const number of intent.doing === 'apply' ? intent.numbers : intent.numbers.toReversed()) {
         const operation = operations[number];
-        if (operation === undefined || isDone.has(number)) continue;
+        if (operation === undefined) continue;
+        if (isDone.has(number)) {
+          placer.noteDone(operation, intent.doing);
+          continue;
+        }
         const was = set.placed.find((one) => one.number === number);
         const placed =
           intent.doing === 'apply'
@@ -142,7 +146,8 @@ export class Applier {
     // It is what was there before, but its links were changed, and with them the time of its last change.
     const operations = set.operations.map((operation, number) => {
       const stamp = back.get(number)?.stamp;
-      return stamp === undefined || operation.before === undefined
+      const { before } = operation;
+      return stamp === undefined || before === undefined || before.kind === 'directory'
         ? operation
         : { ...operation, before: stamp, isOwn: true };
     });

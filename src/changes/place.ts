@@ -85,7 +85,7 @@ export class Placer implements Disposable {
     if (resumes) rmSync(this.#beside(name, number), { force: true });
     const isBegun = resumes && lookAt(this.#keptAt(number)) !== undefined;
     if (resumes && this.#isDone(operation, name, now)) {
-      this.#noteDone(operation);
+      this.noteDone(operation, 'apply');
       return { done: true, stamp: now, isKept: isBegun };
     }
     const problem = isBegun ? undefined : this.#problemWith(operation, now);
@@ -108,7 +108,7 @@ export class Placer implements Disposable {
     const now = lookAt(name);
     if (before?.kind === 'directory' && after?.kind === 'directory') {
       if (now?.kind !== 'directory') return conflict('it is no directory any more');
-      this.#directories.push({ ...operation, after: { ...after, mode: before.mode } });
+      this.noteDone(operation, 'undo');
       return { done: true, stamp: now, isKept };
     }
     if (before !== undefined && !isKept) return conflict('what was there before was not kept');
@@ -126,6 +126,18 @@ export class Placer implements Disposable {
     if (now !== undefined && now.kind !== 'directory' && !replaces) unlinkSync(name);
     if (before !== undefined) this.#putBack(kept, name, before.kind);
     return { done: true, stamp: lookAt(name), isKept: true };
+  }
+
+  /** Takes into account what was done, perhaps before this process. */
+  noteDone(operation: Operation, doing: 'apply' | 'undo'): void {
+    const { after, before, path } = operation;
+    const isMerged = after?.kind === 'directory' && before?.kind === 'directory';
+    if (doing === 'apply') {
+      if (after?.kind === 'directory') this.#directories.push(operation);
+      if (after?.linked !== undefined) this.#linked.set(after.linked, path);
+    } else if (isMerged) {
+      this.#directories.push({ ...operation, after: { ...after, mode: before.mode } });
+    }
   }
 
   /** Gives directories the permissions and times that they are to have. To be called when all is placed. */
@@ -191,12 +203,6 @@ export class Placer implements Disposable {
     if (after.kind === 'link') return readlinkSync(name, 'latin1') === after.target;
     const from = joined(this.#parts.upper, path);
     return now.mode === after.mode && now.bytes === after.bytes && haveSameBytes(from, name);
-  }
-
-  #noteDone(operation: Operation): void {
-    const { after, path } = operation;
-    if (after?.kind === 'directory') this.#directories.push(operation);
-    if (after?.linked !== undefined) this.#linked.set(after.linked, path);
   }
 
   /** Keeps what is there. `stays`: until it is replaced. False: it is gone, because it was too much to be copied. */

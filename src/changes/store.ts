@@ -188,9 +188,17 @@ export class ChangeStore {
     );
   }
 
-  async remove(id: string): Promise<void> {
-    const directory = this.directoryOf(id);
-    // overlayfs leaves a directory of mode 0 there, and commands what they shut.
+  remove(id: string): Promise<void> {
+    return this.#removeTree(this.directoryOf(id));
+  }
+
+  /** Removes what the kernel had beside a layer, which nothing uses any more. */
+  removeWork(id: string): Promise<void> {
+    return this.#removeTree(join(this.directoryOf(id), 'work'));
+  }
+
+  /** overlayfs leaves a directory of mode 0, and commands what they shut: both are made readable. */
+  async #removeTree(directory: string): Promise<void> {
     await new Promise<void>((done) => this.#addon.emptyDirectory(directory, () => done()));
     rmSync(directory, { recursive: true, force: true });
   }

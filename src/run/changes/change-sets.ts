@@ -140,6 +140,7 @@ export class ChangeSets {
   ): Promise<ChangeSetDetail | undefined> {
     const { workspace, command, on } = about;
     const { id, layer, startedNs } = opened;
+    await this.#store.removeWork(id);
     const entries = await walkTree(this.#addon, layer.upper, true);
     const below = new Below(workspace, await this.#walked(layer.lower));
     const operations = operationsOf(entries, { upper: layer.upper, below, workspace, startedNs });

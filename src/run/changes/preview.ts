@@ -3,16 +3,17 @@ import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { SpawnOptions } from '../../model/options.ts';
 import type { NativeChangedCopy } from '../../native/contract.ts';
 import { errorMessage } from '../../util/error-message.ts';
-import { shellWords } from '../../util/shell-quote.ts';
+import { readableWord } from '../../util/shell-quote.ts';
 import { errorOf } from '../../decide/refusal.ts';
 import { notRun, type RunContext } from '../launch/classify.ts';
 import { type Launch, Launcher, type StartableCommand } from '../launch/launch.ts';
 import { neverBegun, type RunningCommand } from '../launch/pending-command.ts';
+import { commandOf } from '../output/model-message.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
 import { ChangeSets } from './change-sets.ts';
 
 /** What is shown of a command in a list of change sets. */
-const SHOWN_WORDS = 200;
+const SHOWN = 200;
 
 /** Launches a command on a layer over the workspace; its result says what it changed. */
 export async function launchPreview(
@@ -53,7 +54,8 @@ export async function launchPreview(
   };
   const launcher = new Launcher(ofLayer);
   const running = launcher.launch(resolved, { ...context, report: layered.plan.report }, options, how);
-  const command = shellWords(context.argv).slice(0, SHOWN_WORDS);
+  const asked = commandOf(context.argv);
+  const command = (typeof asked === 'string' ? asked : asked.map(readableWord).join(' ')).slice(0, SHOWN);
   const finish = async (result: ExecutionResult): Promise<ExecutionResult> => {
     addon.closeConfinement(layered.confinement);
     if (result.status === 'setup-failed') {

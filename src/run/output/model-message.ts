@@ -291,8 +291,8 @@ function ruleOf(code: string, decisive: Reason | undefined): string {
   return `${name(decisive.check)}.${name(decisive.code)} (${name(code)})${words}`;
 }
 
-/** A shell string is the last word behind the options that we gave the shell. */
-function commandOf(argv: readonly string[]): string | readonly string[] {
+/** What was asked for, of what was run: a shell string is the last word behind the options that we gave the shell. */
+export function commandOf(argv: readonly string[]): string | readonly string[] {
   const [shell = '', , , option, end, string] = argv;
   // The application backend makes its own arguments of a shell string: they are not what the agent wrote.
   if (/\/sandbox-run-steps$/.test(shell)) return '(a shell command)';

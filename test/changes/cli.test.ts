@@ -1,0 +1,131 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { cli, expectOneLine, makePlace, type Place, startCli } from '../cli/support.ts';
+import { HOST } from '../support/tiers.ts';
+
+/** Changes can be held back here. */
+const it_ = it.skipIf(!HOST.namespaces);
+
+describe('sandbox-run --preview and sandbox-run changes (needs namespaces)', () => {
+  let place: Place;
+  beforeAll(() => {
+    place = makePlace();
+  });
+  afterAll(() => place.dispose());
+  beforeEach(() => {
+    execFileSync('find', [place.workspace, '-mindepth', '1', '-delete']);
+    rmSync(join(place.root, 'home/.local/state/sandbox-run/changes'), { recursive: true, force: true });
+  });
+
+  const changes = (...args: readonly string[]) => cli(place, ['changes', ...args]);
+  const preview = async (script: string) => {
+    const ran = await cli(place, ['--preview', '-c', script]);
+    expect([ran.exitCode, ran.stderr]).toEqual([0, expect.stringMatching(/ wait[,;]/)]);
+    const id = /changes diff (\S+)/.exec(ran.stderr)?.[1];
+    if (id === undefined) throw new Error(ran.stderr);
+    return { ...ran, id };
+  };
+  /** A tree of many small files, as text. */
+  const tree = () =>
+    String(execFileSync('bash', ['-c', 'find . -printf "%P %y %m %l\\n" | sort; find . -type f | sort | xargs -r cat'], { cwd: place.workspace }));
+
+  it_('tells in two lines what waits, and shows, applies, takes back and discards it', async () => {
+    writeFileSync(join(place.workspace, 'a'), 'one\n');
+    const { id, stdout, stderr } = await preview('echo two >> a; echo new > b; cat a');
+    expect(stdout).toBe('one\ntwo\n');
+    expect(stderr).toBe(
+      `sandbox-run: 1 created, 1 changed wait; nothing of it is in the workspace yet\nsandbox-run: look: sandbox-run changes diff ${id} · take: changes apply ${id} · or: changes discard ${id}\n`,
+    );
+    expect((await changes('list')).stdout).toBe(
+      `${id}  waiting   1 created, 1 changed: echo two >> a; echo new > b; cat a\n`,
+    );
+    expect((await changes('show', id)).stdout).toContain('~ a (4 -> 8 bytes)\n+ b (4 bytes)\n');
+    expect((await changes('diff', id, 'a')).stdout).toBe(
+      'diff a/a b/a\n--- a/a\n+++ b/a\n@@ -1,1 +1,2 @@\n one\n+two\n',
+    );
+    expect(await changes('apply', id)).toMatchObject({ exitCode: 0, stderr: 'sandbox-run: 2 changes are applied\n' });
+    expect(readFileSync(join(place.workspace, 'b'), 'utf8')).toBe('new\n');
+    // What was there before can still be shown.
+    expect((await changes('diff', id, 'a')).stdout).toContain('+two');
+    expect(await changes('undo', id)).toMatchObject({ exitCode: 0, stderr: 'sandbox-run: 2 changes are taken back\n' });
+    expect(readdirSync(place.workspace)).toEqual(['a']);
+    expect(await changes('discard', id)).toMatchObject({ exitCode: 0, stdout: `${id} is gone\n` });
+    expect((await changes('list')).stdout).toBe('no changes wait, and none were applied lately\n');
+  });
+
+  it_('ends with 1 where a part stays as it is, and says which and why', async () => {
+    writeFileSync(join(place.workspace, 'a'), 'one\n');
+    const { id } = await preview('echo two >> a; echo new > b');
+    writeFileSync(join(place.workspace, 'a'), 'mine\n');
+    expect(await changes('apply', id)).toMatchObject({
+      exitCode: 1,
+      stderr: 'sandbox-run: 1 change is applied\nsandbox-run: stays as it is: a: it changed\n',
+    });
+  });
+
+  it_.each([
+    [['show', 'nonsense']],
+    [['diff', '../../etc']],
+    [['apply', '20260101-000000-abcdef']],
+    [['undo', '20260101-000000-abcdef']],
+    [['discard', '.']],
+  ])('one line for an id that there is none of: %j', async (args) => {
+    const { exitCode, stderr } = await changes(...args);
+    expect(exitCode).toBe(125);
+    expectOneLine(stderr);
+    expect(stderr).toContain('changes list');
+  });
+
+  it_('what has no changes of its own cannot be taken back, and --on takes a set that waits', async () => {
+    const { id } = await preview('echo new > b');
+    expectOneLine((await changes('undo', id)).stderr);
+    const on = await cli(place, ['--on', id, '--json', '-c', 'cat b']);
+    expect(JSON.parse(on.stdout)).toMatchObject({ stdout: 'new\n', changes: { on: id, changes: [] } });
+    expectOneLine((await cli(place, ['--on', 'nonsense', '-c', 'true'])).stderr);
+  });
+
+  it_('a command cannot reach what waits', async () => {
+    const { id } = await preview('echo new > b');
+    const state = join(place.root, 'home/.local/state/sandbox-run');
+    const directory = join(state, 'changes', id);
+    expect(existsSync(directory)).toBe(true);
+    const { stdout } = await cli(place, ['--ro', place.root, '-c', `ls ${directory} ${state}; cat ${directory}/set.json; true`]);
+    expect(stdout).not.toContain(id);
+  });
+
+  it_('is finished by the next command after its process was killed, wherever that was', async () => {
+    const many = 'for d in 1 2 3 4 5 6; do mkdir -p d$d; for f in $(seq 120); do echo $d.$f > d$d/f$f; done; done';
+    const change =
+      'for d in 1 3 5; do rm -r d$d; done; for f in d2/*; do echo more >> $f; done; mv d4 e4; mkdir n; for f in $(seq 200); do echo $f > n/$f; done; ln -s n l; chmod 700 d6';
+    execFileSync('bash', ['-c', many], { cwd: place.workspace });
+    const before = tree();
+    execFileSync('bash', ['-c', `cp -a ${place.workspace} ${place.root}/plain; cd ${place.root}/plain; umask 022; ${change}`]);
+    const { id } = await preview(`umask 022; ${change}`);
+    execFileSync('bash', ['-c', `mv ${place.workspace} ${place.root}/kept; mv ${place.root}/plain ${place.workspace}`]);
+    const wanted = tree();
+    execFileSync('bash', ['-c', `mv ${place.workspace} ${place.root}/plain; mv ${place.root}/kept ${place.workspace}`]);
+    expect(tree()).toBe(before);
+    const journals = join(place.root, 'home/.local/state/sandbox-run/changes/journals');
+    let cutShort = 0;
+    for (let round = 0; round < 12; round++) {
+      const doing = round % 2 === 0 ? 'apply' : 'undo';
+      const running = startCli(place, ['changes', doing, id]);
+      // Once it has begun, and some way into it.
+      while (running.exitCode === null && !(existsSync(journals) && readdirSync(journals).length > 0))
+        await new Promise((done) => setTimeout(done, 2));
+      await new Promise((done) => setTimeout(done, round * 7));
+      running.kill('SIGKILL');
+      await running;
+      if (readdirSync(journals).length > 0) cutShort++;
+      const next = await cli(place, ['-c', 'true']);
+      expect([next.exitCode, next.stderr]).toEqual([0, '']);
+      expect(readdirSync(journals)).toEqual([]);
+      expect(tree()).toBe(doing === 'apply' ? wanted : before);
+    }
+    // Otherwise nothing was tried.
+    expect(cutShort).toBeGreaterThan(3);
+    rmSync(join(place.root, 'plain'), { recursive: true, force: true });
+  });
+});
