@@ -17,7 +17,7 @@ const LAYERS = [
   ['model'],
   ['programs'],
   ['shell', 'policy', 'checks', 'plan', 'backends', 'approvals', 'state', 'review', 'hooks', 'audit', 'host'],
-  ['left-behind'],
+  ['left-behind', 'changes'],
   ['decide'],
   ['run'],
   ['serve'],

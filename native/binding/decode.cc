@@ -266,10 +266,17 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     decoded.ipc = Flag(namespaces, "ipc");
     ForEach(namespaces.Get("view"), [&](const Napi::Value& item) {
       const Napi::Object step = item.As<Napi::Object>();
-      decoded.view.push_back({DecodeStepKind(Text(step, "kind")), Text(step, "source"),
-                              Text(step, "target"), Flag(step, "readOnly"),
-                              Flag(step, "allowDevices"), Flag(step, "required"),
-                              Flag(step, "watched"), Flag(step, "fromView"), {}, "", ""});
+      decoded.view.push_back({DecodeStepKind(Text(step, "kind")),
+                              Text(step, "source"),
+                              Text(step, "target"),
+                              Flag(step, "readOnly"),
+                              Flag(step, "allowDevices"),
+                              Flag(step, "required"),
+                              Flag(step, "watched"),
+                              Flag(step, "fromView"),
+                              {},
+                              "",
+                              ""});
       if (const Napi::Value value = step.Get("layer"); value.IsObject()) {
         const Napi::Object layer = value.As<Napi::Object>();
         decoded.view.back().lower = Texts(layer.Get("lower"));

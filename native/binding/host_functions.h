@@ -25,12 +25,14 @@ Napi::Value Measure(const Napi::CallbackInfo& info);
 Napi::Value EmptyDirectory(const Napi::CallbackInfo& info);
 
 // walkTree(path, isLayer, most, done): what is beneath it, as in sys/tree_walk.h; callback({names,
-// numbers}) or callback(undefined, failure). names: the paths, each ended by NUL; numbers, kPerEntry
-// for each: mode, size, inode, links, seconds and nanoseconds of the last change of the content, the
-// same of the last change of all, and 1: opaque, 2: attributes, 4: unreadable, 8: a whiteout.
+// numbers}) or callback(undefined, failure). names: the paths, each ended by NUL; numbers,
+// kPerEntry for each: mode, size, inode, links, seconds and nanoseconds of the last change of the
+// content, the same of the last change of all, and 1: opaque, 2: attributes, 4: unreadable, 8: a
+// whiteout.
 Napi::Value WalkTreeOf(const Napi::CallbackInfo& info);
 
-// copyContent(from, to, done): between descriptors, which stay open; callback(failure or undefined).
+// copyContent(from, to, done): between descriptors, which stay open; callback(failure or
+// undefined).
 Napi::Value CopyContentOf(const Napi::CallbackInfo& info);
 
 // peerCredentials(fd): {pid, uid, gid} of the process that connected a Unix socket, as the kernel

@@ -229,9 +229,9 @@ int BuildView(ViewSetupPlan* plan) {
     if (step.source_fd >= 0) RawSyscall(SYS_close, step.source_fd);
     step.source_fd = -1;
     // Not every kernel and outer filter knows what a link over a file takes, or a layer.
-    const char* stage = is_link                           ? "view.link"
+    const char* stage = is_link                             ? "view.link"
                         : step.kind == ViewStepKind::kLayer ? "view.layer"
-                                                          : "view.build";
+                                                            : "view.build";
     if (result < 0) return Fail(plan, stage, result, step.target);
   }
 

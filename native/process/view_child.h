@@ -36,7 +36,7 @@ struct ViewStep {
   bool is_directory = true;       // bind: what the mount point has to be
   bool read_only = false;
   bool allow_devices = false;
-  int source_fd = -1;  // used by the child
+  int source_fd = -1;                // used by the child
   const LayerPart* parts = nullptr;  // layer
   size_t part_count = 0;
 };

@@ -1,7 +1,12 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { NativeAddon, NativeChangedCopy, NativeChangedEntry, NativeEffects } from '../native/contract.ts';
+import type {
+  NativeAddon,
+  NativeChangedCopy,
+  NativeChangedEntry,
+  NativeEffects,
+} from '../native/contract.ts';
 import { errorMessage } from '../util/error-message.ts';
 import type { Operation } from './operations.ts';
 import { Placer } from './place.ts';

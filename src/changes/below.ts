@@ -132,4 +132,3 @@ function namesAt(path: Buffer): readonly RawPath[] {
     throw error;
   }
 }
-

@@ -103,13 +103,18 @@ export function chosenNumbers(
   described: readonly DescribedChange[],
   operations: readonly Operation[],
   paths: readonly string[],
-): { readonly numbers: readonly number[]; readonly named: ReadonlySet<number>; readonly unknown: readonly string[] } {
+): {
+  readonly numbers: readonly number[];
+  readonly named: ReadonlySet<number>;
+  readonly unknown: readonly string[];
+} {
   const named = new Set<number>();
   const chosen = new Set<number>();
   const unknown = paths.filter((path) => {
     const wanted = path.replace(/\/+$/, '');
     const matches = described.filter(
-      ({ change }) => isWithin(change.path, wanted) || (change.from !== undefined && isWithin(change.from, wanted)),
+      ({ change }) =>
+        isWithin(change.path, wanted) || (change.from !== undefined && isWithin(change.from, wanted)),
     );
     for (const { change, numbers } of matches) {
       for (const number of numbers) chosen.add(number);

@@ -53,7 +53,12 @@ const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64'];
  */
 export function operationsOf(
   entries: readonly TreeEntry[],
-  { upper, below, workspace, startedNs }: {
+  {
+    upper,
+    below,
+    workspace,
+    startedNs,
+  }: {
     readonly upper: string;
     readonly below: Below;
     readonly workspace: string;
@@ -99,7 +104,8 @@ export function operationsOf(
     const at = joined(upper, path);
     const found = below.find(path);
     const before = found?.stamp;
-    const target = entry.kind === 'link' ? readlinkSync(at, { encoding: 'buffer' }).toString('latin1') : undefined;
+    const target =
+      entry.kind === 'link' ? readlinkSync(at, { encoding: 'buffer' }).toString('latin1') : undefined;
     const after: After = {
       ...afterOf(entry),
       ...(target === undefined ? {} : { target }),

@@ -8,16 +8,16 @@ import {
   lutimesSync,
   mkdirSync,
   openSync,
-  renameSync,
   readlinkSync,
+  renameSync,
   rmdirSync,
   rmSync,
   symlinkSync,
   unlinkSync,
   utimesSync,
 } from 'node:fs';
-import type { NativeAddon } from '../native/contract.ts';
 import { isNoDirectory } from '../host/held-directory.ts';
+import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { Below, joined, lookAt } from './below.ts';
 import { HeldPaths, openToRead } from './held-paths.ts';
@@ -104,7 +104,8 @@ export class Placer implements Disposable {
   takeBack(operation: Operation, number: number, stamp: Stamp | undefined, isKept: boolean): Placed {
     const { path, after, before } = operation;
     const name = this.#held.writableNameOf(path);
-    if (name === undefined) return after === undefined ? conflict(NOT_THERE) : { done: true, stamp: undefined, isKept };
+    if (name === undefined)
+      return after === undefined ? conflict(NOT_THERE) : { done: true, stamp: undefined, isKept };
     const now = lookAt(name);
     if (before?.kind === 'directory' && after?.kind === 'directory') {
       if (now?.kind !== 'directory') return conflict('it is no directory any more');
@@ -182,7 +183,8 @@ export class Placer implements Disposable {
     if (now === undefined) return 'it is not there any more';
     if (before.kind !== now.kind) return `it is a ${now.kind} now`;
     if (now.kind === 'directory') {
-      if (after?.kind === 'directory') return before.mode === now.mode ? undefined : 'its permissions changed';
+      if (after?.kind === 'directory')
+        return before.mode === now.mode ? undefined : 'its permissions changed';
       return tree === undefined || this.#below.summary(path).digest === tree.digest
         ? undefined
         : 'something in it changed';

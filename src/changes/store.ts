@@ -19,7 +19,7 @@ import type { ChangeSetState } from '../model/change-set.ts';
 import type { PlannedLayer } from '../model/launch-plan.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
-import { isTimedId, timedId } from '../util/timed-id.ts';
+import { isTimedId, timedId } from '../host/timed-id.ts';
 import type { Operation } from './operations.ts';
 import type { Stamp } from './tree.ts';
 import { journalsIn } from './unfinished.ts';
@@ -123,10 +123,16 @@ export class ChangeStore {
     for (let next: string | undefined = id; next !== undefined; ) {
       const set: StoredSet = this.find(next);
       if (set.workspace !== workspace)
-        throw new SandboxError('changes.state', `the changes ${next} are of another workspace, ${set.workspace}`);
+        throw new SandboxError(
+          'changes.state',
+          `the changes ${next} are of another workspace, ${set.workspace}`,
+        );
       if (set.state === 'applied') break;
       if (set.state === 'undone')
-        throw new SandboxError('changes.state', `the changes ${next} were taken back; run the command without --on`);
+        throw new SandboxError(
+          'changes.state',
+          `the changes ${next} were taken back; run the command without --on`,
+        );
       chain.push(next);
       next = set.on;
     }

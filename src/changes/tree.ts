@@ -19,7 +19,9 @@ export function shownPath(path: RawPath): string {
   const bytes = bytesOf(path);
   const text = bytes.toString('utf8');
   if (!text.includes('\ufffd')) return text;
-  return [...bytes].map((byte) => (byte < 0x80 ? String.fromCharCode(byte) : `\\x${byte.toString(16)}`)).join('');
+  return [...bytes]
+    .map((byte) => (byte < 0x80 ? String.fromCharCode(byte) : `\\x${byte.toString(16)}`))
+    .join('');
 }
 
 /** The directory around it. */
@@ -64,11 +66,11 @@ const FIELDS = 9;
 const PERMISSIONS = 0o7777;
 
 const KIND_OF_MODE: Readonly<Record<number, ObjectKind>> = {
-  0o010000: 'fifo',
-  0o040000: 'directory',
-  0o100000: 'file',
-  0o120000: 'link',
-  0o140000: 'socket',
+  2401: 'fifo',
+  9604: 'directory',
+  16807: 'file',
+  21609: 'link',
+  26411: 'socket',
 };
 
 const kindOf = (mode: number): ObjectKind => KIND_OF_MODE[mode & 0o170000] ?? 'device';
@@ -88,7 +90,11 @@ const MOST_OBJECTS = 2_000_000;
  * Everything beneath a directory, each directory before what is in it. `isLayer`: the upper directory of an overlay.
  * @throws an error with `failure`, as the addon's functions do.
  */
-export async function walkTree(addon: NativeAddon, path: string, isLayer = false): Promise<readonly TreeEntry[]> {
+export async function walkTree(
+  addon: NativeAddon,
+  path: string,
+  isLayer = false,
+): Promise<readonly TreeEntry[]> {
   const { names, numbers } = await new Promise<NativeTree>((resolve, reject) => {
     addon.walkTree(path, isLayer, MOST_OBJECTS, (walked, failure) => {
       if (walked !== undefined) resolve(walked);
@@ -100,8 +106,17 @@ export async function walkTree(addon: NativeAddon, path: string, isLayer = false
 }
 
 function entryOf(path: RawPath, numbers: Float64Array): TreeEntry {
-  const [mode = 0, bytes = 0, inode = 0, links = 0, modified = 0, modifiedNs = 0, changed = 0, changedNs = 0, marks = 0] =
-    numbers;
+  const [
+    mode = 0,
+    bytes = 0,
+    inode = 0,
+    links = 0,
+    modified = 0,
+    modifiedNs = 0,
+    changed = 0,
+    changedNs = 0,
+    marks = 0,
+  ] = numbers;
   return {
     ...{ path, kind: kindOf(mode), mode: mode & PERMISSIONS, bytes, inode, links },
     ...{ modified: nanoseconds(modified, modifiedNs), changed: nanoseconds(changed, changedNs) },
@@ -109,4 +124,5 @@ function entryOf(path: RawPath, numbers: Float64Array): TreeEntry {
   };
 }
 
-const nanoseconds = (seconds: number, rest: number): string => String(BigInt(seconds) * 1_000_000_000n + BigInt(rest));
+const nanoseconds = (seconds: number, rest: number): string =>
+  String(BigInt(seconds) * 1_000_000_000n + BigInt(rest));

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { isTimedId } from '../util/timed-id.ts';
+import { isTimedId } from '../host/timed-id.ts';
 
 /** Where each step of applying a change set, or of taking it back, is noted until all of it is done. */
 export const journalsIn = (stateDirectory: string): string => join(stateDirectory, 'changes', 'journals');

@@ -79,7 +79,9 @@ function list({ all, json }: { readonly all?: boolean; readonly json?: boolean }
   const sets = new ChangeSets().list(all === true ? undefined : realpathSync('.'));
   if (json === true) return sets.map(jsonLine).join('');
   if (sets.length === 0) return 'no changes wait, and none were applied lately\n';
-  return sets.map((set) => `${describeSet(set)}${all === true ? `  ${visibleLine(set.workspace, 4096)}` : ''}\n`).join('');
+  return sets
+    .map((set) => `${describeSet(set)}${all === true ? `  ${visibleLine(set.workspace, 4096)}` : ''}\n`)
+    .join('');
 }
 
 function describeSet({ id, state, counts, command, on }: ChangeSet): string {
@@ -97,13 +99,17 @@ const MARKS: Readonly<Record<Change['change'], string>> = {
 };
 
 function describe(set: ChangeSetDetail): string {
-  const lines = set.changes.map((change) => `${MARKS[change.change]} ${visibleLine(describeChange(change), 8192)}`);
+  const lines = set.changes.map(
+    (change) => `${MARKS[change.change]} ${visibleLine(describeChange(change), 8192)}`,
+  );
   return `${describeSet(set)}\n${lines.join('\n')}\n`;
 }
 
 function describeChange(change: Change): string {
   const { path, from, kind, bytes, bytesBefore, mode, modeBefore, target, objects } = change;
-  const sizes = [bytesBefore, bytes].filter((size) => size !== undefined).map((size) => size.toLocaleString('en-US'));
+  const sizes = [bytesBefore, bytes]
+    .filter((size) => size !== undefined)
+    .map((size) => size.toLocaleString('en-US'));
   const facts = [
     ...(sizes.length > 0 ? [`${[...new Set(sizes)].join(' -> ')} bytes`] : kind === 'file' ? [] : [kind]),
     ...(modeBefore === undefined ? [] : [`mode ${modeBefore} -> ${mode}`]),
@@ -129,6 +135,7 @@ async function inItsWorkspace(
   const { notDone } = applied;
   printError(`${steps} ${applied.done === 1 ? 'change is' : 'changes are'} ${done}`);
   for (const { path, why } of notDone) printError(`stays as it is: ${visibleLine(path, 4096)}: ${why}`);
-  for (const warning of warningsOfLeftBehind(applied.leftBehind, workspace)) printError(`warning: ${warning}`);
+  for (const warning of warningsOfLeftBehind(applied.leftBehind, workspace))
+    printError(`warning: ${warning}`);
   return notDone.length === 0 ? 0 : IN_PART;
 }

@@ -108,7 +108,10 @@ export const ERROR_CODES = {
     exitStatus: 126,
     meaning: 'This host or backend cannot hold the changes of a command back.',
   },
-  'changes.unknown': { exitStatus: 125, meaning: 'There is no change set with that id, or nothing in it at a path.' },
+  'changes.unknown': {
+    exitStatus: 125,
+    meaning: 'There is no change set with that id, or nothing in it at a path.',
+  },
   'changes.state': {
     exitStatus: 125,
     meaning: 'The change set is of another workspace, or its state does not allow what was asked.',

@@ -19,7 +19,7 @@ import { ensureStateDirectory } from '../host/user-directories.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { orElse } from '../util/or-else.ts';
-import { isTimedId, timedId } from '../util/timed-id.ts';
+import { isTimedId, timedId } from '../host/timed-id.ts';
 import { changeGitConfig, describeSetting } from './git-config.ts';
 
 /** A file larger than this stays beside its place under another name: it is not copied to another file system. */

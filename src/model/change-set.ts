@@ -22,7 +22,9 @@ export const Change = z.strictObject({
   mode: text.optional().describe('permissions now, where they are others than before or it is new: octal'),
   modeBefore: text.optional(),
   target: text.optional().describe('of a link: where it leads'),
-  objects: count.optional().describe('of a directory that was deleted or renamed: what is in it, at any depth'),
+  objects: count
+    .optional()
+    .describe('of a directory that was deleted or renamed: what is in it, at any depth'),
   refused: text.optional().describe('why it is not applied with the others: half a sentence'),
   conflict: text.optional().describe('what changed in the workspace meanwhile, so that it is not applied'),
   note: text.optional().describe('what of it is not taken over'),

@@ -315,7 +315,9 @@ export const RunOptions = z.strictObject({
     ),
   on: string
     .optional()
-    .describe('With `effect: "preview"`: the id of a change set that waits; the command sees the workspace with it.'),
+    .describe(
+      'With `effect: "preview"`: the id of a change set that waits; the command sees the workspace with it.',
+    ),
   background: z
     .literal(false, 'true or false')
     .optional()

@@ -110,7 +110,7 @@ export const CONTROL_IDS = [
 
 /**
  * How a control is held: `enforced` as described; `degraded` in part, the reason says what is missing; `unsupported` not
- * at all on this host; `off` because the policy turned it off.
+ * at all on this host; `off` because the policy turned it off, or nobody asked for it.
  */
 export const CONTROL_STATES = ['enforced', 'degraded', 'unsupported', 'off'] as const;
 

@@ -54,11 +54,23 @@ export const APPLICATION_JUDGES: Partial<Readonly<Record<ControlId, Judge>>> = {
       : ['unsupported', `programs are ${CHECKED}`],
 };
 
-/** Of the control `workspace-changes`, where there is no view of ours. */
-export const noPreviews = (why: string): Finding => [
-  'unsupported',
-  `changes cannot be held back: a preview needs a mount namespace of ours (${why}); a copy of the workspace serves the same end`,
-];
+/** Of the control `workspace-changes`, which is off unless a preview is asked for. */
+export const workspaceChanges: Judge = ({ view, backend }, _, { namespaces }, { layer }) => {
+  const why = namespaces.available ? `not with ${backend}` : namespaces.reason;
+  const impossible = `a preview needs a mount namespace of ours (${why})`;
+  if (layer === undefined)
+    return [
+      'off',
+      `commands change the workspace at once; ${view ? '--preview holds changes back' : impossible}`,
+    ];
+  if (!view)
+    return [
+      'unsupported',
+      `changes cannot be held back: ${impossible}; a copy of the workspace serves the same end`,
+    ];
+  const shut = layer.shut.length === 0 ? '' : `; ${named(layer.shut)} can only be read`;
+  return ['enforced', `changes wait in a layer over the workspace until they are applied (overlayfs)${shut}`];
+};
 
 /** Allowed by a rule, these bring the host's temporary files along. */
 const PLACES_OVER_TEMPORARY = ['/', '/tmp', '/dev/shm'];
@@ -159,5 +171,5 @@ export const FIREJAIL_JUDGES: Readonly<Record<ControlId, Judge>> = {
       `${reason}; files in /tmp beside TMPDIR and in /dev/shm count as memory and have no limit of their own`,
     ];
   },
-  'workspace-changes': () => noPreviews('not with firejail'),
+  'workspace-changes': workspaceChanges,
 };

@@ -17,8 +17,8 @@ import {
   emptyAndShut,
   FIREJAIL_JUDGES,
   named,
-  noPreviews,
   otherNames,
+  workspaceChanges,
 } from './backend-controls.ts';
 import { type Judge, type Mechanisms, REOPENED, type WorkspaceFindings } from './mechanisms.ts';
 import { resourceLimits } from './planned-limits.ts';
@@ -285,13 +285,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
             'everything that the command started ends with it, also if the launcher is killed (tier subreaper: a warden), unless it kills the warden or forks faster than it is found: needs Landlock ABI 6 (Linux 6.12)',
           ],
   'resource-limits': resourceLimits,
-  'workspace-changes': (used, _, features, { layer }) => {
-    if (!used.view) return noPreviews(reasonAgainst(features.namespaces) || `not with ${used.backend}`);
-    if (layer === undefined)
-      return ['off', 'commands change the workspace at once (--preview holds changes back)'];
-    const shut = layer.shut.length === 0 ? '' : `; ${named(layer.shut)} can only be read`;
-    return ['enforced', `changes wait in a layer over the workspace until they are applied (overlayfs)${shut}`];
-  },
+  'workspace-changes': workspaceChanges,
 };
 
 /** What a policy can do without, under each backend; why it does, or false. */

@@ -3,12 +3,18 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { seccompGroupsFor } from '../kernel/seccomp/filter.ts';
 import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
 import type { BackendId, PassedOver } from '../model/backend.ts';
+import type { EnforcementReport } from '../model/enforcement-report.ts';
 import type { HostFeatures } from '../model/host-features.ts';
-import type { LaunchPlan, PlannedCache, PlannedLayer, PlannedPath, SymbolicLink } from '../model/launch-plan.ts';
+import type {
+  LaunchPlan,
+  PlannedCache,
+  PlannedLayer,
+  PlannedPath,
+  SymbolicLink,
+} from '../model/launch-plan.ts';
 import type { NetworkRules } from '../model/network.ts';
 import type { PathRule } from '../model/policy.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
-import type { EnforcementReport } from '../model/enforcement-report.ts';
 import { enforcementReport, requireDemands, requireSupervisor } from './enforcement.ts';
 import { handledRights, landlockRules } from './landlock.ts';
 import { chooseMechanisms, type HiddenFiles, type Mechanisms } from './mechanisms.ts';

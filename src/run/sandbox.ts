@@ -42,11 +42,11 @@ import {
 import { OutputConsumer } from './output/consumer.ts';
 import { OutputFeed, type OutputReader } from './output/feed.ts';
 import { createOutputSettings } from './output/settings.ts';
-import { stateDirectory } from './state.ts';
 import { closePrepared, type PreparedSandbox, prepareSandbox } from './resolve/prepare-sandbox.ts';
 import { createCommandResolver, createStepsResolver } from './resolve/resolve-command.ts';
 import { trimCaches } from './resolve/trim-caches.ts';
 import type { ShellSession } from './session/shell-session.ts';
+import { stateDirectory } from './state.ts';
 import type { OptionReader } from './validation.ts';
 
 /** A command of `start()`. */

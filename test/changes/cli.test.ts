@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cli, expectOneLine, makePlace, type Place, startCli } from '../cli/support.ts';
@@ -29,7 +29,13 @@ describe('sandbox-run --preview and sandbox-run changes (needs namespaces)', () 
   };
   /** A tree of many small files, as text. */
   const tree = () =>
-    String(execFileSync('bash', ['-c', 'find . -printf "%P %y %m %l\\n" | sort; find . -type f | sort | xargs -r cat'], { cwd: place.workspace }));
+    String(
+      execFileSync(
+        'bash',
+        ['-c', 'find . -printf "%P %y %m %l\\n" | sort; find . -type f | sort | xargs -r cat'],
+        { cwd: place.workspace },
+      ),
+    );
 
   it_('tells in two lines what waits, and shows, applies, takes back and discards it', async () => {
     writeFileSync(join(place.workspace, 'a'), 'one\n');
@@ -45,11 +51,17 @@ describe('sandbox-run --preview and sandbox-run changes (needs namespaces)', () 
     expect((await changes('diff', id, 'a')).stdout).toBe(
       'diff a/a b/a\n--- a/a\n+++ b/a\n@@ -1,1 +1,2 @@\n one\n+two\n',
     );
-    expect(await changes('apply', id)).toMatchObject({ exitCode: 0, stderr: 'sandbox-run: 2 changes are applied\n' });
+    expect(await changes('apply', id)).toMatchObject({
+      exitCode: 0,
+      stderr: 'sandbox-run: 2 changes are applied\n',
+    });
     expect(readFileSync(join(place.workspace, 'b'), 'utf8')).toBe('new\n');
     // What was there before can still be shown.
     expect((await changes('diff', id, 'a')).stdout).toContain('+two');
-    expect(await changes('undo', id)).toMatchObject({ exitCode: 0, stderr: 'sandbox-run: 2 changes are taken back\n' });
+    expect(await changes('undo', id)).toMatchObject({
+      exitCode: 0,
+      stderr: 'sandbox-run: 2 changes are taken back\n',
+    });
     expect(readdirSync(place.workspace)).toEqual(['a']);
     expect(await changes('discard', id)).toMatchObject({ exitCode: 0, stdout: `${id} is gone\n` });
     expect((await changes('list')).stdout).toBe('no changes wait, and none were applied lately\n');
@@ -91,21 +103,36 @@ describe('sandbox-run --preview and sandbox-run changes (needs namespaces)', () 
     const state = join(place.root, 'home/.local/state/sandbox-run');
     const directory = join(state, 'changes', id);
     expect(existsSync(directory)).toBe(true);
-    const { stdout } = await cli(place, ['--ro', place.root, '-c', `ls ${directory} ${state}; cat ${directory}/set.json; true`]);
+    const { stdout } = await cli(place, [
+      '--ro',
+      place.root,
+      '-c',
+      `ls ${directory} ${state}; cat ${directory}/set.json; true`,
+    ]);
     expect(stdout).not.toContain(id);
   });
 
   it_('is finished by the next command after its process was killed, wherever that was', async () => {
-    const many = 'for d in 1 2 3 4 5 6; do mkdir -p d$d; for f in $(seq 120); do echo $d.$f > d$d/f$f; done; done';
+    const many =
+      'for d in 1 2 3 4 5 6; do mkdir -p d$d; for f in $(seq 120); do echo $d.$f > d$d/f$f; done; done';
     const change =
       'for d in 1 3 5; do rm -r d$d; done; for f in d2/*; do echo more >> $f; done; mv d4 e4; mkdir n; for f in $(seq 200); do echo $f > n/$f; done; ln -s n l; chmod 700 d6';
     execFileSync('bash', ['-c', many], { cwd: place.workspace });
     const before = tree();
-    execFileSync('bash', ['-c', `cp -a ${place.workspace} ${place.root}/plain; cd ${place.root}/plain; umask 022; ${change}`]);
+    execFileSync('bash', [
+      '-c',
+      `cp -a ${place.workspace} ${place.root}/plain; cd ${place.root}/plain; umask 022; ${change}`,
+    ]);
     const { id } = await preview(`umask 022; ${change}`);
-    execFileSync('bash', ['-c', `mv ${place.workspace} ${place.root}/kept; mv ${place.root}/plain ${place.workspace}`]);
+    execFileSync('bash', [
+      '-c',
+      `mv ${place.workspace} ${place.root}/kept; mv ${place.root}/plain ${place.workspace}`,
+    ]);
     const wanted = tree();
-    execFileSync('bash', ['-c', `mv ${place.workspace} ${place.root}/plain; mv ${place.root}/kept ${place.workspace}`]);
+    execFileSync('bash', [
+      '-c',
+      `mv ${place.workspace} ${place.root}/plain; mv ${place.root}/kept ${place.workspace}`,
+    ]);
     expect(tree()).toBe(before);
     const journals = join(place.root, 'home/.local/state/sandbox-run/changes/journals');
     let cutShort = 0;

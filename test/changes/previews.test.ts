@@ -1,9 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import {
-  chmodSync,
-  cpSync,
   existsSync,
-  linkSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -11,9 +8,7 @@ import {
   readlinkSync,
   renameSync,
   rmSync,
-  statSync,
   symlinkSync,
-  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -93,7 +88,14 @@ describe.each(VIEWS)('a preview $name', (tier) => {
     expect(picture(root)).toEqual(before);
     expect(named(result)).toEqual({
       ...{ changed: 'changed', new: 'created', 'new/in': 'created', 'new/in/file': 'created' },
-      ...{ elsewhere: 'renamed', mode: 'mode', gone: 'deleted', same: 'times', copy: 'created', link: 'created' },
+      ...{
+        elsewhere: 'renamed',
+        mode: 'mode',
+        gone: 'deleted',
+        same: 'times',
+        copy: 'created',
+        link: 'created',
+      },
     });
     expect(result.changes).toMatchObject({
       state: 'waiting',
@@ -162,7 +164,11 @@ describe.each(VIEWS)('a preview $name', (tier) => {
     mkdirSync(join(root, 'tree'));
     writeFileSync(join(root, 'tree/in'), 'in\n');
     const first = idOf(await preview(sandbox, 'echo new > new; rm old; echo more >> tree/in'));
-    const second = await preview(sandbox, 'ls; cat new tree/in; echo second >> new; rm -r tree; rm -f old', first);
+    const second = await preview(
+      sandbox,
+      'ls; cat new tree/in; echo second >> new; rm -r tree; rm -f old',
+      first,
+    );
     expect(second.stdout).toBe('new\ntree\nnew\nin\nmore\n');
     expect(named(second)).toEqual({ new: 'changed', tree: 'deleted' });
     const changes = await sandbox.changes();
@@ -267,10 +273,14 @@ describe('what a layer holds', () => {
   it.each([
     ['a link out of the workspace', 'ln -s "$OUT/secret.txt" bad', /leads out/],
     ['a link out by parents', 'ln -s ../../outside/secret.txt bad', /leads out/],
-    ['a link that may lead out through another', 'mkdir d; ln -s . d/up; ln -s d/up/../../outside bad', /leads out/],
+    [
+      'a link that may lead out through another',
+      'mkdir d; ln -s . d/up; ln -s d/up/../../outside bad',
+      /leads out/,
+    ],
     ['a link to a link out', 'ln -s / root; ln -s root/etc bad', /leads out/],
     ['a FIFO', 'mkfifo bad', /FIFO/],
-    ['a socket', "python3 -c \"import socket; socket.socket(1).bind('bad')\"", /socket/],
+    ['a socket', 'python3 -c "import socket; socket.socket(1).bind(\'bad\')"', /socket/],
   ])('does not come out: %s', async (_, command, why) => {
     const { root, sandbox } = await fresh();
     const result = await preview(sandbox, `OUT=${outside()}; ${command}`);
@@ -278,7 +288,10 @@ describe('what a layer holds', () => {
     expect(applied.notDone).toContainEqual({ path: expect.any(String), why: expect.stringMatching(why) });
     for (const name of readdirSync(root)) {
       const info = lstatSync(join(root, name));
-      expect([name, info.isDirectory() || info.isFile() || readlinkSync(join(root, name))]).not.toEqual([name, false]);
+      expect([name, info.isDirectory() || info.isFile() || readlinkSync(join(root, name))]).not.toEqual([
+        name,
+        false,
+      ]);
     }
   });
 
@@ -301,7 +314,10 @@ describe('what a layer holds', () => {
     writeFileSync(join(root, 'd/f'), 'f');
     const victims = arena.freshVictims();
     const before = picture(victims);
-    const result = await preview(sandbox, 'echo evil > d/file; echo evil > d/f; rm -f d/none; mkdir d/new; echo x > d/new/x');
+    const result = await preview(
+      sandbox,
+      'echo evil > d/file; echo evil > d/f; rm -f d/none; mkdir d/new; echo x > d/new/x',
+    );
     renameSync(join(root, 'd'), join(root, 'aside'));
     symlinkSync(victims, join(root, 'd'));
     const applied = await (await sandbox.changes()).apply(idOf(result));
@@ -328,7 +344,11 @@ E`,
     expect(named(result)).toEqual({ 'd/g': 'created' });
     await (await sandbox.changes()).apply(idOf(result));
     expect(picture(root)).toEqual({ '/d': 'directory 755', '/d/f': 'file 644 f', '/d/g': 'file 644 ' });
-    const listed = execFileSync('python3', ['-c', 'import os,sys; print(os.listxattr(sys.argv[1]))', join(root, 'd/g')]);
+    const listed = execFileSync('python3', [
+      '-c',
+      'import os,sys; print(os.listxattr(sys.argv[1]))',
+      join(root, 'd/g'),
+    ]);
     expect(String(listed)).toBe('[]\n');
   });
 
@@ -358,8 +378,7 @@ E`,
 const NAMES = ['a', 'A', '-n', "b c\n'ü", '\\x41', 'raw\\377'];
 
 /** Words for bash. `raw\377`: a byte that is no UTF-8. */
-const word = (name: string) =>
-  name === 'raw\\377' ? "$'raw\\377'" : `'${name.replaceAll("'", "'\\''")}'`;
+const word = (name: string) => (name === 'raw\\377' ? "$'raw\\377'" : `'${name.replaceAll("'", "'\\''")}'`);
 
 const path = fc
   .array(fc.constantFrom(...NAMES), { minLength: 1, maxLength: 3 })
@@ -376,12 +395,20 @@ const step = fc.oneof(
   fc.tuple(path, path).map(([from, to]) => `cp -r ${from} ${to}`),
   fc.tuple(path, path).map(([from, to]) => `cp -rT ${from} ${to}`),
   fc.tuple(fc.constantFrom('a', 'b c', './d/e'), path).map(([target, to]) => `ln -sfn '${target}' ${to}`),
-  fc.tuple(fc.constantFrom('644', '600', '755', '700', '444', '500', '000'), path).map(([mode, of]) => `chmod ${mode} ${of}`),
+  fc
+    .tuple(fc.constantFrom('644', '600', '755', '700', '444', '500', '000'), path)
+    .map(([mode, of]) => `chmod ${mode} ${of}`),
   fc.tuple(fc.nat(5000), path).map(([size, of]) => `truncate -s ${size} ${of}`),
-  fc.tuple(path, path).map(([from, to]) => `if [ -f ${from} ] && [ ! -L ${from} ] && [ -n "$LINKS" ]; then ln ${from} ${to}; fi`),
+  fc
+    .tuple(path, path)
+    .map(
+      ([from, to]) => `if [ -f ${from} ] && [ ! -L ${from} ] && [ -n "$LINKS" ]; then ln ${from} ${to}; fi`,
+    ),
 );
 
-const script = fc.array(step, { minLength: 1, maxLength: 12 }).map((steps) => steps.map((one) => `${one} 2>/dev/null`).join('\n'));
+const script = fc
+  .array(step, { minLength: 1, maxLength: 12 })
+  .map((steps) => steps.map((one) => `${one} 2>/dev/null`).join('\n'));
 
 describe('random programs of file operations', () => {
   it('make in a preview that is applied what they make without it, and undo brings back what was there', async () => {

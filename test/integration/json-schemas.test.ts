@@ -102,6 +102,18 @@ describe('what --json prints is what its schema says', () => {
     for (const line of lines) expectValid('cache', JSON.parse(line));
   });
 
+  it('what previews changed', async () => {
+    const command = 'echo new > previewed; ln -s /etc/passwd out';
+    const { stdout } = await run(['--json', '--approved', '--preview', '-c', command]);
+    expectValid('run', JSON.parse(stdout));
+    const [line, ...others] = linesOf((await run(['changes', 'list', '--json'])).stdout);
+    expect([line, others]).toEqual([expect.objectContaining({ state: 'waiting', notApplied: 1 }), []]);
+    expectValid('changes', line);
+    const { id } = line as { readonly id: string };
+    expectValid('changes-show', JSON.parse((await run(['changes', 'show', id, '--json'])).stdout));
+    await run(['changes', 'discard', id]);
+  });
+
   it('what is kept', async () => {
     await run([
       '--approved',

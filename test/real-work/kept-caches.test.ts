@@ -49,9 +49,7 @@ everywhere(
       for (const at of [1, 2, 3, 4])
         for (const [name, content] of Object.entries(files)) project.write({ [`d${at}/${name}`]: content });
       const answers = await Promise.all(
-        [1, 2, 3, 4].map((at) =>
-          project.run(`cd d${at} && npm ci --silent && npm test --silent`, NETWORKED),
-        ),
+        [1, 2, 3, 4].map((at) => project.run(`cd d${at} && npm ci --silent && npm test --silent`, NETWORKED)),
       );
       for (const answer of answers) expectPrinted(answer, 'leftish 42\n');
       // Not beside the others: it takes away the temporary files of whoever downloads at the same time, with or without us.

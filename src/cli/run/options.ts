@@ -161,7 +161,18 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
   const sandbox = { ...sandboxOptionsOf(options), ...(shadow === undefined ? {} : { shadow }) };
   const output = outputOptions({ ...options, json });
   const effect = effectOf(options);
-  return { ...options, command, sandbox, taints: options.taint ?? [], tty, output, effect, json, full, quiet };
+  return {
+    ...options,
+    command,
+    sandbox,
+    taints: options.taint ?? [],
+    tty,
+    output,
+    effect,
+    json,
+    full,
+    quiet,
+  };
 }
 
 /** Most hosts have a program called init; a user who wants it names its path. */

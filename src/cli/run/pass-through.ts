@@ -114,7 +114,10 @@ export function printEnd(
 function printChanges(changes: ExecutionResult['changes']): void {
   if (changes === undefined) return;
   const { id, counts, notApplied } = changes;
-  if (id === undefined) return printError('the preview changed nothing in the workspace');
+  if (id === undefined) {
+    printError('the preview changed nothing in the workspace');
+    return;
+  }
   const stays = notApplied === 0 ? '' : `, of which ${notApplied} cannot be applied as they are`;
   printError(`${countsInWords(counts) || 'changes'} wait${stays}; nothing of it is in the workspace yet`);
   printError(`look: sandbox-run changes diff ${id} · take: changes apply ${id} · or: changes discard ${id}`);

@@ -1,4 +1,4 @@
-import { Applier, type Applied, type NotPlaced, type Settle } from '../../changes/apply.ts';
+import { type Applied, Applier, type NotPlaced, type Settle } from '../../changes/apply.ts';
 import { Below, type LowerLayer } from '../../changes/below.ts';
 import { countChanges } from '../../changes/counts.ts';
 import { chosenNumbers, type DescribedChange, describeOperations } from '../../changes/describe.ts';
@@ -62,8 +62,7 @@ export class ChangeSets {
   diff(id: string, path?: string): string {
     const set = this.#store.find(id);
     const described = this.#described(set);
-    const chosen =
-      path === undefined ? undefined : new Set(this.#chosen(set, described, [path]).numbers);
+    const chosen = path === undefined ? undefined : new Set(this.#chosen(set, described, [path]).numbers);
     const below = this.#belowNow(set);
     return described
       .filter(({ numbers }) => chosen === undefined || numbers.some((number) => chosen.has(number)))
@@ -204,12 +203,8 @@ export class ChangeSets {
     return (number) => {
       const operation = set.operations[number];
       if (operation?.before === undefined) return undefined;
-      if (kept.get(number) === true)
-        return Buffer.from(`${this.#store.directoryOf(set.id)}/kept/${number}`);
-      return Buffer.concat([
-        Buffer.from(`${set.workspace}/`),
-        Buffer.from(operation.path, 'latin1'),
-      ]);
+      if (kept.get(number) === true) return Buffer.from(`${this.#store.directoryOf(set.id)}/kept/${number}`);
+      return Buffer.concat([Buffer.from(`${set.workspace}/`), Buffer.from(operation.path, 'latin1')]);
     };
   }
 
@@ -221,7 +216,9 @@ export class ChangeSets {
   #summaryOf(set: StoredSet, described: readonly DescribedChange[]): ChangeSet {
     const changes = described.map(({ change }) => change);
     const { id, at, workspace, command, state, on } = set;
-    const notApplied = changes.filter((one) => one.refused !== undefined || one.conflict !== undefined).length;
+    const notApplied = changes.filter(
+      (one) => one.refused !== undefined || one.conflict !== undefined,
+    ).length;
     return { id, at, workspace, command, state, on, counts: countChanges(changes), notApplied };
   }
 

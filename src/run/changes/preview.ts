@@ -1,10 +1,10 @@
+import { errorOf } from '../../decide/refusal.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { SpawnOptions } from '../../model/options.ts';
 import type { NativeChangedCopy } from '../../native/contract.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { readableWord } from '../../util/shell-quote.ts';
-import { errorOf } from '../../decide/refusal.ts';
 import { notRun, type RunContext } from '../launch/classify.ts';
 import { type Launch, Launcher, type StartableCommand } from '../launch/launch.ts';
 import { neverBegun, type RunningCommand } from '../launch/pending-command.ts';
