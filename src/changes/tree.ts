@@ -1,4 +1,4 @@
-import type { BigIntStats } from 'node:fs';
+import { type BigIntStats, constants } from 'node:fs';
 import type { ObjectKind } from '../model/change-set.ts';
 import type { NativeAddon, NativeTree } from '../native/contract.ts';
 
@@ -65,15 +65,16 @@ export interface TreeEntry extends Stamp {
 const FIELDS = 9;
 const PERMISSIONS = 0o7777;
 
-const KIND_OF_MODE: Readonly<Record<number, ObjectKind>> = {
-  2401: 'fifo',
-  9604: 'directory',
-  16807: 'file',
-  21609: 'link',
-  26411: 'socket',
-};
+const { S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK } = constants;
+const KIND_OF_TYPE: ReadonlyMap<number, ObjectKind> = new Map([
+  [S_IFREG, 'file'],
+  [S_IFDIR, 'directory'],
+  [S_IFLNK, 'link'],
+  [S_IFIFO, 'fifo'],
+  [S_IFSOCK, 'socket'],
+]);
 
-const kindOf = (mode: number): ObjectKind => KIND_OF_MODE[mode & 0o170000] ?? 'device';
+const kindOf = (mode: number): ObjectKind => KIND_OF_TYPE.get(mode & S_IFMT) ?? 'device';
 
 export function stampOf(info: BigIntStats): Stamp {
   const mode = Number(info.mode);
