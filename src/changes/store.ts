@@ -14,12 +14,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { isTimedId, timedId } from '../host/timed-id.ts';
 import { ensureStateDirectory } from '../host/user-directories.ts';
 import type { ChangeSetState } from '../model/change-set.ts';
 import type { PlannedLayer } from '../model/launch-plan.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
-import { isTimedId, timedId } from '../host/timed-id.ts';
 import type { Operation } from './operations.ts';
 import type { Stamp } from './tree.ts';
 import { journalsIn } from './unfinished.ts';
@@ -64,6 +64,9 @@ export interface OpenLayer extends Disposable {
 
 /** How long change sets are kept, in milliseconds, and how many at most: the oldest that do not wait go first. */
 export const HISTORY = { waitingMs: 30 * 86_400_000, doneMs: 7 * 86_400_000, sets: 200 };
+
+const LOCK_MS = 30_000;
+const LOOK_MS = 10;
 
 /** A directory without a set that is younger may be about to get one. */
 const YOUNG_MS = 60_000;
@@ -166,6 +169,16 @@ export class ChangeStore {
       'changes.busy',
       'another process applies changes or takes some back; try again when it is done',
     );
+  }
+
+  /** The same, once nobody else does, for whom half a minute is enough. */
+  async waitForLock(): Promise<Disposable> {
+    for (let waited = 0; waited < LOCK_MS; waited += LOOK_MS) {
+      const lock = this.tryLock();
+      if (lock !== undefined) return lock;
+      await new Promise((done) => setTimeout(done, LOOK_MS));
+    }
+    return this.lock();
   }
 
   /** The same; `undefined`: another process does. */

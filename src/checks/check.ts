@@ -54,6 +54,10 @@ export interface RulesOfCommands {
   readonly opened: string | undefined;
   /** Writable places outside the workspace that the policy granted: of `writable`, what is not private to a command. */
   readonly granted: readonly string[];
+  /** Changes of the workspace can be held back here. */
+  readonly previews?: boolean;
+  /** What commands change with the effect `undoable` can be taken back, whatever it is. */
+  readonly undoes?: boolean;
   /** The decision is all that keeps a command in (backend `application`). */
   readonly onlyChecks?: boolean;
 }

@@ -20,7 +20,9 @@ export const lossesCheck: Check = {
     'contained: asks before a command deletes work in the workspace that version control does not have',
   judge: (context) => {
     // Of a preview nothing is lost: what it takes away is there until it is applied.
+    // Nor of what can be taken back.
     if (context.autonomy !== 'contained' || context.effect === 'preview') return [];
+    if (context.effect === 'undoable' && context.rules.undoes === true) return [];
     return commandsOf(context.parsed).flatMap((command) => {
       const use = useOf(command, context);
       if (use === undefined || asksForHelp(use)) return [];

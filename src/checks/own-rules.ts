@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { Parsed, SimpleCommand, Word } from '../model/command-line.ts';
-import type { Reason } from '../model/decision.ts';
+import type { Decision, Reason } from '../model/decision.ts';
 import type { CommandRule } from '../model/policy-keys.ts';
 import { type Check, commandsOf, reasonFor } from './check.ts';
 
@@ -52,11 +52,23 @@ export function ruleMatchesLine(rule: CommandRule, parsed: Parsed): boolean {
 /** A rule as it is named in messages: `git push`. */
 export const describeRule = (rule: CommandRule): string => [rule.program, ...rule.words].join(' ');
 
+/** The code of the reason of a rule that has changes wait. Without a verdict: the command runs as a preview. */
+export const PREVIEWED = 'rule_preview';
+
+const DOES = { deny: 'refuses', ask: 'asks about', preview: 'previews' } as const;
+
+/** Whether a rule has the changes of a command wait that a decision allows. */
+export function isPreviewed({ reasons }: Pick<Decision, 'reasons'>): boolean {
+  return reasons.some(
+    ({ check, code, verdict }) => check === 'rules' && code === PREVIEWED && verdict === undefined,
+  );
+}
+
 /** The operator's own rules. */
 export const ownRules: Check = {
   name: 'rules',
-  summary: 'Applies commands.rules, which ask or refuse.',
-  judge({ rules, parsed, cwd, findExecutable }) {
+  summary: 'Applies commands.rules, which ask, refuse, or have changes wait.',
+  judge({ rules, parsed, cwd, findExecutable, shell }) {
     if (rules.own.length === 0) return [];
     return commandsOf(parsed).flatMap((command): readonly Reason[] => {
       const [program] = command.words;
@@ -64,14 +76,15 @@ export const ownRules: Check = {
       return rules.own
         .filter((rule) => ruleMatches(rule, command, executable))
         .map((rule) => {
-          const does = rule.verdict === 'deny' ? 'refuses' : 'asks about';
-          const message = rule.reason ?? `a rule of the policy ${does} ${describeRule(rule)}`;
-          return reason(
-            rule.verdict,
-            `rule_${rule.verdict}`,
-            message,
-            ...command.words.map(({ source }) => source),
-          );
+          const words = command.words.map(({ source }) => source);
+          const isImpossible = rule.verdict === 'preview' && (!rules.previews || shell !== undefined);
+          const told = isImpossible
+            ? `${DOES.preview} ${describeRule(rule)}, which is not possible here`
+            : `${DOES[rule.verdict]} ${describeRule(rule)}`;
+          const message = rule.reason ?? `a rule of the policy ${told}`;
+          if (rule.verdict !== 'preview')
+            return reason(rule.verdict, `rule_${rule.verdict}`, message, ...words);
+          return reason(isImpossible ? 'ask' : undefined, PREVIEWED, message, ...words);
         });
     });
   },

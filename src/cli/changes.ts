@@ -1,12 +1,13 @@
 import { realpathSync } from 'node:fs';
 import { countsInWords } from '../changes/counts.ts';
+import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Change, ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
 import { type AppliedChanges, ChangeSets } from '../run/changes/change-sets.ts';
 import { warningsOfLeftBehind } from '../run/output/result-warnings.ts';
 import { openSandbox } from '../run/sandbox.ts';
 import { visibleLine, visibleText } from '../util/visible-text.ts';
-import { withSubcommands } from './shared/parse.ts';
-import { jsonLine, jsonText, printError } from './shared/print.ts';
+import { createProgram, parseArguments, withSubcommands } from './shared/parse.ts';
+import { jsonLine, jsonText, printError, printOut } from './shared/print.ts';
 
 const HELP_AFTER = `
 sandbox-run --preview runs a command on a layer over the workspace: what it changes is kept in the
@@ -73,6 +74,109 @@ export async function changes(args: readonly string[]): Promise<number> {
       }),
     );
   return run(args);
+}
+
+const UNDO_HELP = `
+With [workspace] undo = true in the policy, what each command changes in the workspace is applied
+when it has ended, and can be taken back for a week; previews that were applied can be, too.
+What changed since stays as it is, and is named. Not covered: sessions, commands in the background
+or on a terminal of their own, and what is written outside of the workspace.
+
+Examples:
+  sandbox-run history
+  sandbox-run undo
+  sandbox-run undo --to 20261123-101500-4fd8a1
+  sandbox-run redo
+
+Exit status: 0; 1 if a part stays as it is; 125 if there is nothing to take back, or anything else failed.`;
+
+/** `sandbox-run undo`: takes back what the last command changed. */
+export async function undo(args: readonly string[]): Promise<number> {
+  const program = createProgram(
+    'sandbox-run undo',
+    'Takes back what a command changed in the workspace: the last one, or the one that is named.',
+    UNDO_HELP,
+  )
+    .argument('[id]', 'from sandbox-run history')
+    .option('--to <id>', 'take back this one and all that came after it');
+  const parsed = parseArguments(program, args);
+  if (parsed === undefined) return 0;
+  const { to } = parsed.opts<{ readonly to?: string }>();
+  const sets = ofWorkspace().filter(({ state }) => state === 'applied');
+  const [id] = parsed.args;
+  const from = to === undefined ? undefined : sets.findIndex((set) => set.id === to);
+  if (from === -1) throw nothingTo('take back', to);
+  // The last one first: each finds what it left.
+  const wanted = id ?? sets.at(-1)?.id;
+  const ids =
+    from === undefined
+      ? [wanted]
+      : sets
+          .slice(from)
+          .map((set) => set.id)
+          .reverse();
+  return each(ids, 'take back', (one) =>
+    inItsWorkspace(one, 'taken back', (all, prepared) => all.undo(prepared, one)),
+  );
+}
+
+/** `sandbox-run redo`: applies again what was taken back. */
+export async function redo(args: readonly string[]): Promise<number> {
+  const program = createProgram(
+    'sandbox-run redo',
+    'Applies again what was taken back: what was taken back last, or what is named.',
+    UNDO_HELP,
+  ).argument('[id]', 'from sandbox-run history');
+  const parsed = parseArguments(program, args);
+  if (parsed === undefined) return 0;
+  const [id = ofWorkspace().find(({ state }) => state === 'undone')?.id] = parsed.args;
+  return each([id], 'apply again', (one) =>
+    inItsWorkspace(one, 'applied', (all, prepared) => all.apply(prepared, one)),
+  );
+}
+
+/** `sandbox-run history`: what commands changed in this workspace. */
+export async function history(args: readonly string[]): Promise<number> {
+  const program = createProgram(
+    'sandbox-run history',
+    'Lists what commands changed in the workspace and can be taken back, the oldest first.',
+    UNDO_HELP,
+  ).option('--json', 'one JSON object per line');
+  const parsed = parseArguments(program, args);
+  if (parsed === undefined) return 0;
+  const sets = ofWorkspace().filter(({ state }) => state !== 'waiting');
+  const { json } = parsed.opts<{ readonly json?: boolean }>();
+  if (json === true) printOut(sets.map(jsonLine).join(''));
+  else
+    printOut(
+      sets.length === 0 ? 'nothing can be taken back\n' : sets.map((set) => `${describeSet(set)}\n`).join(''),
+    );
+  return 0;
+}
+
+/** Of the current directory. */
+const ofWorkspace = () => new ChangeSets().list(realpathSync('.'));
+
+function nothingTo(what: string, id?: string): SandboxError {
+  const which = id === undefined ? '' : ` as ${JSON.stringify(id)}`;
+  return new SandboxError(
+    'changes.unknown',
+    `there is nothing to ${what}${which} in this workspace; see sandbox-run history`,
+  );
+}
+
+/** Does it one after the other, and stops where a part stays as it is: what came before may need it. */
+async function each(
+  ids: readonly (string | undefined)[],
+  what: string,
+  work: (id: string) => Promise<number>,
+): Promise<number> {
+  for (const id of ids) {
+    if (id === undefined) throw nothingTo(what);
+    const status = await work(id);
+    if (status !== 0) return status;
+  }
+  return 0;
 }
 
 function list({ all, json }: { readonly all?: boolean; readonly json?: boolean }): string {

@@ -19,15 +19,18 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   examples: async () => (await import('./help/examples.ts')).examples,
   gate: async () => (await import('./gate.ts')).gate,
   help: async () => (await import('./help/help.ts')).help,
+  history: async () => (await import('./changes.ts')).history,
   hook: async () => (await import('./hook/hook.ts')).hook,
   install: async () => (await import('./install.ts')).install,
   kept: async () => (await import('./kept.ts')).kept,
   learn: async () => (await import('./learn/learn.ts')).learn,
   mcp: async () => (await import('./mcp.ts')).mcp,
   policy: async () => (await import('./policy/policy.ts')).policy,
+  redo: async () => (await import('./changes.ts')).redo,
   schema: async () => (await import('./schema.ts')).schema,
   serve: async () => (await import('./serve.ts')).serve,
   session: async () => (await import('./session/session.ts')).session,
+  undo: async () => (await import('./changes.ts')).undo,
 };
 
 /**

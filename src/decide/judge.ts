@@ -80,6 +80,11 @@ export interface Judgement {
 /** Has the checks look at a command as it is now. Nothing is run, counted or recorded, and no person is asked. */
 export type Judge = (request: JudgeRequest) => Judgement;
 
+/** Where the changes of a command go about which nothing is said. Shells that live on change the workspace at once. */
+function usualEffect({ workspace }: Policy, shell: ShellFacts | undefined): Effect {
+  return workspace.undo && shell === undefined ? 'undoable' : 'direct';
+}
+
 /** What a judge is made of. */
 interface JudgeParts {
   readonly policy: Policy;
@@ -180,7 +185,7 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
       risk: 'high',
       reach: 'network',
       autonomy: autonomyInForce(request.autonomy ?? policy.security.autonomy, rules),
-      effect: request.effect ?? 'direct',
+      effect: request.effect ?? usualEffect(policy, request.shell),
       approved: request.approved ?? false,
       taints: new Set(request.taints),
       cwd: paths.resolve(isAbsolute(cwd) ? cwd : `${rules.workspace}/${cwd}`).canonical,

@@ -199,6 +199,11 @@ export const SandboxOptions = z.strictObject({
     .describe(
       'Another policy, as a file or its content: commands run under that of the sandbox, and `wouldDeny` of a result says what this one would have denied, in place of all policy files. It is as slow as `explain: "always"`.',
     ),
+  undo: boolean
+    .optional()
+    .describe(
+      'True: what each command changes in the workspace can be taken back, by `sandbox.changes()`; slower. Default: the policy’s, else false.',
+    ),
   passEnv: strings.optional().describe('Names passed on from this process’s environment.'),
   env: Variables.optional().describe('Variables with values.'),
   timeout: Milliseconds.optional().describe(
@@ -308,10 +313,10 @@ export const RunOptions = z.strictObject({
       'True: the promise is rejected with a `CommandError`, which has the result, unless the command ran and exited with 0. Default: false, so that a result says what became of the command.',
     ),
   effect: z
-    .enum(EFFECTS, '"direct" or "preview"')
+    .enum(EFFECTS, `one of ${EFFECTS.join(', ')}`)
     .optional()
     .describe(
-      '`preview`: what the command changes in the workspace waits in a change set, which `changes` of the result describes and `sandbox.changes()` applies or discards; other writable paths are only read. Default: `direct`.',
+      '`preview`: what the command changes in the workspace waits in a change set, which `changes` of the result describes and `sandbox.changes()` applies or discards. `undoable`: it is applied when the command ends, and `sandbox.changes()` takes it back. In both, other writable paths are only read. Default: `direct`, or `undoable` with the option `undo`, but for jobs and terminals.',
     ),
   on: string
     .optional()

@@ -156,28 +156,39 @@ const unixEntries = (zod: Zod) => zod.array(zod.string().regex(UNIX_ENTRY.patter
 const examples = (zod: Zod) => zod.array(zod.string().min(1)).optional();
 
 const rule = (zod: Zod) =>
-  zod.strictObject({
-    program: zod
-      .string()
-      .regex(/^[^\s/]+$/, 'must be the name of a program; * stands for any text')
-      .describe('Name of the program, without a directory. * stands for any text.'),
-    words: zod
-      .array(zod.string().min(1))
-      .optional()
-      .describe(
-        'Patterns that words of the command must match, in this order. Other words may stand between them.',
+  zod
+    .strictObject({
+      program: zod
+        .string()
+        .regex(/^[^\s/]+$/, 'must be the name of a program; * stands for any text')
+        .describe('Name of the program, without a directory. * stands for any text.'),
+      words: zod
+        .array(zod.string().min(1))
+        .optional()
+        .describe(
+          'Patterns that words of the command must match, in this order. Other words may stand between them.',
+        ),
+      verdict: zod
+        .enum(['ask', 'deny'])
+        .optional()
+        .describe('ask: a matching command needs approval. deny: it is refused.'),
+      effect: zod
+        .enum(['preview'])
+        .optional()
+        .describe(
+          'preview: what a matching command changes in the workspace waits until a person applies it; where that is not possible, it is asked about.',
+        ),
+      reason: zod.string().min(1).optional().describe('Shown when a command is refused or asked about.'),
+      match: examples(zod).describe(
+        'Commands that the rule must match. This is checked when the policy is loaded.',
       ),
-    verdict: zod
-      .enum(['ask', 'deny'])
-      .describe('ask: a matching command needs approval. deny: it is refused.'),
-    reason: zod.string().min(1).optional().describe('Shown when a command is refused or asked about.'),
-    match: examples(zod).describe(
-      'Commands that the rule must match. This is checked when the policy is loaded.',
-    ),
-    not_match: examples(zod).describe(
-      'Commands that the rule must not match. This is checked when the policy is loaded.',
-    ),
-  });
+      not_match: examples(zod).describe(
+        'Commands that the rule must not match. This is checked when the policy is loaded.',
+      ),
+    })
+    .refine(({ verdict, effect }) => (verdict === undefined) !== (effect === undefined), {
+      message: 'needs either verdict = "ask" or "deny", or effect = "preview"',
+    });
 
 /** A rule as it stands in a policy file. */
 export type RuleInFile = z.output<ReturnType<typeof rule>>;
@@ -279,12 +290,12 @@ export const POLICY_KEYS = {
     }),
     rules: key({
       schema: (zod) => zod.array(rule(zod)),
-      text: 'Your own rules. A rule asks about commands or refuses them.',
+      text: 'Your own rules. A rule asks about commands, refuses them, or has what they change in the workspace wait.',
       example:
         '[{ program = "git", words = ["push"], verdict = "ask", match = ["git push"], not_match = ["git status"] }]',
       default: [],
       layers: 'add',
-      workspace: { narrow: 'adds', text: 'Further rules. A rule asks about commands or refuses them.' },
+      workspace: { narrow: 'adds', text: 'Further rules, as in a policy file.' },
       value: (rules) => rules.map(commandRule),
     }),
   },
@@ -833,6 +844,16 @@ export const POLICY_KEYS = {
       meaning: 'commands run even if a control that is required by default cannot be enforced',
     },
   }),
+  workspace: {
+    undo: key({
+      schema: (zod) => zod.boolean(),
+      text: 'true: what each command changes in the workspace can be taken back (sandbox-run undo). It is made on a layer and applied when the command ends, which takes longer; not in sessions, in the background or on a terminal. Losing work in the workspace is then no reason to ask. Needs namespaces. Default: false.',
+      example: 'false',
+      default: false,
+      layers: 'replace',
+      option: { name: 'undo' },
+    }),
+  },
   unsafe: {
     unjudged_commands: key({
       schema: (zod) => zod.boolean(),
@@ -848,20 +869,23 @@ export const POLICY_KEYS = {
   },
 };
 
-/** A rule of the operator: it asks or refuses. The strictest check wins, so a rule that allows would do nothing. */
+/**
+ * A rule of the operator: it asks, refuses, or has changes wait. The strictest check wins, so a rule that allows would do
+ * nothing.
+ */
 export interface CommandRule {
   /** Name of the program, `*` stands for any text; compared with the last part of the program's path. */
   readonly program: string;
   /** Patterns that its words must match, in this order. Other words may stand between them. */
   readonly words: readonly string[];
-  readonly verdict: RuleInFile['verdict'];
+  readonly verdict: 'ask' | 'deny' | 'preview';
   /** Shown when a command is refused or asked about. */
   readonly reason: string | undefined;
 }
 
 /** A rule as the checks use it. */
 export function commandRule({ program, words, verdict, reason }: RuleInFile): CommandRule {
-  return { program, words: words ?? [], verdict, reason };
+  return { program, words: words ?? [], verdict: verdict ?? 'preview', reason };
 }
 
 /** A table of keys, or a part of one: a row, or rows by their names. */

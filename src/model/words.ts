@@ -177,8 +177,11 @@ export const ONLY_IF_IT_SPEAKS = [
   ...(['warnings', 'decision', 'restarted'] as const),
 ] as const;
 
-/** Where the changes go that a command makes in the workspace: at once into it, or into a change set that waits. */
-export const EFFECTS = ['direct', 'preview'] as const;
+/**
+ * Where the changes go that a command makes in the workspace. `direct`: at once into it; `undoable`: into it when the command
+ * has ended, so that they can be taken back; `preview`: into a change set that waits.
+ */
+export const EFFECTS = ['direct', 'undoable', 'preview'] as const;
 
 /** What something in a workspace can be. */
 export const OBJECT_KINDS = ['file', 'directory', 'link', 'fifo', 'socket', 'device'] as const;

@@ -1,5 +1,6 @@
 import { unfinishedIn } from '../changes/unfinished.ts';
 import { autonomyInForce } from '../checks/check.ts';
+import { isPreviewed } from '../checks/own-rules.ts';
 import { createDecider, type Decide, type Decided } from '../decide/decide.ts';
 import type { Judge } from '../decide/judge.ts';
 import type { DecisionPorts } from '../decide/ports.ts';
@@ -197,6 +198,9 @@ const isClosed = () =>
 const JUDGED_ALL_THE_SAME =
   'unsafe.unjudged_commands has no effect here: with this backend the decision is all that keeps commands in';
 
+const NOTHING_UNDONE =
+  'workspace.undo has no effect here, because it needs namespaces: what commands change cannot be taken back';
+
 const noShell = (backend: string) =>
   new SandboxError(
     'backend.unavailable',
@@ -265,10 +269,11 @@ export class OpenSandbox implements Sandbox {
     this.#launcher = new Launcher(prepared);
     this.#launching = { addon: prepared.addon, launch: this.#launch.bind(this) };
     this.#outputSettings = createOutputSettings(policy.limits);
-    this.#warnings =
-      backend.steps !== undefined && policy.unsafe.unjudgedCommands
-        ? [...environment.warnings, JUDGED_ALL_THE_SAME]
-        : environment.warnings;
+    const remarks = [
+      ...(backend.steps !== undefined && policy.unsafe.unjudgedCommands ? [JUDGED_ALL_THE_SAME] : []),
+      ...(policy.workspace.undo && plan.namespaces === undefined ? [NOTHING_UNDONE] : []),
+    ];
+    this.#warnings = remarks.length === 0 ? environment.warnings : [...environment.warnings, ...remarks];
     this.#remarks = assembly.resolved.settings.remarks;
   }
 
@@ -486,11 +491,12 @@ export class OpenSandbox implements Sandbox {
   }
 
   /** Decides about a command, and launches it if it is allowed: at once, if nothing has to be waited for. */
-  #launch(command: Command, options: SpawnOptions, how: Launch): RunningCommand {
+  #launch(command: Command, given: SpawnOptions, how: Launch): RunningCommand {
     if (this.#closed) {
       how.release?.();
       throw isClosed();
     }
+    const options = this.#withEffect(given, how);
     let controller: AbortController | undefined;
     const own = () => {
       controller ??= new AbortController();
@@ -539,6 +545,14 @@ export class OpenSandbox implements Sandbox {
     return { ...started, result: started.result.then((result) => followed(ended, result, launched)) };
   }
 
+  /** What lives on has nobody who waits for its end, and changes the workspace at once. */
+  #withEffect<Options extends SpawnOptions>(options: Options, { extras }: Launch): Options {
+    if (!this.policy.workspace.undo || options.effect !== undefined) return options;
+    const livesOn = extras?.background === true || extras?.pty !== undefined || options.pty !== undefined;
+    const isPossible = !livesOn && this.plan.namespaces !== undefined;
+    return { ...options, effect: isPossible ? 'undoable' : 'direct' };
+  }
+
   /** On the workspace, or on a layer over it. */
   #launchOn(
     resolved: StartableCommand,
@@ -546,12 +560,15 @@ export class OpenSandbox implements Sandbox {
     options: SpawnOptions,
     how: Launch,
   ): RunningCommand {
-    if (options.effect !== 'preview') return this.#launcher.launch(resolved, context, options, how);
+    const { decision } = context;
+    const effect = decision !== undefined && isPreviewed(decision) ? 'preview' : options.effect;
+    if (effect === undefined || effect === 'direct')
+      return this.#launcher.launch(resolved, context, options, how);
     const own = new AbortController();
     const { signal = own.signal } = options;
     const begun = import('./changes/preview.ts').then(({ launchPreview }) => {
       if (!this.#closed && !own.signal.aborted && !signal.aborted)
-        return launchPreview(this.prepared, resolved, context, options, how);
+        return launchPreview(this.prepared, resolved, context, { ...options, effect }, how);
       how.release?.();
       return neverBegun(notRun(context, { status: 'canceled' }));
     });

@@ -85,15 +85,18 @@ Commands:
   examples          shows command lines to copy, by topic
   gate              decides about the commands of agents in containers
   help              shows exit statuses, the environment or files
+  history           lists what commands changed and can be taken back
   hook              answers the hooks of an agent
   install           puts sandbox-run into an agent's settings, or takes it out
   kept              shows what commands left behind and sandbox-run set aside, or puts it back
   learn             runs a command and proposes the least policy under which it runs
   mcp               serves agents over the Model Context Protocol
   policy            shows, checks and makes policy files
+  redo              applies again what was taken back
   schema            prints the JSON Schemas of the output with --json
   serve             runs commands for programs in any language: JSON-RPC on a socket or pipes
   session           shells that live on, and what sessions of agents were exposed to
+  undo              takes back what the last command changed in the workspace
 
 Examples:
   sandbox-run -- git status

@@ -112,7 +112,8 @@ export function printEnd(
 
 /** Of a preview: what waits, and what can be done with it. */
 function printChanges(changes: ExecutionResult['changes']): void {
-  if (changes === undefined) return;
+  // With workspace.undo each command has some, which are in the workspace.
+  if (changes?.state !== 'waiting') return;
   const { id, counts, notApplied } = changes;
   if (id === undefined) {
     printError('the preview changed nothing in the workspace');

@@ -90,6 +90,14 @@ export class ChangeSets {
     return this.#settled(prepared, (settle) => this.#applier.apply(set, numbers, named, settle));
   }
 
+  /** Puts all that a command changed into the workspace, links that lead out as well: as if it had changed that itself. */
+  async applyAll(prepared: PreparedSandbox, id: string): Promise<AppliedChanges> {
+    using _lock = await this.#store.waitForLock();
+    const set = this.#own(id, prepared);
+    const numbers = set.operations.map((_, number) => number);
+    return this.#settled(prepared, (settle) => this.#applier.apply(set, numbers, new Set(numbers), settle));
+  }
+
   /**
    * Takes what was applied back.
    * @throws {SandboxError} as `apply`.

@@ -15,7 +15,10 @@ import { ChangeSets } from './change-sets.ts';
 /** What is shown of a command in a list of change sets. */
 const SHOWN = 200;
 
-/** Launches a command on a layer over the workspace; its result says what it changed. */
+/**
+ * Launches a command on a layer over the workspace; its result says what it changed. With the effect `undoable` that is in
+ * the workspace by then.
+ */
 export async function launchPreview(
   prepared: PreparedSandbox,
   resolved: StartableCommand,
@@ -26,6 +29,7 @@ export async function launchPreview(
   const { addon, plan } = prepared;
   const { workspace } = plan;
   const sets = new ChangeSets(addon);
+  const isApplied = options.effect === 'undoable';
   const refused = (error: unknown): RunningCommand => {
     if (!(error instanceof SandboxError)) throw error;
     how.release?.();
@@ -65,7 +69,14 @@ export async function launchPreview(
     try {
       const { on } = options;
       const found = await sets.close(opened, { workspace, command, on }, copies);
-      return { ...result, changes: found === undefined ? NOTHING_CHANGED(on) : previewed(found) };
+      if (found === undefined) return { ...result, changes: isApplied ? undefined : NOTHING_CHANGED(on) };
+      if (!isApplied) return { ...result, changes: previewed(found) };
+      const { leftBehind, notDone, state } = await sets.applyAll(prepared, found.id);
+      const warnings = [
+        ...result.warnings,
+        ...notDone.map(({ path, why }) => `${path} is not in the workspace: ${why}`),
+      ];
+      return { ...result, leftBehind, warnings, changes: { ...previewed(found), state } };
     } catch (error) {
       const why = `what the command changed cannot be read, and nothing of it is in the workspace (${errorMessage(error)})`;
       return { ...result, warnings: [...result.warnings, why] };

@@ -163,7 +163,7 @@ export function messageForModel(
 
 /** Of a preview: what the model saw is not in the workspace. */
 function changesForModel({ changes }: ExecutionResult): string | undefined {
-  if (changes === undefined) return undefined;
+  if (changes?.state !== 'waiting') return undefined;
   const { id, counts } = changes;
   if (id === undefined) return 'Sandbox: this was a preview; it changed nothing in the workspace.';
   return `Sandbox: this was a preview; its changes wait as ${id} (${countsInWords(counts) || 'settings of git'}), and nothing of them is in the workspace until the user applies them. Later commands do not see them.`;

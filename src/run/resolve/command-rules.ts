@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { RulesOfCommands } from '../../checks/check.ts';
 import { refuseShortage } from '../../errors/shortage.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
@@ -6,6 +7,7 @@ import type { ControlId } from '../../model/enforcement-report.ts';
 import type { LaunchPlan, PathAccess } from '../../model/launch-plan.ts';
 import type { Policy } from '../../model/policy.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { stateDirectory } from '../state.ts';
 import type { ResolvedPolicy } from './resolve-policy.ts';
 
 /** Home and temporary directory of a command whose own ones have names only at the launch. */
@@ -58,12 +60,24 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
     },
     opened: plan && (reachable ?? whatIsWritable(plan, home)),
     granted: of('write').filter((path) => ![workspace, temporaryParent, PRIVATE_TMP].includes(path)),
+    previews: plan?.namespaces !== undefined,
+    undoes: policy.workspace.undo && plan?.namespaces !== undefined && isOnStateDevice(workspace),
     onlyChecks: plan?.report.backend === 'application',
   };
 }
 
 function isEnforced(plan: LaunchPlan | undefined, wanted: ControlId): boolean {
   return plan?.report.controls.find(({ id }) => id === wanted)?.state === 'enforced';
+}
+
+/** Whatever is taken away or replaced can be kept as it is, and need not be copied. */
+function isOnStateDevice(workspace: string): boolean {
+  const directory = stateDirectory();
+  const device = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.dev;
+  for (let at = directory; ; at = dirname(at)) {
+    const found = device(at);
+    if (found !== undefined) return found === device(workspace);
+  }
 }
 
 /** A home holds what its user's programs obey: who writes there has their code run outside. */
