@@ -1,8 +1,8 @@
 import { realpathSync } from 'node:fs';
 import { countsInWords } from '../changes/counts.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { Change, ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
-import { type AppliedChanges, ChangeSets } from '../run/changes/change-sets.ts';
+import type { AppliedChanges, Change, ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
+import { ChangeSets } from '../run/changes/change-sets.ts';
 import { warningsOfLeftBehind } from '../run/output/result-warnings.ts';
 import { openSandbox } from '../run/sandbox.ts';
 import { visibleLine, visibleText } from '../util/visible-text.ts';

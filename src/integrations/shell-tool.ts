@@ -30,6 +30,10 @@ interface ToolCall {
   readonly timeout?: number | undefined;
   /** Bytes of each stream; never more than the sandbox's own. Default: {@link DEFAULT_MODEL_OUTPUT}. */
   readonly maxOutput?: number | undefined;
+  /** Its changes wait for the user. A model may say so: it grants nothing. */
+  readonly effect?: 'preview' | undefined;
+  /** The id of changes that wait, which the command sees. */
+  readonly on?: string | undefined;
   /** From the adapter: the model was told beforehand what is allowed. */
   readonly knowsBoundaries?: boolean;
 }
@@ -59,6 +63,8 @@ export async function runForModel(
     // The directory that was looked at, not again what leads there.
     cwd,
     timeout,
+    ...(call.effect === undefined ? {} : { effect: call.effect }),
+    ...(call.on === undefined ? {} : { on: call.on }),
     ...more,
   });
   return outcomeOf(sandbox, call, result, lessTime(call.timeout, most));

@@ -15,11 +15,11 @@ import { basename, dirname, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { type GitSetting, valuesByKey } from '../host/git/config-file.ts';
 import { inDirectoryOf, inWritableDirectoryOf, readRegular } from '../host/held-directory.ts';
+import { isTimedId, timedId } from '../host/timed-id.ts';
 import { ensureStateDirectory } from '../host/user-directories.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { orElse } from '../util/or-else.ts';
-import { isTimedId, timedId } from '../host/timed-id.ts';
 import { changeGitConfig, describeSetting } from './git-config.ts';
 
 /** A file larger than this stays beside its place under another name: it is not copied to another file system. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LeftBehind } from './left-behind.ts';
 import { count, maybe, text, time, type Value } from './value.ts';
 import { CHANGE_KINDS, CHANGE_SET_STATES, EFFECTS, OBJECT_KINDS } from './words.ts';
 
@@ -64,6 +65,20 @@ export const ChangeSetDetail = ChangeSet.extend({
   more: count.describe('further changes that are not listed'),
 });
 export type ChangeSetDetail = Value<typeof ChangeSetDetail>;
+
+/** What came of applying a change set, or of taking it back. */
+export const AppliedChanges = z.strictObject({
+  id: text,
+  state: ChangeSetState,
+  done: count.describe('steps that were carried out; a renamed file counts twice'),
+  notDone: z
+    .array(z.strictObject({ path: text, why: text }))
+    .describe('what stays as it is, and why: half a sentence'),
+  leftBehind: z
+    .array(LeftBehind)
+    .describe('what programs outside would obey of what came, and what was done about it'),
+});
+export type AppliedChanges = Value<typeof AppliedChanges>;
 
 /** What a preview changed. */
 export const PreviewedChanges = ChangeSetDetail.omit({ workspace: true, at: true, command: true }).extend({

@@ -24,6 +24,7 @@ export function shellResult({ result, message }: ToolOutcome): CallToolResult {
     stderr,
     truncated,
     durationMs: Math.round(durationMs),
+    changes: waiting(result),
     messageForModel: message ?? null,
     job: null,
   };
@@ -39,6 +40,11 @@ export function shellResult({ result, message }: ToolOutcome): CallToolResult {
       { name: 'stderr', text: stderr },
     ]),
   };
+}
+
+function waiting({ changes }: ExecutionResult): ShellOutput['changes'] {
+  if (changes?.state !== 'waiting' || changes.id === undefined) return null;
+  return { id: changes.id, counts: changes.counts };
 }
 
 const warningsFor = ({ warnings }: ExecutionResult) =>
@@ -72,6 +78,7 @@ export function startedResult({ id }: Job, remark: string | undefined): CallTool
     ...RUNNING,
     ...{ stdout: '', stderr: '', truncated: { stdout: 0, stderr: 0 } },
     durationMs: 0,
+    changes: null,
     messageForModel: remark ?? null,
     job: id,
   };

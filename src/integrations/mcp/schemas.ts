@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ChangeCounts } from '../../model/change-set.ts';
 import { ToldDecision, Verdict } from '../../model/decision.ts';
 import { ExecutionResultBase } from '../../model/execution-result.ts';
 import { LeftBehind } from '../../model/left-behind.ts';
@@ -34,6 +35,18 @@ export const ShellInput = z.strictObject({
     .optional()
     .describe('Seconds. Can only shorten the limit.'),
   background: z.boolean().optional().describe('Return at once with a `job`.'),
+  preview: z
+    .boolean()
+    .optional()
+    .describe(
+      'Hold back what it changes in the workspace, for the user to apply or not. Not with background.',
+    ),
+  on: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe('Preview it on changes that wait, by their id: to build or test with them.'),
 });
 
 /** Arguments of `shell_output`. */
@@ -84,6 +97,10 @@ export const ShellOutput = z.strictObject({
   error: error.describe('Why it was not run, or which limit it exceeded.'),
   warnings: texts,
   leftBehind,
+  changes: z
+    .strictObject({ id: text, counts: ChangeCounts })
+    .nullable()
+    .describe('Of a preview: what waits until the user applies it; null: nothing.'),
   messageForModel: text.nullable().describe('What sandbox-run says of it, as in the text; null: nothing.'),
   job: z.string().nullable().describe('Id of a command in the background.'),
 });

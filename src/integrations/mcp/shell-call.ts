@@ -43,6 +43,8 @@ export function registerShell(server: McpServer, context: ToolContext): void {
         calls += 1;
         const progress = reportProgress(extra);
         try {
+          if (input.background === true && (input.preview === true || input.on !== undefined))
+            return refusal('not run: a preview has an end to wait for; leave background out');
           return input.background === true
             ? await inBackground(context, input, extra)
             : await inForeground(context, input, extra, progress);
@@ -56,9 +58,10 @@ export function registerShell(server: McpServer, context: ToolContext): void {
 
 type Input = z.infer<typeof ShellInput>;
 
-const callOf = ({ command, cwd, timeout }: Input) => ({
+const callOf = ({ command, cwd, timeout, preview, on }: Input) => ({
   command,
   cwd,
+  ...(preview === true || on !== undefined ? { effect: 'preview' as const, on } : {}),
   timeout: timeout === undefined ? undefined : timeout * 1000,
   // The description of the tool says it.
   knowsBoundaries: true,

@@ -8,24 +8,12 @@ import { ChangeStore, type OpenLayer, type StoredSet } from '../../changes/store
 import { shownPath, walkTree } from '../../changes/tree.ts';
 import { unfinishedIn } from '../../changes/unfinished.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { ChangeSet, ChangeSetDetail } from '../../model/change-set.ts';
+import type { AppliedChanges, ChangeSet, ChangeSetDetail } from '../../model/change-set.ts';
 import type { LeftBehind } from '../../model/left-behind.ts';
 import type { NativeAddon, NativeChangedCopy } from '../../native/contract.ts';
 import { loadAddon } from '../../native/load.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
 import { stateDirectory } from '../state.ts';
-
-/** What came of applying a change set, or of taking it back. */
-export interface AppliedChanges {
-  readonly id: string;
-  readonly state: ChangeSet['state'];
-  /** How many steps were carried out; a renamed file counts twice. */
-  readonly done: number;
-  /** What stayed as it is, and why. */
-  readonly notDone: readonly { readonly path: string; readonly why: string }[];
-  /** What programs outside would obey of what came, and what was done about it. */
-  readonly leftBehind: readonly LeftBehind[];
-}
 
 /** So many changes are told unless more are asked for. */
 const TOLD = 100;

@@ -24,7 +24,7 @@ export const variables = z
   .optional()
   .describe('Variables, besides those of every command.');
 
-const { cwd, taints, timeout } = RunOptions.shape;
+const { cwd, taints, timeout, effect } = RunOptions.shape;
 
 /** Where and how a command starts, and what the policy is to know. */
 export const commandParams = {
@@ -48,6 +48,22 @@ export const commandParams = {
 };
 
 export const timeoutValue = timeout.describe('Milliseconds; 0: none. Default: that of the server.');
+
+/** Where the changes of a command go. */
+export const effectParams = {
+  effect,
+  on: text
+    .max(64)
+    .optional()
+    .describe(
+      'With `effect: "preview"`: the id of changes that wait; the command sees the workspace with them.',
+    ),
+};
+
+/** Names what a preview changed. */
+export const changesId = text.min(1).max(64).describe('`changes.id` of a result, or from `changes.list`.');
+
+export const pathInChanges = text.min(1).max(4096);
 
 export const encodingValue = z
   .enum(['utf8', 'base64'])

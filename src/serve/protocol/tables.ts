@@ -1,20 +1,24 @@
 import { z } from 'zod';
 import { ApprovalScope } from '../../model/approval.ts';
+import { AppliedChanges, ChangeSet, ChangeSetDetail } from '../../model/change-set.ts';
 import { CheckAnswer } from '../../model/decision.ts';
 import { EnforcementReport } from '../../model/enforcement-report.ts';
 import { ShellSnapshot, TerminalSize } from '../../model/options.ts';
 import { OutputStream } from '../../model/output.ts';
-import type { Value } from '../../model/value.ts';
+import { text, type Value } from '../../model/value.ts';
 import { REFUSALS, REQUEST_STATES } from '../../model/words.ts';
 import { PROTOCOL_VERSION } from './limits.ts';
 import {
+  changesId,
   commandParams,
   dataValue,
+  effectParams,
   encodingValue,
   escapesValue,
   gateQuestion,
   idValue,
   maxOutputValue,
+  pathInChanges,
   shellString,
   signalValue,
   timeoutValue,
@@ -74,8 +78,45 @@ export const METHODS = {
       encoding: encodingValue,
       escapes: escapesValue,
       combined: z.boolean().optional().describe('Both streams in stdout, in the order of writing.'),
+      ...effectParams,
     }),
     result: CommandResult,
+  },
+  'changes.list': {
+    summary: 'Lists what previews in this workspace changed, and what can be taken back, the oldest first.',
+    params: nothing,
+    result: z.strictObject({ sets: z.array(ChangeSet) }),
+  },
+  'changes.show': {
+    summary: 'Says what a preview changed.',
+    params: z.strictObject({ id: changesId }),
+    result: ChangeSetDetail,
+  },
+  'changes.diff': {
+    summary: 'The same as a unified diff.',
+    params: z.strictObject({
+      id: changesId,
+      path: pathInChanges.optional().describe('Only what is at or beneath it.'),
+    }),
+    result: z.strictObject({ diff: text }),
+  },
+  'changes.apply': {
+    summary: 'Puts what a preview changed into the workspace. To be called for a person, never for a model.',
+    params: z.strictObject({
+      id: changesId,
+      paths: z.array(pathInChanges).optional().describe('Only what is at or beneath these.'),
+    }),
+    result: AppliedChanges,
+  },
+  'changes.undo': {
+    summary: 'Takes back what was applied.',
+    params: z.strictObject({ id: changesId }),
+    result: AppliedChanges,
+  },
+  'changes.discard': {
+    summary: 'Forgets what a preview changed. What was applied of it stays.',
+    params: z.strictObject({ id: changesId }),
+    result: nothing,
   },
   spawn: {
     summary: 'Judges a command and starts it; `output` and, at last, `ended` tell of it.',

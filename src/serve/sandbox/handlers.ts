@@ -50,6 +50,15 @@ export function converse(client: Client, shared: Shared): Conversation {
         asked(call, () => sandbox.spawn(command, { ...options, signal }), turn);
       return { command: commands.spawn(start, form, call) };
     },
+    'changes.list': async () => ({ sets: await (await sandbox.changes()).list() }),
+    'changes.show': async ({ id }) => (await sandbox.changes()).show(id),
+    'changes.diff': async ({ id, path }) => ({ diff: await (await sandbox.changes()).diff(id, path) }),
+    'changes.apply': async ({ id, paths }) => (await sandbox.changes()).apply(id, paths),
+    'changes.undo': async ({ id }) => (await sandbox.changes()).undo(id),
+    'changes.discard': async ({ id }) => {
+      await (await sandbox.changes()).discard(id);
+      return {};
+    },
     write: async (params) => ({ written: await commands.write(params) }),
     resize: ({ command, cols, rows }) => ({ resized: commands.resize(command, cols, rows) }),
     kill: ({ command, signal }) => ({ sent: commands.kill(command, signal) }),
