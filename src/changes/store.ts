@@ -194,7 +194,8 @@ export class ChangeStore {
 
   /** All, the oldest first. */
   list(): readonly StoredSet[] {
-    return this.#names().flatMap((id) => this.#read(id) ?? []);
+    const sets = this.#names().flatMap((id) => this.#read(id) ?? []);
+    return sets.toSorted((one, other) => one.at - other.at);
   }
 
   /** @throws {SandboxError} `changes.unknown`. */

@@ -58,6 +58,8 @@ describe('tools of sandbox-run mcp', () => {
       'cwd',
       'timeout',
       'background',
+      'preview',
+      'on',
     ]);
   });
 

@@ -1,0 +1,128 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { cli } from '../cli/support.ts';
+import { connectTo, makeMcpPlace, textOf } from '../integration/mcp-client.ts';
+import { makeServeWorld } from '../integration/serve-world.ts';
+import { HOST } from '../support/tiers.ts';
+
+/** Changes can be held back here. */
+const it_ = it.skipIf(!HOST.namespaces);
+
+describe('previews over MCP (needs namespaces)', () => {
+  const place = makeMcpPlace();
+  afterAll(() => place.dispose());
+
+  it_('hold back what a model changes, and say so; nothing of MCP applies them', async () => {
+    const { client, shell } = await connectTo(place);
+    const result = await shell('echo new > new', { preview: true });
+    const { changes } = result.structuredContent as { readonly changes: { readonly id: string } };
+    expect(changes).toMatchObject({ counts: { created: 1, changed: 0, deleted: 0, renamed: 0 } });
+    expect(textOf(result)).toContain(`its changes wait as ${changes.id} (1 created)`);
+    expect(existsSync(join(place.workspace, 'new'))).toBe(false);
+    expect((await shell('cat new')).structuredContent).toMatchObject({ exitCode: 1, changes: null });
+    const on = await shell('cat new', { on: changes.id });
+    expect(on.structuredContent).toMatchObject({ stdout: 'new\n', changes: null });
+    expect(textOf(await shell('true', { preview: true, background: true }))).toContain(
+      'leave background out',
+    );
+    expect((await shell('true', { on: '../../etc' })).isError).toBe(true);
+    await client.close();
+  });
+});
+
+describe('previews over serve (needs namespaces)', () => {
+  const { place, stdio } = makeServeWorld();
+
+  it_('are shown, applied, taken back and discarded by its methods', async () => {
+    const { client } = stdio();
+    await client.initialize();
+    const result = await client.call('run', { command: 'echo new > new; echo x > other', effect: 'preview' });
+    const { changes } = result as unknown as { readonly changes: { readonly id: string } };
+    const { id } = changes;
+    expect(await client.call('changes.list', {})).toMatchObject({ sets: [{ id, state: 'waiting' }] });
+    expect(await client.call('changes.show', { id })).toMatchObject({
+      changes: [{ path: 'new' }, { path: 'other' }],
+    });
+    expect(await client.call('changes.diff', { id, path: 'new' })).toMatchObject({
+      diff: expect.stringContaining('+new'),
+    });
+    expect(await client.call('changes.apply', { id, paths: ['new'] })).toMatchObject({
+      state: 'applied',
+      done: 1,
+    });
+    expect(existsSync(join(place.workspace, 'other'))).toBe(false);
+    expect(readFileSync(join(place.workspace, 'new'), 'utf8')).toBe('new\n');
+    expect(await client.call('changes.undo', { id })).toMatchObject({ state: 'undone' });
+    expect(existsSync(join(place.workspace, 'new'))).toBe(false);
+    expect(await client.call('changes.discard', { id })).toEqual({});
+    expect((await client.ask('changes.show', { id })).error.data.code).toBe('changes.unknown');
+  });
+});
+
+describe('hooks and policies (needs namespaces)', () => {
+  const { place } = makeServeWorld();
+  const config = join(place.root, 'config/sandbox-run');
+  const env = { XDG_CONFIG_HOME: join(place.root, 'config'), XDG_STATE_HOME: join(place.root, 'state') };
+
+  it_('a rule with effect = "preview" holds for a command that a hook rewrote', async () => {
+    mkdirSync(config, { recursive: true });
+    writeFileSync(join(config, 'policy.toml'), '[[commands.rules]]\nprogram = "touch"\neffect = "preview"\n');
+    const input = {
+      ...{ hook_event_name: 'PreToolUse', tool_name: 'Bash', session_id: 's1', cwd: place.workspace },
+      tool_input: { command: 'touch made && echo done' },
+    };
+    const hook = await cli(place, ['hook', 'claude-code', '--mode', 'rewrite'], {
+      input: JSON.stringify(input),
+      env,
+    });
+    const answer = JSON.parse(hook.stdout);
+    const command: string = answer.hookSpecificOutput.updatedInput.command;
+    const { execa } = await import('execa');
+    const ran = await execa('bash', ['-c', command], {
+      ...{ cwd: place.workspace, env: { ...place.env, ...env }, extendEnv: false, reject: false },
+    });
+    expect([ran.exitCode, ran.stdout]).toEqual([0, 'done']);
+    expect(ran.stderr).toMatch(/this was a preview; its changes wait as \S+ \(1 created\)/);
+    expect(existsSync(join(place.workspace, 'made'))).toBe(false);
+    // Where another program runs it, nothing can be held back.
+    const decided = await cli(place, ['hook', 'claude-code', '--mode', 'decide'], {
+      input: JSON.stringify(input),
+      env,
+    });
+    expect(decided.stdout).toContain('"ask"');
+  });
+
+  it_('history, undo and redo work where the policy has undo', async () => {
+    mkdirSync(config, { recursive: true });
+    writeFileSync(join(config, 'policy.toml'), '[workspace]\nundo = true\n');
+    const run = (...args: readonly string[]) => cli(place, args, { env });
+    expect((await run('undo')).stderr).toContain('there is nothing to take back');
+    for (const name of ['one', 'two', 'three'])
+      expect(await run('-c', `echo ${name} > ${name}; echo ${name} >> all`)).toMatchObject({
+        exitCode: 0,
+        stderr: '',
+      });
+    const all = () => readFileSync(join(place.workspace, 'all'), 'utf8');
+    const listed = (await run('history')).stdout.split('\n').filter(Boolean);
+    expect(listed.map((line) => line.replace(/^\S+ +/, ''))).toEqual([
+      'applied   2 created: echo one > one; echo one >> all',
+      'applied   1 created, 1 changed: echo two > two; echo two >> all',
+      'applied   1 created, 1 changed: echo three > three; echo three >> all',
+    ]);
+    const [first = '', second = ''] = listed.map((line) => line.split(' ')[0]);
+    expect((await run('undo')).exitCode).toBe(0);
+    expect(all()).toBe('one\ntwo\n');
+    // What a later one changed as well stays.
+    expect(await run('undo', first)).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('all: it changed since'),
+    });
+    expect((await run('undo', '--to', second)).exitCode).toBe(0);
+    expect(all()).toBe('one\n');
+    expect((await run('redo')).exitCode).toBe(0);
+    expect((await run('redo')).exitCode).toBe(0);
+    expect(all()).toBe('one\ntwo\nthree\n');
+    expect(existsSync(join(place.workspace, 'three'))).toBe(true);
+  });
+});

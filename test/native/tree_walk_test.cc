@@ -1,0 +1,96 @@
+#include "sys/tree_walk.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "check.h"
+#include "support.h"
+
+namespace sandbox_run {
+namespace {
+
+using test::TemporaryDirectory;
+
+constexpr size_t kMany = 1000;
+
+std::string Paths(const std::vector<TreeEntry>& entries) {
+  std::string all;
+  for (const TreeEntry& entry : entries) all += entry.path + " ";
+  return all;
+}
+
+TEST(WalkTreeTellsEachDirectoryBeforeWhatIsInIt) {
+  const TemporaryDirectory top;
+  for (const char* name : {"b", "b/inner", "a"}) mkdir((top / name).c_str(), 0700);
+  for (const char* name : {"b/inner/file", "a/\xff", "z"}) test::WriteText(top / name, "x");
+  EXPECT_EQ(symlink("b", (top / "link").c_str()), 0);
+  const auto walked = WalkTree(top.path(), WalkKind::kPlain, kMany);
+  ASSERT_TRUE(walked.ok());
+  EXPECT_EQ(Paths(walked.value()), "a b link z a/\xff b/inner b/inner/file ");
+}
+
+TEST(WalkTreeFollowsNoLinkAndFailsForNone) {
+  const TemporaryDirectory top;
+  EXPECT_EQ(symlink("/etc", (top / "link").c_str()), 0);
+  const auto walked = WalkTree(top.path(), WalkKind::kPlain, kMany);
+  ASSERT_TRUE(walked.ok());
+  EXPECT_EQ(Paths(walked.value()), "link ");
+  EXPECT_EQ(WalkTree(top / "link", WalkKind::kPlain, kMany).ok(), false);
+  EXPECT_EQ(WalkTree(top / "none", WalkKind::kPlain, kMany).ok(), false);
+}
+
+TEST(WalkTreeStopsWhereThereIsTooMuch) {
+  const TemporaryDirectory top;
+  for (int i = 0; i < 20; ++i) test::WriteText(top / std::to_string(i), "");
+  const auto walked = WalkTree(top.path(), WalkKind::kPlain, 10);
+  ASSERT_TRUE(!walked.ok());
+  EXPECT_EQ(walked.failure().error, E2BIG);
+}
+
+TEST(WalkTreeReadsTheMarksOfALayer) {
+  const TemporaryDirectory top;
+  mkdir((top / "opaque").c_str(), 0700);
+  test::WriteText(top / "own", "");
+  if (setxattr((top / "opaque").c_str(), "user.overlay.opaque", "y", 1, 0) != 0)
+    NOT_RUN("no user attributes here");
+  EXPECT_EQ(setxattr((top / "own").c_str(), "user.mine", "1", 1, 0), 0);
+  const auto walked = WalkTree(top.path(), WalkKind::kLayer, kMany);
+  ASSERT_TRUE(walked.ok());
+  ASSERT_EQ(walked.value().size(), 2u);
+  const TreeEntry &opaque = walked.value()[0], &own = walked.value()[1];
+  EXPECT_EQ(opaque.opaque, true);
+  EXPECT_EQ(opaque.attributes, false);
+  EXPECT_EQ(own.opaque, false);
+  EXPECT_EQ(own.attributes, true);
+}
+
+TEST(CopyContentKeepsBytesTimesAndHoles) {
+  const TemporaryDirectory top;
+  const UniqueFd from(open((top / "from").c_str(), O_RDWR | O_CREAT, 0600));
+  const std::string text(100'000, 'x');
+  EXPECT_EQ(pwrite(from.get(), text.data(), text.size(), 50'000'000),
+            static_cast<ssize_t>(text.size()));
+  EXPECT_EQ(ftruncate(from.get(), 100'000'000), 0);
+  const timespec times[] = {{1'000'000'000, 1}, {1'500'000'000, 123'456'789}};
+  EXPECT_EQ(futimens(from.get(), times), 0);
+  const UniqueFd to(open((top / "to").c_str(), O_RDWR | O_CREAT, 0600));
+  EXPECT_TRUE(CopyContent(from.get(), to.get()).ok());
+  struct stat info;
+  EXPECT_EQ(fstat(to.get(), &info), 0);
+  EXPECT_EQ(info.st_size, 100'000'000);
+  EXPECT_EQ(info.st_mtim.tv_nsec, 123'456'789);
+  EXPECT_TRUE(info.st_blocks * 512 < 10'000'000);
+  std::string read(text.size(), '\0');
+  EXPECT_EQ(pread(to.get(), read.data(), read.size(), 50'000'000),
+            static_cast<ssize_t>(read.size()));
+  EXPECT_TRUE(read == text);
+}
+
+}  // namespace
+}  // namespace sandbox_run
