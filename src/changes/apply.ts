@@ -148,13 +148,14 @@ export class Applier {
     if (doing === 'apply') return { ...set, state: 'applied', placed: [...set.placed, ...steps], copies: [] };
     const back = new Map(steps.map((step) => [step.number, step]));
     const placed = set.placed.filter(({ number }) => !back.has(number));
-    // It is what was there before, but its links were changed, and with them the time of its last change.
+    // What was put back may be taken back and put back again by others before this is applied again: it is known by its
+    // content from now on, and not by its number.
     const operations = set.operations.map((operation, number) => {
       const stamp = back.get(number)?.stamp;
       const { before } = operation;
       return stamp === undefined || before === undefined || before.kind === 'directory'
         ? operation
-        : { ...operation, before: stamp, isOwn: true };
+        : { ...operation, before: stamp, isOwn: false };
     });
     return { ...set, state: placed.length === 0 ? 'undone' : 'applied', placed, operations };
   }

@@ -11,7 +11,7 @@ export interface Operation {
   readonly after?: After;
   /** What was there when the command ended; missing: nothing. */
   readonly before?: Stamp;
-  /** It was the workspace's own, and not of a layer beneath: its number and the time of its change say which. */
+  /** It is known by its number and the time of its change: it was the workspace's own, and not of a layer beneath. */
   readonly isOwn: boolean;
   /** Of a directory that goes: what was in it. */
   readonly tree?: TreeSummary;
