@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync } from 'node:fs';
+import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
-import { bytesOf, leadingTo, type RawPath, type Stamp, stampOf, type TreeEntry } from './tree.ts';
+import { bytesOf, leadingTo, type RawPath, type Stamp, stampOf, type TreeEntry, walkTree } from './tree.ts';
 
 /** What is in a directory, at any depth. */
 export interface TreeSummary {
@@ -29,11 +30,13 @@ export interface LowerLayer {
 
 /** What a command sees beneath its own layer: the workspace, or that with the layers of other change sets over it. */
 export class Below {
+  readonly #addon: NativeAddon;
   readonly #workspace: string;
   readonly #layers: readonly LowerLayer[];
 
   /** `layers`: the topmost first. */
-  constructor(workspace: string, layers: readonly LowerLayer[] = []) {
+  constructor(addon: NativeAddon, workspace: string, layers: readonly LowerLayer[] = []) {
+    this.#addon = addon;
     this.#workspace = workspace;
     this.#layers = layers;
   }
@@ -85,18 +88,30 @@ export class Below {
     }
   }
 
-  summary(path: RawPath): TreeSummary {
+  async summary(path: RawPath): Promise<TreeSummary> {
     const digest = createHash('sha256');
     let objects = 0;
     let changed = 0n;
-    for (const [at, { kind, mode, bytes, modified, changed: when }] of this.within(path)) {
+    for (const [at, { kind, mode, bytes, modified, changed: when }] of await this.#all(path)) {
       objects++;
       // What is in a directory says when it changed, and its size means nothing.
       const rest = kind === 'directory' ? [] : [bytes, modified];
-      digest.update(`${[at.slice(path.length), kind, mode, ...rest].join('\0')}\n`);
+      digest.update(`${[at, kind, mode, ...rest].join('\0')}\n`);
       if (BigInt(when) > changed) changed = BigInt(when);
     }
     return { objects, digest: digest.digest('hex'), changed: String(changed) };
+  }
+
+  /** As `within`, with paths relative to the directory: by the addon where it can, which is ten times as fast. */
+  async #all(path: RawPath): Promise<Iterable<readonly [RawPath, Stamp]>> {
+    const directory = joined(this.#workspace, path);
+    const isText = directory.equals(Buffer.from(directory.toString('utf8')));
+    if (this.#layers.length > 0 || !isText) {
+      const prefix = path === '' ? 0 : path.length + 1;
+      return [...this.within(path)].map(([at, stamp]) => [at.slice(prefix), stamp] as const);
+    }
+    const entries = await walkTree(this.#addon, directory.toString('utf8'));
+    return entries.map((entry) => [entry.path, entry] as const);
   }
 }
 

@@ -51,7 +51,7 @@ const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64'];
  * What a layer changes, each directory before what is in it. `startedNs`: before the command began, by the clock of files;
  * what changed in the workspace since is a conflict.
  */
-export function operationsOf(
+export async function operationsOf(
   entries: readonly TreeEntry[],
   {
     upper,
@@ -64,7 +64,7 @@ export function operationsOf(
     readonly workspace: string;
     readonly startedNs: bigint;
   },
-): readonly Operation[] {
+): Promise<readonly Operation[]> {
   const known = new Set(entries.map(({ path }) => path));
   const replaced = new Set<RawPath>();
   const isLate = ({ changed }: { readonly changed: string }) => BigInt(changed) > startedNs;
@@ -73,15 +73,15 @@ export function operationsOf(
       ? { conflict: 'it changed in the workspace while the command ran' }
       : {};
 
-  const removal = (path: RawPath): readonly Operation[] => {
+  const removal = async (path: RawPath): Promise<readonly Operation[]> => {
     const found = below.find(path);
     if (found === undefined) return [];
     const { stamp: before, isOwn } = found;
-    const tree = before.kind === 'directory' ? below.summary(path) : undefined;
+    const tree = before.kind === 'directory' ? await below.summary(path) : undefined;
     return [{ path, before, isOwn, ...(tree && { tree }), ...conflictOf(before, tree) }];
   };
 
-  const ofDirectory = (entry: TreeEntry): readonly Operation[] => {
+  const ofDirectory = async (entry: TreeEntry): Promise<readonly Operation[]> => {
     const { path } = entry;
     const found = below.find(path);
     const before = found?.stamp;
@@ -89,17 +89,16 @@ export function operationsOf(
     const isOwn = found?.isOwn ?? true;
     if (before?.kind !== 'directory')
       return [{ path, after: afterOf(entry), ...(before && { before }), isOwn, ...conflictOf(before) }];
-    const gone = replaced.has(path)
-      ? below.namesIn(path).flatMap((name) => {
-          const inner = path === '' ? name : `${path}/${name}`;
-          return known.has(inner) ? [] : removal(inner);
-        })
-      : [];
+    const gone: Operation[] = [];
+    for (const name of replaced.has(path) ? below.namesIn(path) : []) {
+      const inner = path === '' ? name : `${path}/${name}`;
+      if (!known.has(inner)) gone.push(...(await removal(inner)));
+    }
     if (entry.mode === before.mode) return gone;
     return [{ path, after: afterOf(entry), before, isOwn, sameContent: true }, ...gone];
   };
 
-  const ofObject = (entry: TreeEntry): readonly Operation[] => {
+  const ofObject = async (entry: TreeEntry): Promise<readonly Operation[]> => {
     const { path } = entry;
     const at = joined(upper, path);
     const found = below.find(path);
@@ -116,7 +115,7 @@ export function operationsOf(
       same && before?.mode === entry.mode && (entry.kind === 'link' || before.modified === entry.modified);
     // What got another name is another file now, which both names stand for.
     if (isAsItWas && after.linked === undefined) return [];
-    const tree = before?.kind === 'directory' ? below.summary(path) : undefined;
+    const tree = before?.kind === 'directory' ? await below.summary(path) : undefined;
     return [
       {
         ...{ path, after, ...(before && { before }), isOwn: found?.isOwn ?? true, ...(tree && { tree }) },
@@ -126,10 +125,12 @@ export function operationsOf(
     ];
   };
 
-  return entries.flatMap((entry) => {
-    if (entry.whiteout) return removal(entry.path);
-    return entry.kind === 'directory' ? ofDirectory(entry) : ofObject(entry);
-  });
+  const operations: Operation[] = [];
+  for (const entry of entries) {
+    if (entry.whiteout) operations.push(...(await removal(entry.path)));
+    else operations.push(...(await (entry.kind === 'directory' ? ofDirectory(entry) : ofObject(entry))));
+  }
+  return operations;
 }
 
 function afterOf({ kind, mode, bytes, modified }: TreeEntry): After {

@@ -68,7 +68,7 @@ export class Placer implements Disposable {
   constructor(parts: PlacerParts) {
     this.#parts = parts;
     this.#held = new HeldPaths(parts.workspace);
-    this.#below = new Below(parts.workspace);
+    this.#below = new Below(parts.addon, parts.workspace);
   }
 
   /**
@@ -88,7 +88,7 @@ export class Placer implements Disposable {
       this.noteDone(operation, 'apply');
       return { done: true, stamp: now, isKept: isBegun };
     }
-    const problem = isBegun ? undefined : this.#problemWith(operation, now);
+    const problem = isBegun ? undefined : await this.#problemWith(operation, now);
     if (problem !== undefined) return conflict(problem);
     if (before?.kind === 'directory' && after?.kind === 'directory') {
       this.#directories.push(operation);
@@ -178,14 +178,17 @@ export class Placer implements Disposable {
   }
 
   /** Why it is not as it was when the command ended; `undefined`: it is. */
-  #problemWith({ path, after, before, isOwn, tree }: Operation, now: Stamp | undefined): string | undefined {
+  async #problemWith(
+    { path, after, before, isOwn, tree }: Operation,
+    now: Stamp | undefined,
+  ): Promise<string | undefined> {
     if (before === undefined) return now === undefined ? undefined : 'something is there that was not';
     if (now === undefined) return 'it is not there any more';
     if (before.kind !== now.kind) return `it is a ${now.kind} now`;
     if (now.kind === 'directory') {
       if (after?.kind === 'directory')
         return before.mode === now.mode ? undefined : 'its permissions changed';
-      return tree === undefined || this.#below.summary(path).digest === tree.digest
+      return tree === undefined || (await this.#below.summary(path)).digest === tree.digest
         ? undefined
         : 'something in it changed';
     }
@@ -234,7 +237,7 @@ export class Placer implements Disposable {
       return true;
     }
     if (before.kind !== 'directory') return false;
-    const within = [...new Below(from.toString()).within('')];
+    const within = [...new Below(this.#parts.addon, from.toString()).within('')];
     const bytes = within.reduce((sum, [, stamp]) => sum + (stamp.kind === 'file' ? stamp.bytes : 0), 0);
     if (within.length > KEPT_OBJECTS || bytes > KEPT_BYTES) return false;
     mkdirSync(to, { mode: before.mode | 0o700 });

@@ -137,8 +137,8 @@ export class ChangeSets {
     const { id, layer, startedNs } = opened;
     await this.#store.removeWork(id);
     const entries = await walkTree(this.#addon, layer.upper, true);
-    const below = new Below(workspace, await this.#walked(layer.lower));
-    const operations = operationsOf(entries, { upper: layer.upper, below, workspace, startedNs });
+    const below = new Below(this.#addon, workspace, await this.#walked(layer.lower));
+    const operations = await operationsOf(entries, { upper: layer.upper, below, workspace, startedNs });
     if (operations.length === 0 && copies.length === 0) {
       await this.abandon(opened);
       return undefined;

@@ -1,0 +1,182 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../src/index.ts';
+import { makeArena } from '../support/arena.ts';
+import { HOST, WITH_VIEW } from '../support/tiers.ts';
+
+const arena = makeArena();
+const has = (program: string) => {
+  try {
+    execFileSync('sh', ['-c', `command -v ${program}`]);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** Names, kinds, modes and contents, without what says when it was made. */
+const picture = (root: string, leftOut: string) =>
+  String(
+    execFileSync(
+      'bash',
+      [
+        '-c',
+        `find . ${leftOut} -printf '%P %y %m %l\\n' | sort; find . ${leftOut} -type f -print0 | sort -z | xargs -r0 sha256sum`,
+      ],
+      { cwd: root, maxBuffer: 64 * 1024 * 1024 },
+    ),
+  );
+
+/** A program that does real work. `makes`: what it works on; `leftOut`: what differs between two runs of it anyway. */
+interface Work {
+  readonly needs: string;
+  readonly makes?: string;
+  readonly does: string;
+  readonly leftOut?: string;
+}
+
+const GIT =
+  'export GIT_AUTHOR_DATE=2026-01-01T00:00:00Z GIT_COMMITTER_DATE=2026-01-01T00:00:00Z; git config user.name A; git config user.email a@b';
+const WORKS: Readonly<Record<string, Work>> = {
+  'git: commits, branches, merges, a rebase and gc': {
+    needs: 'git',
+    makes: `git init -q -b main .; ${GIT}; for i in 1 2 3; do echo $i > f$i; git add .; git commit -qm c$i; done`,
+    does: `${GIT}; git switch -qc side; echo s > s; git add s; git commit -qm s; git switch -q main; git rm -q f1; git commit -qm rm; git merge -q --no-edit side; git gc -q; git status --short; git fsck --strict`,
+    // When the index was written, and what files it has seen, is another time in each tree.
+    leftOut: "-path ./.git/index -prune -o -path './.git/logs' -prune -o",
+  },
+  'make, and make again': {
+    needs: 'make',
+    makes:
+      "printf 'all: out\\nout: in\\n\\tcp in out; echo built >> log\\n' > Makefile; echo one > in; make -s",
+    does: 'make -s; echo two > in; touch -d @1 out; make -s; make -s; cat log',
+  },
+  ninja: {
+    needs: 'ninja',
+    makes: "printf 'rule cp\\n command = cp $in $out\\nbuild out: cp in\\n' > build.ninja; echo one > in",
+    does: 'ninja --quiet; ninja --quiet; rm out; ninja --quiet',
+    leftOut: "-name '.ninja_log' -prune -o -name '.ninja_deps' -prune -o",
+  },
+  'sqlite: a database with a write-ahead log': {
+    needs: 'python3',
+    makes: `python3 -c "import sqlite3; c=sqlite3.connect('db'); c.execute('create table t(a)'); c.execute('insert into t values(1)'); c.commit()"`,
+    does: `python3 -c "
+import sqlite3
+c=sqlite3.connect('db'); c.execute('pragma journal_mode=wal'); c.executemany('insert into t values(?)', [(i,) for i in range(5000)]); c.commit(); c.execute('delete from t where a%2'); c.commit(); c.execute('vacuum'); c.execute('pragma journal_mode=delete'); print(c.execute('select count(*), sum(a) from t').fetchone())"`,
+  },
+  'a writer by mmap, a sparse file, a file that grows': {
+    needs: 'python3',
+    makes: `python3 -c "open('m','wb').write(b'a'*100000)"; echo x > grow`,
+    does: `python3 -c "
+import mmap
+f=open('m','r+b'); m=mmap.mmap(f.fileno(),0); m[5:9]=b'MMAP'; m.flush(); m.close()
+s=open('sparse','wb'); s.seek(50_000_000); s.write(b'end')"; for i in $(seq 200); do echo $i >> grow; done`,
+  },
+  'npm: packages of a workspace': {
+    needs: 'npm',
+    makes: `mkdir -p a b; echo '{"name":"r","version":"1.0.0","workspaces":["a","b"]}' > package.json; echo '{"name":"a","version":"1.0.0","dependencies":{"b":"1.0.0"}}' > a/package.json; echo '{"name":"b","version":"1.0.0","bin":"b.js"}' > b/package.json; printf '#!/usr/bin/env node\\n' > b/b.js`,
+    does: 'npm install --offline --silent --no-audit --no-fund; npm ls --all --silent >/dev/null; node -p "require.resolve(\\"b/package.json\\")" >/dev/null',
+  },
+  'python: a venv, compiled modules': {
+    needs: 'python3',
+    makes: 'mkdir pkg; echo "x = 1" > pkg/__init__.py; echo "from pkg import x" > main.py',
+    does: '/usr/bin/python3 -m venv --without-pip v; v/bin/python -c "import sys; print(sys.prefix != sys.base_prefix)"; python3 -m compileall -q --invalidation-mode checked-hash pkg; python3 main.py',
+    leftOut: "-path './v/*' -prune -o",
+  },
+  'tar, cp -a, hard links, rename of a directory, case pairs': {
+    needs: 'tar',
+    makes:
+      'mkdir -p d/e; for i in a A b; do echo $i > d/$i; done; chmod 750 d/e; echo x > d/e/x; chmod 400 d/e/x',
+    does: 'tar cf t.tar --sort=name --mtime=@0 d; tar xf t.tar --one-top-level=u; cp -a d v; mv d w; ln w/a w/second; ln w/a third; rm w/b; cmp u/d/e/x w/e/x && echo same',
+  },
+};
+
+const it_ = it.skipIf(!HOST.namespaces);
+
+describe('what real programs do in a preview that is applied is what they do without it (needs namespaces)', () => {
+  async function twoSandboxes(makes: string) {
+    const roots = [arena.freshCorner(), arena.freshCorner()] as const;
+    const sandboxes: Sandbox[] = [];
+    for (const root of roots) {
+      execFileSync('bash', ['-c', makes], { cwd: root });
+      sandboxes.push(await arena.sandbox(WITH_VIEW, { workspace: root, timeout: 120_000 }));
+    }
+    const [sandbox, plain] = sandboxes;
+    if (sandbox === undefined || plain === undefined) throw new Error('no sandboxes');
+    return { root: roots[0], plainRoot: roots[1], sandbox, plain };
+  }
+
+  it_.each(Object.entries(WORKS))(
+    '%s',
+    { timeout: 120_000 },
+    async (_, { needs, makes = 'true', does, leftOut = '' }) => {
+      expect(has(needs), `${needs} is needed`).toBe(true);
+      const { root, plainRoot, sandbox, plain } = await twoSandboxes(makes);
+      const before = picture(root, '');
+      const direct = await plain.run(does);
+      expect([direct.exitCode, direct.stderr]).toEqual([0, '']);
+      const previewed = await sandbox.run(does, { effect: 'preview' });
+      expect([previewed.exitCode, previewed.stderr, previewed.stdout]).toEqual([0, '', direct.stdout]);
+      expect(picture(root, '')).toBe(before);
+      const changes = await sandbox.changes();
+      const id = previewed.changes?.id ?? '';
+      const applied = await changes.apply(id);
+      expect(applied.notDone).toEqual([]);
+      const same = (text: string) => text.replaceAll(plainRoot, root);
+      expect(picture(root, leftOut)).toBe(same(picture(plainRoot, leftOut)));
+      expect((await changes.undo(id)).notDone).toEqual([]);
+      expect(picture(root, '')).toBe(before);
+    },
+  );
+
+  it_('holes stay holes', async () => {
+    const { root, sandbox } = await twoSandboxes('true');
+    const result = await sandbox.run('truncate -s 200M big; echo end >> big', { effect: 'preview' });
+    await (await sandbox.changes()).apply(result.changes?.id ?? '');
+    const { size, blocks } = statSync(join(root, 'big'));
+    expect([size, blocks * 512 < 1_000_000]).toEqual([200 * 1024 * 1024 + 4, true]);
+  });
+
+  it_(
+    'a watcher sees what a command of the preview changes, and the time of a file is kept to the nanosecond',
+    async () => {
+      const { root, sandbox } = await twoSandboxes('echo x > watched');
+      const watching = `python3 -c "
+import ctypes, os, threading, time
+c=ctypes.CDLL(None); fd=c.inotify_init(); c.inotify_add_watch(fd, b'.', 0x100)
+open('new','w').close(); print(len(os.read(fd, 4096)) > 0)
+os.utime('watched', ns=(1, 1234567890123456789))"`;
+      const result = await sandbox.run(watching, { effect: 'preview' });
+      expect(result.stdout).toBe('True\n');
+      await (await sandbox.changes()).apply(result.changes?.id ?? '');
+      expect(statSync(join(root, 'watched'), { bigint: true }).mtimeNs).toBe(1234567890123456789n);
+    },
+  );
+
+  it_(
+    'rm -rf of 50,000 files is told in one line, applied and taken back',
+    { timeout: 120_000 },
+    async () => {
+      const { root, sandbox } = await twoSandboxes('true');
+      execFileSync(
+        'bash',
+        ['-c', 'for d in $(seq 500); do mkdir -p t/$d; (cd t/$d; touch $(seq 100)); done'],
+        { cwd: root },
+      );
+      const result = await sandbox.run('rm -rf t', { effect: 'preview' });
+      expect(result.changes).toMatchObject({
+        changes: [{ path: 't', change: 'deleted', objects: 50_500 }],
+        more: 0,
+      });
+      const changes = await sandbox.changes();
+      await changes.apply(result.changes?.id ?? '');
+      expect(existsSync(join(root, 't'))).toBe(false);
+      await changes.undo(result.changes?.id ?? '');
+      expect(readFileSync(join(root, 't/500/100'), 'utf8')).toBe('');
+      mkdirSync(join(root, 'rest'));
+      writeFileSync(join(root, 'rest/f'), '');
+    },
+  );
+});
