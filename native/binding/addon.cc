@@ -109,9 +109,26 @@ Napi::Value Prepare(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// closeConfinement(confinement): drops what is idle; running commands go on. Control groups whose
-// last process ended late go, too: no other command may follow.
+class CloseWorker : public Napi::AsyncWorker {
+ public:
+  CloseWorker(const Napi::Function& callback, ConfinementRef confinement)
+      : Napi::AsyncWorker(callback), confinement_(std::move(confinement)) {}
+
+  void Execute() override { confinement_->Close(); }
+  void OnOK() override { Callback().Call({}); }
+
+ private:
+  ConfinementRef confinement_;
+};
+
+// closeConfinement(confinement, callback): drops what is idle; running commands go on. On a thread
+// where there is a callback: to give up namespaces takes the kernel milliseconds. Without one,
+// control groups whose last process ended late go, too: no other command may follow.
 Napi::Value CloseConfinement(const Napi::CallbackInfo& info) {
+  if (info[1].IsFunction()) {
+    (new CloseWorker(info[1].As<Napi::Function>(), AsConfinement(info[0])))->Queue();
+    return info.Env().Undefined();
+  }
   AsConfinement(info[0])->Close();
   RemoveLeftGroups();
   return info.Env().Undefined();

@@ -585,7 +585,8 @@ export interface NativeAddon {
    * command's does before it executes a program; that once per process for each set of kernel interfaces.
    */
   prepare(confinement: NativeConfinement, done: (failure: NativeFailure | undefined) => void): void;
-  closeConfinement(confinement: NativeConfinement): void;
+  /** Gives up what no command uses any more. `done`: on a thread, as the kernel takes milliseconds for it; others follow. */
+  closeConfinement(confinement: NativeConfinement, done?: () => void): void;
   /**
    * Returns the id for the functions below. Throws an error with `failure` if no thread can be made. To be called through
    * `launchCommand`, which names the arguments.

@@ -61,7 +61,7 @@ export async function launchPreview(
   const asked = commandOf(context.argv);
   const command = (typeof asked === 'string' ? asked : asked.map(readableWord).join(' ')).slice(0, SHOWN);
   const finish = async (result: ExecutionResult): Promise<ExecutionResult> => {
-    addon.closeConfinement(layered.confinement);
+    await new Promise<void>((done) => addon.closeConfinement(layered.confinement, done));
     if (result.status === 'setup-failed') {
       await sets.abandon(opened);
       return result;
