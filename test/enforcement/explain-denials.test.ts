@@ -7,7 +7,7 @@ import { parse } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PolicyFile } from '../../src/index.ts';
 import { makeArena } from '../support/arena.ts';
-import { HOST, LOOKED_AT_TIERS, type Tier } from '../support/tiers.ts';
+import { HOST, LOOKED_AT_TIERS, stateOf, type Tier } from '../support/tiers.ts';
 
 /** What is outside: neither in the workspace nor where a private /tmp would be. */
 interface Outside {
@@ -320,11 +320,31 @@ describe.each(LOOKED_AT_TIERS)('what the sandbox denied, $name', (tier) => {
     expect([exitCode === 0, denials]).toEqual([false, undefined]);
   });
 
-  it('is nothing where nothing is looked at, and then it is said that it is not known', async () => {
-    restore();
-    const workspace = arena.freshCorner();
-    const sandbox = await arena.sandbox(tier, { workspace, explain: 'never' });
-    const { denials, notLookedAt } = await sandbox.run(['bash', '-c', `echo x > ${outside.root}/new`]);
-    expect([denials, notLookedAt]).toEqual([undefined, expect.arrayContaining(['write', 'read'])]);
+  /** Why nobody looks; the host, the policy, and what the report says of it. */
+  const UNSEEN: Readonly<Record<string, readonly [Tier, 'always' | 'never', string, RegExp]>> = {
+    'the policy does not want it': [tier, 'never', 'off', /sandbox\.explain = "never"/],
+    'the host refuses a listener': [
+      { ...tier, asIf: (host) => ({ ...tier.asIf(host), seccompListener: false }) },
+      ...(['always', 'unsupported', /needs a seccomp listener, which was refused/] as const),
+    ],
+  };
+
+  it.each(Object.entries(UNSEEN))(
+    'is not known, and said not to be, where %s',
+    async (_, [on, explain, state, why]) => {
+      restore();
+      const sandbox = await arena.sandbox(on, { workspace: arena.freshCorner(), explain });
+      const result = await sandbox.run(['bash', '-c', `echo x > ${outside.root}/new`]);
+      const { denials, notLookedAt, report } = result;
+      expect([denials, notLookedAt]).toEqual([undefined, expect.arrayContaining(['write', 'read'])]);
+      const control = report.controls.find(({ id }) => id === 'denials');
+      expect(control).toMatchObject({ state, reason: expect.stringMatching(why) });
+    },
+  );
+
+  it('is said to be looked at', async () => {
+    const sandbox = await arena.sandbox(tier, { workspace: arena.freshCorner(), explain: 'always' });
+    // Without a view the network is shut by a filter, and no connection gets as far as being looked at.
+    expect(stateOf(sandbox, 'denials')).toBe(tier.view ? 'enforced' : 'degraded');
   });
 });
