@@ -1,6 +1,7 @@
 // The program `sandbox-run-attack`: `LABEL MOVE [ARGUMENT ...] [-- LABEL MOVE ...]`. Makes each
 // move in a process of its own and prints `LABEL=ok[:TEXT]`, `LABEL=ERRNO`, `LABEL=signal:N` or
-// `LABEL=unknown`, one line each.
+// `LABEL=unknown`, one line each. Ends with 1 if a move did not work, so that it counts as a
+// command that failed.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,7 +40,7 @@ const Attack* Find(const char* name) {
   return nullptr;
 }
 
-void Print(const char* label, int status) {
+bool Print(const char* label, int status) {
   if (WIFSIGNALED(status)) {
     printf("%s=signal:%d\n", label, WTERMSIG(status));
   } else if (!outcome->done) {
@@ -48,21 +49,24 @@ void Print(const char* label, int status) {
     printf("%s=%d\n", label, outcome->error);
   } else {
     printf("%s=ok%s%s\n", label, outcome->text[0] == 0 ? "" : ":", outcome->text);
+    return true;
   }
+  return false;
 }
 
-void Try(int count, char** words) {
+// Whether it worked.
+bool Try(int count, char** words) {
   const Attack* attack = count < 2 ? nullptr : Find(words[1]);
   if (attack == nullptr || count != 2 + attack->arguments) {
     printf("%s=unknown\n", words[0]);
-    return;
+    return false;
   }
   memset(outcome, 0, sizeof *outcome);
   fflush(stdout);
   const pid_t child = fork();
   if (child < 0) {
     printf("%s=fork:%d\n", words[0], errno);
-    return;
+    return false;
   }
   if (child == 0) {
     alarm(kSecondsAtMost);
@@ -76,7 +80,7 @@ void Try(int count, char** words) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  Print(words[0], status);
+  return Print(words[0], status);
 }
 
 }  // namespace
@@ -106,12 +110,13 @@ int main(int count, char** words) {
           stderr);
     return 125;
   }
+  bool worked = true;
   for (int at = 1; at < count;) {
     int end = at;
     while (end < count && strcmp(words[end], "--") != 0) ++end;
     if (end < count) words[end] = nullptr;
-    if (end > at) Try(end - at, words + at);
+    if (end > at) worked = Try(end - at, words + at) && worked;
     at = end + 1;
   }
-  return 0;
+  return worked ? 0 : 1;
 }

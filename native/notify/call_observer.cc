@@ -25,6 +25,7 @@
 #include "notify/endpoint.h"
 #include "notify/host_object.h"
 #include "notify/listener.h"
+#include "sys/own_call.h"
 #include "sys/raw_syscall.h"
 
 namespace sandbox_run {
@@ -338,38 +339,49 @@ bool IsOfTheSandbox(Denial& denial, int root) {
 // is loaded.
 class FilterWriter {
  public:
-  void Ask(long number) { Add({IsNumber(number, 1), kAsk}); }
+  void Ask(long number) { Add(number, {}); }
 
   // Unless the low half of an argument is `value`.
   void AskUnless(long number, int argument, uint32_t value) {
-    Add({IsNumber(number, 4), Load(argument), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0),
-         kAsk, kLoadNumber});
+    Add(number, {Load(argument), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, kNot, 0)});
   }
 
   // If a signal is sent, and not to a group, of which those that may be reached are.
   void AskIfSent(long number, int process, int signal) {
-    Add({IsNumber(number, 6), Load(signal), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 3, 0),
-         Load(process), BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x80000000, 1, 0), kAsk, kLoadNumber});
+    Add(number, {Load(signal), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, kNot, 0), Load(process),
+                 BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x80000000, kNot, 0)});
   }
 
   // If something is opened to be written.
   void AskIfWritten(long number, int flags) {
-    Add({IsNumber(number, 4), Load(flags), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kWriteIntent, 0, 1),
-         kAsk, kLoadNumber});
+    Add(number, {Load(flags), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kWriteIntent, 0, kNot)});
   }
 
   std::vector<sock_filter> Take() { return std::move(program_); }
 
  private:
-  // Another call goes on behind so many steps.
-  static sock_filter IsNumber(long number, uint8_t steps) {
-    return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(number), 0, steps);
-  }
+  // In place of a jump's distance: the call is not asked about.
+  static constexpr uint8_t kNot = 0xff;
+
   static sock_filter Load(int argument) {
     return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(argument));
   }
-  void Add(std::initializer_list<sock_filter> steps) {
-    program_.insert(program_.end(), steps.begin(), steps.end());
+  void Add(long number, std::initializer_list<sock_filter> conditions) {
+    std::vector<sock_filter> part = {
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(number), 0, kNot)};
+    part.insert(part.end(), conditions);
+    part.push_back(Load(5));
+    part.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kOwnCall, kNot, 0));
+    part.push_back(kAsk);
+    part.push_back(kLoadNumber);
+    // Past the end for another call, whose number is loaded still; else to where it is loaded.
+    const size_t reload = part.size() - 1;
+    for (size_t at = 0; at < reload; ++at) {
+      const auto distance = static_cast<uint8_t>(reload - at - (at == 0 ? 0 : 1));
+      if (part[at].jt == kNot) part[at].jt = distance;
+      if (part[at].jf == kNot) part[at].jf = distance;
+    }
+    program_.insert(program_.end(), part.begin(), part.end());
   }
 
   std::vector<sock_filter> program_ = {kLoadNumber};
@@ -417,14 +429,12 @@ struct CallObserver::Use {
   }
 };
 
-std::vector<sock_filter> CallObserver::Filter(Observed observed) {
+std::vector<sock_filter> CallObserver::Filter(Observed observed, bool scopes_signals) {
   if (observed == Observed::kNothing) return {};
   FilterWriter filter;
   for (const PathCall& call : kPathCalls) {
     if (call.kind == Kind::kLook && observed < Observed::kEverything) continue;
-    if (call.number == SYS_execve) {
-      filter.AskUnless(call.number, 3, kStartsCommand);
-    } else if (call.number == SYS_utimensat) {
+    if (call.number == SYS_utimensat) {
       // Without a path it is about a descriptor. (Half of a pointer may look like 0: left out.)
       filter.AskUnless(call.number, call.path, 0);
     } else if (call.kind == Kind::kOpen && observed < Observed::kEverything) {
@@ -436,7 +446,7 @@ std::vector<sock_filter> CallObserver::Filter(Observed observed) {
   for (const OtherCall& call : kOtherCalls) {
     if (call.signal < 0) {
       filter.Ask(call.number);
-    } else {
+    } else if (scopes_signals) {
       filter.AskIfSent(call.number, call.process, call.signal);
     }
   }

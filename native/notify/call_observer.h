@@ -27,11 +27,6 @@ enum class Observed {
   kUses,        // the same; and what was not denied is told, too
 };
 
-// The fourth argument, which the kernel does not look at, of the execve that starts a command: it
-// is ours and need not wait to be looked at. A command that gives it keeps its execve out of a
-// list.
-inline constexpr uint32_t kStartsCommand = 0x5ab0c0de;
-
 // What the sandbox kept from a process, or from several alike.
 struct Denial {
   // What has to be true of the host, so that it was the sandbox that denied it.
@@ -104,8 +99,9 @@ struct HeldBy {
 // is not looked at while a call waits: the time that it takes would tell the command what is there.
 class CallObserver {
  public:
-  // The filter's part that asks about those calls, without an end of its own.
-  static std::vector<sock_filter> Filter(Observed observed);
+  // The filter's part that asks about those calls, without an end of its own. Signals only where
+  // they end at the domain: elsewhere none is denied. Not about calls of ours (sys/own_call.h).
+  static std::vector<sock_filter> Filter(Observed observed, bool scopes_signals);
 
   // A command begins, and has ended.
   void Begin(std::shared_ptr<const HeldBy> held_by);

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "notify/call_observer.h"
 #include "process/shut_root.h"
 #include "sys/kernel_abi.h"
+#include "sys/own_call.h"
 #include "sys/raw_syscall.h"
 
 // This code runs in a process that shares memory with its parent, whose other threads run on: raw
@@ -52,8 +52,7 @@ int Execute(ChildPlan* plan) {
   // A rehearsal.
   if (plan->program == nullptr) return 0;
   if (plan->about_to_execute != nullptr) plan->about_to_execute();
-  result =
-      RawSyscall(SYS_execve, Arg(plan->program), Arg(plan->argv), Arg(plan->envp), kStartsCommand);
+  result = OwnCall(SYS_execve, Arg(plan->program), Arg(plan->argv), Arg(plan->envp));
   return Fail(plan, "exec", result);
 }
 

@@ -424,7 +424,8 @@ Status Command::EnterSupervision(CommandPlace& place) {
   const auto add = [&program](const std::vector<sock_filter>& part) {
     program.insert(program.end(), part.begin(), part.end());
   };
-  add(CallObserver::Filter(shared.observed));
+  const bool scopes_signals = (shared.landlock.scoped & abi::kLandlockScopeSignal) != 0;
+  add(CallObserver::Filter(shared.observed, scopes_signals));
   if (shared.exit_tracing) {
     add(ExitTracing::Filter());
   } else {

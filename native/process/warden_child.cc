@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "sys/kernel_abi.h"
+#include "sys/own_call.h"
 #include "sys/raw_syscall.h"
 #include "warden/keep_watch.h"
 
@@ -46,7 +47,7 @@ pid_t StartCommand(WardenPlan* plan) {
   const long told =
       RawSyscall(SYS_sendto, plan->channel, Arg(&started), sizeof(started), MSG_NOSIGNAL, 0, 0);
   if (told < 0) {
-    RawSyscall(SYS_kill, pid, SIGKILL);
+    OwnCall(SYS_kill, pid, SIGKILL);
     command->failed_errno = static_cast<int>(-told);
     command->failed_stage = "warden";
     return -1;
@@ -74,7 +75,7 @@ void Execute(int program, pid_t launcher, pid_t command) {
       name, Text(launcher, numbers[0] + sizeof(numbers[0])),
       command == kNoCommand ? nullptr : Text(command, numbers[1] + sizeof(numbers[1])), nullptr};
   char* const envp[] = {nullptr};
-  RawSyscall(SYS_execveat, program, Arg(""), Arg(argv), Arg(envp), AT_EMPTY_PATH);
+  OwnCall(SYS_execveat, program, Arg(""), Arg(argv), Arg(envp), AT_EMPTY_PATH);
 }
 
 // Most commands take no longer than this. Executing a program meanwhile would slow down the start
@@ -109,7 +110,7 @@ int RunWarden(void* argument) {
     if (command < 0) return kNotStarted;
   }
   // Nothing of the launcher's is held: no directory, no lock, no end of a pipe.
-  RawSyscall(SYS_chdir, Arg("/"));
+  OwnCall(SYS_chdir, Arg("/"));
   constexpr int kChannel = 0, kProgram = 1;
   // Without it the warden would watch a descriptor of the launcher's.
   if (RawSyscall(SYS_dup3, plan->channel, kChannel, 0) < 0) return kNotStarted;

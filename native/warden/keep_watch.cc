@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "sys/kernel_abi.h"
+#include "sys/own_call.h"
 #include "sys/raw_syscall.h"
 
 namespace sandbox_run {
@@ -33,7 +34,7 @@ constexpr int kRoundsAlone = 4;
 // The kernel's PID_MAX_LIMIT.
 constexpr long kMaxPids = 4 * 1024 * 1024;
 
-long Kill(long pid, int number) { return RawSyscall(SYS_kill, pid, number); }
+long Kill(long pid, int number) { return OwnCall(SYS_kill, pid, number); }
 
 void Sleep(long milliseconds) {
   const timespec time = {milliseconds / 1000, (milliseconds % 1000) * kMillisecond};
@@ -102,7 +103,7 @@ struct Process {
 // The fields after the name, which may hold anything: "PID (NAME) STATE PPID ...".
 bool ReadProcess(int directory, const char* path, Process* process) {
   char text[512];
-  const long fd = RawSyscall(SYS_openat, directory, Arg(path), O_RDONLY | O_CLOEXEC, 0);
+  const long fd = OwnCall(SYS_openat, directory, Arg(path), O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return false;
   const long size = RawSyscall(SYS_read, fd, Arg(text), sizeof(text));
   RawSyscall(SYS_close, fd);
@@ -130,7 +131,7 @@ class Descendants {
   // One page for each 2048 numbers that are looked at, not more.
   bool Open() {
     proc_ = static_cast<int>(
-        RawSyscall(SYS_openat, AT_FDCWD, Arg("/proc"), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
+        OwnCall(SYS_openat, AT_FDCWD, Arg("/proc"), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
     const long memory =
         RawSyscall(SYS_mmap, 0, 2 * kMaxPids * sizeof(uint16_t), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -203,13 +204,13 @@ class Descendants {
     // The descriptor names one process for ever: it is looked at again through it, and the signal
     // goes through it, so that another process with that number is never touched.
     const long directory =
-        RawSyscall(SYS_openat, proc_, Arg(name), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+        OwnCall(SYS_openat, proc_, Arg(name), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (directory < 0) return false;
     bool first = false;
     if (ReadProcess(static_cast<int>(directory), "stat", &process) &&
         IsOurs(process.parent, self)) {
       seen_[pid] = round_;
-      const long sent = RawSyscall(abi::kSysPidfdSendSignal, directory, number, 0, 0);
+      const long sent = OwnCall(abi::kSysPidfdSendSignal, directory, number, 0, 0);
       // An outer filter that does not know the call. The number was its own a moment ago, and is
       // given back only after its parent took notice of its end.
       if (sent == -ENOSYS || sent == -EPERM) Kill(pid, number);

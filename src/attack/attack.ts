@@ -45,8 +45,8 @@ export type Move = readonly [string, ...string[]];
 /** An attack, ready to be tried in one place. */
 export interface Staged {
   readonly move: Move;
-  /** Whether it worked, by what is seen outside. Default: it says so. */
-  readonly worked?: (said: Said) => boolean | Promise<boolean>;
+  /** Whether it worked, by what is seen outside. Default: it says so. `told`: what its command was said to be denied. */
+  readonly worked?: (said: Said, told: readonly string[]) => boolean | Promise<boolean>;
   /** A word in the command line of processes that may be left behind. */
   readonly mark?: string;
 }

@@ -51,6 +51,8 @@ interface Spoken {
   readonly said: ReadonlyMap<string, Said>;
   /** What is seen of moves that said nothing. */
   readonly silence: Observation;
+  /** The objects of its denials. */
+  readonly told?: readonly string[];
 }
 
 /** So many commands at a time. */
@@ -232,7 +234,7 @@ async function observation({ attack, staged }: Attempt, spoken: Spoken | Error):
   const worked = staged.worked ?? (({ ok }) => ok);
   try {
     // A move that says nothing may have worked before it was ended.
-    if (await worked(said ?? { ok: false, text: '' })) return { kind: 'worked' };
+    if (await worked(said ?? { ok: false, text: '' }, spoken.told ?? [])) return { kind: 'worked' };
   } catch (error) {
     return { kind: 'failed', reason: `what came of it cannot be seen: ${toError(error).message}` };
   }
@@ -318,7 +320,8 @@ async function tryConfined(
       signal,
       ...(manner === 'terminal' ? { pty: TERMINAL } : {}),
     });
-    return { said: parse(result.stdout), silence: silenceOf(result) };
+    const told = (result.denials ?? []).map(({ object }) => object);
+    return { said: parse(result.stdout), silence: silenceOf(result), told };
   } finally {
     if (chosen !== sandbox) await chosen.close();
   }

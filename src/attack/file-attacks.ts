@@ -82,6 +82,15 @@ const makes =
     return { move: [move, path, ...args], worked: () => existsSync(path) };
   };
 
+/** Being refused a new file, while nobody is told of it. */
+const goesUntold: Stage = (place) => {
+  const path = join(place.outside, freshName());
+  return {
+    move: ['create', path, MARK],
+    worked: ({ ok }, told) => (place.inSandbox ? !ok && !told.includes(path) : ok),
+  };
+};
+
 /** Reading a new file; `way`: to the root. */
 const reads = (where: Where, way: Where = () => ''): Stage =>
   getsSecret((place) => ['read', `${way(place)}${victimIn(where(place), place)}`]);
@@ -317,4 +326,9 @@ export const FILE_ATTACKS: readonly Attack[] = [
     ['read-host-shm', 'reads a file of the host in /dev/shm', reads(shm)],
     ['create-in-host-shm', 'leaves a file in the /dev/shm of the host', makes(shm, 'create', MARK)],
   ]),
+  ...attacksOn(
+    'denials',
+    [['go-untold', 'is refused a file outside, and nobody is told of it', goesUntold]],
+    IN_PART,
+  ),
 ];

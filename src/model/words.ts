@@ -106,6 +106,7 @@ export const CONTROL_IDS = [
   'process-tree',
   'resource-limits',
   'workspace-changes',
+  'denials',
 ] as const;
 
 /**

@@ -52,7 +52,14 @@ export const APPLICATION_JUDGES: Partial<Readonly<Record<ControlId, Judge>>> = {
     used.seccomp
       ? ['enforced', 'socket(AF_UNIX) is refused altogether; socketpair works']
       : ['unsupported', `programs are ${CHECKED}`],
+  denials: () => notTold('what is refused is said before a command runs, and nobody looks while it runs'),
 };
+
+/** Of the control `denials`. */
+export const notTold = (why: string): Finding => [
+  'unsupported',
+  `what a command is denied is not known: ${why}`,
+];
 
 /** Of the control `workspace-changes`, which is off unless a preview is asked for. */
 export const workspaceChanges: Judge = ({ view, backend }, _, { namespaces }, { layer }) => {
@@ -172,4 +179,6 @@ export const FIREJAIL_JUDGES: Readonly<Record<ControlId, Judge>> = {
     ];
   },
   'workspace-changes': workspaceChanges,
+  denials: () =>
+    notTold('Firejail gains its rights as it starts, and beneath a seccomp listener no program gains any'),
 };

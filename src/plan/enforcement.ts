@@ -17,6 +17,7 @@ import {
   emptyAndShut,
   FIREJAIL_JUDGES,
   named,
+  notTold,
   otherNames,
   workspaceChanges,
 } from './backend-controls.ts';
@@ -66,6 +67,8 @@ const sinceAbi = (abi: number, kernel: string, held: string, missing: string): J
         ];
 };
 
+const NO_LISTENER = 'a seccomp listener, which was refused (an outer sandbox may have the only one)';
+
 /** Nothing takes its place: with less a command would reach what nobody listed. */
 function listedNetwork(
   used: Mechanisms,
@@ -73,12 +76,7 @@ function listedNetwork(
   features: HostFeatures,
 ): readonly [ControlState, string] {
   if (!used.seccomp) return ['unsupported', reasonAgainst(features.seccomp)];
-  if (!features.seccompListener) {
-    return [
-      'unsupported',
-      'it needs a seccomp listener, which was refused (an outer sandbox may have the only one)',
-    ];
-  }
+  if (!features.seccompListener) return ['unsupported', `it needs ${NO_LISTENER}`];
   const floor = [
     ...(used.networkNamespace ? ['own network namespace'] : []),
     ...(used.landlockAbi >= 4 ? ['Landlock'] : []),
@@ -102,6 +100,13 @@ function listedNetwork(
     `only what network.allow lists${beside} can be connected to, by sockets that a supervisor makes; names are looked up by it, ${others}${inside} (seccomp listener${floor.length === 0 ? '' : `; beneath it ${floor.join(' and ')}`})`,
   ];
 }
+
+/** What is not told, or told beside it, by what is looked at. */
+const BUT: Readonly<Record<Exclude<Mechanisms['observed'], 'nothing'>, string>> = {
+  changes: '; not what it only reads (sandbox.explain = "always")',
+  everything: '',
+  uses: '; and what another policy would deny',
+};
 
 /** How each control is judged. THE place where a missing kernel feature is weighed. */
 const JUDGES: Readonly<Record<ControlId, Judge>> = {
@@ -286,6 +291,17 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
           ],
   'resource-limits': resourceLimits,
   'workspace-changes': workspaceChanges,
+  denials: (used, _, features) => {
+    if (used.observed === 'nothing')
+      return notTold(used.seccomp ? `it needs ${NO_LISTENER}` : reasonAgainst(features.seccomp));
+    const told = `what a command is denied is told: a seccomp listener sees its calls, and lets every one go on${BUT[used.observed]}`;
+    return used.inetSockets === 'refused'
+      ? [
+          'degraded',
+          `${told}; not connections, which are refused before they could be seen: needs namespaces`,
+        ]
+      : ['enforced', told];
+  },
 };
 
 /** What a policy can do without, under each backend; why it does, or false. */
@@ -295,6 +311,7 @@ const OFF: Partial<Readonly<Record<ControlId, (policy: Policy) => string | false
   'hidden-paths': ({ filesystem }) => filesystem.hide.length === 0 && 'the policy hides no files',
   'private-tmp': ({ filesystem }) => filesystem.tmp === 'host' && 'the policy shares the host’s /tmp',
   network: ({ network }) => network.mode === 'open' && 'the profile allows the network',
+  denials: ({ sandbox }) => sandbox.explain === 'never' && 'nobody looks (sandbox.explain = "never")',
   'unix-sockets': ({ network }) =>
     network.unixSockets === 'allowed' && 'the policy allows sockets of the host',
 };

@@ -138,12 +138,6 @@ export function chooseMechanisms(policy: Policy, features: HostFeatures, backend
 /** `auto`: what costs nothing that can be measured. */
 const OBSERVED_BY_EXPLAIN = { auto: 'changes', always: 'everything', never: 'nothing' } as const;
 
-/**
- * A warden of the tier `subreaper` is started for each command, beneath the filter of its thread: when the launcher has died, what
- * it does to end the tree would be asked about, and nobody would be there to answer. That of a signal scope is there before.
- */
-const LOOKS_UNDER: readonly ProcessTreeTier[] = ['signal-scope'];
-
 function ofKernel(
   { network, sandbox }: Policy,
   features: HostFeatures,
@@ -154,7 +148,7 @@ function ofKernel(
   const off = network.mode !== 'open';
   // Without a domain of its own the command would be in the launcher's scope and could signal it.
   const processTree = features.signalScope && landlockAbi > 0 ? 'signal-scope' : 'subreaper';
-  const canLook = features.seccomp.available && features.seccompListener && LOOKS_UNDER.includes(processTree);
+  const canLook = features.seccomp.available && features.seccompListener;
   const pathSocketsContained = view || landlockAbi >= 9 || network.unixSockets === 'allowed';
   return {
     landlockAbi,

@@ -67,7 +67,9 @@ export interface PlanInput extends OwnPathsInput {
  */
 export function makePlan(input: PlanInput): LaunchPlan {
   const { policy, features, workspace } = input;
-  const used = chooseMechanisms(policy, features, input.backend);
+  const chosen = chooseMechanisms(policy, features, input.backend);
+  const used: Mechanisms =
+    input.tellsUses && chosen.observed !== 'nothing' ? { ...chosen, observed: 'uses' } : chosen;
   if (policy.network.mode === 'listed') requireSupervisor(used, policy, features);
   const { paths: named, links } = resolveRules(input);
   const tmp = tmpOfHost(input, used, named);
@@ -154,7 +156,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
     links,
     seccompGroups: seccompGroups(used, input.sharedByGroup ?? false),
     exitTracing: used.tracing === 'own',
-    observed: input.tellsUses && used.observed !== 'nothing' ? 'uses' : used.observed,
+    observed: used.observed,
     limits: processLimitsOf(policy.limits),
     treeLimits: treeLimitsOf(policy, used, features),
     umask: policy.limits.umask,

@@ -80,6 +80,11 @@ describe('a sandbox whose report claims too much', () => {
     expect(escapedOf(await attackWith(withoutView, against(...lost)))).toEqual(lost);
   });
 
+  it('is found out if nobody looks at what it denies', async () => {
+    const prepare = withPlan((plan) => ({ ...plan, observed: 'nothing' }));
+    expect(escapedOf(await attackWith(prepare, against('denials', 'filesystem')))).toEqual(['denials']);
+  });
+
   it.runIf(HOST.namespaces)('is found out if it shows what it hides (with namespaces)', async () => {
     const prepare = withPlan(({ namespaces, ...plan }) => ({
       ...plan,

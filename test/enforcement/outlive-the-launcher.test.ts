@@ -60,7 +60,8 @@ describe('outliving the launcher', () => {
     const complete: DoomedTask = {
       ...task,
       first: ['/bin/true'],
-      options: { workspace: arena.workspace, readable: [PROGRAMS] },
+      // All calls are looked at: when the launcher has died, there is nobody who does.
+      options: { workspace: arena.workspace, readable: [PROGRAMS], explain: 'always' },
     };
     // In a group of its own, like a shell's job.
     const child = spawn(process.execPath, [launcher], {

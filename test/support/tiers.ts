@@ -116,11 +116,6 @@ export const TIERS: readonly Tier[] = [
   ...(HOST.namespaces && HOST.landlockAbi > 0 && STANDS_IN ? [WITHOUT_LANDLOCK] : []),
 ];
 
-/** Those where a listener may see the calls of commands. */
-export const LOOKED_AT_TIERS: readonly Tier[] = TIERS.filter(
-  ({ landlockAbi }) => landlockAbi >= 6 && HOST.signalScope,
-);
-
 function olderTiers(...abis: readonly number[]): readonly Tier[] {
   if (!STANDS_IN) return [];
   return HOST_TIERS.flatMap((tier) =>
@@ -136,6 +131,9 @@ export const OLDER_TIERS = olderTiers(1, 2, 3, 4, 5, 6);
 
 /** The oldest alone, for attacks on which no later right of Landlock has a bearing. */
 export const OLDEST_TIERS = olderTiers(1);
+
+/** Those where a listener may see the calls of commands: with a signal scope, with a warden for each, and with the least. */
+export const LOOKED_AT_TIERS: readonly Tier[] = [...TIERS, ...SUBREAPER_TIERS, ...OLDEST_TIERS];
 
 /** For whoever counts what was tried and what the report said of it (scripts/vm/tests/run.mjs). */
 const sandboxes = channel('sandbox-run:test:sandbox');

@@ -100,14 +100,6 @@ function describeCache(cache: LaunchPlan['cache']): string {
     : `Caches are kept for this workspace in ${cache.directory}: ${cache.links.map(({ path }) => path.replace('slot:home', '~')).join(' ')}\n`;
 }
 
-/** Of what a command that fails is told that it was denied. */
-const LOOKED_AT: Readonly<Record<LaunchPlan['observed'], string>> = {
-  nothing: 'What is denied is not looked at, and not told',
-  changes: 'What is denied is told, but for what is only read (--explain always)',
-  everything: 'What is denied is told',
-  uses: 'What is denied is told, and what another policy would deny',
-};
-
 /** The whole plan for people. */
 export function describePlan(plan: LaunchPlan, defaults: RunDefaults): string {
   const of = (access: PlannedPath['access']) => plan.paths.filter((path) => path.access === access);
@@ -130,7 +122,6 @@ export function describePlan(plan: LaunchPlan, defaults: RunDefaults): string {
       ? ''
       : `Empty and shut (filesystem.hide)\n  ${plan.emptied.map((path) => visibleLine(path, 400)).join('\n  ')}\n`,
     plan.seccompGroups.length === 0 ? '' : `System calls refused\n  ${plan.seccompGroups.join(' ')}\n`,
-    `${LOOKED_AT[plan.observed]}\n`,
     describeLimits(plan, defaults),
     describeReport(plan.report),
   ].join('');

@@ -238,12 +238,10 @@ async function prepareResolved(
 }
 
 /** @throws {SandboxError} `enforcement.unavailable`: what commands do cannot be seen here. */
-export function requireLooking({ observed }: LaunchPlan): void {
+export function requireLooking({ observed, report }: LaunchPlan): void {
   if (observed !== 'nothing') return;
-  throw new SandboxError(
-    'enforcement.unavailable',
-    'what commands use or are denied cannot be seen here: it needs a seccomp listener and Landlock ABI 6 (Linux 6.12); run sandbox-run doctor',
-  );
+  const why = report.controls.find(({ id }) => id === 'denials')?.reason ?? '';
+  throw new SandboxError('enforcement.unavailable', why);
 }
 
 /**

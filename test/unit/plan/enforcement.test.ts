@@ -56,6 +56,7 @@ const NEEDED: Readonly<Record<ControlId, (used: Mechanisms) => boolean>> = {
   'process-tree': (used) => used.processTree === 'signal-scope',
   'resource-limits': () => true,
   'workspace-changes': (used) => used.view,
+  denials: (used) => used.observed !== 'nothing' && used.inetSockets !== 'refused',
 };
 
 describe.each(ABIS)('the report at Landlock ABI %i', (abi) => {
