@@ -493,22 +493,24 @@ void CallObserver::End() {
 }
 
 Denials CallObserver::Take() {
-  Denials taken, candidates, read;
+  Denials uses, candidates, read;
   std::shared_ptr<const UniqueFd> root;
   {
     const std::lock_guard lock(mutex_);
-    taken = std::exchange(uses_, {});
+    uses = std::exchange(uses_, {});
     candidates = std::exchange(candidates_, {});
     read = std::exchange(read_candidates_, {});
     root = root_;
     if (held_by_ == nullptr) root_ = nullptr;
   }
-  const size_t most = taken.told.size() + Denials::kMost;
+  Denials denied;
   for (Denials* several : {&candidates, &read}) {
     for (Denial& one : several->told)
-      if (IsOfTheSandbox(one, root != nullptr ? root->get() : -1)) taken.Add(std::move(one), most);
+      if (IsOfTheSandbox(one, root != nullptr ? root->get() : -1)) denied.Add(std::move(one));
   }
-  return taken;
+  // Uses that are not told were not denied, and are not counted among what was.
+  std::move(uses.told.begin(), uses.told.end(), std::back_inserter(denied.told));
+  return denied;
 }
 
 std::vector<Making> CallObserver::TakeMakings() {
