@@ -46,6 +46,7 @@ constexpr long kSysFchmodat2 = 452;
 // Flags of an open that is not for reading alone.
 constexpr uint32_t kWriteIntent = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
 constexpr uint32_t kTemporary = O_TMPFILE & ~O_DIRECTORY;
+constexpr int kNoReplace = 1;  // RENAME_NOREPLACE (include/uapi/linux/fs.h)
 
 enum class Kind {
   kOpen,
@@ -59,7 +60,9 @@ enum class Kind {
   kRemove,
   kRemoveDirectory,
   kTruncate,
-  kAttributes,
+  kAttributes,  // that its owner may change
+  kTimes,       // the same, and now by who may write to it
+  kExtended,    // attributes that who may write to it may change
   kExecute,
   kLook,  // whether it is there, and what it is
 };
@@ -82,17 +85,17 @@ constexpr PathCall kPathCalls[] = {
     {SYS_symlinkat, Kind::kMakeLink, 1, 2},
     {SYS_linkat, Kind::kHardLink, 0, 1, 4, 2, 3},
     {SYS_renameat, Kind::kRename, 0, 1, -1, 2, 3},
-    {SYS_renameat2, Kind::kRename, 0, 1, -1, 2, 3},
+    {SYS_renameat2, Kind::kRename, 0, 1, 4, 2, 3},
     {SYS_unlinkat, Kind::kRemove, 0, 1, 2},
     {SYS_truncate, Kind::kTruncate, -1, 0},
     {SYS_fchmodat, Kind::kAttributes, 0, 1},
     {kSysFchmodat2, Kind::kAttributes, 0, 1, 3},
     {SYS_fchownat, Kind::kAttributes, 0, 1, 4},
-    {SYS_utimensat, Kind::kAttributes, 0, 1, 3},
-    {SYS_setxattr, Kind::kAttributes, -1, 0},
-    {SYS_lsetxattr, Kind::kAttributes, -1, 0, -1, -1, -1, true},
-    {SYS_removexattr, Kind::kAttributes, -1, 0},
-    {SYS_lremovexattr, Kind::kAttributes, -1, 0, -1, -1, -1, true},
+    {SYS_utimensat, Kind::kTimes, 0, 1, 3},
+    {SYS_setxattr, Kind::kExtended, -1, 0},
+    {SYS_lsetxattr, Kind::kExtended, -1, 0, -1, -1, -1, true},
+    {SYS_removexattr, Kind::kExtended, -1, 0},
+    {SYS_lremovexattr, Kind::kExtended, -1, 0, -1, -1, -1, true},
     {SYS_execve, Kind::kExecute, -1, 0},
     {SYS_execveat, Kind::kExecute, 0, 1, 4},
     {SYS_newfstatat, Kind::kLook, 0, 1, 3},
@@ -112,9 +115,9 @@ constexpr PathCall kPathCalls[] = {
     {SYS_chmod, Kind::kAttributes, -1, 0},
     {SYS_chown, Kind::kAttributes, -1, 0},
     {SYS_lchown, Kind::kAttributes, -1, 0, -1, -1, -1, true},
-    {SYS_utime, Kind::kAttributes, -1, 0},
-    {SYS_utimes, Kind::kAttributes, -1, 0},
-    {SYS_futimesat, Kind::kAttributes, 0, 1},
+    {SYS_utime, Kind::kTimes, -1, 0},
+    {SYS_utimes, Kind::kTimes, -1, 0},
+    {SYS_futimesat, Kind::kTimes, 0, 1},
     {SYS_stat, Kind::kLook, -1, 0},
     {SYS_lstat, Kind::kLook, -1, 0, -1, -1, -1, true},
     {SYS_access, Kind::kLook, -1, 0},
@@ -195,8 +198,7 @@ bool SomebodyListens(pid_t process, uint16_t port) {
   for (const char* table : {"tcp", "tcp6"}) {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/net/%s", process, table);
-    const UniqueFd fd(open(path, O_RDONLY | O_CLOEXEC));
-    FILE* file = fd.valid() ? fdopen(dup(fd.get()), "re") : nullptr;
+    FILE* file = fopen(path, "re");
     if (file == nullptr) continue;
     char line[512];
     bool found = false;
@@ -261,6 +263,10 @@ uint64_t RightToMake(mode_t mode) {
       return kMakeFifo;
     case S_IFSOCK:
       return kMakeSock;
+    case S_IFDIR:
+      return kMakeDir;
+    case S_IFLNK:
+      return kMakeSym;
     default:
       return kMakeReg;
   }
@@ -300,11 +306,9 @@ bool IsHiddenFromCommand(Denial& denial, int root) {
   if (wanted.connects && !S_ISSOCK(found.mode)) return false;
   // It would write to it, or find that it is there.
   if (wanted.makes) denial.act = Act::kWrite;
-  const int mode = wanted.executes  ? X_OK
-                   : wanted.removes ? W_OK | X_OK
-                   : wanted.alters  ? W_OK
-                                    : R_OK;
-  return MayDo(wanted.removes ? found.parent : found.object, mode);
+  if (wanted.removes) return MayRemove(found);
+  if (wanted.by_owner) return MayChange(found.object);
+  return MayDo(found.object, wanted.executes ? X_OK : wanted.alters ? W_OK : R_OK);
 }
 
 // Whether it would have been given outside. What that is, is completed.
@@ -320,8 +324,7 @@ bool IsOfTheSandbox(Denial& denial, int root) {
       return IsHiddenFromCommand(denial, root);
     case Control::kPinned: {
       const HostObject object = FindOnHost(denial.path, false);
-      if (!object.object.valid() || IsMountPoint(object.object.get())) return false;
-      return MayDo(object.parent, wanted.mode);
+      return object.object.valid() && !IsMountPoint(object.object.get()) && MayRemove(object);
     }
     case Control::kRights:
     case Control::kMount: {
@@ -329,10 +332,29 @@ bool IsOfTheSandbox(Denial& denial, int root) {
       if (denial.act == Act::kCreate && wanted.in_view &&
           FindOnHost(denial.path, false).object.valid())
         return IsHiddenFromCommand(denial, root);
-      return MayDo(FindOnHost(wanted.place, true).object, wanted.mode);
+      const HostObject object = FindOnHost(wanted.place, true);
+      if (wanted.by_owner) return MayChange(object.object);
+      if (wanted.place != denial.path) {
+        const HostObject removed = FindOnHost(denial.path, false);
+        if (removed.object.valid()) return MayRemove(removed);
+      }
+      return MayDo(object.object, wanted.mode);
     }
   }
   return false;
+}
+
+// The program that a script names in its first line (fs/binfmt_script.c); "": it names none.
+std::string InterpreterOf(int object) {
+  constexpr size_t kLine = 256;  // BINPRM_BUF_SIZE
+  if (AnswersByItself(object)) return "";
+  char name[32], line[kLine + 1] = {};
+  snprintf(name, sizeof(name), "/proc/self/fd/%d", object);
+  const UniqueFd file(open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!file.valid() || pread(file.get(), line, kLine, 0) < 3 || line[0] != '#' || line[1] != '!')
+    return "";
+  const char* begin = line + 2 + strspn(line + 2, " \t");
+  return std::string(begin, strcspn(begin, " \t\n"));
 }
 
 // Writes which calls are asked about, one after the other. Between two parts the number of the call
@@ -404,11 +426,13 @@ struct CallObserver::Use {
   bool truncates = false;
   bool executes = false;
   bool removes = false;
-  bool changes = false;  // attributes
+  bool changes = false;   // attributes
+  bool by_owner = false;  // only the owner may
   bool connects = false;
   bool may_exist = true;    // false: where something is, the call fails for everybody
   uint64_t makes = 0;       // the right to create it; 0: what is not there, is missing to everybody
   bool is_nothing = false;  // it reaches nothing of it
+  int interpreters = 0;     // of scripts that led here
 
   void Open(uint64_t flags) {
     constexpr uint64_t kNew = O_CREAT | O_EXCL;
@@ -458,6 +482,7 @@ void CallObserver::Begin(std::shared_ptr<const HeldBy> held_by) {
   held_by_ = std::move(held_by);
   uses_ = {};
   candidates_ = {};
+  read_candidates_ = {};
   makings_ = {};
   root_ = nullptr;
 }
@@ -468,19 +493,24 @@ void CallObserver::End() {
 }
 
 Denials CallObserver::Take() {
-  Denials taken, candidates;
+  Denials uses, candidates, read;
   std::shared_ptr<const UniqueFd> root;
   {
     const std::lock_guard lock(mutex_);
-    taken = std::exchange(uses_, {});
+    uses = std::exchange(uses_, {});
     candidates = std::exchange(candidates_, {});
+    read = std::exchange(read_candidates_, {});
     root = root_;
     if (held_by_ == nullptr) root_ = nullptr;
   }
-  const size_t most = taken.told.size() + Denials::kMost;
-  for (Denial& one : candidates.told)
-    if (IsOfTheSandbox(one, root != nullptr ? root->get() : -1)) taken.Add(std::move(one), most);
-  return taken;
+  Denials denied;
+  for (Denials* several : {&candidates, &read}) {
+    for (Denial& one : several->told)
+      if (IsOfTheSandbox(one, root != nullptr ? root->get() : -1)) denied.Add(std::move(one));
+  }
+  // Uses that are not told were not denied, and are not counted among what was.
+  std::move(uses.told.begin(), uses.told.end(), std::back_inserter(denied.told));
+  return denied;
 }
 
 std::vector<Making> CallObserver::TakeMakings() {
@@ -566,18 +596,26 @@ void CallObserver::Look(int listener, const abi::SeccompNotification& call, int 
       use.Make(kMakeSym);
       break;
     case Kind::kHardLink:
-      if (!path_of(found->directory2, found->path2, use)) return;
-      use.Make(kMakeReg);
-      break;
-    case Kind::kRename:
-      use.act = Act::kRemove;
-      use.removes = true;
+    case Kind::kRename: {
+      // What is not there gets no new name, whoever wants it.
+      const bool follows =
+          found->kind == Kind::kHardLink && (at(found->flags) & AT_SYMLINK_FOLLOW) != 0;
+      const UniqueFd named(std::max(target.OpenObject(use.path, follows), -1));
+      struct stat about;
+      const bool is_there = named.valid() && fstat(named.get(), &about) == 0;
+      if (found->kind == Kind::kRename) {
+        use.act = Act::kRemove;
+        use.removes = true;
+        use.follows = false;
+        LookAtPath(use);
+      }
+      if (!is_there || !path_of(found->directory2, found->path2, use)) return;
+      // What is there is replaced by a rename.
+      use.makes = RightToMake(about.st_mode);
       use.follows = false;
-      LookAtPath(use);
-      if (!path_of(found->directory2, found->path2, use)) return;
-      // What is there is replaced.
-      use.makes = kMakeReg;
+      use.may_exist = found->kind == Kind::kRename && (at(found->flags) & kNoReplace) == 0;
       break;
+    }
     case Kind::kRemove:
     case Kind::kRemoveDirectory:
       use.act = Act::kRemove;
@@ -589,8 +627,12 @@ void CallObserver::Look(int listener, const abi::SeccompNotification& call, int 
       use.truncates = true;
       break;
     case Kind::kAttributes:
+    case Kind::kTimes:
+    case Kind::kExtended:
       use.act = Act::kWrite;
       use.changes = true;
+      use.by_owner = found->kind == Kind::kAttributes ||
+                     (found->kind == Kind::kTimes && PointerOf(call, found->path + 1) != 0);
       use.follows = !found->of_link && (at(found->flags) & AT_SYMLINK_NOFOLLOW) == 0;
       break;
     case Kind::kExecute:
@@ -669,9 +711,23 @@ void CallObserver::LookAtExisting(const Use& use, const std::string& path, int o
   if (has_rights && !is_shut) {
     if (use.makes != 0) NoteMaking(use, path);
     if (use.held_by.tells_uses) Tell(use, Control::kNothing, path, path, 0);
+    if (use.executes && S_ISREG(about.st_mode)) LookAtInterpreter(use, object);
     return;
   }
   Tell(use, is_shut ? Control::kMount : Control::kRights, path, place, mode);
+}
+
+// A script that may be executed, by a program that perhaps may not.
+void CallObserver::LookAtInterpreter(const Use& use, int script) {
+  constexpr int kMostInterpreters = 4;  // As the kernel (exec_binprm in fs/exec.c).
+  if (use.interpreters == kMostInterpreters) return;
+  Use next = use;
+  next.asked = InterpreterOf(script);
+  if (next.asked.empty()) return;
+  next.path = use.target.AbsolutePath(next.asked);
+  next.follows = true;
+  ++next.interpreters;
+  LookAtPath(next);
 }
 
 void CallObserver::LookAtNew(const Use& use, const std::string& path, int parent) {
@@ -781,6 +837,7 @@ void CallObserver::Tell(const Use& use, Control control, std::string path, std::
   on_host.removes = use.removes;
   on_host.executes = use.executes;
   on_host.connects = use.connects;
+  on_host.by_owner = use.by_owner;
   Tell(use.listener, use.call, use.target, std::move(denial));
 }
 
@@ -799,7 +856,8 @@ void CallObserver::Tell(int listener, uint64_t call, const Target& target, Denia
   if (denial.control == Control::kNothing) {
     uses_.Add(std::move(denial), Denials::kMostUses);
   } else {
-    candidates_.Add(std::move(denial), Denials::kMostCandidates);
+    const bool only_reads = denial.act == Act::kRead && !denial.on_host.makes;
+    (only_reads ? read_candidates_ : candidates_).Add(std::move(denial), Denials::kMostCandidates);
   }
 }
 
@@ -811,7 +869,9 @@ void Denials::Add(Denial denial, size_t most) {
     told[place->second].count += denial.count;
     return;
   }
-  if (told.size() < most) {
+  const size_t size = 2 * denial.path.size() + denial.asked.size() + denial.on_host.place.size();
+  if (told.size() < most && bytes_ + size <= kMostBytes) {
+    bytes_ += size;
     told.push_back(std::move(denial));
     return;
   }

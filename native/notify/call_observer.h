@@ -37,6 +37,7 @@ struct Denial {
     bool in_view = false;
     bool follows = false, makes = false, alters = false, removes = false, executes = false,
          connects = false;
+    bool by_owner = false;  // only the owner may
   };
   enum class Act { kRead, kWrite, kCreate, kRemove, kExecute, kConnect, kSignal };
   // What held.
@@ -63,6 +64,7 @@ struct Denial {
 // Each kind once, so many of them, and how many others there were.
 struct Denials {
   static constexpr size_t kMost = 64, kMostCandidates = 1'024, kMostUses = 20'000;
+  static constexpr size_t kMostBytes = 8u << 20;  // of names; what comes then is untold
   std::vector<Denial> told;
   uint64_t untold = 0;
   void Add(Denial denial, size_t most = kMost);
@@ -70,6 +72,7 @@ struct Denials {
 
  private:
   std::unordered_map<std::string, size_t> places_;  // of what is told
+  size_t bytes_ = 0;
 };
 
 // Something of a name that is looked out for, and who made it.
@@ -120,6 +123,7 @@ class CallObserver {
   std::shared_ptr<const UniqueFd> RootOf(pid_t thread);
   void Look(int listener, const abi::SeccompNotification& call, int root, const HeldBy& held_by);
   void LookAtPath(const Use& use);
+  void LookAtInterpreter(const Use& use, int script);
   void LookAtExisting(const Use& use, const std::string& path, int object);
   void LookAtNew(const Use& use, const std::string& path, int parent);
   void LookOutsideView(const Use& use, const std::string& path);
@@ -134,7 +138,8 @@ class CallObserver {
   std::mutex mutex_;                       // guards what follows
   std::shared_ptr<const HeldBy> held_by_;  // nullptr: nothing is looked at
   std::shared_ptr<const UniqueFd> root_;   // of the command: no process of it can change its own
-  Denials uses_, candidates_;
+  // Programs look for what is not there by the thousand: it does not keep out what they change.
+  Denials uses_, candidates_, read_candidates_;
   std::vector<Making> makings_;
 };
 

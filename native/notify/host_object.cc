@@ -35,9 +35,9 @@ std::vector<std::string> PartsOf(const std::string& path) {
   return parts;
 }
 
-bool AnswersByItself(int fd) {
-  struct statfs about;
-  return fstatfs(fd, &about) != 0 || about.f_type == AUTOFS_SUPER_MAGIC || about.f_type == kFuse;
+bool Owns(int object) {
+  struct stat about;
+  return geteuid() == 0 || (fstat(object, &about) == 0 && about.st_uid == geteuid());
 }
 
 std::string ContentOf(int link) {
@@ -123,6 +123,22 @@ HostObject FindOnHost(const std::string& path, bool follows) {
 bool MayDo(const UniqueFd& object, int mode) {
   return object.valid() &&
          RawSyscall(kSysFaccessat2, object.get(), Arg(""), mode, AT_EMPTY_PATH | AT_EACCESS) == 0;
+}
+
+bool MayChange(const UniqueFd& object) { return object.valid() && Owns(object.get()); }
+
+bool MayRemove(const HostObject& found) {
+  struct stat directory;
+  if (!found.object.valid() || !MayDo(found.parent, W_OK | X_OK) ||
+      fstat(found.parent.get(), &directory) != 0)
+    return false;
+  return (directory.st_mode & S_ISVTX) == 0 || Owns(found.parent.get()) || Owns(found.object.get());
+}
+
+bool AnswersByItself(int object) {
+  struct statfs about;
+  return fstatfs(object, &about) != 0 || about.f_type == AUTOFS_SUPER_MAGIC ||
+         about.f_type == kFuse;
 }
 
 bool IsMountPoint(int object) {

@@ -24,6 +24,14 @@ HostObject FindOnHost(const std::string& path, bool follows);
 
 // Whether this process may do it with the object (access(2)), since Linux 5.8.
 bool MayDo(const UniqueFd& object, int mode);
+// Whether it may change what only its owner may: mode, owner, given times (fs/attr.c).
+bool MayChange(const UniqueFd& object);
+// Whether it may take it out of its directory, or put something in its place: in a sticky one only
+// what is its own (may_delete in fs/namei.c).
+bool MayRemove(const HostObject& found);
+
+// Whether the file system may wait for a program, or mount something, before it answers.
+bool AnswersByItself(int object);
 
 bool IsMountPoint(int object);
 

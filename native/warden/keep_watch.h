@@ -9,7 +9,8 @@
 // What a warden does: a process of its own that outlives the launcher, however that ends, and then
 // ends what the launcher's command started. The code is in the program `sandbox-run-warden`, and in
 // the addon for hosts where that program cannot be executed; so it makes raw system calls only,
-// allocates nothing and knows no libc.
+// allocates nothing and knows no libc. It may run beneath the filter of a listener: what that asks
+// about it makes as OwnCall, as nobody answers once the launcher has died.
 //
 // Tier "signal-scope": one warden for each thread that runs commands, in the scope around that of
 // the thread (tree_kill.h). It sleeps until the launcher is gone, and then signals everything

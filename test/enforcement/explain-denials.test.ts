@@ -149,6 +149,11 @@ const CASES: Readonly<Record<string, Case>> = {
     operation: 'execute',
     object: 'tool',
   },
+  'a script is executed by a program': {
+    script: 'printf "#!$O/tool x\\n" > script; chmod +x script; ./script',
+    operation: 'execute',
+    object: 'tool',
+  },
   'python executes a program': {
     script: python('import os; os.execv(os.environ["O"] + "/tool", ["tool"])'),
     operation: 'execute',
@@ -193,6 +198,14 @@ const OTHERS: Readonly<Record<string, Case>> = {
   },
 };
 
+/** With calls that Python does not have; `file`: what could be written outside. */
+const calling = (code: string) =>
+  python(`
+import ctypes, os
+libc = ctypes.CDLL(None)
+file = os.environ["O"].encode() + b"/new"
+${code}`);
+
 /** Each fails without a sandbox as well, or is no failure: nothing is said of it. */
 const UNTOLD: Readonly<Record<string, string>> = {
   'a file that is not there': 'cat missing; cat $O/missing; cat /etc/missing',
@@ -203,6 +216,12 @@ const UNTOLD: Readonly<Record<string, string>> = {
   'a directory as a file': 'echo x > $PWD',
   'what is there already': 'set -C; echo x > a; echo y > a',
   'a port at which nobody is': 'exec 3<>/dev/tcp/127.0.0.1/1',
+  'a new name for what is not there': calling(
+    'exit(libc.rename(b"missing", file) == 0 or libc.link(b"missing", file) != 0)',
+  ),
+  'a name that is taken, where nothing may be replaced': `echo x > a; ${calling(
+    'exit(libc.renameat2(-100, b"a", -100, b"/usr/bin/env", 1) != 0)',
+  )}`,
   'a signal to itself': 'sleep 60 & kill %1; kill -TERM $!; false',
   'a mode of 0000': 'echo x > a; chmod 0 a; cat a; echo y > a; false',
 };

@@ -144,6 +144,19 @@ describe.each(LOOKED_AT_TIERS)('what looks at calls, $name', (tier) => {
     expect(warnings.join()).toMatch(/36 further things were denied/);
   });
 
+  it('tells what was denied after thousands of things were not found', { timeout: PATIENCE }, async () => {
+    const sandbox = await arena.sandbox(tier, { workspace: arena.freshCorner(), explain: 'always' });
+    const script = `${CALLS}
+for i in range(3000): os.path.exists("/usr/missing%d" % i)
+sys.exit(3 if call(MKDIRAT, CWD, b"/usr/x", 0o700) < 0 else 0)
+`;
+    const { exitCode, denials } = await sandbox.run(['python3', '-c', there(script)]);
+    expect([exitCode, denials?.map(({ object }) => object)]).toEqual([
+      3,
+      expect.arrayContaining([`${outside}/x`]),
+    ]);
+  });
+
   it('does not outlast a tree that is stopped while it is looked at', { timeout: PATIENCE }, async () => {
     const sandbox = await arena.sandbox(tier, { workspace: arena.freshCorner(), timeout: 1_000 });
     const script = `${CALLS}

@@ -1,6 +1,7 @@
 #include "notify/host_object.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -72,6 +73,35 @@ TEST(HostObjectIsAskedForWhatMayBeDone) {
   EXPECT_TRUE(MayDo(FindOnHost(file, true).object, R_OK | W_OK));
   EXPECT_TRUE(!MayDo(FindOnHost(file, true).object, X_OK));
   EXPECT_TRUE(!MayDo(FindOnHost(place.At("none"), true).object, R_OK));
+}
+
+// As another user than root, in a child: what it may do with files that belong to others.
+TEST(HostObjectOfAnotherIsNotOursToRemoveOrChange) {
+  if (geteuid() != 0) NOT_RUN("only root can make files of others");
+  constexpr uid_t kUser = 65534, kOther = 65533;
+  const Place place;
+  const auto is_owned = [&place](const char* path, uid_t owner, mode_t mode) {
+    const std::string whole = place.At(path);
+    return chown(whole.c_str(), owner, owner) == 0 && chmod(whole.c_str(), mode) == 0;
+  };
+  std::ofstream(place.At("a/own")) << "x";
+  EXPECT_TRUE(chmod(place.At("").c_str(), 0755) == 0);
+  EXPECT_TRUE(is_owned("a", kOther, 01777) && is_owned("a/b", kOther, 0777));
+  EXPECT_TRUE(is_owned("a/b/file", kOther, 0666) && is_owned("a/own", kUser, 0444));
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool is_user = setgid(kUser) == 0 && setuid(kUser) == 0;
+    const HostObject own = FindOnHost(place.At("a/own"), false);
+    const HostObject in_sticky = FindOnHost(place.At("a/b"), false);
+    const HostObject other = FindOnHost(place.At("a/b/file"), false);
+    const bool right = is_user && MayRemove(own) && MayChange(own.object) &&
+                       !MayRemove(in_sticky) && MayRemove(other) && MayDo(other.object, W_OK) &&
+                       !MayChange(other.object);
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
