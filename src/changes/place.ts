@@ -8,6 +8,7 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
   renameSync,
   rmdirSync,
@@ -22,7 +23,7 @@ import { errnoOf } from '../util/errno-of.ts';
 import { Below, joined, lookAt } from './below.ts';
 import { HeldPaths, openToRead } from './held-paths.ts';
 import { COMPARED_BYTES, canBeNamed, haveSameBytes, type Operation } from './operations.ts';
-import { bytesOf, type RawPath, type Stamp } from './tree.ts';
+import { bytesOf, isWithin, type RawPath, rawPath, type Stamp } from './tree.ts';
 
 /** What became of an operation. */
 export type Placed =
@@ -50,6 +51,7 @@ const KEPT_OBJECTS = 20_000;
 const O_PATH = 0o10000000;
 
 const conflict = (why: string): Placed => ({ done: false, conflict: why });
+const MOUNTED = 'another file system is mounted in it';
 const NOT_THERE = 'its directory is not there any more, or cannot be entered';
 
 /**
@@ -62,6 +64,8 @@ export class Placer implements Disposable {
   readonly #below: Below;
   /** Of files with several names: where the first of them is. */
   readonly #linked = new Map<number, RawPath>();
+  /** Where file systems are mounted in the workspace. */
+  #mounts: readonly RawPath[] | undefined;
   /** Directories, whose permissions and times come last. */
   readonly #directories: Operation[] = [];
 
@@ -90,8 +94,9 @@ export class Placer implements Disposable {
     }
     // Since the crash somebody may have worked here; being kept changed nothing but the time of that.
     const known = isBegun && before && now ? { ...before, changed: now.changed } : before;
-    const problem =
-      isBegun && now === undefined
+    const problem = this.#isMounted(operation)
+      ? MOUNTED
+      : isBegun && now === undefined
         ? undefined
         : this.#problemWith({ ...operation, ...(known && { before: known }) }, now);
     if (problem !== undefined) return conflict(problem);
@@ -124,6 +129,7 @@ export class Placer implements Disposable {
       this.noteDone(operation, 'undo');
       return { done: true, stamp: now, isKept };
     }
+    if (this.#isMounted(operation)) return conflict(MOUNTED);
     if (before !== undefined && !isKept) return conflict('what was there before was not kept');
     const kept = this.#keptAt(number);
     const isBack = before !== undefined && lookAt(kept) === undefined;
@@ -187,6 +193,13 @@ export class Placer implements Disposable {
 
   #keptAt(number: number): string {
     return `${this.#parts.kept}/${number}`;
+  }
+
+  /** Whether it holds a file system that is mounted there: a command did not see what is in that. */
+  #isMounted({ path, after, before }: Operation): boolean {
+    if (before === undefined || (before.kind === 'directory' && after?.kind === 'directory')) return false;
+    this.#mounts ??= mountsWithin(this.#parts.workspace);
+    return this.#mounts.some((mount) => isWithin(mount, path));
   }
 
   /** Why it is not as it was when the command ended; `undefined`: it is. */
@@ -403,6 +416,19 @@ function copyLink(from: Buffer, to: Buffer): void {
   // A little more, so that what is cut off is never a whole microsecond.
   const time = seconds(modified) + 4e-7;
   lutimesSync(to, time, time);
+}
+
+/** From proc(5): the fifth field, in which `\ooo` stands for a byte. */
+function mountsWithin(workspace: string): readonly RawPath[] {
+  const root = `${rawPath(workspace)}/`;
+  return readFileSync('/proc/self/mountinfo', 'latin1')
+    .split('\n')
+    .map((line) => line.split(' ')[4] ?? '')
+    .map((at) =>
+      at.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8))),
+    )
+    .filter((at) => at.startsWith(root))
+    .map((at) => at.slice(root.length));
 }
 
 /** The same object as was put there: somebody may have read it, and linked to it, but not changed it. */

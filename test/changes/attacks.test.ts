@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chosenNumbers, describeOperations } from '../../src/changes/describe.ts';
 import type { Operation } from '../../src/changes/operations.ts';
@@ -21,8 +22,9 @@ import { ChangeStore } from '../../src/changes/store.ts';
 import type { ExecutionResult, Sandbox } from '../../src/index.ts';
 import { loadAddon } from '../../src/native/load.ts';
 import { stateDirectory } from '../../src/run/state.ts';
+import { CLI, makePlace } from '../cli/support.ts';
 import { makeArena } from '../support/arena.ts';
-import { WITH_VIEW } from '../support/tiers.ts';
+import { HOST, WITH_VIEW } from '../support/tiers.ts';
 
 const arena = makeArena();
 
@@ -122,7 +124,9 @@ describe('apply that stops in the middle', () => {
     expect(existsSync(join(root, hook))).toBe(false);
     // Commands are run all the same.
     const next = await arena.sandbox(WITH_VIEW, { workspace: root });
-    expect((await next.run('echo ok')).stdout).toBe('ok\n');
+    const ran = await next.run('echo ok');
+    expect(ran.stdout).toBe('ok\n');
+    expect(ran.warnings).toEqual([expect.stringContaining(`the changes ${id} are applied in part`)]);
     renameSync(join(upper, 'z/aside'), join(upper, 'z/large'));
     await changes.apply(id);
     expect(lstatSync(join(root, 'z/large')).size).toBe(3_000_000);
@@ -194,4 +198,31 @@ describe('a workspace on another file system than the state directory', () => {
     chmodSync(join(root, 'plain/shut'), 0o755);
     rmSync(join(root, 'plain'), { recursive: true });
   });
+});
+
+describe('a file system that is mounted in the workspace', () => {
+  // In a mount namespace of its own, which goes with the last process.
+  it.runIf(process.getuid?.() === 0 && HOST.namespaces)(
+    'stays where it is, although a command saw nothing in it and removed what is around it',
+    async () => {
+      const place = makePlace();
+      try {
+        const script = `set -e
+mkdir -p parent/mnt; mount -t tmpfs none parent/mnt; echo precious > parent/mnt/f
+"$@" --preview -- rm -rf parent
+id=$("$@" changes list | cut -d' ' -f1)
+"$@" changes apply $id || echo "status $?"
+cat parent/mnt/f`;
+        const { stdout, stderr } = await execa(
+          'unshare',
+          ['-m', 'bash', '-c', script, 'bash', process.execPath, CLI],
+          { cwd: place.workspace, env: place.env, extendEnv: false, reject: false },
+        );
+        expect(stdout).toBe('status 1\nprecious');
+        expect(stderr).toContain('stays as it is: parent: another file system is mounted in it');
+      } finally {
+        place.dispose();
+      }
+    },
+  );
 });
