@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
@@ -33,6 +34,10 @@ interface Intent {
   readonly numbers: readonly number[];
   /** Those that a person named one by one. */
   readonly named: readonly number[];
+  /** Part of the names of what is being made, which a command must not know beforehand: it would take them. */
+  readonly token: string;
+  /** Paths of the copies that are taken over, too. */
+  readonly copies: readonly string[];
 }
 
 /** Looks at what came into the workspace, as after a command. */
@@ -60,16 +65,31 @@ export class Applier {
     set: StoredSet,
     numbers: readonly number[],
     named: ReadonlySet<number>,
+    copies: readonly string[],
     settle: Settle,
   ): Promise<Applied> {
-    const placed = new Set(set.placed.map(({ number }) => number));
+    const begun = await this.resume(set, settle);
+    const now = begun?.set ?? set;
+    const placed = new Set(now.placed.map(({ number }) => number));
     const left = numbers.filter((number) => !placed.has(number));
-    return this.#begin(set, { doing: 'apply', numbers: left, named: [...named] }, settle);
+    return this.#begin(
+      now,
+      begun,
+      { doing: 'apply', numbers: left, named: [...named], token: newToken(), copies },
+      settle,
+    );
   }
 
   async undo(set: StoredSet, settle: Settle): Promise<Applied> {
-    const numbers = set.placed.map(({ number }) => number);
-    return this.#begin(set, { doing: 'undo', numbers, named: [] }, settle);
+    const begun = await this.resume(set, settle);
+    const now = begun?.set ?? set;
+    const numbers = now.placed.map(({ number }) => number);
+    return this.#begin(
+      now,
+      begun,
+      { doing: 'undo', numbers, named: [], token: newToken(), copies: [] },
+      settle,
+    );
   }
 
   /** Finishes what a crash cut short; `undefined`: nothing was. */
@@ -86,10 +106,14 @@ export class Applier {
     return this.#carryOut(set, intent as Intent, steps as readonly PlacedStamp[], settle);
   }
 
-  async #begin(set: StoredSet, intent: Intent, settle: Settle): Promise<Applied> {
-    if (intent.numbers.length === 0 && set.copies.length === 0) return { set, done: 0, notPlaced: [] };
+  /** `begun`: what was finished just now of what had stopped in the middle. */
+  async #begin(set: StoredSet, begun: Applied | undefined, intent: Intent, settle: Settle): Promise<Applied> {
+    const already = begun?.done ?? 0;
+    if (intent.numbers.length === 0 && intent.copies.length === 0)
+      return { set, done: already, notPlaced: [] };
     this.#note(set.id, intent);
-    return this.#carryOut(set, intent, undefined, settle);
+    const applied = await this.#carryOut(set, intent, undefined, settle);
+    return { ...applied, done: already + applied.done };
   }
 
   /** `before`: steps that were done already; `undefined`: it was not begun before. */
@@ -107,7 +131,7 @@ export class Applier {
     const { workspace, operations } = set;
     const upper = this.#store.upperOf(set.id);
     try {
-      using placer = new Placer({ addon: this.#addon, workspace, upper, kept, id: set.id });
+      using placer = new Placer({ addon: this.#addon, workspace, upper, kept, token: intent.token });
       for (const number of intent.doing === 'apply' ? intent.numbers : intent.numbers.toReversed()) {
         const operation = operations[number];
         if (operation === undefined) continue;
@@ -119,7 +143,7 @@ export class Applier {
         const placed =
           intent.doing === 'apply'
             ? await placer.put(operation, number, intent.named.includes(number), before !== undefined)
-            : placer.takeBack(operation, number, was?.stamp, was?.isKept ?? false);
+            : await placer.takeBack(operation, number, was?.stamp, was?.isKept ?? false);
         if (!placed.done) {
           notPlaced.push({ path: operation.path, why: placed.conflict });
           continue;
@@ -130,6 +154,8 @@ export class Applier {
       }
       placer.finish();
     } catch (error) {
+      // It may be long until this goes on.
+      if (intent.doing === 'apply') settle(effectsOf(set, steps, []));
       throw new SandboxError(
         'changes.incomplete',
         `the changes ${set.id} are ${intent.doing === 'apply' ? 'applied' : 'taken back'} in part (${errorMessage(error)}); make room or give way, and run sandbox-run changes ${intent.doing} ${set.id} again: it goes on where this stopped`,
@@ -138,14 +164,17 @@ export class Applier {
     }
     const after = this.#after(set, intent, steps);
     // What comes back was there before this program looked at anything.
-    if (intent.doing === 'apply') settle(effectsOf(set, steps));
+    if (intent.doing === 'apply') settle(effectsOf(set, steps, intent.copies));
     this.#store.save(after);
     rmSync(this.#store.journalOf(set.id), { force: true });
     return { set: after, done: steps.length, notPlaced };
   }
 
-  #after(set: StoredSet, { doing }: Intent, steps: readonly PlacedStamp[]): StoredSet {
-    if (doing === 'apply') return { ...set, state: 'applied', placed: [...set.placed, ...steps], copies: [] };
+  #after(set: StoredSet, { doing, copies }: Intent, steps: readonly PlacedStamp[]): StoredSet {
+    if (doing === 'apply') {
+      const left = set.copies.filter(({ source }) => !copies.includes(source));
+      return { ...set, state: 'applied', placed: [...set.placed, ...steps], copies: left };
+    }
     const back = new Map(steps.map((step) => [step.number, step]));
     const placed = set.placed.filter(({ number }) => !back.has(number));
     // What was put back may be taken back and put back again by others before this is applied again: it is known by its
@@ -165,18 +194,22 @@ export class Applier {
   }
 }
 
+const newToken = (): string => randomBytes(12).toString('hex');
+
 /** What came into the workspace, as the addon says it of a command. */
 function effectsOf(
   { workspace, operations, copies }: StoredSet,
   steps: readonly PlacedStamp[],
+  chosen: readonly string[],
 ): NativeEffects {
+  const taken = copies.filter(({ source }) => chosen.includes(source));
   const entries = steps.flatMap(({ number }): readonly NativeChangedEntry[] => {
     const operation = operations[number];
     return operation === undefined ? [] : [changedEntry(workspace, operation)];
   });
   return {
     leftBehind: { entries, spent: false, unreadable: [] },
-    ...(copies.length === 0 ? {} : { copies: copies.map(nativeCopy) }),
+    ...(taken.length === 0 ? {} : { copies: taken.map(nativeCopy) }),
   };
 }
 

@@ -95,7 +95,9 @@ export class Below {
     for (const [at, { kind, mode, bytes, modified, changed: when }] of await this.#all(path)) {
       objects++;
       // What is in a directory says when it changed, and its size means nothing.
-      const rest = kind === 'directory' ? [] : [bytes, modified];
+      // The time of a link can be put back in microseconds only.
+      const time = kind === 'link' ? String(BigInt(modified) / 1000n) : modified;
+      const rest = kind === 'directory' ? [] : [bytes, time];
       digest.update(`${[at, kind, mode, ...rest].join('\0')}\n`);
       if (BigInt(when) > changed) changed = BigInt(when);
     }

@@ -1,7 +1,7 @@
 import type { Change } from '../model/change-set.ts';
 import { joined } from './below.ts';
-import { haveSameBytes, type Operation } from './operations.ts';
-import { isWithin, shownPath } from './tree.ts';
+import { COMPARED_BYTES, haveSameBytes, type Operation } from './operations.ts';
+import { isWithin, leadingTo, type RawPath, shownPath } from './tree.ts';
 
 /** Where the content can be read of what was there before an operation. */
 type BeforeAt = (number: number) => Buffer | undefined;
@@ -15,6 +15,9 @@ export interface DescribedChange {
 
 /** Of what a command took away and made anew elsewhere, so many pairs are compared. */
 const COMPARED_PAIRS = 2_000;
+
+/** So much of them is read altogether. */
+const MOST_BYTES = 4 * COMPARED_BYTES;
 
 /** What operations are for a person: a file that is elsewhere now was renamed. */
 export function describeOperations(
@@ -45,18 +48,24 @@ function findRenames(
 ): ReadonlyMap<number, number> {
   const removed = new Map<string, number[]>();
   operations.forEach(({ after, before }, number) => {
-    if (after !== undefined || before?.kind !== 'file' || before.bytes === 0) return;
+    if (after !== undefined || before?.kind !== 'file') return;
+    if (before.bytes === 0 || before.bytes > COMPARED_BYTES) return;
     const key = `${before.bytes}`;
-    removed.set(key, [...(removed.get(key) ?? []), number]);
+    const same = removed.get(key);
+    if (same === undefined) removed.set(key, [number]);
+    else same.push(number);
   });
   const found = new Map<number, number>();
   let pairs = 0;
+  let bytes = 0;
   operations.forEach(({ path, after, before }, number) => {
     if (before !== undefined || after?.kind !== 'file') return;
     const candidates = removed.get(`${after.bytes}`) ?? [];
     for (const candidate of candidates) {
+      bytes += after.bytes;
+      if (++pairs > COMPARED_PAIRS || bytes > MOST_BYTES) break;
       const at = beforeAt(candidate);
-      if (at === undefined || ++pairs > COMPARED_PAIRS) continue;
+      if (at === undefined) continue;
       if (!haveSameBytes(joined(upper, path), at)) continue;
       found.set(number, candidate);
       candidates.splice(candidates.indexOf(candidate), 1);
@@ -122,13 +131,14 @@ export function chosenNumbers(
     }
     return matches.length === 0;
   });
+  const needed = new Set<RawPath>();
+  for (const number of chosen) {
+    const operation = operations[number];
+    if (operation?.after !== undefined) for (const above of leadingTo(operation.path)) needed.add(above);
+  }
   operations.forEach(({ path, after, before }, number) => {
     const isNewDirectory = after?.kind === 'directory' && before?.kind !== 'directory';
-    const isNeeded = [...chosen].some((one) => {
-      const operation = operations[one];
-      return operation?.after !== undefined && operation.path.startsWith(`${path}/`);
-    });
-    if (isNewDirectory && isNeeded) chosen.add(number);
+    if (isNewDirectory && needed.has(path)) chosen.add(number);
   });
   return { numbers: [...chosen].sort((a, b) => a - b), named, unknown };
 }

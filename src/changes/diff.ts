@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { createTwoFilesPatch } from 'diff';
+import { visibleText } from '../util/visible-text.ts';
 import { joined } from './below.ts';
 import type { DescribedChange } from './describe.ts';
 import { openToRead } from './held-paths.ts';
@@ -19,7 +20,11 @@ export function diffOf(
   store: ChangeStore,
   beforeAt: (number: number) => Buffer | undefined,
 ): string {
-  const { path, from, kind, mode, modeBefore } = change;
+  const { kind, mode, modeBefore } = change;
+  // A name is one line: it says nothing about other files.
+  const [path, from, target] = [change.path, change.from, change.target].map(
+    (name) => name && visibleText(name),
+  );
   const [first = -1, last = first] = numbers;
   const after = set.operations[last]?.after;
   const before = set.operations[first]?.before;
@@ -29,7 +34,7 @@ export function diffOf(
     ...(after === undefined ? [`deleted ${kind}`] : []),
     ...(modeBefore === undefined ? [] : [`mode ${modeBefore} -> ${mode}`]),
     ...(from === undefined ? [] : [`rename from ${from}`, `rename to ${path}`]),
-    ...(change.target === undefined ? [] : [`leads to ${change.target}`]),
+    ...(target === undefined ? [] : [`leads to ${target}`]),
     ...(change.objects === undefined ? [] : [`with ${change.objects.toLocaleString('en-US')} objects in it`]),
   ].join('\n');
   if ((after ?? before)?.kind !== 'file' || from !== undefined) return `${head}\n`;

@@ -8,13 +8,13 @@ import { aroundPath, bytesOf, type RawPath } from './tree.ts';
  * followed on the way. The directory of the last name is kept open: many that follow each other lie in the same.
  */
 export class HeldPaths implements Disposable {
-  readonly #root: string;
+  readonly #root: string | Buffer;
   #last: { readonly path: RawPath; readonly fd: number } | undefined;
   /** Permissions that were widened, to be put back. */
   readonly #widened = new Map<RawPath, number>();
 
-  /** `root`: canonical. */
-  constructor(root: string) {
+  /** `root`: canonical, or beneath a descriptor. */
+  constructor(root: string | Buffer) {
     this.#root = root;
   }
 

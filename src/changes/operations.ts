@@ -42,7 +42,7 @@ const SET_ID = 0o6000;
 const SET_GROUP_ID = 0o2000;
 
 /** Files up to this size are compared with what was there; larger ones count as changed if they were written at all. */
-const COMPARED_BYTES = 64 * 1024 * 1024;
+export const COMPARED_BYTES = 64 * 1024 * 1024;
 
 /** A link to one of these reaches what everybody can read and only the administrator changes. */
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64'];

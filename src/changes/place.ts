@@ -2,12 +2,13 @@ import {
   chmodSync,
   closeSync,
   constants,
-  cpSync,
   fchmodSync,
   linkSync,
   lutimesSync,
   mkdirSync,
   openSync,
+  readdirSync,
+  readFileSync,
   readlinkSync,
   renameSync,
   rmdirSync,
@@ -21,8 +22,8 @@ import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { Below, joined, lookAt } from './below.ts';
 import { HeldPaths, openToRead } from './held-paths.ts';
-import { canBeNamed, haveSameBytes, type Operation } from './operations.ts';
-import { bytesOf, type RawPath, type Stamp } from './tree.ts';
+import { COMPARED_BYTES, canBeNamed, haveSameBytes, type Operation } from './operations.ts';
+import { bytesOf, isWithin, type RawPath, rawPath, type Stamp } from './tree.ts';
 
 /** What became of an operation. */
 export type Placed =
@@ -38,8 +39,8 @@ interface PlacerParts {
   readonly upper: string;
   /** Of the change set: what was there before, each as the number of its operation. */
   readonly kept: string;
-  /** Part of the names of files that are being made. */
-  readonly id: string;
+  /** Part of the names of what is being made: nobody else knows it beforehand. */
+  readonly token: string;
 }
 
 /** What lies on another file system than the state directory is copied to be kept; more than this is not. */
@@ -50,6 +51,7 @@ const KEPT_OBJECTS = 20_000;
 const O_PATH = 0o10000000;
 
 const conflict = (why: string): Placed => ({ done: false, conflict: why });
+const MOUNTED = 'another file system is mounted in it';
 const NOT_THERE = 'its directory is not there any more, or cannot be entered';
 
 /**
@@ -62,6 +64,8 @@ export class Placer implements Disposable {
   readonly #below: Below;
   /** Of files with several names: where the first of them is. */
   readonly #linked = new Map<number, RawPath>();
+  /** Where file systems are mounted in the workspace. */
+  #mounts: readonly RawPath[] | undefined;
   /** Directories, whose permissions and times come last. */
   readonly #directories: Operation[] = [];
 
@@ -82,13 +86,19 @@ export class Placer implements Disposable {
     const name = this.#held.writableNameOf(path);
     if (name === undefined) return conflict(NOT_THERE);
     const now = lookAt(name);
-    if (resumes) rmSync(this.#beside(name, number), { force: true });
+    if (resumes) await this.#clear(this.#beside(name, number));
     const isBegun = resumes && lookAt(this.#keptAt(number)) !== undefined;
     if (resumes && this.#isDone(operation, name, now)) {
       this.noteDone(operation, 'apply');
       return { done: true, stamp: now, isKept: isBegun };
     }
-    const problem = isBegun ? undefined : await this.#problemWith(operation, now);
+    // Since the crash somebody may have worked here; being kept changed nothing but the time of that.
+    const known = isBegun && before && now ? { ...before, changed: now.changed } : before;
+    const problem = this.#isMounted(operation)
+      ? MOUNTED
+      : isBegun && now === undefined
+        ? undefined
+        : await this.#problemWith({ ...operation, ...(known && { before: known }) }, now);
     if (problem !== undefined) return conflict(problem);
     if (before?.kind === 'directory' && after?.kind === 'directory') {
       this.#directories.push(operation);
@@ -96,12 +106,19 @@ export class Placer implements Disposable {
     }
     const replaces = before?.kind === 'file' && (after?.kind === 'file' || after?.kind === 'link');
     const isKept = before === undefined || isBegun || (await this.#keep(name, before, number, replaces));
+    if (isKept === undefined) return conflict('it belongs to somebody else, and cannot be kept');
+    if (before !== undefined && !replaces) await this.#clear(name, number);
     if (after !== undefined) await this.#make(operation, number);
     return { done: true, stamp: lookAt(this.#held.nameOf(path) ?? name), isKept };
   }
 
   /** Puts back what was there before, which its `stamp` then says. `stamp`: what was put there. */
-  takeBack(operation: Operation, number: number, stamp: Stamp | undefined, isKept: boolean): Placed {
+  async takeBack(
+    operation: Operation,
+    number: number,
+    stamp: Stamp | undefined,
+    isKept: boolean,
+  ): Promise<Placed> {
     const { path, after, before } = operation;
     const name = this.#held.writableNameOf(path);
     if (name === undefined)
@@ -112,6 +129,7 @@ export class Placer implements Disposable {
       this.noteDone(operation, 'undo');
       return { done: true, stamp: now, isKept };
     }
+    if (this.#isMounted(operation)) return conflict(MOUNTED);
     if (before !== undefined && !isKept) return conflict('what was there before was not kept');
     const kept = this.#keptAt(number);
     const isBack = before !== undefined && lookAt(kept) === undefined;
@@ -125,7 +143,7 @@ export class Placer implements Disposable {
     }
     const replaces = before !== undefined && before.kind !== 'directory';
     if (now !== undefined && now.kind !== 'directory' && !replaces) unlinkSync(name);
-    if (before !== undefined) this.#putBack(kept, name, before.kind);
+    if (before !== undefined) await this.#putBack(kept, name, before, number);
     return { done: true, stamp: lookAt(name), isKept: true };
   }
 
@@ -170,11 +188,18 @@ export class Placer implements Disposable {
   /** Where it is made before it is put in place. */
   #beside(name: Buffer, number: number): Buffer {
     const directory = name.subarray(0, name.lastIndexOf('/') + 1);
-    return Buffer.concat([directory, Buffer.from(`.sandbox-run-${this.#parts.id}-${number}`)]);
+    return Buffer.concat([directory, Buffer.from(`.sandbox-run-${this.#parts.token}-${number}`)]);
   }
 
   #keptAt(number: number): string {
     return `${this.#parts.kept}/${number}`;
+  }
+
+  /** Whether it holds a file system that is mounted there: a command did not see what is in that. */
+  #isMounted({ path, after, before }: Operation): boolean {
+    if (before === undefined || (before.kind === 'directory' && after?.kind === 'directory')) return false;
+    this.#mounts ??= mountsWithin(this.#parts.workspace);
+    return this.#mounts.some((mount) => isWithin(mount, path));
   }
 
   /** Why it is not as it was when the command ended; `undefined`: it is. */
@@ -207,11 +232,16 @@ export class Placer implements Disposable {
     if (after.kind === 'directory') return before?.kind !== 'directory';
     if (after.kind === 'link') return readlinkSync(name, 'latin1') === after.target;
     const from = joined(this.#parts.upper, path);
-    return now.mode === after.mode && now.bytes === after.bytes && haveSameBytes(from, name);
+    if (now.mode !== after.mode || now.bytes !== after.bytes) return false;
+    // A file may be larger than anybody can read.
+    return after.bytes > COMPARED_BYTES ? now.modified === after.modified : haveSameBytes(from, name);
   }
 
-  /** Keeps what is there. `stays`: until it is replaced. False: it is gone, because it was too much to be copied. */
-  async #keep(name: Buffer, before: Stamp, number: number, stays: boolean): Promise<boolean> {
+  /**
+   * Keeps what is there. `stays`: until it is replaced. False: it was too much to be copied; `undefined`: it may not be
+   * kept.
+   */
+  async #keep(name: Buffer, before: Stamp, number: number, stays: boolean): Promise<boolean | undefined> {
     const to = this.#keptAt(number);
     try {
       if (stays) linkSync(name, to);
@@ -219,39 +249,93 @@ export class Placer implements Disposable {
       return true;
     } catch (error) {
       // Another file system; a file that belongs to somebody else, or has too many names.
-      if (!['EXDEV', 'EPERM', 'EMLINK', 'EACCES'].includes(errnoOf(error) ?? '')) throw error;
+      const errno = errnoOf(error) ?? '';
+      if (!['EXDEV', 'EPERM', 'EMLINK', 'EACCES'].includes(errno)) throw error;
+      const isCopied = await this.#copy(name, Buffer.from(to), before, Buffer.from(`${to}.new`));
+      return isCopied === false && errno !== 'EXDEV' ? undefined : isCopied;
     }
-    const isCopied = await this.#copy(name, to, before);
-    if (!stays) rmSync(name, { recursive: true, force: true });
-    return isCopied;
   }
 
-  async #copy(from: Buffer, to: string, before: Stamp): Promise<boolean> {
-    if (before.kind === 'link') {
-      symlinkSync(readlinkSync(from, 'buffer'), to);
-      return true;
+  /**
+   * Copies what is at a name, by way of another one: what has the name in the end is whole. False: it is too much;
+   * `undefined`: it may not be read.
+   */
+  async #copy(
+    from: Buffer,
+    to: Buffer,
+    { kind, bytes, mode }: Stamp,
+    by: Buffer,
+  ): Promise<boolean | undefined> {
+    await this.#clear(by);
+    let isWhole: boolean | undefined = kind === 'link' || kind === 'file' || kind === 'directory';
+    try {
+      if (kind === 'link') copyLink(from, by);
+      else if (kind === 'file' && bytes <= KEPT_BYTES) await this.#copyFile(from, by, { mode });
+      else isWhole = kind === 'directory' && (await this.#copyTree(from, by));
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (errno !== 'EACCES' && errno !== 'EPERM') throw error;
+      isWhole = undefined;
     }
-    if (before.kind === 'file') {
-      if (before.bytes > KEPT_BYTES) return false;
-      await this.#copyFile(from, Buffer.from(to), before);
-      return true;
+    if (isWhole === true) renameSync(by, to);
+    else await this.#clear(by);
+    return isWhole;
+  }
+
+  /** Copies a directory; no link is followed, not even one that takes the place of what is being copied. */
+  async #copyTree(from: Buffer, to: Buffer): Promise<boolean> {
+    mkdirSync(to, { mode: 0o700 });
+    using source = new HeldPaths(from);
+    using target = new HeldPaths(to);
+    const directories: RawPath[] = [''];
+    let objects = 0;
+    let total = 0;
+    // What is found is looked into later.
+    for (const directory of directories) {
+      const inside = source.nameOf(directory === '' ? '.' : `${directory}/.`);
+      if (inside === undefined) return false;
+      for (const name of readdirSync(inside, { encoding: 'latin1' })) {
+        const path = directory === '' ? name : `${directory}/${name}`;
+        const [at, copy] = [source.nameOf(path), target.nameOf(path)];
+        const stamp = at && lookAt(at);
+        if (at === undefined || copy === undefined || stamp === undefined) return false;
+        total += stamp.kind === 'file' ? stamp.bytes : 0;
+        if (++objects > KEPT_OBJECTS || total > KEPT_BYTES) return false;
+        if (stamp.kind === 'file') await this.#copyFile(at, copy, stamp);
+        else if (stamp.kind === 'link') copyLink(at, copy);
+        else if (stamp.kind !== 'directory') return false;
+        else {
+          mkdirSync(copy, { mode: 0o700 });
+          directories.push(path);
+        }
+      }
     }
-    if (before.kind !== 'directory') return false;
-    const within = [...new Below(this.#parts.addon, from.toString()).within('')];
-    const bytes = within.reduce((sum, [, stamp]) => sum + (stamp.kind === 'file' ? stamp.bytes : 0), 0);
-    if (within.length > KEPT_OBJECTS || bytes > KEPT_BYTES) return false;
-    mkdirSync(to, { mode: before.mode | 0o700 });
-    for (const [path, stamp] of within) {
-      const [inner, target] = [
-        Buffer.concat([from, Buffer.from('/'), bytesOf(path)]),
-        Buffer.concat([Buffer.from(`${to}/`), bytesOf(path)]),
-      ];
-      if (stamp.kind === 'directory') mkdirSync(target, { mode: stamp.mode | 0o700 });
-      else if (stamp.kind === 'file') await this.#copyFile(inner, target, stamp);
-      else if (stamp.kind === 'link') symlinkSync(readlinkSync(inner, 'buffer'), target);
-      else return false;
+    for (const directory of directories.toReversed()) {
+      const [at, copy] = [source, target].map((held) =>
+        held.nameOf(directory === '' ? '.' : `${directory}/.`),
+      );
+      const stamp = at && lookAt(at);
+      if (copy === undefined || stamp === undefined) return false;
+      utimesSync(copy, seconds(stamp.modified), seconds(stamp.modified));
+      chmodSync(copy, stamp.mode);
     }
     return true;
+  }
+
+  /** Removes what is at a name, if anything is. `number`: a directory is moved away first, as a whole. */
+  async #clear(name: Buffer, number?: number): Promise<void> {
+    const now = lookAt(name);
+    if (now?.kind !== 'directory') {
+      rmSync(name, { force: true });
+      return;
+    }
+    let at = name;
+    if (number !== undefined) {
+      at = this.#beside(name, number);
+      renameSync(name, at);
+    }
+    await new Promise((done) => this.#parts.addon.emptyDirectory(at.toString(), done));
+    rmdirSync(at);
   }
 
   /** Makes what the command left, beside its place, and puts it there. */
@@ -317,16 +401,37 @@ export class Placer implements Disposable {
     }
   }
 
-  #putBack(kept: string, name: Buffer, kind: Stamp['kind']): void {
+  async #putBack(kept: string, name: Buffer, before: Stamp, number: number): Promise<void> {
     try {
       renameSync(kept, name);
     } catch (error) {
       if (errnoOf(error) !== 'EXDEV') throw error;
-      rmSync(name, { force: true, recursive: kind === 'directory' });
-      cpSync(kept, name.toString(), { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
-      rmSync(kept, { recursive: true, force: true });
+      const is = lookAt(kept) ?? before;
+      if ((await this.#copy(Buffer.from(kept), name, is, this.#beside(name, number))) !== true) throw error;
+      await this.#clear(Buffer.from(kept));
     }
   }
+}
+
+function copyLink(from: Buffer, to: Buffer): void {
+  const { modified } = lookAt(from) ?? { modified: '0' };
+  symlinkSync(readlinkSync(from, 'buffer'), to);
+  // A little more, so that what is cut off is never a whole microsecond.
+  const time = seconds(modified) + 4e-7;
+  lutimesSync(to, time, time);
+}
+
+/** From proc(5): the fifth field, in which `\ooo` stands for a byte. */
+function mountsWithin(workspace: string): readonly RawPath[] {
+  const root = `${rawPath(workspace)}/`;
+  return readFileSync('/proc/self/mountinfo', 'latin1')
+    .split('\n')
+    .map((line) => line.split(' ')[4] ?? '')
+    .map((at) =>
+      at.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8))),
+    )
+    .filter((at) => at.startsWith(root))
+    .map((at) => at.slice(root.length));
 }
 
 /** The same object as was put there: somebody may have read it, and linked to it, but not changed it. */

@@ -209,6 +209,7 @@ export class ChangeStore {
   }
 
   remove(id: string): Promise<void> {
+    rmSync(this.journalOf(id), { force: true });
     return this.#removeTree(this.directoryOf(id));
   }
 

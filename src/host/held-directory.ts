@@ -45,7 +45,7 @@ export function inDirectoryOf<T>(root: string, path: string, use: (at: string) =
  * they need not be UTF-8.
  * @throws an error for which `isNoDirectory` holds where there is none.
  */
-export function holdDirectory(root: string, parts: readonly (string | Buffer)[]): number {
+export function holdDirectory(root: string | Buffer, parts: readonly (string | Buffer)[]): number {
   let held = openDirectory(root);
   for (const part of parts) {
     try {

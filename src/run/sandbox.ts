@@ -172,11 +172,11 @@ export async function sandboxOn(
     // Where nothing else keeps commands in they are judged, whatever the policy says.
     const { steps: start } = prepared.backend;
     const judge = ports.judge ?? (start && (await assembly.judge()));
-    await finishApplying(prepared);
+    const unfinished = await finishApplying(prepared);
     const { environment, find } = assembly;
     const steps = start && (await createStepsResolver(start, prepared.plan, find));
     const resolve = createCommandResolver(prepared.plan, environment, find, steps);
-    return new OpenSandbox(prepared, assembly, { ...change({ ...ports, judge }), resolve }, read);
+    return new OpenSandbox(prepared, assembly, { ...change({ ...ports, judge }), resolve }, read, unfinished);
   } catch (error) {
     closePrepared(prepared);
     await assembly?.close();
@@ -184,11 +184,11 @@ export async function sandboxOn(
   }
 }
 
-/** What a crash cut short in this workspace is finished before anything runs there. */
-async function finishApplying(prepared: PreparedSandbox): Promise<void> {
-  if (unfinishedIn(stateDirectory()).length === 0) return;
+/** What a crash cut short in this workspace is finished before anything runs there. Returns why some of it is not. */
+async function finishApplying(prepared: PreparedSandbox): Promise<readonly string[]> {
+  if (unfinishedIn(stateDirectory()).length === 0) return [];
   const { ChangeSets } = await import('./changes/change-sets.ts');
-  await new ChangeSets(prepared.addon).finish(prepared);
+  return new ChangeSets(prepared.addon).finish(prepared);
 }
 
 const isClosed = () =>
@@ -243,7 +243,13 @@ export class OpenSandbox implements Sandbox {
   readonly #launching: SpawnParts;
   #closed = false;
 
-  constructor(prepared: PreparedSandbox, assembly: Assembly, ports: SandboxPorts, read: OptionReader) {
+  constructor(
+    prepared: PreparedSandbox,
+    assembly: Assembly,
+    ports: SandboxPorts,
+    read: OptionReader,
+    unfinished: readonly string[] = [],
+  ) {
     const { plan, policy, backend } = prepared;
     const { environment, rules } = assembly;
     this.prepared = prepared;
@@ -271,6 +277,7 @@ export class OpenSandbox implements Sandbox {
     const remarks = [
       ...(backend.steps !== undefined && policy.unsafe.unjudgedCommands ? [JUDGED_ALL_THE_SAME] : []),
       ...(policy.workspace.undo && plan.namespaces === undefined ? [NOTHING_UNDONE] : []),
+      ...unfinished,
     ];
     this.#warnings = remarks.length === 0 ? environment.warnings : [...environment.warnings, ...remarks];
     this.#remarks = assembly.resolved.settings.remarks;

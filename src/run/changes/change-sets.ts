@@ -3,9 +3,10 @@ import { Below, type LowerLayer } from '../../changes/below.ts';
 import { countChanges } from '../../changes/counts.ts';
 import { chosenNumbers, type DescribedChange, describeOperations } from '../../changes/describe.ts';
 import { diffOf } from '../../changes/diff.ts';
+import { HeldPaths } from '../../changes/held-paths.ts';
 import { operationsOf } from '../../changes/operations.ts';
 import { ChangeStore, type OpenLayer, type StoredSet } from '../../changes/store.ts';
-import { shownPath, walkTree } from '../../changes/tree.ts';
+import { isWithin, shownPath, walkTree } from '../../changes/tree.ts';
 import { unfinishedIn } from '../../changes/unfinished.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { AppliedChanges, ChangeSet, ChangeSetDetail } from '../../model/change-set.ts';
@@ -17,6 +18,14 @@ import { stateDirectory } from '../state.ts';
 
 /** So many changes are told unless more are asked for. */
 const TOLD = 100;
+
+/** The copies at and beneath paths, or all. */
+function copiesAt({ copies, workspace }: StoredSet, paths: readonly string[]): readonly string[] {
+  const wanted = paths.map((path) => `${workspace}/${path.replace(/\/+$/, '')}`);
+  return copies
+    .map(({ source }) => source)
+    .filter((source) => paths.length === 0 || wanted.some((path) => isWithin(source, path)));
+}
 
 /** What commands changed in previews: to be looked at, applied, taken back and discarded. */
 export class ChangeSets {
@@ -51,7 +60,8 @@ export class ChangeSets {
     const set = this.#store.find(id);
     const described = this.#described(set);
     const chosen = path === undefined ? undefined : new Set(this.#chosen(set, described, [path]).numbers);
-    const below = this.#belowNow(set);
+    using held = new HeldPaths(set.workspace);
+    const below = this.#belowNow(set, held);
     return described
       .filter(({ numbers }) => chosen === undefined || numbers.some((number) => chosen.has(number)))
       .map((one) => diffOf(one, set, this.#store, below))
@@ -75,7 +85,8 @@ export class ChangeSets {
       paths === undefined || paths.length === 0
         ? { numbers: set.operations.map((_, number) => number), named: new Set<number>() }
         : this.#chosen(set, this.#described(set), paths);
-    return this.#settled(prepared, (settle) => this.#applier.apply(set, numbers, named, settle));
+    const copies = copiesAt(set, paths ?? []);
+    return this.#settled(prepared, (settle) => this.#applier.apply(set, numbers, named, copies, settle));
   }
 
   /** Puts all that a command changed into the workspace, links that lead out as well: as if it had changed that itself. */
@@ -83,7 +94,10 @@ export class ChangeSets {
     using _lock = await this.#store.waitForLock();
     const set = this.#own(id, prepared);
     const numbers = set.operations.map((_, number) => number);
-    return this.#settled(prepared, (settle) => this.#applier.apply(set, numbers, new Set(numbers), settle));
+    const copies = copiesAt(set, []);
+    return this.#settled(prepared, (settle) =>
+      this.#applier.apply(set, numbers, new Set(numbers), copies, settle),
+    );
   }
 
   /**
@@ -93,7 +107,7 @@ export class ChangeSets {
   async undo(prepared: PreparedSandbox, id: string): Promise<AppliedChanges> {
     using _lock = this.#store.lock();
     const set = this.#own(id, prepared);
-    if (set.placed.length === 0)
+    if (set.placed.length === 0 && !this.#applier.isUnfinished(id))
       throw new SandboxError('changes.state', `nothing of the changes ${id} is in the workspace`);
     return this.#settled(prepared, (settle) => this.#applier.undo(set, settle));
   }
@@ -105,15 +119,24 @@ export class ChangeSets {
     await this.#store.remove(id);
   }
 
-  /** Finishes what a crash cut short in the workspace of the sandbox, if it was. */
-  async finish(prepared: PreparedSandbox): Promise<void> {
+  /** Finishes what a crash cut short in the workspace of the sandbox, if it was. Returns why some of it is not. */
+  async finish(prepared: PreparedSandbox): Promise<readonly string[]> {
+    const unfinished: string[] = [];
     for (const id of unfinishedIn(stateDirectory())) {
       const set = this.#store.list().find((one) => one.id === id);
       if (set?.workspace !== prepared.plan.workspace) continue;
       // Another process may be in the middle of it.
       using lock = this.#store.tryLock();
-      if (lock !== undefined) await this.#applier.resume(set, (effects) => void prepared.settle(effects));
+      if (lock === undefined) continue;
+      try {
+        await this.#applier.resume(set, (effects) => void prepared.settle(effects));
+      } catch (error) {
+        // A full disk is no reason to run nothing more: what waits is finished by whoever looks next.
+        if (!(error instanceof SandboxError)) throw error;
+        unfinished.push(error.message);
+      }
     }
+    return unfinished;
   }
 
   /** Begins a preview. */
@@ -186,27 +209,28 @@ export class ChangeSets {
 
   #chosen(set: StoredSet, described: readonly DescribedChange[], paths: readonly string[]) {
     const chosen = chosenNumbers(described, set.operations, paths);
-    if (chosen.unknown.length === 0) return chosen;
+    const unknown = chosen.unknown.filter((path) => copiesAt(set, [path]).length === 0);
+    if (unknown.length === 0) return chosen;
     throw new SandboxError(
       'changes.unknown',
-      `nothing of the changes ${set.id} is at ${chosen.unknown.join(', ')}; see sandbox-run changes show ${set.id}`,
+      `nothing of the changes ${set.id} is at ${unknown.join(', ')}; see sandbox-run changes show ${set.id}`,
     );
   }
 
   /** What was there before, as far as it still is: the workspace, or what was kept of it. */
-  #belowNow(set: StoredSet): (number: number) => Buffer | undefined {
+  #belowNow(set: StoredSet, held: HeldPaths): (number: number) => Buffer | undefined {
     const kept = new Map(set.placed.map(({ number, isKept }) => [number, isKept]));
     return (number) => {
       const operation = set.operations[number];
       if (operation?.before === undefined) return undefined;
       if (kept.get(number) === true) return Buffer.from(`${this.#store.directoryOf(set.id)}/kept/${number}`);
-      return Buffer.concat([Buffer.from(`${set.workspace}/`), Buffer.from(operation.path, 'latin1')]);
+      return held.nameOf(operation.path);
     };
   }
 
   #described(set: StoredSet): readonly DescribedChange[] {
-    const at = this.#belowNow(set);
-    return describeOperations(set.operations, this.#store.upperOf(set.id), at);
+    using held = new HeldPaths(set.workspace);
+    return describeOperations(set.operations, this.#store.upperOf(set.id), this.#belowNow(set, held));
   }
 
   #summaryOf(set: StoredSet, described: readonly DescribedChange[]): ChangeSet {

@@ -1,0 +1,228 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chosenNumbers, describeOperations } from '../../src/changes/describe.ts';
+import type { Operation } from '../../src/changes/operations.ts';
+import { ChangeStore } from '../../src/changes/store.ts';
+import type { ExecutionResult, Sandbox } from '../../src/index.ts';
+import { loadAddon } from '../../src/native/load.ts';
+import { stateDirectory } from '../../src/run/state.ts';
+import { CLI, makePlace } from '../cli/support.ts';
+import { makeArena } from '../support/arena.ts';
+import { HOST, WITH_VIEW } from '../support/tiers.ts';
+
+const arena = makeArena();
+
+async function fresh(): Promise<{ readonly root: string; readonly sandbox: Sandbox }> {
+  const root = arena.freshCorner();
+  return { root, sandbox: await arena.sandbox(WITH_VIEW, { workspace: root }) };
+}
+
+async function preview(sandbox: Sandbox, command: string): Promise<string> {
+  const result: ExecutionResult = await sandbox.run(command, { effect: 'preview' });
+  expect([result.status, result.error, result.warnings]).toEqual(['exited', undefined, []]);
+  if (result.changes?.id === undefined) throw new Error('nothing was changed');
+  return result.changes.id;
+}
+
+describe('a command cannot', () => {
+  it('stop apply in the middle by taking the name of what is being made', async () => {
+    const { root, sandbox } = await fresh();
+    const id = await preview(sandbox, 'echo a > a; echo b > b');
+    await sandbox.run(`mkdir -p .sandbox-run-${id}-0/x .sandbox-run-${id}-1/x`);
+    const applied = await (await sandbox.changes()).apply(id);
+    expect(applied.notDone).toEqual([]);
+    expect(readFileSync(join(root, 'b'), 'utf8')).toBe('b\n');
+  });
+
+  it('write lines of its own into a diff by a name or the target of a link', async () => {
+    const { sandbox } = await fresh();
+    const id = await preview(
+      sandbox,
+      `echo x > $'a\\n--- a/forged\\n+++ b/forged'; ln -s $'t\\ndiff a/forged b/forged' link; mkdir $'d\\nforged'`,
+    );
+    const diff = await (await sandbox.changes()).diff(id);
+    expect(diff).toContain('forged');
+    expect(
+      diff.split('\n').filter((line) => /^(diff a\/forged|--- a\/forged|\+\+\+ b\/forged|forged)/.test(line)),
+    ).toEqual([]);
+  });
+
+  it('have a diff show what lies behind a link that took the place of a directory', async () => {
+    const { root, sandbox } = await fresh();
+    mkdirSync(join(root, 'd'));
+    writeFileSync(join(root, 'd/secret.txt'), 'old\n');
+    const id = await preview(sandbox, 'echo new > d/secret.txt');
+    renameSync(join(root, 'd'), join(root, 'aside'));
+    symlinkSync(arena.outside, join(root, 'd'));
+    expect(await (await sandbox.changes()).diff(id)).not.toContain(readFileSync(arena.secret, 'utf8'));
+  });
+
+  it('have very large files compared to find out about renames', async () => {
+    const { root, sandbox } = await fresh();
+    writeFileSync(join(root, 'old'), '');
+    truncateSync(join(root, 'old'), 2 ** 40);
+    const id = await preview(sandbox, `rm old; truncate -s ${2 ** 40} new`);
+    expect((await (await sandbox.changes()).show(id)).changes.map(({ change }) => change).sort()).toEqual([
+      'created',
+      'deleted',
+    ]);
+  }, 20_000);
+
+  it('have very many files compared with each other', () => {
+    const stamp = {
+      kind: 'file',
+      mode: 0o644,
+      bytes: 7,
+      inode: 1,
+      links: 1,
+      modified: '0',
+      changed: '0',
+    } as const;
+    const operations: Operation[] = [];
+    for (let at = 0; at < 50_000; at++) {
+      operations.push({ path: `dir/old${at}`, before: stamp, isOwn: true });
+      operations.push({ path: `dir/new${at}`, after: stamp, isOwn: true });
+    }
+    const started = performance.now();
+    const described = describeOperations(operations, '/nowhere', () => Buffer.from('/nowhere'));
+    expect(described).toHaveLength(100_000);
+    expect(chosenNumbers(described, operations, ['dir']).numbers).toHaveLength(100_000);
+    expect(performance.now() - started).toBeLessThan(5_000);
+  }, 20_000);
+});
+
+describe('apply that stops in the middle', () => {
+  it('has what is in place already set aside where programs outside would obey it', async () => {
+    const { root, sandbox } = await fresh();
+    mkdirSync(join(root, 'z'));
+    const hook = 'sub/.git/hooks/pre-commit';
+    const id = await preview(
+      sandbox,
+      `git init -q sub; echo evil > ${hook}; chmod +x ${hook}; head -c 3000000 /dev/zero > z/large`,
+    );
+    // As on a full disk: the next one finds nothing of what is to be put in place.
+    const upper = new ChangeStore(loadAddon(), stateDirectory()).upperOf(id);
+    renameSync(join(upper, 'z/large'), join(upper, 'z/aside'));
+    const changes = await sandbox.changes();
+    await expect(changes.apply(id)).rejects.toMatchObject({ code: 'changes.incomplete' });
+    expect(existsSync(join(root, hook))).toBe(false);
+    // Commands are run all the same.
+    const next = await arena.sandbox(WITH_VIEW, { workspace: root });
+    const ran = await next.run('echo ok');
+    expect(ran.stdout).toBe('ok\n');
+    expect(ran.warnings).toEqual([expect.stringContaining(`the changes ${id} are applied in part`)]);
+    renameSync(join(upper, 'z/aside'), join(upper, 'z/large'));
+    await changes.apply(id);
+    expect(lstatSync(join(root, 'z/large')).size).toBe(3_000_000);
+  });
+});
+
+describe('a part that is applied', () => {
+  it('has no settings of git with it that were not named', async () => {
+    const { root, sandbox } = await fresh();
+    execFileSync('git', ['init', '-q', root]);
+    await sandbox.close();
+    const again = await arena.sandbox(WITH_VIEW, { workspace: root });
+    const id = await preview(again, 'git config user.name Me; echo ok > ok');
+    const name = () =>
+      String(
+        execFileSync('git', ['config', '--local', '--default', '', '--get', 'user.name'], { cwd: root }),
+      );
+    const changes = await again.changes();
+    await changes.apply(id, ['ok']);
+    expect([name(), existsSync(join(root, 'ok'))]).toEqual(['\n', true]);
+    await changes.apply(id, ['.git/config']);
+    expect(name()).toBe('Me\n');
+  });
+});
+
+describe('a workspace on another file system than the state directory', () => {
+  const state = process.env.XDG_STATE_HOME;
+  const other = mkdtempSync('/dev/shm/sandbox-run-');
+  beforeAll(() => {
+    process.env.XDG_STATE_HOME = other;
+  });
+  afterAll(() => {
+    process.env.XDG_STATE_HOME = state;
+    rmSync(other, { recursive: true, force: true });
+  });
+
+  /** Names, modes and times, by find. */
+  const picture = (root: string) =>
+    String(execFileSync('find', ['.', '-printf', '%p %y %m %s %T@ %l\n'], { cwd: root, encoding: 'latin1' }))
+      .split('\n')
+      .map((line) =>
+        line.includes(' d ')
+          ? line.split(' ').slice(0, 3).join(' ')
+          : line.replace(/(?<= l .*\.\d{6})\d+/, ''),
+      )
+      .sort();
+
+  it('has deleted trees put back as they were, whatever their names', async () => {
+    const { root, sandbox } = await fresh();
+    execFileSync(
+      'bash',
+      [
+        '-c',
+        `mkdir -p $'raw\\377/in\\376' plain/shut; echo 1 > $'raw\\377/in\\376/f'; echo 2 > plain/shut/f; ln -s nowhere plain/l; chmod 640 plain/shut/f; chmod 555 plain/shut; echo 3 > file; chmod 600 file`,
+      ],
+      { cwd: root },
+    );
+    const before = picture(root);
+    const id = await preview(sandbox, 'chmod 755 plain/shut; rm -r raw* plain; echo 4 > file');
+    const changes = await sandbox.changes();
+    expect((await changes.apply(id)).notDone).toEqual([]);
+    expect(readdirSync(root)).toEqual(['file']);
+    expect((await changes.undo(id)).notDone).toEqual([]);
+    expect(picture(root)).toEqual(before);
+    expect((await changes.apply(id)).notDone).toEqual([]);
+    expect(readdirSync(root)).toEqual(['file']);
+    expect((await changes.undo(id)).notDone).toEqual([]);
+    expect(picture(root)).toEqual(before);
+    chmodSync(join(root, 'plain/shut'), 0o755);
+    rmSync(join(root, 'plain'), { recursive: true });
+  });
+});
+
+describe('a file system that is mounted in the workspace', () => {
+  // In a mount namespace of its own, which goes with the last process.
+  it.runIf(process.getuid?.() === 0 && HOST.namespaces)(
+    'stays where it is, although a command saw nothing in it and removed what is around it',
+    async () => {
+      const place = makePlace();
+      try {
+        const script = `set -e
+mkdir -p parent/mnt; mount -t tmpfs none parent/mnt; echo precious > parent/mnt/f
+"$@" --preview -- rm -rf parent
+id=$("$@" changes list | cut -d' ' -f1)
+"$@" changes apply $id || echo "status $?"
+cat parent/mnt/f`;
+        const { stdout, stderr } = await execa(
+          'unshare',
+          ['-m', 'bash', '-c', script, 'bash', process.execPath, CLI],
+          { cwd: place.workspace, env: place.env, extendEnv: false, reject: false },
+        );
+        expect(stdout).toBe('status 1\nprecious');
+        expect(stderr).toContain('stays as it is: parent: another file system is mounted in it');
+      } finally {
+        place.dispose();
+      }
+    },
+  );
+});
