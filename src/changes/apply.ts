@@ -1,5 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type {
@@ -111,7 +119,7 @@ export class Applier {
     const already = begun?.done ?? 0;
     if (intent.numbers.length === 0 && intent.copies.length === 0)
       return { set, done: already, notPlaced: [] };
-    this.#note(set.id, intent);
+    this.#noteIntent(set.id, intent);
     const applied = await this.#carryOut(set, intent, undefined, settle);
     return { ...applied, done: already + applied.done };
   }
@@ -189,8 +197,15 @@ export class Applier {
     return { ...set, state: placed.length === 0 ? 'undone' : 'applied', placed, operations };
   }
 
-  #note(id: string, line: Intent | PlacedStamp): void {
-    appendFileSync(this.#store.journalOf(id), `${JSON.stringify(line)}\n`, { mode: 0o600 });
+  /** Whole or not at all: a journal that is there says what is to be done. */
+  #noteIntent(id: string, intent: Intent): void {
+    const path = this.#store.journalOf(id);
+    writeFileSync(`${path}.new`, `${JSON.stringify(intent)}\n`, { mode: 0o600, flush: true });
+    renameSync(`${path}.new`, path);
+  }
+
+  #note(id: string, step: PlacedStamp): void {
+    appendFileSync(this.#store.journalOf(id), `${JSON.stringify(step)}\n`, { mode: 0o600 });
   }
 }
 

@@ -411,7 +411,9 @@ const script = fc
   .map((steps) => steps.map((one) => `${one} 2>/dev/null`).join('\n'));
 
 describe('random programs of file operations', () => {
-  it('make in a preview that is applied what they make without it, and undo brings back what was there', async () => {
+  it('make in a preview that is applied what they make without it, and undo brings back what was there', {
+    timeout: 300_000,
+  }, async () => {
     const { root, sandbox } = await fresh();
     // In a sandbox, too: root has less rights in it.
     const { root: plain, sandbox: direct } = await fresh();
