@@ -80,8 +80,8 @@ function refusedReport({ code, message }: SandboxError): AttackReport {
   };
 }
 
-/** What is claimed where the network is listed: where it cannot be held, there is no such sandbox. */
-const LISTED = { state: 'enforced' } as const;
+/** What is claimed where the network is listed, and of previews: where it cannot be held, nothing is run. */
+const PROMISED = { state: 'enforced' } as const;
 
 /** What was attacked, and what was seen of each attack. */
 interface Attacked extends Pick<PreparedSandbox, 'plan' | 'policy'> {
@@ -101,7 +101,8 @@ function reportOf(
       .filter((attack) => attack.control === control.id)
       .map((attack) => {
         const what = seen.get(attack.id) ?? { kind: 'failed', reason: 'it was not carried out' };
-        return judgeAttack(attack, what, attack.manner === 'listed' ? LISTED : control, backend);
+        const isPromised = attack.manner === 'listed' || attack.manner === 'previewed';
+        return judgeAttack(attack, what, isPromised ? PROMISED : control, backend);
       });
     const result = worstOf(outcomes);
     const improve = improvementFor(control, result, remedies, stronger);
@@ -258,7 +259,8 @@ export function improvementFor(
   if (result === 'escaped') {
     return 'This is a defect of sandbox-run: report it as SECURITY.md says, with the output of sandbox-run doctor --attack --json. Until it is mended, do not count on this control.';
   }
-  if (control.state === 'enforced') return null;
+  // What the command line did not ask for was asked for by the attack.
+  if (control.state === 'enforced' || control.id === 'workspace-changes') return null;
   if (control.state === 'off') return `It is the policy that leaves it off: ${control.reason}.`;
   if (stronger !== undefined)
     return `The backend ${stronger} can be used here and holds more: leave --backend out. $ sandbox-run doctor --attack`;

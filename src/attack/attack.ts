@@ -56,9 +56,9 @@ export type Stage = (place: Place) => Staged;
 
 /**
  * How the command of an attack is started: with others of its control, alone, on a terminal, under low limits, or with others
- * where the network lists one server.
+ * where the network lists one server, or in a preview.
  */
-export type Manner = 'together' | 'alone' | 'terminal' | 'limited' | 'listed';
+export type Manner = 'together' | 'alone' | 'terminal' | 'limited' | 'listed' | 'previewed';
 
 /** One move of an attacker. */
 export interface Attack {

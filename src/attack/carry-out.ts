@@ -219,7 +219,7 @@ function jobsOf(attempts: readonly Attempt[], together: Way['together']): readon
   for (const attempt of attempts) {
     const { attack } = attempt;
     const manner = mannerOf(attack);
-    const isShared = manner === 'together' || manner === 'terminal' || manner === 'listed';
+    const isShared = manner !== 'alone' && manner !== 'limited';
     const key = isShared ? `${manner} ${together(attack)}` : attack.id;
     const job = jobs.get(key);
     if (job === undefined) jobs.set(key, [attempt]);
@@ -319,7 +319,9 @@ async function tryConfined(
       timeout: TIME_LIMIT_MS,
       signal,
       ...(manner === 'terminal' ? { pty: TERMINAL } : {}),
+      ...(manner === 'previewed' ? { effect: 'preview' as const } : {}),
     });
+    if (result.changes?.id !== undefined) await (await chosen.changes()).discard(result.changes.id);
     const told = (result.denials ?? []).map(({ object }) => object);
     return { said: parse(result.stdout), silence: silenceOf(result), told };
   } finally {
@@ -335,6 +337,8 @@ function silenceOf({
   exitCode,
 }: ExecutionResult): Exclude<Observation, { kind: 'worked' }> {
   if (limit !== undefined) return { kind: 'held', reason: `ended: more than the limit of ${limit.name}` };
+  // Where changes cannot be held back, nothing is run that was to be.
+  if (error?.code === 'changes.unavailable') return { kind: 'held', reason: `not run: ${error.message}` };
   if (error !== undefined) return { kind: 'failed', reason: error.message };
   return { kind: 'failed', reason: `${status}, ${signal ?? `status ${exitCode}`}` };
 }

@@ -57,6 +57,7 @@ function victimIn(directory: string, { secret }: Place): string {
 type Where = (place: Place) => string;
 const outside: Where = (place) => place.outside;
 const readable: Where = (place) => place.readable;
+const workspace: Where = (place) => place.workspace;
 const tmp: Where = ({ shared }) => shared('/tmp');
 const shm: Where = ({ shared }) => shared('/dev/shm');
 
@@ -326,6 +327,15 @@ export const FILE_ATTACKS: readonly Attack[] = [
     ['read-host-shm', 'reads a file of the host in /dev/shm', reads(shm)],
     ['create-in-host-shm', 'leaves a file in the /dev/shm of the host', makes(shm, 'create', MARK)],
   ]),
+  ...attacksOn(
+    'workspace-changes',
+    [
+      ['write-in-preview', 'writes to a file of the workspace', on(workspace, hasMark, 'write', MARK)],
+      ['create-in-preview', 'leaves a file in the workspace', makes(workspace, 'create', MARK)],
+      ['remove-in-preview', 'removes a file of the workspace', on(workspace, isGone, 'remove')],
+    ],
+    { manner: 'previewed' },
+  ),
   ...attacksOn(
     'denials',
     [['go-untold', 'is refused a file outside, and nobody is told of it', goesUntold]],

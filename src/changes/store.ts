@@ -2,6 +2,7 @@ import {
   chmodSync,
   chownSync,
   closeSync,
+  existsSync,
   fstatSync,
   mkdirSync,
   openSync,
@@ -62,7 +63,7 @@ export interface OpenLayer extends Disposable {
   readonly startedNs: bigint;
 }
 
-/** How long change sets are kept, in milliseconds, and how many at most: the oldest that do not wait go first. */
+/** How long change sets are kept, in milliseconds, and how many of those that do not wait: the oldest go first. */
 export const HISTORY = { waitingMs: 30 * 86_400_000, doneMs: 7 * 86_400_000, sets: 200 };
 
 const LOCK_MS = 30_000;
@@ -114,9 +115,13 @@ export class ChangeStore {
     }
     chmodSync(upper, mode & 0o7777);
     const lower = below.map((one) => join(root, one, 'upper'));
+    let isOpen = true;
     return {
       ...{ id, startedNs, layer: { lower, upper, work: join(directory, 'work') } },
-      [Symbol.dispose]: () => closeSync(lock),
+      [Symbol.dispose]: () => {
+        if (isOpen) closeSync(lock);
+        isOpen = false;
+      },
     };
   }
 
@@ -248,13 +253,16 @@ export class ChangeStore {
     const now = Date.now();
     const sets = this.#names().map((id) => ({ id, set: this.#read(id) }));
     const done = sets.filter(({ set }) => set !== undefined && set.state !== 'waiting');
-    const tooMany = new Set(done.slice(0, Math.max(0, sets.length - HISTORY.sets)).map(({ id }) => id));
+    const tooMany = new Set(done.slice(0, Math.max(0, done.length - HISTORY.sets)).map(({ id }) => id));
     for (const { id, set } of sets) {
+      // It is being applied or taken back, or will be finished.
+      if (existsSync(this.journalOf(id))) continue;
       const isOld =
         set === undefined
           ? this.#isAbandoned(id, now)
           : now - set.at > (set.state === 'waiting' ? HISTORY.waitingMs : HISTORY.doneMs) || tooMany.has(id);
-      if (isOld) void this.remove(id);
+      // What cannot be removed now is tried again with the next one.
+      if (isOld) this.remove(id).catch(() => {});
     }
   }
 

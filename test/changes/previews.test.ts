@@ -173,6 +173,7 @@ describe.each(VIEWS)('a preview $name', (tier) => {
     expect(named(second)).toEqual({ new: 'changed', tree: 'deleted' });
     const changes = await sandbox.changes();
     await expect(changes.apply(idOf(second))).rejects.toMatchObject({ code: 'changes.state' });
+    await expect(changes.discard(first)).rejects.toMatchObject({ code: 'changes.state' });
     await changes.apply(first);
     expect(await changes.apply(idOf(second))).toMatchObject({ state: 'applied', notDone: [] });
     expect(picture(root)).toEqual({ '/new': 'file 644 new\nsecond\n' });

@@ -80,6 +80,15 @@ describe('a sandbox whose report claims too much', () => {
     expect(escapedOf(await attackWith(withoutView, against(...lost)))).toEqual(lost);
   });
 
+  it.runIf(HOST.namespaces)('is found out if a preview changes the workspace (with namespaces)', async () => {
+    const prepare: Prepare = async (options) => ({
+      ...(await prepareSandbox(options)),
+      withLayer: () => prepareSandbox(options),
+    });
+    const report = await attackWith(prepare, against('workspace-changes', 'filesystem'));
+    expect(escapedOf(report)).toEqual(['workspace-changes']);
+  });
+
   it('is found out if nobody looks at what it denies', async () => {
     const prepare = withPlan((plan) => ({ ...plan, observed: 'nothing' }));
     expect(escapedOf(await attackWith(prepare, against('denials', 'filesystem')))).toEqual(['denials']);

@@ -116,6 +116,12 @@ export class ChangeSets {
   async discard(id: string): Promise<void> {
     using _lock = this.#store.lock();
     this.#store.find(id);
+    const upon = this.#store.list().find((set) => set.on === id && set.state === 'waiting');
+    if (upon !== undefined)
+      throw new SandboxError(
+        'changes.state',
+        `the changes ${upon.id} lie on ${id}, and could not be applied without it; discard them first`,
+      );
     await this.#store.remove(id);
   }
 

@@ -78,6 +78,7 @@ export async function launchPreview(
       ];
       return { ...result, leftBehind, warnings, changes: { ...previewed(found), state } };
     } catch (error) {
+      opened[Symbol.dispose]();
       const why = `what the command changed cannot be read, and nothing of it is in the workspace (${errorMessage(error)})`;
       return { ...result, warnings: [...result.warnings, why] };
     }
