@@ -470,7 +470,9 @@ std::vector<sock_filter> CallObserver::Filter(Observed observed, bool scopes_sig
   for (const OtherCall& call : kOtherCalls) {
     if (call.signal < 0) {
       filter.Ask(call.number);
-    } else if (scopes_signals) {
+    } else if (scopes_signals && observed >= Observed::kEverything) {
+      // Not by the way: a process that waits to be looked at can be interrupted by a signal until
+      // that has begun, and kill() is what many make from handlers, which expect no EINTR of it.
       filter.AskIfSent(call.number, call.process, call.signal);
     }
   }

@@ -22,8 +22,8 @@ namespace sandbox_run {
 // Which calls of commands are looked at, each with those before it.
 enum class Observed {
   kNothing,
-  kChanges,     // what writes, creates, removes, executes, connects and signals
-  kEverything,  // what is read, and whether something is there
+  kChanges,     // what writes, creates, removes, executes and connects
+  kEverything,  // what is read, and whether something is there; signals
   kUses,        // the same; and what was not denied is told, too
 };
 

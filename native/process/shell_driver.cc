@@ -53,7 +53,9 @@ std::string ShellPreamble() {
          "\\builtin set +o history +H; \\builtin unset HISTFILE HISTSIZE HISTFILESIZE MAILCHECK "
          "MAILPATH;"
          " PS1= PS2=; \\builtin shopt -u expand_aliases checkwinsize;"
-         " \\builtin trap '\\builtin trap - INT; \\builtin kill -INT $$' URG\n";
+         // Where calls are looked at, another signal may interrupt one before it is made.
+         " \\builtin trap '\\builtin trap - INT; \\builtin kill -INT $$ || \\builtin kill -INT $$ ||"
+         " \\builtin kill -INT $$' URG\n";
 }
 
 std::string ShellTurn(std::string_view text, std::string_view assignments, std::string_view nonce,

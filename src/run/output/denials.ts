@@ -60,6 +60,7 @@ function unseen({ observed, network }: HoldingPlan): readonly Denial['operation'
   return [
     ...(observed === 'changes' ? ['read' as const] : []),
     ...(network === 'refused' ? ['connect' as const] : []),
+    ...(observed === 'changes' ? ['signal' as const] : []),
   ];
 }
 

@@ -19,7 +19,8 @@ export interface ShellState {
 }
 
 /** Of the preamble in native/process/shell_driver.cc. */
-const OWN_TRAP = "trap -- '\\builtin trap - INT; \\builtin kill -INT $$' SIGURG";
+const OWN_TRAP =
+  "trap -- '\\builtin trap - INT; \\builtin kill -INT $$ || \\builtin kill -INT $$ || \\builtin kill -INT $$' SIGURG";
 const USUAL_IFS = ' \t\n';
 const USUAL_PS4 = '+ ';
 const FIELDS = 20;

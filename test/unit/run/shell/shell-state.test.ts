@@ -74,7 +74,8 @@ describe('a report', () => {
       places: [],
       directoryDoubt: undefined,
     });
-    const own = "trap -- '\\builtin trap - INT; \\builtin kill -INT $$' SIGURG\n";
+    const own =
+      "trap -- '\\builtin trap - INT; \\builtin kill -INT $$ || \\builtin kill -INT $$ || \\builtin kill -INT $$' SIGURG\n";
     expect(factsOf(stateOf({ 5: own }), stateOf(), false).doubts).toEqual([]);
     expect(factsOf(stateOf({ 11: '', 12: '' }), stateOf(), false).doubts).toEqual([]);
   });
