@@ -54,7 +54,8 @@ std::string ShellPreamble() {
          "MAILPATH;"
          " PS1= PS2=; \\builtin shopt -u expand_aliases checkwinsize;"
          // Where calls are looked at, another signal may interrupt one before it is made.
-         " \\builtin trap '\\builtin trap - INT; \\builtin kill -INT $$ || \\builtin kill -INT $$ ||"
+         " \\builtin trap '\\builtin trap - INT; \\builtin kill -INT $$ || \\builtin kill -INT $$ "
+         "||"
          " \\builtin kill -INT $$' URG\n";
 }
 
