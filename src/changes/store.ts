@@ -64,7 +64,7 @@ export interface OpenLayer extends Disposable {
 }
 
 /** How long change sets are kept, in milliseconds, and how many of those that do not wait: the oldest go first. */
-export const HISTORY = { waitingMs: 30 * 86_400_000, doneMs: 7 * 86_400_000, sets: 200 };
+const HISTORY = { waitingMs: 30 * 86_400_000, doneMs: 7 * 86_400_000, sets: 200 };
 
 const LOCK_MS = 30_000;
 const LOOK_MS = 10;
@@ -145,11 +145,6 @@ export class ChangeStore {
       next = set.on;
     }
     return chain;
-  }
-
-  /** The directories of the layers that a set lies on, the topmost first. */
-  lowerOf({ on, workspace }: Pick<StoredSet, 'on' | 'workspace'>): readonly string[] {
-    return on === undefined ? [] : this.#chain(on, workspace).map((id) => this.upperOf(id));
   }
 
   save(set: StoredSet): void {

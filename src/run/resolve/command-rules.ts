@@ -7,6 +7,7 @@ import type { ControlId } from '../../model/enforcement-report.ts';
 import type { LaunchPlan, PathAccess } from '../../model/launch-plan.ts';
 import type { Policy } from '../../model/policy.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { orElse } from '../../util/or-else.ts';
 import { stateDirectory } from '../state.ts';
 import type { ResolvedPolicy } from './resolve-policy.ts';
 
@@ -70,9 +71,12 @@ function isEnforced(plan: LaunchPlan | undefined, wanted: ControlId): boolean {
   return plan?.report.controls.find(({ id }) => id === wanted)?.state === 'enforced';
 }
 
-/** Whatever is taken away or replaced can be kept as it is, and need not be copied. */
+/** Whatever is taken away or replaced can be kept as it is, and need not be copied. What cannot be looked at is not known to. */
 function isOnStateDevice(workspace: string): boolean {
-  const directory = stateDirectory();
+  return orElse(() => sharesDevice(workspace, stateDirectory()), false);
+}
+
+function sharesDevice(workspace: string, directory: string): boolean {
   const device = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.dev;
   for (let at = directory; ; at = dirname(at)) {
     const found = device(at);
