@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,15 @@ import { loadAddon } from '../../src/native/load.ts';
 import { makeArena } from '../support/arena.ts';
 import { isAlive, until } from '../support/bystander.ts';
 import { bundleLauncher, DOOMED, type DoomedTask } from '../support/launcher.ts';
-import { compileRunaway, pidsIn, survivors, TRICKS, wardensOf } from '../support/runaway.ts';
+import {
+  compileRunaway,
+  endIfThere,
+  endRunaways,
+  pidsIn,
+  survivors,
+  TRICKS,
+  wardensOf,
+} from '../support/runaway.ts';
 import { PROGRAMS } from '../support/sandboxee.ts';
 import { SLOW_HOST } from '../support/slow-host.ts';
 import { HOST, HOST_TIERS, STANDS_IN } from '../support/tiers.ts';
@@ -31,14 +39,6 @@ function isStopped(pid: number): boolean {
   return readdirSync(threads).every((thread) =>
     /^State:\s+T/m.test(readFileSync(join(threads, thread, 'status'), 'utf8')),
   );
-}
-
-function endIfThere(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended by itself.
-  }
 }
 
 describe('outliving the launcher', () => {
@@ -139,11 +139,7 @@ describe('outliving the launcher', () => {
       await new Promise((done) => child.once('exit', done));
       await sleep(300);
       const left = survivors(runaway).length;
-      writeFileSync(join(corner, 'stop'), '');
-      await until(() => {
-        for (const pid of survivors(runaway)) endIfThere(pid);
-        return survivors(runaway).length === 0;
-      });
+      expect(await endRunaways(runaway, corner)).toBe(true);
       expect(left).toBeGreaterThan(5);
     });
 
@@ -175,11 +171,7 @@ describe('outliving the launcher', () => {
       // The command itself has ended in any case; else nobody finds what it started, and the result says so.
       if (treeEnded) await until(() => survivors(runaway).length === 0, 1000);
       const left = treeEnded ? survivors(runaway) : [];
-      writeFileSync(join(corner, 'stop'), '');
-      await until(() => {
-        for (const pid of survivors(runaway)) endIfThere(pid);
-        return survivors(runaway).length === 0;
-      });
+      expect(await endRunaways(runaway, corner)).toBe(true);
       expect(left).toEqual([]);
     });
 
