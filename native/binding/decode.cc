@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "binding/encode.h"
+#include "binding/running_commands.h"
 #include "sys/files.h"
 
 namespace sandbox_run {
@@ -319,6 +320,9 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     const Napi::Object copy = value.As<Napi::Object>();
     spec.copies.push_back({Text(copy, "source"), Text(copy, "path")});
   });
+  if (const Napi::Value other = object.Get("namespacesOf"); other.IsExternal()) {
+    spec.shared_namespaces = (*other.As<Napi::External<ConfinementRef>>().Data())->namespaces();
+  }
   if (const Napi::Value index = object.Get("index"); index.IsExternal()) {
     spec.index = *index.As<Napi::External<std::shared_ptr<TreeIndex>>>().Data();
   }

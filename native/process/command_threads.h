@@ -31,6 +31,8 @@ class CommandThreads : public std::enable_shared_from_this<CommandThreads> {
   Status Prepare();
 
   // What the commands have of the network, where that is listed; else nullptr.
+  // For another confinement of the same sandbox.
+  const std::shared_ptr<SharedNamespaces>& namespaces() const { return confinement_->namespaces(); }
   NetworkGate* network() const { return confinement_->spec().network.get(); }
 
   // Ends the idle threads and drops what they hold before it returns. Running commands go on; their

@@ -190,6 +190,59 @@ Status TakeNamespace(int fd, const char* name, Namespace& into) {
 
 }  // namespace
 
+Status SharedNamespaces::Ensure(const NamespaceSpec& wanted) {
+  const std::lock_guard lock(mutex_);
+  if (ready_) {
+    const bool same = wanted.user == user_.fd.valid() && wanted.network == network_.fd.valid() &&
+                      wanted.ipc == ipc_.fd.valid();
+    return same ? Status() : Status(Failure{"namespace.check", EINVAL, ""});
+  }
+  const std::string uid_map = std::to_string(geteuid()) + " " + std::to_string(geteuid()) + " 1";
+  const std::string gid_map = std::to_string(getegid()) + " " + std::to_string(getegid()) + " 1";
+  NamespaceSetupPlan plan;
+  plan.with_user = wanted.user;
+  plan.with_network = wanted.network;
+  plan.with_ipc = wanted.ipc;
+  plan.uid_map = uid_map.c_str();
+  plan.gid_map = gid_map.c_str();
+  const std::string instances = HalfOf("/proc/sys/fs/inotify/max_user_instances");
+  const std::string watches = HalfOf("/proc/sys/fs/inotify/max_user_watches");
+  plan.inotify_instances = instances.c_str();
+  plan.inotify_watches = watches.c_str();
+  const int flags = (wanted.user ? CLONE_NEWUSER : 0) | (wanted.network ? CLONE_NEWNET : 0) |
+                    (wanted.ipc ? CLONE_NEWIPC : 0);
+  if (flags != 0) {
+    Status made = RunSetup(RunNamespaceSetup, plan, flags, "namespace.create");
+    // Taken in any case, so that what a child left is closed.
+    UniqueFd user(plan.user_fd), network(plan.network_fd), ipc(plan.ipc_fd);
+    if (!made.ok()) return made;
+    if (wanted.user) made = TakeNamespace(user.release(), "user", user_);
+    if (made.ok() && wanted.network) made = TakeNamespace(network.release(), "net", network_);
+    if (made.ok() && wanted.ipc) made = TakeNamespace(ipc.release(), "ipc", ipc_);
+    if (!made.ok()) return made;
+  }
+  ready_ = true;
+  return Status();
+}
+
+std::vector<NamespaceEntry> SharedNamespaces::Entries(const NamespaceSpec& wanted) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<NamespaceEntry> entries;
+  const auto enter = [&entries](const Namespace& one, int type, const char* name) {
+    entries.push_back({one.fd.get(), type, name, one.id});
+  };
+  // The user namespace first: it brings the capabilities that the others ask for.
+  if (wanted.user) enter(user_, CLONE_NEWUSER, "user");
+  if (wanted.network) enter(network_, CLONE_NEWNET, "net");
+  if (wanted.ipc) enter(ipc_, CLONE_NEWIPC, "ipc");
+  return entries;
+}
+
+int SharedNamespaces::user_fd() const {
+  const std::lock_guard lock(mutex_);
+  return user_.fd.get();
+}
+
 Slot::~Slot() {
   UnlockCache();
   // They keep the mounts on the directories.
@@ -382,7 +435,10 @@ bool Slot::IsCurrent() {
          });
 }
 
-Confinement::Confinement(ConfinementSpec spec) : spec_(std::move(spec)) {
+Confinement::Confinement(ConfinementSpec spec)
+    : spec_(std::move(spec)),
+      namespaces_(spec_.shared_namespaces ? spec_.shared_namespaces
+                                          : std::make_shared<SharedNamespaces>()) {
   filter_.len = static_cast<unsigned short>(spec_.filter.size());
   // The kernel only reads it; the structure predates const.
   filter_.filter = const_cast<sock_filter*>(spec_.filter.data());
@@ -443,16 +499,10 @@ void Confinement::Close() {
 }
 
 std::vector<NamespaceEntry> Confinement::NamespacesFor(const Slot& slot) const {
-  std::vector<NamespaceEntry> entries;
-  if (!spec_.namespaces) return entries;
-  const auto enter = [&entries](const Namespace& one, int type, const char* name) {
-    entries.push_back({one.fd.get(), type, name, one.id});
-  };
-  // The user namespace first: it brings the capabilities that the others ask for.
-  if (spec_.namespaces->user) enter(user_, CLONE_NEWUSER, "user");
-  if (spec_.namespaces->network) enter(network_, CLONE_NEWNET, "net");
-  if (spec_.namespaces->ipc) enter(ipc_, CLONE_NEWIPC, "ipc");
-  enter(slot.mount_namespace_, CLONE_NEWNS, "mnt");
+  if (!spec_.namespaces) return {};
+  std::vector<NamespaceEntry> entries = namespaces_->Entries(*spec_.namespaces);
+  const Namespace& mounts = slot.mount_namespace_;
+  entries.push_back({mounts.fd.get(), CLONE_NEWNS, "mnt", mounts.id});
   return entries;
 }
 
@@ -475,38 +525,6 @@ Status Confinement::CheckIsWhole(const Slot& slot) const {
     if (entry.fd < 0) return missing(entry.name);
   }
   if (!slot.view_root_.valid()) return missing("root");
-  return Status();
-}
-
-Status Confinement::EnsureNamespaces() {
-  const std::lock_guard lock(mutex_);
-  if (namespaces_ready_) return Status();
-  const NamespaceSpec& wanted = *spec_.namespaces;
-  const std::string uid_map = std::to_string(geteuid()) + " " + std::to_string(geteuid()) + " 1";
-  const std::string gid_map = std::to_string(getegid()) + " " + std::to_string(getegid()) + " 1";
-  NamespaceSetupPlan plan;
-  plan.with_user = wanted.user;
-  plan.with_network = wanted.network;
-  plan.with_ipc = wanted.ipc;
-  plan.uid_map = uid_map.c_str();
-  plan.gid_map = gid_map.c_str();
-  const std::string instances = HalfOf("/proc/sys/fs/inotify/max_user_instances");
-  const std::string watches = HalfOf("/proc/sys/fs/inotify/max_user_watches");
-  plan.inotify_instances = instances.c_str();
-  plan.inotify_watches = watches.c_str();
-  const int flags = (wanted.user ? CLONE_NEWUSER : 0) | (wanted.network ? CLONE_NEWNET : 0) |
-                    (wanted.ipc ? CLONE_NEWIPC : 0);
-  if (flags != 0) {
-    Status made = RunSetup(RunNamespaceSetup, plan, flags, "namespace.create");
-    // Taken in any case, so that what a child left is closed.
-    UniqueFd user(plan.user_fd), network(plan.network_fd), ipc(plan.ipc_fd);
-    if (!made.ok()) return made;
-    if (wanted.user) made = TakeNamespace(user.release(), "user", user_);
-    if (made.ok() && wanted.network) made = TakeNamespace(network.release(), "net", network_);
-    if (made.ok() && wanted.ipc) made = TakeNamespace(ipc.release(), "ipc", ipc_);
-    if (!made.ok()) return made;
-  }
-  namespaces_ready_ = true;
   return Status();
 }
 
@@ -564,7 +582,7 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
 
   std::vector<std::pair<const PathRuleSpec*, UniqueFd>> view_objects;
   if (spec_.namespaces) {
-    if (Status status = EnsureNamespaces(); !status.ok()) return status.failure();
+    if (Status made = namespaces_->Ensure(*spec_.namespaces); !made.ok()) return made.failure();
     if (Status status = BuildView(*slot, view_objects); !status.ok()) return status.failure();
   }
   if (spec_.launcher) {
@@ -750,7 +768,7 @@ Status Confinement::BuildView(Slot& slot,
   }
 
   ViewSetupPlan plan;
-  if (wanted.user) plan.user_fd = user_.fd.get();
+  if (wanted.user) plan.user_fd = namespaces_->user_fd();
   plan.staging = staging.c_str();
   plan.steps = steps.data();
   plan.step_count = steps.size();

@@ -89,6 +89,27 @@ struct SlotVariable {
   std::string path;
 };
 
+// A namespace that was made for commands.
+struct Namespace {
+  UniqueFd fd;
+  ObjectId id;
+};
+
+// Those that all slots have in common, once the first one needs them. Thread-safe.
+class SharedNamespaces {
+ public:
+  // Makes what is wanted, or finds it made with the same wants.
+  Status Ensure(const NamespaceSpec& wanted);
+  // In the order in which to enter them; one that is wanted and was not made has no descriptor.
+  std::vector<NamespaceEntry> Entries(const NamespaceSpec& wanted) const;
+  int user_fd() const;
+
+ private:
+  mutable std::mutex mutex_;  // guards what follows
+  bool ready_ = false;
+  Namespace user_, network_, ipc_;
+};
+
 // What every command of one sandbox has in common. Built once; the kernel objects that come of it
 // are made on first use and reused.
 struct ConfinementSpec {
@@ -96,6 +117,8 @@ struct ConfinementSpec {
   std::vector<PathRuleSpec> rules;
   std::vector<sock_filter> filter;
   std::optional<NamespaceSpec> namespaces;
+  // Those of another confinement that wants the same of them, but for the view; else new ones.
+  std::shared_ptr<SharedNamespaces> shared_namespaces;
   std::vector<ResourceLimit> limits;          // of each process
   TreeLimits tree_limits;                     // of each command
   std::string cgroup_parent;                  // where groups for commands are made, "" = nowhere
@@ -120,12 +143,6 @@ struct ConfinementSpec {
   std::shared_ptr<NetworkGate> network;
   bool exit_tracing = false;               // `filter` leaves it to ExitTracing who may halt exits
   Observed observed = Observed::kNothing;  // of which denials are told
-};
-
-// A namespace that was made for commands.
-struct Namespace {
-  UniqueFd fd;
-  ObjectId id;
 };
 
 // The private half of a confinement, used by one command at a time: its directories, and the
@@ -245,6 +262,7 @@ class Confinement {
   void Close();
 
   const ConfinementSpec& spec() const { return spec_; }
+  const std::shared_ptr<SharedNamespaces>& namespaces() const { return namespaces_; }
   const sock_fprog* filter() const { return spec_.filter.empty() ? nullptr : &filter_; }
   // The namespaces of a command that runs in `slot`, in the order in which to enter them, and the
   // root on which it then has to stand; none without namespaces.
@@ -255,7 +273,6 @@ class Confinement {
 
  private:
   bool WentMeanwhile(const Failure& failure) const;
-  Status EnsureNamespaces();
   Status CheckIsWhole(const Slot& slot) const;
   Result<std::unique_ptr<Slot>> Build();
   // Makes the slot's mount namespace; `handles` receive the descriptors of rules inside it.
@@ -276,11 +293,10 @@ class Confinement {
   Status Seed(Slot& slot) const;
 
   const ConfinementSpec spec_;
+  const std::shared_ptr<SharedNamespaces> namespaces_;
   sock_fprog filter_ = {};
   std::mutex mutex_;  // guards what follows
   bool closed_ = false;
-  bool namespaces_ready_ = false;
-  Namespace user_, network_, ipc_;
   std::vector<std::unique_ptr<Slot>> idle_;
 };
 

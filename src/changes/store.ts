@@ -3,7 +3,9 @@ import {
   chownSync,
   closeSync,
   existsSync,
+  fchmodSync,
   fstatSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -55,16 +57,23 @@ export interface StoredSet {
   readonly placed: readonly PlacedStamp[];
 }
 
-/** A change set whose command runs. */
+/** A change set whose command runs, or will. */
 export interface OpenLayer extends Disposable {
   readonly id: string;
   readonly layer: PlannedLayer;
-  /** Nanoseconds since 1970. */
+  /** When the command began, in nanoseconds since 1970. */
   readonly startedNs: bigint;
+  /** To be called before the command begins. False: the workspace is not the directory that it was, and the layer is of no use. */
+  begin(): boolean;
+  /** The command changed nothing. */
+  isUntouched(): boolean;
 }
 
 /** How long change sets are kept, in milliseconds, and how many of those that do not wait: the oldest go first. */
 const HISTORY = { waitingMs: 30 * 86_400_000, doneMs: 7 * 86_400_000, sets: 200 };
+
+/** How often it is looked for what is too old: every set has to be read for that. */
+const TRIM_MS = 60_000;
 
 const LOCK_MS = 30_000;
 const LOOK_MS = 10;
@@ -77,6 +86,8 @@ export class ChangeStore {
   readonly root: string;
   readonly #addon: NativeAddon;
   readonly #stateDirectory: string;
+  /** Milliseconds since 1970. */
+  #trimmedAt = 0;
 
   constructor(addon: NativeAddon, stateDirectory: string) {
     this.#addon = addon;
@@ -96,33 +107,16 @@ export class ChangeStore {
   open(workspace: string, on?: string): OpenLayer {
     ensureStateDirectory(this.#stateDirectory);
     const root = ensureStateDirectory(this.root);
-    this.#trim();
+    if (Date.now() - this.#trimmedAt > TRIM_MS) this.#trim();
     const below = on === undefined ? [] : this.#chain(on, workspace);
     const id = timedId(Date.now());
     const directory = join(root, id);
     for (const name of ['', 'upper', 'work', 'kept']) mkdirSync(join(directory, name), { mode: 0o700 });
     const lock = openSync(join(directory, 'lock'), 'w', 0o600);
     this.#addon.tryLock(lock);
-    // By the clock that files get their times from, which ticks at least a hundred times a second.
-    const startedNs = fstatSync(lock, { bigint: true }).ctimeNs;
-    // What a command sees of the workspace's own directory comes from here.
-    const { mode, uid, gid } = statSync(workspace);
     const upper = join(directory, 'upper');
-    try {
-      chownSync(upper, uid, gid);
-    } catch (error) {
-      if (errnoOf(error) !== 'EPERM') throw error;
-    }
-    chmodSync(upper, mode & 0o7777);
     const lower = below.map((one) => join(root, one, 'upper'));
-    let isOpen = true;
-    return {
-      ...{ id, startedNs, layer: { lower, upper, work: join(directory, 'work') } },
-      [Symbol.dispose]: () => {
-        if (isOpen) closeSync(lock);
-        isOpen = false;
-      },
-    };
+    return openLayer({ id, lock, workspace, layer: { lower, upper, work: join(directory, 'work') } });
   }
 
   /** The change sets that another one lies on, the topmost first, as far as they are not in the workspace. */
@@ -246,6 +240,7 @@ export class ChangeStore {
   /** Forgets what is too old, and what a process left that was killed while its command ran. */
   #trim(): void {
     const now = Date.now();
+    this.#trimmedAt = now;
     const sets = this.#names().map((id) => ({ id, set: this.#read(id) }));
     const done = sets.filter(({ set }) => set !== undefined && set.state !== 'waiting');
     const tooMany = new Set(done.slice(0, Math.max(0, done.length - HISTORY.sets)).map(({ id }) => id));
@@ -274,6 +269,47 @@ export class ChangeStore {
       return now - made > YOUNG_MS;
     }
   }
+}
+
+function openLayer({
+  lock,
+  workspace,
+  ...layer
+}: Pick<OpenLayer, 'id' | 'layer'> & { lock: number; workspace: string }): OpenLayer {
+  const { upper } = layer.layer;
+  // What a command sees of the workspace's own directory comes from here.
+  const { mode, uid, gid, ino } = statSync(workspace);
+  try {
+    chownSync(upper, uid, gid);
+  } catch (error) {
+    if (errnoOf(error) !== 'EPERM') throw error;
+  }
+  chmodSync(upper, mode & 0o7777);
+  let isOpen = true;
+  let startedNs = 0n;
+  let found = lstatSync(upper, { bigint: true });
+  return {
+    ...layer,
+    get startedNs() {
+      return startedNs;
+    },
+    begin() {
+      // By the clock that files get their times from, which ticks at least a hundred times a second.
+      fchmodSync(lock, 0o600);
+      startedNs = fstatSync(lock, { bigint: true }).ctimeNs;
+      found = lstatSync(upper, { bigint: true });
+      const now = statSync(workspace, { throwIfNoEntry: false });
+      return now?.ino === ino && now.mode === mode && now.uid === uid && now.gid === gid;
+    },
+    isUntouched() {
+      const { mode, ctimeNs } = lstatSync(upper, { bigint: true });
+      return mode === found.mode && ctimeNs === found.ctimeNs && readdirSync(upper).length === 0;
+    },
+    [Symbol.dispose]() {
+      if (isOpen) closeSync(lock);
+      isOpen = false;
+    },
+  };
 }
 
 function unusable(path: string, error: unknown): SandboxError {

@@ -94,6 +94,8 @@ export interface NativeConfinementSpec {
     | undefined;
   /** What a command leaves behind is looked for with it. Several confinements may share one. */
   readonly index?: NativeIndex | undefined;
+  /** Its namespaces but for the view are used, which it has to want in the same way; else new ones. */
+  readonly namespacesOf?: NativeConfinement | undefined;
   /** Variables that name a directory of the slot, for hosts without a view. */
   readonly slotVariables: readonly { readonly name: string; readonly path: string }[];
   /** A set-uid program does the confining; then there are neither Landlock rules nor namespaces. `undefined`: none. */

@@ -25,6 +25,7 @@ import type { Policy } from '../model/policy.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Assembly, assemble, checkOnly } from './assemble.ts';
+import type { Previews } from './changes/preview.ts';
 import { notRun, type RunContext } from './launch/classify.ts';
 import { settled } from './launch/command-error.ts';
 import { followed, requestOf } from './launch/decided-command.ts';
@@ -241,6 +242,8 @@ export class OpenSandbox implements Sandbox {
   readonly #opening = new Set<Promise<ShellSession>>();
   /** For commands with streams of their own. */
   readonly #launching: SpawnParts;
+  /** What runs commands on layers over the workspace. */
+  #layers: Promise<Previews> | undefined;
   #closed = false;
 
   constructor(
@@ -281,6 +284,9 @@ export class OpenSandbox implements Sandbox {
     ];
     this.#warnings = remarks.length === 0 ? environment.warnings : [...environment.warnings, ...remarks];
     this.#remarks = assembly.resolved.settings.remarks;
+    // While it is decided about the first command.
+    if (policy.workspace.undo && plan.namespaces !== undefined)
+      void this.#previews().then((previews) => previews.prepareNext());
   }
 
   /** Of the next command. */
@@ -384,6 +390,7 @@ export class OpenSandbox implements Sandbox {
     for (const pending of this.#waiting) pending.cancel();
     for (const givenUp of this.#consumed) givenUp.abort();
     await Promise.allSettled([this.#launcher.endAll(), ...[...this.#waiting].map(({ result }) => result)]);
+    await (await this.#layers)?.close();
     closePrepared(this.prepared);
     if (cache !== undefined) await trimCaches(addon);
     await this.#assembly.close();
@@ -559,6 +566,12 @@ export class OpenSandbox implements Sandbox {
     return { ...options, effect: isPossible ? 'undoable' : 'direct' };
   }
 
+  /** Loaded where a command runs on a layer only. */
+  #previews(): Promise<Previews> {
+    this.#layers ??= import('./changes/preview.ts').then(({ Previews }) => new Previews(this.prepared));
+    return this.#layers;
+  }
+
   /** On the workspace, or on a layer over it. */
   #launchOn(
     resolved: StartableCommand,
@@ -572,9 +585,9 @@ export class OpenSandbox implements Sandbox {
       return this.#launcher.launch(resolved, context, options, how);
     const own = new AbortController();
     const { signal = own.signal } = options;
-    const begun = import('./changes/preview.ts').then(({ launchPreview }) => {
+    const begun = this.#previews().then((previews) => {
       if (!this.#closed && !own.signal.aborted && !signal.aborted)
-        return launchPreview(this.prepared, resolved, context, { ...options, effect }, how);
+        return previews.launch(resolved, context, { ...options, effect }, how);
       how.release?.();
       return neverBegun(notRun(context, { status: 'canceled' }));
     });

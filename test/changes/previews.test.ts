@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import {
+  chmodSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -17,6 +18,7 @@ import { describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/index.ts';
 import type { Change } from '../../src/model/change-set.ts';
 import type { ExecutionResult } from '../../src/model/execution-result.ts';
+import { stateDirectory } from '../../src/run/state.ts';
 import { makeArena } from '../support/arena.ts';
 import { TIERS, type Tier, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
 
@@ -498,6 +500,74 @@ describe('workspace.undo', () => {
     expect(first?.warnings).toEqual([]);
     expect(second?.warnings).toEqual([expect.stringMatching(/^a is not in the workspace: it changed/)]);
     expect(readFileSync(join(root, 'a'), 'utf8')).toBe('first\n');
+  });
+
+  /** The layers that wait for a command: a set that is open and has no description yet. */
+  const spares = () => {
+    const root = join(stateDirectory(), 'changes');
+    const ids = existsSync(root) ? readdirSync(root).filter((name) => name !== 'lock') : [];
+    return ids.filter((id) => existsSync(join(root, id, 'upper')) && !existsSync(join(root, id, 'set.json')));
+  };
+  /** The same of one sandbox, others having theirs. */
+  const sparesOf = async (begin: () => Promise<void>) => {
+    const others = new Set(spares());
+    await begin();
+    // The layer of the command itself goes meanwhile.
+    await new Promise((done) => setTimeout(done, 300));
+    const own = () => spares().filter((id) => !others.has(id));
+    await expect.poll(() => own().length).toBe(1);
+    return own();
+  };
+
+  it.each<readonly [string, (root: string) => void]>([
+    ['a file that came', (root) => writeFileSync(join(root, 'd/new'), 'new')],
+    ['a file that changed', (root) => writeFileSync(join(root, 'd/old'), 'changed since')],
+    ['a file that went', (root) => rmSync(join(root, 'd/old'))],
+    [
+      'a directory in place of another',
+      (root) => {
+        renameSync(join(root, 'd'), join(root, 'was-d'));
+        mkdirSync(join(root, 'd'));
+        writeFileSync(join(root, 'd/other'), 'other');
+      },
+    ],
+    ['a repository that came', (root) => void execFileSync('git', ['init', '-q', root])],
+    ['another mode of the workspace', (root) => chmodSync(root, 0o750)],
+    [
+      'another directory in place of the workspace',
+      (root) => {
+        renameSync(root, `${root}-was`);
+        mkdirSync(root);
+        writeFileSync(join(root, 'fresh'), 'fresh');
+      },
+    ],
+  ])('on a layer that was made before it, a command sees and changes %s', async (_, change) => {
+    const root = arena.freshCorner();
+    mkdirSync(join(root, 'd'));
+    writeFileSync(join(root, 'd/old'), 'old');
+    const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
+    const [spare] = await sparesOf(async () => void (await sandbox.run('cat d/*; ls -aR')));
+    change(root);
+    const picture =
+      'ls -laR --time-style=+ . | grep -v ^total; find . -path ./.git -prune -o -type f -exec cat {} +';
+    const outside = String(execFileSync('bash', ['-c', picture], { cwd: root }));
+    const seen = await sandbox.run(picture);
+    // How many names a directory has is not told by every file system, nor how large it is.
+    const plain = (text: string) =>
+      text.replaceAll(/ +/g, ' ').replaceAll(/^(d\S+) \d+ (\S+ \S+) \d+/gm, '$1 $2');
+    expect([seen.warnings, plain(seen.stdout)]).toEqual([[], plain(outside)]);
+    await expect.poll(() => spares()).not.toContain(spare);
+    const wrote = await sandbox.run('echo mine > d/new 2>/dev/null || echo mine > mine');
+    expect(wrote).toMatchObject({ warnings: [], changes: { state: 'applied' } });
+    const mine = ['d/new', 'mine'].map((name) => join(root, name)).find(existsSync) ?? '';
+    expect(readFileSync(mine, 'utf8')).toBe('mine\n');
+  });
+
+  it('nothing is left of a layer that no command came for', async () => {
+    const { sandbox } = await undoing();
+    const [spare] = await sparesOf(async () => void (await sandbox.run('true')));
+    await sandbox.close();
+    expect(spares()).not.toContain(spare);
   });
 
   it('jobs and sessions change the workspace at once', async () => {

@@ -1,3 +1,4 @@
+import type { OpenLayer } from '../../changes/store.ts';
 import { errorOf } from '../../decide/refusal.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
@@ -15,75 +16,165 @@ import { ChangeSets } from './change-sets.ts';
 /** What is shown of a command in a list of change sets. */
 const SHOWN = 200;
 
-/**
- * Launches a command on a layer over the workspace; its result says what it changed. With the effect `undoable` that is in
- * the workspace by then.
- */
-export async function launchPreview(
-  prepared: PreparedSandbox,
-  resolved: StartableCommand,
-  context: RunContext,
-  options: SpawnOptions,
-  how: Launch,
-): Promise<RunningCommand> {
-  const { addon, plan } = prepared;
-  const { workspace } = plan;
-  const sets = new ChangeSets(addon);
-  const isApplied = options.effect === 'undoable';
-  const refused = (error: unknown): RunningCommand => {
-    if (!(error instanceof SandboxError)) throw error;
-    how.release?.();
-    return neverBegun(notRun(context, { status: 'setup-failed', error: errorOf(error.code, error.message) }));
-  };
-  let opened: ReturnType<ChangeSets['open']>;
-  try {
-    opened = sets.open(workspace, options.on);
-  } catch (error) {
-    return refused(error);
+/** How long after a command another layer is made: who runs one and goes does not wait for it. */
+const SPARE_AFTER_MS = 20;
+
+/** A layer, and what runs a command on it. */
+interface Layered {
+  readonly opened: OpenLayer;
+  readonly sandbox: PreparedSandbox;
+}
+
+/** Runs commands of one sandbox on layers over the workspace. */
+export class Previews {
+  readonly #prepared: PreparedSandbox;
+  readonly #sets: ChangeSets;
+  /** Made ahead, because to make one takes longer than most commands. Nothing in the workspace is looked at through it. */
+  #spare: Promise<Layered | undefined> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** What goes meanwhile. */
+  readonly #going = new Set<Promise<void>>();
+  #closed = false;
+
+  constructor(prepared: PreparedSandbox) {
+    this.#prepared = prepared;
+    this.#sets = new ChangeSets(prepared.addon);
   }
-  let layered: PreparedSandbox;
-  let copies: readonly NativeChangedCopy[] = [];
-  try {
-    layered = await prepared.withLayer(opened.layer);
-  } catch (error) {
-    await sets.abandon(opened);
-    return refused(error);
+
+  /** Makes a layer for a command to come. */
+  prepareNext(): void {
+    // What the policy hides may be something else by then.
+    if (this.#closed || this.#spare !== undefined || this.#prepared.hidden !== undefined) return;
+    // Why it cannot be made is for the command to say.
+    this.#spare = this.#make(undefined).catch(() => undefined);
   }
-  const ofLayer: PreparedSandbox = {
-    ...layered,
-    settle: (effects) => {
-      copies = [...copies, ...(effects.copies ?? [])];
-      return [];
-    },
-  };
-  const launcher = new Launcher(ofLayer);
-  const running = launcher.launch(resolved, { ...context, report: layered.plan.report }, options, how);
-  const asked = commandOf(context.argv);
-  const command = (typeof asked === 'string' ? asked : asked.map(readableWord).join(' ')).slice(0, SHOWN);
-  const finish = async (result: ExecutionResult): Promise<ExecutionResult> => {
-    await new Promise<void>((done) => addon.closeConfinement(layered.confinement, done));
-    if (result.status === 'setup-failed') {
-      await sets.abandon(opened);
-      return result;
-    }
+
+  /**
+   * Launches a command on a layer; its result says what it changed. With the effect `undoable` that is in the workspace by
+   * then.
+   */
+  async launch(
+    resolved: StartableCommand,
+    context: RunContext,
+    options: SpawnOptions,
+    how: Launch,
+  ): Promise<RunningCommand> {
+    let layered: Layered;
     try {
-      const { on } = options;
-      const found = await sets.close(opened, { workspace, command, on }, copies);
-      if (found === undefined) return { ...result, changes: isApplied ? undefined : NOTHING_CHANGED(on) };
-      if (!isApplied) return { ...result, changes: previewed(found) };
-      const { leftBehind, notDone, state } = await sets.applyAll(prepared, found.id);
-      const warnings = [
-        ...result.warnings,
-        ...notDone.map(({ path, why }) => `${path} is not in the workspace: ${why}`),
-      ];
-      return { ...result, leftBehind, warnings, changes: { ...previewed(found), state } };
+      layered = await this.#take(options.on);
     } catch (error) {
-      opened[Symbol.dispose]();
-      const why = `what the command changed cannot be read, and nothing of it is in the workspace (${errorMessage(error)})`;
-      return { ...result, warnings: [...result.warnings, why] };
+      if (!(error instanceof SandboxError)) throw error;
+      how.release?.();
+      return neverBegun(
+        notRun(context, { status: 'setup-failed', error: errorOf(error.code, error.message) }),
+      );
     }
-  };
-  return { ...running, result: running.result.then(finish) };
+    const { opened, sandbox } = layered;
+    const copies: NativeChangedCopy[] = [];
+    const launcher = new Launcher({
+      ...sandbox,
+      settle: (effects) => {
+        copies.push(...(effects.copies ?? []));
+        return [];
+      },
+    });
+    const running = launcher.launch(resolved, { ...context, report: sandbox.plan.report }, options, how);
+    const finish = async (result: ExecutionResult): Promise<ExecutionResult> => {
+      try {
+        return await this.#finish(result, layered, options, copies);
+      } catch (error) {
+        opened[Symbol.dispose]();
+        const why = `what the command changed cannot be read, and nothing of it is in the workspace (${errorMessage(error)})`;
+        return { ...result, warnings: [...result.warnings, why] };
+      } finally {
+        if (!this.#closed) this.#timer ??= setTimeout(() => this.#prepareLater(), SPARE_AFTER_MS);
+      }
+    };
+    return { ...running, result: running.result.then(finish) };
+  }
+
+  /** Gives up what was made ahead; settles when nothing of it is left. Commands have to have ended. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    const spare = await this.#spare;
+    if (spare !== undefined) this.#drop(spare);
+    await Promise.all(this.#going);
+  }
+
+  #prepareLater(): void {
+    this.#timer = undefined;
+    this.prepareNext();
+  }
+
+  async #take(on: string | undefined): Promise<Layered> {
+    if (on === undefined) {
+      const spare = this.#spare;
+      this.#spare = undefined;
+      const ready = await spare;
+      if (ready?.opened.begin() === true) return ready;
+      if (ready !== undefined) this.#drop(ready);
+    }
+    const made = await this.#make(on);
+    made.opened.begin();
+    return made;
+  }
+
+  async #make(on: string | undefined): Promise<Layered> {
+    const opened = this.#sets.open(this.#prepared.plan.workspace, on);
+    try {
+      return { opened, sandbox: await this.#prepared.withLayer(opened.layer) };
+    } catch (error) {
+      await this.#sets.abandon(opened);
+      throw error;
+    }
+  }
+
+  /** What a command changed. */
+  async #finish(
+    result: ExecutionResult,
+    layered: Layered,
+    { effect, on }: SpawnOptions,
+    copies: readonly NativeChangedCopy[],
+  ): Promise<ExecutionResult> {
+    const { opened, sandbox } = layered;
+    const isApplied = effect === 'undoable';
+    const none = { ...result, changes: isApplied ? undefined : NOTHING_CHANGED(on) };
+    if (result.status === 'setup-failed' || (opened.isUntouched() && copies.length === 0)) {
+      this.#drop(layered);
+      return result.status === 'setup-failed' ? result : none;
+    }
+    await this.#closeConfinement(sandbox);
+    const { workspace } = sandbox.plan;
+    const command = shownCommand(result.argv);
+    const found = await this.#sets.close(opened, { workspace, command, on }, copies);
+    if (found === undefined) return none;
+    if (!isApplied) return { ...result, changes: previewed(found) };
+    const { leftBehind, notDone, state } = await this.#sets.applyAll(this.#prepared, found.id);
+    const warnings = [
+      ...result.warnings,
+      ...notDone.map(({ path, why }) => `${path} is not in the workspace: ${why}`),
+    ];
+    return { ...result, leftBehind, warnings, changes: { ...previewed(found), state } };
+  }
+
+  /** Nobody waits for it. What cannot be removed now goes with the next command. */
+  #drop({ opened, sandbox }: Layered): void {
+    const going = this.#closeConfinement(sandbox)
+      .then(() => this.#sets.abandon(opened))
+      .catch(() => {})
+      .finally(() => this.#going.delete(going));
+    this.#going.add(going);
+  }
+
+  #closeConfinement({ addon, confinement }: PreparedSandbox): Promise<void> {
+    return new Promise<void>((done) => addon.closeConfinement(confinement, done));
+  }
+}
+
+function shownCommand(argv: readonly string[]): string {
+  const asked = commandOf(argv);
+  return (typeof asked === 'string' ? asked : asked.map(readableWord).join(' ')).slice(0, SHOWN);
 }
 
 type Previewed = NonNullable<ExecutionResult['changes']>;

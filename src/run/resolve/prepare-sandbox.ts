@@ -225,12 +225,11 @@ async function prepareResolved(
     if (planned.shadow !== undefined) requireLooking(rung.plan);
     const shadow = planned.shadow && (await import('../output/shadow.ts')).shadowOf(planned.shadow);
     const own = { ...rung, addon, policy, resolved, cache, findings, settle, network, shadow };
-    const prepared: PreparedSandbox = {
-      ...own,
-      hidden: undefined,
-      withLayer: (layer) => withLayer(planned, tried, prepared, layer, lookup),
-    };
-    return Object.assign(prepared, { hidden: hiddenNow(planned, tried, prepared, lookup) });
+    // What is made later changes it.
+    const prepared = { ...own, hidden: undefined };
+    const hidden = hiddenNow(planned, tried, prepared, lookup);
+    const withLayer = layering(planned, tried, prepared, lookup);
+    return Object.assign(prepared, { hidden, withLayer });
   } catch (error) {
     addon.closeConfinement(rung.confinement);
     throw error;
@@ -251,7 +250,7 @@ export function requireLooking({ observed, report }: LaunchPlan): void {
 function hiddenNow(
   planned: PlannedSandbox,
   rung: Rung,
-  prepared: PreparedRung & {
+  prepared: Pick<PreparedSandbox, 'features'> & {
     confinement: NativeConfinement;
     plan: LaunchPlan;
     network: NetworkBroker | undefined;
@@ -289,24 +288,58 @@ function hiddenNow(
 }
 
 /** @see PreparedSandbox.withLayer */
-async function withLayer(
+function layering(
   planned: PlannedSandbox,
   rung: Rung,
-  prepared: PreparedSandbox,
-  layer: PlannedLayer,
+  prepared: Omit<PreparedSandbox, 'withLayer'>,
   lookup: NameLookup | undefined,
-): Promise<PreparedSandbox> {
-  const hidden = planned.finder?.look().files;
-  const planFor: PlannedSandbox['planFor'] = (one, impossible) =>
-    planned.planFor(one, impossible, hidden, layer);
-  // Nothing comes into the workspace, so nothing is looked for there.
-  const made = await prepareRung(
-    { ...planned, planFor, findings: undefined },
-    { ...rung, features: prepared.features },
-  );
-  if ('refused' in made) throw made.refused;
-  const network = await brokerFor(planned.addon, made.result, lookup);
-  return { ...prepared, ...made.result, network, hidden: undefined, settle: () => [] };
+): PreparedSandbox['withLayer'] {
+  const { addon, finder } = planned;
+  const prepareWith = async (layer: PlannedLayer, hidden: HiddenFiles | undefined) => {
+    const planFor: PlannedSandbox['planFor'] = (one, impossible) =>
+      planned.planFor(one, impossible, hidden, layer);
+    // Nothing comes into the workspace, so nothing is looked for there.
+    const outcome = await prepareRung(
+      { ...planned, planFor, findings: undefined },
+      { ...rung, features: prepared.features },
+      prepared.confinement,
+    );
+    if ('refused' in outcome) throw outcome.refused;
+    return outcome.result;
+  };
+  /** They differ in the directories of the layer only, as long as the same is hidden. */
+  let last: { readonly hidden: HiddenFiles | undefined; readonly made: PreparedRung } | undefined;
+  const prepareLike = async ({ plan, spec, ...same }: PreparedRung, layer: PlannedLayer) => {
+    const namespacesOf = prepared.confinement;
+    const confinement = addon.createConfinement({ ...onLayer(spec, layer), namespacesOf });
+    const failure = await prepareConfinement(addon, confinement);
+    if (failure === undefined)
+      return { ...same, confinement, spec, plan: { ...onLayer(plan, layer), layer } };
+    addon.closeConfinement(confinement);
+    throw confinementFailed(failure);
+  };
+  const withLayer: PreparedSandbox['withLayer'] = async (layer) => {
+    const hidden = finder?.look().files;
+    const made =
+      last !== undefined && isDeepStrictEqual(last.hidden, hidden)
+        ? await prepareLike(last.made, layer)
+        : await prepareWith(layer, hidden);
+    last = { hidden, made };
+    const network = await brokerFor(addon, made, lookup);
+    return { ...prepared, ...made, network, hidden: undefined, settle: () => [], withLayer };
+  };
+  return withLayer;
+}
+
+/** The same with another layer. */
+function onLayer<
+  Step extends { readonly kind: string },
+  Of extends { namespaces?: { view: readonly Step[] } | undefined },
+>(made: Of, layer: PlannedLayer): Of {
+  const { namespaces } = made;
+  if (namespaces === undefined) return made;
+  const view = namespaces.view.map((step) => (step.kind === 'layer' ? { ...step, layer } : step));
+  return { ...made, namespaces: { ...namespaces, view } };
 }
 
 /** What answers for the commands is loaded where the network is listed only. */
@@ -359,11 +392,15 @@ export function closePrepared({ addon, confinement, cache }: PreparedSandbox): v
   cache?.close();
 }
 
-type PreparedRung = Pick<PreparedSandbox, 'backend' | 'confinement' | 'plan' | 'features'>;
+type PreparedRung = Pick<PreparedSandbox, 'backend' | 'confinement' | 'plan' | 'features'> & {
+  /** What the confinement was made of. */
+  readonly spec: NativeConfinementSpec;
+};
 
 async function prepareRung(
   { addon, planFor, findings, resolved }: PlannedSandbox,
   { backend, passedOver, ...known }: Rung,
+  namespacesOf?: NativeConfinement,
 ): Promise<RungOutcome<PreparedRung>> {
   const loadsJudge = !resolved.policy.unsafe.unjudgedCommands;
   let { features } = known;
@@ -380,19 +417,24 @@ async function prepareRung(
       if (isOfTheRung(error)) return { refused: error, features };
       throw error;
     }
-    const confinement = addon.createConfinement({ ...spec, index: findings?.index });
-    const failure = await new Promise<NativeFailure | undefined>((done) => {
-      addon.prepare(confinement, done);
-      // A thread of the addon prepares; meanwhile this one loads what judges, which takes about as long.
-      if (loadsJudge) void import('../../decide/judge.ts');
-    });
-    if (failure === undefined) return { result: { backend, confinement, plan, features: probed.features } };
+    const confinement = addon.createConfinement({ ...spec, index: findings?.index, namespacesOf });
+    const preparing = prepareConfinement(addon, confinement);
+    // A thread of the addon prepares; meanwhile this one loads what judges, which takes about as long.
+    if (loadsJudge) void import('../../decide/judge.ts');
+    const failure = await preparing;
+    if (failure === undefined)
+      return { result: { backend, confinement, plan, features: probed.features, spec } };
     addon.closeConfinement(confinement);
     const less = withoutRefusedFacility(probed.features, failure);
     if (less === undefined) throw confinementFailed(failure);
     features = less;
   }
 }
+
+const prepareConfinement = (
+  addon: NativeAddon,
+  confinement: NativeConfinement,
+): Promise<NativeFailure | undefined> => new Promise((done) => addon.prepare(confinement, done));
 
 function confinementFailed(failure: NativeFailure): SandboxError {
   const { code, message } = describeFailure(failure);
