@@ -54,7 +54,12 @@ int OpenDirectory(int root, const std::string& path, bool make_readable) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   const char* name = path.empty() ? "." : path.c_str();
   const int fd = OpenBeneath(root, name, kFlags, 0);
-  if (fd != -EACCES || !make_readable) return fd;
+  if (!make_readable) return fd;
+  // Its names can be read, and nothing is known of what they name.
+  struct stat own;
+  if (fd >= 0 && faccessat(fd, ".", X_OK, AT_EACCESS) != 0 && fstat(fd, &own) == 0)
+    fchmod(fd, (own.st_mode & 07777) | S_IRWXU);
+  if (fd != -EACCES) return fd;
   const UniqueFd handle(OpenBeneath(root, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0));
   struct stat info;
   if (!handle.valid() || fstat(handle.get(), &info) != 0) return fd;
@@ -80,7 +85,8 @@ Result<std::vector<TreeEntry>> WalkTree(const std::string& root, WalkKind kind, 
     const int opened = OpenDirectory(top.get(), path, is_layer);
     if (opened < 0) {
       // It went meanwhile, or is not for us to see; the caller compares what it got.
-      if (at < 0 || is_layer) return Failure{kStage, -opened, path};
+      if (is_layer || (at < 0 && opened != -EACCES)) return Failure{kStage, -opened, path};
+      if (at < 0) return entries;
       entries[at].unreadable = true;
       continue;
     }

@@ -49,8 +49,14 @@ export class Below {
       if (leadingTo(path).some((above) => hides(entries.get(above)))) return undefined;
     }
     const at = joined(this.#workspace, path);
-    const stamp = lookAt(at);
-    return stamp && { stamp, at, isOwn: true };
+    try {
+      const stamp = lookAt(at);
+      return stamp && { stamp, at, isOwn: true };
+    } catch (error) {
+      // A directory around it is shut. Whatever is there is found when changes are applied, and stays.
+      if (errnoOf(error) === 'EACCES') return undefined;
+      throw error;
+    }
   }
 
   /** The names in a directory. */
@@ -142,7 +148,9 @@ export function lookAt(path: Buffer | string): Stamp | undefined {
 
 function namesAt(path: Buffer): readonly RawPath[] {
   try {
-    return readdirSync(path, { encoding: 'buffer' }).map((name) => name.toString('latin1'));
+    // By this name: one whose names can be read, and nothing of what they name, counts as shut.
+    const entered = Buffer.concat([path, Buffer.from('/.')]);
+    return readdirSync(entered, { encoding: 'buffer' }).map((name) => name.toString('latin1'));
   } catch (error) {
     // It went, or may not be looked into: then nobody knows what is in it.
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR' || errnoOf(error) === 'EACCES') return [];

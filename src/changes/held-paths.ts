@@ -1,7 +1,16 @@
-import { chmodSync, closeSync, constants, fchmodSync, fstatSync, openSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  openSync,
+  renameSync,
+} from 'node:fs';
 import { holdDirectory, isNoDirectory } from '../host/held-directory.ts';
 import { errnoOf } from '../util/errno-of.ts';
-import { aroundPath, bytesOf, type RawPath } from './tree.ts';
+import { aroundPath, bytesOf, leadingTo, type RawPath } from './tree.ts';
 
 /**
  * Names for paths of a workspace whose directories stay the same ones, whatever a command renames meanwhile; no link is
@@ -29,11 +38,7 @@ export class HeldPaths implements Disposable {
     const around = aroundPath(path);
     const fd = this.#hold(around);
     if (fd === undefined) return undefined;
-    const mode = fstatSync(fd).mode & 0o7777;
-    if ((mode & 0o300) !== 0o300) {
-      if (!this.#widened.has(around)) this.#widened.set(around, mode);
-      fchmodSync(fd, mode | 0o300);
-    }
+    this.#widen(around, fd, 0o300);
     return inHeld(fd, path.slice(path.lastIndexOf('/') + 1));
   }
 
@@ -47,27 +52,94 @@ export class HeldPaths implements Disposable {
       const fd = this.#hold(path);
       if (fd !== undefined) fchmodSync(fd, mode);
     }
-    if (this.#last !== undefined) closeSync(this.#last.fd);
-    this.#last = undefined;
+    this.#letGo();
   }
 
   #hold(directory: RawPath): number | undefined {
     if (this.#last?.path === directory) return this.#last.fd;
-    if (this.#last !== undefined) closeSync(this.#last.fd);
-    this.#last = undefined;
+    this.#letGo();
     const parts = directory === '' ? [] : directory.split('/').map(bytesOf);
     try {
-      this.#last = { path: directory, fd: holdDirectory(this.#root, parts) };
+      this.#last = { path: directory, fd: this.#open(directory, parts) };
       return this.#last.fd;
     } catch (error) {
       if (isNoDirectory(error)) return undefined;
       throw error;
     }
   }
+
+  /** Opens a directory in which names can be looked up. */
+  #open(directory: RawPath, parts: readonly Buffer[]): number {
+    try {
+      const fd = holdDirectory(this.#root, parts);
+      if (isSearchable(fd)) return fd;
+      closeSync(fd);
+    } catch (error) {
+      if (errnoOf(error) !== 'EACCES') throw error;
+    }
+    for (const at of [...leadingTo(directory), directory]) {
+      // Those around it are open by now. A handle needs no permission, and is no link.
+      const name = at === '' ? inRoot(this.#root) : this.nameOf(at);
+      if (name === undefined) continue;
+      const handle = openSync(name, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+      this.#widen(at, handle, 0o500);
+      closeSync(handle);
+    }
+    this.#letGo();
+    return holdDirectory(this.#root, parts);
+  }
+
+  #widen(path: RawPath, fd: number, wanted: number): void {
+    const mode = fstatSync(fd).mode & 0o7777;
+    if ((mode & wanted) === wanted) return;
+    if (!this.#widened.has(path)) this.#widened.set(path, mode);
+    chmodSync(`/proc/self/fd/${fd}`, mode | wanted);
+  }
+
+  #letGo(): void {
+    if (this.#last !== undefined) closeSync(this.#last.fd);
+    this.#last = undefined;
+  }
+}
+
+const O_PATH = 0o10000000;
+
+const inRoot = (root: string | Buffer): Buffer => Buffer.concat([Buffer.from(root), Buffer.from('/.')]);
+
+function isSearchable(fd: number): boolean {
+  try {
+    accessSync(`/proc/self/fd/${fd}/.`, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const inHeld = (fd: number, name: RawPath): Buffer =>
   Buffer.concat([Buffer.from(`/proc/self/fd/${fd}/`), bytesOf(name === '' ? '.' : name)]);
+
+/** Renames what is ours. A directory takes along the way up from it, so that its owner has to be allowed to write it. */
+export function renameOurs(from: Buffer | string, to: Buffer | string): void {
+  try {
+    renameSync(from, to);
+    return;
+  } catch (error) {
+    if (errnoOf(error) !== 'EACCES') throw error;
+  }
+  const handle = openSync(from, O_PATH | constants.O_NOFOLLOW);
+  try {
+    const { mode } = fstatSync(handle);
+    const held = `/proc/self/fd/${handle}`;
+    if ((mode & constants.S_IFMT) === constants.S_IFDIR) chmodSync(held, (mode & 0o7777) | 0o200);
+    try {
+      renameSync(from, to);
+    } finally {
+      if ((mode & constants.S_IFMT) === constants.S_IFDIR) chmodSync(held, mode & 0o7777);
+    }
+  } finally {
+    closeSync(handle);
+  }
+}
 
 /** Opens a regular file of ours to read it, also one that its owner may not read. Its permissions stay as they are. */
 export function openToRead(path: Buffer, mode: number): number {

@@ -21,7 +21,7 @@ import { isNoDirectory } from '../host/held-directory.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { Below, joined, lookAt } from './below.ts';
-import { HeldPaths, openToRead } from './held-paths.ts';
+import { HeldPaths, openToRead, renameOurs } from './held-paths.ts';
 import { COMPARED_BYTES, canBeNamed, haveSameBytes, type Operation } from './operations.ts';
 import { bytesOf, isWithin, type RawPath, rawPath, type Stamp } from './tree.ts';
 
@@ -245,7 +245,7 @@ export class Placer implements Disposable {
     const to = this.#keptAt(number);
     try {
       if (stays) linkSync(name, to);
-      else renameSync(name, to);
+      else renameOurs(name, to);
       return true;
     } catch (error) {
       // Another file system; a file that belongs to somebody else, or has too many names.
@@ -403,7 +403,7 @@ export class Placer implements Disposable {
 
   async #putBack(kept: string, name: Buffer, before: Stamp, number: number): Promise<void> {
     try {
-      renameSync(kept, name);
+      renameOurs(kept, name);
     } catch (error) {
       if (errnoOf(error) !== 'EXDEV') throw error;
       const is = lookAt(kept) ?? before;

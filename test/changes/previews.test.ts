@@ -355,6 +355,32 @@ E`,
     expect(String(listed)).toBe('[]\n');
   });
 
+  it.each(['000', '644', '300'])('takes over directories of mode %s, and takes them away', async (mode) => {
+    const { root, sandbox } = await fresh();
+    mkdirSync(join(root, 'goes'));
+    mkdirSync(join(root, 'stays'));
+    writeFileSync(join(root, 'stays/f'), 'old');
+    for (const name of ['goes', 'stays']) chmodSync(join(root, name), Number.parseInt(mode, 8));
+    const before = picture(root);
+    const plant = `mkdir d; echo x > d/f; mkdir d/e; echo y > d/e/g; chmod ${mode} d/e d; rmdir goes; echo z > z`;
+    const result = await preview(sandbox, plant);
+    const changes = await sandbox.changes();
+    expect(await changes.diff(idOf(result))).toContain('+x');
+    expect(await changes.apply(idOf(result))).toMatchObject({ notDone: [] });
+    expect(lstatSync(join(root, 'd')).mode & 0o777).toBe(Number.parseInt(mode, 8));
+    expect(existsSync(join(root, 'goes'))).toBe(false);
+    chmodSync(join(root, "d"), 0o755);
+    expect(lstatSync(join(root, 'd/e')).mode & 0o777).toBe(Number.parseInt(mode, 8));
+    chmodSync(join(root, 'd/e'), 0o755);
+    expect(readFileSync(join(root, 'd/f'), 'utf8') + readFileSync(join(root, 'd/e/g'), 'utf8')).toBe(
+      'x\ny\n',
+    );
+    for (const name of ['d/e', 'd']) chmodSync(join(root, name), Number.parseInt(mode, 8));
+    expect(await changes.undo(idOf(result))).toMatchObject({ notDone: [] });
+    expect(picture(root)).toEqual(before);
+    for (const name of ['goes', 'stays']) chmodSync(join(root, name), 0o755);
+  });
+
   it('that a trusted program would run is set aside when it is applied, as after a command', async () => {
     const { root, sandbox } = await fresh();
     execFileSync('git', ['init', '-q', root]);
@@ -432,8 +458,8 @@ describe('random programs of file operations', () => {
       fc.asyncProperty(script, script, async (first, second) => {
         clear(root);
         clear(plain);
-        execFileSync('bash', ['-c', `exec 2>/dev/null\numask 022\ncd ${root}\n${first}\ntrue`]);
-        execFileSync('bash', ['-c', `cp -a ${root}/. ${plain}/`]);
+        for (const at of [root, plain])
+          execFileSync('bash', ['-c', `exec 2>/dev/null\numask 022\ncd ${at}\n${first}\ntrue`]);
         const before = picture(root);
         await direct.run(`umask 022\nLINKS=1\n${second}\ntrue`);
         const result = await preview(sandbox, `umask 022\nLINKS=1\n${second}\ntrue`);

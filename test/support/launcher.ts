@@ -82,6 +82,8 @@ export async function bundleLauncher(source = SOURCE, name = 'launcher'): Promis
     splitting: true,
     minifySyntax: true,
     minifyWhitespace: true,
+    // What Node 20 understands, as the package.
+    target: 'node20',
     platform: 'node',
     format: 'esm',
     outdir,
