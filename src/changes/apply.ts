@@ -138,6 +138,7 @@ export class Applier {
     mkdirSync(kept, { recursive: true, mode: 0o700 });
     const { workspace, operations } = set;
     const upper = this.#store.upperOf(set.id);
+    const placedBefore = new Map(set.placed.map((one) => [one.number, one]));
     try {
       using placer = new Placer({ addon: this.#addon, workspace, upper, kept, token: intent.token });
       for (const number of intent.doing === 'apply' ? intent.numbers : intent.numbers.toReversed()) {
@@ -147,7 +148,7 @@ export class Applier {
           placer.noteDone(operation, intent.doing);
           continue;
         }
-        const was = set.placed.find((one) => one.number === number);
+        const was = placedBefore.get(number);
         const placed =
           intent.doing === 'apply'
             ? await placer.put(operation, number, intent.named.includes(number), before !== undefined)
