@@ -7,6 +7,8 @@ import { bytesOf, leadingTo, type RawPath, type Stamp, stampOf, type TreeEntry, 
 /** What is in a directory, at any depth. */
 export interface TreeSummary {
   readonly objects: number;
+  /** Of its files. */
+  readonly bytes: number;
   /** Of names, kinds, modes, sizes and times: two trees with the same are taken for the same. */
   readonly digest: string;
   /** The newest time of a change of anything in it, in nanoseconds. */
@@ -97,9 +99,11 @@ export class Below {
   async summary(path: RawPath): Promise<TreeSummary> {
     const digest = createHash('sha256');
     let objects = 0;
+    let total = 0;
     let changed = 0n;
     for (const [at, { kind, mode, bytes, modified, changed: when }] of await this.#all(path)) {
       objects++;
+      if (kind === 'file') total += bytes;
       // What is in a directory says when it changed, and its size means nothing.
       // The time of a link can be put back in microseconds only.
       const time = kind === 'link' ? String(BigInt(modified) / 1000n) : modified;
@@ -107,7 +111,7 @@ export class Below {
       digest.update(`${[at, kind, mode, ...rest].join('\0')}\n`);
       if (BigInt(when) > changed) changed = BigInt(when);
     }
-    return { objects, digest: digest.digest('hex'), changed: String(changed) };
+    return { objects, bytes: total, digest: digest.digest('hex'), changed: String(changed) };
   }
 
   /** As `within`, with paths relative to the directory: by the addon where it can, which is ten times as fast. */

@@ -69,8 +69,11 @@ export interface OpenLayer extends Disposable {
   isUntouched(): boolean;
 }
 
-/** How long change sets are kept, in milliseconds, and how many of those that do not wait: the oldest go first. */
-const HISTORY = { waitingMs: 30 * 86_400_000, doneMs: 7 * 86_400_000, sets: 200 };
+/**
+ * How long change sets are kept, in milliseconds; and how many of those that do not wait, and how much of what they hold, in
+ * bytes: the oldest go first, the last one never for that.
+ */
+const HISTORY = { waitingMs: 30 * 86_400_000, doneMs: 7 * 86_400_000, sets: 200, bytes: 2 * 1024 ** 3 };
 
 /** How often it is looked for what is too old: every set has to be read for that. */
 const TRIM_MS = 60_000;
@@ -242,8 +245,7 @@ export class ChangeStore {
     const now = Date.now();
     this.#trimmedAt = now;
     const sets = this.#names().map((id) => ({ id, set: this.#read(id) }));
-    const done = sets.filter(({ set }) => set !== undefined && set.state !== 'waiting');
-    const tooMany = new Set(done.slice(0, Math.max(0, done.length - HISTORY.sets)).map(({ id }) => id));
+    const tooMany = beyondHistory(sets.flatMap(({ set }) => (set === undefined ? [] : [set])));
     for (const { id, set } of sets) {
       // It is being applied or taken back, or will be finished.
       if (existsSync(this.journalOf(id))) continue;
@@ -269,6 +271,24 @@ export class ChangeStore {
       return now - made > YOUNG_MS;
     }
   }
+}
+
+/** Which change sets go because newer ones are kept. */
+function beyondHistory(sets: readonly StoredSet[]): ReadonlySet<string> {
+  const newest = sets.filter(({ state }) => state !== 'waiting').toSorted((one, other) => other.at - one.at);
+  let bytes = 0;
+  const beyond = newest.filter((set, at) => {
+    bytes += heldBytes(set);
+    return at >= HISTORY.sets || (at > 0 && bytes > HISTORY.bytes);
+  });
+  return new Set(beyond.map(({ id }) => id));
+}
+
+/** What a command left, and what was there before. */
+function heldBytes({ operations, placed }: StoredSet): number {
+  const left = operations.reduce((sum, { after }) => sum + (after?.bytes ?? 0), 0);
+  const kept = placed.filter(({ isKept }) => isKept).map(({ number }) => operations[number]);
+  return kept.reduce((sum, one) => sum + (one?.tree?.bytes ?? one?.before?.bytes ?? 0), left);
 }
 
 function openLayer({

@@ -369,7 +369,7 @@ E`,
     expect(await changes.apply(idOf(result))).toMatchObject({ notDone: [] });
     expect(lstatSync(join(root, 'd')).mode & 0o777).toBe(Number.parseInt(mode, 8));
     expect(existsSync(join(root, 'goes'))).toBe(false);
-    chmodSync(join(root, "d"), 0o755);
+    chmodSync(join(root, 'd'), 0o755);
     expect(lstatSync(join(root, 'd/e')).mode & 0o777).toBe(Number.parseInt(mode, 8));
     chmodSync(join(root, 'd/e'), 0o755);
     expect(readFileSync(join(root, 'd/f'), 'utf8') + readFileSync(join(root, 'd/e/g'), 'utf8')).toBe(
@@ -587,6 +587,19 @@ describe('workspace.undo', () => {
     expect(wrote).toMatchObject({ warnings: [], changes: { state: 'applied' } });
     const mine = ['d/new', 'mine'].map((name) => join(root, name)).find(existsSync) ?? '';
     expect(readFileSync(mine, 'utf8')).toBe('mine\n');
+  });
+
+  it('the oldest are forgotten where they hold too much, the last one never', async () => {
+    const { root, sandbox, changes } = await undoing();
+    const ids: string[] = [];
+    // Nothing but holes.
+    for (const name of ['a', 'b', 'c']) ids.push(idOf(await sandbox.run(`truncate -s 1200M ${name}`)));
+    const kept = async () => (await changes.list()).map(({ id }) => id);
+    expect(await kept()).toEqual(ids);
+    await sandbox.run('echo small > d', { effect: 'preview' });
+    const next = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
+    await next.run('true');
+    await expect.poll(kept).toEqual([ids[2], expect.anything()]);
   });
 
   it('nothing is left of a layer that no command came for', async () => {
