@@ -51,6 +51,19 @@ export class ChangeSets {
       .map((set) => this.#summaryOf(set, this.#described(set)));
   }
 
+  /** Of each change set a text that is another one as soon as something in it is. */
+  versions(): ReadonlyMap<string, string> {
+    return this.#store.versions();
+  }
+
+  /** Whether anything of it may wait to be applied. @throws {SandboxError} `changes.unknown`. */
+  mayWait(id: string): boolean {
+    const set = this.#store.find(id);
+    if (set.state !== 'applied') return set.state === 'waiting';
+    const placed = new Set(set.placed.map(({ number }) => number));
+    return keptNumbers(set).some((number) => !placed.has(number));
+  }
+
   /** @throws {SandboxError} `changes.unknown`. */
   workspaceOf(id: string): string {
     return this.#store.find(id).workspace;
