@@ -182,13 +182,27 @@ function partsRows({ parts, remarks }: ApprovalView, width: number): readonly st
 }
 
 /** One row for each text, and further ones behind `:` where it is too long; the label stands before the first. */
-function labelled(label: string, texts: readonly string[], width: number): readonly string[] {
+function labelled(
+  label: string,
+  texts: readonly string[],
+  width: number,
+  gutter: number = GUTTER,
+): readonly string[] {
   return texts.flatMap((text, index) =>
     wrapped(text, width).map((piece, part) => {
       const head = index === 0 && part === 0 ? label : '';
-      return `${head.padEnd(GUTTER - 2)}${part === 0 ? '|' : ':'} ${piece}`;
+      return `${head.padEnd(gutter - 2)}${part === 0 ? '|' : ':'} ${piece}`;
     }),
   );
+}
+
+/** Texts that others wrote, each behind a label of ours, so that none reaches the left edge. They have to be visible. */
+export function presentRows(
+  rows: readonly { readonly label: string; readonly text: string }[],
+  { columns = 100, gutter = GUTTER }: PresentationOptions & { readonly gutter?: number } = {},
+): string {
+  const width = Math.max(columns - gutter, NARROWEST);
+  return page(rows.flatMap(({ label, text }) => labelled(label, [text], width, gutter)));
 }
 
 /** Cut by columns and not at words: what stands on a line is what is there. Anything but ASCII may be two columns wide. */

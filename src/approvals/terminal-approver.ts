@@ -1,10 +1,10 @@
-import { closeSync, constants, openSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApprovalAnswer, ApprovalRequest, ApprovalScope, Approver } from '../model/approval.ts';
-import { deferred } from '../util/deferred.ts';
+import { assertNever } from '../util/assert-never.ts';
 import { viewOf } from './approval-view.ts';
 import { presentQuestion, presentRequest, scopeSentence, sizeOfCommand } from './presentation.ts';
-import { isInBackground, openTerminal, type Terminal, terminalFile } from './terminal.ts';
+import type { Terminal } from './terminal.ts';
+import { type TalkOptions, type Turn, talkOn, type Unheard, withTerminal } from './terminal-talk.ts';
 
 /** How a terminal is used. */
 interface TerminalApproverOptions {
@@ -18,9 +18,6 @@ interface TerminalApproverOptions {
   /** Called when Ctrl-C was typed, which is a no. */
   readonly onInterrupt?: (() => void) | undefined;
 }
-
-const TTY = '/dev/tty';
-const LOCK_POLL_MS = 100;
 
 /**
  * Asks on the controlling terminal, one request at a time; the standard streams stay the command's. What is on a screen
@@ -36,15 +33,14 @@ export function createTerminalApprover({
   let last: Promise<unknown> = Promise.resolve();
 
   async function ask(request: ApprovalRequest, end: number, signal: AbortSignal | undefined) {
-    const lock = await lockTerminal(tryLock, end, signal);
-    if (lock === undefined) return signal?.aborted === true ? CANCELED : EXPIRED;
-    try {
-      const terminal = openTerminal(TTY);
-      if (terminal === undefined) return isInBackground() ? BACKGROUND : NOBODY;
-      return await askOn(terminal, request, { end, signal, onInterrupt });
-    } finally {
-      lock.release();
-    }
+    const talked = await withTerminal((terminal) => askOn(terminal, request, { end, signal, onInterrupt }), {
+      tryLock,
+      end,
+      signal,
+    });
+    if (talked.used) return talked.result;
+    if (talked.why === 'late') return signal?.aborted === true ? CANCELED : EXPIRED;
+    return talked.why === 'background' ? BACKGROUND : NOBODY;
   }
 
   return {
@@ -78,42 +74,7 @@ async function cameInTime(
   }
 }
 
-interface Lock {
-  release(): void;
-}
-
-/** Waits for the terminal; `undefined`: in vain. The lock is one of those who ask, nobody else has to heed it. */
-async function lockTerminal(
-  tryLock: TerminalApproverOptions['tryLock'],
-  end: number,
-  signal: AbortSignal | undefined,
-): Promise<Lock | undefined> {
-  const path = tryLock === undefined ? undefined : terminalFile();
-  const fd = path === undefined ? undefined : openOrNot(path);
-  const release = () => {
-    if (fd !== undefined) closeSync(fd);
-  };
-  for (;;) {
-    if (signal?.aborted === true || performance.now() >= end) break;
-    if (fd === undefined || tryLock?.(fd) === true) return { release };
-    await sleep(LOCK_POLL_MS, undefined, signal === undefined ? {} : { signal }).catch(() => {});
-  }
-  release();
-  return undefined;
-}
-
-function openOrNot(path: string): number | undefined {
-  try {
-    return openSync(path, constants.O_RDONLY | constants.O_NOCTTY | constants.O_NONBLOCK);
-  } catch {
-    return undefined;
-  }
-}
-
 const BY = 'terminal';
-/** What was typed before somebody can have read the question is no answer to it. */
-const DEAF_MS = 300;
-
 const EXPIRED: ApprovalAnswer = { approved: false, reason: 'expired', by: BY };
 export const NOBODY: ApprovalAnswer = { approved: false, reason: 'nobody', by: BY };
 const BACKGROUND: ApprovalAnswer = {
@@ -138,13 +99,6 @@ const CANCELED: ApprovalAnswer = {
 };
 const DENIED: ApprovalAnswer = { approved: false, reason: 'denied', by: BY };
 
-/** Until when, for whom. */
-interface Asking {
-  readonly end: number;
-  readonly signal: AbortSignal | undefined;
-  readonly onInterrupt: (() => void) | undefined;
-}
-
 const CHOICES = ['once', 'session', 'always', 'deny'] as const;
 const KEYS: Readonly<Record<(typeof CHOICES)[number], string>> = {
   once: '[o]nce',
@@ -161,7 +115,7 @@ const MOST_ROWS = 10;
 export function askOn(
   terminal: Terminal,
   request: ApprovalRequest,
-  { end, signal, onInterrupt }: Asking,
+  talk: TalkOptions,
 ): Promise<ApprovalAnswer> {
   const view = viewOf(request);
   const choices = CHOICES.filter((name) => name !== 'session' || view.session !== undefined);
@@ -171,149 +125,56 @@ export function askOn(
     .replace(/, (.)$/, ' or $1');
   const what = view.connection === undefined ? 'Run this command?' : `Allow ${view.connection}?`;
   const prompt = `${what} ${choices.join(' / ')} [deny]: `;
-  const { promise, resolve: settle } = deferred<ApprovalAnswer>();
-  const timer = setTimeout(() => settle(EXPIRED), Math.max(end - performance.now(), 0));
-  const cancel = () => settle(CANCELED);
-  signal?.addEventListener('abort', cancel, { once: true });
-  if (signal?.aborted === true) cancel();
-
-  /** What cannot be shown cannot be answered, nor what is typed on a terminal that fails. */
-  function orFail(use: () => void): void {
-    try {
-      use();
-    } catch (error) {
-      settle({ approved: false, reason: 'failed', by: BY, detail: `the terminal cannot be used: ${error}` });
-    }
-  }
-  const say = (text: string) => orFail(() => terminal.write(text));
-
-  let deaf = true;
-  let hearing: NodeJS.Timeout | undefined;
-  /** Keys count from now on, a moment later. */
-  function question(text: string): void {
-    deaf = true;
-    say(text);
-    hearing = setTimeout(() => {
-      // What waits in the terminal was typed until now, however long we were busy.
-      orFail(terminal.drain);
-      deaf = false;
-    }, DEAF_MS);
-  }
 
   /** The scope that was chosen and has to be confirmed. */
   let chosen: ApprovalScope | undefined;
-  function heard(line: string): void {
+  function heard(line: string): Turn<ApprovalAnswer> {
     const word = line.trim().toLowerCase();
-    if (chosen !== undefined) {
-      if (word === 'yes') settle({ approved: true, scope: chosen, by: BY });
-      else settle(DENIED);
-      return;
-    }
-    if (word === MORE || word === MORE[0]) {
-      say(presentRequest(request, terminal));
-      question(prompt);
-      return;
-    }
+    if (chosen !== undefined)
+      return { answer: word === 'yes' ? { approved: true, scope: chosen, by: BY } : DENIED };
+    if (word === MORE || word === MORE[0]) return { say: presentRequest(request, terminal), prompt };
     const choice = word === '' ? 'deny' : choices.find((name) => name === word || name[0] === word);
-    if (choice === undefined) question(`Please type ${keys} (${choices.join(', ')}): `);
-    else if (choice === 'deny') settle(DENIED);
-    else if (choice === 'once') settle({ approved: true, scope: 'once', by: BY });
-    else {
-      chosen = choice;
-      question(`${scopeSentence(chosen, view)}\nType yes to confirm (anything else: deny): `);
-    }
+    if (choice === undefined) return { prompt: `Please type ${keys} (${choices.join(', ')}): ` };
+    if (choice === 'deny') return { answer: DENIED };
+    if (choice === 'once') return { answer: { approved: true, scope: 'once', by: BY } };
+    chosen = choice;
+    return { say: `${scopeSentence(chosen, view)}\n`, prompt: 'Type yes to confirm (anything else: deny): ' };
   }
 
-  const type = lineEditor({
-    echo: say,
-    onLine: heard,
-    onEnd: () => settle(DENIED),
-    onInterrupt: () => {
-      settle(DENIED);
-      onInterrupt?.();
-    },
-  });
-  terminal.onInput((text) => {
-    if (text === undefined) settle(DENIED);
-    else type(text, () => deaf);
-  });
-
-  const left = Math.ceil((end - performance.now()) / 1000);
+  const left = Math.ceil((talk.end - performance.now()) / 1000);
   const shown = presentQuestion(request, terminal);
-  say(`\n${shown}`);
-  say(`${choices.map((name) => KEYS[name]).join(' ')} [m]ore. No answer within ${left} s is a no.\n`);
-  // For those who see only the end of it.
-  if (shown.split('\n').length > MOST_ROWS) say(`The command stands above: ${sizeOfCommand(request)}.\n`);
-  question(prompt);
+  const opening = [
+    `\n${shown}`,
+    `${choices.map((name) => KEYS[name]).join(' ')} [m]ore. No answer within ${left} s is a no.\n`,
+    // For those who see only the end of it.
+    ...(shown.split('\n').length > MOST_ROWS
+      ? [`The command stands above: ${sizeOfCommand(request)}.\n`]
+      : []),
+  ];
+  return talkOn(
+    terminal,
+    { opening: opening.join(''), prompt, heard, closing: describe, unheard: answerWithout },
+    talk,
+  );
+}
 
-  return promise
-    .finally(() => {
-      clearTimeout(timer);
-      clearTimeout(hearing);
-      signal?.removeEventListener('abort', cancel);
-    })
-    .then((answer) => {
-      say(`\n--- ${describe(answer)} ---\n`);
-      return answer;
-    })
-    .finally(() => terminal.close());
+/** What it is that there was no line of a person. */
+function answerWithout(why: Unheard, detail: string | undefined): ApprovalAnswer {
+  switch (why) {
+    case 'ended':
+      return DENIED;
+    case 'expired':
+      return EXPIRED;
+    case 'canceled':
+      return CANCELED;
+    case 'failed':
+      return { approved: false, reason: 'failed', by: BY, detail };
+    default:
+      return assertNever(why);
+  }
 }
 
 function describe(answer: ApprovalAnswer): string {
   if (answer.approved) return `approved: ${answer.scope}`;
   return answer.reason === 'failed' ? 'withdrawn' : answer.reason;
-}
-
-/** What a line editor tells. */
-interface LineEditorEvents {
-  readonly echo: (text: string) => void;
-  /** A line with an escape in it is told as that one character. */
-  readonly onLine: (line: string) => void;
-  /** Ctrl-D or Ctrl-\. */
-  readonly onEnd: () => void;
-  /** Ctrl-C. */
-  readonly onInterrupt: () => void;
-}
-
-const LONGEST = 20;
-
-/**
- * Takes what is typed on a terminal that neither echoes nor edits: a line of short words. `isDeaf` is asked for each key: a
- * line may begin a time in which nothing is heard. Ctrl-C and its kin always are.
- */
-function lineEditor({ echo, onLine, onEnd, onInterrupt }: LineEditorEvents) {
-  let line = '';
-  /**
-   * An escape came: an arrow key, a paste, or what the terminal itself answers to whoever writes the right thing to it.
-   * None of it is an answer of a person, up to the end of the line.
-   */
-  let strange = false;
-  function key(character: string): void {
-    if (character === '\r' || character === '\n') {
-      const whole = strange ? '\x1b' : line;
-      line = '';
-      strange = false;
-      echo('\n');
-      onLine(whole);
-    } else if (character === '\x1b' || strange) {
-      strange = true;
-    } else if (character === '\x7f' || character === '\b') {
-      if (line === '') return;
-      line = line.slice(0, -1);
-      echo('\b \b');
-    } else if (character === '\x15') {
-      echo('\b \b'.repeat(line.length));
-      line = '';
-    } else if (/^[ -~]$/.test(character) && line.length < LONGEST) {
-      line += character;
-      echo(character);
-    }
-  }
-  return (text: string, isDeaf: () => boolean) => {
-    for (const character of text) {
-      if (character === '\x03') onInterrupt();
-      else if (character === '\x04' || character === '\x1c') onEnd();
-      else if (!isDeaf()) key(character);
-    }
-  };
 }

@@ -28,7 +28,7 @@ export function describeOperations(
   const renamedFrom = findRenames(operations, upper, beforeAt);
   const taken = new Set(renamedFrom.values());
   return operations.flatMap((operation, number) => {
-    if (taken.has(number)) return [];
+    if (taken.has(number) || operation.discarded === true) return [];
     const from = renamedFrom.get(number);
     const source = from === undefined ? undefined : operations[from];
     return [
@@ -47,8 +47,8 @@ function findRenames(
   beforeAt: BeforeAt,
 ): ReadonlyMap<number, number> {
   const removed = new Map<string, number[]>();
-  operations.forEach(({ after, before }, number) => {
-    if (after !== undefined || before?.kind !== 'file') return;
+  operations.forEach(({ after, before, discarded }, number) => {
+    if (after !== undefined || before?.kind !== 'file' || discarded === true) return;
     if (before.bytes === 0 || before.bytes > COMPARED_BYTES) return;
     const key = `${before.bytes}`;
     const same = removed.get(key);
@@ -58,8 +58,8 @@ function findRenames(
   const found = new Map<number, number>();
   let pairs = 0;
   let bytes = 0;
-  operations.forEach(({ path, after, before }, number) => {
-    if (before !== undefined || after?.kind !== 'file') return;
+  operations.forEach(({ path, after, before, discarded }, number) => {
+    if (before !== undefined || after?.kind !== 'file' || discarded === true) return;
     const candidates = removed.get(`${after.bytes}`) ?? [];
     for (const candidate of candidates) {
       bytes += after.bytes;
@@ -107,13 +107,17 @@ function changeOf({ after, before, sameContent }: Operation): Change['change'] {
   return after.mode === before.mode ? 'times' : 'mode';
 }
 
-/** The numbers of the operations that paths name, with the directories that have to be there for them. */
+/**
+ * The numbers of the operations that paths name: `numbers` with the directories that have to be there for them, `within`
+ * without.
+ */
 export function chosenNumbers(
   described: readonly DescribedChange[],
   operations: readonly Operation[],
   paths: readonly string[],
 ): {
   readonly numbers: readonly number[];
+  readonly within: ReadonlySet<number>;
   readonly named: ReadonlySet<number>;
   readonly unknown: readonly string[];
 } {
@@ -131,14 +135,16 @@ export function chosenNumbers(
     }
     return matches.length === 0;
   });
+  const within = new Set(chosen);
   const needed = new Set<RawPath>();
-  for (const number of chosen) {
+  for (const number of within) {
     const operation = operations[number];
     if (operation?.after !== undefined) for (const above of leadingTo(operation.path)) needed.add(above);
   }
-  operations.forEach(({ path, after, before }, number) => {
+  operations.forEach(({ path, after, before, discarded }, number) => {
+    if (discarded === true) return;
     const isNewDirectory = after?.kind === 'directory' && before?.kind !== 'directory';
     if (isNewDirectory && needed.has(path)) chosen.add(number);
   });
-  return { numbers: [...chosen].sort((a, b) => a - b), named, unknown };
+  return { numbers: [...chosen].sort((a, b) => a - b), within, named, unknown };
 }

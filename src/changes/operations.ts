@@ -23,6 +23,8 @@ export interface Operation {
   readonly note?: string;
   /** The content is what it was. */
   readonly sameContent?: true;
+  /** A person discarded it: it is neither shown nor applied. */
+  readonly discarded?: true;
 }
 
 /** What a command left at a path. */

@@ -416,9 +416,7 @@ export class Placer implements Disposable {
 function copyLink(from: Buffer, to: Buffer): void {
   const { modified } = lookAt(from) ?? { modified: '0' };
   symlinkSync(readlinkSync(from, 'buffer'), to);
-  // A little more, so that what is cut off is never a whole microsecond.
-  const time = seconds(modified) + 4e-7;
-  lutimesSync(to, time, time);
+  lutimesSync(to, seconds(modified), seconds(modified));
 }
 
 /** From proc(5): the fifth field, in which `\ooo` stands for a byte. */
@@ -442,4 +440,5 @@ function isSameObject(one: Stamp | undefined, other: Stamp | undefined): boolean
   return one.bytes === other.bytes && one.modified === other.modified && one.mode === other.mode;
 }
 
-const seconds = (nanoseconds: string): number => Number(BigInt(nanoseconds) / 1000n) / 1e6;
+/** Whole microseconds, and a little more: what is cut off is never one of them. */
+const seconds = (nanoseconds: string): number => Number(BigInt(nanoseconds) / 1000n) / 1e6 + 4e-7;

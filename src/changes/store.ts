@@ -195,6 +195,15 @@ export class ChangeStore {
     return sets.toSorted((one, other) => one.at - other.at);
   }
 
+  /** By id, of each a text that is another one as soon as something in it is: nothing is read. */
+  versions(): ReadonlyMap<string, string> {
+    const found = this.#names().flatMap((id): (readonly [string, string])[] => {
+      const info = statSync(join(this.directoryOf(id), 'set.json'), { bigint: true, throwIfNoEntry: false });
+      return info === undefined ? [] : [[id, `${info.ino}:${info.ctimeNs}`]];
+    });
+    return new Map(found);
+  }
+
   /** @throws {SandboxError} `changes.unknown`. */
   find(id: string): StoredSet {
     const set = isTimedId(id) ? this.#read(id) : undefined;

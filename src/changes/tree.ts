@@ -14,14 +14,16 @@ export const bytesOf = (path: RawPath): Buffer => Buffer.from(path, 'latin1');
 /** From a path of this program, which is text. */
 export const rawPath = (path: string): RawPath => Buffer.from(path, 'utf8').toString('latin1');
 
-/** For a person, and in JSON: bytes that are no UTF-8 as `\xNN`. */
+/**
+ * For a person, and in JSON: bytes that are no UTF-8 as `\xNN`. Different paths stay different: a backslash that looks like
+ * the beginning of that is itself `\x5c`.
+ */
 export function shownPath(path: RawPath): string {
   const bytes = bytesOf(path);
   const text = bytes.toString('utf8');
-  if (!text.includes('\ufffd')) return text;
-  return [...bytes]
-    .map((byte) => (byte < 0x80 ? String.fromCharCode(byte) : `\\x${byte.toString(16)}`))
-    .join('');
+  const escaped = (plain: string) => plain.replace(/\\(?=x[0-9a-f]{2})/g, '\\x5c');
+  if (!text.includes('\ufffd')) return escaped(text);
+  return escaped(path).replace(/[\x80-\xff]/g, (byte) => `\\x${byte.charCodeAt(0).toString(16)}`);
 }
 
 /** The directory around it. */

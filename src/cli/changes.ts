@@ -1,10 +1,11 @@
 import { realpathSync } from 'node:fs';
+import { changeLine, markOf } from '../changes/change-line.ts';
 import { countsInWords } from '../changes/counts.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { AppliedChanges, Change, ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
+import type { ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
 import { ChangeSets } from '../run/changes/change-sets.ts';
-import { warningsOfLeftBehind } from '../run/output/result-warnings.ts';
-import { openSandbox } from '../run/sandbox.ts';
+import { inItsWorkspace } from '../run/changes/in-workspace.ts';
+import { linesOfApplied } from '../run/output/applied.ts';
 import { visibleLine, visibleText } from '../util/visible-text.ts';
 import { createProgram, parseArguments, withSubcommands } from './shared/parse.ts';
 import { jsonLine, jsonText, printError, printOut } from './shared/print.ts';
@@ -58,19 +59,20 @@ export async function changes(args: readonly string[]): Promise<number> {
     .argument('<id>', 'from the list')
     .argument('[path...]', 'only what is at or beneath these')
     .action((id: string, paths: readonly string[]) =>
-      does(() => inItsWorkspace(id, 'applied', (sets, prepared) => sets.apply(prepared, id, paths))),
+      does(() => doInItsWorkspace(id, 'applied', (sets, prepared) => sets.apply(prepared, id, paths))),
     );
   command('undo', 'takes back what was applied')
     .argument('<id>', 'from the list')
     .action((id: string) =>
-      does(() => inItsWorkspace(id, 'taken back', (sets, prepared) => sets.undo(prepared, id))),
+      does(() => doInItsWorkspace(id, 'taken back', (sets, prepared) => sets.undo(prepared, id))),
     );
   command('discard', 'forgets it; what was applied stays')
     .argument('<id>', 'from the list')
-    .action((id: string) =>
+    .argument('[path...]', 'only what is at or beneath these')
+    .action((id: string, paths: readonly string[]) =>
       does(async () => {
-        await new ChangeSets().discard(id);
-        return `${id} is gone\n`;
+        await new ChangeSets().discard(id, paths);
+        return paths.length === 0 ? `${id} is gone\n` : `that part of ${id} is gone\n`;
       }),
     );
   return run(args);
@@ -116,7 +118,7 @@ export async function undo(args: readonly string[]): Promise<number> {
           .map((set) => set.id)
           .reverse();
   return each(ids, 'take back', (one) =>
-    inItsWorkspace(one, 'taken back', (all, prepared) => all.undo(prepared, one)),
+    doInItsWorkspace(one, 'taken back', (all, prepared) => all.undo(prepared, one)),
   );
 }
 
@@ -131,7 +133,7 @@ export async function redo(args: readonly string[]): Promise<number> {
   if (parsed === undefined) return 0;
   const [id = ofWorkspace().find(({ state }) => state === 'undone')?.id] = parsed.args;
   return each([id], 'apply again', (one) =>
-    inItsWorkspace(one, 'applied', (all, prepared) => all.apply(prepared, one)),
+    doInItsWorkspace(one, 'applied', (all, prepared) => all.apply(prepared, one)),
   );
 }
 
@@ -193,53 +195,18 @@ function describeSet({ id, state, counts, command, on }: ChangeSet): string {
   return `${id}  ${state.padEnd(8)}  ${countsInWords(counts) || 'git settings'}${over}: ${visibleLine(command, 200)}`;
 }
 
-const MARKS: Readonly<Record<Change['change'], string>> = {
-  created: '+',
-  changed: '~',
-  deleted: '-',
-  renamed: '>',
-  mode: 'm',
-  times: 't',
-};
-
 function describe(set: ChangeSetDetail): string {
-  const lines = set.changes.map(
-    (change) => `${MARKS[change.change]} ${visibleLine(describeChange(change), 8192)}`,
-  );
+  const lines = set.changes.map((change) => `${markOf(change)} ${visibleLine(changeLine(change), 8192)}`);
   return `${describeSet(set)}\n${lines.join('\n')}\n`;
 }
 
-function describeChange(change: Change): string {
-  const { path, from, kind, bytes, bytesBefore, mode, modeBefore, target, objects } = change;
-  const sizes = [bytesBefore, bytes]
-    .filter((size) => size !== undefined)
-    .map((size) => size.toLocaleString('en-US'));
-  const facts = [
-    ...(sizes.length > 0 ? [`${[...new Set(sizes)].join(' -> ')} bytes`] : kind === 'file' ? [] : [kind]),
-    ...(modeBefore === undefined ? [] : [`mode ${modeBefore} -> ${mode}`]),
-    ...(target === undefined ? [] : [`leads to ${target}`]),
-    ...(objects === undefined ? [] : [`${objects.toLocaleString('en-US')} objects in it`]),
-    ...[change.refused, change.conflict].flatMap((why) => (why === undefined ? [] : [`not applied: ${why}`])),
-    ...(change.note === undefined ? [] : [change.note]),
-  ];
-  return `${from === undefined ? '' : `${from} -> `}${path} (${facts.join('; ')})`;
-}
-
 /** Does something in the workspace of a change set, under the policy there, and says what came of it. */
-async function inItsWorkspace(
+async function doInItsWorkspace(
   id: string,
   done: string,
-  work: (sets: ChangeSets, prepared: Parameters<ChangeSets['undo']>[0]) => Promise<AppliedChanges>,
+  work: Parameters<typeof inItsWorkspace>[1],
 ): Promise<number> {
-  const sets = new ChangeSets();
-  const { workspace } = sets.show(id);
-  await using sandbox = await openSandbox({ workspace });
-  const applied = await work(sets, sandbox.prepared);
-  const steps = applied.done.toLocaleString('en-US');
-  const { notDone } = applied;
-  printError(`${steps} ${applied.done === 1 ? 'change is' : 'changes are'} ${done}`);
-  for (const { path, why } of notDone) printError(`stays as it is: ${visibleLine(path, 4096)}: ${why}`);
-  for (const warning of warningsOfLeftBehind(applied.leftBehind, workspace))
-    printError(`warning: ${warning}`);
-  return notDone.length === 0 ? 0 : IN_PART;
+  const { applied, workspace } = await inItsWorkspace(id, work);
+  for (const line of linesOfApplied(applied, done, workspace)) printError(line);
+  return applied.notDone.length === 0 ? 0 : IN_PART;
 }

@@ -29,6 +29,7 @@ export const Change = z.strictObject({
   refused: text.optional().describe('why it is not applied with the others: half a sentence'),
   conflict: text.optional().describe('what changed in the workspace meanwhile, so that it is not applied'),
   note: text.optional().describe('what of it is not taken over'),
+  applied: z.literal(true).optional().describe('it is in the workspace; missing: it is not'),
 });
 export type Change = Value<typeof Change>;
 
@@ -56,6 +57,7 @@ export const ChangeSet = z.strictObject({
   on: maybe(text).describe('the change set that the command ran on; missing: the workspace'),
   counts: ChangeCounts,
   notApplied: count.describe('things that are refused or in conflict'),
+  left: count.describe('changes that can be applied and are not in the workspace'),
 });
 export type ChangeSet = Value<typeof ChangeSet>;
 
@@ -81,7 +83,9 @@ export const AppliedChanges = z.strictObject({
 export type AppliedChanges = Value<typeof AppliedChanges>;
 
 /** What a preview changed. */
-export const PreviewedChanges = ChangeSetDetail.omit({ workspace: true, at: true, command: true }).extend({
+export const PreviewedChanges = ChangeSetDetail.omit({
+  ...{ workspace: true, at: true, command: true, left: true },
+}).extend({
   id: maybe(text).describe('missing: it changed nothing, so that there is nothing to apply'),
 });
 export type PreviewedChanges = Value<typeof PreviewedChanges>;

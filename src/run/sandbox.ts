@@ -123,8 +123,8 @@ export interface WorkspaceChanges {
   apply(id: string, paths?: readonly string[]): Promise<AppliedChanges>;
   /** Takes back what was applied; what changed since stays. */
   undo(id: string): Promise<AppliedChanges>;
-  /** Forgets it. What was applied stays. */
-  discard(id: string): Promise<void>;
+  /** Forgets it, or what is at or beneath paths. What was applied stays. */
+  discard(id: string, paths?: readonly string[]): Promise<void>;
 }
 
 /**
@@ -376,7 +376,7 @@ export class OpenSandbox implements Sandbox {
       diff: async (id, path) => sets.diff(id, path),
       apply: (id, paths) => sets.apply(prepared, id, paths),
       undo: (id) => sets.undo(prepared, id),
-      discard: (id) => sets.discard(id),
+      discard: (id, paths) => sets.discard(id, paths),
     };
   }
 

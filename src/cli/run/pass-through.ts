@@ -86,10 +86,17 @@ function printWarnings(result: ExecutionResult): void {
   for (const warning of warningsOf(result)) printError(`warning: ${warning}`);
 }
 
-/** What a person should know of a command that has ended; `meant`: instead of a word that names no program. */
+/**
+ * What a person should know of a command that has ended. `meant`: instead of a word that names no program; `isAsked`: what
+ * becomes of its changes is asked next.
+ */
 export function printEnd(
   result: ExecutionResult,
-  { json, meant }: { readonly json: boolean; readonly meant?: string | undefined },
+  {
+    json,
+    meant,
+    isAsked = false,
+  }: { readonly json: boolean; readonly meant?: string | undefined; readonly isAsked?: boolean },
 ): void {
   printWarnings(result);
   if (json) return;
@@ -101,7 +108,7 @@ export function printEnd(
   }
   const denials = result.ok ? [] : untoldDenials(result);
   printDenials(denials, denials.length === 1 ? 'was denied' : 'were denied', isPerson);
-  printChanges(result.changes);
+  printChanges(result.changes, isAsked);
   printDenials(result.wouldDeny ?? [], 'would be denied by the other policy', isPerson);
   if (isUnasked(result) && isPerson) printUnasked(result.decision);
   else if (result.error !== undefined)
@@ -110,8 +117,8 @@ export function printEnd(
     printError(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
 }
 
-/** Of a preview: what waits, and what can be done with it. */
-function printChanges(changes: ExecutionResult['changes']): void {
+/** Of a preview: what waits, and, unless that is asked, what can be done with it. */
+function printChanges(changes: ExecutionResult['changes'], isAsked: boolean): void {
   // With workspace.undo each command has some, which are in the workspace.
   if (changes?.state !== 'waiting') return;
   const { id, counts, notApplied } = changes;
@@ -121,6 +128,11 @@ function printChanges(changes: ExecutionResult['changes']): void {
   }
   const stays = notApplied === 0 ? '' : `, of which ${notApplied} cannot be applied as they are`;
   printError(`${countsInWords(counts) || 'changes'} wait${stays}; nothing of it is in the workspace yet`);
+  if (!isAsked) printWaiting(id);
+}
+
+/** What can be done with changes that wait. */
+export function printWaiting(id: string): void {
   printError(`look: sandbox-run changes diff ${id} · take: changes apply ${id} · or: changes discard ${id}`);
 }
 

@@ -9,11 +9,11 @@ import { loadAddon } from '../../native/load.ts';
 import { endedBy, exitStatus } from '../../run/launch/exit-status.ts';
 import { briefly } from '../../run/output/brief.ts';
 import { failureForModel, messageForModel } from '../../run/output/model-message.ts';
-import { openSandbox, type Sandbox } from '../../run/sandbox.ts';
+import { type OpenSandbox, openSandbox, type Sandbox } from '../../run/sandbox.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { shellWord } from '../../util/shell-quote.ts';
 import { visibleText } from '../../util/visible-text.ts';
-import { gateOf } from '../shared/ask-here.ts';
+import { gateOf, hasTerminal } from '../shared/ask-here.ts';
 import { jsonText, printError, printNote, printOut } from '../shared/print.ts';
 import { describeBackend, describeConfinement, describePlan, describeReport } from '../shared/show-plan.ts';
 import { SignalForwarding } from '../shared/signals.ts';
@@ -23,6 +23,7 @@ import {
   ownStreams,
   printEnd,
   printRemarks,
+  printWaiting,
   runForwarding,
   runOnTerminal,
   streamsForModel,
@@ -86,7 +87,7 @@ export function sandboxFor(wanted: RunArguments, signals: SignalForwarding): San
 
 /** Runs the command of a command line in its sandbox, and returns the exit status. */
 export async function runIn(
-  sandbox: Sandbox,
+  sandbox: OpenSandbox,
   wanted: RunArguments,
   signals: SignalForwarding,
   subcommands: readonly string[],
@@ -152,15 +153,38 @@ export async function runIn(
       result.error?.code === 'program.not_found' && typeof wanted.command !== 'string'
         ? await meantInstead(wanted.command, subcommands)
         : undefined;
-    printEnd(result, { json: wanted.json, meant });
+    const asked = changesToAskAbout(result, sandbox, wanted);
+    printEnd(result, { json: wanted.json, meant, isAsked: asked !== undefined });
     if (!wanted.json && result.status === 'exited' && result.exitCode !== 0) {
       const isPerson = isatty(stdio[2]);
       const confinement = describeConfinement(sandbox.plan, { advice: isPerson });
       const unseen = isPerson && result.denials === undefined ? describeUnseen(sandbox.plan) : '';
       printError(`exited ${result.exitCode} in the sandbox: ${confinement}${unseen}`);
     }
+    if (asked !== undefined) await askNow(asked, sandbox);
   }
   return exitStatus(result);
+}
+
+/**
+ * The id of changes that wait, and that somebody can be asked about here: where what a person types and reads is the
+ * terminal, and the policy asks there.
+ */
+function changesToAskAbout(
+  { changes }: ExecutionResult,
+  { prepared }: OpenSandbox,
+  { json }: RunArguments,
+): string | undefined {
+  const { stdio } = caller();
+  const isHere = !json && isatty(stdio[0]) && isatty(stdio[2]) && hasTerminal();
+  if (!isHere || changes?.state !== 'waiting' || prepared.policy.approval.ask !== 'terminal')
+    return undefined;
+  return changes.id;
+}
+
+async function askNow(id: string, { prepared }: OpenSandbox): Promise<void> {
+  const { askAboutChanges } = await import('./ask-changes.ts');
+  if (!(await askAboutChanges(id, prepared.policy.approval.timeoutMs))) printWaiting(id);
 }
 
 /** Of a command that failed, and was not seen to be denied anything: what was not looked at. */

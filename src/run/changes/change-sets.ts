@@ -9,7 +9,7 @@ import { ChangeStore, type OpenLayer, type StoredSet } from '../../changes/store
 import { isWithin, shownPath, walkTree } from '../../changes/tree.ts';
 import { unfinishedIn } from '../../changes/unfinished.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { AppliedChanges, ChangeSet, ChangeSetDetail } from '../../model/change-set.ts';
+import type { AppliedChanges, Change, ChangeSet, ChangeSetDetail } from '../../model/change-set.ts';
 import type { LeftBehind } from '../../model/left-behind.ts';
 import type { NativeAddon, NativeChangedCopy } from '../../native/contract.ts';
 import { loadAddon } from '../../native/load.ts';
@@ -26,6 +26,10 @@ function copiesAt({ copies, workspace }: StoredSet, paths: readonly string[]): r
     .map(({ source }) => source)
     .filter((source) => paths.length === 0 || wanted.some((path) => isWithin(source, path)));
 }
+
+/** The numbers of all that was not discarded. */
+const keptNumbers = ({ operations }: StoredSet): readonly number[] =>
+  operations.flatMap(({ discarded }, number) => (discarded === true ? [] : [number]));
 
 /** What commands changed in previews: to be looked at, applied, taken back and discarded. */
 export class ChangeSets {
@@ -45,6 +49,24 @@ export class ChangeSets {
       .list()
       .filter((set) => workspace === undefined || set.workspace === workspace)
       .map((set) => this.#summaryOf(set, this.#described(set)));
+  }
+
+  /** Of each change set a text that is another one as soon as something in it is. */
+  versions(): ReadonlyMap<string, string> {
+    return this.#store.versions();
+  }
+
+  /** Whether anything of it may wait to be applied. @throws {SandboxError} `changes.unknown`. */
+  mayWait(id: string): boolean {
+    const set = this.#store.find(id);
+    if (set.state !== 'applied') return set.state === 'waiting';
+    const placed = new Set(set.placed.map(({ number }) => number));
+    return keptNumbers(set).some((number) => !placed.has(number));
+  }
+
+  /** @throws {SandboxError} `changes.unknown`. */
+  workspaceOf(id: string): string {
+    return this.#store.find(id).workspace;
   }
 
   /** @throws {SandboxError} `changes.unknown`. */
@@ -83,7 +105,7 @@ export class ChangeSets {
       );
     const { numbers, named } =
       paths === undefined || paths.length === 0
-        ? { numbers: set.operations.map((_, number) => number), named: new Set<number>() }
+        ? { numbers: keptNumbers(set), named: new Set<number>() }
         : this.#chosen(set, this.#described(set), paths);
     const copies = copiesAt(set, paths ?? []);
     return this.#settled(prepared, (settle) => this.#applier.apply(set, numbers, named, copies, settle));
@@ -93,7 +115,7 @@ export class ChangeSets {
   async applyAll(prepared: PreparedSandbox, id: string): Promise<AppliedChanges> {
     using _lock = await this.#store.waitForLock();
     const set = this.#own(id, prepared);
-    const numbers = set.operations.map((_, number) => number);
+    const numbers = keptNumbers(set);
     const copies = copiesAt(set, []);
     return this.#settled(prepared, (settle) =>
       this.#applier.apply(set, numbers, new Set(numbers), copies, settle),
@@ -112,17 +134,46 @@ export class ChangeSets {
     return this.#settled(prepared, (settle) => this.#applier.undo(set, settle));
   }
 
-  /** Forgets a change set. What was applied of it stays. @throws {SandboxError} `changes.unknown`, `changes.busy`. */
-  async discard(id: string): Promise<void> {
+  /**
+   * Forgets a change set, or what is at and beneath paths of it; what is left of such a one cannot be run on. What was
+   * applied stays.
+   * @throws {SandboxError} `changes.unknown`, `changes.state`, `changes.busy`.
+   */
+  async discard(id: string, paths: readonly string[] = []): Promise<void> {
     using _lock = this.#store.lock();
-    this.#store.find(id);
+    const set = this.#store.find(id);
     const upon = this.#store.list().find((set) => set.on === id && set.state === 'waiting');
     if (upon !== undefined)
       throw new SandboxError(
         'changes.state',
         `the changes ${upon.id} lie on ${id}, and could not be applied without it; discard them first`,
       );
-    await this.#store.remove(id);
+    const left = paths.length === 0 ? undefined : this.#without(set, paths);
+    if (left === undefined) await this.#store.remove(id);
+    else this.#store.save(left);
+  }
+
+  /** What is left of a change set when paths are discarded; `undefined`: nothing. */
+  #without(set: StoredSet, paths: readonly string[]): StoredSet | undefined {
+    if (this.#applier.isUnfinished(set.id))
+      throw new SandboxError(
+        'changes.state',
+        `the changes ${set.id} are in the middle of being applied or taken back; finish that first (sandbox-run changes apply ${set.id})`,
+      );
+    const { within } = this.#chosen(set, this.#described(set), paths);
+    const placed = new Set(set.placed.map(({ number }) => number));
+    const gone = copiesAt(set, paths);
+    if (gone.length === 0 && [...within].every((number) => placed.has(number)))
+      throw new SandboxError(
+        'changes.state',
+        `the changes ${set.id} are in the workspace there; sandbox-run changes undo ${set.id} takes them back`,
+      );
+    const operations = set.operations.map((operation, number) =>
+      within.has(number) && !placed.has(number) ? { ...operation, discarded: true as const } : operation,
+    );
+    const copies = set.copies.filter(({ source }) => !gone.includes(source));
+    const left = { ...set, operations, copies };
+    return keptNumbers(left).length === 0 && copies.length === 0 ? undefined : left;
   }
 
   /** Finishes what a crash cut short in the workspace of the sandbox, if it was. Returns why some of it is not. */
@@ -147,6 +198,12 @@ export class ChangeSets {
 
   /** Begins a preview. */
   open(workspace: string, on?: string): OpenLayer {
+    // Its layer still has what was discarded.
+    if (on !== undefined && this.#store.find(on).operations.some(({ discarded }) => discarded === true))
+      throw new SandboxError(
+        'changes.state',
+        `a part of the changes ${on} was discarded; apply the rest, and run the command without --on`,
+      );
     return this.#store.open(workspace, on);
   }
 
@@ -236,16 +293,22 @@ export class ChangeSets {
 
   #described(set: StoredSet): readonly DescribedChange[] {
     using held = new HeldPaths(set.workspace);
-    return describeOperations(set.operations, this.#store.upperOf(set.id), this.#belowNow(set, held));
+    const placed = new Set(set.placed.map(({ number }) => number));
+    return describeOperations(set.operations, this.#store.upperOf(set.id), this.#belowNow(set, held)).map(
+      ({ change, numbers }) =>
+        numbers.every((number) => placed.has(number))
+          ? { change: { ...change, applied: true }, numbers }
+          : { change, numbers },
+    );
   }
 
   #summaryOf(set: StoredSet, described: readonly DescribedChange[]): ChangeSet {
     const changes = described.map(({ change }) => change);
     const { id, at, workspace, command, state, on } = set;
-    const notApplied = changes.filter(
-      (one) => one.refused !== undefined || one.conflict !== undefined,
-    ).length;
-    return { id, at, workspace, command, state, on, counts: countChanges(changes), notApplied };
+    const isHeldUp = (one: Change) => one.refused !== undefined || one.conflict !== undefined;
+    const notApplied = changes.filter(isHeldUp).length;
+    const left = changes.filter((one) => one.applied !== true && !isHeldUp(one)).length;
+    return { id, at, workspace, command, state, on, counts: countChanges(changes), notApplied, left };
   }
 
   #detailOf(set: StoredSet, most: number): ChangeSetDetail {

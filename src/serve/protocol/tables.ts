@@ -115,7 +115,10 @@ export const METHODS = {
   },
   'changes.discard': {
     summary: 'Forgets what a preview changed. What was applied of it stays.',
-    params: z.strictObject({ id: changesId }),
+    params: z.strictObject({
+      id: changesId,
+      paths: z.array(pathInChanges).optional().describe('Only what is at or beneath these.'),
+    }),
     result: nothing,
   },
   spawn: {

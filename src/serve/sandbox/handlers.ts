@@ -55,8 +55,8 @@ export function converse(client: Client, shared: Shared): Conversation {
     'changes.diff': async ({ id, path }) => ({ diff: await (await sandbox.changes()).diff(id, path) }),
     'changes.apply': async ({ id, paths }) => (await sandbox.changes()).apply(id, paths),
     'changes.undo': async ({ id }) => (await sandbox.changes()).undo(id),
-    'changes.discard': async ({ id }) => {
-      await (await sandbox.changes()).discard(id);
+    'changes.discard': async ({ id, paths }) => {
+      await (await sandbox.changes()).discard(id, paths);
       return {};
     },
     write: async (params) => ({ written: await commands.write(params) }),

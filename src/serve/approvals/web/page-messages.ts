@@ -20,3 +20,40 @@ export interface PendingRequest extends ApprovalView {
   /** How it can be approved, and what each of that means. */
   readonly scopes: readonly { readonly scope: ApprovalScope; readonly meaning: string }[];
 }
+
+/** What commands changed in previews and waits, as the page gets it whenever that changes. */
+export interface WaitingChanges {
+  readonly sets: readonly WaitingSet[];
+}
+
+/** A change set of which something waits. Texts are fit to be shown. */
+export interface WaitingSet {
+  readonly id: string;
+  readonly command: string;
+  readonly workspace: string;
+  /** The change set that its command ran on. */
+  readonly on: string | undefined;
+  /** How much was changed, in words. */
+  readonly counts: string;
+  readonly changes: readonly WaitingChange[];
+  /** Further ones that are not listed. */
+  readonly more: number;
+}
+
+/** One thing that was changed. */
+export interface WaitingChange {
+  /** What it is called by, as it is: not to be shown. */
+  readonly path: string;
+  /** What kind of change it is: a character. */
+  readonly mark: string;
+  readonly text: string;
+  /** It is in the workspace already. */
+  readonly isApplied: boolean;
+}
+
+/** What is asked of changes, by the path of a request; each with an id, and with a path where it is about one. */
+export const CHANGE_REQUESTS = {
+  diff: '/changes/diff',
+  apply: '/changes/apply',
+  discard: '/changes/discard',
+} as const;

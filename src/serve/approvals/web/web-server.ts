@@ -8,11 +8,19 @@ import { answerRequest, watchPending } from '../../../approvals/queue.ts';
 import { SandboxError } from '../../../errors/sandbox-error.ts';
 import type { ApprovalStore, StoredApproval } from '../../../model/state.ts';
 import { APPROVAL_SCOPES } from '../../../model/words.ts';
+import { visibleText } from '../../../util/visible-text.ts';
 import { Entrance } from '../../core/entrance.ts';
 import { text as STYLE } from './browser/page.css?text';
 import { text as FRAME } from './browser/page.html?text';
 import { text as SCRIPT } from './browser/page.ts?text';
-import { type PendingRequest, type PendingRequests, TOKEN_HEADER } from './page-messages.ts';
+import { ChangesForPage, changeRequestSchema } from './changes-for-page.ts';
+import {
+  CHANGE_REQUESTS,
+  type PendingRequest,
+  type PendingRequests,
+  TOKEN_HEADER,
+  type WaitingChanges,
+} from './page-messages.ts';
 
 /** A running server. */
 export interface ApprovalServer {
@@ -35,7 +43,8 @@ const ADDRESS = '127.0.0.1';
  * request before its turn comes to be given up.
  */
 const CONNECTIONS = { admitted: 64, waiting: 512 };
-const LONGEST_BODY = 16 * 1024;
+/** A path may take four characters for each byte, and a backslash two in JSON. */
+const LONGEST_BODY = 64 * 1024;
 /** For the head of a request, from when its connection is made, and for all of it. */
 const HEADERS_MS = 5_000;
 const REQUEST_MS = 10_000;
@@ -65,6 +74,7 @@ export async function serveApprovalPage({
 }: ApprovalWebOptions): Promise<ApprovalServer> {
   const token = randomBytes(32).toString('base64url');
   const over = new AbortController();
+  const changes = new ChangesForPage();
   const entrance = new Entrance<Socket>(CONNECTIONS, (socket) => socket.destroy());
   let port = 0;
 
@@ -87,12 +97,17 @@ export async function serveApprovalPage({
             'The token is missing or wrong: open the address that the server printed.',
           );
         if (!entrance.admit(request.socket)) return end(response, 503, TOO_MANY);
-        return sendEvents(response, store, over.signal);
+        return sendEvents(response, { store, changes }, over.signal);
       case '/answer':
+      case CHANGE_REQUESTS.diff:
+      case CHANGE_REQUESTS.apply:
+      case CHANGE_REQUESTS.discard:
         if (request.method !== 'POST' || !isFromOurPage(request, token))
           return end(response, 403, 'Only the page itself may answer.');
         if (!entrance.admit(request.socket)) return end(response, 503, TOO_MANY);
-        return answer(request, response, store);
+        return request.url === '/answer'
+          ? answer(request, response, store)
+          : answerAboutChanges(request, response, changes);
       default:
         return end(response, 404, 'There is nothing here.');
     }
@@ -155,25 +170,36 @@ function end(response: ServerResponse, status: number, sentence: string): void {
   response.end(`${sentence}\n`);
 }
 
-/** Server-sent events: `pending` with all that wait, whenever that changes. */
-function sendEvents(response: ServerResponse, store: ApprovalStore, over: AbortSignal): Promise<void> {
+/** Server-sent events: `pending` with all requests that wait and `changes` with all changes, whenever they are others. */
+function sendEvents(
+  response: ServerResponse,
+  { store, changes }: { readonly store: ApprovalStore; readonly changes: ChangesForPage },
+  over: AbortSignal,
+): Promise<void> {
   const closed = new AbortController();
   response.on('close', () => closed.abort());
   response.setHeader('Content-Type', 'text/event-stream; charset=utf-8');
   response.flushHeaders();
   const heartbeat = setInterval(() => response.write(': here\n\n'), HEARTBEAT_MS);
   const signal = AbortSignal.any([over, closed.signal]);
-  return watchPending(
-    store,
-    ({ pending }) => {
-      const data: PendingRequests = { now: Date.now(), requests: pending.map(requestForPage) };
-      response.write(`event: pending\ndata: ${JSON.stringify(data)}\n\n`);
-    },
-    { signal },
-  ).finally(() => {
-    clearInterval(heartbeat);
-    response.end();
-  });
+  const tell = (event: string, data: PendingRequests | WaitingChanges) =>
+    response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+  const told = Promise.all([
+    watchPending(
+      store,
+      ({ pending }) => void tell('pending', { now: Date.now(), requests: pending.map(requestForPage) }),
+      { signal },
+    ),
+    changes.watch((sets) => void tell('changes', { sets }), signal),
+  ]);
+  return told
+    .then(() => {})
+    .finally(() => {
+      // The other one has nobody to tell any more.
+      closed.abort();
+      clearInterval(heartbeat);
+      response.end();
+    });
 }
 
 function requestForPage({ id, expiresAt, request }: StoredApproval): PendingRequest {
@@ -201,6 +227,22 @@ async function answer(
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
     end(response, error.code === 'state.unusable' ? 500 : 409, error.message);
+  }
+}
+
+async function answerAboutChanges(
+  request: IncomingMessage,
+  response: ServerResponse,
+  changes: ChangesForPage,
+): Promise<void> {
+  const what = (['diff', 'apply', 'discard'] as const).find((name) => CHANGE_REQUESTS[name] === request.url);
+  const wanted = changeRequestSchema.safeParse(await readJson(request));
+  if (what === undefined || !wanted.success) return end(response, 400, 'That is no request about changes.');
+  try {
+    end(response, 200, await changes.answer(what, wanted.data));
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    end(response, error.code === 'state.unusable' ? 500 : 409, visibleText(error.message));
   }
 }
 

@@ -10,6 +10,8 @@ import { handClock, makeStatePlace, sampleRequest, until } from '../../../suppor
 import { useChromium } from '../../../support/chromium.ts';
 
 const place = makeStatePlace();
+// What other tests preview meanwhile is not on this page.
+process.env.XDG_STATE_HOME = place.stateHome;
 const browser = useChromium();
 const servers: ApprovalServer[] = [];
 const others: Server[] = [];

@@ -7,6 +7,8 @@ import { makeStatePlace, sampleRequest, until } from '../../../support/approvals
 import { AT_ONCE_MS, HALF_OPEN, holdOpen } from '../../../support/half-open.ts';
 
 const place = makeStatePlace();
+// What other tests preview meanwhile is not on this page.
+process.env.XDG_STATE_HOME = place.stateHome;
 const servers: ApprovalServer[] = [];
 afterEach(async () => {
   for (const server of servers.splice(0)) await server.close();

@@ -1,9 +1,10 @@
-// What the page does: a card for each request that waits, as long as the server can be heard.
-import type { PersonalAnswer } from '../../../../model/approval.ts';
-import type { PendingRequest, PendingRequests } from '../page-messages.ts';
+// What the page does: a card for each request and each change set that waits, as long as the server can be heard.
+import type { PendingRequest, PendingRequests, WaitingChanges, WaitingSet } from '../page-messages.ts';
+import { createChangesCard } from './changes-card.ts';
 import { make, shown } from './elements.ts';
+import type { LiveCard } from './live-card.ts';
 import { createRequestCard, type RequestCard } from './request-card.ts';
-import { listen, sendAnswer } from './server.ts';
+import { askOfChanges, listen, type Said, sendAnswer } from './server.ts';
 
 const TICK_MS = 500;
 const RETRY_MS = 1000;
@@ -13,6 +14,12 @@ const empty = element('empty');
 const connection = element('connection');
 const log = element('log');
 const cards = new Map<string, RequestCard>();
+const changes = element('changes');
+const changesTitle = element('changes-title');
+/** A card is made anew when its set is another one. */
+const changesCards = new Map<string, { readonly as: string; readonly card: LiveCard }>();
+/** The diffs that are open, by set and path. */
+const opened = new Map<string, Map<string, string>>();
 /** The server's clock, seen from ours. */
 let clockOffset = 0;
 
@@ -22,25 +29,26 @@ function element(id: string): HTMLElement {
   return found;
 }
 
-async function send(request: PendingRequest, answer: PersonalAnswer): Promise<string | undefined> {
+/** Notes what the server did, and about what. Resolves to why it did nothing, or to nothing. */
+async function noted(asked: Promise<Said>, about: string): Promise<string | undefined> {
   try {
-    const { ok, sentence } = await sendAnswer(request.id, answer);
+    const { ok, sentence } = await asked;
     if (!ok) return sentence;
-    note(sentence, request);
+    log.prepend(make('li', '', make('span', 'lines', shown(sentence)), ' ', make('code', '', shown(about))));
     return undefined;
   } catch {
     return 'The server cannot be reached; nothing was answered.';
   }
 }
 
-function note(sentence: string, { command }: PendingRequest): void {
-  const text = command.kind === 'shell' ? command.lines.join(' \u23ce ') : command.words.join(' ');
-  log.prepend(make('li', '', `${sentence} `, make('code', '', shown(text))));
+function textOf({ command }: PendingRequest): string {
+  return command.kind === 'shell' ? command.lines.join(' \u23ce ') : command.words.join(' ');
 }
 
 /** Whoever moved is deaf again. */
 function noticeMoves(): void {
   for (const card of cards.values()) card.noticeMove();
+  for (const { card } of changesCards.values()) card.noticeMove();
 }
 
 function tick(): void {
@@ -61,16 +69,57 @@ function show(requests: readonly PendingRequest[]): void {
   for (const request of requests) {
     if (cards.has(request.id)) continue;
     const card = createRequestCard(request, {
-      send: (answer) => send(request, answer),
+      send: (answer) => noted(sendAnswer(request.id, answer), textOf(request)),
       resized: noticeMoves,
     });
     cards.set(request.id, card);
     list.append(card.element);
   }
-  empty.hidden = requests.length > 0;
-  document.title = `${requests.length > 0 ? `(${requests.length}) ` : ''}Approvals: sandbox-run`;
-  noticeMoves();
+  shownOthers();
   tick();
+}
+
+/** What waits is more or less, and stands elsewhere. */
+function shownOthers(): void {
+  const waiting = cards.size + changesCards.size;
+  empty.hidden = waiting > 0;
+  changesTitle.hidden = changesCards.size === 0;
+  document.title = `${waiting > 0 ? `(${waiting}) ` : ''}Approvals: sandbox-run`;
+  noticeMoves();
+}
+
+function showChanges({ sets }: WaitingChanges): void {
+  const ids = new Set(sets.map(({ id }) => id));
+  for (const [id, { card }] of changesCards) {
+    if (ids.has(id)) continue;
+    card.element.remove();
+    changesCards.delete(id);
+    opened.delete(id);
+  }
+  for (const set of sets) {
+    const as = JSON.stringify(set);
+    const before = changesCards.get(set.id);
+    if (before?.as === as) continue;
+    const card = cardOfChanges(set);
+    if (before === undefined) changes.append(card.element);
+    else before.card.element.replaceWith(card.element);
+    changesCards.set(set.id, { as, card });
+  }
+  shownOthers();
+}
+
+function cardOfChanges(set: WaitingSet): LiveCard {
+  const { id, command } = set;
+  const diffs = opened.get(id) ?? new Map<string, string>();
+  opened.set(id, diffs);
+  return createChangesCard(set, {
+    apply: (path) => noted(askOfChanges('apply', id, path), command),
+    discard: (path) => noted(askOfChanges('discard', id, path), command),
+    diff: (path) =>
+      askOfChanges('diff', id, path).catch(() => ({ ok: false, sentence: 'The server cannot be reached.' })),
+    opened: diffs,
+    resized: noticeMoves,
+  });
 }
 
 function connected({ now, requests }: PendingRequests): void {
@@ -85,13 +134,14 @@ function lost(why: string): void {
   connection.textContent = why;
   connection.classList.add('lost');
   show([]);
+  showChanges({ sets: [] });
   empty.hidden = true;
 }
 
 async function keepListening(): Promise<void> {
   for (;;) {
     try {
-      await listen(connected);
+      await listen({ pending: connected, changes: showChanges });
       return lost('Not admitted: open the address that the server printed.');
     } catch {
       lost('The server is gone. Trying again…');

@@ -1,6 +1,7 @@
 import type { ApprovalScope, PersonalAnswer } from '../../../../model/approval.ts';
 import type { PendingRequest } from '../page-messages.ts';
 import { commandList, fact, make, section, shown } from './elements.ts';
+import { createLiveCard } from './live-card.ts';
 
 /** A request on the page, with its buttons. */
 export interface RequestCard {
@@ -20,58 +21,19 @@ export interface RequestCardParts {
   resized(): void;
 }
 
-/** A button that has just come or moved is deaf for a moment: what slid under the pointer must not be clicked. */
-const INERT_MS = 500;
 const SOON_S = 30;
 const NAMES: Readonly<Record<ApprovalScope, string>> = { once: 'Once', session: 'Session', always: 'Always' };
 
 /** @see RequestCard */
 export function createRequestCard(request: PendingRequest, { send, resized }: RequestCardParts): RequestCard {
-  let readyAt = 0;
-  let busy = false;
-  let place = '';
   const countdown = make('span', 'countdown');
   const actions = make('div', 'actions');
-  const card = make('li', 'request', ...describe(request, countdown), actions);
-  card.tabIndex = -1;
-  card.dataset.id = request.id;
-
-  const isDeaf = () => busy || performance.now() < readyAt;
-
-  function refresh(): void {
-    for (const each of card.querySelectorAll('button')) each.setAttribute('aria-disabled', String(isDeaf()));
-  }
-
-  function deafen(): void {
-    readyAt = performance.now() + INERT_MS;
-    refresh();
-    setTimeout(refresh, INERT_MS + 20);
-  }
-
-  function button(name: string, className: string, meaning: string, act: () => void): HTMLButtonElement {
-    const element = make('button', className, name);
-    element.type = 'button';
-    element.title = meaning;
-    element.setAttribute('aria-disabled', 'true');
-    element.addEventListener('click', (event) => {
-      // What a script clicks is not what a person clicks.
-      if (event.isTrusted && !isDeaf()) act();
-    });
-    return element;
-  }
+  const live = createLiveCard(request.id, resized);
+  const { element: card, button, deafen } = live;
+  card.append(...describe(request, countdown), actions);
 
   /** Answered: the card goes with the next list. Not answered: it stays and can be tried again. */
-  async function answer(given: PersonalAnswer): Promise<void> {
-    busy = true;
-    refresh();
-    card.querySelector('.problem')?.remove();
-    const problem = await send(given);
-    if (problem === undefined) return;
-    busy = false;
-    card.append(make('p', 'problem', problem));
-    deafen();
-    resized();
-  }
+  const answer = (given: PersonalAnswer) => live.attempt(() => send(given), true);
 
   /** What is going to be remembered, to be confirmed. */
   function openPanel(scope: ApprovalScope, meaning: string): void {
@@ -118,13 +80,7 @@ export function createRequestCard(request: PendingRequest, { send, resized }: Re
       countdown.textContent = left > 0 ? `expires in ${left} s` : 'expired';
       countdown.classList.toggle('soon', left <= SOON_S);
     },
-    noticeMove() {
-      const box = card.getBoundingClientRect();
-      const seen = [box.top + scrollY, box.width, box.height].map(Math.round).join();
-      if (seen === place) return;
-      place = seen;
-      deafen();
-    },
+    noticeMove: live.noticeMove,
   };
 }
 

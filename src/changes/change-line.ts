@@ -1,0 +1,31 @@
+import type { Change } from '../model/change-set.ts';
+
+const MARKS: Readonly<Record<Change['change'], string>> = {
+  created: '+',
+  changed: '~',
+  deleted: '-',
+  renamed: '>',
+  mode: 'm',
+  times: 't',
+};
+
+/** What kind of change it is, in one character. */
+export const markOf = ({ change }: Change): string => MARKS[change];
+
+/** The rest of it in a line: `a (4 -> 8 bytes)`. Names in it are as they are, whatever a terminal would make of them. */
+export function changeLine(change: Change): string {
+  const { path, from, kind, bytes, bytesBefore, mode, modeBefore, target, objects } = change;
+  const sizes = [bytesBefore, bytes]
+    .filter((size) => size !== undefined)
+    .map((size) => size.toLocaleString('en-US'));
+  const facts = [
+    ...(sizes.length > 0 ? [`${[...new Set(sizes)].join(' -> ')} bytes`] : kind === 'file' ? [] : [kind]),
+    ...(modeBefore === undefined ? [] : [`mode ${modeBefore} -> ${mode}`]),
+    ...(target === undefined ? [] : [`leads to ${target}`]),
+    ...(objects === undefined ? [] : [`${objects.toLocaleString('en-US')} objects in it`]),
+    ...[change.refused, change.conflict].flatMap((why) => (why === undefined ? [] : [`not applied: ${why}`])),
+    ...(change.note === undefined ? [] : [change.note]),
+    ...(change.applied === true ? ['is in the workspace'] : []),
+  ];
+  return `${from === undefined ? '' : `${from} -> `}${path}${facts.length === 0 ? '' : ` (${facts.join('; ')})`}`;
+}

@@ -1,0 +1,140 @@
+import { presentRows } from '../../approvals/presentation.ts';
+import type { Terminal } from '../../approvals/terminal.ts';
+import { type Turn, talkOn, withTerminal } from '../../approvals/terminal-talk.ts';
+import { changeLine, markOf } from '../../changes/change-line.ts';
+import type { Change } from '../../model/change-set.ts';
+import { loadAddon } from '../../native/load.ts';
+import { ChangeSets } from '../../run/changes/change-sets.ts';
+import { inItsWorkspace } from '../../run/changes/in-workspace.ts';
+import { linesOfApplied } from '../../run/output/applied.ts';
+import { errorMessage } from '../../util/error-message.ts';
+import { orElse } from '../../util/or-else.ts';
+import { visibleText } from '../../util/visible-text.ts';
+import { printError } from '../shared/print.ts';
+import { untilEnded } from '../shared/signals.ts';
+
+/** What a person wants of changes that wait. `paths`: only these, with what is beneath them; missing: all. */
+type Wish =
+  | { readonly do: 'apply' | 'discard'; readonly paths?: readonly string[] }
+  | { readonly do: 'keep'; readonly why: string };
+
+/**
+ * Shows on the controlling terminal what a preview changed, and does what the person there wants. False: it waits as
+ * before.
+ * @throws {SandboxError} as `ChangeSets.apply` and `discard`.
+ */
+export async function askAboutChanges(id: string, timeoutMs: number): Promise<boolean> {
+  const sets = new ChangeSets();
+  const { changes } = sets.show(id);
+  const end = performance.now() + timeoutMs;
+  const tryLock = orElse(() => loadAddon().tryLock, undefined);
+  const talked = await untilEnded(({ signal }) =>
+    withTerminal(
+      (terminal) =>
+        talkOn(terminal, talkAbout(sets, id, changes, terminal), { end, signal, onInterrupt: undefined }),
+      { tryLock, end, signal },
+    ),
+  );
+  if (!talked.used || talked.result.do === 'keep') return false;
+  const { do: what, paths } = talked.result;
+  if (what === 'apply') {
+    const { applied, workspace } = await inItsWorkspace(id, (all, prepared) =>
+      all.apply(prepared, id, paths),
+    );
+    for (const line of linesOfApplied(applied, 'applied', workspace)) printError(line);
+  } else {
+    await sets.discard(id, paths);
+    printError(paths === undefined ? `${id} is gone` : `that part of ${id} is gone`);
+  }
+  return paths === undefined;
+}
+
+const PROMPT = 'apply / diff / list / discard [keep waiting]: ';
+const KEYS =
+  '[a]pply [d]iff [l]ist discard [k]eep waiting (Enter). With numbers, such as apply 1 3-5: only those,\nof a directory with all that is in it.\n';
+/** So many rows stand above the first prompt, and in a longer list or a diff. */
+const ROWS = { first: 20, more: 1_000 };
+/** For more changes than this at once no diff is made. */
+const DIFFED = 200;
+const LONGEST_LINE = 200;
+/** A diff has no labels. */
+const GUTTER = 2;
+
+/**
+ * Ends whatever sequence the command has left open, and undoes what would hide text or change what it looks like: the other
+ * screen, scroll regions, colours, character sets; nothing stands below.
+ */
+const TERMINAL_AGAIN = '\x18\x1b\\\x1b[?47l\x1b[!p\x1b(B\x0f\x1b[m\x1b[?25h\r\x1b[J';
+
+function talkAbout(sets: ChangeSets, id: string, changes: readonly Change[], { columns }: Terminal) {
+  const rows = (most: number) => {
+    const shown = changes.slice(0, most).map((change, index) => ({
+      label: `${String(index + 1).padStart(5)} ${markOf(change)}`,
+      text: visibleText(changeLine(change)),
+    }));
+    const more = changes.length - shown.length;
+    const rest = more === 0 ? '' : `${more.toLocaleString('en-US')} more: sandbox-run changes show ${id}\n`;
+    return `${presentRows(shown, { columns })}${rest}`;
+  };
+  const diff = (paths: readonly string[] | undefined): string => {
+    if (paths === undefined && changes.length > DIFFED)
+      return `These are many: diff with numbers, or sandbox-run changes diff ${id}\n`;
+    const texts = paths === undefined ? [sets.diff(id)] : paths.map((path) => sets.diff(id, path));
+    const lines = texts.join('').split('\n').slice(0, -1);
+    const shown = lines
+      .slice(0, ROWS.more)
+      .map((text) => ({ label: '', text: visibleText(text, { keep: '\t' }).replaceAll('\t', '    ') }));
+    const more = lines.length - shown.length;
+    const rest =
+      more === 0 ? '' : `${more.toLocaleString('en-US')} more lines: sandbox-run changes diff ${id}\n`;
+    return `${presentRows(shown, { columns, gutter: GUTTER })}${rest}`;
+  };
+  const meaning = (line: string): Turn<Wish> => {
+    const [word = '', ...numbers] = line
+      .trim()
+      .toLowerCase()
+      .split(/[\s,]+/);
+    if (word === '' || (KEEP.has(word) && numbers.length === 0)) return { answer: KEPT };
+    const chosen = numbersIn(numbers, changes.length);
+    if (chosen === undefined) return { prompt: `Numbers are those of the list, 1 to ${changes.length}: ` };
+    const paths =
+      numbers.length === 0 ? undefined : chosen.flatMap((number) => changes[number - 1]?.path ?? []);
+    const only = paths === undefined ? {} : { paths };
+    if (word === 'apply' || word === 'a') return { answer: { do: 'apply', ...only } };
+    // A word that nobody types by mistake.
+    if (word === 'discard') return { answer: { do: 'discard', ...only } };
+    if (word === 'diff' || word === 'd') return { say: diff(paths), prompt: PROMPT };
+    if (word === 'list' || word === 'l') return { say: rows(ROWS.more), prompt: PROMPT };
+    return { prompt: 'Please type apply, diff, list, discard or keep: ' };
+  };
+  return {
+    opening: `${process.env.TERM === 'dumb' ? '' : TERMINAL_AGAIN}\n${rows(ROWS.first)}${KEYS}`,
+    prompt: PROMPT,
+    longest: LONGEST_LINE,
+    heard: (line: string): Turn<Wish> => {
+      try {
+        return meaning(line);
+      } catch (error) {
+        // It was applied or discarded elsewhere meanwhile.
+        return { answer: { do: 'keep', why: visibleText(errorMessage(error)) } };
+      }
+    },
+    unheard: (_: unknown, detail: string | undefined): Wish => ({ do: 'keep', why: detail ?? KEPT.why }),
+    closing: (wish: Wish) => (wish.do === 'keep' ? wish.why : wish.do),
+  };
+}
+
+const KEEP = new Set(['k', 'keep']);
+const KEPT = { do: 'keep', why: 'it waits' } as const;
+
+/** Of `1 3-5`; `undefined`: that names something else than what is in a list of so many. */
+function numbersIn(words: readonly string[], most: number): readonly number[] | undefined {
+  const numbers: number[] = [];
+  for (const word of words) {
+    const [, first = '', last = first] = /^(\d{1,7})(?:-(\d{1,7}))?$/.exec(word) ?? [];
+    const [from, to] = [Number(first), Number(last)];
+    if (first === '' || from < 1 || to < from || to > most) return undefined;
+    for (let number = from; number <= to; number++) numbers.push(number);
+  }
+  return numbers;
+}

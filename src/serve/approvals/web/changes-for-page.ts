@@ -1,0 +1,105 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { changeLine, markOf } from '../../../changes/change-line.ts';
+import { countsInWords } from '../../../changes/counts.ts';
+import type { ChangeSetDetail } from '../../../model/change-set.ts';
+import { ChangeSets } from '../../../run/changes/change-sets.ts';
+import { inItsWorkspace } from '../../../run/changes/in-workspace.ts';
+import { linesOfApplied } from '../../../run/output/applied.ts';
+import { visibleLine, visibleText } from '../../../util/visible-text.ts';
+import type { CHANGE_REQUESTS, WaitingChange, WaitingSet } from './page-messages.ts';
+
+/** So many changes of a set are listed on the page, and so many lines of a diff. */
+const MOST = { changes: 200, lines: 2_000 };
+const LONGEST_LINE = 8192;
+const POLL_MS = 500;
+
+/** Of any of {@link CHANGE_REQUESTS}. */
+export const changeRequestSchema = z.strictObject({
+  id: z.string().max(100).describe('of the change set'),
+  path: z.string().min(1).max(20_000).optional().describe('only what is at or beneath it'),
+});
+
+/** What waits to be applied, for all pages of a server: each set is looked through once. */
+export class ChangesForPage {
+  readonly #sets = new ChangeSets();
+  readonly #known = new Map<string, { readonly version: string; readonly set: WaitingSet | undefined }>();
+
+  /** Tells of what waits: at once, and whenever it changes; ends with the signal. */
+  async watch(onChange: (sets: readonly WaitingSet[]) => void, signal: AbortSignal): Promise<void> {
+    let told: string | undefined;
+    while (!signal.aborted) {
+      const versions = this.#sets.versions();
+      const now = [...versions].join();
+      if (now !== told) onChange(this.#waiting(versions));
+      told = now;
+      await sleep(POLL_MS, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  /**
+   * What came of a request, in lines that are fit to be shown.
+   * @throws {SandboxError} as `ChangeSets`.
+   */
+  async answer(
+    what: keyof typeof CHANGE_REQUESTS,
+    { id, path }: z.infer<typeof changeRequestSchema>,
+  ): Promise<string> {
+    const paths = path === undefined ? [] : [path];
+    switch (what) {
+      case 'diff':
+        return this.#diff(id, path);
+      case 'apply': {
+        const { applied, workspace } = await inItsWorkspace(id, (sets, prepared) =>
+          sets.apply(prepared, id, paths),
+        );
+        const lines = linesOfApplied(applied, 'applied', workspace);
+        return lines.map((line) => visibleText(line, { keep: '\\' })).join('\n');
+      }
+      case 'discard':
+        await this.#sets.discard(id, paths);
+        return path === undefined ? 'It is discarded' : `Discarded: ${visibleText(path)}`;
+    }
+  }
+
+  #diff(id: string, path: string | undefined): string {
+    const lines = visibleText(this.#sets.diff(id, path), { keep: '\n\t' }).split('\n').slice(0, -1);
+    const more = lines.length - MOST.lines;
+    return more <= 0
+      ? lines.join('\n')
+      : `${lines.slice(0, MOST.lines).join('\n')}\n${more.toLocaleString('en-US')} more lines: sandbox-run changes diff ${id}`;
+  }
+
+  #waiting(versions: ReadonlyMap<string, string>): readonly WaitingSet[] {
+    for (const id of this.#known.keys()) if (!versions.has(id)) this.#known.delete(id);
+    return [...versions].flatMap(([id, version]) => {
+      const known = this.#known.get(id);
+      if (known?.version === version) return known.set ?? [];
+      const set = this.#look(id);
+      this.#known.set(id, { version, set });
+      return set ?? [];
+    });
+  }
+
+  /** `undefined`: nothing of it waits. */
+  #look(id: string): WaitingSet | undefined {
+    if (!this.#sets.mayWait(id)) return undefined;
+    const found = this.#sets.show(id, MOST.changes);
+    return found.state === 'waiting' || found.left > 0 ? setForPage(found) : undefined;
+  }
+}
+
+function setForPage({ id, command, workspace, on, counts, changes, more }: ChangeSetDetail): WaitingSet {
+  return {
+    id,
+    command: visibleLine(command, LONGEST_LINE),
+    workspace: visibleLine(workspace, LONGEST_LINE),
+    on,
+    counts: countsInWords(counts) || 'settings of git',
+    changes: changes.map((change): WaitingChange => {
+      const text = visibleLine(changeLine(change), LONGEST_LINE);
+      return { path: change.path, mark: markOf(change), text, isApplied: change.applied === true };
+    }),
+    more,
+  };
+}
