@@ -104,6 +104,19 @@ export const ERROR_CODES = {
     exitStatus: 126,
     meaning: 'Something changed after the question was asked, so the approval does not hold any more.',
   },
+  'fleet.unavailable': {
+    exitStatus: 125,
+    meaning: 'The server of a fleet cannot be reached, or does not do what was asked.',
+  },
+  'fleet.unknown': { exitStatus: 125, meaning: 'There is no such queue or job.' },
+  'fleet.worker_lost': {
+    exitStatus: 125,
+    meaning: 'The worker of a job gave no sign of life until its lease was over.',
+  },
+  'fleet.too_late': {
+    exitStatus: 125,
+    meaning: 'The job waited so long that it is not known any more whether it was run, so it was not.',
+  },
   'changes.unavailable': {
     exitStatus: 126,
     meaning: 'This host or backend cannot hold the changes of a command back.',

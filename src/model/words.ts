@@ -192,3 +192,6 @@ export const CHANGE_KINDS = ['created', 'changed', 'deleted', 'renamed', 'mode',
 
 /** What became of what a command did to a workspace. */
 export const CHANGE_SET_STATES = ['waiting', 'applied', 'undone'] as const;
+
+/** Which of the jobs that wait in a fleet is taken first. */
+export const FLEET_PRIORITIES = ['high', 'normal', 'low'] as const;
