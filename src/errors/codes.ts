@@ -96,6 +96,22 @@ export const ERROR_CODES = {
     exitStatus: 125,
     meaning: 'The audit trail does not exist, cannot be read, or has no such record.',
   },
+  'fleet.uninstalled': {
+    exitStatus: 125,
+    meaning: 'A package of the NATS client, which the fleet needs, is not installed.',
+  },
+  'fleet.unreachable': {
+    exitStatus: 125,
+    meaning: 'The NATS server cannot be reached, or does not answer in time, so nothing was run.',
+  },
+  'fleet.refused': {
+    exitStatus: 125,
+    meaning: 'The NATS server does not accept the credentials, or they may not do what was asked.',
+  },
+  'fleet.invalid': {
+    exitStatus: 125,
+    meaning: 'The URL, the credentials or the certificate for the NATS server are not usable.',
+  },
   'approval.unknown': {
     exitStatus: 125,
     meaning: 'There is no such request or grant, or it was answered already.',
