@@ -120,10 +120,6 @@ export const ERROR_CODES = {
     exitStatus: 126,
     meaning: 'Something changed after the question was asked, so the approval does not hold any more.',
   },
-  'fleet.unavailable': {
-    exitStatus: 125,
-    meaning: 'The server of a fleet cannot be reached, or does not do what was asked.',
-  },
   'fleet.unknown': { exitStatus: 125, meaning: 'There is no such queue or job.' },
   'fleet.worker_lost': {
     exitStatus: 125,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { JobRecord } from '../model/fleet.ts';
-import { isConflict, type Queue } from './queue.ts';
 import { parsed } from './lease.ts';
+import { isConflict, type Queue } from './queue.ts';
 
 const [FIRST_RETRY_MS, LONGEST_RETRY_MS] = [50, 2000];
 
@@ -35,7 +35,12 @@ export function readRecord(value: Uint8Array): JobRecord | undefined {
 export async function writeRecord(
   queue: Queue,
   job: string,
-  { record, revision, isOurs, signal }: {
+  {
+    record,
+    revision,
+    isOurs,
+    signal,
+  }: {
     readonly record: JobRecord;
     readonly revision: number;
     readonly isOurs: (record: JobRecord) => boolean;
@@ -51,7 +56,8 @@ export async function writeRecord(
     } catch (error) {
       if (isConflict(error)) {
         const standing = await standingOf(queue, job).catch(() => 'unknown' as const);
-        if (standing !== 'unknown') return standing && isOurs(standing.record) ? standing.revision : undefined;
+        if (standing !== 'unknown')
+          return standing && isOurs(standing.record) ? standing.revision : undefined;
       }
     }
     await delay(wait, undefined, { signal }).catch(() => {});

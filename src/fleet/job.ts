@@ -2,7 +2,13 @@ import { errorOf } from '../decide/refusal.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
-import { type FleetRun, type JobMessage, LONGEST_JOB, type SentResult, type UnfinishedJob } from '../model/fleet.ts';
+import {
+  type FleetRun,
+  type JobMessage,
+  LONGEST_JOB,
+  type SentResult,
+  type UnfinishedJob,
+} from '../model/fleet.ts';
 import type { RunOptions } from '../model/options.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { visibleLine } from '../util/visible-text.ts';
@@ -52,14 +58,19 @@ export async function runJob(
       opened = await sandboxes.own(options.narrow);
     } else {
       const { fetchWorkspace } = await import('./archive/fetch.ts');
-      opened = await sandboxes.fresh(options.narrow, (directory) => fetchWorkspace(queue, workspace, directory));
+      opened = await sandboxes.fresh(options.narrow, (directory) =>
+        fetchWorkspace(queue, workspace, directory),
+      );
     }
     const result = await opened.sandbox.run(claimed.job.command, optionsOf(claimed, opened, output));
     const collected = workspace === undefined ? {} : await collect(queue, claimed, opened, result);
     return { sent: sentOf(result), collected };
   } catch (error) {
     if (claimed.signal.aborted)
-      return { sent: { result: unfinished('canceled', 'command.failed', 'the job was canceled before it ran') }, collected: {} };
+      return {
+        sent: { result: unfinished('canceled', 'command.failed', 'the job was canceled before it ran') },
+        collected: {},
+      };
     const code = error instanceof SandboxError ? error.code : 'launch.failed';
     const result = unfinished('setup-failed', code, visibleLine(errorMessage(error), 500));
     return { sent: { result }, collected: {} };
@@ -118,5 +129,8 @@ function sentOf({ bytes, spilled: _spilled, ...result }: ExecutionResult): SentR
   const sent = { ...result, bytes: undefined, spilled: undefined } as ExecutionResult;
   return bytes === undefined
     ? { result: sent }
-    : { result: sent, bytes: { stdout: base64(bytes.stdout), stderr: base64(bytes.stderr), gapAt: bytes.gapAt } };
+    : {
+        result: sent,
+        bytes: { stdout: base64(bytes.stdout), stderr: base64(bytes.stderr), gapAt: bytes.gapAt },
+      };
 }

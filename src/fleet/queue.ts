@@ -1,11 +1,10 @@
-import type { JetStreamClient, JetStreamManager, JsMsg, StreamConfig } from '@nats-io/jetstream';
+import type { JetStreamClient, JetStreamManager, StreamConfig } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
-import type { NatsConnection } from '@nats-io/nats-core';
-import { SandboxError } from '../errors/sandbox-error.ts';
+import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import type { FleetPriority } from '../model/fleet.ts';
 import { FLEET_PRIORITIES } from '../model/words.ts';
+import { natsFailure, whereInstalled } from '../nats/connection.ts';
 import { errorMessage } from '../util/error-message.ts';
-import { visibleLine } from '../util/visible-text.ts';
 
 const DAY = 24 * 3600 * 1000;
 /** Records of jobs are kept as long. It is more than {@link LONGEST_WAIT} and the longest job together. */
@@ -17,8 +16,8 @@ const RECORDS_KEPT = 8 * DAY;
 export const LONGEST_WAIT = 5 * DAY;
 const WORKERS_KEPT = DAY;
 const OUTPUT_KEPT = DAY;
-/** Of live output, of all jobs together; the oldest goes first. */
-const OUTPUT_BYTES = 1024 ** 3;
+/** Of live output, of all jobs together, which the server sets aside; the oldest goes first. */
+const OUTPUT_BYTES = 256 * 1024 ** 2;
 /** Within this time a job, or a piece of output, that is sent twice is one. */
 const DUPLICATES = 2 * 60 * 1000;
 /** A job that a worker has is offered to another one when the worker has said nothing of it for this time. */
@@ -68,7 +67,7 @@ export interface Queue {
 
 /**
  * Opens a queue, and makes it where it is not there yet. `replicas` of what is made: 3 on a cluster, else 1.
- * @throws {SandboxError} `fleet.unavailable` with what the server says, `usage.invalid` for a server without JetStream.
+ * @throws {SandboxError} `fleet.unreachable`, `fleet.refused`, `fleet.uninstalled`.
  */
 export async function openQueue(
   connection: NatsConnection,
@@ -76,8 +75,8 @@ export async function openQueue(
   replicas = connection.info?.cluster === undefined ? 1 : 3,
 ): Promise<Queue> {
   const [{ jetstream, jetstreamManager }, { Kvm }] = await Promise.all([
-    import('@nats-io/jetstream'),
-    import('@nats-io/kv'),
+    whereInstalled(() => import('@nats-io/jetstream')),
+    whereInstalled(() => import('@nats-io/kv')),
   ]);
   const names = namesOf(name);
   try {
@@ -90,25 +89,19 @@ export async function openQueue(
     const [records, workers] = await Promise.all([open(names.records), open(names.workers)]);
     return { name, names, connection, js, manager, records, workers, replicas };
   } catch (error) {
-    throw unavailable(`the queue ${name} cannot be opened`, error);
+    throw natsFailure(error, connection.getServer());
   }
 }
 
-/** What the server says, as an error of ours. */
-export function unavailable(what: string, error: unknown): SandboxError {
-  if (error instanceof SandboxError) return error;
-  return new SandboxError(
-    'fleet.unavailable',
-    `${what}: ${visibleLine(errorMessage(error), 200)}; is the server up, with JetStream, and may this user do so?`,
-    { cause: error },
-  );
-}
-
 async function ensureStreams(manager: JetStreamManager, names: QueueNames, replicas: number): Promise<void> {
-  const common = { storage: 'file', num_replicas: replicas, duplicate_window: nanoseconds(DUPLICATES) } as const;
+  const common = {
+    storage: 'file',
+    num_replicas: replicas,
+    duplicate_window: nanoseconds(DUPLICATES),
+  } as const;
   const bucket = (name: string, kept: number) => ({
     ...{ ...common, name: `KV_${name}`, subjects: [`$KV.${name}.>`], max_msgs_per_subject: 1 },
-    ...{ max_age: nanoseconds(kept), discard: 'new', allow_rollup_hdrs: true, deny_delete: true } as const,
+    ...({ max_age: nanoseconds(kept), discard: 'new', allow_rollup_hdrs: true, deny_delete: true } as const),
     // Who reads a copy may read what is over.
     allow_direct: false,
   });
@@ -122,20 +115,22 @@ async function ensureStreams(manager: JetStreamManager, names: QueueNames, repli
     bucket(names.workers, WORKERS_KEPT),
   ];
   // The type of the library has enumerations in place of words.
-  for (const stream of streams) await ensureStream(manager, stream as unknown as Partial<StreamConfig> & { name: string });
+  for (const stream of streams)
+    await ensureStream(manager, stream as unknown as Partial<StreamConfig> & { name: string });
 }
 
 async function ensureStream(
   manager: JetStreamManager,
   config: Partial<StreamConfig> & { readonly name: string },
 ): Promise<void> {
-  const isThere = () => manager.streams.info(config.name).then(
-    () => true,
-    (error: unknown) => {
-      if (errorMessage(error) === 'stream not found') return false;
-      throw error;
-    },
-  );
+  const isThere = () =>
+    manager.streams.info(config.name).then(
+      () => true,
+      (error: unknown) => {
+        if (errorMessage(error) === 'stream not found') return false;
+        throw error;
+      },
+    );
   if (await isThere()) return;
   await manager.streams.add(config).catch(async (error: unknown) => {
     // Somebody else made it meanwhile.
@@ -170,35 +165,59 @@ export async function jobsBySubject(
   });
 }
 
-/** Takes one job off the queue. */
-export interface Offer {
+/** A job that the server offers to this worker, until it is acknowledged or nothing was said of it for {@link ACK_WAIT}. */
+export class Offer {
   readonly data: Uint8Array;
-  /** What the server says of it. */
-  readonly offered: JsMsg;
+  /** When the server took it; milliseconds since 1970. */
+  readonly at: number;
+  readonly #message: Msg;
+
+  constructor(message: Msg) {
+    this.#message = message;
+    this.data = message.data;
+    // $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.SEQ.NANOSECONDS.PENDING, or with domain and account in front of the stream.
+    const parts = message.reply?.split('.') ?? [];
+    this.at = Number(parts[parts.length < 11 ? 7 : 9]) / 1e6;
+  }
+
+  /** It is over. */
+  ack(): void {
+    this.#message.respond('+ACK');
+  }
+
+  /** Others may have it, after a time in milliseconds. */
+  giveBack(delay = 0): void {
+    this.#message.respond(delay === 0 ? '-NAK' : `-NAK ${JSON.stringify({ delay: nanoseconds(delay) })}`);
+  }
+
+  /** It is being worked on. */
+  hold(): void {
+    this.#message.respond('+WPI');
+  }
 }
 
 /**
- * Asks for the next job of a consumer; `waitMs` 0: only if there is one. `undefined`: there is none, the time is over, or the
- * connection is: `failed` says which.
+ * Asks for the next job of a consumer; `waitMs` 0: only if there is one. `none`: there is none, or none came; `failed`: there
+ * was no answer that is understood.
  */
 export async function nextJob(
   queue: Queue,
   consumer: string,
   waitMs: number,
-  toJsMsg: (message: never) => JsMsg,
-): Promise<JsMsg | 'none' | 'failed'> {
+): Promise<Offer | 'none' | 'failed'> {
   const ask = waitMs === 0 ? { batch: 1, no_wait: true } : { batch: 1, expires: nanoseconds(waitMs) };
   try {
+    // What the library has for it opens a subscription each time, and cannot ask without waiting.
     const reply = await queue.connection.request(
       `$JS.API.CONSUMER.MSG.NEXT.${queue.names.jobs}.${consumer}`,
       JSON.stringify(ask),
-      { timeout: waitMs + 2000 },
+      // A job comes by its own subject, which a shared subscription for answers does not know.
+      { timeout: waitMs + 2000, noMux: true },
     );
     // What is no job is a status: 404 there is none, 408 the time is over, 409 the consumer is gone.
     const status = reply.headers?.code ?? 0;
     if (status === 404 || status === 408) return 'none';
-    if (status !== 0) return 'failed';
-    return toJsMsg(reply as never);
+    return status === 0 && reply.reply !== undefined ? new Offer(reply) : 'failed';
   } catch {
     return 'failed';
   }

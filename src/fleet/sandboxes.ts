@@ -1,10 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { JobNarrowing } from '../model/fleet.ts';
 import type { SandboxOptions } from '../model/options.ts';
 import { NARROWINGS } from '../model/policy-keys.ts';
 import { type OpenSandbox, openSandbox } from '../run/sandbox.ts';
+import { removeTree } from './archive/tree.ts';
 
 /** Sandboxes of the worker's own workspace that are kept open, one for each way to narrow the policy. */
 const MOST_KEPT = 16;
@@ -52,7 +53,7 @@ export class JobSandboxes {
     fill: (directory: string) => Promise<void>,
   ): Promise<JobSandbox> {
     const directory = await mkdtemp(join(this.#scratch, 'sandbox-run-job-'));
-    const remove = () => rm(directory, { recursive: true, force: true, maxRetries: 3 });
+    const remove = () => removeTree(directory);
     try {
       await fill(directory);
       const sandbox = await openSandbox({ ...this.#options, narrow, workspace: directory });

@@ -1,10 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { JsMsg } from '@nats-io/jetstream';
-import type { NatsConnection, Subscription } from '@nats-io/nats-core';
+import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { type FleetPriority, type FleetRun, JobMessage, type JobRecord, type SentResult } from '../model/fleet.ts';
+import {
+  type FleetPriority,
+  type FleetRun,
+  JobMessage,
+  type JobRecord,
+  type SentResult,
+} from '../model/fleet.ts';
 import type { SandboxOptions } from '../model/options.ts';
 import { FLEET_PRIORITIES } from '../model/words.ts';
 import { visibleLine } from '../util/visible-text.ts';
@@ -19,6 +24,7 @@ import {
   jobsBySubject,
   LONGEST_WAIT,
   nextJob,
+  type Offer,
   openQueue,
   type Queue,
   satisfies,
@@ -55,7 +61,7 @@ export interface WorkerOptions {
 /** A job that this worker has. */
 interface Held {
   /** As it was offered the last time. */
-  offered: JsMsg;
+  offered: Offer;
   readonly ending: AbortController;
   /** Its lease is over, or the worker ends: what became of it is not for this worker to say. */
   abandoned: boolean;
@@ -67,7 +73,6 @@ export class FleetWorker {
   readonly #queue: Queue;
   readonly #sandboxes: JobSandboxes;
   readonly #watch: LeaseWatch;
-  readonly #toJsMsg: (message: never) => JsMsg;
   readonly #held = new Map<string, Held>();
   readonly #consumers = new Map<string, { readonly priority: FleetPriority; readonly name: string }>();
   /** Requests that wait at the server, by consumer. */
@@ -84,22 +89,20 @@ export class FleetWorker {
   #wake: () => void = () => {};
   #pulling: Promise<void> = Promise.resolve();
 
-  private constructor(options: WorkerOptions, queue: Queue, toJsMsg: (message: never) => JsMsg) {
+  private constructor(options: WorkerOptions, queue: Queue) {
     this.#options = options;
     this.#queue = queue;
-    this.#toJsMsg = toJsMsg;
     this.#sandboxes = new JobSandboxes(options.sandbox, options.scratch);
     this.#watch = new LeaseWatch(queue);
   }
 
   /**
    * Starts one: opens its own sandbox first, so that a policy that does not hold here is known before any job is.
-   * @throws {SandboxError} as `createSandbox`; `fleet.unavailable`; `usage.invalid` if the lease is too short to end jobs in.
+   * @throws {SandboxError} as `createSandbox`; as `openQueue`; `usage.invalid` if the lease is too short to end jobs in.
    */
   static async start(options: WorkerOptions): Promise<FleetWorker> {
-    const { toJsMsg } = await import('@nats-io/jetstream/internal');
     const queue = await openQueue(options.connection, options.queue, options.replicas);
-    const worker = new FleetWorker(options, queue, toJsMsg as never);
+    const worker = new FleetWorker(options, queue);
     const { sandbox } = await worker.#sandboxes.own();
     const { leaseMs = DEFAULT_LEASE } = options;
     if (sandbox.policy.limits.killGraceMs + 500 > marginOf(leaseMs)) {
@@ -139,7 +142,7 @@ export class FleetWorker {
     this.#cancels?.unsubscribe();
     await this.#lease?.end();
     // Another worker has them at once.
-    for (const { offered } of left) offered.nak();
+    for (const { offered } of left) offered.giveBack();
     await this.#pulling;
     await this.#sandboxes.close();
     await this.#queue.connection.flush().catch(() => {});
@@ -148,7 +151,7 @@ export class FleetWorker {
   #begin(): void {
     const { connection, names } = this.#queue;
     const working = () => {
-      for (const { offered } of this.#held.values()) offered.working();
+      for (const { offered } of this.#held.values()) offered.hold();
     };
     const look = () => {
       jobsBySubject(this.#queue)
@@ -243,7 +246,7 @@ export class FleetWorker {
     for (const priority of FLEET_PRIORITIES) {
       for (const consumer of this.#consumers.values()) {
         if (consumer.priority !== priority || this.#pulls.has(consumer.name)) continue;
-        const job = await nextJob(this.#queue, consumer.name, 0, this.#toJsMsg);
+        const job = await nextJob(this.#queue, consumer.name, 0);
         if (job === 'failed') {
           await this.#pause(RECONNECT_MS);
           return false;
@@ -261,7 +264,7 @@ export class FleetWorker {
     for (const { name } of this.#consumers.values()) {
       if (this.#pulls.has(name)) continue;
       this.#pulls.add(name);
-      void nextJob(this.#queue, name, PULL_MS, this.#toJsMsg).then(async (job) => {
+      void nextJob(this.#queue, name, PULL_MS).then(async (job) => {
         if (job === 'failed') await this.#pause(RECONNECT_MS);
         this.#pulls.delete(name);
         if (job !== 'failed' && job !== 'none') this.#offer(job);
@@ -271,9 +274,9 @@ export class FleetWorker {
   }
 
   /** Begins a job if there is a slot for it; else another worker gets it. */
-  #offer(offered: JsMsg): void {
+  #offer(offered: Offer): void {
     if (!this.#isFree) {
-      offered.nak();
+      offered.giveBack();
       return;
     }
     this.#busy += 1;
@@ -285,7 +288,7 @@ export class FleetWorker {
       });
   }
 
-  async #handle(offered: JsMsg): Promise<void> {
+  async #handle(offered: Offer): Promise<void> {
     const read = JobMessage.safeParse(parsed(offered.data));
     const { error } = read;
     if (error !== undefined) {
@@ -310,7 +313,7 @@ export class FleetWorker {
 
   /** A job that cannot be read is not run, and the submitter is told so if it can be. */
   async #refuseUnread(
-    offered: JsMsg,
+    offered: Offer,
     issue: { readonly path: readonly PropertyKey[]; readonly message: string } | undefined,
   ): Promise<void> {
     const raw = parsed(offered.data);
@@ -331,7 +334,7 @@ export class FleetWorker {
   async #claim(job: JobMessage, held: Held): Promise<ClaimedJob | undefined> {
     const lease = this.#lease;
     if (lease?.held !== true) return undefined;
-    const queuedAt = held.offered.time.getTime();
+    const queuedAt = held.offered.at;
     const queueMs = Math.max(0, Date.now() - queuedAt);
     const claim = (attempt: number): JobRecord => ({
       ...{ state: 'claimed', worker: lease.worker, host: hostname(), attempt, at: Date.now(), queueMs },
@@ -355,7 +358,7 @@ export class FleetWorker {
         return undefined;
       }
       if (!(await this.#watch.isGone(record.worker, held.ending.signal))) {
-        held.offered.nak(ACK_WAIT);
+        held.offered.giveBack(ACK_WAIT);
         return undefined;
       }
       if (record.attempt > job.retry) return this.#endAsLost(job, held, record, revision);
@@ -390,7 +393,12 @@ export class FleetWorker {
 
   async #run(claimed: ClaimedJob, held: Held): Promise<void> {
     const { job, attempt, revision, worker, queueMs } = claimed;
-    const output = new OutputSender(this.#queue, job.job, attempt, AbortSignal.any([held.ending.signal, this.#closing.signal]));
+    const output = new OutputSender(
+      this.#queue,
+      job.job,
+      attempt,
+      AbortSignal.any([held.ending.signal, this.#closing.signal]),
+    );
     const ran = await runJob(claimed, this.#sandboxes, this.#queue, output);
     if (held.abandoned) return;
     const pieces = await output.end();
@@ -429,7 +437,12 @@ export class FleetWorker {
     const isOurs = (found: JobRecord) => {
       if (found.state === 'claimed' && record.state === 'claimed')
         return found.worker === record.worker && found.attempt === record.attempt;
-      return found.state === 'done' && record.state === 'done' && found.at === record.at && found.run.worker === record.run.worker;
+      return (
+        found.state === 'done' &&
+        record.state === 'done' &&
+        found.at === record.at &&
+        found.run.worker === record.run.worker
+      );
     };
     return writeRecord(this.#queue, job, { record, revision, isOurs, signal });
   }

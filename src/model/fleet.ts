@@ -3,6 +3,7 @@ import { Command } from './command.ts';
 import { ExecutionError, ExecutionResult } from './execution-result.ts';
 import { RunOptions } from './options.ts';
 import type { OutputChunk } from './output.ts';
+import type { PolicyFile } from './policy-keys.ts';
 import { count, maybe, text, time, type Value } from './value.ts';
 import { FLEET_PRIORITIES, MAX_MILLISECONDS, TAINTS } from './words.ts';
 
@@ -20,10 +21,7 @@ export const MAX_RETRIES = 100;
 
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const nameOf = (what: string) =>
-  z
-    .string()
-    .max(32)
-    .regex(NAME, `${what} must be 1 to 32 small letters, digits and single "-" between them`);
+  z.string().max(32).regex(NAME, `${what} must be 1 to 32 small letters, digits and single "-" between them`);
 
 /** The name of a queue: part of subjects, streams and buckets. */
 export const QueueName = nameOf('the name of a queue');
@@ -97,11 +95,20 @@ export const Manifest = z.strictObject({
 });
 export type Manifest = Value<typeof Manifest>;
 
+/** What a job changed in the workspace that was sent with it. */
+export const WorkspaceChange = z.strictObject({
+  version: z.literal(1),
+  base: Digest.describe('of the manifest that was sent'),
+  entries: Manifest.shape.entries.describe('what is new, or another than before'),
+  deleted: z.array(entryPath).max(MAX_WORKSPACE_ENTRIES),
+});
+export type WorkspaceChange = Value<typeof WorkspaceChange>;
+
 /** What may be taken of the policy of a worker: what a file in a workspace may say, and the right to write the workspace. */
 export const JobNarrowing = z.strictObject({
   readOnly: z.boolean().optional().describe('the workspace can only be read'),
   policy: z
-    .record(z.string(), z.unknown())
+    .custom<PolicyFile>((value) => typeof value === 'object' && value !== null && !Array.isArray(value))
     .optional()
     .describe('keys of a policy file, as a file in the workspace may have them: they can only take away'),
 });
@@ -134,7 +141,9 @@ const jobOptions = {
   cwd: relativeDirectory.optional().describe('relative to the workspace'),
   env: env.optional(),
   taints: z.array(z.enum(TAINTS)).optional(),
-  timeout: milliseconds.optional().describe('milliseconds; the time-out of the worker’s policy, if that is shorter'),
+  timeout: milliseconds
+    .optional()
+    .describe('milliseconds; the time-out of the worker’s policy, if that is shorter'),
   idleTimeout: milliseconds.optional(),
   maxOutput: said.maxOutput,
   encoding: said.encoding,
@@ -172,8 +181,8 @@ export const FleetRun = z.strictObject({
   host: maybe(text),
   attempts: count.describe('how often it was begun'),
   queueMs: z.number().describe('how long it waited, by the clocks of server and worker'),
-  changes: maybe(Digest).describe('the manifest of what the job changed in the workspace that was sent'),
-  artefacts: maybe(Digest).describe('the manifest of the files that were asked for'),
+  changes: maybe(Digest).describe('of what the job changed in the workspace that was sent'),
+  artefacts: maybe(Digest).describe('of the manifest of the files that were asked for'),
 });
 export type FleetRun = Value<typeof FleetRun>;
 
@@ -261,7 +270,10 @@ export const FleetRunOptions = z.strictObject({
   ...jobOptions,
   input: said.input,
   onOutput: z
-    .custom<(chunk: OutputChunk) => void | Promise<void>>((value) => typeof value === 'function', 'a function')
+    .custom<(chunk: OutputChunk) => void | Promise<void>>(
+      (value) => typeof value === 'function',
+      'a function',
+    )
     .optional()
     .describe('Called with output as it arrives; `missing` of a chunk tells what was lost.'),
   signal: said.signal.describe('Cancels the job when aborted, wherever it is.'),
@@ -271,7 +283,9 @@ export const FleetRunOptions = z.strictObject({
     .min(0)
     .max(MAX_RETRIES)
     .optional()
-    .describe('How often the job is run again if its worker is lost. Default: 0, so that it runs at most once.'),
+    .describe(
+      'How often the job is run again if its worker is lost. Default: 0, so that it runs at most once.',
+    ),
   priority: FleetPriority.optional().describe('Default: `normal`.'),
   labels: labels.optional().describe('What its worker must have.'),
   workspaceFrom: z
@@ -287,7 +301,7 @@ export type FleetRunOptions = Value<typeof FleetRunOptions>;
 /** What `sandbox-run fleet status` tells of a queue. */
 export const FleetStatus = z.strictObject({
   queue: text,
-  waiting: z.strictObject({ high: count, normal: count, low: count }),
+  jobs: z.strictObject({ high: count, normal: count, low: count }).describe('that wait or run, by priority'),
   oldestMs: maybe(count).describe('how long the oldest job waits or runs; missing: there is none'),
   workers: z.array(
     WorkerRecord.extend({ worker: text, seenMs: count.describe('since its last sign of life') }),

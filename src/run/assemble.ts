@@ -179,7 +179,8 @@ function narrowed(judge: Judge, { layers }: ResolvedPolicy): Judge {
   );
   if (ofWorkspace.length === 0) return judge;
   const within = (autonomy: Autonomy | undefined) =>
-    autonomy && ofWorkspace.reduce((strictest, said) => NARROWINGS.stricterAutonomy(strictest, said), autonomy);
+    autonomy &&
+    ofWorkspace.reduce((strictest, said) => NARROWINGS.stricterAutonomy(strictest, said), autonomy);
   return (request) => judge({ ...request, autonomy: within(request.autonomy) });
 }
 

@@ -74,7 +74,8 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   ];
   const effective = effectivePolicy(layers, { workspace, home, backend: options.backend });
   const { entries } = effective;
-  const named = options.narrow?.readOnly === true ? withReadOnlyWorkspace(effective.policy) : effective.policy;
+  const named =
+    options.narrow?.readOnly === true ? withReadOnlyWorkspace(effective.policy) : effective.policy;
   const found = withHostFindings(named, home, workspace);
   const settings = await settingsFor(found, workspace, home, lookup);
   const network = await listedNetwork(found, entries, home, workspace);
