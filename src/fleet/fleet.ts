@@ -17,6 +17,7 @@ import { connectNats, type NatsSettings, natsFailure } from '../nats/connection.
 import { readOptions } from '../run/validation.ts';
 import { deferred } from '../util/deferred.ts';
 import { visibleLine } from '../util/visible-text.ts';
+import type { HeldChanges } from './archive/receive.ts';
 import { readRecord, standingOf, writeRecord } from './claims.ts';
 import { unfinished } from './job.ts';
 import { parsed } from './lease.ts';
@@ -65,6 +66,17 @@ export interface Fleet extends AsyncDisposable {
   /** Ends a job of anybody. */
   cancel(job: string): Promise<void>;
   status(): Promise<FleetStatus>;
+  /**
+   * Makes files that came back (`fleet.artefacts` of a result) in a directory that is not there, or is empty.
+   * @throws {SandboxError} `file.unusable`, `fleet.unknown`.
+   */
+  download(artefacts: string, directory: string): Promise<void>;
+  /**
+   * Holds what a job changed (`fleet.changes` of a result) as a change set of the directory that was sent with it: nothing of
+   * it is there before it is applied. `conflicts`: what changed there meanwhile, and is left out.
+   * @throws {SandboxError} as {@link download}; `changes.unavailable` on hosts that hold no changes.
+   */
+  hold(changes: string, directory: string): Promise<HeldChanges>;
   /** Gives up the connection. Jobs go on. */
   close(): Promise<void>;
 }
@@ -167,6 +179,16 @@ class OpenFleet implements Fleet {
   async status(): Promise<FleetStatus> {
     const { statusOf } = await import('./status.ts');
     return statusOf(this.#queue);
+  }
+
+  async download(artefacts: string, directory: string): Promise<void> {
+    const { download } = await import('./archive/receive.ts');
+    return download(this.#queue, artefacts, directory);
+  }
+
+  async hold(changes: string, directory: string): Promise<HeldChanges> {
+    const { holdChanges } = await import('./archive/receive.ts');
+    return holdChanges(this.#queue, changes, directory);
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { realpathSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
@@ -10,8 +11,11 @@ import {
   type JobRecord,
   type SentResult,
 } from '../model/fleet.ts';
+import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { SandboxOptions } from '../model/options.ts';
 import { FLEET_PRIORITIES } from '../model/words.ts';
+import { CREDENTIALS_VARIABLE } from '../nats/connection.ts';
+import { isBeneath } from '../util/absolute-path.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import { packageVersion } from '../version.ts';
 import { standingOf, writeRecord } from './claims.ts';
@@ -51,11 +55,27 @@ export interface WorkerOptions {
   readonly leaseMs?: number;
   /** The policy and the workspace of the worker. */
   readonly sandbox: SandboxOptions;
+  /** The file that the connection was made with: commands must not be able to read it. */
+  readonly credentials?: string | undefined;
   /** Where workspaces of jobs are made. */
   readonly scratch: string;
   readonly replicas?: number;
   /** Told what people should know, in one line each. */
   readonly onProblem?: (line: string) => void;
+}
+
+/**
+ * A file that commands can read is no secret.
+ * @throws {SandboxError} `fleet.invalid`.
+ */
+function refuseReadable(path: string, { paths, workspace }: LaunchPlan): void {
+  const real = realpathSync(path);
+  const root = [workspace, ...paths.map((planned) => planned.path)].find((place) => isBeneath(real, place));
+  if (root === undefined) return;
+  throw new SandboxError(
+    'fleet.invalid',
+    `the credentials file ${path} lies in ${root}, which commands can read; put it elsewhere`,
+  );
 }
 
 /** A job that this worker has. */
@@ -103,19 +123,29 @@ export class FleetWorker {
   static async start(options: WorkerOptions): Promise<FleetWorker> {
     const queue = await openQueue(options.connection, options.queue, options.replicas);
     const worker = new FleetWorker(options, queue);
-    const { sandbox } = await worker.#sandboxes.own();
-    const { leaseMs = DEFAULT_LEASE } = options;
-    if (sandbox.policy.limits.killGraceMs + 500 > marginOf(leaseMs)) {
+    try {
+      await worker.#check();
+    } catch (error) {
       await worker.#sandboxes.close();
-      throw new SandboxError(
-        'usage.invalid',
-        `a lease of ${leaseMs / 1000} s leaves ${marginOf(leaseMs) / 1000} s to end a job, and limits.kill_grace_seconds is ${sandbox.policy.limits.killGraceMs / 1000}; choose a longer lease or a shorter grace`,
-      );
+      throw error;
     }
     await worker.#findNeeds(['any']);
     await worker.#takeLease();
     worker.#begin();
     return worker;
+  }
+
+  /** Refuses what could not be held once jobs run. */
+  async #check(): Promise<void> {
+    const { plan, policy } = (await this.#sandboxes.own()).sandbox;
+    const { leaseMs = DEFAULT_LEASE, credentials = process.env[CREDENTIALS_VARIABLE] } = this.#options;
+    if (credentials !== undefined && credentials !== '') refuseReadable(credentials, plan);
+    const { killGraceMs } = policy.limits;
+    if (killGraceMs + 500 > marginOf(leaseMs))
+      throw new SandboxError(
+        'usage.invalid',
+        `a lease of ${leaseMs / 1000} s leaves ${marginOf(leaseMs) / 1000} s to end a job, and limits.kill_grace_seconds is ${killGraceMs / 1000}; choose a longer lease or a shorter grace`,
+      );
   }
 
   /** Its present name; another one after a lost lease. */

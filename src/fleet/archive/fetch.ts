@@ -9,7 +9,7 @@ import type { Queue } from '../queue.ts';
 import { Blobs } from './blobs.ts';
 import { AT_ONCE, forEach } from './tree.ts';
 
-const MOST_MANIFEST = 128 * 1024 ** 2;
+export const MOST_MANIFEST = 128 * 1024 ** 2;
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 /**
@@ -36,7 +36,7 @@ const unusable = (why: string) =>
   new SandboxError('file.unusable', `the workspace that was sent is not accepted: ${visibleLine(why, 200)}`);
 
 /** Each path once, beneath directories only: then no link, and nothing that was there before, is on the way. */
-function refuseContradictions({ entries }: Manifest): void {
+export function refuseContradictions({ entries }: Manifest): void {
   const kinds = new Map<string, ManifestEntry['kind']>();
   let bytes = 0;
   for (const entry of entries) {
