@@ -102,8 +102,7 @@ export async function createFleet(options: FleetOptions): Promise<Fleet> {
 interface Awaited {
   readonly output: OutputReader | undefined;
   readonly record: (record: JobRecord) => void;
-  /** Where it was seen last. */
-  worker: string | undefined;
+  readonly fail: (error: unknown) => void;
 }
 
 class OpenFleet implements Fleet {
@@ -291,9 +290,8 @@ class OpenFleet implements Fleet {
     const output = onOutput === undefined ? undefined : new OutputReader(take);
     const record = (seen: JobRecord) => {
       if (seen.state === 'done') over.resolve(seen);
-      else awaited.worker = seen.worker;
     };
-    const awaited: Awaited = { output, record, worker: undefined };
+    const awaited: Awaited = { output, record, fail: failed.reject };
     this.#awaited.set(job, awaited);
     if (output !== undefined) await this.#watchOutput();
     const cancel = () => void this.cancel(job).catch(() => {});
@@ -309,7 +307,11 @@ class OpenFleet implements Fleet {
         canceled.removeEventListener('abort', cancel);
         this.#awaited.delete(job);
       });
-    return { ended: Promise.race([ended, failed.promise]) };
+    ended.catch(() => {});
+    const settled = Promise.race([ended, failed.promise]).finally(() => this.#awaited.delete(job));
+    // Who does not wait for it need not hear of it.
+    settled.catch(() => {});
+    return { ended: settled };
   }
 
   async #resultOf(
@@ -378,7 +380,15 @@ class OpenFleet implements Fleet {
   }
 
   #onRecord(job: string, record: JobRecord | undefined): void {
-    if (record !== undefined) this.#awaited.get(job)?.record(record);
+    const awaited = this.#awaited.get(job);
+    if (record !== undefined) awaited?.record(record);
+    else
+      awaited?.fail(
+        new SandboxError(
+          'output.lost',
+          `what became of job ${job} is not understood: is its worker of another version?`,
+        ),
+      );
   }
 
   #outputWatched: Promise<void> | undefined;
@@ -411,7 +421,7 @@ class OpenFleet implements Fleet {
       // To the end of the line.
       if (this.#awaited.delete(job)) this.#awaited.set(job, awaited);
       const standing = await standingOf(this.#queue, job);
-      this.#onRecord(job, standing?.record);
+      if (standing !== undefined) this.#onRecord(job, standing.record);
     }
   }
 }

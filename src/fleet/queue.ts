@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { JetStreamClient, JetStreamManager, StreamConfig } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
@@ -81,16 +82,44 @@ export async function openQueue(
   const names = namesOf(name);
   try {
     const manager = await jetstreamManager(connection, { checkAPI: false });
-    await ensureStreams(manager, names, replicas);
+    await patiently(() => ensureStreams(manager, names, replicas));
     const js = jetstream(connection);
     const kv = new Kvm(js);
     // From the leader: a copy may lag behind, and what is decided by it must not.
     const open = (bucket: string) => kv.open(bucket, { allow_direct: false });
-    const [records, workers] = await Promise.all([open(names.records), open(names.workers)]);
+    const [records, workers] = await patiently(() => Promise.all([open(names.records), open(names.workers)]));
     return { name, names, connection, js, manager, records, workers, replicas };
   } catch (error) {
     throw natsFailure(error, connection.getServer());
   }
+}
+
+/** A cluster has elected another leader by then. */
+const PATIENCE_MS = 30_000;
+const PATIENT_MS = 300;
+
+/** Does what a cluster cannot do while it elects a leader: again, for a while. What it refuses is not tried again. */
+export async function patiently<T>(work: () => Promise<T>): Promise<T> {
+  const until = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isPassing(error) || performance.now() > until) throw error;
+      await delay(PATIENT_MS);
+    }
+  }
+}
+
+/** Nobody has answered, or the one who has says that there is no leader. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const unavailable = Reflect.get(error, 'status') === 503;
+  return (
+    unavailable ||
+    ['TimeoutError', 'NoRespondersError', 'RequestError'].includes(error.name) ||
+    isPassing(error.cause)
+  );
 }
 
 async function ensureStreams(manager: JetStreamManager, names: QueueNames, replicas: number): Promise<void> {

@@ -15,7 +15,7 @@ import {
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { SandboxOptions } from '../model/options.ts';
 import { FLEET_PRIORITIES } from '../model/words.ts';
-import { CREDENTIALS_VARIABLE } from '../nats/connection.ts';
+import { CREDENTIALS_VARIABLE, natsFailure } from '../nats/connection.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import { packageVersion } from '../version.ts';
@@ -31,6 +31,7 @@ import {
   nextJob,
   type Offer,
   openQueue,
+  patiently,
   type Queue,
   satisfies,
 } from './queue.ts';
@@ -132,8 +133,13 @@ export class FleetWorker {
       await worker.#sandboxes.close();
       throw error;
     }
-    await worker.#findNeeds(['any']);
-    await worker.#takeLease();
+    try {
+      await patiently(() => worker.#findNeeds(['any']));
+      await patiently(() => worker.#takeLease());
+    } catch (error) {
+      await worker.#sandboxes.close();
+      throw natsFailure(error, options.connection.getServer());
+    }
     worker.#begin();
     return worker;
   }
