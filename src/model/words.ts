@@ -47,6 +47,9 @@ export const DENIED_OPERATIONS = [
 /** Which calls of commands are looked at, each with those before it. */
 export const OBSERVED = ['nothing', 'changes', 'everything', 'uses'] as const;
 
+/** Whether records of the audit trail go to a fleet's stream, too; weakest first. */
+export const AUDIT_STREAMS = ['off', 'publish', 'require'] as const;
+
 /** Who answers what the policy asks. */
 export const APPROVERS = ['terminal', 'queue', 'nobody'] as const;
 

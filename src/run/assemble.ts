@@ -82,7 +82,7 @@ export async function assemble(
       ...{ policy, plan, principal: stateful.principal, once: stateful.once, outcome: () => 'launch' },
       judge: policy.unsafe.unjudgedCommands ? undefined : (judge ?? (await assembly.judge())),
       makeRequest: requestMakerOf(assembly, stateful.principal, stateful.session?.id),
-      session: stateful.session && memoryOf(stateful.session, stateful.state),
+      session: stateful.session && memoryOf(stateful.session, stateful.state, policy.state),
       approvals: stateful.approvals,
       budget: stateful.budget,
       record: stateful.record,

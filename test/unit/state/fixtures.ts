@@ -6,8 +6,8 @@ import { afterAll } from 'vitest';
 import type { State } from '../../../src/model/state.ts';
 import { fleetStoreOn } from '../../../src/nats/key-value.ts';
 import type { Clock } from '../../../src/state/clock.ts';
-import { openFleetState } from '../../../src/state/fleet/open-fleet-state.ts';
 import { openState } from '../../../src/state/open-state.ts';
+import { openFleetState } from '../../../src/state/remote/open-fleet-state.ts';
 import { type NatsServers, startNats } from '../../support/nats.ts';
 
 export const HOUR = 3_600_000;

@@ -4,7 +4,7 @@ import { SandboxError } from '../../../src/errors/sandbox-error.ts';
 import type { FleetStore, KeyValue } from '../../../src/model/key-value.ts';
 import type { State } from '../../../src/model/state.ts';
 import { fleetStoreOn, openFleetStore } from '../../../src/nats/key-value.ts';
-import { openFleetState } from '../../../src/state/fleet/open-fleet-state.ts';
+import { openFleetState } from '../../../src/state/remote/open-fleet-state.ts';
 import { sampleRequest } from '../../support/approvals.ts';
 import { type NatsServers, startNats } from '../../support/nats.ts';
 
