@@ -33,7 +33,7 @@ const COMMON = {
   bundle: true,
   platform: 'node',
   target: 'node20',
-  external: ['zod', 'smol-toml', 'toml-eslint-parser', '@anthropic-ai/sdk', 'ai'],
+  external: ['zod', 'smol-toml', 'toml-eslint-parser', '@anthropic-ai/sdk', 'ai', '@nats-io/*'],
   // What is parsed at each start; names stay, for stack traces.
   minifyWhitespace: true,
   minifySyntax: true,

@@ -17,11 +17,11 @@ const LAYERS = [
   ['model'],
   ['programs'],
   ['shell', 'policy', 'checks', 'plan', 'backends', 'approvals', 'state', 'review', 'hooks', 'audit', 'host'],
-  ['left-behind', 'changes'],
+  ['left-behind', 'changes', 'nats'],
   ['decide'],
   ['run'],
   ['serve'],
-  ['integrations', 'attack'],
+  ['integrations', 'fleet', 'attack'],
   ['cli'],
 ] as const satisfies readonly (readonly string[])[];
 

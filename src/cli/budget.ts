@@ -41,9 +41,9 @@ export async function budget(args: readonly string[]): Promise<number> {
 async function show({ principal: named, policy: file, json }: Options): Promise<string> {
   const policy = await operatorPolicy(file);
   const limit = policy.security.maxActionsPerHour;
-  const { state, principal } = await openOwnState(named);
+  const { state, principal } = await openOwnState(named, policy.state);
   const used = await state.budget.used(principal);
-  state.close();
+  await state.close();
   if (json === true) return jsonLine({ principal, used, limit: limit ?? null });
   const rest = limit === undefined ? 'there is no limit' : `of ${limit}, ${Math.max(0, limit - used)} left`;
   return `${principal}: ${used} actions in the last hour, ${rest}\n`;
@@ -52,6 +52,6 @@ async function show({ principal: named, policy: file, json }: Options): Promise<
 async function reset({ principal: named }: Options): Promise<string> {
   const { state, principal } = await openOwnState(named);
   const forgotten = await state.budget.reset(principal);
-  state.close();
+  await state.close();
   return `${principal}: ${forgotten} actions forgotten\n`;
 }

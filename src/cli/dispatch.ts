@@ -17,6 +17,7 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   confined: async () => (await import('./confined.ts')).confined,
   doctor: async () => (await import('./doctor/doctor.ts')).doctor,
   examples: async () => (await import('./help/examples.ts')).examples,
+  fleet: async () => (await import('./fleet/fleet.ts')).fleet,
   gate: async () => (await import('./gate.ts')).gate,
   help: async () => (await import('./help/help.ts')).help,
   history: async () => (await import('./changes.ts')).history,
@@ -30,7 +31,9 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   schema: async () => (await import('./schema.ts')).schema,
   serve: async () => (await import('./serve.ts')).serve,
   session: async () => (await import('./session/session.ts')).session,
+  submit: async () => (await import('./fleet/submit.ts')).submit,
   undo: async () => (await import('./changes.ts')).undo,
+  worker: async () => (await import('./fleet/worker.ts')).worker,
 };
 
 /**

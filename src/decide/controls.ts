@@ -278,6 +278,7 @@ const counted: Control = {
     const reservation = await budget.reserve(limit);
     if (reservation === undefined) return { status: 'denied', error: budgetRefusal(limit) };
     reserved.set(deciding, reservation);
+    if (reservation.warning !== undefined) deciding.warnings.push(reservation.warning);
     return undefined;
   },
   refused: async (deciding) => {

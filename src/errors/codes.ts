@@ -96,6 +96,22 @@ export const ERROR_CODES = {
     exitStatus: 125,
     meaning: 'The audit trail does not exist, cannot be read, or has no such record.',
   },
+  'fleet.uninstalled': {
+    exitStatus: 125,
+    meaning: 'A package of the NATS client, which the fleet needs, is not installed.',
+  },
+  'fleet.unreachable': {
+    exitStatus: 125,
+    meaning: 'The NATS server cannot be reached, or does not answer in time, so nothing was run.',
+  },
+  'fleet.refused': {
+    exitStatus: 125,
+    meaning: 'The NATS server does not accept the credentials, or they may not do what was asked.',
+  },
+  'fleet.invalid': {
+    exitStatus: 125,
+    meaning: 'The URL, the credentials or the certificate for the NATS server are not usable.',
+  },
   'approval.unknown': {
     exitStatus: 125,
     meaning: 'There is no such request or grant, or it was answered already.',
@@ -103,6 +119,15 @@ export const ERROR_CODES = {
   'approval.void': {
     exitStatus: 126,
     meaning: 'Something changed after the question was asked, so the approval does not hold any more.',
+  },
+  'fleet.unknown': { exitStatus: 125, meaning: 'There is no such queue or job.' },
+  'fleet.worker_lost': {
+    exitStatus: 125,
+    meaning: 'The worker of a job gave no sign of life until its lease was over.',
+  },
+  'fleet.too_late': {
+    exitStatus: 125,
+    meaning: 'The job waited so long that it is not known any more whether it was run, so it was not.',
   },
   'changes.unavailable': {
     exitStatus: 126,

@@ -14,7 +14,9 @@ export const Denial = z.strictObject({
   allow: z
     .strictObject({
       key: text.describe('of a policy file'),
-      value: z.union([text, count]).describe('what it would have to have, or to add to its list'),
+      value: z
+        .union([text, z.number().nonnegative()])
+        .describe('what it would have to have, or to add to its list'),
       policy: text.describe('the same in TOML'),
     })
     .optional()

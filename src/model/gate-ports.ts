@@ -20,6 +20,8 @@ export interface Reservation {
   commit(): void | Promise<void>;
   /** Nothing started: the action is given back. */
   release(): void | Promise<void>;
+  /** One sentence, where it is not counted and the policy accepts that. */
+  readonly warning?: string | undefined;
 }
 
 /** What a reviewer is asked about. */

@@ -101,6 +101,14 @@ export type TerminalSize = Value<typeof TerminalSize>;
 export const ApprovedRequest = z.strictObject({ fingerprint: z.string(APPROVED) }, APPROVED);
 export type ApprovedRequest = Value<typeof ApprovedRequest>;
 
+/** What somebody takes away from a policy, beside the file of the workspace: nothing of it can give anything. */
+export interface Narrowing {
+  /** What a file in a workspace may say. */
+  readonly policy?: PolicyFile | undefined;
+  /** The workspace can only be read. */
+  readonly readOnly?: boolean | undefined;
+}
+
 /** Options of `createSandbox`. */
 export const SandboxOptions = z.strictObject({
   workspace: string
@@ -122,6 +130,10 @@ export const SandboxOptions = z.strictObject({
     .describe(
       'Internal. False: only the built-in policy and `policy`, whatever files there are; to ask what the host can do.',
     ),
+  narrow: z
+    .custom<Narrowing>(isRecord)
+    .optional()
+    .describe('Internal. What a submitter of a job takes away from the policy.'),
   backend: z
     .enum(['auto', ...BACKEND_IDS], `one of auto, ${BACKEND_IDS.join(', ')}`)
     .optional()

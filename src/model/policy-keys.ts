@@ -4,6 +4,7 @@ import type { BackendId } from './backend.ts';
 import type { Autonomy } from './decision.ts';
 import {
   APPROVERS,
+  AUDIT_STREAMS,
   AUTONOMIES,
   BACKEND_IDS,
   CONTROL_IDS,
@@ -798,6 +799,55 @@ export const POLICY_KEYS = {
       example: '"/etc/sandbox-run/audit.key"',
       default: undefined,
       layers: 'replace',
+    }),
+    stream: key({
+      schema: (zod) => zod.enum(AUDIT_STREAMS),
+      text: 'Whether records go to a stream of the NATS server of state.url, too. off (default). publish: as soon as the server is there. require: a command starts only when most of the servers that keep the stream have its decision; what happens without them says on_failure.',
+      example: '"off"',
+      default: 'off',
+      layers: 'replace',
+    }),
+  },
+  state: {
+    url: key({
+      schema: (zod) =>
+        zod.string().regex(/^(nats|tls):\/\/[^\s@]+$/, 'must begin with nats:// or tls://, without a user'),
+      text: 'The NATS server where budget, approvals, grants, sessions and taints are kept, for a fleet of machines (docs/fleet.md). Those of a cluster with commas between. Default: files of this user on this machine.',
+      example: '"tls://one.example:4222,two.example:4222"',
+      default: undefined,
+      layers: 'replace',
+    }),
+    credentials: key({
+      schema: (zod) => zod.string().regex(/^\//, 'must be absolute'),
+      text: 'A file with NATS credentials or an nkey seed. Only its owner may be able to read it. Default: the file that the variable SANDBOX_RUN_NATS_CREDS names.',
+      example: '"/etc/sandbox-run/nats.creds"',
+      default: undefined,
+      layers: 'replace',
+    }),
+    ca: key({
+      schema: (zod) => zod.string().regex(/^\//, 'must be absolute'),
+      text: 'A file with the certificates that sign those of the server. Default: those of Node.',
+      example: '"/etc/sandbox-run/ca.pem"',
+      default: undefined,
+      layers: 'replace',
+    }),
+    replicas: key({
+      schema: (zod: Zod) => positive(zod).max(5),
+      text: 'How many servers keep the state. Default: 3 in a cluster, 1 without.',
+      example: '3',
+      default: undefined,
+      layers: 'replace',
+    }),
+    on_failure: key({
+      schema: (zod) => zod.enum(['refuse', 'warn']),
+      text: 'What happens if that server cannot be used. refuse (default): a command that needs the state does not run. warn: it runs uncounted and as if its session had every taint, with a warning; what needs an approval is refused all the same.',
+      example: '"refuse"',
+      default: 'refuse',
+      layers: 'replace',
+      weaker: {
+        is: (onFailure) => onFailure === 'warn',
+        meaning: 'commands may run without being counted',
+      },
     }),
   },
   sandbox: {

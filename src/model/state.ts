@@ -19,7 +19,7 @@ export interface State {
   readonly budget: BudgetStore;
   readonly approvals: ApprovalStore;
   readonly sessions: SessionStore;
-  close(): void;
+  close(): MaybePromise<void>;
 }
 
 /** Actions in a sliding window of 3,600 seconds. */

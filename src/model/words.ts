@@ -47,6 +47,9 @@ export const DENIED_OPERATIONS = [
 /** Which calls of commands are looked at, each with those before it. */
 export const OBSERVED = ['nothing', 'changes', 'everything', 'uses'] as const;
 
+/** Whether records of the audit trail go to a fleet's stream, too; weakest first. */
+export const AUDIT_STREAMS = ['off', 'publish', 'require'] as const;
+
 /** Who answers what the policy asks. */
 export const APPROVERS = ['terminal', 'queue', 'nobody'] as const;
 
@@ -192,3 +195,6 @@ export const CHANGE_KINDS = ['created', 'changed', 'deleted', 'renamed', 'mode',
 
 /** What became of what a command did to a workspace. */
 export const CHANGE_SET_STATES = ['waiting', 'applied', 'undone'] as const;
+
+/** Which of the jobs that wait in a fleet is taken first. */
+export const FLEET_PRIORITIES = ['high', 'normal', 'low'] as const;

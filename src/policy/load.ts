@@ -66,6 +66,7 @@ export async function loadWorkspaceFile(
   return { name: 'workspace', path, text, says };
 }
 
+/** Of everything that is read as such a file. */
 const WORKSPACE_HINT = 'a file in the workspace can only take away';
 
 /** Parses policy text; `name` is what messages call it. Loads the TOML and schema libraries on first use. */
@@ -80,11 +81,24 @@ export async function parsePolicy(text: string, name: string): Promise<PolicyFil
  */
 export async function checkPolicy(policy: unknown): Promise<PolicyFile> {
   const { policyFileSchema } = await import('../model/policy-file.ts');
-  const result = policyFileSchema.safeParse(policy);
+  return validated(policy, policyFileSchema, 'the policy object');
+}
+
+/**
+ * Validates what a submitter takes away from a policy, an object, as a file in the workspace is validated.
+ * @throws {SandboxError} `policy.invalid` with the key.
+ */
+export async function checkNarrowingPolicy(policy: unknown): Promise<PolicyFile> {
+  const { workspaceFileSchema } = await import('../model/policy-file.ts');
+  return validated(policy, workspaceFileSchema, `what narrows the policy (${WORKSPACE_HINT})`);
+}
+
+async function validated(policy: unknown, schema: z.ZodType<PolicyFile>, name: string): Promise<PolicyFile> {
+  const result = schema.safeParse(policy);
   const found = result.success ? await entryProblems(result.data) : result.error.issues.flatMap(problemsOf);
   if (result.success && found.length === 0) return result.data;
   const problems = found.map(({ place, message }) => `${shownPlace(place) || 'it'}: ${message}`);
-  throw new SandboxError('policy.invalid', `the policy object: ${problems.join('; ')}`);
+  throw new SandboxError('policy.invalid', `${name}: ${problems.join('; ')}`);
 }
 
 async function validate(

@@ -82,7 +82,7 @@ export async function assemble(
       ...{ policy, plan, principal: stateful.principal, once: stateful.once, outcome: () => 'launch' },
       judge: policy.unsafe.unjudgedCommands ? undefined : (judge ?? (await assembly.judge())),
       makeRequest: requestMakerOf(assembly, stateful.principal, stateful.session?.id),
-      session: stateful.session && memoryOf(stateful.session, stateful.state),
+      session: stateful.session && memoryOf(stateful.session, stateful.state, policy.state),
       approvals: stateful.approvals,
       budget: stateful.budget,
       record: stateful.record,
@@ -174,10 +174,13 @@ export function checkOnly(ports: DecisionPorts): DecisionPorts {
 
 /** A level that is named with a command is no way past the one of the workspace. */
 function narrowed(judge: Judge, { layers }: ResolvedPolicy): Judge {
-  const ofWorkspace = layers.find(({ name }) => name === 'workspace')?.says.security?.autonomy;
-  if (ofWorkspace === undefined) return judge;
+  const ofWorkspace = layers.flatMap(({ name, says }) =>
+    name === 'workspace' && says.security?.autonomy !== undefined ? [says.security.autonomy] : [],
+  );
+  if (ofWorkspace.length === 0) return judge;
   const within = (autonomy: Autonomy | undefined) =>
-    autonomy && NARROWINGS.stricterAutonomy(autonomy, ofWorkspace);
+    autonomy &&
+    ofWorkspace.reduce((strictest, said) => NARROWINGS.stricterAutonomy(strictest, said), autonomy);
   return (request) => judge({ ...request, autonomy: within(request.autonomy) });
 }
 

@@ -1,10 +1,13 @@
 import { readdirSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { ensureStateDirectory, homeDirectory, stateDirectoryPath } from '../host/user-directories.ts';
+import type { Policy } from '../model/policy.ts';
 import type { State } from '../model/state.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import type { MaybePromise } from '../util/promise.ts';
+import { operatorStateSettings } from './resolve/policy-layers.ts';
 
 /** The state directory of this process's user; it need not exist. */
 export function stateDirectory(): string {
@@ -15,6 +18,9 @@ export function stateDirectory(): string {
 export function auditDirectory(directory: string = stateDirectory()): string {
   return join(directory, 'audit');
 }
+
+/** Where the state is: what a policy says of it. */
+export type StateSettings = Policy['state'];
 
 /**
  * Whether anything was ever remembered: loading SQLite takes as long as a decision. Also if only what belongs to the database
@@ -42,11 +48,14 @@ export interface LazyState {
   close(): Promise<void>;
 }
 
-/** Opens nothing before it is needed. */
-export function lazyState(directory: string): LazyState {
+/** Opens nothing before it is needed: the directory, or the server that the policy names. */
+export function lazyState(
+  directory: string,
+  settings: () => MaybePromise<StateSettings | undefined> = operatorStateSettings,
+): LazyState {
   let state: MaybePromise<State> | undefined;
   const get = () => {
-    state ??= open(directory).then(
+    state ??= open(directory, settings).then(
       (opened) => {
         state = opened;
         return opened;
@@ -61,12 +70,20 @@ export function lazyState(directory: string): LazyState {
   const close = async () => {
     const opened = await state;
     state = undefined;
-    opened?.close();
+    await opened?.close();
   };
   return Object.assign(get, { close });
 }
 
-async function open(directory: string): Promise<State> {
+async function open(
+  directory: string,
+  settings: () => MaybePromise<StateSettings | undefined>,
+): Promise<State> {
+  const said = await settings();
+  if (said?.url !== undefined) {
+    const { openFleetStore, openFleetState } = await import('./fleet-parts.ts');
+    return openFleetState(await openFleetStore({ ...said, url: said.url }, fleetName()));
+  }
   const { openState } = await import('./stateful-parts.ts');
   return openState(ensureStateDirectory(directory));
 }
@@ -76,9 +93,16 @@ export function defaultPrincipal(): string {
   return `uid:${process.geteuid?.()}`;
 }
 
+/** What a NATS server shows of this process. */
+const fleetName = () => `sandbox-run ${hostname()} ${process.pid}`;
+
 /** The state of this user, for commands that only show or change it, and whose it is. */
 export async function openOwnState(
   principal: string = defaultPrincipal(),
+  settings?: StateSettings,
 ): Promise<{ readonly state: State; readonly principal: string }> {
-  return { state: await open(stateDirectory()), principal };
+  return {
+    state: await open(stateDirectory(), settings ? () => settings : operatorStateSettings),
+    principal,
+  };
 }

@@ -4,11 +4,12 @@
 export { createApprovalDesk } from '../approvals/desk.ts';
 export { createQueueApprover } from '../approvals/queue.ts';
 export { createTerminalApprover } from '../approvals/terminal-approver.ts';
-export { loadAuditKey } from '../audit/key.ts';
+
 export { openAudit } from '../audit/open-audit.ts';
 export { afterToolUse, sessionEnd, sessionStart } from '../hooks/events.ts';
 export { loadHooks } from '../hooks/load-plugin.ts';
 export { readAliases } from '../host/git/aliases.ts';
+export { loadAuditKey } from '../host/private-file.ts';
 export { createGitGuard } from '../programs/git/guard.ts';
 export { reviewerOf } from '../review/reviewer.ts';
 export { openState } from '../state/open-state.ts';

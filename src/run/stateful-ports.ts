@@ -9,11 +9,13 @@ import { createPathLookup } from '../host/resolve-path.ts';
 import { ensureStateDirectory } from '../host/user-directories.ts';
 import type { Approvals, Approver } from '../model/approval.ts';
 import type { AuditSink } from '../model/audit-record.ts';
+import type { Taint } from '../model/decision.ts';
 import type { ActionBudget, GateOptions, GitGuard, Reviewer, ToolHook } from '../model/gate-ports.ts';
 import type { SandboxOptions } from '../model/options.ts';
 import { type Policy, reviewerSettings } from '../model/policy.ts';
 import type { AgentSession } from '../model/session.ts';
 import type { State } from '../model/state.ts';
+import { TAINTS } from '../model/words.ts';
 import { loadAddon } from '../native/load.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { errorMessage } from '../util/error-message.ts';
@@ -27,6 +29,7 @@ import {
   type LazyState,
   lazyState,
   openOwnState,
+  type StateSettings,
   stateDirectory,
 } from './state.ts';
 import { timelyBudget, timelySink } from './timely-ports.ts';
@@ -70,7 +73,7 @@ export async function createStatefulPorts(parts: StatefulPortsParts): Promise<St
   const given = options.gate ?? {};
   const principal = principalOf(options);
   const directory = stateDirectory();
-  const state = lazyState(directory);
+  const state = lazyState(directory, () => policy.state);
   const named = options.session;
   const session = typeof named === 'string' ? sessionOf(checkSessionId(named), principal, state) : named;
   const hooks = [...(await pluginsOf(parts)), ...(given.hooks ?? [])];
@@ -82,7 +85,9 @@ export async function createStatefulPorts(parts: StatefulPortsParts): Promise<St
   return {
     principal,
     session,
-    budget: given.budget ? timelyBudget(given.budget, limit.timeoutMs) : budgetOf(principal, state),
+    budget: given.budget
+      ? timelyBudget(given.budget, limit.timeoutMs)
+      : budgetOf(principal, state, policy.state),
     reviewer: given.reviewer ?? (await reviewerFor(parts)),
     gitGuard: given.gitGuard ?? (policy.hooks.gitGuard ? await ownGitGuard() : undefined),
     hooks,
@@ -95,7 +100,7 @@ export async function createStatefulPorts(parts: StatefulPortsParts): Promise<St
       // Without anybody to ask there may still be an answer that was remembered, but not where nothing ever was.
       const asked = given.approver ?? (ask === 'terminal' ? given.terminal : undefined);
       const isAsked = asked !== undefined || ask === 'queue';
-      if (!isAsked && !hasState(directory)) return undefined;
+      if (!isAsked && policy.state.url === undefined && !hasState(directory)) return undefined;
       return openDesk(policy.approval, asked, given, state);
     },
     startSession: (begun) => startSession(begun, hooks, limit, state),
@@ -123,27 +128,63 @@ function principalOf({ principal, session }: StatefulPortsParts['options']): str
   return principal ?? owner ?? defaultPrincipal();
 }
 
-/** What is counted for one principal. */
-export function budgetOf(principal: string, state: () => MaybePromise<State>): ActionBudget {
+/** What is counted for one principal; without a server that the policy can do without, nothing is. */
+export function budgetOf(
+  principal: string,
+  state: () => MaybePromise<State>,
+  settings: StateSettings,
+): ActionBudget {
+  const { url } = settings;
+  if (url === undefined || settings.onFailure === 'refuse')
+    return {
+      used: () => andThen(state(), ({ budget }) => budget.used(principal)),
+      reserve: (limit) => andThen(state(), ({ budget }) => budget.reserve(principal, limit)),
+    };
   return {
-    used: () => andThen(state(), ({ budget }) => budget.used(principal)),
-    reserve: (limit) => andThen(state(), ({ budget }) => budget.reserve(principal, limit)),
+    used: () =>
+      unlessLost(
+        async () => (await state()).budget.used(principal),
+        () => 0,
+      ),
+    reserve: (limit) =>
+      unlessLost(
+        async () => (await state()).budget.reserve(principal, limit),
+        (why) => ({ commit: () => {}, release: () => {}, warning: `not counted: ${why}` }),
+      ),
   };
+}
+
+/** Goes on with something else where the server of the state cannot be used, and nowhere else. */
+async function unlessLost<T, U>(work: () => Promise<T>, instead: (why: string) => U): Promise<T | U> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof SandboxError) || !error.code.startsWith('fleet.')) throw error;
+    return instead(error.message);
+  }
 }
 
 /** What is remembered of the session of an agent. */
 export function memoryOf(
   { id, principal, taint }: AgentSession,
   state: () => MaybePromise<State>,
+  { url, onFailure }: StateSettings,
 ): SessionMemory {
+  const remembered = (given: readonly Taint[]) =>
+    andThen(state(), ({ sessions }) =>
+      andThen(sessions.use(id, principal), () =>
+        andThen(sessions.taints(id, principal), (known) => [...new Set([...given, ...known])]),
+      ),
+    );
+  if (url === undefined || onFailure === 'refuse') return { id, taint, taints: remembered };
+  // What it was exposed to is not known: it counts as exposed to everything.
   return {
     id,
     taint,
     taints: (given) =>
-      andThen(state(), ({ sessions }) =>
-        andThen(sessions.use(id, principal), () =>
-          andThen(sessions.taints(id, principal), (remembered) => [...new Set([...given, ...remembered])]),
-        ),
+      unlessLost(
+        async () => remembered(given),
+        () => TAINTS,
       ),
   };
 }
@@ -287,16 +328,20 @@ async function openDesk(
  * @throws {SandboxError} `session.invalid` if there is no such session that is open.
  */
 export async function endSession(id: string, policyFile?: string): Promise<void> {
-  const { state, principal } = await openOwnState();
+  const policy = await operatorPolicy(policyFile);
+  const { state, principal } = await openOwnState(undefined, policy.state);
   const found = await state.sessions.find(id);
-  state.close();
+  await state.close();
   if (found === undefined || found.principal !== principal || found.endedAt !== undefined)
     throw new SandboxError(
       'session.invalid',
       `there is no open session ${id} of this user (sandbox-run session list shows them)`,
     );
-  const policy = await operatorPolicy(policyFile);
-  const session = sessionOf(id, principal, lazyState(stateDirectory()));
+  const session = sessionOf(
+    id,
+    principal,
+    lazyState(stateDirectory(), () => policy.state),
+  );
   // There is no workspace here; no plug-in may lie where the state is.
   const ports = await createStatefulPorts({
     policy,

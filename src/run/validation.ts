@@ -15,7 +15,7 @@ import {
 import { errorMessage } from '../util/error-message.ts';
 import { visibleLine } from '../util/visible-text.ts';
 
-export { checkPolicy, loadLayer, loadWorkspaceFile } from '../policy/load.ts';
+export { checkNarrowingPolicy, checkPolicy, loadLayer, loadWorkspaceFile } from '../policy/load.ts';
 
 /** How a sandbox takes what it is given: the library validates it, other doors have done so. */
 export interface OptionReader {

@@ -6,10 +6,10 @@ import { APPROVAL_SCOPES, REQUEST_STATES } from '../model/words.ts';
 import type { Clock } from './clock.ts';
 import type { Database, SqlRow } from './database.ts';
 
-const DAY_MS = 24 * 3_600_000;
+export const DAY_MS = 24 * 3_600_000;
 
 /** Enough that nobody guesses one, and short enough to be typed: 96 bits. Never looks like an option. */
-const unguessableId = () => randomBytes(12).toString('hex');
+export const unguessableId = () => randomBytes(12).toString('hex');
 
 /** Requests and grants in SQLite. */
 export class SqliteApprovals implements ApprovalStore {
@@ -183,7 +183,7 @@ export class SqliteApprovals implements ApprovalStore {
 }
 
 /** What a row that is settled means for its asker. Whatever is not a clear yes is a no. */
-function answerOf(found: StoredApproval | undefined): ApprovalAnswer {
+export function answerOf(found: StoredApproval | undefined): ApprovalAnswer {
   const by = found?.answeredBy ?? 'state';
   switch (found?.state) {
     case 'approved':

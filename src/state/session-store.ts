@@ -7,7 +7,7 @@ import type { Clock } from './clock.ts';
 import type { Database, SqlRow } from './database.ts';
 
 /** A session that was not used for so long is not concurrent with anything. */
-const CONCURRENT_MS = 12 * 3_600_000;
+export const CONCURRENT_MS = 12 * 3_600_000;
 
 /** Sessions and taints in SQLite. */
 export class SqliteSessions implements SessionStore {

@@ -71,7 +71,7 @@ export async function approvals(args: readonly string[]): Promise<number> {
       try {
         return await work(state.approvals);
       } finally {
-        state.close();
+        await state.close();
       }
     });
 

@@ -1,7 +1,7 @@
-import { loadAuditKey } from '../../audit/key.ts';
 import { openAudit } from '../../audit/open-audit.ts';
 import { verifyTrail } from '../../audit/verify.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { loadAuditKey } from '../../host/private-file.ts';
 import { ensureStateDirectory } from '../../host/user-directories.ts';
 import type { Verification } from '../../model/audit-record.ts';
 import { loadAddon } from '../../native/load.ts';

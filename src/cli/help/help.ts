@@ -20,6 +20,10 @@ const ENVIRONMENT: readonly Row[] = [
   ['PATH', 'Where programs are looked for.'],
   ['TMPDIR', 'Where temporary files of sandbox-run itself are made (default: /tmp).'],
   ['SANDBOX_RUN_GATE', 'The socket that gate check asks, if no option names one.'],
+  [
+    'SANDBOX_RUN_NATS_CREDS',
+    'The file with the credentials for the NATS server of a fleet, if the policy names none.',
+  ],
   ['NO_COLOR', 'Unless it is empty, nothing is coloured. Without it, only what is written to a terminal is.'],
   ['TERM', 'If it is dumb, nothing is coloured, and no line is written over.'],
 ];

@@ -83,6 +83,7 @@ Commands:
   confined          tells whether the command of an agent that runs it is confined
   doctor            shows what this host can enforce and what is missing; --attack tests it
   examples          shows command lines to copy, by topic
+  fleet             shows the workers and jobs of a queue, and what became of a job
   gate              decides about the commands of agents in containers
   help              shows exit statuses, the environment or files
   history           lists what commands changed and can be taken back
@@ -96,7 +97,9 @@ Commands:
   schema            prints the JSON Schemas of the output with --json
   serve             runs commands for programs in any language: JSON-RPC on a socket or pipes
   session           shells that live on, and what sessions of agents were exposed to
+  submit            hands a command over to the workers of a queue
   undo              takes back what the last command changed in the workspace
+  worker            runs commands of a queue on this machine
 
 Examples:
   sandbox-run -- git status

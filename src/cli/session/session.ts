@@ -84,7 +84,7 @@ async function runCommand(args: readonly string[]): Promise<number> {
 async function list({ json }: Options): Promise<string> {
   const { state, principal } = await openOwnState();
   const sessions = await state.sessions.list(principal);
-  state.close();
+  await state.close();
   const { describeShells } = await import('./shell.ts');
   const shells = await describeShells(json === true);
   if (json === true) return sessions.map(jsonLine).join('') + shells;
@@ -97,7 +97,7 @@ async function show(id: string, { json }: Options): Promise<string> {
   const { state, principal } = await openOwnState();
   const found = await state.sessions.find(id);
   const inForce = await state.sessions.taints(id, principal);
-  state.close();
+  await state.close();
   if (found === undefined || found.principal !== principal)
     throw new SandboxError(
       'session.invalid',
@@ -126,6 +126,6 @@ async function addTaint(id: string, name: string, reason: string): Promise<strin
     throw new SandboxError('usage.invalid', `"${name}" is no taint; there are ${TAINTS.join(', ')}`);
   const { state, principal } = await openOwnState();
   await state.sessions.taint(checkSessionId(id), principal, taint, reason);
-  state.close();
+  await state.close();
   return `${id}: ${taint}\n`;
 }

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { SessionMemory } from '../../decide/ports.ts';
 import { caller } from '../../host/caller.ts';
+import { operatorStateSettings } from '../../run/resolve/policy-layers.ts';
 import { defaultPrincipal, hasState, lazyState, stateDirectory } from '../../run/state.ts';
 
 /** What is remembered of an agent's session, opened only where something is or will be. */
@@ -25,7 +26,7 @@ export function sessionMemory(id: string): AgentMemory {
   return {
     id,
     taints: async (given) => {
-      if (!hasState()) return given;
+      if (!hasState() && (await operatorStateSettings())?.url === undefined) return given;
       const { sessions } = await state();
       await sessions.use(id, principal);
       return [...new Set([...given, ...(await sessions.taints(id, principal))])];

@@ -80,6 +80,18 @@ export function callerLayer(options: SandboxOptions): PolicyLayer {
 }
 
 /**
+ * What the policy of the machine and the user says about where the state is; `undefined`: nothing, and nothing was loaded
+ * where there is no file.
+ * @throws {SandboxError} for anything wrong with any of the files.
+ */
+export async function operatorStateSettings(): Promise<Policy['state'] | undefined> {
+  const home = homeDirectory();
+  const layers = await loadOperatorLayers(home, undefined);
+  if (!layers.some(({ says }) => says.state !== undefined)) return undefined;
+  return effectivePolicy(layers, { workspace: home, home }).policy.state;
+}
+
+/**
  * The policy of the machine and the user, for what has to do with no workspace.
  * @throws {SandboxError} for anything wrong with any of the files.
  */

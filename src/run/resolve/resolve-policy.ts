@@ -68,8 +68,14 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   refuseUnsafeWorkspace(workspace, home, temporary, lookup);
 
   const narrowing = withFiles ? await loadWorkspaceLayer(workspace) : undefined;
-  const layers = [...files, callerLayer(options), ...(narrowing === undefined ? [] : [narrowing])];
-  const { policy: named, entries } = effectivePolicy(layers, { workspace, home, backend: options.backend });
+  const layers = [
+    ...[...files, callerLayer(options), ...(narrowing === undefined ? [] : [narrowing])],
+    ...(await narrowingLayers(options)),
+  ];
+  const effective = effectivePolicy(layers, { workspace, home, backend: options.backend });
+  const { entries } = effective;
+  const named =
+    options.narrow?.readOnly === true ? withReadOnlyWorkspace(effective.policy) : effective.policy;
   const found = withHostFindings(named, home, workspace);
   const settings = await settingsFor(found, workspace, home, lookup);
   const network = await listedNetwork(found, entries, home, workspace);
@@ -92,6 +98,17 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
         ? undefined
         : await resolvePolicy({ workspace, policy: options.shadow, policyFiles: false }),
   };
+}
+
+/** What a submitter takes away: of the same kind as the file of a workspace, so that it cannot give anything. */
+async function narrowingLayers({ narrow }: SandboxOptions): Promise<readonly PolicyLayer[]> {
+  if (narrow?.policy === undefined) return [];
+  const { checkNarrowingPolicy } = await import('../validation.ts');
+  return [{ name: 'workspace', says: await checkNarrowingPolicy(narrow.policy) }];
+}
+
+function withReadOnlyWorkspace(policy: Policy): Policy {
+  return { ...policy, filesystem: { ...policy.filesystem, workspaceAccess: 'read' } };
 }
 
 /**

@@ -34,7 +34,7 @@ async function portsFor(
   session: string | undefined,
 ): Promise<DecisionPorts> {
   const { policy, stateful } = assembly;
-  const budget = budgetOf(principal, stateful.state);
+  const budget = budgetOf(principal, stateful.state, policy.state);
   return {
     ...{ policy, plan: undefined, principal, budget, outcome: () => 'allow' },
     judge: await assembly.judge(budget),

@@ -1,8 +1,8 @@
 import { chmodSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { loadAuditKey } from '../../../src/audit/key.ts';
 import { NO_HASH, sealRecord } from '../../../src/audit/record-line.ts';
+import { loadAuditKey } from '../../../src/host/private-file.ts';
 import {
   acknowledge,
   decision,

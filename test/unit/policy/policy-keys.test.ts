@@ -40,7 +40,7 @@ const SIMPLE: readonly unknown[] = [
   ...AUTONOMIES,
   ...BACKEND_IDS,
   ...['private', 'host', 'auto', 'workspace', 'off', 'open', 'contained', 'allowed', 'refuse', 'warn'],
-  ...['terminal', 'queue', 'nobody', 'deny', 'ask', 'none', 'sni'],
+  ...['terminal', 'queue', 'nobody', 'deny', 'ask', 'none', 'sni', 'nats://h:1', 'tls://i'],
 ];
 const ITEMS: readonly unknown[] = [
   ...SIMPLE,

@@ -4,15 +4,16 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { ApprovalAnswer } from '../../../src/model/approval.ts';
 import { handClock, makeStatePlace, sampleRequest } from '../../support/approvals.ts';
+import { implementations, type TestPlace } from './fixtures.ts';
 
-const place = makeStatePlace();
+const places = implementations().map(({ name, place }) => ({ name, there: place() }));
 const LATER = 300_000;
 const YES: ApprovalAnswer = { approved: true, scope: 'once', by: 'test' };
 const NO: ApprovalAnswer = { approved: false, reason: 'denied', by: 'somebody else' };
 
-async function freshStore() {
+async function freshStore(there: TestPlace) {
   const hand = handClock(Date.now());
-  const { approvals, sessions } = await place.open(hand.clock);
+  const { approvals, sessions } = await there.open(hand.clock);
   return { store: approvals, sessions, hand, expiresAt: hand.clock.now() + LATER };
 }
 
@@ -23,9 +24,9 @@ const ownRequest: typeof sampleRequest = (changes) => {
   return sampleRequest({ fingerprint: `${count}`.padStart(64, '0'), ...changes });
 };
 
-describe('requests', () => {
+describe.each(places)('requests in $name', ({ there }) => {
   it('wait until they are answered', async () => {
-    const { store, expiresAt } = await freshStore();
+    const { store, expiresAt } = await freshStore(there);
     const id = await store.post(ownRequest(), expiresAt);
     expect(await store.take(id)).toBeUndefined();
     expect((await store.list('pending')).map((stored) => stored.id)).toContain(id);
@@ -35,7 +36,7 @@ describe('requests', () => {
   });
 
   it('come back as they were posted, whatever the text', async () => {
-    const { store, expiresAt } = await freshStore();
+    const { store, expiresAt } = await freshStore(there);
     const request = ownRequest({
       command: ['printf', '\0\ud800 \u202e"\'\\\n', ''],
       session: "s'; DROP TABLE grants; --",
@@ -45,7 +46,7 @@ describe('requests', () => {
   });
 
   it('an approval that was taken once is gone', async () => {
-    const { store, expiresAt } = await freshStore();
+    const { store, expiresAt } = await freshStore(there);
     const id = await store.post(ownRequest(), expiresAt);
     await store.answer(id, YES);
     expect(await store.take(id)).toMatchObject({ approved: true });
@@ -58,7 +59,7 @@ describe('requests', () => {
     ['yes, no', YES, NO],
     ['no, yes', NO, YES],
   ])('the first of two answers stands: %s', async (_, first, second) => {
-    const { store, expiresAt } = await freshStore();
+    const { store, expiresAt } = await freshStore(there);
     const id = await store.post(ownRequest(), expiresAt);
     expect(await store.answer(id, first)).toBe(true);
     expect(await store.answer(id, second)).toBe(false);
@@ -66,7 +67,7 @@ describe('requests', () => {
   });
 
   it('cannot be answered once they are expired', async () => {
-    const { store, hand, expiresAt } = await freshStore();
+    const { store, hand, expiresAt } = await freshStore(there);
     const id = await store.post(ownRequest(), expiresAt);
     hand.advance(LATER - 1);
     expect(await store.take(id)).toBeUndefined();
@@ -77,7 +78,7 @@ describe('requests', () => {
   });
 
   it('an approval that nobody came for expires, too', async () => {
-    const { store, hand, expiresAt } = await freshStore();
+    const { store, hand, expiresAt } = await freshStore(there);
     const id = await store.post(ownRequest(), expiresAt);
     await store.answer(id, YES);
     hand.advance(LATER);
@@ -85,7 +86,7 @@ describe('requests', () => {
   });
 
   it('that were withdrawn cannot be answered, and an answer to them is void', async () => {
-    const { store, expiresAt } = await freshStore();
+    const { store, expiresAt } = await freshStore(there);
     const [waiting, approved] = [
       await store.post(ownRequest(), expiresAt),
       await store.post(ownRequest(), expiresAt),
@@ -98,21 +99,21 @@ describe('requests', () => {
   });
 
   it('have ids that nobody guesses, and that are no options', async () => {
-    const { store, expiresAt } = await freshStore();
+    const { store, expiresAt } = await freshStore(there);
     const ids = await Promise.all(Array.from({ length: 200 }, () => store.post(ownRequest(), expiresAt)));
     expect(new Set(ids).size).toBe(ids.length);
     for (const id of ids) expect(id).toMatch(/^[0-9a-f]{24}$/);
   });
 
   it('nobody knows an id that was not given out', async () => {
-    const { store } = await freshStore();
+    const { store } = await freshStore(there);
     expect(await store.find('0'.repeat(24))).toBeUndefined();
     expect(await store.answer('0'.repeat(24), YES)).toBe(false);
     expect(await store.take('0'.repeat(24))).toMatchObject({ approved: false });
   });
 
   it('are forgotten after a day', async () => {
-    const { store, hand, expiresAt } = await freshStore();
+    const { store, hand, expiresAt } = await freshStore(there);
     const id = await store.post(ownRequest(), expiresAt);
     hand.advance(25 * 3_600_000);
     await store.post(ownRequest(), hand.clock.now() + LATER);
@@ -120,9 +121,9 @@ describe('requests', () => {
   });
 });
 
-describe('grants', () => {
+describe.each(places)('grants in $name', ({ there }) => {
   it('for always hold for exactly one request of one principal', async () => {
-    const { store } = await freshStore();
+    const { store } = await freshStore(there);
     const request = ownRequest();
     expect(await store.granted(request)).toBeUndefined();
     await store.grant(request, 'always', 'test');
@@ -135,7 +136,7 @@ describe('grants', () => {
   });
 
   it('for a session hold in that session', async () => {
-    const { store } = await freshStore();
+    const { store } = await freshStore(there);
     const request = ownRequest({ session: 'mine' });
     await store.grant(request, 'session', 'test');
     expect(await store.granted(request)).toMatchObject({ scope: 'session', session: 'mine' });
@@ -145,14 +146,14 @@ describe('grants', () => {
   });
 
   it('for a session never hold without one', async () => {
-    const { store } = await freshStore();
+    const { store } = await freshStore(there);
     const request = ownRequest();
     await store.grant(request, 'session', 'test');
     expect(await store.granted(request)).toBeUndefined();
   });
 
   it('for a session end with it', async () => {
-    const { store, sessions } = await freshStore();
+    const { store, sessions } = await freshStore(there);
     const request = ownRequest({ session: 'ends' });
     await sessions.use('ends', request.principal);
     await store.grant(request, 'session', 'test');
@@ -162,7 +163,7 @@ describe('grants', () => {
   });
 
   it('are revoked by their id', async () => {
-    const { store } = await freshStore();
+    const { store } = await freshStore(there);
     const request = ownRequest();
     // Given twice is given once: nothing is left behind.
     await store.grant(request, 'always', 'test');
@@ -179,7 +180,7 @@ describe('grants', () => {
   });
 
   it('an approval for once is none', async () => {
-    const { store, expiresAt } = await freshStore();
+    const { store, expiresAt } = await freshStore(there);
     const request = ownRequest();
     const id = await store.post(request, expiresAt);
     await store.answer(id, YES);
@@ -189,6 +190,7 @@ describe('grants', () => {
 });
 
 describe('several processes', () => {
+  const place = makeStatePlace();
   const CLI = fileURLToPath(new URL('../../../dist/cli.cjs', import.meta.url));
   const env = { ...process.env, XDG_STATE_HOME: place.stateHome };
   const approvals = (...args: string[]) =>

@@ -1,14 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { HOUR, open, stateDirectories, testClock } from './fixtures.ts';
+import { HOUR, implementations, type TestPlace, testClock } from './fixtures.ts';
 
-const directory = stateDirectories();
-
-async function budgetWith(clock = testClock(), path = directory()) {
-  const state = await open(path, clock);
+async function budgetWith(place: TestPlace, clock = testClock()) {
+  const state = await place.open(clock);
   const { budget } = state;
   return {
     clock,
-    path,
     budget,
     close: state.close,
     /** How many of so many attempts are let through. */
@@ -20,9 +17,9 @@ async function budgetWith(clock = testClock(), path = directory()) {
   };
 }
 
-describe('the budget of an hour', () => {
+describe.each(implementations())('the budget of an hour in $name', ({ place }) => {
   it('is a sliding window: what is an hour old is free again, one by one', async () => {
-    const { clock, budget, take } = await budgetWith();
+    const { clock, budget, take } = await budgetWith(place());
     expect(await take(1, 2)).toBe(1);
     clock.pass(HOUR / 2);
     expect(await take(5, 2)).toBe(1);
@@ -34,7 +31,7 @@ describe('the budget of an hour', () => {
   });
 
   it('is not made longer by what it refuses', async () => {
-    const { clock, take } = await budgetWith();
+    const { clock, take } = await budgetWith(place());
     await take(3, 3);
     for (let minute = 0; minute < 59; minute++) {
       clock.pass(60_000);
@@ -45,7 +42,7 @@ describe('the budget of an hour', () => {
   });
 
   it('gets back what was released, and not what was committed', async () => {
-    const { budget } = await budgetWith();
+    const { budget } = await budgetWith(place());
     const [one, two] = [await budget.reserve('p', 2), await budget.reserve('p', 2)];
     expect(await budget.reserve('p', 2)).toBeUndefined();
     await one?.commit();
@@ -56,7 +53,7 @@ describe('the budget of an hour', () => {
   });
 
   it('is each principal’s own, and can be forgotten', async () => {
-    const { budget, take } = await budgetWith();
+    const { budget, take } = await budgetWith(place());
     expect(await take(5, 3, 'one')).toBe(3);
     expect(await take(5, 3, 'other')).toBe(3);
     expect(await budget.reset('one')).toBe(3);
@@ -65,10 +62,11 @@ describe('the budget of an hour', () => {
   });
 
   it('survives a restart, and what was reserved by a process that died counts', async () => {
-    const first = await budgetWith();
+    const there = place();
+    const first = await budgetWith(there);
     await first.take(4, 10);
-    first.close();
-    const second = await budgetWith(first.clock, first.path);
+    await first.close();
+    const second = await budgetWith(there, first.clock);
     expect(await second.budget.used('p')).toBe(4);
   });
 
@@ -76,7 +74,7 @@ describe('the budget of an hour', () => {
     ['back by a day', -24 * HOUR],
     ['forward by a day', 24 * HOUR],
   ])('does not care when the clock is set %s', async (_, by) => {
-    const { clock, take } = await budgetWith();
+    const { clock, take } = await budgetWith(place());
     await take(3, 3);
     clock.set(clock.now() + by);
     expect(await take(3, 3)).toBe(0);
@@ -87,7 +85,7 @@ describe('the budget of an hour', () => {
   });
 
   it('goes by the wall clock over a reboot', async () => {
-    const { clock, take } = await budgetWith();
+    const { clock, take } = await budgetWith(place());
     await take(3, 3);
     clock.reboot();
     clock.pass(HOUR - 1);
@@ -97,7 +95,7 @@ describe('the budget of an hour', () => {
   });
 
   it('keeps nobody out for more than an hour when the clock was set back before a reboot', async () => {
-    const { clock, take } = await budgetWith();
+    const { clock, take } = await budgetWith(place());
     await take(3, 3);
     clock.set(clock.now() - 100 * HOUR);
     clock.reboot();

@@ -1,9 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connect } from '@nats-io/transport-node';
 import { afterAll } from 'vitest';
+import type { State } from '../../../src/model/state.ts';
+import { fleetStoreOn } from '../../../src/nats/key-value.ts';
 import type { Clock } from '../../../src/state/clock.ts';
 import { openState } from '../../../src/state/open-state.ts';
+import { openFleetState } from '../../../src/state/remote/open-fleet-state.ts';
+import { type NatsServers, startNats } from '../../support/nats.ts';
 
 export const HOUR = 3_600_000;
 
@@ -18,12 +23,15 @@ export interface TestClock extends Clock {
   set(milliseconds: number): void;
   /** The machine starts anew. */
   reboot(): void;
+  /** What another machine's clock shows, which nobody sets. */
+  elsewhere(): number;
 }
 
 export function testClock(): TestClock {
   let wall = 1_800_000_000_000;
   let up = 50_000;
   let boots = 1;
+  let passed = 0;
   return {
     now: () => wall,
     sinceBoot: () => up,
@@ -36,6 +44,7 @@ export function testClock(): TestClock {
     pass: (milliseconds) => {
       wall += milliseconds;
       up += milliseconds;
+      passed += milliseconds;
     },
     set: (milliseconds) => {
       wall = milliseconds;
@@ -44,6 +53,7 @@ export function testClock(): TestClock {
       boots++;
       up = 10_000;
     },
+    elsewhere: () => 1_700_000_000_000 + passed,
   };
 }
 
@@ -55,3 +65,65 @@ export function stateDirectories(): () => string {
 }
 
 export const open = openState;
+
+/** Where one test has its state. Every opening finds what was there. */
+export interface TestPlace {
+  open(clock?: Clock & { elsewhere?(): number }): Promise<State>;
+}
+
+/** What keeps a state, each for the same tests. */
+export interface Implementation {
+  readonly name: string;
+  /** A place that is empty. */
+  readonly place: () => TestPlace;
+}
+
+const ACCOUNTS = 60;
+
+/** SQLite, and JetStream on a real server, where every place is an account. They are removed at the end of the file. */
+export function implementations(): readonly Implementation[] {
+  const directory = stateDirectories();
+  let servers: Promise<NatsServers> | undefined;
+  let accounts = 0;
+  const opened: State[] = [];
+  const user = (account: number) => ({ user: `u${account}`, pass: 'p' });
+  const config = `accounts { ${Array.from(
+    { length: ACCOUNTS },
+    (_, account) => `A${account} { jetstream: enabled, users: [{ user: u${account}, password: p }] }`,
+  ).join('\n')} }`;
+  afterAll(async () => {
+    for (const state of opened) await state.close();
+    await (await servers)?.stop();
+  });
+  return [
+    {
+      name: 'SQLite',
+      place: () => {
+        const path = directory();
+        return { open: (clock) => openState(path, clock) };
+      },
+    },
+    {
+      name: 'JetStream',
+      place: () => {
+        const account = accounts++;
+        if (account >= ACCOUNTS) throw new Error('there are no more accounts');
+        return {
+          open: async (clock) => {
+            servers ??= startNats({ config, probe: user(0) });
+            const { url } = await servers;
+            const store = await fleetStoreOn(await connect({ servers: url, ...user(account) }), { url });
+            const state = openFleetState({
+              ...store,
+              ...(clock && {
+                clock: { now: async () => clock.elsewhere?.() ?? clock.now(), host: clock.now },
+              }),
+            });
+            opened.push(state);
+            return state;
+          },
+        };
+      },
+    },
+  ];
+}

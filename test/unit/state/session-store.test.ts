@@ -1,18 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { HOUR, open, stateDirectories, testClock } from './fixtures.ts';
+import { HOUR, implementations, testClock } from './fixtures.ts';
 
-const directory = stateDirectories();
-
-describe('sessions', () => {
+describe.each(implementations())('sessions in $name', ({ place }) => {
   it('keep their taints over a restart, each once with where it came from first', async () => {
-    const [clock, path] = [testClock(), directory()];
-    const first = await open(path, clock);
+    const [clock, there] = [testClock(), place()];
+    const first = await there.open(clock);
     await first.sessions.taint('s', 'p', 'secret', 'read .env');
     clock.pass(5);
     await first.sessions.taint('s', 'p', 'secret', 'again');
     await first.sessions.taint('s', 'p', 'corruption', 'fetched');
-    first.close();
-    const { sessions } = await open(path, clock);
+    await first.close();
+    const { sessions } = await there.open(clock);
     expect(await sessions.find('s')).toMatchObject({
       id: 's',
       principal: 'p',
@@ -26,7 +24,7 @@ describe('sessions', () => {
   });
 
   it('of one principal at the same time share their taints', async () => {
-    const { sessions } = await open(directory(), testClock());
+    const { sessions } = await place().open(testClock());
     await sessions.use('one', 'p');
     await sessions.taint('other', 'p', 'secret', 'x');
     await sessions.taint('foreign', 'q', 'corruption', 'x');
@@ -43,7 +41,7 @@ describe('sessions', () => {
 
   it('that have ended, or were not used for half a day, keep their taints to themselves', async () => {
     const clock = testClock();
-    const { sessions } = await open(directory(), clock);
+    const { sessions } = await place().open(clock);
     await sessions.taint('ended', 'p', 'secret', 'x');
     await sessions.taint('idle', 'p', 'corruption', 'x');
     expect(await sessions.end('ended', 'p')).toBe(true);
@@ -57,7 +55,7 @@ describe('sessions', () => {
   });
 
   it('belong to the principal that made them', async () => {
-    const { sessions } = await open(directory(), testClock());
+    const { sessions } = await place().open(testClock());
     expect(await sessions.use('s', 'p')).toBe('new');
     expect(await sessions.use('s', 'p')).toBe('new');
     await sessions.announce('s', 'q');

@@ -1,0 +1,90 @@
+import { createFleet, type Fleet } from '../../fleet/fleet.ts';
+import type { FleetStatus } from '../../model/fleet.ts';
+import { withSubcommands } from '../shared/parse.ts';
+import { jsonLine, printBytes, printError, printOut } from '../shared/print.ts';
+import { addConnectionOptions, type ConnectionArguments, queueOf, settingsOf } from './options.ts';
+import { fleetAnswer, fleetExitStatus } from './submit.ts';
+
+const HELP_AFTER = `
+Examples:
+  sandbox-run fleet status --queue builds
+  sandbox-run fleet job 5c1f0e9b7a3d48c2.1 --queue builds --wait
+  sandbox-run fleet cancel 5c1f0e9b7a3d48c2.1 --queue builds
+
+Exit status: 0; job: that of its command, 1 if it has not ended; 125 if there is no such job or queue,
+or the server cannot be reached.`;
+
+interface Options extends ConnectionArguments {
+  readonly json?: boolean;
+  readonly wait?: boolean;
+}
+
+/** `sandbox-run fleet`: how a fleet does, and what became of its jobs. */
+export async function fleet(args: readonly string[]): Promise<number> {
+  const { command, does, run } = withSubcommands(
+    'sandbox-run fleet',
+    'Shows the workers and jobs of a queue.',
+    HELP_AFTER,
+  );
+  addConnectionOptions(command('status', 'its workers and their slots, the jobs that wait, failures'))
+    .option('--json', 'one JSON object')
+    .action((options: Options) => does(() => connected(options, (open) => status(open, options))));
+  addConnectionOptions(command('job <id>', 'what became of a job, with its output'))
+    .option('--wait', 'wait until it has ended')
+    .option('--json', 'one JSON object, with the output in it')
+    .action((id: string, options: Options) =>
+      does(() => connected(options, (open) => job(open, id, options))),
+    );
+  addConnectionOptions(
+    command('cancel <id>', 'ends a job, wherever it is, or takes it off the queue'),
+  ).action((id: string, options: Options) =>
+    does(() =>
+      connected(options, async (open) => {
+        await open.cancel(id);
+        return 0;
+      }),
+    ),
+  );
+  return run(args);
+}
+
+async function connected<T>(options: Options, work: (open: Fleet) => Promise<T>): Promise<T> {
+  await using open = await createFleet({ ...settingsOf(options), queue: queueOf(options) });
+  return await work(open);
+}
+
+async function job(open: Fleet, id: string, { wait, json }: Options): Promise<number> {
+  const result = await open.result(id, { wait: wait === true });
+  if (result === undefined) {
+    printError(`the job ${id} has not ended; --wait waits for it`);
+    return 1;
+  }
+  if (json === true) printOut(jsonLine(fleetAnswer(result)));
+  else {
+    printBytes(1, Buffer.from(result.stdout));
+    printBytes(2, Buffer.from(result.stderr));
+    if (result.error !== undefined) printError(`${result.status}: ${result.error.message}`);
+  }
+  return fleetExitStatus(result);
+}
+
+async function status(open: Fleet, { json }: Options): Promise<string> {
+  const found = await open.status();
+  return json === true ? jsonLine(found) : shown(found);
+}
+
+const seconds = (milliseconds: number) => `${Math.round(milliseconds / 1000)} s`;
+
+function shown({ queue, jobs, oldestMs, workers, slots, running, done, failed, lost }: FleetStatus): string {
+  const waiting = Math.max(0, jobs.high + jobs.normal + jobs.low - running);
+  const oldest = oldestMs === undefined ? '' : `, the oldest job is ${seconds(oldestMs)} old`;
+  const lines = [
+    `${queue}: ${waiting} jobs wait, ${running} run in ${slots} slots${oldest}`,
+    `${done} ended on the workers below, ${failed} of them did not exit 0; ${lost} workers were lost`,
+    ...workers.map(
+      ({ worker, host, pid, state, slots: of, running: busy, labels, seenMs, done: ended }) =>
+        `  ${worker} ${host}/${pid} ${state} ${busy}/${of} ${ended} ended, seen ${seconds(seenMs)} ago${labels.length === 0 ? '' : ` ${labels.join(' ')}`}`,
+    ),
+  ];
+  return lines.map((line) => `${line}\n`).join('');
+}

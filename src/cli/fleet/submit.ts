@@ -1,0 +1,289 @@
+import { readFileSync } from 'node:fs';
+import { Option } from 'commander';
+import { ERROR_CODES } from '../../errors/codes.ts';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { createFleet, type Fleet } from '../../fleet/fleet.ts';
+import type { Command } from '../../model/command.ts';
+import { type FleetResult, type FleetRunOptions, MAX_RETRIES } from '../../model/fleet.ts';
+import { FLEET_PRIORITIES } from '../../model/words.ts';
+import { exitStatus } from '../../run/launch/exit-status.ts';
+import { briefly } from '../../run/output/brief.ts';
+import { errorMessage } from '../../util/error-message.ts';
+import { parseSeconds, parseTaints, wholeNumber } from '../shared/options.ts';
+import { createProgram, parseArguments } from '../shared/parse.ts';
+import { jsonLine, printBytes, printError, printOut, startProgress } from '../shared/print.ts';
+import { ENDING, onSignals } from '../shared/signals.ts';
+import {
+  addConnectionOptions,
+  type ConnectionArguments,
+  parseLabel,
+  queueOf,
+  settingsOf,
+} from './options.ts';
+
+const HELP_AFTER = `
+The job runs on a worker of the queue, under the policy of that worker: what is said here can take
+away from it and give nothing. It runs at most once; with --retry it is run again if its worker is
+lost. Without --wait its id is printed as soon as the server has it: it is not lost then.
+--workspace-from sends what the job works on: a directory as it is (with what it has of secrets), what
+is committed in a git repository (git:PATH[@REVISION]), or what was sent before (object:DIGEST).
+Contents that are there already are not sent again.
+
+Examples:
+  sandbox-run submit --queue builds --wait -- make test
+  sandbox-run submit --queue builds --workspace-from git:.@HEAD --wait -c 'npm ci && npm test'
+  sandbox-run submit --queue builds --label gpu --retry 2 -- python3 train.py
+  sandbox-run submit --queue builds --workspace-from . --changes --wait -- npm run format
+  sandbox-run submit --queue builds --workspace-from . --artefact 'dist/**' --into out --wait -- make
+  sandbox-run submit --queue builds --jobs commands.txt --wait
+
+Exit status: with --wait that of the command, as without a fleet, of several 1 if one did not exit 0;
+0 the job was handed over; 125 it was not, or its worker was lost.`;
+
+interface SubmitArguments extends ConnectionArguments {
+  readonly shell?: string;
+  readonly jobs?: string;
+  readonly wait?: boolean;
+  readonly json?: boolean;
+  readonly workspaceFrom?: string;
+  readonly retry?: number;
+  readonly priority?: (typeof FLEET_PRIORITIES)[number];
+  readonly label?: readonly string[];
+  readonly timeout?: number;
+  readonly idleTimeout?: number;
+  readonly readOnly?: boolean;
+  readonly offline?: boolean;
+  readonly env?: readonly string[];
+  readonly cwd?: string;
+  readonly taint?: FleetRunOptions['taints'];
+  readonly changes?: boolean;
+  readonly artefact?: readonly string[];
+  readonly into?: string;
+}
+
+/** `sandbox-run submit`: hands a command over to a fleet. */
+export async function submit(args: readonly string[]): Promise<number> {
+  const collect = (value: string, before: readonly string[] = []) => [...before, value];
+  const program = createProgram(
+    'sandbox-run submit',
+    'Hands a command over to the workers of a queue.',
+    HELP_AFTER,
+  )
+    .usage(
+      "--queue NAME [options] -- COMMAND [ARG...]\n       sandbox-run submit --queue NAME [options] -c 'SHELL STRING'",
+    )
+    .argument('[command...]', 'the program and its arguments, unchanged')
+    .passThroughOptions();
+  addConnectionOptions(program)
+    .option('-c, --shell <string>', 'run a shell string under bash')
+    .option('--jobs <file>', 'many jobs: each line is a shell string; - is standard input')
+    .option('--wait', 'wait for the result, with its output as it comes')
+    .option('--json', 'with --wait: print one object for each result, with its output in it')
+    .option(
+      '--workspace-from <source>',
+      'a fresh workspace with what is there: DIR, git:PATH[@REV], object:DIGEST',
+    )
+    .option(
+      '--changes',
+      'what the job changed there comes back as a change set of that directory, to be applied or not',
+    )
+    .option(
+      '--artefact <pattern>',
+      "files that come back, such as 'dist/**'; repeatable, with --into",
+      collect,
+    )
+    .option('--into <dir>', 'a directory for them, which must not exist, or be empty')
+    .option(
+      '--retry <n>',
+      'run it again if its worker is lost (default: 0)',
+      wholeNumber(0, MAX_RETRIES, `it must be a whole number up to ${MAX_RETRIES}.`),
+    )
+    .addOption(
+      new Option('--priority <level>', 'which jobs go first (default: normal)').choices(FLEET_PRIORITIES),
+    )
+    .option('--label <label>', 'what its worker must have; repeatable', parseLabel)
+    .option(
+      '--timeout <seconds>',
+      'end it after this time, or earlier if the worker’s policy says so',
+      parseSeconds,
+    )
+    .option('--idle-timeout <seconds>', 'end it when it writes no output for this time', parseSeconds)
+    .option('--read-only', 'it cannot write its workspace')
+    .option('--offline', 'it has no network, whatever the worker’s policy says')
+    .option('--env <name=value>', 'a variable for it; repeatable', collect)
+    .option('--cwd <dir>', 'where it runs, relative to the workspace')
+    .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints);
+  const parsed = parseArguments(program, args);
+  if (parsed === undefined) return 0;
+  const options = parsed.opts<SubmitArguments>();
+  const commands = commandsOf(options, parsed.args);
+  const queue = queueOf(options);
+  refuseContradictions(options);
+  await using fleet = await createFleet({ ...settingsOf(options), queue });
+  if (options.wait !== true) return handOver(fleet, commands, options);
+  const [only] = commands;
+  return options.jobs === undefined && only !== undefined
+    ? waitForOne(fleet, only, options)
+    : waitForMany(fleet, commands, options);
+}
+
+function commandsOf({ shell, jobs }: SubmitArguments, words: readonly string[]): readonly Command[] {
+  const said = [shell !== undefined, jobs !== undefined, words.length > 0].filter(Boolean).length;
+  if (said !== 1)
+    throw new SandboxError(
+      'usage.invalid',
+      'say what to run by one of -- COMMAND, -c STRING and --jobs FILE (see sandbox-run submit --help)',
+    );
+  if (shell !== undefined) return [shell];
+  if (jobs === undefined) {
+    const [program = '', ...rest] = words;
+    return [[program, ...rest]];
+  }
+  try {
+    const lines = readFileSync(jobs === '-' ? 0 : jobs, 'utf8').split('\n');
+    return lines.filter((line) => line.trim() !== '');
+  } catch (error) {
+    throw new SandboxError('usage.invalid', `--jobs ${jobs} cannot be read: ${errorMessage(error)}`);
+  }
+}
+
+function refuseContradictions({ wait, changes, artefact, into, workspaceFrom, json }: SubmitArguments): void {
+  const needs = (is: boolean, what: string, why: string) => {
+    if (is) throw new SandboxError('usage.invalid', `submit: ${what} ${why}`);
+  };
+  needs(json === true && wait !== true, '--json', 'needs --wait');
+  needs(
+    (changes === true || artefact !== undefined) && wait !== true,
+    '--changes and --artefact',
+    'need --wait',
+  );
+  needs((artefact === undefined) !== (into === undefined), '--artefact and --into', 'go together');
+  needs(
+    changes === true && (workspaceFrom === undefined || /^(git|object):/.test(workspaceFrom)),
+    '--changes',
+    'needs --workspace-from with a directory, for which the change set is',
+  );
+}
+
+function runOptionsOf(options: SubmitArguments): FleetRunOptions {
+  const { timeout, idleTimeout, retry, priority, label, env, cwd, taint, workspaceFrom } = options;
+  const { readOnly, offline, changes, artefact } = options;
+  const narrow = {
+    ...(readOnly === true ? { readOnly } : {}),
+    ...(offline === true ? { policy: { network: { mode: 'off' as const } } } : {}),
+  };
+  const said = { timeout, idleTimeout, retry, priority, cwd, workspaceFrom, changes };
+  return {
+    ...(Object.fromEntries(
+      Object.entries(said).filter(([, value]) => value !== undefined),
+    ) as FleetRunOptions),
+    ...(label === undefined ? {} : { labels: [...label] }),
+    ...(taint === undefined ? {} : { taints: [...taint] }),
+    ...(artefact === undefined ? {} : { artefacts: [...artefact] }),
+    ...(env === undefined ? {} : { env: Object.fromEntries(env.map(assignment)) }),
+    ...(Object.keys(narrow).length === 0 ? {} : { narrow }),
+  };
+}
+
+function assignment(entry: string): readonly [string, string] {
+  const at = entry.indexOf('=');
+  if (at > 0) return [entry.slice(0, at), entry.slice(at + 1)];
+  throw new SandboxError(
+    'usage.invalid',
+    `--env ${entry}: it must be NAME=VALUE; nothing of this environment is passed on`,
+  );
+}
+
+async function handOver(
+  fleet: Fleet,
+  commands: readonly Command[],
+  options: SubmitArguments,
+): Promise<number> {
+  for (const command of commands) {
+    const job = await fleet.submit(command, runOptionsOf(options));
+    job.result.catch(() => {});
+    printOut(`${job.id}\n`);
+  }
+  return 0;
+}
+
+/** What the command line exits with for a result. */
+export function fleetExitStatus(result: FleetResult): number {
+  return 'report' in result ? exitStatus(result) : ERROR_CODES[result.error.code].exitStatus;
+}
+
+/** A result as `--json` prints it. */
+export function fleetAnswer(result: FleetResult) {
+  const { fleet, outputCut, ...rest } = result;
+  const told = 'report' in rest ? briefly(rest) : rest;
+  return { ...told, fleet, ...(outputCut ? { outputCut } : {}) };
+}
+
+async function waitForOne(fleet: Fleet, command: Command, options: SubmitArguments): Promise<number> {
+  const over = new AbortController();
+  using _ = onSignals(ENDING, () => over.abort());
+  const live: FleetRunOptions =
+    options.json === true
+      ? {}
+      : {
+          onOutput: ({ stream, bytes, missing = 0 }) => {
+            if (missing > 0) printError(`${missing} bytes of ${stream} are missing here`);
+            printBytes(stream === 'stdout' ? 1 : 2, bytes);
+          },
+        };
+  const result = await fleet.run(command, { ...runOptionsOf(options), ...live, signal: over.signal });
+  if (options.json === true) printOut(jsonLine(fleetAnswer(result)));
+  else if (result.error !== undefined) printError(`${result.status}: ${result.error.message}`);
+  await bringBack(fleet, result, options);
+  return fleetExitStatus(result);
+}
+
+/** What came of the workspace. */
+async function bringBack(
+  fleet: Fleet,
+  result: FleetResult,
+  { into, workspaceFrom, changes }: SubmitArguments,
+): Promise<void> {
+  const { artefacts, changes: changed } = result.fleet;
+  if (into !== undefined && artefacts !== undefined) await fleet.download(artefacts, into);
+  if (changes !== true || changed === undefined || workspaceFrom === undefined) return;
+  const { held, conflicts } = await fleet.hold(changed, workspaceFrom);
+  for (const path of conflicts)
+    printError(`${path} changed here since it was sent, so what the job did to it is left out`);
+  printError(
+    held === undefined
+      ? 'the job changed nothing that could be held here'
+      : `what the job changed waits; look: sandbox-run changes diff ${held}; take: sandbox-run changes apply ${held}`,
+  );
+}
+
+async function waitForMany(
+  fleet: Fleet,
+  commands: readonly Command[],
+  options: SubmitArguments,
+): Promise<number> {
+  const over = new AbortController();
+  using _ = onSignals(ENDING, () => over.abort());
+  const progress = startProgress();
+  let [ended, failed] = [0, 0];
+  const show = () => progress.show(`${ended} of ${commands.length} jobs ended, ${failed} failed`);
+  try {
+    const jobs: Promise<void>[] = [];
+    for (const command of commands) {
+      const job = await fleet.submit(command, { ...runOptionsOf(options), signal: over.signal });
+      jobs.push(
+        job.result.then((result) => {
+          ended += 1;
+          if (!result.ok) failed += 1;
+          if (options.json === true) printOut(jsonLine(fleetAnswer(result)));
+          show();
+        }),
+      );
+    }
+    await Promise.all(jobs);
+  } finally {
+    progress.clear();
+  }
+  if (options.json !== true) printOut(`${ended} jobs ended, ${failed} failed\n`);
+  return failed === 0 ? 0 : 1;
+}

@@ -1,0 +1,92 @@
+import { join } from 'node:path';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { ManifestEntry, WorkspaceChange } from '../../model/fleet.ts';
+import { assertNever } from '../../util/assert-never.ts';
+import { matchesName, type NamePattern, readNamePattern } from '../../util/name-pattern.ts';
+import type { Queue } from '../queue.ts';
+import { Blobs } from './blobs.ts';
+import { readManifest } from './fetch.ts';
+import { sendFiles, sendManifest, withDirectories } from './send.ts';
+import { readFileAt, readTree } from './tree.ts';
+
+/** Whether something is another thing than before. Its owner has all permissions of a directory that travels. */
+export function differs(before: ManifestEntry | undefined, now: ManifestEntry): boolean {
+  return before === undefined || JSON.stringify(comparable(before)) !== JSON.stringify(comparable(now));
+}
+
+function comparable(entry: ManifestEntry): readonly unknown[] {
+  switch (entry.kind) {
+    case 'directory':
+      return [entry.kind, entry.mode | 0o700];
+    case 'file':
+      return [entry.kind, entry.mode, entry.digest];
+    case 'link':
+      return [entry.kind, entry.target];
+    default:
+      return assertNever(entry);
+  }
+}
+
+/** Sends what a job changed in its workspace, compared with what was sent. Gives the digest of a {@link WorkspaceChange}. */
+export async function collectChanges(queue: Queue, base: string, workspace: string): Promise<string> {
+  const blobs = await Blobs.open(queue);
+  const before = new Map((await readManifest(blobs, base)).entries.map((entry) => [entry.path, entry]));
+  const all = await readTree(workspace);
+  const now = new Set(all.map(({ path }) => path));
+  const entries = all.filter((entry) => differs(before.get(entry.path), entry));
+  const deleted = [...before.keys()].filter((path) => !now.has(path));
+  await sendFiles(blobs, entries, (path) => readFileAt(join(workspace, path)));
+  const change: WorkspaceChange = { version: 1, base, entries, deleted };
+  return blobs.put(Buffer.from(JSON.stringify(change)));
+}
+
+/** Sends the files of a workspace that match patterns. Gives the digest of a manifest of them. */
+export async function collectArtefacts(
+  queue: Queue,
+  patterns: readonly string[],
+  workspace: string,
+): Promise<string> {
+  const read = patterns.map(readPattern);
+  const blobs = await Blobs.open(queue);
+  const found = (await readTree(workspace)).filter(
+    ({ kind, path }) => kind === 'file' && read.some((pattern) => matches(pattern, path.split('/'))),
+  );
+  await sendFiles(blobs, found, (path) => readFileAt(join(workspace, path)));
+  return sendManifest(blobs, withDirectories(found));
+}
+
+type PathPattern = readonly (NamePattern | '**')[];
+
+/** `dist/**`, `*.log`: names between slashes; `**` is any number of directories. @throws {SandboxError} `usage.invalid`. */
+export function readPattern(text: string): PathPattern {
+  return text.split('/').map((part) => {
+    if (part === '**') return part;
+    const read = readNamePattern(part);
+    if (typeof read !== 'string') return read;
+    throw new SandboxError(
+      'usage.invalid',
+      `the pattern ${JSON.stringify(text)} of artefacts is not understood: ${read}`,
+    );
+  });
+}
+
+/** Takes no longer than the product of both lengths: the last `**` alone is tried again. */
+function matches(pattern: PathPattern, names: readonly string[]): boolean {
+  let [part, name, star, resumed] = [0, 0, -1, 0];
+  while (name < names.length) {
+    const wanted = pattern[part];
+    if (wanted === '**') {
+      star = part;
+      resumed = name;
+      part += 1;
+    } else if (wanted !== undefined && matchesName(wanted, names[name] ?? '')) {
+      part += 1;
+      name += 1;
+    } else if (star >= 0) {
+      part = star + 1;
+      resumed += 1;
+      name = resumed;
+    } else return false;
+  }
+  return pattern.slice(part).every((left) => left === '**');
+}

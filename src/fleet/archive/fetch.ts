@@ -1,0 +1,73 @@
+import { constants } from 'node:fs';
+import { chmod, mkdir, open, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { MAX_WORKSPACE_BYTES, Manifest, type ManifestEntry } from '../../model/fleet.ts';
+import { visibleLine } from '../../util/visible-text.ts';
+import { parsed } from '../lease.ts';
+import type { Queue } from '../queue.ts';
+import { Blobs } from './blobs.ts';
+import { AT_ONCE, forEach } from './tree.ts';
+
+export const MOST_MANIFEST = 128 * 1024 ** 2;
+const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+/**
+ * Makes a workspace of a manifest in an empty directory that nobody else writes.
+ * @throws {SandboxError} `file.unusable`: the manifest, or a content, is not what it has to be; `fleet.unknown`: it is not there.
+ */
+export async function fetchWorkspace(queue: Queue, digest: string, directory: string): Promise<void> {
+  const blobs = await Blobs.open(queue);
+  await unpack(blobs, await readManifest(blobs, digest), directory);
+}
+
+/** Reads a manifest of somebody else. @throws {SandboxError} `file.unusable`. */
+export async function readManifest(blobs: Blobs, digest: string): Promise<Manifest> {
+  const read = Manifest.safeParse(parsed(await blobs.read(digest, MOST_MANIFEST)));
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    throw unusable(`${issue?.path.map(String).join('.')}: ${issue?.message}`);
+  }
+  refuseContradictions(read.data);
+  return read.data;
+}
+
+const unusable = (why: string) =>
+  new SandboxError('file.unusable', `the workspace that was sent is not accepted: ${visibleLine(why, 200)}`);
+
+/** Each path once, beneath directories only: then no link, and nothing that was there before, is on the way. */
+export function refuseContradictions({ entries }: Manifest): void {
+  const kinds = new Map<string, ManifestEntry['kind']>();
+  let bytes = 0;
+  for (const entry of entries) {
+    const { path, kind } = entry;
+    if (kinds.has(path)) throw unusable(`${path} is there twice`);
+    const parent = path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : undefined;
+    if (parent !== undefined && kinds.get(parent) !== 'directory')
+      throw unusable(`${path} is not in a directory that stands before it`);
+    kinds.set(path, kind);
+    if (entry.kind === 'file') bytes += entry.size;
+  }
+  if (bytes > MAX_WORKSPACE_BYTES)
+    throw unusable(`it has ${bytes} bytes, and at most ${MAX_WORKSPACE_BYTES} are taken`);
+}
+
+/** Makes what a manifest says. Links come last: while files are made there is none. */
+export async function unpack(blobs: Blobs, { entries }: Manifest, directory: string): Promise<void> {
+  const of = <Kind extends ManifestEntry['kind']>(kind: Kind) =>
+    entries.filter((entry): entry is ManifestEntry & { readonly kind: Kind } => entry.kind === kind);
+  const directories = of('directory');
+  for (const { path } of directories) await mkdir(join(directory, path), { mode: 0o700 });
+  await forEach(of('file'), AT_ONCE, async ({ path, mode, digest, size }) => {
+    const file = await open(join(directory, path), NEW_FILE, 0o600);
+    try {
+      for await (const piece of blobs.get(digest, size)) await file.write(piece);
+      await file.chmod(mode);
+    } finally {
+      await file.close();
+    }
+  });
+  for (const { path, target } of of('link')) await symlink(target, join(directory, path));
+  // From within, as nothing can be made in a directory without permission.
+  for (const { path, mode } of [...directories].reverse()) await chmod(join(directory, path), mode | 0o700);
+}

@@ -1,0 +1,112 @@
+import { mkdir, mkdtemp, readdir, realpath, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { type ManifestEntry, WorkspaceChange } from '../../model/fleet.ts';
+import { openSandbox } from '../../run/sandbox.ts';
+import { visibleLine } from '../../util/visible-text.ts';
+import { parsed } from '../lease.ts';
+import type { Queue } from '../queue.ts';
+import { Blobs } from './blobs.ts';
+import { differs } from './collect.ts';
+import { MOST_MANIFEST, readManifest, refuseContradictions, unpack } from './fetch.ts';
+import { withDirectories } from './send.ts';
+import { readTree, removeTree } from './tree.ts';
+
+/** What a job changed, held on this machine. */
+export interface HeldChanges {
+  /** Of the change set; `undefined`: there is nothing to apply. */
+  readonly held: string | undefined;
+  readonly conflicts: readonly string[];
+}
+
+/** Makes artefacts in a directory that is not there, or is empty. */
+export async function download(queue: Queue, digest: string, directory: string): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  if ((await readdir(directory)).length > 0)
+    throw new SandboxError('file.unusable', `${directory} is not empty; name a directory that is not there`);
+  const blobs = await Blobs.open(queue);
+  await unpack(blobs, await readManifest(blobs, digest), await realpath(directory));
+}
+
+/** What puts the changes into a layer over the workspace, as any command does: what it may not do there, they may not. */
+const PLACE = [
+  'set -e',
+  // The longest first, so that directories are empty by then.
+  'if [ -s "$2" ]; then xargs -0 -a "$2" rm -rf --; fi',
+  'cp -a -- "$1/." .',
+].join('\n');
+
+/** Holds what a job changed as a change set of a directory. */
+export async function holdChanges(queue: Queue, digest: string, directory: string): Promise<HeldChanges> {
+  const blobs = await Blobs.open(queue);
+  const change = await readChange(blobs, digest);
+  const workspace = await realpath(directory);
+  const base = new Map((await readManifest(blobs, change.base)).entries.map((entry) => [entry.path, entry]));
+  const here = new Map((await readTree(workspace)).map((entry) => [entry.path, entry]));
+  const isAsSent = (path: string) => isSame(base.get(path), here.get(path));
+  const entries = change.entries.filter(({ path }) => isAsSent(path));
+  const deleted = change.deleted.filter(isAsSent);
+  const conflicts = [...change.entries.map(({ path }) => path), ...change.deleted].filter(
+    (path) => !isAsSent(path),
+  );
+  if (entries.length + deleted.length === 0) return { held: undefined, conflicts };
+  const staging = await mkdtemp(join(tmpdir(), 'sandbox-run-changes-'));
+  try {
+    const [files, list] = [join(staging, 'files'), join(staging, 'deleted')];
+    await mkdir(files);
+    await unpack(blobs, { version: 1, entries: [...completed(entries, here)] }, files);
+    const gone = replaced(entries, here, deleted);
+    await writeFile(list, gone.map((path) => `./${path}\0`).join(''));
+    await using sandbox = await openSandbox({ workspace, readable: [staging] });
+    const result = await sandbox.run(['bash', '-c', PLACE, 'place', files, list], {
+      ...{ effect: 'preview', approved: true, timeout: 0 },
+    });
+    if (!result.ok)
+      throw new SandboxError(
+        result.error?.code ?? 'changes.unavailable',
+        `what the job changed cannot be held here: ${visibleLine(result.error?.message ?? result.stderr, 200)}`,
+      );
+    return { held: result.changes?.id, conflicts };
+  } finally {
+    await removeTree(staging);
+  }
+}
+
+async function readChange(blobs: Blobs, digest: string): Promise<WorkspaceChange> {
+  const read = WorkspaceChange.safeParse(parsed(await blobs.read(digest, MOST_MANIFEST)));
+  if (read.success) return read.data;
+  throw new SandboxError(
+    'file.unusable',
+    'what the job changed is not understood: is its worker of another version?',
+  );
+}
+
+const isSame = (sent: ManifestEntry | undefined, here: ManifestEntry | undefined) =>
+  here === undefined || sent === undefined ? sent === here : !differs(sent, here);
+
+/** With the directories that lead there, as they are here where they are. */
+function completed(
+  entries: readonly ManifestEntry[],
+  here: ReadonlyMap<string, ManifestEntry>,
+): readonly ManifestEntry[] {
+  const named = new Set(entries.map(({ path }) => path));
+  const all = withDirectories(entries).map((entry) => {
+    const known = here.get(entry.path);
+    return !named.has(entry.path) && known?.kind === 'directory' ? known : entry;
+  });
+  refuseContradictions({ version: 1, entries: [...all] });
+  return all;
+}
+
+/** What has to go: what was deleted, and what is of another kind now; that which is deepest first. */
+function replaced(
+  entries: readonly ManifestEntry[],
+  here: ReadonlyMap<string, ManifestEntry>,
+  deleted: readonly string[],
+): readonly string[] {
+  const others = entries
+    .filter(({ path, kind }) => here.has(path) && (here.get(path)?.kind !== kind || kind !== 'directory'))
+    .map(({ path }) => path);
+  return [...deleted, ...others].sort((one, other) => other.length - one.length);
+}

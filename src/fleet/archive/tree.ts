@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto';
+import { constants, createReadStream } from 'node:fs';
+import { chmod, lstat, open, opendir, readlink, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { MAX_WORKSPACE_BYTES, MAX_WORKSPACE_ENTRIES, type ManifestEntry } from '../../model/fleet.ts';
+import { visibleLine } from '../../util/visible-text.ts';
+
+const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** Works on each of a list, so many at once. */
+export async function forEach<T>(
+  items: readonly T[],
+  atOnce: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const left = items[Symbol.iterator]();
+  const one = async () => {
+    for (const item of left) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, one));
+}
+
+/** Files whose content is read at once. */
+export const AT_ONCE = 16;
+
+/**
+ * All that is in a directory, parents before what is in them, by name. No link is followed, and links stay links. Devices,
+ * FIFOs and sockets are left out, and so are names that are no UTF-8.
+ * @throws {SandboxError} `file.unusable`: it is too much, or a file cannot be read.
+ */
+export async function readTree(root: string): Promise<readonly ManifestEntry[]> {
+  const entries: ManifestEntry[] = [];
+  const files: { readonly at: number; readonly path: string }[] = [];
+  const walk = async (directory: string): Promise<void> => {
+    const names: string[] = [];
+    for await (const { name } of await opendir(join(root, directory))) names.push(name);
+    for (const name of names.sort()) {
+      const path = directory === '' ? name : `${directory}/${name}`;
+      // Node puts this character for bytes that are none.
+      if (name.includes('\ufffd')) continue;
+      if (entries.length >= MAX_WORKSPACE_ENTRIES) throw tooMuch(root, `${MAX_WORKSPACE_ENTRIES} files`);
+      const status = await lstat(join(root, path));
+      const mode = status.mode & 0o777;
+      if (status.isDirectory()) {
+        entries.push({ kind: 'directory', path, mode });
+        await walk(path);
+      } else if (status.isSymbolicLink()) {
+        entries.push({ kind: 'link', path, target: await readlink(join(root, path)) });
+      } else if (status.isFile()) {
+        files.push({ at: entries.length, path });
+        entries.push({ kind: 'file', path, mode, size: status.size, digest: '' });
+      }
+    }
+  };
+  try {
+    await walk('');
+    let bytes = 0;
+    await forEach(files, AT_ONCE, async ({ at, path }) => {
+      const read = await hashFile(join(root, path));
+      bytes += read.size;
+      if (bytes > MAX_WORKSPACE_BYTES) throw tooMuch(root, `${MAX_WORKSPACE_BYTES} bytes`);
+      const entry = entries[at];
+      if (entry?.kind === 'file') entries[at] = { ...entry, ...read };
+    });
+  } catch (error) {
+    if (error instanceof SandboxError) throw error;
+    const message = visibleLine(error instanceof Error ? error.message : String(error), 200);
+    throw new SandboxError('file.unusable', `${root} cannot be read as a whole: ${message}`, {
+      cause: error,
+    });
+  }
+  return entries;
+}
+
+const tooMuch = (root: string, most: string) =>
+  new SandboxError('file.unusable', `${root} has more than ${most}, which is all that travels with a job`);
+
+async function hashFile(path: string): Promise<{ readonly size: number; readonly digest: string }> {
+  const file = await open(path, READ);
+  try {
+    const hash = createHash('sha256');
+    let size = 0;
+    if (!(await file.stat()).isFile()) throw new SandboxError('file.unusable', `${path} is no file any more`);
+    for await (const piece of file.createReadStream({ autoClose: false })) {
+      hash.update(piece);
+      size += piece.length;
+    }
+    return { size, digest: hash.digest('hex') };
+  } finally {
+    await file.close();
+  }
+}
+
+/** Reads a file, and nothing in the place of one. */
+export function readFileAt(path: string): Readable {
+  return createReadStream(path, { flags: READ as unknown as string });
+}
+
+/** Takes a directory away, whatever permissions a command has given to what is in it. */
+export async function removeTree(root: string): Promise<void> {
+  const open = async (directory: string): Promise<void> => {
+    await chmod(directory, 0o700);
+    for await (const entry of await opendir(directory))
+      if (entry.isDirectory()) await open(join(directory, entry.name));
+  };
+  try {
+    await rm(root, { recursive: true, force: true });
+  } catch {
+    await open(root).catch(() => {});
+    await rm(root, { recursive: true, force: true, maxRetries: 3 });
+  }
+}

@@ -1,0 +1,66 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { JobRecord } from '../model/fleet.ts';
+import { parsed } from './lease.ts';
+import { isConflict, type Queue } from './queue.ts';
+
+const [FIRST_RETRY_MS, LONGEST_RETRY_MS] = [50, 2000];
+
+/** Where a job stands, with the revision by which that can be changed. */
+export interface Standing {
+  readonly record: JobRecord;
+  readonly revision: number;
+}
+
+/** The record of a job; `undefined`: nobody has claimed it. @throws what the server says. */
+export async function standingOf(queue: Queue, job: string): Promise<Standing | undefined> {
+  const entry = await queue.records.get(job);
+  if (entry === null || entry.operation !== 'PUT') return undefined;
+  const record = readRecord(entry.value);
+  // What somebody else wrote there is no reason to run a job a second time.
+  if (record === undefined) throw new TypeError(`the record of job ${job} is not understood`);
+  return { record, revision: entry.revision };
+}
+
+/** A record of a job; `undefined`: it is none. */
+export function readRecord(value: Uint8Array): JobRecord | undefined {
+  const read = JobRecord.safeParse(parsed(value));
+  return read.success ? read.data : undefined;
+}
+
+/**
+ * Writes the record of a job, if it is still that of `revision` (0: there is none): again and again, until the server has said
+ * something. `undefined`: there is another one, or it was given up. `isOurs` tells whether a record is the one that was written:
+ * the answer to that may have been lost.
+ */
+export async function writeRecord(
+  queue: Queue,
+  job: string,
+  {
+    record,
+    revision,
+    isOurs,
+    signal,
+  }: {
+    readonly record: JobRecord;
+    readonly revision: number;
+    readonly isOurs: (record: JobRecord) => boolean;
+    readonly signal: AbortSignal;
+  },
+): Promise<number | undefined> {
+  const value = JSON.stringify(record);
+  for (let wait = FIRST_RETRY_MS; !signal.aborted; wait = Math.min(2 * wait, LONGEST_RETRY_MS)) {
+    try {
+      return revision === 0
+        ? await queue.records.create(job, value)
+        : await queue.records.update(job, value, revision);
+    } catch (error) {
+      if (isConflict(error)) {
+        const standing = await standingOf(queue, job).catch(() => 'unknown' as const);
+        if (standing !== 'unknown')
+          return standing && isOurs(standing.record) ? standing.revision : undefined;
+      }
+    }
+    await delay(wait, undefined, { signal }).catch(() => {});
+  }
+  return undefined;
+}

@@ -1,0 +1,437 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { Command } from '../model/command.ts';
+import {
+  type FleetResult,
+  FleetRunOptions,
+  type FleetStatus,
+  type JobMessage,
+  type JobRecord,
+  MAX_JOB_INPUT,
+  QueueName,
+  SentResult,
+} from '../model/fleet.ts';
+import type { OutputChunk } from '../model/output.ts';
+import { connectNats, type NatsSettings, natsFailure } from '../nats/connection.ts';
+import { readOptions } from '../run/validation.ts';
+import { deferred } from '../util/deferred.ts';
+import { visibleLine } from '../util/visible-text.ts';
+import type { HeldChanges } from './archive/receive.ts';
+import { readRecord, standingOf, writeRecord } from './claims.ts';
+import { unfinished } from './job.ts';
+import { parsed } from './lease.ts';
+import { OutputReader, readFrame } from './output.ts';
+import { needsToken, openQueue, type Queue } from './queue.ts';
+
+/** How long a job that cannot be handed over is tried again. */
+const SUBMIT_MS = 60_000;
+const RETRY_MS = 250;
+/** A worker may not have heard it. */
+const CANCEL_AGAIN_MS = 500;
+/** What was missed while there was no connection is looked for as often, and so many jobs at once. */
+const [RECONCILE_MS, RECONCILED_AT_ONCE] = [3000, 200];
+/** Output that is with the server is here sooner, also when a server has just died. */
+const OUTPUT_WAIT_MS = 30_000;
+
+/** Options of {@link createFleet}. */
+export interface FleetOptions extends NatsSettings {
+  /** The name of the queue; it is made if it is not there. */
+  readonly queue: string;
+  /** Copies of what is made for a queue that is not there: 3 on a cluster, else 1. */
+  readonly replicas?: number;
+}
+
+/** A job that was handed over. */
+export interface FleetJob {
+  /** Names it to everybody: `sandbox-run fleet job ID`. */
+  readonly id: string;
+  /** What became of it. */
+  readonly result: Promise<FleetResult>;
+  /** Ends it, wherever it is. */
+  cancel(): void;
+}
+
+/** Many machines that run commands. */
+export interface Fleet extends AsyncDisposable {
+  /**
+   * Runs a command on a worker, under the policy of that worker, and waits for what becomes of it.
+   * @throws {SandboxError} `usage.invalid`; `fleet.unreachable`, `fleet.refused` if it cannot be handed over.
+   */
+  run(command: Command, options?: FleetRunOptions): Promise<FleetResult>;
+  /** The same; settles once the server has the job, so that it is not lost. */
+  submit(command: Command, options?: FleetRunOptions): Promise<FleetJob>;
+  /** What became of a job of anybody; `wait`: once it has ended. @throws {SandboxError} `fleet.unknown`. */
+  result(job: string, options?: { readonly wait?: boolean }): Promise<FleetResult | undefined>;
+  /** Ends a job of anybody. */
+  cancel(job: string): Promise<void>;
+  status(): Promise<FleetStatus>;
+  /**
+   * Makes files that came back (`fleet.artefacts` of a result) in a directory that is not there, or is empty.
+   * @throws {SandboxError} `file.unusable`, `fleet.unknown`.
+   */
+  download(artefacts: string, directory: string): Promise<void>;
+  /**
+   * Holds what a job changed (`fleet.changes` of a result) as a change set of the directory that was sent with it: nothing of
+   * it is there before it is applied. `conflicts`: what changed there meanwhile, and is left out.
+   * @throws {SandboxError} as {@link download}; `changes.unavailable` on hosts that hold no changes.
+   */
+  hold(changes: string, directory: string): Promise<HeldChanges>;
+  /** Gives up the connection. Jobs go on. */
+  close(): Promise<void>;
+}
+
+/**
+ * Connects with a fleet.
+ * @throws {SandboxError} `usage.invalid` for an option that is none; as `connectNats`.
+ */
+export async function createFleet(options: FleetOptions): Promise<Fleet> {
+  const { queue: name, replicas, ...settings } = options;
+  const read = QueueName.safeParse(name);
+  if (!read.success) throw new SandboxError('usage.invalid', `createFleet: ${read.error.issues[0]?.message}`);
+  const connection = await connectNats(settings, `sandbox-run submit ${name}`);
+  try {
+    return await OpenFleet.open(await openQueue(connection, name, replicas));
+  } catch (error) {
+    await connection.close();
+    throw natsFailure(error, settings.url);
+  }
+}
+
+/** A job whose end this process waits for. */
+interface Awaited {
+  readonly output: OutputReader | undefined;
+  readonly record: (record: JobRecord) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+class OpenFleet implements Fleet {
+  readonly #queue: Queue;
+  /** Of this process: jobs of others are not told to it. */
+  readonly #submitter = randomBytes(8).toString('hex');
+  readonly #awaited = new Map<string, Awaited>();
+  readonly #closing = new AbortController();
+  readonly #stops: (() => void)[] = [];
+  #jobs = 0;
+  #told = new Set<string>();
+
+  private constructor(queue: Queue) {
+    this.#queue = queue;
+  }
+
+  static async open(queue: Queue): Promise<OpenFleet> {
+    const fleet = new OpenFleet(queue);
+    await fleet.#watchRecords();
+    const timer = setInterval(() => void fleet.#reconcile().catch(() => {}), RECONCILE_MS).unref();
+    fleet.#stops.push(() => clearInterval(timer));
+    return fleet;
+  }
+
+  async run(command: Command, options: FleetRunOptions = {}): Promise<FleetResult> {
+    return (await this.submit(command, options)).result;
+  }
+
+  async submit(command: Command, given: FleetRunOptions = {}): Promise<FleetJob> {
+    const options = readRunOptions(given);
+    const { priority = 'normal', labels = [], onOutput, signal } = options;
+    const message = await this.#messageOf(readOptions.command(command), options);
+    const needs = needsToken(labels);
+    const own = new AbortController();
+    const canceled = signal === undefined ? own.signal : AbortSignal.any([own.signal, signal]);
+    const result = await this.#await(message.job, onOutput, canceled);
+    try {
+      await this.#publish(this.#queue.names.jobSubject(priority, needs), message);
+    } catch (error) {
+      this.#awaited.delete(message.job);
+      result.ended.catch(() => {});
+      throw error;
+    }
+    if (!this.#told.has(needs)) {
+      this.#told.add(needs);
+      this.#queue.connection.publish(this.#queue.names.needs, needs);
+    }
+    return { id: message.job, result: result.ended, cancel: () => own.abort() };
+  }
+
+  async result(
+    job: string,
+    { wait = false }: { readonly wait?: boolean } = {},
+  ): Promise<FleetResult | undefined> {
+    for (;;) {
+      const standing = await this.#standing(job);
+      if (standing?.record.state === 'done') return this.#resultOf(standing.record, undefined);
+      if (!wait) return undefined;
+      await delay(RETRY_MS, undefined, { signal: this.#closing.signal });
+    }
+  }
+
+  async cancel(job: string): Promise<void> {
+    for (;;) {
+      const standing = await this.#standing(job);
+      if (standing?.record.state === 'done') return;
+      if (standing === undefined) await this.#endUnclaimed(job);
+      else this.#queue.connection.publish(this.#queue.names.cancel(standing.record.worker), job);
+      await delay(CANCEL_AGAIN_MS, undefined, { signal: this.#closing.signal });
+    }
+  }
+
+  async status(): Promise<FleetStatus> {
+    const { statusOf } = await import('./status.ts');
+    return statusOf(this.#queue);
+  }
+
+  async download(artefacts: string, directory: string): Promise<void> {
+    const { download } = await import('./archive/receive.ts');
+    return download(this.#queue, artefacts, directory);
+  }
+
+  async hold(changes: string, directory: string): Promise<HeldChanges> {
+    const { holdChanges } = await import('./archive/receive.ts');
+    return holdChanges(this.#queue, changes, directory);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    for (const stop of this.#stops) stop();
+    await this.#queue.connection.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** @throws {SandboxError} `fleet.unknown` for what is no job. */
+  async #standing(job: string) {
+    if (!/^[a-z0-9]{16}\.[0-9]{1,9}$/.test(job))
+      throw new SandboxError(
+        'fleet.unknown',
+        `${visibleLine(job, 60)} is no job; its id is what submit printed`,
+      );
+    try {
+      return await standingOf(this.#queue, job);
+    } catch (error) {
+      throw natsFailure(error, this.#queue.connection.getServer());
+    }
+  }
+
+  async #messageOf(command: Command, options: FleetRunOptions): Promise<JobMessage> {
+    const {
+      input,
+      onOutput,
+      signal: _,
+      retry = 0,
+      priority: _p,
+      labels: _l,
+      workspaceFrom,
+      ...job
+    } = options;
+    const bytes = typeof input === 'string' ? Buffer.from(input) : input;
+    if (bytes !== undefined && bytes.length > MAX_JOB_INPUT)
+      throw new SandboxError(
+        'usage.invalid',
+        `run: input has ${bytes.length} bytes, and ${MAX_JOB_INPUT} travel with a job; put it into a file of its workspace (workspaceFrom)`,
+      );
+    const workspace = workspaceFrom === undefined ? undefined : await this.#send(workspaceFrom);
+    this.#jobs += 1;
+    return {
+      ...{
+        version: 1,
+        job: `${this.#submitter}.${this.#jobs}`,
+        command,
+        live: onOutput !== undefined,
+        retry,
+      },
+      ...(bytes === undefined ? {} : { input: Buffer.from(bytes).toString('base64') }),
+      ...(workspace === undefined ? {} : { workspace }),
+      options: job,
+    };
+  }
+
+  async #send(from: string): Promise<string> {
+    const { sendWorkspace } = await import('./archive/send.ts');
+    return sendWorkspace(this.#queue, from);
+  }
+
+  /** Hands a job over. By its id, a job that comes twice is one. */
+  async #publish(subject: string, message: JobMessage): Promise<void> {
+    const bytes = JSON.stringify(message);
+    const until = performance.now() + SUBMIT_MS;
+    for (;;) {
+      try {
+        await this.#queue.js.publish(subject, bytes, { msgID: message.job });
+        return;
+      } catch (error) {
+        if (performance.now() > until || this.#closing.signal.aborted)
+          throw natsFailure(error, this.#queue.connection.getServer());
+        await delay(RETRY_MS);
+      }
+    }
+  }
+
+  /** Waits for the end of a job from now on. */
+  async #await(
+    job: string,
+    onOutput: FleetRunOptions['onOutput'],
+    canceled: AbortSignal,
+  ): Promise<{ readonly ended: Promise<FleetResult> }> {
+    const over = deferred<JobRecord & { readonly state: 'done' }>();
+    let taken: Promise<unknown> = Promise.resolve();
+    const failed = deferred<never>();
+    failed.promise.catch(() => {});
+    const take = (chunk: OutputChunk) => {
+      // A consumer that fails ends the job: what nobody takes is not worth running for.
+      taken = taken
+        .then(() => onOutput?.(chunk))
+        .catch((error: unknown) => {
+          failed.reject(error);
+          void this.cancel(job).catch(() => {});
+        });
+    };
+    const output = onOutput === undefined ? undefined : new OutputReader(take);
+    const record = (seen: JobRecord) => {
+      if (seen.state === 'done') over.resolve(seen);
+    };
+    const awaited: Awaited = { output, record, fail: failed.reject };
+    this.#awaited.set(job, awaited);
+    if (output !== undefined) await this.#watchOutput();
+    const cancel = () => void this.cancel(job).catch(() => {});
+    if (canceled.aborted) cancel();
+    else canceled.addEventListener('abort', cancel, { once: true });
+    const ended = over.promise
+      .then(async (done) => {
+        await output?.all(done.run.attempts, done.chunks, OUTPUT_WAIT_MS);
+        await Promise.race([taken, failed.promise]);
+        return this.#resultOf(done, output);
+      })
+      .finally(() => {
+        canceled.removeEventListener('abort', cancel);
+        this.#awaited.delete(job);
+      });
+    ended.catch(() => {});
+    const settled = Promise.race([ended, failed.promise]).finally(() => this.#awaited.delete(job));
+    // Who does not wait for it need not hear of it.
+    settled.catch(() => {});
+    return { ended: settled };
+  }
+
+  async #resultOf(
+    { run, result }: JobRecord & { readonly state: 'done' },
+    output: OutputReader | undefined,
+  ): Promise<FleetResult> {
+    const sent = 'inline' in result ? result.inline : await this.#fromParts(run.job, result.parts);
+    const bytes = sent.bytes && {
+      stdout: Buffer.from(sent.bytes.stdout, 'base64'),
+      stderr: Buffer.from(sent.bytes.stderr, 'base64'),
+      gapAt: sent.bytes.gapAt,
+    };
+    // Of the union either member, with what was sent apart.
+    return {
+      ...sent.result,
+      ...(bytes === undefined ? {} : { bytes }),
+      ...{ fleet: run, outputCut: output?.cut ?? false },
+    } as FleetResult;
+  }
+
+  /** @throws {SandboxError} `output.lost`: it is not there any more. */
+  async #fromParts(job: string, parts: readonly number[]): Promise<SentResult> {
+    const texts: Uint8Array[] = [];
+    for (const seq of parts) {
+      const message = await this.#queue.manager.streams
+        .getMessage(this.#queue.names.output, { seq })
+        .catch(() => null);
+      const read = message?.subject === this.#queue.names.outputOf(job) ? readFrame(message.data) : undefined;
+      if (read === undefined)
+        throw new SandboxError(
+          'output.lost',
+          `the result of job ${job} is not there any more; fetch results sooner`,
+        );
+      texts.push(read.bytes);
+    }
+    const sent = SentResult.safeParse(parsed(Buffer.concat(texts)));
+    if (sent.success) return sent.data;
+    throw new SandboxError(
+      'output.lost',
+      `the result of job ${job} is not understood: is its worker of another version?`,
+    );
+  }
+
+  /** A job that nobody has claimed will not be. */
+  async #endUnclaimed(job: string): Promise<void> {
+    const result = unfinished('canceled', 'command.failed', 'the job was canceled before a worker had it');
+    const none = { worker: undefined, host: undefined, changes: undefined, artefacts: undefined };
+    const record: JobRecord = {
+      ...{ state: 'done', at: Date.now(), status: 'canceled', chunks: 0, result: { inline: { result } } },
+      run: { job, attempts: 0, queueMs: 0, ...none },
+    };
+    const isOurs = (found: JobRecord) => found.state === 'done' && found.at === record.at;
+    await writeRecord(this.#queue, job, { record, revision: 0, isOurs, signal: this.#closing.signal });
+  }
+
+  /** One watch for the jobs of this process: what was missed comes again. */
+  async #watchRecords(): Promise<void> {
+    const watched = await this.#queue.records.watch({
+      key: `${this.#submitter}.>`,
+      include: 'updates' as never,
+    });
+    this.#stops.push(() => watched.stop());
+    void (async () => {
+      for await (const entry of watched) this.#onRecord(entry.key, readRecord(entry.value));
+    })().catch(() => {});
+  }
+
+  #onRecord(job: string, record: JobRecord | undefined): void {
+    const awaited = this.#awaited.get(job);
+    if (record !== undefined) awaited?.record(record);
+    else
+      awaited?.fail(
+        new SandboxError(
+          'output.lost',
+          `what became of job ${job} is not understood: is its worker of another version?`,
+        ),
+      );
+  }
+
+  #outputWatched: Promise<void> | undefined;
+
+  /** One consumer for the output of all jobs of this process. */
+  #watchOutput(): Promise<void> {
+    this.#outputWatched ??= (async () => {
+      const { names, js } = this.#queue;
+      const prefix = names.outputOf('');
+      const consumer = await js.consumers.getPushConsumer(names.output, {
+        // One subject: several are for servers from 2.10 on.
+        filter_subjects: names.outputOf(`${this.#submitter}.>`),
+        deliver_policy: 'all' as never,
+      });
+      const messages = await consumer.consume({
+        callback: ({ subject, data }) => {
+          this.#awaited.get(subject.slice(prefix.length))?.output?.onMessage(data);
+        },
+      });
+      this.#stops.push(() => messages.stop());
+    })();
+    return this.#outputWatched;
+  }
+
+  /** Asks for records whose news may have been missed, a few each time. */
+  async #reconcile(): Promise<void> {
+    const jobs = [...this.#awaited].slice(0, RECONCILED_AT_ONCE);
+    for (const [job, awaited] of jobs) {
+      if (this.#closing.signal.aborted) return;
+      // To the end of the line.
+      if (this.#awaited.delete(job)) this.#awaited.set(job, awaited);
+      const standing = await standingOf(this.#queue, job);
+      if (standing !== undefined) this.#onRecord(job, standing.record);
+    }
+  }
+}
+
+/** @throws {SandboxError} `usage.invalid`. */
+function readRunOptions(given: FleetRunOptions): FleetRunOptions {
+  const read = FleetRunOptions.safeParse(given);
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  const where = issue?.path.map(String).join('.') ?? '';
+  const text = issue?.code === 'unrecognized_keys' ? `there is no option "${issue.keys[0]}"` : issue?.message;
+  throw new SandboxError('usage.invalid', `run: ${where === '' ? '' : `${where}: `}${text}`);
+}

@@ -1,0 +1,136 @@
+import { errorOf } from '../decide/refusal.ts';
+import type { ErrorCode } from '../errors/codes.ts';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { ExecutionResult } from '../model/execution-result.ts';
+import {
+  type FleetRun,
+  type JobMessage,
+  LONGEST_JOB,
+  type SentResult,
+  type UnfinishedJob,
+} from '../model/fleet.ts';
+import type { RunOptions } from '../model/options.ts';
+import { errorMessage } from '../util/error-message.ts';
+import { visibleLine } from '../util/visible-text.ts';
+import type { OutputSender } from './output.ts';
+import type { Queue } from './queue.ts';
+import { checkNarrowing, type JobSandbox, type JobSandboxes, shorter, smallerOutput } from './sandboxes.ts';
+
+/** A job that belongs to this worker. */
+export interface ClaimedJob {
+  readonly job: JobMessage;
+  readonly attempt: number;
+  /** Of its record. */
+  readonly revision: number;
+  readonly queueMs: number;
+  readonly worker: string;
+  /** Aborted: the command ends. */
+  readonly signal: AbortSignal;
+}
+
+/** What became of it, as it is sent. */
+export interface RanJob {
+  readonly sent: SentResult;
+  readonly collected: Partial<Pick<FleetRun, 'changes' | 'artefacts'>>;
+}
+
+/** What is told of a job that has no result of a command. */
+export function unfinished(status: UnfinishedJob['status'], code: ErrorCode, message: string): UnfinishedJob {
+  return {
+    ...{ status, ok: false, exitCode: undefined, signal: undefined, stdout: '', stderr: '' },
+    error: errorOf(code, message),
+  };
+}
+
+/** Runs a job to its end: whatever goes wrong is its result. */
+export async function runJob(
+  claimed: ClaimedJob,
+  sandboxes: JobSandboxes,
+  queue: Queue,
+  output: OutputSender,
+): Promise<RanJob> {
+  let opened: JobSandbox | undefined;
+  try {
+    const { options, workspace } = claimed.job;
+    await checkNarrowing(options.narrow);
+    if (workspace === undefined) {
+      refuseCollecting(claimed.job);
+      opened = await sandboxes.own(options.narrow);
+    } else {
+      const { fetchWorkspace } = await import('./archive/fetch.ts');
+      opened = await sandboxes.fresh(options.narrow, (directory) =>
+        fetchWorkspace(queue, workspace, directory),
+      );
+    }
+    const result = await opened.sandbox.run(claimed.job.command, optionsOf(claimed, opened, output));
+    const collected = workspace === undefined ? {} : await collect(queue, claimed, opened, result);
+    return { sent: sentOf(result), collected };
+  } catch (error) {
+    if (claimed.signal.aborted)
+      return {
+        sent: { result: unfinished('canceled', 'command.failed', 'the job was canceled before it ran') },
+        collected: {},
+      };
+    const code = error instanceof SandboxError ? error.code : 'launch.failed';
+    const result = unfinished('setup-failed', code, visibleLine(errorMessage(error), 500));
+    return { sent: { result }, collected: {} };
+  } finally {
+    await opened?.done();
+  }
+}
+
+/** The whole of a worker's own workspace is nobody's to take. */
+function refuseCollecting({ options }: JobMessage): void {
+  if (options.changes === true || options.artefacts !== undefined)
+    throw new SandboxError(
+      'usage.invalid',
+      'changes and artefacts come back of a workspace that was sent with the job; name one (--workspace-from)',
+    );
+}
+
+function optionsOf({ job, signal }: ClaimedJob, { sandbox }: JobSandbox, output: OutputSender): RunOptions {
+  const { limits } = sandbox.policy;
+  const { narrow: _narrow, changes: _changes, artefacts: _artefacts, ...said } = job.options;
+  return {
+    ...said,
+    timeout: shorter(shorter(limits.timeoutMs, LONGEST_JOB), said.timeout),
+    idleTimeout: shorter(limits.idleTimeoutMs, said.idleTimeout),
+    maxOutput: smallerOutput(limits.outputBytes, said.maxOutput),
+    signal,
+    ...(job.input === undefined ? {} : { input: Buffer.from(job.input, 'base64') }),
+    ...(job.live ? { onOutput: (chunk) => output.send(chunk) } : {}),
+  };
+}
+
+async function collect(
+  queue: Queue,
+  { job }: ClaimedJob,
+  { workspace }: JobSandbox,
+  result: ExecutionResult,
+): Promise<RanJob['collected']> {
+  const { changes, artefacts } = job.options;
+  // What was not run changed nothing.
+  if (result.status === 'denied' || result.status === 'setup-failed') return {};
+  if (changes !== true && artefacts === undefined) return {};
+  const { collectChanges, collectArtefacts } = await import('./archive/collect.ts');
+  return {
+    ...(changes === true && job.workspace !== undefined
+      ? { changes: await collectChanges(queue, job.workspace, workspace) }
+      : {}),
+    ...(artefacts === undefined ? {} : { artefacts: await collectArtefacts(queue, artefacts, workspace) }),
+  };
+}
+
+const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
+
+/** Files of this machine are none of the submitter. */
+function sentOf({ bytes, spilled: _spilled, ...result }: ExecutionResult): SentResult {
+  // A part of the union was taken away from each of its members.
+  const sent = { ...result, bytes: undefined, spilled: undefined } as ExecutionResult;
+  return bytes === undefined
+    ? { result: sent }
+    : {
+        result: sent,
+        bytes: { stdout: base64(bytes.stdout), stderr: base64(bytes.stderr), gapAt: bytes.gapAt },
+      };
+}

@@ -1,0 +1,222 @@
+import { uptime } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { WorkerRecord } from '../model/fleet.ts';
+import { WorkerRecord as WorkerRecordSchema } from '../model/fleet.ts';
+import { deferred } from '../util/deferred.ts';
+import { isConflict, type Queue } from './queue.ts';
+
+/*
+ * A worker may run jobs as long as it has its lease: its record, which it writes again and again. Nobody compares clocks of two
+ * machines. Who wants to know whether a worker is lost watches the record for as long as the lease lasts, by its own clock, and
+ * if it is the same then, takes it away by compare-and-set: so a renewal and the end of a lease cannot both succeed. The worker
+ * counts from before the last renewal that the server acknowledged, which is earlier, and ends its jobs a margin before that.
+ */
+
+/** Milliseconds without a sign of life after which a worker is lost, unless it says another time. */
+export const DEFAULT_LEASE = 15_000;
+export const SHORTEST_LEASE = 3000;
+export const LONGEST_LEASE = 10 * 60 * 1000;
+/** What part of it is left to end the jobs when it cannot be renewed. */
+const MARGIN = 1 / 3;
+const RENEWALS = 5;
+const LOOK_MS = 100;
+
+/** Milliseconds before its end at which a worker that cannot renew its lease ends its jobs. */
+export const marginOf = (leaseMs: number) => leaseMs * MARGIN;
+
+/** Milliseconds that have passed, also while the machine slept: the later of two clocks that nobody sets. */
+function clock() {
+  const now = () => ({ awake: performance.now(), all: uptime() * 1000 });
+  return {
+    now,
+    since: (then: ReturnType<typeof now>) => {
+      const at = now();
+      return Math.max(at.awake - then.awake, at.all - then.all);
+    },
+  };
+}
+
+/** What a worker tells of itself at the moment. */
+export type WorkerReport = Omit<WorkerRecord, 'state' | 'beat' | 'leaseMs'>;
+
+/** The lease of this worker. */
+export class Lease {
+  readonly worker: string;
+  readonly leaseMs: number;
+  /** Settles when the lease is lost: the jobs of this worker have to end. */
+  readonly lost: Promise<void>;
+  readonly #queue: Queue;
+  readonly #report: () => WorkerReport;
+  readonly #clock = clock();
+  readonly #lose = deferred<void>();
+  #beat = 0;
+  #revision = 0;
+  /** Before the last renewal that the server has acknowledged. */
+  #renewedAt;
+  #held = true;
+  #over = false;
+  #renewing: Promise<void> | undefined;
+  readonly #timers: NodeJS.Timeout[] = [];
+
+  private constructor(queue: Queue, worker: string, leaseMs: number, report: () => WorkerReport) {
+    this.#queue = queue;
+    this.worker = worker;
+    this.leaseMs = leaseMs;
+    this.#report = report;
+    this.lost = this.#lose.promise;
+    this.#renewedAt = this.#clock.now();
+  }
+
+  /** Takes one. @throws what the server says. */
+  static async take(
+    queue: Queue,
+    worker: string,
+    leaseMs: number,
+    report: () => WorkerReport,
+  ): Promise<Lease> {
+    const lease = new Lease(queue, worker, leaseMs, report);
+    lease.#revision = await queue.workers.create(worker, lease.#value('live'));
+    lease.#timers.push(
+      setInterval(() => lease.#renewSoon(), leaseMs / RENEWALS),
+      setInterval(() => lease.#look(), LOOK_MS),
+    );
+    return lease;
+  }
+
+  /** Whether jobs may be begun and run now. */
+  get held(): boolean {
+    return this.#held && this.#clock.since(this.#renewedAt) < this.leaseMs - marginOf(this.leaseMs);
+  }
+
+  /** Gives it back, with all jobs ended: what is left of them is another worker's at once. */
+  async end(): Promise<void> {
+    this.#stop();
+    await this.#renewing;
+    if (!this.#held) return;
+    this.#held = false;
+    await this.#queue.workers.update(this.worker, this.#value('ended'), this.#revision).catch(() => {});
+  }
+
+  #look(): void {
+    if (!this.held) this.#giveUp();
+  }
+
+  #stop(): void {
+    this.#over = true;
+    for (const timer of this.#timers) clearInterval(timer);
+  }
+
+  #giveUp(): void {
+    if (this.#over) return;
+    this.#held = false;
+    this.#stop();
+    this.#lose.resolve();
+  }
+
+  #renewSoon(): void {
+    this.#renewing ??= this.#renew().finally(() => {
+      this.#renewing = undefined;
+    });
+  }
+
+  async #renew(): Promise<void> {
+    const before = this.#clock.now();
+    this.#beat += 1;
+    try {
+      this.#revision = await this.#queue.workers.update(this.worker, this.#value('live'), this.#revision);
+    } catch (error) {
+      if (!isConflict(error)) return;
+      // Written by us, with an answer that was lost; or taken away.
+      const entry = await this.#queue.workers.get(this.worker).catch(() => undefined);
+      if (entry === undefined) return;
+      const said = entry === null ? undefined : readWorker(entry.value);
+      if (entry === null || said?.state !== 'live') {
+        this.#giveUp();
+        return;
+      }
+      this.#revision = entry.revision;
+      // When that was written is not known: the next renewal counts.
+      return;
+    }
+    this.#renewedAt = before;
+  }
+
+  #value(state: WorkerRecord['state']): string {
+    const record: WorkerRecord = {
+      ...this.#report(),
+      ...{ state, beat: this.#beat, leaseMs: this.leaseMs },
+    };
+    return JSON.stringify(record);
+  }
+}
+
+/** A record of a worker; `undefined`: it is none. */
+export function readWorker(value: Uint8Array): WorkerRecord | undefined {
+  const read = WorkerRecordSchema.safeParse(parsed(value));
+  return read.success ? read.data : undefined;
+}
+
+/** JSON of anybody; `undefined`: it is none. */
+export function parsed(value: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(value).toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+const FORGOTTEN: WorkerRecord = {
+  ...{ state: 'lost', beat: 0, host: '', pid: 0, version: '', labels: [], slots: 0, running: 0 },
+  ...{ done: 0, failed: 0, leaseMs: 0, since: 0 },
+};
+
+/** Finds out whether workers are lost, each once at a time. */
+export class LeaseWatch {
+  readonly #queue: Queue;
+  readonly #watched = new Map<string, Promise<boolean>>();
+  /** They do not come back: a worker that lost its lease takes another name. */
+  readonly #gone = new Set<string>();
+
+  constructor(queue: Queue) {
+    this.#queue = queue;
+  }
+
+  /** Whether a worker is lost, or has ended. Waits for as long as its lease lasts, if there is any doubt. */
+  isGone(worker: string, signal: AbortSignal): Promise<boolean> {
+    if (this.#gone.has(worker)) return Promise.resolve(true);
+    let watched = this.#watched.get(worker);
+    if (watched === undefined) {
+      watched = this.#watch(worker, signal)
+        // Who cannot look does not know: the job is offered again.
+        .catch(() => false)
+        .finally(() => this.#watched.delete(worker));
+      this.#watched.set(worker, watched);
+    }
+    return watched;
+  }
+
+  async #watch(worker: string, signal: AbortSignal): Promise<boolean> {
+    const before = await this.#queue.workers.get(worker);
+    const said = before === null ? undefined : readWorker(before.value);
+    if (before === null) {
+      // Kept for a day: who has not written for as long is lost. If a copy that lags behind said so, this fails.
+      await this.#queue.workers.create(worker, JSON.stringify(FORGOTTEN));
+      return this.#note(worker);
+    }
+    if (said === undefined || said.state !== 'live') return this.#note(worker);
+    await delay(said.leaseMs, undefined, { signal });
+    const after = await this.#queue.workers.get(worker);
+    if (after !== null && after.revision !== before.revision) {
+      return readWorker(after.value)?.state === 'live' ? false : this.#note(worker);
+    }
+    const lost: WorkerRecord = { ...said, state: 'lost' };
+    // From here on the worker cannot renew it; a conflict says that it just did.
+    await this.#queue.workers.update(worker, JSON.stringify(lost), before.revision);
+    return this.#note(worker);
+  }
+
+  #note(worker: string): true {
+    this.#gone.add(worker);
+    return true;
+  }
+}

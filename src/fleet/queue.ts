@@ -1,0 +1,260 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { JetStreamClient, JetStreamManager, StreamConfig } from '@nats-io/jetstream';
+import type { KV } from '@nats-io/kv';
+import type { Msg, NatsConnection } from '@nats-io/transport-node';
+import type { FleetPriority } from '../model/fleet.ts';
+import { FLEET_PRIORITIES } from '../model/words.ts';
+import { natsFailure, whereInstalled } from '../nats/connection.ts';
+import { errorMessage } from '../util/error-message.ts';
+
+const DAY = 24 * 3600 * 1000;
+/** Records of jobs are kept as long. It is more than {@link LONGEST_WAIT} and the longest job together. */
+const RECORDS_KEPT = 8 * DAY;
+/**
+ * A job that waited longer is not run: whether it was run before is known for as long as its record is kept. Measured from
+ * when the server took it to the clock of the worker.
+ */
+export const LONGEST_WAIT = 5 * DAY;
+const WORKERS_KEPT = DAY;
+const OUTPUT_KEPT = DAY;
+/** Of live output, of all jobs together, which the server sets aside; the oldest goes first. */
+const OUTPUT_BYTES = 256 * 1024 ** 2;
+/** Within this time a job, or a piece of output, that is sent twice is one. */
+const DUPLICATES = 2 * 60 * 1000;
+/** A job that a worker has is offered to another one when the worker has said nothing of it for this time. */
+export const ACK_WAIT = 6000;
+/** Waiting pulls of all workers, and jobs that run at once. */
+const [MOST_PULLS, MOST_RUNNING] = [20_000, 200_000];
+
+const nanoseconds = (milliseconds: number) => milliseconds * 1e6;
+
+/** How the things of a queue are called on the server: THE table of subjects, streams and buckets. */
+export const namesOf = (queue: string) => ({
+  jobs: `SR_JOBS_${queue}`,
+  output: `SR_OUT_${queue}`,
+  records: `sr_jobs_${queue}`,
+  workers: `sr_workers_${queue}`,
+  blobs: `sr_blobs_${queue}`,
+  jobSubject: (priority: FleetPriority, needs: string) => `sr.${queue}.jobs.${priority}.${needs}`,
+  allJobs: `sr.${queue}.jobs.>`,
+  outputOf: (job: string) => `sr.${queue}.out.${job}`,
+  allOutput: `sr.${queue}.out.>`,
+  /** Told once a job with needs that are new was sent. */
+  needs: `sr.${queue}.needs`,
+  cancel: (worker: string) => `sr.${queue}.cancel.${worker}`,
+});
+export type QueueNames = ReturnType<typeof namesOf>;
+
+/** What a job needs, as a part of a subject: no label has an underscore. */
+export const needsToken = (labels: readonly string[]) =>
+  labels.length === 0 ? 'any' : [...new Set(labels)].sort().join('_');
+/** Whether a worker has all of it. */
+export const satisfies = (labels: readonly string[], needs: string) =>
+  needs === 'any' || needs.split('_').every((label) => labels.includes(label));
+
+/** One queue on a server: its streams and buckets exist. */
+export interface Queue {
+  readonly name: string;
+  readonly names: QueueNames;
+  readonly connection: NatsConnection;
+  readonly js: JetStreamClient;
+  readonly manager: JetStreamManager;
+  /** Where each job stands, by id. */
+  readonly records: KV;
+  /** The leases of workers, by id. */
+  readonly workers: KV;
+  readonly replicas: number;
+}
+
+/**
+ * Opens a queue, and makes it where it is not there yet. `replicas` of what is made: 3 on a cluster, else 1.
+ * @throws {SandboxError} `fleet.unreachable`, `fleet.refused`, `fleet.uninstalled`.
+ */
+export async function openQueue(
+  connection: NatsConnection,
+  name: string,
+  replicas = connection.info?.cluster === undefined ? 1 : 3,
+): Promise<Queue> {
+  const [{ jetstream, jetstreamManager }, { Kvm }] = await Promise.all([
+    whereInstalled(() => import('@nats-io/jetstream')),
+    whereInstalled(() => import('@nats-io/kv')),
+  ]);
+  const names = namesOf(name);
+  try {
+    const manager = await jetstreamManager(connection, { checkAPI: false });
+    await patiently(() => ensureStreams(manager, names, replicas));
+    const js = jetstream(connection);
+    const kv = new Kvm(js);
+    // From the leader: a copy may lag behind, and what is decided by it must not.
+    const open = (bucket: string) => kv.open(bucket, { allow_direct: false });
+    const [records, workers] = await patiently(() => Promise.all([open(names.records), open(names.workers)]));
+    return { name, names, connection, js, manager, records, workers, replicas };
+  } catch (error) {
+    throw natsFailure(error, connection.getServer());
+  }
+}
+
+/** A cluster has elected another leader by then. */
+const PATIENCE_MS = 30_000;
+const PATIENT_MS = 300;
+
+/** Does what a cluster cannot do while it elects a leader: again, for a while. What it refuses is not tried again. */
+export async function patiently<T>(work: () => Promise<T>): Promise<T> {
+  const until = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isPassing(error) || performance.now() > until) throw error;
+      await delay(PATIENT_MS);
+    }
+  }
+}
+
+/** Nobody has answered, or the one who has says that there is no leader. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const unavailable = Reflect.get(error, 'status') === 503;
+  return (
+    unavailable ||
+    ['TimeoutError', 'NoRespondersError', 'RequestError'].includes(error.name) ||
+    isPassing(error.cause)
+  );
+}
+
+async function ensureStreams(manager: JetStreamManager, names: QueueNames, replicas: number): Promise<void> {
+  const common = {
+    storage: 'file',
+    num_replicas: replicas,
+    duplicate_window: nanoseconds(DUPLICATES),
+  } as const;
+  const bucket = (name: string, kept: number) => ({
+    ...{ ...common, name: `KV_${name}`, subjects: [`$KV.${name}.>`], max_msgs_per_subject: 1 },
+    ...({ max_age: nanoseconds(kept), discard: 'new', allow_rollup_hdrs: true, deny_delete: true } as const),
+    // Who reads a copy may read what is over.
+    allow_direct: false,
+  });
+  const streams = [
+    { ...common, name: names.jobs, subjects: [names.allJobs], retention: 'workqueue' },
+    {
+      ...{ ...common, name: names.output, subjects: [names.allOutput], max_age: nanoseconds(OUTPUT_KEPT) },
+      ...{ max_bytes: OUTPUT_BYTES, discard: 'old' },
+    },
+    bucket(names.records, RECORDS_KEPT),
+    bucket(names.workers, WORKERS_KEPT),
+  ];
+  // The type of the library has enumerations in place of words.
+  for (const stream of streams)
+    await ensureStream(manager, stream as unknown as Partial<StreamConfig> & { name: string });
+}
+
+async function ensureStream(
+  manager: JetStreamManager,
+  config: Partial<StreamConfig> & { readonly name: string },
+): Promise<void> {
+  const isThere = () =>
+    manager.streams.info(config.name).then(
+      () => true,
+      (error: unknown) => {
+        if (errorMessage(error) === 'stream not found') return false;
+        throw error;
+      },
+    );
+  if (await isThere()) return;
+  await manager.streams.add(config).catch(async (error: unknown) => {
+    // Somebody else made it meanwhile.
+    if (!(await isThere())) throw error;
+  });
+}
+
+/** The consumer of a priority and of needs: its name, once it is there. */
+export async function ensureConsumer(queue: Queue, priority: FleetPriority, needs: string): Promise<string> {
+  const durable = `${priority}-${needs}`;
+  await queue.manager.consumers.add(queue.names.jobs, {
+    durable_name: durable,
+    filter_subject: queue.names.jobSubject(priority, needs),
+    ack_policy: 'explicit',
+    ack_wait: nanoseconds(ACK_WAIT),
+    max_deliver: -1,
+    max_ack_pending: MOST_RUNNING,
+    max_waiting: MOST_PULLS,
+  } as unknown as Parameters<JetStreamManager['consumers']['add']>[1]);
+  return durable;
+}
+
+/** How many jobs wait, or run, for each priority and needs. */
+export async function jobsBySubject(
+  queue: Queue,
+): Promise<readonly { readonly priority: FleetPriority; readonly needs: string; readonly jobs: number }[]> {
+  const info = await queue.manager.streams.info(queue.names.jobs, { subjects_filter: queue.names.allJobs });
+  return Object.entries(info.state.subjects ?? {}).flatMap(([subject, jobs]) => {
+    const [priority, needs] = subject.split('.').slice(3);
+    const known = FLEET_PRIORITIES.find((one) => one === priority);
+    return known === undefined || needs === undefined ? [] : [{ priority: known, needs, jobs }];
+  });
+}
+
+/** A job that the server offers to this worker, until it is acknowledged or nothing was said of it for {@link ACK_WAIT}. */
+export class Offer {
+  readonly data: Uint8Array;
+  /** When the server took it; milliseconds since 1970. */
+  readonly at: number;
+  readonly #message: Msg;
+
+  constructor(message: Msg) {
+    this.#message = message;
+    this.data = message.data;
+    // $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.SEQ.NANOSECONDS.PENDING, or with domain and account in front of the stream.
+    const parts = message.reply?.split('.') ?? [];
+    this.at = Number(parts[parts.length < 11 ? 7 : 9]) / 1e6;
+  }
+
+  /** It is over. */
+  ack(): void {
+    this.#message.respond('+ACK');
+  }
+
+  /** Others may have it, after a time in milliseconds. */
+  giveBack(delay = 0): void {
+    this.#message.respond(delay === 0 ? '-NAK' : `-NAK ${JSON.stringify({ delay: nanoseconds(delay) })}`);
+  }
+
+  /** It is being worked on. */
+  hold(): void {
+    this.#message.respond('+WPI');
+  }
+}
+
+/**
+ * Asks for the next job of a consumer; `waitMs` 0: only if there is one. `none`: there is none, or none came; `failed`: there
+ * was no answer that is understood.
+ */
+export async function nextJob(
+  queue: Queue,
+  consumer: string,
+  waitMs: number,
+): Promise<Offer | 'none' | 'failed'> {
+  const ask = waitMs === 0 ? { batch: 1, no_wait: true } : { batch: 1, expires: nanoseconds(waitMs) };
+  try {
+    // What the library has for it opens a subscription each time, and cannot ask without waiting.
+    const reply = await queue.connection.request(
+      `$JS.API.CONSUMER.MSG.NEXT.${queue.names.jobs}.${consumer}`,
+      JSON.stringify(ask),
+      // A job comes by its own subject, which a shared subscription for answers does not know.
+      { timeout: waitMs + 2000, noMux: true },
+    );
+    // What is no job is a status: 404 there is none, 408 the time is over, 409 the consumer is gone.
+    const status = reply.headers?.code ?? 0;
+    if (status === 404 || status === 408) return 'none';
+    return status === 0 && reply.reply !== undefined ? new Offer(reply) : 'failed';
+  } catch {
+    return 'failed';
+  }
+}
+
+const WRONG_SEQUENCES: readonly unknown[] = [10071, 10164];
+
+/** Whether a write was refused because there is another revision than was expected. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof Error && WRONG_SEQUENCES.includes(Reflect.get(error, 'code'));
+}

@@ -1,0 +1,44 @@
+import type { FleetStatus } from '../model/fleet.ts';
+import { readWorker } from './lease.ts';
+import { jobsBySubject, type Queue } from './queue.ts';
+
+/** How a queue and its workers do. @throws what the server says. */
+export async function statusOf(queue: Queue): Promise<FleetStatus> {
+  const now = Date.now();
+  const [found, workers, info] = await Promise.all([
+    jobsBySubject(queue),
+    workersOf(queue, now),
+    queue.manager.streams.info(queue.names.jobs),
+  ]);
+  const jobs = { high: 0, normal: 0, low: 0 };
+  for (const { priority, jobs: count } of found) jobs[priority] += count;
+  const live = workers.filter(({ state }) => state === 'live');
+  const sum = (values: readonly number[]) => values.reduce((all, one) => all + one, 0);
+  const { state } = info;
+  return {
+    queue: queue.name,
+    jobs,
+    oldestMs: state.messages === 0 ? undefined : Math.max(0, now - Date.parse(String(state.first_ts))),
+    workers,
+    slots: sum(live.map(({ slots }) => slots)),
+    running: sum(live.map(({ running }) => running)),
+    done: sum(workers.map(({ done }) => done)),
+    failed: sum(workers.map(({ failed }) => failed)),
+    lost: workers.filter(({ state: is }) => is === 'lost').length,
+  };
+}
+
+async function workersOf(queue: Queue, now: number): Promise<FleetStatus['workers']> {
+  const keys = await queue.workers.keys();
+  const names: string[] = [];
+  for await (const name of keys) names.push(name);
+  const found = await Promise.all(
+    names.sort().map(async (worker) => {
+      const entry = await queue.workers.get(worker);
+      const record = entry === null ? undefined : readWorker(entry.value);
+      if (entry === null || record === undefined) return [];
+      return [{ ...record, worker, seenMs: Math.max(0, now - entry.created.getTime()) }];
+    }),
+  );
+  return found.flat();
+}

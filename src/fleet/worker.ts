@@ -1,0 +1,495 @@
+import { randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
+import { realpathSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { NatsConnection, Subscription } from '@nats-io/transport-node';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import {
+  type FleetPriority,
+  type FleetRun,
+  JobMessage,
+  type JobRecord,
+  type SentResult,
+} from '../model/fleet.ts';
+import type { LaunchPlan } from '../model/launch-plan.ts';
+import type { SandboxOptions } from '../model/options.ts';
+import { FLEET_PRIORITIES } from '../model/words.ts';
+import { CREDENTIALS_VARIABLE, natsFailure } from '../nats/connection.ts';
+import { isBeneath } from '../util/absolute-path.ts';
+import { visibleLine } from '../util/visible-text.ts';
+import { packageVersion } from '../version.ts';
+import { standingOf, writeRecord } from './claims.ts';
+import { type ClaimedJob, runJob, unfinished } from './job.ts';
+import { DEFAULT_LEASE, Lease, LeaseWatch, marginOf, parsed } from './lease.ts';
+import { MESSAGE_BYTES, OutputSender } from './output.ts';
+import {
+  ACK_WAIT,
+  ensureConsumer,
+  jobsBySubject,
+  LONGEST_WAIT,
+  nextJob,
+  type Offer,
+  openQueue,
+  patiently,
+  type Queue,
+  satisfies,
+} from './queue.ts';
+import { JobSandboxes } from './sandboxes.ts';
+
+/** How long one request for a job waits at the server. */
+const PULL_MS = 5000;
+const RECONNECT_MS = 250;
+/** How often it is looked for jobs with needs that this worker has not heard of. */
+const NEEDS_MS = 15_000;
+const WORKING_MS = ACK_WAIT / 3;
+/** How much of a record is left for what stands around a result. */
+const INLINE_BYTES = MESSAGE_BYTES;
+
+/** Options of {@link FleetWorker.start}. */
+export interface WorkerOptions {
+  readonly connection: NatsConnection;
+  readonly queue: string;
+  /** Jobs at once. Default: 1. */
+  readonly slots?: number;
+  readonly labels?: readonly string[];
+  /** Milliseconds without a sign of life after which this worker is lost, at least 3,000. Default: 15,000. */
+  readonly leaseMs?: number;
+  /** The policy and the workspace of the worker. */
+  readonly sandbox: SandboxOptions;
+  /** The file that the connection was made with: commands must not be able to read it. */
+  readonly credentials?: string | undefined;
+  /** Where workspaces of jobs are made. */
+  readonly scratch: string;
+  readonly replicas?: number;
+  /** Told what people should know, in one line each. */
+  readonly onProblem?: (line: string) => void;
+}
+
+/**
+ * A file that commands can read is no secret.
+ * @throws {SandboxError} `fleet.invalid`.
+ */
+function refuseReadable(path: string, { paths, workspace }: LaunchPlan): void {
+  const real = realpathSync(path);
+  const root = [workspace, ...paths.map((planned) => planned.path)].find((place) => isBeneath(real, place));
+  if (root === undefined) return;
+  throw new SandboxError(
+    'fleet.invalid',
+    `the credentials file ${path} lies in ${root}, which commands can read; put it elsewhere`,
+  );
+}
+
+/** A job that this worker has. */
+interface Held {
+  /** As it was offered the last time. */
+  offered: Offer;
+  readonly ending: AbortController;
+  /** Its lease is over, or the worker ends: what became of it is not for this worker to say. */
+  abandoned: boolean;
+}
+
+/** Takes jobs off a queue and runs them under its own policy. */
+export class FleetWorker {
+  readonly #options: WorkerOptions;
+  readonly #queue: Queue;
+  readonly #sandboxes: JobSandboxes;
+  readonly #watch: LeaseWatch;
+  readonly #held = new Map<string, Held>();
+  readonly #consumers = new Map<string, { readonly priority: FleetPriority; readonly name: string }>();
+  /** Requests that wait at the server, by consumer. */
+  readonly #pulls = new Set<string>();
+  readonly #closing = new AbortController();
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #since = Date.now();
+  #lease: Lease | undefined;
+  #cancels: Subscription | undefined;
+  #busy = 0;
+  #done = 0;
+  #failed = 0;
+  #stopping = false;
+  #wake: () => void = () => {};
+  #pulling: Promise<void> = Promise.resolve();
+
+  private constructor(options: WorkerOptions, queue: Queue) {
+    this.#options = options;
+    this.#queue = queue;
+    this.#sandboxes = new JobSandboxes(options.sandbox, options.scratch);
+    this.#watch = new LeaseWatch(queue);
+    // One for each job that waits for something.
+    setMaxListeners(0, this.#closing.signal);
+  }
+
+  /**
+   * Starts one: opens its own sandbox first, so that a policy that does not hold here is known before any job is.
+   * @throws {SandboxError} as `createSandbox`; as `openQueue`; `usage.invalid` if the lease is too short to end jobs in.
+   */
+  static async start(options: WorkerOptions): Promise<FleetWorker> {
+    const queue = await openQueue(options.connection, options.queue, options.replicas);
+    const worker = new FleetWorker(options, queue);
+    try {
+      await worker.#check();
+    } catch (error) {
+      await worker.#sandboxes.close();
+      throw error;
+    }
+    try {
+      await patiently(() => worker.#findNeeds(['any']));
+      await patiently(() => worker.#takeLease());
+    } catch (error) {
+      await worker.#sandboxes.close();
+      throw natsFailure(error, options.connection.getServer());
+    }
+    worker.#begin();
+    return worker;
+  }
+
+  /** Refuses what could not be held once jobs run. */
+  async #check(): Promise<void> {
+    const { plan, policy } = (await this.#sandboxes.own()).sandbox;
+    const { leaseMs = DEFAULT_LEASE, credentials = process.env[CREDENTIALS_VARIABLE] } = this.#options;
+    if (credentials !== undefined && credentials !== '') refuseReadable(credentials, plan);
+    const { killGraceMs } = policy.limits;
+    if (killGraceMs + 500 > marginOf(leaseMs))
+      throw new SandboxError(
+        'usage.invalid',
+        `a lease of ${leaseMs / 1000} s leaves ${marginOf(leaseMs) / 1000} s to end a job, and limits.kill_grace_seconds is ${killGraceMs / 1000}; choose a longer lease or a shorter grace`,
+      );
+  }
+
+  /** Its present name; another one after a lost lease. */
+  get id(): string | undefined {
+    return this.#lease?.worker;
+  }
+
+  /** Where it works. */
+  get workspace(): Promise<string> {
+    return this.#sandboxes.own().then(({ workspace }) => workspace);
+  }
+
+  /** Takes no more jobs, waits for those that run, ends what is left after `graceMs`, and gives back the lease. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping = true;
+    this.#wake();
+    const patience = delay(graceMs, undefined, { signal: this.#closing.signal }).catch(() => {});
+    await Promise.race([this.#idle(), patience]);
+    const left = [...this.#held.values()];
+    for (const held of left) this.#abandon(held);
+    await this.#idle();
+    this.#closing.abort();
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#cancels?.unsubscribe();
+    await this.#lease?.end();
+    // Another worker has them at once.
+    for (const { offered } of left) offered.giveBack();
+    await this.#pulling;
+    await this.#sandboxes.close();
+    await this.#queue.connection.flush().catch(() => {});
+  }
+
+  #begin(): void {
+    const { connection, names } = this.#queue;
+    const working = () => {
+      for (const { offered } of this.#held.values()) offered.hold();
+    };
+    const look = () => {
+      jobsBySubject(this.#queue)
+        .then((found) => this.#findNeeds(found.map(({ needs }) => needs)))
+        .catch(() => {});
+    };
+    this.#timers.push(setInterval(working, WORKING_MS), setInterval(look, NEEDS_MS));
+    look();
+    connection.subscribe(names.needs, {
+      callback: (_error, message) => void this.#findNeeds([message.string()]).catch(() => {}),
+    });
+    this.#pulling = this.#pull();
+  }
+
+  /** Makes the consumers for needs that this worker has. */
+  async #findNeeds(found: readonly string[]): Promise<void> {
+    const { labels = [] } = this.#options;
+    const isNew = (needs: string) => !this.#consumers.has(`${FLEET_PRIORITIES[0]}-${needs}`);
+    for (const needs of new Set(found)) {
+      if (!satisfies(labels, needs) || !isNew(needs)) continue;
+      for (const priority of FLEET_PRIORITIES) {
+        const name = await ensureConsumer(this.#queue, priority, needs);
+        this.#consumers.set(name, { priority, name });
+      }
+      this.#wake();
+    }
+  }
+
+  async #takeLease(): Promise<void> {
+    const worker = randomBytes(8).toString('hex');
+    const { slots = 1, labels = [], leaseMs = DEFAULT_LEASE } = this.#options;
+    const lease = await Lease.take(this.#queue, worker, leaseMs, () => ({
+      ...{ host: hostname(), pid: process.pid, version: packageVersion, labels: [...labels], slots },
+      ...{ running: this.#held.size, done: this.#done, failed: this.#failed, since: this.#since },
+    }));
+    this.#cancels?.unsubscribe();
+    this.#cancels = this.#queue.connection.subscribe(this.#queue.names.cancel(worker), {
+      callback: (_error, message) => this.#held.get(message.string())?.ending.abort(),
+    });
+    this.#lease = lease;
+    void lease.lost.then(() => this.#replaceLease());
+  }
+
+  /** All jobs end; then there is another name to work under. */
+  async #replaceLease(): Promise<void> {
+    this.#lease = undefined;
+    this.#say('the lease of this worker is lost: its jobs end, and it goes on under another name');
+    for (const held of this.#held.values()) this.#abandon(held);
+    await this.#idle();
+    while (!this.#stopping) {
+      try {
+        await this.#takeLease();
+        this.#wake();
+        return;
+      } catch {
+        await this.#pause(RECONNECT_MS);
+      }
+    }
+  }
+
+  #abandon(held: Held): void {
+    held.abandoned = true;
+    held.ending.abort();
+  }
+
+  async #idle(): Promise<void> {
+    while (this.#busy > 0) await this.#pause(20);
+  }
+
+  async #pause(milliseconds: number): Promise<void> {
+    await delay(milliseconds, undefined, { signal: this.#closing.signal }).catch(() => {});
+  }
+
+  get #isFree(): boolean {
+    return !this.#stopping && this.#lease?.held === true && this.#busy < (this.#options.slots ?? 1);
+  }
+
+  /** Keeps the slots filled: of jobs that wait those of the highest priority first. */
+  async #pull(): Promise<void> {
+    while (!this.#stopping) {
+      let timer: NodeJS.Timeout | undefined;
+      const woken = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, PULL_MS);
+        this.#wake = resolve;
+      });
+      if (this.#isFree && (await this.#takeWaiting())) this.#wake();
+      else if (this.#isFree) this.#askAll();
+      await woken;
+      clearTimeout(timer);
+    }
+  }
+
+  /** Takes one job, if there is one. */
+  async #takeWaiting(): Promise<boolean> {
+    for (const priority of FLEET_PRIORITIES) {
+      for (const consumer of this.#consumers.values()) {
+        if (consumer.priority !== priority || this.#pulls.has(consumer.name)) continue;
+        const job = await nextJob(this.#queue, consumer.name, 0);
+        if (job === 'failed') {
+          await this.#pause(RECONNECT_MS);
+          return false;
+        }
+        if (job === 'none') continue;
+        this.#offer(job);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Asks every consumer to tell when there is a job. */
+  #askAll(): void {
+    for (const { name } of this.#consumers.values()) {
+      if (this.#pulls.has(name)) continue;
+      this.#pulls.add(name);
+      void nextJob(this.#queue, name, PULL_MS).then(async (job) => {
+        if (job === 'failed') await this.#pause(RECONNECT_MS);
+        this.#pulls.delete(name);
+        if (job !== 'failed' && job !== 'none') this.#offer(job);
+        this.#wake();
+      });
+    }
+  }
+
+  /** Begins a job if there is a slot for it; else another worker gets it. */
+  #offer(offered: Offer): void {
+    if (!this.#isFree) {
+      offered.giveBack();
+      return;
+    }
+    this.#busy += 1;
+    void this.#handle(offered)
+      .catch((error: unknown) => this.#say(`a job was not handled: ${String(error)}`))
+      .finally(() => {
+        this.#busy -= 1;
+        this.#wake();
+      });
+  }
+
+  async #handle(offered: Offer): Promise<void> {
+    const read = JobMessage.safeParse(parsed(offered.data));
+    const { error } = read;
+    if (error !== undefined) {
+      await this.#refuseUnread(offered, error.issues[0]);
+      return;
+    }
+    const job = read.data;
+    const known = this.#held.get(job.job);
+    if (known !== undefined) {
+      known.offered = offered;
+      return;
+    }
+    const held: Held = { offered, ending: new AbortController(), abandoned: false };
+    this.#held.set(job.job, held);
+    try {
+      const claimed = await this.#claim(job, held);
+      if (claimed !== undefined) await this.#run(claimed, held);
+    } finally {
+      this.#held.delete(job.job);
+    }
+  }
+
+  /** A job that cannot be read is not run, and the submitter is told so if it can be. */
+  async #refuseUnread(
+    offered: Offer,
+    issue: { readonly path: readonly PropertyKey[]; readonly message: string } | undefined,
+  ): Promise<void> {
+    const raw = parsed(offered.data);
+    const job = typeof raw === 'object' && raw !== null ? Reflect.get(raw, 'job') : undefined;
+    const name = JobMessage.shape.job.safeParse(job);
+    const where = visibleLine(issue?.path.map(String).join('.') ?? '', 100);
+    const why = `the job is not accepted: ${where === '' ? '' : `${where}: `}${visibleLine(issue?.message ?? '', 200)}`;
+    this.#say(why);
+    if (name.success) {
+      const result = unfinished('setup-failed', 'usage.invalid', why);
+      const record = this.#doneRecord(name.data, 0, 0, { result }, 'setup-failed');
+      await this.#write(name.data, record, 0);
+    }
+    offered.ack();
+  }
+
+  /** Makes a job this worker's own; `undefined`: it is somebody's, or over. */
+  async #claim(job: JobMessage, held: Held): Promise<ClaimedJob | undefined> {
+    const lease = this.#lease;
+    if (lease?.held !== true) return undefined;
+    const queuedAt = held.offered.at;
+    const queueMs = Math.max(0, Date.now() - queuedAt);
+    const claim = (attempt: number): JobRecord => ({
+      ...{ state: 'claimed', worker: lease.worker, host: hostname(), attempt, at: Date.now(), queueMs },
+    });
+    const claimed = (attempt: number, revision: number): ClaimedJob => ({
+      ...{ job, attempt, revision, queueMs, worker: lease.worker, signal: held.ending.signal },
+    });
+    if (queueMs > LONGEST_WAIT) return this.#endAsTooLate(job, held);
+    // Most jobs are nobody's, so that is tried first.
+    const own = await this.#write(job.job, claim(1), 0, held.ending.signal);
+    if (own !== undefined) return claimed(1, own);
+    while (!held.ending.signal.aborted && lease.held) {
+      const standing = await standingOf(this.#queue, job.job).catch(() => 'unknown' as const);
+      if (standing === 'unknown' || standing === undefined) {
+        await this.#pause(RECONNECT_MS);
+        continue;
+      }
+      const { record, revision } = standing;
+      if (record.state === 'done') {
+        held.offered.ack();
+        return undefined;
+      }
+      if (!(await this.#watch.isGone(record.worker, held.ending.signal))) {
+        held.offered.giveBack(ACK_WAIT);
+        return undefined;
+      }
+      if (record.attempt > job.retry) return this.#endAsLost(job, held, record, revision);
+      const attempt = record.attempt + 1;
+      const again = await this.#write(job.job, claim(attempt), revision, held.ending.signal);
+      if (again !== undefined) return claimed(attempt, again);
+    }
+    return undefined;
+  }
+
+  async #endAsLost(
+    job: JobMessage,
+    held: Held,
+    { worker, host, attempt, queueMs }: JobRecord & { readonly state: 'claimed' },
+    revision: number,
+  ): Promise<undefined> {
+    const message = `the worker ${worker} on ${host} is lost; what the command did until then was done, and it is not run again without --retry`;
+    const result = unfinished('worker-lost', 'fleet.worker_lost', message);
+    const about = { worker, host, queueMs };
+    const record = this.#doneRecord(job.job, attempt, 0, { result }, 'worker-lost', about);
+    if ((await this.#write(job.job, record, revision)) !== undefined) held.offered.ack();
+  }
+
+  async #endAsTooLate(job: JobMessage, held: Held): Promise<undefined> {
+    const days = LONGEST_WAIT / 24 / 3600 / 1000;
+    const message = `the job waited for more than ${days} days; submit it again`;
+    const result = unfinished('setup-failed', 'fleet.too_late', message);
+    const record = this.#doneRecord(job.job, 0, 0, { result }, 'setup-failed');
+    await this.#write(job.job, record, 0);
+    held.offered.ack();
+  }
+
+  async #run(claimed: ClaimedJob, held: Held): Promise<void> {
+    const { job, attempt, revision, worker, queueMs } = claimed;
+    const output = new OutputSender(
+      this.#queue,
+      job.job,
+      attempt,
+      AbortSignal.any([held.ending.signal, this.#closing.signal]),
+    );
+    const ran = await runJob(claimed, this.#sandboxes, this.#queue, output);
+    if (held.abandoned) return;
+    const pieces = await output.end();
+    this.#done += 1;
+    if (!ran.sent.result.ok) this.#failed += 1;
+    const about = { worker, host: hostname(), queueMs, ...ran.collected };
+    const text = Buffer.from(JSON.stringify(ran.sent));
+    const sent = text.length <= INLINE_BYTES ? ran.sent : { parts: await output.sendParts(text) };
+    const record = this.#doneRecord(job.job, attempt, pieces, sent, ran.sent.result.status, about);
+    if ((await this.#write(job.job, record, revision)) !== undefined) held.offered.ack();
+  }
+
+  #doneRecord(
+    job: string,
+    attempts: number,
+    chunks: number,
+    sent: SentResult | { readonly parts: readonly number[] },
+    status: string,
+    about: Partial<FleetRun> = {},
+  ): JobRecord {
+    const none = { worker: undefined, host: undefined, queueMs: 0, changes: undefined, artefacts: undefined };
+    const result = 'parts' in sent ? { parts: [...sent.parts] } : { inline: sent };
+    return {
+      ...{ state: 'done', at: Date.now(), status, chunks, result },
+      run: { job, attempts, ...none, ...about },
+    };
+  }
+
+  /** Writes the record of a job by compare-and-set. */
+  #write(
+    job: string,
+    record: JobRecord,
+    revision: number,
+    signal = this.#closing.signal,
+  ): Promise<number | undefined> {
+    const isOurs = (found: JobRecord) => {
+      if (found.state === 'claimed' && record.state === 'claimed')
+        return found.worker === record.worker && found.attempt === record.attempt;
+      return (
+        found.state === 'done' &&
+        record.state === 'done' &&
+        found.at === record.at &&
+        found.run.worker === record.run.worker
+      );
+    };
+    return writeRecord(this.#queue, job, { record, revision, isOurs, signal });
+  }
+
+  #say(line: string): void {
+    this.#options.onProblem?.(visibleLine(line, 300));
+  }
+}

@@ -1,0 +1,167 @@
+import { readFileSync } from 'node:fs';
+import type { Authenticator, NatsConnection } from '@nats-io/transport-node';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import { readPrivateFile } from '../host/private-file.ts';
+import { errnoOf } from '../util/errno-of.ts';
+import { errorMessage } from '../util/error-message.ts';
+
+/** The environment variable with the path of the credentials file, for a service that is handed it (systemd's LoadCredential). */
+export const CREDENTIALS_VARIABLE = 'SANDBOX_RUN_NATS_CREDS';
+
+/** Where a NATS server is, and who we are to it. */
+export interface NatsSettings {
+  /** `nats://host[:port]` or `tls://host[:port]`; those of a cluster with commas between. Never with a user or password. */
+  readonly url: string;
+  /** The absolute path of a credentials file (JWT and seed) or of an nkey seed; default: what `SANDBOX_RUN_NATS_CREDS` says, or none. */
+  readonly credentials?: string | undefined;
+  /** The absolute path of the certificates that sign the server's; default: those of Node. */
+  readonly ca?: string | undefined;
+}
+
+/** How long one server may take to be connected with. */
+const CONNECT_MS = 3_000;
+/** How long an answer may take, connecting again included; an elected leader is there sooner. */
+export const ANSWER_MS = 5_000;
+const DEFAULT_PORT = 4222;
+
+/**
+ * Connects with a NATS server, or one of a cluster; a connection that is lost is made again for as long as it is not closed.
+ * `name` is what the server shows of us. Holds the process open until it is closed.
+ * @throws {SandboxError} `fleet.uninstalled`, `fleet.invalid`, `fleet.unreachable` or `fleet.refused`.
+ */
+export async function connectNats(settings: NatsSettings, name: string): Promise<NatsConnection> {
+  const { servers, encrypted } = serversOf(settings.url);
+  const { connect, credsAuthenticator, nkeyAuthenticator } = await whereInstalled(
+    () => import('@nats-io/transport-node'),
+  );
+  const secret = credentialsOf(settings);
+  // A credentials file has the user's JWT beside the seed.
+  const authenticator: Authenticator | undefined =
+    secret &&
+    (secret.includes('BEGIN NATS USER JWT') ? credsAuthenticator(secret) : nkeyAuthenticator(secret));
+  try {
+    return await connect({
+      servers: [...servers],
+      name,
+      timeout: CONNECT_MS,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 200,
+      reconnectJitter: 100,
+      pingInterval: 5_000,
+      maxPingOut: 2,
+      // With each request; its trace would be made beforehand.
+      noAsyncTraces: true,
+      ...(authenticator && { authenticator }),
+      ...(encrypted && { tls: settings.ca === undefined ? {} : { ca: certificates(settings.ca) } }),
+    });
+  } catch (error) {
+    throw natsFailure(error, settings.url);
+  }
+}
+
+/** A package of the client, or how to install it. */
+export async function whereInstalled<T>(load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') throw error;
+    throw new SandboxError(
+      'fleet.uninstalled',
+      'the policy names a NATS server, and its client is not installed beside sandbox-run',
+      {
+        cause: error,
+        remedy:
+          'npm install @nats-io/transport-node @nats-io/jetstream @nats-io/kv @nats-io/obj (with --global if sandbox-run is)',
+      },
+    );
+  }
+}
+
+/** Errors of the client by the names of their classes, which are part of its interface. */
+const REFUSED: ReadonlySet<string> = new Set([
+  'AuthorizationError',
+  'UserAuthenticationExpiredError',
+  'PermissionViolationError',
+]);
+
+/** What any failure of the client becomes: one line. A `SandboxError` stays what it is. */
+export function natsFailure(error: unknown, url: string): SandboxError {
+  if (error instanceof SandboxError) return error;
+  const causes = causesOf(error);
+  if (causes.some(({ name }) => REFUSED.has(name)))
+    return new SandboxError(
+      'fleet.refused',
+      `the NATS server ${url} refuses this user (${errorMessage(error)}); look at its accounts and at the credentials file (${CREDENTIALS_VARIABLE} or the policy)`,
+      { cause: error },
+    );
+  const reason = causes.map((cause) => errnoOf(cause) ?? cause.message).at(-1) ?? errorMessage(error);
+  return new SandboxError(
+    'fleet.unreachable',
+    `the NATS server ${url} cannot be used (${reason}); nothing is run without it`,
+    { cause: error },
+  );
+}
+
+function causesOf(error: unknown): readonly Error[] {
+  const found: Error[] = [];
+  for (let at = error; at instanceof Error && found.length < 8; at = at.cause) found.push(at);
+  return found;
+}
+
+/**
+ * The addresses in a URL.
+ * @throws {SandboxError} `fleet.invalid`.
+ */
+export function serversOf(url: string): { readonly servers: readonly string[]; readonly encrypted: boolean } {
+  const parts = url.split(',').map((part) => part.trim());
+  const parsed = parts.map((part, index) => {
+    // One scheme for all: "nats://a,b:4223".
+    const whole = index > 0 && !part.includes('://') ? `${schemeOf(parts[0] ?? '')}${part}` : part;
+    return URL.canParse(whole) ? new URL(whole) : invalid(`${JSON.stringify(part)} in it is no URL`);
+  });
+  const schemes = new Set(parsed.map(({ protocol }) => protocol));
+  const [scheme] = schemes;
+  if (schemes.size !== 1 || (scheme !== 'nats:' && scheme !== 'tls:'))
+    return invalid('all servers need nats:// or all need tls://');
+  const servers = parsed.map(({ hostname, port, username, password, pathname, search, hash }) => {
+    if (username !== '' || password !== '')
+      return invalid(`it has a user or password, which belong in a file (${CREDENTIALS_VARIABLE})`);
+    if (hostname === '' || !['', '/'].includes(pathname) || search !== '' || hash !== '')
+      return invalid('only hosts and ports belong in it');
+    return `${hostname}:${port === '' ? DEFAULT_PORT : port}`;
+  });
+  return { servers, encrypted: scheme === 'tls:' };
+}
+
+const schemeOf = (part: string) => part.slice(0, part.indexOf('://') + 3);
+
+/** Without the URL: it may have a password. */
+function invalid(why: string): never {
+  throw new SandboxError('fleet.invalid', `the URL of the NATS server is not usable: ${why}`);
+}
+
+function credentialsOf({ credentials }: NatsSettings): Buffer | undefined {
+  const path = credentials ?? process.env[CREDENTIALS_VARIABLE];
+  if (path === undefined || path === '') return undefined;
+  const secret = readPrivateFile(path, {
+    what: 'the NATS credentials file',
+    code: 'fleet.invalid',
+    // A seed has 58 characters.
+    shortest: 58,
+  });
+  // As an nkey seed it must have nothing behind it.
+  return Buffer.from(secret.toString('latin1').trim(), 'latin1');
+}
+
+function certificates(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new SandboxError(
+      'fleet.invalid',
+      `the certificates ${path} for the NATS server cannot be read (${errnoOf(error) ?? errorMessage(error)})`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,195 @@
+import type { JetStreamClient } from '@nats-io/jetstream';
+import type { KV, KvOptions } from '@nats-io/kv';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { SandboxError } from '../errors/sandbox-error.ts';
+import type { FleetStore, KeyValue, KeyValueEntry } from '../model/key-value.ts';
+import { ANSWER_MS, connectNats, type NatsSettings, natsFailure, whereInstalled } from './connection.ts';
+
+/** The buckets of the state; documented, for the permissions of accounts. */
+const BUCKETS = { values: 'sandbox-run-state', shortLived: 'sandbox-run-approvals' } as const;
+/** Twice as long as anything there counts: a write is never compared with a value that the servers are about to drop. */
+const SHORT_LIVED_MS = 48 * 3_600_000;
+/** Anybody writes it, to see at what time the store did so. */
+const CLOCK_KEY = 'clock';
+/** The clocks of two machines drift apart by less than 0.1 ms in a second. */
+const CLOCK_HOLDS_MS = 600_000;
+/** The wall clock was set, or the machine was asleep. */
+const CLOCK_JUMP_MS = 250;
+/** Errors of JetStream: another last sequence (two of them), a message with this id is being written. */
+const OUTRUN: ReadonlySet<number> = new Set([10071, 10164, 10158]);
+
+/** How many servers keep the state. */
+export interface FleetStoreSettings extends NatsSettings {
+  /** 1 to 5; default: 3 in a cluster, else 1. */
+  readonly replicas?: number | undefined;
+}
+
+/**
+ * The store of a fleet's state on a NATS server. Its buckets are made if they are not there.
+ * @throws {SandboxError} `fleet.…` as `connectNats`; `fleet.invalid` if a bucket is kept by fewer servers than wanted.
+ */
+export async function openFleetStore(settings: FleetStoreSettings, name: string): Promise<FleetStore> {
+  return fleetStoreOn(await connectNats(settings, name), settings);
+}
+
+/** The same on a connection that is there. Closing the store closes it. */
+export async function fleetStoreOn(
+  connection: NatsConnection,
+  settings: FleetStoreSettings,
+): Promise<FleetStore> {
+  try {
+    const values = await openBucket(connection, settings, BUCKETS.values, {});
+    const shortLived = await openBucket(connection, settings, BUCKETS.shortLived, { ttl: SHORT_LIVED_MS });
+    return {
+      values: keyValue(values, settings.url),
+      shortLived: keyValue(shortLived, settings.url),
+      clock: clockOf(values.kv, settings.url),
+      close: async () => {
+        await connection.close().catch(() => {});
+      },
+    };
+  } catch (error) {
+    await connection.close().catch(() => {});
+    throw natsFailure(error, settings.url);
+  }
+}
+
+/** A bucket, and the stream that it is. */
+interface Bucket {
+  readonly kv: KV;
+  readonly js: JetStreamClient;
+  readonly name: string;
+}
+
+async function openBucket(
+  connection: NatsConnection,
+  { replicas, url }: FleetStoreSettings,
+  name: string,
+  options: Partial<KvOptions>,
+): Promise<Bucket> {
+  const { Kvm } = await whereInstalled(() => import('@nats-io/kv'));
+  const { jetstream } = await whereInstalled(() => import('@nats-io/jetstream'));
+  const wanted = replicas ?? (connection.info?.cluster === undefined ? 1 : 3);
+  const js = jetstream(connection, { timeout: ANSWER_MS });
+  const kv = await new Kvm(js).create(name, {
+    ...options,
+    history: 1,
+    replicas: wanted,
+    // A replica would answer with what it has: only the leader of the stream knows the last write.
+    allow_direct: false,
+  });
+  const has = (await kv.status()).replicas;
+  if (replicas !== undefined && has < replicas)
+    throw new SandboxError(
+      'fleet.invalid',
+      `the bucket ${name} of ${url} is kept by ${has} of the ${replicas} servers that state.replicas wants; nats stream edit KV_${name} --replicas ${replicas} changes it`,
+    );
+  return { kv, js, name };
+}
+
+function keyValue({ kv, js, name }: Bucket, url: string): KeyValue {
+  const answered = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      throw natsFailure(error, url);
+    }
+  };
+
+  /**
+   * Writes what follows a revision; `undefined`: something else does. The expected sequence alone does not compare on
+   * servers before 2.9.21: in a cluster they check it before the write is ordered among the others (nats-server issue 4320).
+   * The id of the message is checked after that: of all that follow one revision the servers keep one.
+   */
+  const follow = async (key: string, data: string, revision: number, operation?: 'DEL') => {
+    const { headers } = await import('@nats-io/transport-node');
+    const marked = headers();
+    if (operation !== undefined) marked.set('KV-Operation', operation);
+    try {
+      const { seq, duplicate } = await js.publish(`$KV.${name}.${key}`, data, {
+        msgID: `${key}@${revision}`,
+        expect: { lastSubjectSequence: revision },
+        headers: marked,
+        timeout: ANSWER_MS,
+        retries: 0,
+      });
+      return duplicate ? undefined : seq;
+    } catch (error) {
+      if (isOutrun(error)) return undefined;
+      throw natsFailure(error, url);
+    }
+  };
+
+  return {
+    get: (key) =>
+      answered(async () => {
+        const found = await kv.get(key);
+        if (found === null || found.operation !== 'PUT') return undefined;
+        return { key, value: found.string(), revision: found.revision };
+      }),
+    put: async (key, value, revision) => {
+      const written = await follow(key, value, revision);
+      if (written !== undefined || revision > 0) return written;
+      // What was taken away has a revision, too.
+      const found = await answered(() => kv.get(key));
+      if (found === null || found.operation === 'PUT') return undefined;
+      return follow(key, value, found.revision);
+    },
+    remove: async (key, revision) => (await follow(key, '', revision, 'DEL')) !== undefined,
+    list: (pattern) =>
+      answered(async () => {
+        const entries = new Map<string, KeyValueEntry>();
+        for await (const found of await kv.history({ key: pattern })) {
+          entries.delete(found.key);
+          if (found.operation === 'PUT')
+            entries.set(found.key, { key: found.key, value: found.string(), revision: found.revision });
+        }
+        return [...entries.values()];
+      }),
+  };
+}
+
+/** Known by JetStream's own code, and never by a text. */
+function isOutrun(error: unknown): boolean {
+  return (
+    error instanceof Error && 'code' in error && typeof error.code === 'number' && OUTRUN.has(error.code)
+  );
+}
+
+/**
+ * The clock of the server that leads the stream: a write, and what time it says it was done at. In between it is counted on
+ * by the monotonic clock of this machine, so that nobody changes it by setting a clock here.
+ */
+function clockOf(kv: KV, url: string): FleetStore['clock'] {
+  let known: { readonly at: number; readonly wall: number; readonly server: number } | undefined;
+  let asking: Promise<void> | undefined;
+  const holds = () => {
+    if (known === undefined) return false;
+    const since = performance.now() - known.at;
+    return since < CLOCK_HOLDS_MS && Math.abs(Date.now() - known.wall - since) < CLOCK_JUMP_MS;
+  };
+  const ask = async () => {
+    try {
+      await kv.put(CLOCK_KEY, '');
+      const written = await kv.get(CLOCK_KEY);
+      const after = performance.now();
+      if (written === null) throw new Error(`the key ${CLOCK_KEY} is not kept`);
+      // It was done before this moment: what we take for now is late by two requests at most.
+      known = { at: after, wall: Date.now(), server: written.created.getTime() };
+    } catch (error) {
+      throw natsFailure(error, url);
+    } finally {
+      asking = undefined;
+    }
+  };
+  return {
+    host: Date.now,
+    now: async () => {
+      if (!holds()) {
+        asking ??= ask();
+        await asking;
+      }
+      return Math.round((known?.server ?? 0) + performance.now() - (known?.at ?? 0));
+    },
+  };
+}

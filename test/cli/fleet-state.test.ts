@@ -1,0 +1,165 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { nkeyAuthenticator, nkeys } from '@nats-io/transport-node';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../support/approvals.ts';
+import { type NatsServers, startNats } from '../support/nats.ts';
+import { cli, expectOneLine, makePlace, type Place, startCli } from './support.ts';
+
+/** Two machines of a fleet, as far as the launcher can tell: nothing but the server is the same. */
+const machines = [makePlace(), makePlace()] as const;
+const [one, other] = machines;
+const key = nkeys.createUser();
+let servers: NatsServers;
+
+const credentialsOf = (place: Place) => join(place.root, 'nats.seed');
+const stateOf = (place: Place) =>
+  `[state]
+url = "${servers.url}"
+credentials = "${credentialsOf(place)}"
+`;
+
+/** The policy of the user of a machine. */
+function says(place: Place, text: string): void {
+  const directory = join(place.root, 'config/sandbox-run');
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, 'policy.toml'), text, { mode: 0o600 });
+}
+
+beforeAll(async () => {
+  servers = await startNats({
+    config: `authorization { users: [{ nkey: ${key.getPublicKey()} }] }`,
+    probe: { authenticator: nkeyAuthenticator(key.getSeed()) },
+  });
+  for (const place of machines) writeFileSync(credentialsOf(place), key.getSeed(), { mode: 0o600 });
+}, 30_000);
+afterAll(async () => {
+  await servers?.stop();
+  for (const place of machines) place.dispose();
+});
+
+describe('a fleet whose policy names a server', () => {
+  it('has one budget', async () => {
+    for (const place of machines) says(place, `${stateOf(place)}[security]\nmax_actions_per_hour = 3\n`);
+    const runs = [];
+    for (const place of [one, other, one]) runs.push(await cli(place, ['--', 'true']));
+    expect(runs.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual([
+      [0, ''],
+      [0, ''],
+      [0, ''],
+    ]);
+    const refused = await cli(other, ['--', 'true']);
+    expect(refused.exitCode).toBe(126);
+    expect(refused.stderr).toMatch(/3 actions were run in the last hour and 3 are allowed/);
+    expect((await cli(one, ['budget', 'show'])).stdout).toMatch(/3 actions in the last hour, of 3, 0 left/);
+    expect((await cli(other, ['budget', 'reset'])).stdout).toMatch(/3 actions forgotten/);
+    expect((await cli(one, ['--', 'true'])).exitCode).toBe(0);
+  });
+
+  it('has one queue, one list of grants, and answers from any machine', async () => {
+    for (const place of machines)
+      says(place, `${stateOf(place)}[security]\nautonomy = "supervised"\n[approval]\nask = "queue"\n`);
+    const asking = startCli(one, ['--', 'rm', '-rf', 'nothing']);
+    const listed = await until(async () => {
+      const { stdout } = await cli(other, ['approvals', 'list', '--json']);
+      return stdout === '' ? undefined : (JSON.parse(stdout) as { id: string });
+    });
+    expect((await cli(other, ['approvals', 'approve', listed.id, '--scope', 'always'])).exitCode).toBe(0);
+    expect(await asking).toMatchObject({ exitCode: 0 });
+    const grants = (await cli(one, ['approvals', 'grants', '--json'])).stdout;
+    expect(JSON.parse(grants)).toMatchObject({ scope: 'always', grantedBy: 'command line' });
+    // Nothing is kept here.
+    for (const place of machines) {
+      const state = join(place.root, 'home/.local/state/sandbox-run');
+      const kept = (() => {
+        try {
+          return readdirSync(state);
+        } catch {
+          return [];
+        }
+      })();
+      expect(kept.filter((name) => name.startsWith('gate.db'))).toEqual([]);
+    }
+  });
+
+  it('remembers the taints of sessions', async () => {
+    await cli(one, ['session', 'taint', 'mine', 'secret']);
+    const shown = await cli(other, ['session', 'show', 'mine', '--json']);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ id: 'mine', taintsInForce: ['secret'] });
+    expect((await cli(other, ['session', 'end', 'mine'])).stdout).toBe('mine: ended\n');
+  });
+
+  it('lets no workspace name another server', async () => {
+    const file = join(one.workspace, '.sandbox-run.toml');
+    writeFileSync(file, '[state]\nurl = "nats://127.0.0.1:1"\n');
+    const refused = await cli(one, ['--', 'true']);
+    rmSync(file);
+    expect(refused.exitCode).toBe(125);
+    expectOneLine(refused.stderr);
+    expect(refused.stderr).toMatch(/state/);
+  });
+
+  it('shows its commands neither the credentials nor the server', async () => {
+    says(
+      one,
+      `[unsafe]\nunjudged_commands = true\n[state]\nurl = "${servers.url}"\n[security]\nmax_actions_per_hour = 50\n`,
+    );
+    const env = { SANDBOX_RUN_NATS_CREDS: credentialsOf(one) };
+    const [, port] = /:(\d+)$/.exec(servers.url) ?? [];
+    const script = `env; tr '\\0' '\\n' < /proc/$PPID/environ; cat ${credentialsOf(one)}; (exec 3<>/dev/tcp/127.0.0.1/${port}) && echo reached; echo done`;
+    const { stdout, exitCode } = await cli(one, ['--', 'bash', '-c', script], { env });
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/done\n$/);
+    expect(stdout).not.toMatch(/NATS|SU[A-Z0-9]{20}|reached/);
+    // It was counted, so that the credentials were found.
+    expect((await cli(one, ['budget', 'show', '--json'], { env })).stdout).toMatch(/"used":[1-9]/);
+    expect((await cli(one, ['--', 'true'])).stderr).toMatch(/refuses this user/);
+  });
+
+  it('takes no credentials that others can read', async () => {
+    says(one, `${stateOf(one)}[security]\nmax_actions_per_hour = 50\n`);
+    const loose = join(one.root, 'loose');
+    writeFileSync(loose, key.getSeed(), { mode: 0o644 });
+    says(
+      one,
+      `[state]\nurl = "${servers.url}"\ncredentials = "${loose}"\n[security]\nmax_actions_per_hour = 50\n`,
+    );
+    const refused = await cli(one, ['budget', 'reset']);
+    expect(refused.exitCode).toBe(125);
+    expectOneLine(refused.stderr);
+    expect(refused.stderr).toMatch(/mode 644.*chmod 600/);
+  });
+});
+
+describe('a fleet whose server is gone', () => {
+  beforeAll(async () => {
+    await servers.nodes[0]?.kill();
+  });
+
+  it('runs nothing that it would have to count or ask about, and says so in one line', async () => {
+    says(one, `${stateOf(one)}[security]\nmax_actions_per_hour = 50\n`);
+    const counted = await cli(one, ['--', 'true']);
+    expect(counted.exitCode).toBe(126);
+    expect(counted.stderr).toMatch(/NATS server .* cannot be used \(ECONNREFUSED\)/);
+    const shown = await cli(one, ['budget', 'show']);
+    expect(shown.exitCode).toBe(125);
+    expectOneLine(shown.stderr);
+    const session = await cli(one, ['--session', 'mine', '--', 'true']);
+    expect(session.exitCode).not.toBe(0);
+    expect(session.stderr).toMatch(/NATS server/);
+  });
+
+  it('runs uncounted with a warning where the policy accepts that, and asks nobody', async () => {
+    says(one, `${stateOf(one)}on_failure = "warn"\n[security]\nmax_actions_per_hour = 50\n`);
+    const run = await cli(one, ['--', 'echo', 'ran']);
+    expect(run).toMatchObject({ exitCode: 0, stdout: 'ran\n' });
+    expect(run.stderr).toMatch(/not counted: the NATS server/);
+    says(
+      one,
+      `${stateOf(one)}on_failure = "warn"\n[security]\nautonomy = "supervised"\n[approval]\nask = "queue"\n`,
+    );
+    const asked = await cli(one, ['--', 'rm', '-rf', 'nothing']);
+    expect(asked.exitCode).toBe(126);
+    expect(asked.stderr).toMatch(/NATS server/);
+  });
+});

@@ -1,0 +1,134 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { makeFleetWorld } from './support.ts';
+
+const world = makeFleetWorld();
+
+describe('a job', () => {
+  it('has the result that a local run has', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const result = await fleet.run('echo out; echo err >&2; exit 3');
+    expect(result).toMatchObject({
+      ...{ status: 'exited', exitCode: 3, ok: false, stdout: 'out\n', stderr: 'err\n', outputCut: false },
+      fleet: { attempts: 1 },
+    });
+    expect(result).toHaveProperty('report.backend');
+  });
+
+  it('takes input, variables and a directory, and gives bytes', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const result = await fleet.run('cat; printf %s "$A"; pwd', {
+      ...{ input: Buffer.from([255, 10]), env: { A: 'b' }, encoding: 'bytes' },
+    });
+    expect(result.ok).toBe(true);
+    expect(Buffer.from(('bytes' in result ? result.bytes : undefined)?.stdout ?? [])).toEqual(
+      Buffer.concat([Buffer.from([255, 10]), Buffer.from(`b${world.place.workspace}\n`)]),
+    );
+  });
+
+  it('shows its output while it runs, in order and complete', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const seen: Buffer[] = [];
+    let first = 0;
+    const started = performance.now();
+    const result = await fleet.run('echo first; sleep 1; seq 1 200000; echo end >&2', {
+      maxOutput: 1000,
+      onOutput: ({ stream, bytes }): void => {
+        first ||= performance.now() - started;
+        if (stream === 'stdout') seen.push(Buffer.from(bytes));
+      },
+    });
+    expect(result).toMatchObject({ ok: true, outputCut: false });
+    const lines = Array.from({ length: 200_000 }, (_, at) => `${at + 1}\n`).join('');
+    expect(Buffer.concat(seen).toString()).toBe(`first\n${lines}`);
+    expect(result.stdout.length).toBeLessThan(2000);
+    expect(first).toBeLessThan(performance.now() - started - 500);
+  });
+
+  it('with more output than a message takes has all of it', async () => {
+    const queue = world.queue();
+    await world.worker(queue, { sandbox: { workspace: world.place.workspace, maxOutput: 4_000_000 } });
+    const fleet = await world.fleet(queue);
+    const result = await fleet.run('head -c 3000000 /dev/zero | tr "\\0" x');
+    expect(result.stdout.length).toBe(3_000_000);
+  });
+
+  it('is canceled while it runs, and before a worker has it', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const started = await fleet.submit('echo here > running; exec sleep 100');
+    const waiting = await fleet.submit('echo never > never');
+    await eventually(() => void readFileSync(join(world.place.workspace, 'running')));
+    waiting.cancel();
+    expect(await waiting.result).toMatchObject({ status: 'canceled', fleet: { attempts: 0 } });
+    started.cancel();
+    expect(await started.result).toMatchObject({ status: 'canceled', fleet: { attempts: 1 } });
+    expect(await fleet.run('test -e never')).toMatchObject({ exitCode: 1 });
+  });
+
+  it('ends after its time, and never later than the policy of the worker says', async () => {
+    const queue = world.queue();
+    await world.worker(queue, { slots: 2, sandbox: { workspace: world.place.workspace, timeout: 1500 } });
+    const fleet = await world.fleet(queue);
+    const results = await Promise.all([
+      fleet.run('sleep 100', { timeout: 300 }),
+      fleet.run('sleep 100', { timeout: 0 }),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual(['timed-out', 'timed-out']);
+  });
+
+  it('of a high priority goes first', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const order: string[] = [];
+    const run = async (priority: 'high' | 'normal' | 'low') => {
+      const job = await fleet.submit(['true'], { priority });
+      void job.result.then(() => order.push(priority));
+      return job.result;
+    };
+    const jobs = [await run, await run, await run].map((one, at) =>
+      one((['low', 'normal', 'high'] as const)[at] ?? 'low'),
+    );
+    await sleep(300);
+    await world.worker(queue);
+    await Promise.all(jobs);
+    expect(order).toEqual(['high', 'normal', 'low']);
+  });
+
+  it('goes to a worker that has what it needs', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const job = await fleet.submit(['true'], { labels: ['gpu', 'arch=arm64'] });
+    const plain = await fleet.run(['true']);
+    expect(await fleet.result(job.id)).toBeUndefined();
+    const able = await world.worker(queue, { labels: ['arch=arm64', 'gpu', 'other'] });
+    const result = await job.result;
+    expect(result.fleet.worker).toBe(able.id);
+    expect(plain.fleet.worker).not.toBe(able.id);
+  });
+
+  it('that is refused says so as a local run does', async () => {
+    const queue = world.queue();
+    await world.worker(queue, {
+      sandbox: {
+        workspace: world.place.workspace,
+        policy: { unsafe: { unjudged_commands: false }, commands: { allow: ['ls'] } },
+      },
+    });
+    const fleet = await world.fleet(queue);
+    writeFileSync(join(world.place.workspace, 'kept'), '');
+    expect(await fleet.run(['rm', 'kept'])).toMatchObject({ status: 'denied', ok: false });
+    expect(await fleet.run(['ls', 'kept'])).toMatchObject({ stdout: 'kept\n' });
+  });
+});

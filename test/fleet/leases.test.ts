@@ -1,0 +1,146 @@
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { processesWith } from '../support/leftovers.ts';
+import { makeFleetWorld, SHORT_LEASE, startWorkerProcess } from './support.ts';
+
+const world = makeFleetWorld();
+const LONG = 60_000;
+
+/** Appends a line, then goes on for ever, with a mark in the arguments of a process of its tree. */
+const endless = (file: string, mark: string) =>
+  `echo begun >> ${file}; sleep 1000 & exec bash -c 'sleep 1000' ${mark}`;
+const linesOf = (file: string) => {
+  const path = join(world.place.workspace, file);
+  return existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : [];
+};
+
+describe('a worker that dies', () => {
+  it('by SIGKILL: its job ends as worker-lost, is not run again, and its tree is gone', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const first = await startWorkerProcess(world, queue);
+    const mark = 'mark-of-sigkill';
+    const job = await fleet.submit(endless('killed', mark));
+    await eventually(() => expect(linesOf('killed')).toHaveLength(1), LONG);
+    await eventually(() => expect(processesWith(mark).length).toBeGreaterThan(0));
+    first.kill('SIGKILL');
+    await eventually(() => expect(processesWith(mark)).toEqual([]), LONG);
+    const other = await startWorkerProcess(world, queue);
+    expect(await job.result).toMatchObject({
+      ...{ status: 'worker-lost', ok: false, error: { code: 'fleet.worker_lost' } },
+      fleet: { attempts: 1, worker: first.id },
+    });
+    expect(linesOf('killed')).toHaveLength(1);
+    // The queue goes on.
+    expect(await fleet.run(['true'])).toMatchObject({ ok: true, fleet: { worker: other.id } });
+    // Workers tell how they do with each renewal.
+    await eventually(async () => {
+      const status = await fleet.status();
+      expect(status.workers.find(({ worker }) => worker === first.id)?.state).toBe('lost');
+      expect(status).toMatchObject({ ...{ lost: 1, slots: 1, running: 0, done: 1 }, jobs: { normal: 0 } });
+    }, LONG);
+  }, 120_000);
+
+  it('has its job run again where that was asked for', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const first = await startWorkerProcess(world, queue);
+    const job = await fleet.submit(
+      'echo begun >> again; if [ $(wc -l < again) -gt 1 ]; then echo done; else sleep 1000; fi',
+      { retry: 1 },
+    );
+    await eventually(() => expect(linesOf('again')).toHaveLength(1), LONG);
+    first.kill('SIGKILL');
+    const other = await startWorkerProcess(world, queue);
+    expect(await job.result).toMatchObject({
+      ...{ status: 'exited', ok: true, stdout: 'done\n' },
+      fleet: { attempts: 2, worker: other.id },
+    });
+    expect(linesOf('again')).toHaveLength(2);
+  }, 120_000);
+
+  it('that only stopped for less than its lease keeps its job', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const first = await startWorkerProcess(world, queue);
+    const other = await startWorkerProcess(world, queue);
+    const job = await fleet.submit('echo begun >> paused; sleep 12; echo end');
+    await eventually(() => expect(linesOf('paused')).toHaveLength(1), LONG);
+    // Both, as either has it.
+    for (const { kill } of [first, other]) kill('SIGSTOP');
+    await sleep(2000);
+    for (const { kill } of [first, other]) kill('SIGCONT');
+    expect(await job.result).toMatchObject({ ok: true, stdout: 'end\n', fleet: { attempts: 1 } });
+    expect(linesOf('paused')).toHaveLength(1);
+  }, 120_000);
+});
+
+describe('a worker that ends', () => {
+  it('lets its job end within the grace', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const first = await startWorkerProcess(world, queue, ['--grace', '20']);
+    const job = await fleet.submit('echo begun >> graceful; sleep 2; echo end');
+    await eventually(() => expect(linesOf('graceful')).toHaveLength(1), LONG);
+    first.kill('SIGTERM');
+    expect(await job.result).toMatchObject({ ok: true, stdout: 'end\n' });
+    expect(await first.ended).toBe(0);
+  }, 120_000);
+
+  it('hands over at once what may be run again', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const first = await startWorkerProcess(world, queue, ['--grace', '0', '--lease', '600']);
+    const job = await fleet.submit(
+      'echo begun >> handed; if [ $(wc -l < handed) -gt 1 ]; then echo done; else sleep 1000; fi',
+      { retry: 1 },
+    );
+    await eventually(() => expect(linesOf('handed')).toHaveLength(1), LONG);
+    await startWorkerProcess(world, queue);
+    first.kill('SIGTERM');
+    expect(await job.result).toMatchObject({ ok: true, stdout: 'done\n', fleet: { attempts: 2 } });
+  }, 120_000);
+});
+
+describe('a worker that is cut off', () => {
+  it('ends its tree before its lease is over, and another one may then have the job', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const worker = await world.worker(queue, { leaseMs: SHORT_LEASE });
+    const mark = 'mark-of-the-cut';
+    const job = await fleet.submit(endless('cut', mark));
+    await eventually(() => expect(linesOf('cut')).toHaveLength(1), LONG);
+    const before = worker.id;
+    await eventually(() => expect(processesWith(mark).length).toBeGreaterThan(0));
+    const [server] = world.servers.nodes;
+    server?.pause();
+    const from = performance.now();
+    try {
+      await eventually(() => expect(processesWith(mark)).toEqual([]), LONG);
+    } finally {
+      server?.resume();
+    }
+    expect(performance.now() - from).toBeLessThan(SHORT_LEASE);
+    expect(await job.result).toMatchObject({ status: 'worker-lost', fleet: { worker: before } });
+    expect(linesOf('cut')).toHaveLength(1);
+    // It goes on under another name.
+    await eventually(() => expect(worker.id).not.toBeUndefined(), LONG);
+    expect(worker.id).not.toBe(before);
+    expect(await fleet.run(['true'])).toMatchObject({ ok: true, fleet: { worker: worker.id } });
+  }, 120_000);
+
+  it('cannot end a job that another one has by then', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const worker = await world.worker(queue, { leaseMs: SHORT_LEASE });
+    appendFileSync(join(world.place.workspace, 'late'), '');
+    // As if another worker had taken its lease away.
+    const job = await fleet.submit('echo begun >> late; sleep 5; echo end', { retry: 0 });
+    await eventually(() => expect(linesOf('late')).toHaveLength(1), LONG);
+    await world.takeLease(queue, worker.id ?? '');
+    expect(await job.result).toMatchObject({ status: 'worker-lost' });
+  }, 120_000);
+});

@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { createFleet, type Fleet } from '../../src/fleet/fleet.ts';
+import { readWorker } from '../../src/fleet/lease.ts';
+import { openQueue } from '../../src/fleet/queue.ts';
+import { FleetWorker, type WorkerOptions } from '../../src/fleet/worker.ts';
+import { connectNats } from '../../src/nats/connection.ts';
+import { makePlace, type Place } from '../library/support.ts';
+import { type NatsServers, startNats } from '../support/nats.ts';
+
+const CLI = fileURLToPath(new URL('../../dist/cli.cjs', import.meta.url));
+
+/** A lease that a test can wait for. */
+export const SHORT_LEASE = 9000;
+
+/** Servers, workers and submitters of one test file; all end with it. */
+export interface FleetWorld {
+  readonly place: Place;
+  readonly servers: NatsServers;
+  /** Starts a worker in this process; its workspace is `place.workspace`. */
+  worker(queue: string, options?: Partial<WorkerOptions>): Promise<FleetWorker>;
+  fleet(queue: string): Promise<Fleet>;
+  /** Takes the lease of a worker away, as another worker would that saw no sign of life. */
+  takeLease(queue: string, worker: string): Promise<void>;
+  /** A new name of a queue. */
+  queue(): string;
+}
+
+export function makeFleetWorld(nodes: 1 | 3 = 1): FleetWorld {
+  let servers: NatsServers | undefined;
+  let place: Place | undefined;
+  const ends: (() => Promise<void>)[] = [];
+  let queues = 0;
+  beforeAll(async () => {
+    place = makePlace();
+    mkdirSync(join(place.root, 'scratch'));
+    servers = await startNats({ nodes });
+  }, 60_000);
+  afterAll(async () => {
+    await Promise.all(ends.map((end) => end()));
+    await servers?.stop();
+    place?.dispose();
+  }, 60_000);
+  const there = <T>(value: T | undefined): T => {
+    if (value === undefined) throw new Error('it is there once the tests run');
+    return value;
+  };
+  return {
+    get place() {
+      return there(place);
+    },
+    get servers() {
+      return there(servers);
+    },
+    queue: () => `q${++queues}`,
+    async worker(queue, options = {}) {
+      const connection = await connectNats({ url: there(servers).url }, 'worker');
+      const { workspace, root } = there(place);
+      const worker = await FleetWorker.start({
+        ...{ connection, queue, sandbox: { workspace }, scratch: join(root, 'scratch') },
+        ...options,
+      });
+      ends.push(async () => {
+        await worker.stop(0);
+        await connection.close();
+      });
+      return worker;
+    },
+    async takeLease(queue, worker) {
+      const connection = await connectNats({ url: there(servers).url }, 'thief');
+      const { workers } = await openQueue(connection, queue);
+      for (;;) {
+        const entry = await workers.get(worker);
+        const record = entry === null ? undefined : readWorker(entry.value);
+        const lost = JSON.stringify({ ...record, state: 'lost' });
+        // It may renew it at the same time.
+        const taken = await workers.update(worker, lost, entry?.revision ?? 0).catch(() => undefined);
+        if (taken !== undefined) break;
+      }
+      await connection.close();
+    },
+    async fleet(queue) {
+      const fleet = await createFleet({ url: there(servers).url, queue });
+      ends.push(() => fleet.close());
+      return fleet;
+    },
+  };
+}
+
+/** `sandbox-run worker` as a process of its own. */
+export interface WorkerProcess {
+  readonly id: string;
+  readonly pid: number;
+  readonly ended: Promise<number | null>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+/** Starts one in the workspace of the world, and waits until it is ready. Ends with this process. */
+export async function startWorkerProcess(
+  { servers, place }: FleetWorld,
+  queue: string,
+  args: readonly string[] = [],
+): Promise<WorkerProcess> {
+  const settings = [
+    '--url',
+    servers.url,
+    '--lease',
+    String(SHORT_LEASE / 1000),
+    '--workspace',
+    place.workspace,
+  ];
+  const child = spawn(
+    'setpriv',
+    ['--pdeathsig', 'KILL', process.execPath, CLI, 'worker', '--queue', queue, ...settings, ...args],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const ended = new Promise<number | null>((done) => child.once('exit', (code) => done(code)));
+  const line = await new Promise<string>((done, failed) => {
+    child.stdout.once('data', (bytes) => done(String(bytes)));
+    void ended.then((code) => failed(new Error(`the worker ended with ${code}`)));
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return {
+    id: /worker is ready: (\w+)/.exec(line)?.[1] ?? '',
+    pid: child.pid ?? 0,
+    ended,
+    kill: (signal) => void child.kill(signal),
+  };
+}

@@ -1,0 +1,259 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { Blobs } from '../../src/fleet/archive/blobs.ts';
+import { openQueue } from '../../src/fleet/queue.ts';
+import { createSandbox } from '../../src/index.ts';
+import { connectNats } from '../../src/nats/connection.ts';
+import { makeFleetWorld } from './support.ts';
+
+const world = makeFleetWorld();
+
+/** A directory with files, a program, a link and an empty directory. */
+function makeProject(name: string): string {
+  const project = join(world.place.root, name);
+  mkdirSync(join(project, 'src/deep'), { recursive: true });
+  mkdirSync(join(project, 'empty'));
+  writeFileSync(join(project, 'src/a.txt'), 'a\n');
+  writeFileSync(join(project, 'src/deep/same.txt'), 'a\n');
+  writeFileSync(join(project, 'src/gone.txt'), 'gone\n');
+  writeFileSync(join(project, 'run'), '#!/bin/sh\necho ran\n');
+  chmodSync(join(project, 'run'), 0o755);
+  symlinkSync('src/a.txt', join(project, 'link'));
+  return project;
+}
+
+describe('a workspace that is sent', () => {
+  it('is what it was, and the job cannot reach that of another', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const project = makeProject('sent');
+    const result = await fleet.run(
+      './run; cat link; find . -printf "%y %m %p\\n" | sort; ls ..; touch /var/tmp/outside',
+      { workspaceFrom: project },
+    );
+    expect(result.stdout).toContain('ran\na\n');
+    for (const line of ['d 755 ./empty', 'f 755 ./run', 'f 644 ./src/a.txt', 'l 777 ./link'])
+      expect(result.stdout).toContain(line);
+    expect(result.ok).toBe(false);
+    expect(readdirSync(join(world.place.root, 'scratch'))).toEqual([]);
+  });
+
+  it('is sent once, whatever is run on it, and each content once', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const project = makeProject('once');
+    writeFileSync(join(project, 'large'), Buffer.alloc(2_000_000, 'x'));
+    await fleet.run(['true'], { workspaceFrom: project });
+    const before = await storedBytes(queue);
+    expect(before).toBeGreaterThan(2_000_000);
+    expect(before).toBeLessThan(2_100_000);
+    for (let times = 0; times < 5; times += 1) await fleet.run(['true'], { workspaceFrom: project });
+    expect(await storedBytes(queue)).toBe(before);
+    // The positive control: what is new is sent.
+    writeFileSync(join(project, 'large'), Buffer.alloc(2_000_000, 'y'));
+    await fleet.run(['true'], { workspaceFrom: project });
+    expect(await storedBytes(queue)).toBeGreaterThan(before + 2_000_000);
+  });
+
+  it('may be a revision of a git repository', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const project = makeProject('committed');
+    const git = (...args: string[]) =>
+      execFileSync('git', ['-C', project, '-c', 'user.name=a', '-c', 'user.email=a@example.org', ...args]);
+    git('init', '-q');
+    git('add', '-A');
+    git('commit', '-q', '-m', 'one');
+    writeFileSync(join(project, 'uncommitted'), 'secret');
+    const result = await fleet.run('./run; cat link; ls -A', { workspaceFrom: `git:${project}` });
+    expect(result.stdout).toBe('ran\na\nlink\nrun\nsrc\n');
+    await expect(fleet.run('true', { workspaceFrom: `git:${project}@no-such` })).rejects.toMatchObject({
+      code: 'file.unusable',
+    });
+  });
+
+  it('gives back what was asked for, and no more', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const project = makeProject('made');
+    const result = await fleet.run(
+      'mkdir -p dist/in; echo 1 > dist/in/one; echo 2 > two.log; echo 3 > three; ln -s /etc/passwd dist/link; mkfifo dist/fifo; chmod 4755 dist/in/one || chmod 755 dist/in/one',
+      { workspaceFrom: project, artefacts: ['dist/**', '*.log'] },
+    );
+    expect(result).toMatchObject({ ok: true });
+    const into = join(world.place.root, 'artefacts');
+    await fleet.download(result.fleet.artefacts ?? '', into);
+    expect(readdirSync(into, { recursive: true }).sort()).toEqual([
+      'dist',
+      'dist/in',
+      'dist/in/one',
+      'two.log',
+    ]);
+    expect(lstatSync(join(into, 'dist/in/one')).mode & 0o7777).toBe(0o755);
+    await expect(fleet.download(result.fleet.artefacts ?? '', into)).rejects.toMatchObject({
+      code: 'file.unusable',
+    });
+  });
+
+  it('gives back what the job changed as a change set, which is applied (needs namespaces)', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const project = makeProject('changed');
+    const result = await fleet.run(
+      'echo b > src/a.txt; rm src/gone.txt link; ln -s run link; mkdir new; echo n > new/file; echo mine > src/deep/same.txt; rm -r empty; echo x > empty',
+      { workspaceFrom: project, changes: true },
+    );
+    expect(result).toMatchObject({ ok: true });
+    // Meanwhile here:
+    writeFileSync(join(project, 'src/deep/same.txt'), 'changed here\n');
+    const { held, conflicts } = await fleet.hold(result.fleet.changes ?? '', project);
+    expect(conflicts).toEqual(['src/deep/same.txt']);
+    expect(readFileSync(join(project, 'src/a.txt'), 'utf8')).toBe('a\n');
+    const sandbox = await createSandbox({ workspace: project });
+    try {
+      const changes = await sandbox.changes();
+      await changes.apply(held ?? '');
+      expect(readFileSync(join(project, 'src/a.txt'), 'utf8')).toBe('b\n');
+      expect(readFileSync(join(project, 'new/file'), 'utf8')).toBe('n\n');
+      expect(readFileSync(join(project, 'empty'), 'utf8')).toBe('x\n');
+      expect(existsSync(join(project, 'src/gone.txt'))).toBe(false);
+      expect(readlinkSync(join(project, 'link'))).toBe('run');
+      expect(readFileSync(join(project, 'src/deep/same.txt'), 'utf8')).toBe('changed here\n');
+      await changes.undo(held ?? '');
+      expect(readFileSync(join(project, 'src/a.txt'), 'utf8')).toBe('a\n');
+    } finally {
+      await sandbox.close();
+    }
+  });
+});
+
+async function storedBytes(queue: string): Promise<number> {
+  const connection = await connectNats({ url: world.servers.url }, 'looks');
+  const { manager } = await openQueue(connection, queue);
+  const { state } = await manager.streams.info(`OBJ_sr_blobs_${queue}`);
+  await connection.close();
+  return state.bytes;
+}
+
+describe('a hostile manifest', () => {
+  const digest = createHash('sha256').update('evil').digest('hex');
+  const file = { kind: 'file', mode: 0o644, size: 4, digest };
+  const directory = { kind: 'directory', mode: 0o755 };
+  const hostile: Readonly<Record<string, readonly object[]>> = {
+    'leaves by ..': [{ ...file, path: '../evil' }],
+    'leaves by .. in the middle': [
+      { ...directory, path: 'a' },
+      { ...file, path: 'a/../../evil' },
+    ],
+    'is absolute': [{ ...file, path: '/tmp/evil' }],
+    'has an empty part': [
+      { ...directory, path: 'a' },
+      { ...file, path: 'a//evil' },
+    ],
+    'has a NUL': [{ ...file, path: 'a\0b' }],
+    'writes through a link': [
+      { kind: 'link', path: 'a', target: '/tmp' },
+      { ...file, path: 'a/evil' },
+    ],
+    'writes through a link that comes later': [
+      { ...directory, path: 'a' },
+      { kind: 'link', path: 'a', target: '/tmp' },
+      { ...file, path: 'a/evil' },
+    ],
+    'makes a file twice': [
+      { ...file, path: 'a' },
+      { ...file, path: 'a' },
+    ],
+    'writes beneath a file': [
+      { ...file, path: 'a' },
+      { ...file, path: 'a/evil' },
+    ],
+    'has no directory for a file': [{ ...file, path: 'a/evil' }],
+    'makes a set-user-ID file': [{ ...file, path: 'a', mode: 0o4755 }],
+    'makes a device': [{ kind: 'device', path: 'a', mode: 0o644, major: 1, minor: 1 }],
+    'is of a huge file': [{ ...file, path: 'a', size: 2 ** 50 }],
+    'is huge in sum': [1, 2, 3].map((at) => ({ ...file, path: `a${at}`, size: 2 ** 31 })),
+    'says another size': [{ ...file, path: 'a', size: 3 }],
+    'says more than there is': [{ ...file, path: 'a', size: 5 }],
+    'says what it has no word for': [{ ...file, path: 'a', owner: 0 }],
+  };
+
+  it.each(Object.entries(hostile))('that %s is not unpacked', async (_name, entries) => {
+    const queue = await hostileQueue();
+    const manifest = Buffer.from(JSON.stringify({ version: 1, entries }));
+    const sent = await queue.put(manifest);
+    const result = await queue.fleet.run(['true'], { workspaceFrom: `object:${sent}` });
+    expect(result).toMatchObject({ status: 'setup-failed', error: { code: 'file.unusable' } });
+    expect(readdirSync(join(world.place.root, 'scratch'))).toEqual([]);
+    for (const path of [join(world.place.root, 'evil'), join(world.place.root, 'scratch/evil'), '/tmp/evil'])
+      expect(existsSync(path)).toBe(false);
+  });
+
+  it('is the reason: the same content in a plain one is unpacked', async () => {
+    const queue = await hostileQueue();
+    const sent = await queue.put(
+      Buffer.from(
+        JSON.stringify({
+          version: 1,
+          entries: [
+            { ...directory, path: 'a' },
+            { ...file, path: 'a/evil' },
+          ],
+        }),
+      ),
+    );
+    expect(await queue.fleet.run('cat a/evil', { workspaceFrom: `object:${sent}` })).toMatchObject({
+      stdout: 'evil',
+    });
+  });
+
+  it('cannot be named by what is not what it says', async () => {
+    const queue = await hostileQueue();
+    const good = Buffer.from(JSON.stringify({ version: 1, entries: [] }));
+    const name = createHash('sha256').update(good).digest('hex');
+    await queue.putAs(name, Buffer.from(JSON.stringify({ version: 1, entries: [{ ...file, path: 'a' }] })));
+    expect(await queue.fleet.run(['true'], { workspaceFrom: `object:${name}` })).toMatchObject({
+      error: { code: 'file.unusable' },
+    });
+    expect(await queue.fleet.run(['true'], { workspaceFrom: `object:${'0'.repeat(64)}` })).toMatchObject({
+      error: { code: 'fleet.unknown' },
+    });
+  });
+
+  let opened: ReturnType<typeof openHostileQueue> | undefined;
+  const hostileQueue = () => {
+    opened ??= openHostileQueue();
+    return opened;
+  };
+
+  async function openHostileQueue() {
+    const name = world.queue();
+    await world.worker(name);
+    const fleet = await world.fleet(name);
+    const connection = await connectNats({ url: world.servers.url }, 'hostile');
+    const blobs = await Blobs.open(await openQueue(connection, name));
+    await blobs.put(Buffer.from('evil'));
+    const { Objm } = await import('@nats-io/obj');
+    const store = await new Objm(connection).open(`sr_blobs_${name}`);
+    const putAs = (as: string, content: Buffer) => store.putBlob({ name: as }, content);
+    return { fleet, put: (content: Buffer) => blobs.put(content), putAs };
+  }
+});

@@ -1,0 +1,190 @@
+import { connect } from '@nats-io/transport-node';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SandboxError } from '../../../src/errors/sandbox-error.ts';
+import type { FleetStore, KeyValue } from '../../../src/model/key-value.ts';
+import type { State } from '../../../src/model/state.ts';
+import { fleetStoreOn, openFleetStore } from '../../../src/nats/key-value.ts';
+import { openFleetState } from '../../../src/state/remote/open-fleet-state.ts';
+import { sampleRequest } from '../../support/approvals.ts';
+import { type NatsServers, startNats } from '../../support/nats.ts';
+
+const YES = { approved: true, scope: 'once', by: 'test' } as const;
+let servers: NatsServers;
+const opened: FleetStore[] = [];
+beforeAll(async () => {
+  servers = await startNats({ nodes: 3 });
+}, 30_000);
+afterAll(async () => {
+  await Promise.all(opened.map((store) => store.close()));
+  await servers?.stop();
+});
+
+async function open(): Promise<FleetStore> {
+  const store = await openFleetStore({ url: servers.url }, 'test');
+  opened.push(store);
+  return store;
+}
+
+/** A store whose answers to writes are lost: every write is done, and so often nobody is told. */
+function losing(store: FleetStore, times: number): FleetStore & { readonly lost: () => number } {
+  let lost = 0;
+  const over = (values: KeyValue): KeyValue => ({
+    ...values,
+    put: async (...write) => {
+      const revision = await values.put(...write);
+      if (revision !== undefined && lost < times) {
+        lost += 1;
+        throw new SandboxError('fleet.unreachable', 'the answer was lost');
+      }
+      return revision;
+    },
+    remove: async (...what) => {
+      const done = await values.remove(...what);
+      if (done && lost < times) {
+        lost += 1;
+        throw new SandboxError('fleet.unreachable', 'the answer was lost');
+      }
+      return done;
+    },
+  });
+  return { ...store, values: over(store.values), shortLived: over(store.shortLived), lost: () => lost };
+}
+
+describe('a write whose answer is lost', () => {
+  it.each([1, 3])('is done once, with %i of them', async (times) => {
+    const store = losing(await open(), times);
+    const { budget } = openFleetState(store);
+    const principal = `lost-${times}`;
+    for (let done = 0; done < 5; done += 1) expect(await budget.reserve(principal, 5)).toBeDefined();
+    expect(await budget.reserve(principal, 5)).toBeUndefined();
+    expect(await budget.used(principal)).toBe(5);
+    expect(store.lost()).toBe(times);
+  });
+
+  it('gives one action back, and no other', async () => {
+    const whole = await open();
+    const { budget } = openFleetState(losing(whole, 0));
+    const [one] = [await budget.reserve('back', 9), await budget.reserve('back', 9)];
+    const again = openFleetState(losing(whole, 2)).budget;
+    const third = await again.reserve('back', 9);
+    await one?.release();
+    await third?.release();
+    expect(await budget.used('back')).toBe(1);
+  });
+
+  it('answers, takes, ends and revokes: whoever did it hears so', async () => {
+    const whole = await open();
+    const lost: (() => number)[] = [];
+    const each = (): State => {
+      const store = losing(whole, 1);
+      lost.push(store.lost);
+      return openFleetState(store);
+    };
+    const request = sampleRequest({ fingerprint: '7'.repeat(64), session: 'lost' });
+    await each().sessions.use('lost', request.principal);
+    const id = await each().approvals.post(request, Date.now() + 60_000);
+    expect(await each().approvals.answer(id, YES)).toBe(true);
+    expect(await each().approvals.answer(id, YES)).toBe(false);
+    expect(await each().approvals.take(id)).toEqual(YES);
+    expect(await each().approvals.take(id)).toMatchObject({ approved: false });
+    await each().approvals.grant(request, 'always', 'test');
+    const [grant] = await whole.values.list('grant.>').then(() => openFleetState(whole).approvals.grants());
+    expect(await each().approvals.revoke(grant?.id ?? '')).toBe(true);
+    expect(await each().sessions.end('lost', request.principal)).toBe(true);
+    expect(await openFleetState(whole).sessions.end('lost', request.principal)).toBe(false);
+    // The second take and the second answer wrote nothing.
+    expect(lost.map((count) => count())).toEqual([1, 1, 1, 0, 1, 0, 1, 1, 1]);
+  });
+});
+
+describe('many at the same time on a cluster', () => {
+  it('never exceed the budget, also while its servers are killed', { timeout: 120_000 }, async () => {
+    const workers = await Promise.all(Array.from({ length: 10 }, open));
+    const budgets = workers.map((store) => openFleetState(store).budget);
+    let ends = false;
+    const killer = (async () => {
+      for (let round = 0; !ends && round < 20; round += 1) {
+        const node = servers.nodes[round % 3];
+        await node?.kill();
+        await new Promise((done) => setTimeout(done, 500));
+        await node?.start();
+        await new Promise((done) => setTimeout(done, 1_500));
+      }
+    })();
+    let failed = 0;
+    const taken = await Promise.all(
+      budgets.map(async (budget) => {
+        let mine = 0;
+        for (let tries = 0; tries < 30; tries += 1) {
+          try {
+            if ((await budget.reserve('many', 150)) !== undefined) mine += 1;
+          } catch (error) {
+            expect(error).toMatchObject({ code: 'fleet.unreachable' });
+            failed += 1;
+          }
+        }
+        return mine;
+      }),
+    );
+    ends = true;
+    await killer;
+    const sum = taken.reduce((all, mine) => all + mine, 0);
+    // One that failed may count all the same, and is then missing for the others.
+    expect(sum).toBeLessThanOrEqual(150);
+    expect(sum).toBeGreaterThanOrEqual(150 - failed);
+    expect(await openFleetState(await open()).budget.used('many')).toBe(150);
+  });
+
+  it('of all that answer one request, one is heard; of all that take it, one has it', async () => {
+    const states = (await Promise.all(Array.from({ length: 10 }, open))).map(openFleetState);
+    const [first] = states;
+    for (let round = 0; round < 10; round += 1) {
+      const id = await first?.approvals.post(sampleRequest(), Date.now() + 60_000);
+      const heard = await Promise.all(
+        states.map(({ approvals }, index) => approvals.answer(id ?? '', { ...YES, by: `${index}` })),
+      );
+      expect(heard.filter(Boolean)).toHaveLength(1);
+      const had = await Promise.all(states.map(({ approvals }) => approvals.take(id ?? '')));
+      expect(had.filter((answer) => answer?.approved)).toEqual([{ ...YES, by: `${heard.indexOf(true)}` }]);
+    }
+  });
+
+  it('of two principals that begin one session, one has it', async () => {
+    const states = (await Promise.all(Array.from({ length: 6 }, open))).map(openFleetState);
+    const begun = await Promise.allSettled(
+      states.map(async ({ sessions }, index) => sessions.use('wanted', `p${index}`)),
+    );
+    expect(begun.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  });
+});
+
+describe('without a server', () => {
+  it('everything is refused in one line, and goes on when the server is there again', {
+    timeout: 60_000,
+  }, async () => {
+    const alone = await startNats();
+    const store = await fleetStoreOn(
+      await connect({ servers: alone.url, maxReconnectAttempts: -1, reconnectTimeWait: 100 }),
+      { url: alone.url },
+    );
+    const { budget, sessions, approvals } = openFleetState(store);
+    await budget.reserve('p', 2);
+    await alone.nodes[0]?.kill();
+    const calls = [
+      () => budget.reserve('p', 2),
+      () => sessions.taints('s', 'p'),
+      () => approvals.granted(sampleRequest()),
+    ];
+    const results = await Promise.allSettled(calls.map((call) => Promise.resolve(call())));
+    for (const result of results)
+      expect(result).toMatchObject({
+        status: 'rejected',
+        reason: { code: 'fleet.unreachable', message: expect.stringMatching(/^the NATS server [^\n]+$/) },
+      });
+    await alone.nodes[0]?.start();
+    expect(await budget.reserve('p', 2)).toBeDefined();
+    expect(await budget.reserve('p', 2)).toBeUndefined();
+    await store.close();
+    await alone.stop();
+  });
+});
