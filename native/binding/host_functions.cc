@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -162,6 +163,17 @@ Napi::Value TryLock(const Napi::CallbackInfo& info) {
 Napi::Value Unlock(const Napi::CallbackInfo& info) {
   if (flock(Descriptor(info), LOCK_UN) != 0) return Throw(info.Env(), "flock");
   return info.Env().Undefined();
+}
+
+Napi::Value HasWriter(const Napi::CallbackInfo& info) {
+  const int fd = Descriptor(info);
+  // Who opens it just now is told of the lease, and we of that: by a signal that ends nobody.
+  if (fcntl(fd, F_SETSIG, SIGURG) != 0) return Throw(info.Env(), "fcntl");
+  // A lease for readers is refused where there is a writer (fcntl(2)).
+  const int leased = fcntl(fd, F_SETLEASE, F_RDLCK);
+  if (leased != 0 && errno != EAGAIN) return Throw(info.Env(), "fcntl");
+  if (leased == 0 && fcntl(fd, F_SETLEASE, F_UNLCK) != 0) return Throw(info.Env(), "fcntl");
+  return Napi::Boolean::New(info.Env(), leased != 0);
 }
 
 Napi::Value Measure(const Napi::CallbackInfo& info) {

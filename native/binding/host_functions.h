@@ -18,6 +18,10 @@ Napi::Value TryLock(const Napi::CallbackInfo& info);
 // unlock(fd): gives that lock up.
 Napi::Value Unlock(const Napi::CallbackInfo& info);
 
+// hasWriter(fd): whether anybody has the file open for writing, mapped included. It is open for
+// reading only, and ours.
+Napi::Value HasWriter(const Napi::CallbackInfo& info);
+
 // measure(paths, budgetMs, done): what lies beneath some directories, callback(bytes, complete).
 Napi::Value Measure(const Napi::CallbackInfo& info);
 

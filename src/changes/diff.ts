@@ -1,9 +1,12 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { createTwoFilesPatch } from 'diff';
+import type { NativeAddon } from '../native/contract.ts';
+import { orElse } from '../util/or-else.ts';
 import { visibleText } from '../util/visible-text.ts';
 import { joined } from './below.ts';
 import type { DescribedChange } from './describe.ts';
-import { openToRead } from './held-paths.ts';
+import { openAsLeft, STILL_WRITTEN } from './left-file.ts';
+import type { After } from './operations.ts';
 import type { ChangeStore, StoredSet } from './store.ts';
 
 /** Larger files are not compared line by line, nor those for which that takes longer. */
@@ -17,7 +20,7 @@ const PATIENCE_MS = 2_000;
 export function diffOf(
   { change, numbers }: DescribedChange,
   set: StoredSet,
-  store: ChangeStore,
+  { addon, store }: { readonly addon: NativeAddon; readonly store: ChangeStore },
   beforeAt: (number: number) => Buffer | undefined,
 ): string {
   const { kind, mode, modeBefore } = change;
@@ -26,7 +29,7 @@ export function diffOf(
     (name) => name && visibleText(name),
   );
   const [first = -1, last = first] = numbers;
-  const after = set.operations[last]?.after;
+  const { after, path: lastPath = '' } = set.operations[last] ?? {};
   const before = set.operations[first]?.before;
   const head = [
     `diff a/${from ?? path} b/${path}`,
@@ -37,13 +40,16 @@ export function diffOf(
     ...(target === undefined ? [] : [`leads to ${target}`]),
     ...(change.objects === undefined ? [] : [`with ${change.objects.toLocaleString('en-US')} objects in it`]),
   ].join('\n');
-  if ((after ?? before)?.kind !== 'file' || from !== undefined) return `${head}\n`;
-  const [old, now] = [
-    before?.kind === 'file' ? contentOf(beforeAt(first)) : '',
-    after === undefined
-      ? ''
-      : contentOf(joined(store.upperOf(set.id), set.operations[last]?.path ?? ''), after.mode),
-  ];
+  if ((after ?? before)?.kind !== 'file') return `${head}\n`;
+  const left =
+    after?.kind === 'file' ? leftFile(addon, joined(store.upperOf(set.id), lastPath), after) : undefined;
+  if (left === 'changed') return `${head}\nnot shown: ${STILL_WRITTEN}\n`;
+  if (from !== undefined) {
+    if (left !== undefined) closeSync(left);
+    return `${head}\n`;
+  }
+  const old = before?.kind === 'file' ? contentOf(openOrNot(beforeAt(first))) : '';
+  const now = after?.kind === 'file' ? contentOf(left) : '';
   if (old === undefined || now === undefined) return `${head}\nbinary, large or gone: not shown\n`;
   if (old === now) return `${head}\n`;
   const patch: string | undefined = createTwoFilesPatch(
@@ -56,22 +62,33 @@ export function diffOf(
   return lines === undefined ? `${head}\ntoo different to be shown\n` : `${head}\n${lines.join('\n')}`;
 }
 
-/** Of a text file; `undefined`: it is none, too large or gone. `ownMode`: of a file of the layer, which is ours. */
-function contentOf(path: Buffer | undefined, ownMode?: number): string | undefined {
-  if (path === undefined) return undefined;
+/** Of the layer, open; `changed`: it is not what its command left; `undefined`: it is gone. */
+function leftFile(addon: NativeAddon, path: Buffer, after: After): number | 'changed' | undefined {
   try {
-    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-    const file = ownMode === undefined ? openSync(path, flags) : openToRead(path, ownMode);
-    try {
-      const info = fstatSync(file);
-      if (!info.isFile() || info.size > DIFFED_BYTES) return undefined;
-      const bytes = readFileSync(file);
-      const text = bytes.toString('utf8');
-      return bytes.includes(0) || text.includes('\ufffd') ? undefined : text;
-    } finally {
-      closeSync(file);
-    }
+    return openAsLeft(addon, path, after) ?? 'changed';
   } catch {
     return undefined;
+  }
+}
+
+function openOrNot(path: Buffer | undefined): number | undefined {
+  if (path === undefined) return undefined;
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  return orElse(() => openSync(path, flags), undefined);
+}
+
+/** Of a text file, which is closed; `undefined`: it is none, too large or gone. */
+function contentOf(file: number | undefined): string | undefined {
+  if (file === undefined) return undefined;
+  try {
+    const info = fstatSync(file);
+    if (!info.isFile() || info.size > DIFFED_BYTES) return undefined;
+    const bytes = readFileSync(file);
+    const text = bytes.toString('utf8');
+    return bytes.includes(0) || text.includes('\ufffd') ? undefined : text;
+  } catch {
+    return undefined;
+  } finally {
+    closeSync(file);
   }
 }

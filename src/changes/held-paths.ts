@@ -102,7 +102,8 @@ export class HeldPaths implements Disposable {
   }
 }
 
-const O_PATH = 0o10000000;
+/** A handle: open(2). Node does not name it. */
+export const O_PATH = 0o10000000;
 
 const inRoot = (root: string | Buffer): Buffer => Buffer.concat([Buffer.from(root), Buffer.from('/.')]);
 

@@ -1,7 +1,8 @@
-import { closeSync, constants, openSync, readlinkSync, readSync } from 'node:fs';
+import { chmodSync, closeSync, constants, fstatSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { posix } from 'node:path';
 import type { ObjectKind } from '../model/change-set.ts';
 import { type Below, joined, type TreeSummary } from './below.ts';
+import { O_PATH } from './held-paths.ts';
 import { aroundPath, type RawPath, type Stamp, type TreeEntry } from './tree.ts';
 
 /** One step from what was in the workspace to what a command made of it. */
@@ -33,6 +34,8 @@ export interface After {
   readonly mode: number;
   readonly bytes: number;
   readonly modified: string;
+  /** Of a file of the layer: when anything of it changed last, which nobody can set. */
+  readonly changed?: string;
   /** Of a link. */
   readonly target?: string;
   /** Of a file with several names: the same for all of them. */
@@ -109,6 +112,7 @@ export async function operationsOf(
       entry.kind === 'link' ? readlinkSync(at, { encoding: 'buffer' }).toString('latin1') : undefined;
     const after: After = {
       ...afterOf(entry),
+      ...(entry.kind === 'file' ? { changed: madeReadable(entry, at) } : {}),
       ...(target === undefined ? {} : { target }),
       ...(entry.kind === 'file' && entry.links > 1 ? { linked: entry.inode } : {}),
     };
@@ -139,6 +143,21 @@ function afterOf({ kind, mode, bytes, modified }: TreeEntry): After {
   // Of a directory set-group-ID says only what group new files in it have.
   const left = kind === 'directory' ? SET_ID & ~SET_GROUP_ID : SET_ID;
   return { kind, mode: mode & ~left, bytes: kind === 'file' ? bytes : 0, modified };
+}
+
+/**
+ * Lets its owner read a file of a layer, which it stays from now on: what it is to be is known. Returns when it changed
+ * last.
+ */
+function madeReadable({ mode, changed }: TreeEntry, at: Buffer): string {
+  if ((mode & 0o400) !== 0) return changed;
+  const file = openSync(at, O_PATH | constants.O_NOFOLLOW);
+  try {
+    chmodSync(`/proc/self/fd/${file}`, (mode & 0o777) | 0o400);
+    return String(fstatSync(file, { bigint: true }).ctimeNs);
+  } finally {
+    closeSync(file);
+  }
 }
 
 function noteOf({ mode, attributes, kind }: TreeEntry): { readonly note?: string } {

@@ -18,11 +18,13 @@ import {
   utimesSync,
 } from 'node:fs';
 import { isNoDirectory } from '../host/held-directory.ts';
-import type { NativeAddon } from '../native/contract.ts';
+import { errnoName } from '../kernel/errno.ts';
+import type { NativeAddon, NativeFailure } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { Below, joined, lookAt } from './below.ts';
-import { HeldPaths, openToRead, renameOurs } from './held-paths.ts';
-import { COMPARED_BYTES, canBeNamed, haveSameBytes, type Operation } from './operations.ts';
+import { HeldPaths, O_PATH, openToRead, renameOurs } from './held-paths.ts';
+import { isAsLeft, openAsLeft, STILL_WRITTEN } from './left-file.ts';
+import { type After, COMPARED_BYTES, canBeNamed, haveSameBytes, type Operation } from './operations.ts';
 import { bytesOf, isWithin, type RawPath, rawPath, type Stamp } from './tree.ts';
 
 /** What became of an operation. */
@@ -47,8 +49,8 @@ interface PlacerParts {
 const KEPT_BYTES = 256 * 1024 * 1024;
 const KEPT_OBJECTS = 20_000;
 
-/** Of open(2): Node has no name for it. */
-const O_PATH = 0o10000000;
+/** What the name of something ends in that is to be put in place. */
+const NEW = '-new';
 
 const conflict = (why: string): Placed => ({ done: false, conflict: why });
 const MOUNTED = 'another file system is mounted in it';
@@ -86,7 +88,8 @@ export class Placer implements Disposable {
     const name = this.#held.writableNameOf(path);
     if (name === undefined) return conflict(NOT_THERE);
     const now = lookAt(name);
-    if (resumes) await this.#clear(this.#beside(name, number));
+    if (resumes)
+      for (const beside of ['', NEW] as const) await this.#clear(this.#beside(name, number, beside));
     const isBegun = resumes && lookAt(this.#keptAt(number)) !== undefined;
     if (resumes && this.#isDone(operation, name, now)) {
       this.noteDone(operation, 'apply');
@@ -104,11 +107,16 @@ export class Placer implements Disposable {
       this.#directories.push(operation);
       return { done: true, stamp: now, isKept: true };
     }
+    const beside = this.#beside(name, number, NEW);
+    if (after !== undefined && !(await this.#make(path, after, beside))) return conflict(STILL_WRITTEN);
     const replaces = before?.kind === 'file' && (after?.kind === 'file' || after?.kind === 'link');
     const isKept = before === undefined || isBegun || (await this.#keep(name, before, number, replaces));
-    if (isKept === undefined) return conflict('it belongs to somebody else, and cannot be kept');
+    if (isKept === undefined) {
+      await this.#clear(beside);
+      return conflict('it belongs to somebody else, and cannot be kept');
+    }
     if (before !== undefined && !replaces) await this.#clear(name, number);
-    if (after !== undefined) await this.#make(operation, number);
+    if (after !== undefined) this.#putThere(operation, beside);
     return { done: true, stamp: lookAt(this.#held.nameOf(path) ?? name), isKept };
   }
 
@@ -185,10 +193,10 @@ export class Placer implements Disposable {
     this.#held[Symbol.dispose]();
   }
 
-  /** Where it is made before it is put in place. */
-  #beside(name: Buffer, number: number): Buffer {
+  /** Where it is before it is put in place, or when it has been taken away. */
+  #beside(name: Buffer, number: number, what: typeof NEW | '' = ''): Buffer {
     const directory = name.subarray(0, name.lastIndexOf('/') + 1);
-    return Buffer.concat([directory, Buffer.from(`.sandbox-run-${this.#parts.token}-${number}`)]);
+    return Buffer.concat([directory, Buffer.from(`.sandbox-run-${this.#parts.token}-${number}${what}`)]);
   }
 
   #keptAt(number: number): string {
@@ -274,7 +282,11 @@ export class Placer implements Disposable {
       else isWhole = kind === 'directory' && (await this.#copyTree(from, by));
     } catch (error) {
       const errno = errnoOf(error);
-      if (errno !== 'EACCES' && errno !== 'EPERM') throw error;
+      if (errno !== 'EACCES' && errno !== 'EPERM') {
+        // A full disk is no place for halves.
+        await this.#clear(by);
+        throw error;
+      }
       isWhole = undefined;
     }
     if (isWhole === true) renameSync(by, to);
@@ -338,8 +350,34 @@ export class Placer implements Disposable {
     rmdirSync(at);
   }
 
-  /** Makes what the command left, beside its place, and puts it there. */
-  async #make(operation: Operation, number: number): Promise<void> {
+  /** Makes what the command left, beside its place; a directory comes later. False: it is not what the command left. */
+  async #make(path: RawPath, after: After, beside: Buffer): Promise<boolean> {
+    if (after.kind === 'directory') return true;
+    rmSync(beside, { force: true });
+    if (after.kind === 'link') {
+      symlinkSync(bytesOf(after.target ?? ''), beside);
+      lutimesSync(beside, seconds(after.modified), seconds(after.modified));
+      return true;
+    }
+    if (this.#linkTo(after.linked, beside)) return true;
+    const source = openAsLeft(this.#parts.addon, joined(this.#parts.upper, path), after);
+    if (source === undefined) return false;
+    try {
+      await this.#copyOpened(source, beside, after.mode);
+      if (isAsLeft(this.#parts.addon, source, after)) return true;
+      rmSync(beside);
+      return false;
+    } catch (error) {
+      // A full disk is no place for halves.
+      rmSync(beside, { force: true });
+      throw error;
+    } finally {
+      closeSync(source);
+    }
+  }
+
+  /** Puts it in its place. */
+  #putThere(operation: Operation, beside: Buffer): void {
     const { path, after } = operation;
     const name = this.#held.writableNameOf(path);
     if (name === undefined || after === undefined) return;
@@ -348,25 +386,14 @@ export class Placer implements Disposable {
       this.#directories.push(operation);
       return;
     }
-    const beside = this.#beside(name, number);
-    rmSync(beside, { force: true });
-    if (after.kind === 'link') {
-      symlinkSync(bytesOf(after.target ?? ''), beside);
-      lutimesSync(beside, seconds(after.modified), seconds(after.modified));
-    } else if (!this.#linkTo(after.linked, path, beside)) {
-      await this.#copyFile(joined(this.#parts.upper, path), beside, after);
-    }
     renameSync(beside, name);
+    if (after.linked !== undefined && !this.#linked.has(after.linked)) this.#linked.set(after.linked, path);
   }
 
   /** Another name of a file that is in place already. */
-  #linkTo(linked: number | undefined, path: RawPath, beside: Buffer): boolean {
-    if (linked === undefined) return false;
-    const first = this.#linked.get(linked);
-    if (first === undefined) {
-      this.#linked.set(linked, path);
-      return false;
-    }
+  #linkTo(linked: number | undefined, beside: Buffer): boolean {
+    const first = linked === undefined ? undefined : this.#linked.get(linked);
+    if (first === undefined) return false;
     using other = new HeldPaths(this.#parts.workspace);
     const name = other.nameOf(first);
     if (name === undefined) return false;
@@ -377,16 +404,22 @@ export class Placer implements Disposable {
   async #copyFile(from: Buffer, to: Buffer, { mode }: Pick<Stamp, 'mode'>): Promise<void> {
     const source = openToRead(from, mode);
     try {
-      const file = openSync(to, 'wx', 0o600);
-      try {
-        const failure = await new Promise((done) => this.#parts.addon.copyContent(source, file, done));
-        if (failure !== undefined) throw Object.assign(new Error('copy failed'), { failure });
-        fchmodSync(file, mode);
-      } finally {
-        closeSync(file);
-      }
+      await this.#copyOpened(source, to, mode);
     } finally {
       closeSync(source);
+    }
+  }
+
+  async #copyOpened(source: number, to: Buffer, mode: number): Promise<void> {
+    const file = openSync(to, 'wx', 0o600);
+    try {
+      const failure = await new Promise<NativeFailure | undefined>((done) =>
+        this.#parts.addon.copyContent(source, file, done),
+      );
+      if (failure !== undefined) throw failureOf(failure);
+      fchmodSync(file, mode);
+    } finally {
+      closeSync(file);
     }
   }
 
@@ -417,6 +450,11 @@ function copyLink(from: Buffer, to: Buffer): void {
   const { modified } = lookAt(from) ?? { modified: '0' };
   symlinkSync(readlinkSync(from, 'buffer'), to);
   lutimesSync(to, seconds(modified), seconds(modified));
+}
+
+function failureOf(failure: NativeFailure): Error {
+  const code = errnoName(failure.errno);
+  return Object.assign(new Error(`copying failed: ${code}`), { failure, code });
 }
 
 /** From proc(5): the fifth field, in which `\ooo` stands for a byte. */

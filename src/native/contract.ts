@@ -672,6 +672,11 @@ export interface NativeAddon {
   /** Gives that lock up. */
   unlock(fd: number): void;
   /**
+   * Whether any process has a file open for writing, or mapped. Throws for a descriptor that is not for reading only, a file
+   * that belongs to somebody else, and a file system that cannot tell.
+   */
+  hasWriter(fd: number): boolean;
+  /**
    * Adds up what lies beneath directories, on a thread: blocks, and something for each entry. No link is followed and no other
    * file system entered. `complete`: false where the time was not enough, and there is more.
    */

@@ -86,7 +86,7 @@ export class ChangeSets {
     const below = this.#belowNow(set, held);
     return described
       .filter(({ numbers }) => chosen === undefined || numbers.some((number) => chosen.has(number)))
-      .map((one) => diffOf(one, set, this.#store, below))
+      .map((one) => diffOf(one, set, { addon: this.#addon, store: this.#store }, below))
       .join('');
   }
 
@@ -176,10 +176,14 @@ export class ChangeSets {
     return keptNumbers(left).length === 0 && copies.length === 0 ? undefined : left;
   }
 
-  /** Finishes what a crash cut short in the workspace of the sandbox, if it was. Returns why some of it is not. */
-  async finish(prepared: PreparedSandbox): Promise<readonly string[]> {
+  /**
+   * Finishes what a crash cut short in the workspace of the sandbox, if it was, except for one change set. Returns why some
+   * of it is not.
+   */
+  async finish(prepared: PreparedSandbox, except?: string): Promise<readonly string[]> {
     const unfinished: string[] = [];
     for (const id of unfinishedIn(stateDirectory())) {
+      if (id === except) continue;
       const set = this.#store.list().find((one) => one.id === id);
       if (set?.workspace !== prepared.plan.workspace) continue;
       // Another process may be in the middle of it.

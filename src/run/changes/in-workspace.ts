@@ -1,6 +1,5 @@
 import type { AppliedChanges } from '../../model/change-set.ts';
-import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
-import { openSandbox } from '../sandbox.ts';
+import { closePrepared, type PreparedSandbox, prepareSandbox } from '../resolve/prepare-sandbox.ts';
 import { ChangeSets } from './change-sets.ts';
 
 /** What came of it, and in which workspace. */
@@ -19,6 +18,12 @@ export async function inItsWorkspace(
 ): Promise<DoneInWorkspace> {
   const sets = new ChangeSets();
   const workspace = sets.workspaceOf(id);
-  await using sandbox = await openSandbox({ workspace });
-  return { applied: await work(sets, sandbox.prepared), workspace };
+  const prepared = await prepareSandbox({ workspace });
+  try {
+    // What is done goes on with that one itself, and says how much of it there was.
+    await sets.finish(prepared, id);
+    return { applied: await work(sets, prepared), workspace };
+  } finally {
+    closePrepared(prepared);
+  }
 }

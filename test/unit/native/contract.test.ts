@@ -40,6 +40,7 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   measure: true,
   walkTree: true,
   copyContent: true,
+  hasWriter: true,
   emptyDirectory: true,
   peerCredentials: true,
   terminalSize: true,
