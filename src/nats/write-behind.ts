@@ -1,0 +1,51 @@
+import type { JetStreamClient } from '@nats-io/jetstream';
+import { ANSWER_MS, natsFailure } from './connection.ts';
+
+/** Errors of JetStream: another last sequence (two of them), a message with this id is being written. */
+const OUTRUN: ReadonlySet<number> = new Set([10071, 10164, 10158]);
+
+/** A message that is to follow another one of its subject. */
+interface Follower {
+  readonly subject: string;
+  readonly data: string | Uint8Array;
+  /** The sequence of the last message of the subject; 0: there is none. */
+  readonly behind: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Writes what follows a message; returns its sequence. `undefined`: something else does. The expected sequence alone does
+ * not compare on servers before 2.9.21: in a cluster they look at it before the write is ordered among the others
+ * (nats-server issue 4320). The id of the message is compared after that: of all that follow one message the servers keep
+ * one.
+ * @throws {SandboxError} `fleet.…`: whether it was written is unknown.
+ */
+export async function writeBehind(
+  js: JetStreamClient,
+  { subject, data, behind, headers: extra = {} }: Follower,
+  url: string,
+): Promise<number | undefined> {
+  const { headers } = await import('@nats-io/transport-node');
+  const marked = headers();
+  for (const [name, value] of Object.entries(extra)) marked.set(name, value);
+  try {
+    const { seq, duplicate } = await js.publish(subject, data, {
+      msgID: `${subject}@${behind}`,
+      expect: { lastSubjectSequence: behind },
+      headers: marked,
+      timeout: ANSWER_MS,
+      retries: 0,
+    });
+    return duplicate ? undefined : seq;
+  } catch (error) {
+    if (isOutrun(error)) return undefined;
+    throw natsFailure(error, url);
+  }
+}
+
+/** Known by JetStream's own code, and never by a text. */
+function isOutrun(error: unknown): boolean {
+  return (
+    error instanceof Error && 'code' in error && typeof error.code === 'number' && OUTRUN.has(error.code)
+  );
+}
