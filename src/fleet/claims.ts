@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { JobRecord } from '../model/fleet.ts';
 import { parsed } from './lease.ts';
-import { isConflict, type Queue } from './queue.ts';
+import { compareAndSet, type Queue } from './queue.ts';
 
 const [FIRST_RETRY_MS, LONGEST_RETRY_MS] = [50, 2000];
 
@@ -47,18 +47,15 @@ export async function writeRecord(
     readonly signal: AbortSignal;
   },
 ): Promise<number | undefined> {
-  const value = JSON.stringify(record);
   for (let wait = FIRST_RETRY_MS; !signal.aborted; wait = Math.min(2 * wait, LONGEST_RETRY_MS)) {
     try {
-      return revision === 0
-        ? await queue.records.create(job, value)
-        : await queue.records.update(job, value, revision);
-    } catch (error) {
-      if (isConflict(error)) {
-        const standing = await standingOf(queue, job).catch(() => 'unknown' as const);
-        if (standing !== 'unknown')
-          return standing && isOurs(standing.record) ? standing.revision : undefined;
-      }
+      const written = await compareAndSet(queue, queue.names.records, job, record, revision);
+      if (written !== undefined) return written;
+      const standing = await standingOf(queue, job);
+      // None: it is being written.
+      if (standing !== undefined) return isOurs(standing.record) ? standing.revision : undefined;
+    } catch {
+      // Whether it was written is unknown: the next try tells.
     }
     await delay(wait, undefined, { signal }).catch(() => {});
   }

@@ -1,9 +1,10 @@
 import { uptime } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
+import { SandboxError } from '../errors/sandbox-error.ts';
 import type { WorkerRecord } from '../model/fleet.ts';
 import { WorkerRecord as WorkerRecordSchema } from '../model/fleet.ts';
 import { deferred } from '../util/deferred.ts';
-import { isConflict, type Queue } from './queue.ts';
+import { compareAndSet, type Queue } from './queue.ts';
 
 /*
  * A worker may run jobs as long as it has its lease: its record, which it writes again and again. Nobody compares clocks of two
@@ -19,6 +20,9 @@ export const LONGEST_LEASE = 10 * 60 * 1000;
 /** What part of it is left to end the jobs when it cannot be renewed. */
 const MARGIN = 1 / 3;
 const RENEWALS = 5;
+/** How long the answer to a renewal may take: the next one may meet a leader that was elected meanwhile. */
+const ANSWERS = 8;
+const AGAIN_MS = 100;
 const LOOK_MS = 100;
 
 /** Milliseconds before its end at which a worker that cannot renew its lease ends its jobs. */
@@ -75,7 +79,10 @@ export class Lease {
     report: () => WorkerReport,
   ): Promise<Lease> {
     const lease = new Lease(queue, worker, leaseMs, report);
-    lease.#revision = await queue.workers.create(worker, lease.#value('live'));
+    const revision = await lease.#write('live');
+    if (revision === undefined)
+      throw new SandboxError('fleet.unreachable', 'the lease of this worker is there already');
+    lease.#revision = revision;
     lease.#timers.push(
       setInterval(() => lease.#renewSoon(), leaseMs / RENEWALS),
       setInterval(() => lease.#look(), LOOK_MS),
@@ -94,7 +101,7 @@ export class Lease {
     await this.#renewing;
     if (!this.#held) return;
     this.#held = false;
-    await this.#queue.workers.update(this.worker, this.#value('ended'), this.#revision).catch(() => {});
+    await this.#write('ended').catch(() => {});
   }
 
   #look(): void {
@@ -114,6 +121,7 @@ export class Lease {
   }
 
   #renewSoon(): void {
+    if (this.#over) return;
     this.#renewing ??= this.#renew().finally(() => {
       this.#renewing = undefined;
     });
@@ -122,13 +130,23 @@ export class Lease {
   async #renew(): Promise<void> {
     const before = this.#clock.now();
     this.#beat += 1;
+    const again = () => {
+      if (!this.#over) setTimeout(() => this.#renewSoon(), AGAIN_MS);
+    };
+    let revision: number | undefined;
     try {
-      this.#revision = await this.#queue.workers.update(this.worker, this.#value('live'), this.#revision);
-    } catch (error) {
-      if (!isConflict(error)) return;
+      revision = await within(this.leaseMs / ANSWERS, this.#write('live'));
+    } catch {
+      again();
+      return;
+    }
+    if (revision === undefined) {
       // Written by us, with an answer that was lost; or taken away.
       const entry = await this.#queue.workers.get(this.worker).catch(() => undefined);
-      if (entry === undefined) return;
+      if (entry === undefined) {
+        again();
+        return;
+      }
       const said = entry === null ? undefined : readWorker(entry.value);
       if (entry === null || said?.state !== 'live') {
         this.#giveUp();
@@ -136,17 +154,33 @@ export class Lease {
       }
       this.#revision = entry.revision;
       // When that was written is not known: the next renewal counts.
+      again();
       return;
     }
+    this.#revision = revision;
     this.#renewedAt = before;
   }
 
-  #value(state: WorkerRecord['state']): string {
+  #write(state: WorkerRecord['state']): Promise<number | undefined> {
     const record: WorkerRecord = {
       ...this.#report(),
       ...{ state, beat: this.#beat, leaseMs: this.leaseMs },
     };
-    return JSON.stringify(record);
+    const { names } = this.#queue;
+    return compareAndSet(this.#queue, names.workers, this.worker, record, this.#revision);
+  }
+}
+
+/** What comes within a time. @throws if it does not. */
+async function within<T>(milliseconds: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('no answer in time')), milliseconds);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
@@ -200,8 +234,7 @@ export class LeaseWatch {
     const said = before === null ? undefined : readWorker(before.value);
     if (before === null) {
       // Kept for a day: who has not written for as long is lost. If a copy that lags behind said so, this fails.
-      await this.#queue.workers.create(worker, JSON.stringify(FORGOTTEN));
-      return this.#note(worker);
+      return (await this.#take(worker, FORGOTTEN, 0)) && this.#note(worker);
     }
     if (said === undefined || said.state !== 'live') return this.#note(worker);
     await delay(said.leaseMs, undefined, { signal });
@@ -209,10 +242,14 @@ export class LeaseWatch {
     if (after !== null && after.revision !== before.revision) {
       return readWorker(after.value)?.state === 'live' ? false : this.#note(worker);
     }
-    const lost: WorkerRecord = { ...said, state: 'lost' };
-    // From here on the worker cannot renew it; a conflict says that it just did.
-    await this.#queue.workers.update(worker, JSON.stringify(lost), before.revision);
-    return this.#note(worker);
+    // From here on the worker cannot renew it; or it just did.
+    return (await this.#take(worker, { ...said, state: 'lost' }, before.revision)) && this.#note(worker);
+  }
+
+  async #take(worker: string, lost: WorkerRecord, revision: number): Promise<boolean> {
+    return (
+      (await compareAndSet(this.#queue, this.#queue.names.workers, worker, lost, revision)) !== undefined
+    );
   }
 
   #note(worker: string): true {

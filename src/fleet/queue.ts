@@ -5,6 +5,7 @@ import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import type { FleetPriority } from '../model/fleet.ts';
 import { FLEET_PRIORITIES } from '../model/words.ts';
 import { natsFailure, whereInstalled } from '../nats/connection.ts';
+import { writeBehind } from '../nats/write-behind.ts';
 import { errorMessage } from '../util/error-message.ts';
 
 const DAY = 24 * 3600 * 1000;
@@ -17,6 +18,8 @@ const RECORDS_KEPT = 8 * DAY;
 export const LONGEST_WAIT = 5 * DAY;
 const WORKERS_KEPT = DAY;
 const OUTPUT_KEPT = DAY;
+/** Contents of workspaces are kept as long; one that is older than half of it is sent again, so that a job finds it. */
+export const BLOBS_KEPT = 10 * DAY;
 /** Of live output, of all jobs together, which the server sets aside; the oldest goes first. */
 const OUTPUT_BYTES = 256 * 1024 ** 2;
 /** Within this time a job, or a piece of output, that is sent twice is one. */
@@ -140,6 +143,14 @@ async function ensureStreams(manager: JetStreamManager, names: QueueNames, repli
       ...{ ...common, name: names.output, subjects: [names.allOutput], max_age: nanoseconds(OUTPUT_KEPT) },
       ...{ max_bytes: OUTPUT_BYTES, discard: 'old' },
     },
+    {
+      ...{
+        ...common,
+        name: `OBJ_${names.blobs}`,
+        subjects: [`$O.${names.blobs}.C.>`, `$O.${names.blobs}.M.>`],
+      },
+      ...{ max_age: nanoseconds(BLOBS_KEPT), discard: 'new', allow_rollup_hdrs: true, allow_direct: true },
+    },
     bucket(names.records, RECORDS_KEPT),
     bucket(names.workers, WORKERS_KEPT),
   ];
@@ -252,9 +263,18 @@ export async function nextJob(
   }
 }
 
-const WRONG_SEQUENCES: readonly unknown[] = [10071, 10164];
-
-/** Whether a write was refused because there is another revision than was expected. */
-export function isConflict(error: unknown): boolean {
-  return error instanceof Error && WRONG_SEQUENCES.includes(Reflect.get(error, 'code'));
+/**
+ * Writes a value of a bucket (`names.records`, `names.workers`) by compare-and-set: gives its revision. `undefined`: the value
+ * there is not that of `revision` (0: there is none) any more.
+ * @throws {SandboxError} `fleet.…`: whether it was written is unknown.
+ */
+export function compareAndSet(
+  queue: Queue,
+  bucket: string,
+  key: string,
+  value: unknown,
+  revision: number,
+): Promise<number | undefined> {
+  const follower = { subject: `$KV.${bucket}.${key}`, data: JSON.stringify(value), behind: revision };
+  return writeBehind(queue.js, follower, queue.connection.getServer());
 }

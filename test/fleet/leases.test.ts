@@ -11,7 +11,7 @@ const LONG = 60_000;
 
 /** Appends a line, then goes on for ever, with a mark in the arguments of a process of its tree. */
 const endless = (file: string, mark: string) =>
-  `echo begun >> ${file}; sleep 1000 & exec bash -c 'sleep 1000' ${mark}`;
+  `echo begun >> ${file}; sleep 1000 & exec -a ${mark} sleep 1000`;
 const linesOf = (file: string) => {
   const path = join(world.place.workspace, file);
   return existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : [];

@@ -4,11 +4,7 @@ import type { ObjectStore } from '@nats-io/obj';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { natsFailure, whereInstalled } from '../../nats/connection.ts';
 import { errorMessage } from '../../util/error-message.ts';
-import type { Queue } from '../queue.ts';
-
-const DAY = 24 * 3600 * 1000;
-/** Blobs are kept as long; one that is older than half of it is sent again, so that a job finds it. */
-const KEPT_MS = 10 * DAY;
+import { BLOBS_KEPT, type Queue } from '../queue.ts';
 
 /** Contents by their SHA-256, in the object store of a queue: what is there is not sent again. */
 export class Blobs {
@@ -25,8 +21,7 @@ export class Blobs {
   static async open(queue: Queue): Promise<Blobs> {
     const { Objm } = await whereInstalled(() => import('@nats-io/obj'));
     try {
-      const how = { storage: 'file' as never, replicas: queue.replicas, ttl: KEPT_MS * 1e6 };
-      return new Blobs(queue, await new Objm(queue.js).create(queue.names.blobs, how));
+      return new Blobs(queue, await new Objm(queue.js).open(queue.names.blobs));
     } catch (error) {
       throw natsFailure(error, queue.connection.getServer());
     }
@@ -45,7 +40,7 @@ export class Blobs {
     try {
       const known = await this.#store.info(digest);
       const age = known === null ? Number.POSITIVE_INFINITY : Date.now() - Date.parse(known.mtime);
-      if (age > KEPT_MS / 2) {
+      if (age > BLOBS_KEPT / 2) {
         await this.#store.put({ name: digest }, Readable.toWeb(open()) as never);
         this.#there.add(digest);
         return true;
