@@ -11,6 +11,8 @@ export interface TreeSummary {
   readonly digest: string;
   /** The newest time of a change of anything in it, in nanoseconds. */
   readonly changed: string;
+  /** A part may not be looked into: nobody knows what is there. */
+  readonly unreadable?: true;
 }
 
 /** An object, of the workspace or of a layer over it. */
@@ -53,7 +55,7 @@ export class Below {
     return stamp && { stamp, at, isOwn: true };
   }
 
-  /** The names in a directory. */
+  /** The names in a directory. @throws EACCES: it may not be looked into. */
   namesIn(path: RawPath): readonly RawPath[] {
     const names = new Set<RawPath>();
     const gone = new Set<RawPath>();
@@ -92,7 +94,14 @@ export class Below {
     const digest = createHash('sha256');
     let objects = 0;
     let changed = 0n;
-    for (const [at, { kind, mode, bytes, modified, changed: when }] of await this.#all(path)) {
+    const all = await this.#all(path).catch((error: unknown) => {
+      if (errnoOf(error) === 'EACCES') return undefined;
+      throw error;
+    });
+    let isUnreadable = all === undefined;
+    for (const [at, entry] of all ?? []) {
+      const { kind, mode, bytes, modified, changed: when } = entry;
+      if (entry.unreadable === true) isUnreadable = true;
       objects++;
       // What is in a directory says when it changed, and its size means nothing.
       // The time of a link can be put back in microseconds only.
@@ -101,11 +110,16 @@ export class Below {
       digest.update(`${[at, kind, mode, ...rest].join('\0')}\n`);
       if (BigInt(when) > changed) changed = BigInt(when);
     }
-    return { objects, digest: digest.digest('hex'), changed: String(changed) };
+    return {
+      ...{ objects, digest: digest.digest('hex'), changed: String(changed) },
+      ...(isUnreadable ? { unreadable: true as const } : {}),
+    };
   }
 
   /** As `within`, with paths relative to the directory: by the addon where it can, which is ten times as fast. */
-  async #all(path: RawPath): Promise<Iterable<readonly [RawPath, Stamp]>> {
+  async #all(
+    path: RawPath,
+  ): Promise<Iterable<readonly [RawPath, Stamp & { readonly unreadable?: boolean }]>> {
     const directory = joined(this.#workspace, path);
     const isText = directory.equals(Buffer.from(directory.toString('utf8')));
     if (this.#layers.length > 0 || !isText) {
@@ -144,8 +158,7 @@ function namesAt(path: Buffer): readonly RawPath[] {
   try {
     return readdirSync(path, { encoding: 'buffer' }).map((name) => name.toString('latin1'));
   } catch (error) {
-    // It went, or may not be looked into: then nobody knows what is in it.
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR' || errnoOf(error) === 'EACCES') return [];
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return [];
     throw error;
   }
 }

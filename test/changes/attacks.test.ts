@@ -176,6 +176,40 @@ s.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [f]))
   );
 });
 
+// Root may look into everything.
+describe.runIf(HOST.namespaces && process.getuid?.() !== 0)('a directory that may not be read', () => {
+  it.each([
+    ['goes itself', 'chmod 700 shut; rm -r shut'],
+    ['lies in one that goes', 'chmod 700 around/shut; rm -r around'],
+    ['is made anew', 'chmod 700 shut; rm -r shut; mkdir shut'],
+    ['gives way to a file', 'chmod 700 shut; rm -r shut; echo file > shut'],
+    ['has something changed in it', 'chmod 700 shut; echo new > shut/secret'],
+    ['loses something', 'chmod 700 shut; rm shut/secret'],
+  ])('stays, and is named, where it %s', async (_, command) => {
+    const { root, sandbox } = await fresh();
+    mkdirSync(join(root, 'around/shut'), { recursive: true });
+    mkdirSync(join(root, 'shut'));
+    const all = ['shut', 'around/shut'].map((name) => join(root, name));
+    for (const shut of all) {
+      writeFileSync(join(shut, 'secret'), 'old');
+      chmodSync(shut, 0);
+    }
+    const id = await preview(sandbox, `${command}; echo ok > other`);
+    const applied = await (await sandbox.changes()).apply(id);
+    expect(applied.notDone).toEqual([
+      {
+        path: expect.stringMatching(/^(shut|around|shut\/secret)$/),
+        why: expect.stringContaining('may not be read'),
+      },
+    ]);
+    for (const shut of all) {
+      chmodSync(shut, 0o700);
+      expect(readFileSync(join(shut, 'secret'), 'utf8')).toBe('old');
+    }
+    expect(existsSync(join(root, 'other'))).toBe(true);
+  });
+});
+
 describe('apply that stops in the middle', () => {
   it('has what is in place already set aside where programs outside would obey it', async () => {
     const { root, sandbox } = await fresh();
