@@ -85,8 +85,7 @@ Result<std::vector<TreeEntry>> WalkTree(const std::string& root, WalkKind kind, 
     const int opened = OpenDirectory(top.get(), path, is_layer);
     if (opened < 0) {
       // It went meanwhile, or is not for us to see; the caller compares what it got.
-      if (is_layer || (at < 0 && opened != -EACCES)) return Failure{kStage, -opened, path};
-      if (at < 0) return entries;
+      if (at < 0 || is_layer) return Failure{kStage, -opened, path};
       entries[at].unreadable = true;
       continue;
     }

@@ -119,7 +119,15 @@ export class Applier {
     const already = begun?.done ?? 0;
     if (intent.numbers.length === 0 && intent.copies.length === 0)
       return { set, done: already, notPlaced: [] };
-    this.#noteIntent(set.id, intent);
+    try {
+      this.#noteIntent(set.id, intent);
+    } catch (error) {
+      throw new SandboxError(
+        'state.unusable',
+        `what is to be done with the changes ${set.id} cannot be noted, so nothing was (${errorMessage(error)})`,
+        { cause: error },
+      );
+    }
     const applied = await this.#carryOut(set, intent, undefined, settle);
     return { ...applied, done: already + applied.done };
   }
@@ -165,16 +173,16 @@ export class Applier {
     } catch (error) {
       // It may be long until this goes on.
       if (intent.doing === 'apply') settle(effectsOf(set, steps, []));
-      throw new SandboxError(
-        'changes.incomplete',
-        `the changes ${set.id} are ${intent.doing === 'apply' ? 'applied' : 'taken back'} in part (${errorMessage(error)}); make room or give way, and run sandbox-run changes ${intent.doing} ${set.id} again: it goes on where this stopped`,
-        { cause: error },
-      );
+      throw incomplete(set.id, intent, error);
     }
     const after = this.#after(set, intent, steps);
     // What comes back was there before this program looked at anything.
     if (intent.doing === 'apply') settle(effectsOf(set, steps, intent.copies));
-    this.#store.save(after);
+    try {
+      this.#store.save(after);
+    } catch (error) {
+      throw incomplete(set.id, intent, error);
+    }
     rmSync(this.#store.journalOf(set.id), { force: true });
     return { set: after, done: steps.length, notPlaced };
   }
@@ -209,6 +217,13 @@ export class Applier {
     appendFileSync(this.#store.journalOf(id), `${JSON.stringify(step)}\n`, { mode: 0o600 });
   }
 }
+
+const incomplete = (id: string, { doing }: Intent, error: unknown): SandboxError =>
+  new SandboxError(
+    'changes.incomplete',
+    `the changes ${id} are ${doing === 'apply' ? 'applied' : 'taken back'} in part (${errorMessage(error)}); make room or give way, and run sandbox-run changes ${doing} ${id} again: it goes on where this stopped`,
+    { cause: error },
+  );
 
 const newToken = (): string => randomBytes(12).toString('hex');
 

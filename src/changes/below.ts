@@ -13,6 +13,8 @@ export interface TreeSummary {
   readonly digest: string;
   /** The newest time of a change of anything in it, in nanoseconds. */
   readonly changed: string;
+  /** A part may not be looked into: nobody knows what is there. */
+  readonly unreadable?: true;
 }
 
 /** An object, of the workspace or of a layer over it. */
@@ -61,7 +63,7 @@ export class Below {
     }
   }
 
-  /** The names in a directory. */
+  /** The names in a directory. @throws EACCES: it may not be looked into. */
   namesIn(path: RawPath): readonly RawPath[] {
     const names = new Set<RawPath>();
     const gone = new Set<RawPath>();
@@ -101,7 +103,14 @@ export class Below {
     let objects = 0;
     let total = 0;
     let changed = 0n;
-    for (const [at, { kind, mode, bytes, modified, changed: when }] of await this.#all(path)) {
+    const all = await this.#all(path).catch((error: unknown) => {
+      if (errnoOf(error) === 'EACCES') return undefined;
+      throw error;
+    });
+    let isUnreadable = all === undefined;
+    for (const [at, entry] of all ?? []) {
+      const { kind, mode, bytes, modified, changed: when } = entry;
+      if (entry.unreadable === true) isUnreadable = true;
       objects++;
       if (kind === 'file') total += bytes;
       // What is in a directory says when it changed, and its size means nothing.
@@ -111,11 +120,16 @@ export class Below {
       digest.update(`${[at, kind, mode, ...rest].join('\0')}\n`);
       if (BigInt(when) > changed) changed = BigInt(when);
     }
-    return { objects, bytes: total, digest: digest.digest('hex'), changed: String(changed) };
+    return {
+      ...{ objects, bytes: total, digest: digest.digest('hex'), changed: String(changed) },
+      ...(isUnreadable ? { unreadable: true as const } : {}),
+    };
   }
 
   /** As `within`, with paths relative to the directory: by the addon where it can, which is ten times as fast. */
-  async #all(path: RawPath): Promise<Iterable<readonly [RawPath, Stamp]>> {
+  async #all(
+    path: RawPath,
+  ): Promise<Iterable<readonly [RawPath, Stamp & { readonly unreadable?: boolean }]>> {
     const directory = joined(this.#workspace, path);
     const isText = directory.equals(Buffer.from(directory.toString('utf8')));
     if (this.#layers.length > 0 || !isText) {
@@ -156,8 +170,7 @@ function namesAt(path: Buffer): readonly RawPath[] {
     const entered = Buffer.concat([path, Buffer.from('/.')]);
     return readdirSync(entered, { encoding: 'buffer' }).map((name) => name.toString('latin1'));
   } catch (error) {
-    // It went, or may not be looked into: then nobody knows what is in it.
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR' || errnoOf(error) === 'EACCES') return [];
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return [];
     throw error;
   }
 }

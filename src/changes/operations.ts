@@ -1,6 +1,7 @@
 import { chmodSync, closeSync, constants, fstatSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { posix } from 'node:path';
 import type { ObjectKind } from '../model/change-set.ts';
+import { errnoOf } from '../util/errno-of.ts';
 import { type Below, joined, type TreeSummary } from './below.ts';
 import { O_PATH } from './held-paths.ts';
 import { aroundPath, type RawPath, type Stamp, type TreeEntry } from './tree.ts';
@@ -46,6 +47,9 @@ export interface After {
 const SET_ID = 0o6000;
 const SET_GROUP_ID = 0o2000;
 
+/** Why a directory does not go, of which nobody knows what is in it. */
+export const UNREADABLE = 'a directory there may not be read, and nobody knows what is in it (chmod u+rwx)';
+
 /** Files up to this size are compared with what was there; larger ones count as changed if they were written at all. */
 export const COMPARED_BYTES = 64 * 1024 * 1024;
 
@@ -73,10 +77,12 @@ export async function operationsOf(
   const known = new Set(entries.map(({ path }) => path));
   const replaced = new Set<RawPath>();
   const isLate = ({ changed }: { readonly changed: string }) => BigInt(changed) > startedNs;
-  const conflictOf = (before: Stamp | undefined, tree?: TreeSummary) =>
-    (before !== undefined && before.kind !== 'directory' && isLate(before)) || (tree && isLate(tree))
+  const conflictOf = (before: Stamp | undefined, tree?: TreeSummary) => {
+    if (tree?.unreadable === true) return { conflict: UNREADABLE };
+    return (before !== undefined && before.kind !== 'directory' && isLate(before)) || (tree && isLate(tree))
       ? { conflict: 'it changed in the workspace while the command ran' }
       : {};
+  };
 
   const removal = async (path: RawPath): Promise<readonly Operation[]> => {
     const found = below.find(path);
@@ -95,7 +101,10 @@ export async function operationsOf(
     if (before?.kind !== 'directory')
       return [{ path, after: afterOf(entry), ...(before && { before }), isOwn, ...conflictOf(before) }];
     const gone: Operation[] = [];
-    for (const name of replaced.has(path) ? below.namesIn(path) : []) {
+    const names = replaced.has(path) ? namesOrNot(below, path) : [];
+    if (names === undefined)
+      return [{ path, after: afterOf(entry), before, isOwn, sameContent: true, conflict: UNREADABLE }];
+    for (const name of names) {
       const inner = path === '' ? name : `${path}/${name}`;
       if (!known.has(inner)) gone.push(...(await removal(inner)));
     }
@@ -132,11 +141,29 @@ export async function operationsOf(
   };
 
   const operations: Operation[] = [];
+  const stepsOf = (entry: TreeEntry) => {
+    if (entry.whiteout) return removal(entry.path);
+    return entry.kind === 'directory' ? ofDirectory(entry) : ofObject(entry);
+  };
   for (const entry of entries) {
-    if (entry.whiteout) operations.push(...(await removal(entry.path)));
-    else operations.push(...(await (entry.kind === 'directory' ? ofDirectory(entry) : ofObject(entry))));
+    const steps = await stepsOf(entry).catch((error: unknown) => {
+      if (errnoOf(error) !== 'EACCES') throw error;
+      const after = entry.whiteout ? {} : { after: afterOf(entry) };
+      return [{ path: entry.path, ...after, isOwn: true, conflict: UNREADABLE }];
+    });
+    operations.push(...steps);
   }
   return operations;
+}
+
+/** `undefined`: it may not be looked into. */
+function namesOrNot(below: Below, path: RawPath): readonly RawPath[] | undefined {
+  try {
+    return below.namesIn(path);
+  } catch (error) {
+    if (errnoOf(error) === 'EACCES') return undefined;
+    throw error;
+  }
 }
 
 function afterOf({ kind, mode, bytes, modified }: TreeEntry): After {

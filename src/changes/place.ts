@@ -18,14 +18,20 @@ import {
   utimesSync,
 } from 'node:fs';
 import { isNoDirectory } from '../host/held-directory.ts';
-import { errnoName } from '../kernel/errno.ts';
 import type { NativeAddon, NativeFailure } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { Below, joined, lookAt } from './below.ts';
 import { HeldPaths, O_PATH, openToRead, renameOurs } from './held-paths.ts';
 import { isAsLeft, openAsLeft, STILL_WRITTEN } from './left-file.ts';
-import { type After, COMPARED_BYTES, canBeNamed, haveSameBytes, type Operation } from './operations.ts';
-import { bytesOf, isWithin, type RawPath, rawPath, type Stamp } from './tree.ts';
+import {
+  type After,
+  COMPARED_BYTES,
+  canBeNamed,
+  haveSameBytes,
+  type Operation,
+  UNREADABLE,
+} from './operations.ts';
+import { bytesOf, failureError, isWithin, type RawPath, rawPath, type Stamp } from './tree.ts';
 
 /** What became of an operation. */
 export type Placed =
@@ -221,9 +227,10 @@ export class Placer implements Disposable {
     if (now.kind === 'directory') {
       if (after?.kind === 'directory')
         return before.mode === now.mode ? undefined : 'its permissions changed';
-      return tree === undefined || (await this.#below.summary(path)).digest === tree.digest
-        ? undefined
-        : 'something in it changed';
+      if (tree === undefined) return undefined;
+      const { digest, unreadable } = await this.#below.summary(path);
+      if (unreadable) return UNREADABLE;
+      return digest === tree.digest ? undefined : 'something in it changed';
     }
     const isAsItWas =
       before.mode === now.mode &&
@@ -416,7 +423,7 @@ export class Placer implements Disposable {
       const failure = await new Promise<NativeFailure | undefined>((done) =>
         this.#parts.addon.copyContent(source, file, done),
       );
-      if (failure !== undefined) throw failureOf(failure);
+      if (failure !== undefined) throw failureError(failure);
       fchmodSync(file, mode);
     } finally {
       closeSync(file);
@@ -450,11 +457,6 @@ function copyLink(from: Buffer, to: Buffer): void {
   const { modified } = lookAt(from) ?? { modified: '0' };
   symlinkSync(readlinkSync(from, 'buffer'), to);
   lutimesSync(to, seconds(modified), seconds(modified));
-}
-
-function failureOf(failure: NativeFailure): Error {
-  const code = errnoName(failure.errno);
-  return Object.assign(new Error(`copying failed: ${code}`), { failure, code });
 }
 
 /** From proc(5): the fifth field, in which `\ooo` stands for a byte. */

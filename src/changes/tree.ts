@@ -1,6 +1,7 @@
 import { type BigIntStats, constants } from 'node:fs';
+import { errnoName } from '../kernel/errno.ts';
 import type { ObjectKind } from '../model/change-set.ts';
-import type { NativeAddon, NativeTree } from '../native/contract.ts';
+import type { NativeAddon, NativeFailure, NativeTree } from '../native/contract.ts';
 
 /**
  * A path relative to the workspace, as its bytes: one character for each (latin1), because names need not be UTF-8. The
@@ -60,6 +61,8 @@ export interface TreeEntry extends Stamp {
   readonly opaque: boolean;
   /** Of a layer: it has extended attributes or an access list. */
   readonly attributes: boolean;
+  /** A directory that may not be looked into. */
+  readonly unreadable: boolean;
   /** Of a layer: what was here was taken away. */
   readonly whiteout: boolean;
 }
@@ -101,11 +104,17 @@ export async function walkTree(
   const { names, numbers } = await new Promise<NativeTree>((resolve, reject) => {
     addon.walkTree(path, isLayer, MOST_OBJECTS, (walked, failure) => {
       if (walked !== undefined) resolve(walked);
-      else reject(Object.assign(new Error(`${failure?.stage}: ${failure?.errno}`), { failure }));
+      else reject(failureError(failure));
     });
   });
   const paths = names.toString('latin1').split('\0').slice(0, -1);
   return paths.map((name, at) => entryOf(name, numbers.subarray(at * FIELDS, (at + 1) * FIELDS)));
+}
+
+/** What the addon failed with, as Node's own functions would throw it. */
+export function failureError(failure: NativeFailure | undefined): Error {
+  const code = errnoName(failure?.errno ?? 0);
+  return Object.assign(new Error(`${failure?.stage} failed: ${code}`), { failure, code });
 }
 
 function entryOf(path: RawPath, numbers: Float64Array): TreeEntry {
@@ -123,7 +132,8 @@ function entryOf(path: RawPath, numbers: Float64Array): TreeEntry {
   return {
     ...{ path, kind: kindOf(mode), mode: mode & PERMISSIONS, bytes, inode, links },
     ...{ modified: nanoseconds(modified, modifiedNs), changed: nanoseconds(changed, changedNs) },
-    ...{ opaque: (marks & 1) !== 0, attributes: (marks & 2) !== 0, whiteout: (marks & 8) !== 0 },
+    ...{ opaque: (marks & 1) !== 0, attributes: (marks & 2) !== 0 },
+    ...{ unreadable: (marks & 4) !== 0, whiteout: (marks & 8) !== 0 },
   };
 }
 

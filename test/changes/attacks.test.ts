@@ -24,6 +24,7 @@ import { loadAddon } from '../../src/native/load.ts';
 import { stateDirectory } from '../../src/run/state.ts';
 import { CLI, makePlace } from '../cli/support.ts';
 import { makeArena } from '../support/arena.ts';
+import { eventually } from '../support/eventually.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
 
 const arena = makeArena();
@@ -105,6 +106,108 @@ describe('a command cannot', () => {
     expect(chosenNumbers(described, operations, ['dir']).numbers).toHaveLength(100_000);
     expect(performance.now() - started).toBeLessThan(5_000);
   }, 20_000);
+});
+
+describe('a command that handed an open file to another one', () => {
+  /**
+   * Another command waits for that on a socket, in a place where both may write; it maps the file, and writes to it when told:
+   * once the preview has ended, and a person has looked.
+   */
+  async function handed(mode: string) {
+    const root = arena.freshCorner();
+    const shared = mkdtempSync(join(arena.root, 'shared-'));
+    const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, writable: [shared] });
+    const job = sandbox.start(
+      `/usr/bin/python3 -c "
+import socket, array, os, time, mmap
+s = socket.socket(socket.AF_UNIX); s.bind('${shared}/sock'); s.listen(); c, _ = s.accept()
+_, anc, _, _ = c.recvmsg(10, 4096)
+fd = array.array('i', anc[0][2][:4])[0]
+m = mmap.mmap(fd, 0); m[0:4] = b'good'; c.send(b'x')
+def told(what):
+    while not os.path.exists('${shared}/' + what): time.sleep(0.01)
+told('write'); m[0:4] = b'EVIL'; open('${shared}/written', 'w').close()
+told('end'); m.close(); os.close(fd); open('${shared}/ended', 'w').close(); time.sleep(60)"`,
+      { background: true },
+    );
+    await eventually(() => expect(existsSync(join(shared, 'sock'))).toBe(true));
+    const id = await preview(
+      sandbox,
+      `/usr/bin/python3 -c "
+import socket, array, os
+f = os.open('f', os.O_RDWR | os.O_CREAT, ${mode}); os.write(f, b'good' * 100)
+s = socket.socket(socket.AF_UNIX); s.connect('${shared}/sock')
+s.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [f]))]); s.recv(1)"; echo ok > other`,
+    );
+    const tell = async (what: string, done: string) => {
+      writeFileSync(join(shared, what), '');
+      await eventually(() => expect(existsSync(join(shared, done))).toBe(true));
+    };
+    const layered = join(new ChangeStore(loadAddon(), stateDirectory()).upperOf(id), 'f');
+    return { root, id, tell, job, layered, changes: await sandbox.changes() };
+  }
+
+  it.runIf(HOST.namespaces).each(['0o644', '0o200', '0o000'])(
+    'has nothing applied that nobody saw (mode %s)',
+    async (mode) => {
+      const { root, id, tell, job, layered, changes } = await handed(mode);
+      const notShown = async () =>
+        expect(await changes.diff(id, 'f')).toContain('not shown: something writes to it');
+      await notShown();
+      await tell('write', 'written');
+      // What was left is another file now.
+      expect(readFileSync(layered, 'utf8')).toMatch(/^EVIL/);
+      await notShown();
+      const applied = await changes.apply(id);
+      expect(applied.notDone).toEqual([
+        { path: 'f', why: expect.stringContaining('something writes to it') },
+      ]);
+      expect(readdirSync(root)).toEqual(['other']);
+      await tell('end', 'ended');
+      // What is shown from now on nobody can change any more, and so it is what is applied.
+      const shown = await changes.diff(id, 'f');
+      const later = await changes.apply(id);
+      expect([shown.includes('+EVIL'), existsSync(join(root, 'f'))]).toEqual(
+        later.notDone.length === 0 ? [true, true] : [false, false],
+      );
+      await job.kill('SIGKILL');
+    },
+    30_000,
+  );
+});
+
+// Root may look into everything.
+describe.runIf(HOST.namespaces && process.getuid?.() !== 0)('a directory that may not be read', () => {
+  it.each([
+    ['goes itself', 'chmod 700 shut; rm -r shut'],
+    ['lies in one that goes', 'chmod 700 around/shut; rm -r around'],
+    ['is made anew', 'chmod 700 shut; rm -r shut; mkdir shut'],
+    ['gives way to a file', 'chmod 700 shut; rm -r shut; echo file > shut'],
+    ['has something changed in it', 'chmod 700 shut; echo new > shut/secret'],
+    ['loses something', 'chmod 700 shut; rm shut/secret'],
+  ])('stays, and is named, where it %s', async (_, command) => {
+    const { root, sandbox } = await fresh();
+    mkdirSync(join(root, 'around/shut'), { recursive: true });
+    mkdirSync(join(root, 'shut'));
+    const all = ['shut', 'around/shut'].map((name) => join(root, name));
+    for (const shut of all) {
+      writeFileSync(join(shut, 'secret'), 'old');
+      chmodSync(shut, 0);
+    }
+    const id = await preview(sandbox, `${command}; echo ok > other`);
+    const applied = await (await sandbox.changes()).apply(id);
+    expect(applied.notDone).toEqual([
+      {
+        path: expect.stringMatching(/^(shut|around|shut\/secret)$/),
+        why: expect.stringContaining('may not be read'),
+      },
+    ]);
+    for (const shut of all) {
+      chmodSync(shut, 0o700);
+      expect(readFileSync(join(shut, 'secret'), 'utf8')).toBe('old');
+    }
+    expect(existsSync(join(root, 'other'))).toBe(true);
+  });
 });
 
 describe('apply that stops in the middle', () => {

@@ -23,6 +23,8 @@ import { makeArena } from '../support/arena.ts';
 import { TIERS, type Tier, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
 
 const arena = makeArena();
+/** Who cannot read what its mode says nobody may. */
+const isUser = process.getuid?.() !== 0;
 const VIEWS = TIERS.filter(({ view }) => view);
 
 /** A workspace of its own, in which nothing else happens. */
@@ -45,7 +47,7 @@ function picture(root: string): Readonly<Record<string, string>> {
       if (info.isSymbolicLink()) seen[path] = `link ${readlinkSync(at, 'latin1')}`;
       else if (info.isDirectory()) {
         seen[path] = `directory ${mode}`;
-        if ((info.mode & 0o500) === 0o500 || process.getuid?.() === 0) look(at, path);
+        if ((info.mode & 0o500) === 0o500 || !isUser) look(at, path);
       } else if (info.isFile()) {
         const first = numbers.get(info.ino) ?? numbers.size;
         numbers.set(info.ino, first);
@@ -366,9 +368,12 @@ E`,
     const result = await preview(sandbox, plant);
     const changes = await sandbox.changes();
     expect(await changes.diff(idOf(result))).toContain('+x');
-    expect(await changes.apply(idOf(result))).toMatchObject({ notDone: [] });
+    // Nobody knows whether a directory that cannot be read is what the command took away.
+    const stays = isUser && mode !== '644' ? ['goes'] : [];
+    const applied = await changes.apply(idOf(result));
+    expect(applied.notDone.map(({ path }) => path)).toEqual(stays);
     expect(lstatSync(join(root, 'd')).mode & 0o777).toBe(Number.parseInt(mode, 8));
-    expect(existsSync(join(root, 'goes'))).toBe(false);
+    expect(existsSync(join(root, 'goes'))).toBe(stays.length > 0);
     chmodSync(join(root, 'd'), 0o755);
     expect(lstatSync(join(root, 'd/e')).mode & 0o777).toBe(Number.parseInt(mode, 8));
     chmodSync(join(root, 'd/e'), 0o755);
@@ -470,8 +475,9 @@ describe('random programs of file operations', () => {
         }
         const id = result.changes.id;
         const applied = await changes.apply(id);
-        expect(applied.notDone).toEqual([]);
-        expect(picture(root)).toEqual(picture(plain));
+        const unread = applied.notDone.filter(({ why }) => why.includes('may not be read'));
+        expect(applied.notDone).toEqual(isUser ? unread : []);
+        if (unread.length === 0) expect(picture(root)).toEqual(picture(plain));
         expect((await changes.undo(id)).notDone).toEqual([]);
         expect(picture(root)).toEqual(before);
         await changes.discard(id);

@@ -96,7 +96,7 @@ export class ChangeSets {
    * @throws {SandboxError} `changes.unknown`, `changes.state`, `changes.busy`, `changes.incomplete`.
    */
   async apply(prepared: PreparedSandbox, id: string, paths?: readonly string[]): Promise<AppliedChanges> {
-    using _lock = this.#store.lock();
+    using _lock = await this.#store.waitForLock();
     const set = this.#own(id, prepared);
     if (set.on !== undefined && this.#store.find(set.on).state === 'waiting')
       throw new SandboxError(
@@ -127,7 +127,7 @@ export class ChangeSets {
    * @throws {SandboxError} as `apply`.
    */
   async undo(prepared: PreparedSandbox, id: string): Promise<AppliedChanges> {
-    using _lock = this.#store.lock();
+    using _lock = await this.#store.waitForLock();
     const set = this.#own(id, prepared);
     if (set.placed.length === 0 && !this.#applier.isUnfinished(id))
       throw new SandboxError('changes.state', `nothing of the changes ${id} is in the workspace`);
@@ -140,7 +140,7 @@ export class ChangeSets {
    * @throws {SandboxError} `changes.unknown`, `changes.state`, `changes.busy`.
    */
   async discard(id: string, paths: readonly string[] = []): Promise<void> {
-    using _lock = this.#store.lock();
+    using _lock = await this.#store.waitForLock();
     const set = this.#store.find(id);
     const upon = this.#store.list().find((set) => set.on === id && set.state === 'waiting');
     if (upon !== undefined)
