@@ -24,7 +24,9 @@ function binary(packageName, name = packageName) {
 }
 
 function run(script, args, options = {}) {
-  return spawnSync(process.execPath, [script, ...args], { cwd: root, encoding: 'utf8', ...options });
+  // All schemas together are longer than Node takes by default.
+  const how = { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 ** 2 };
+  return spawnSync(process.execPath, [script, ...args], { ...how, ...options });
 }
 
 const COMMON = {

@@ -1,5 +1,7 @@
 export { ERROR_CODES, type ErrorCode } from './errors/codes.ts';
 export { SandboxError } from './errors/sandbox-error.ts';
+export type { HeldChanges } from './fleet/archive/receive.ts';
+export { createFleet, type Fleet, type FleetJob, type FleetOptions } from './fleet/create-fleet.ts';
 export type { ListeningSocket } from './host/listening-sockets.ts';
 export type {
   ApprovalAnswer,
@@ -36,6 +38,7 @@ export type {
   SpilledOutput,
   TurnResult,
 } from './model/execution-result.ts';
+export type { FleetPriority, FleetResult, FleetRun, FleetRunOptions, FleetStatus } from './model/fleet.ts';
 export type {
   ActionBudget,
   GateOptions,

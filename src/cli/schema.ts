@@ -16,6 +16,7 @@ import { ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
 import { CheckAnswer } from '../model/decision.ts';
 import { DoctorReport } from '../model/doctor-report.ts';
 import { FullRunAnswer, FullTurnAnswer, RunAnswer, TurnAnswer } from '../model/execution-result.ts';
+import { FleetAnswer, FleetStatus } from '../model/fleet.ts';
 import { PlanAnswer } from '../model/launch-plan.ts';
 import { KeptLine } from '../model/left-behind.ts';
 import { policyFileSchema } from '../model/policy-file.ts';
@@ -78,6 +79,8 @@ const PUBLISHED_SCHEMAS: Readonly<Record<string, PublishedSchema>> = {
   'session-list': { of: 'a line of sandbox-run session list --json', schema: SessionLine },
   'session-show': { of: 'sandbox-run session show --json', schema: SessionShown },
   'gate-check': { of: 'sandbox-run gate check --json', schema: GateCheckAnswer },
+  submit: { of: 'sandbox-run submit --wait --json, and fleet job --json', schema: FleetAnswer },
+  'fleet-status': { of: 'sandbox-run fleet status --json', schema: FleetStatus },
   doctor: { of: 'sandbox-run doctor --json', schema: DoctorReport },
   'doctor-attack': { of: 'sandbox-run doctor --attack --json', schema: AttackReport },
 };

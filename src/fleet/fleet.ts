@@ -13,16 +13,17 @@ import {
   SentResult,
 } from '../model/fleet.ts';
 import type { OutputChunk } from '../model/output.ts';
-import { connectNats, type NatsSettings, natsFailure } from '../nats/connection.ts';
+import { connectNats, natsFailure } from '../nats/connection.ts';
 import { readOptions } from '../run/validation.ts';
 import { deferred } from '../util/deferred.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import type { HeldChanges } from './archive/receive.ts';
 import { readRecord, standingOf, writeRecord } from './claims.ts';
+import type { Fleet, FleetJob, FleetOptions } from './create-fleet.ts';
 import { unfinished } from './job.ts';
 import { parsed } from './lease.ts';
 import { OutputReader, readFrame } from './output.ts';
-import { needsToken, openQueue, type Queue } from './queue.ts';
+import { needsToken, openQueue, patiently, type Queue } from './queue.ts';
 
 /** How long a job that cannot be handed over is tried again. */
 const SUBMIT_MS = 60_000;
@@ -34,58 +35,11 @@ const [RECONCILE_MS, RECONCILED_AT_ONCE] = [3000, 200];
 /** Output that is with the server is here sooner, also when a server has just died. */
 const OUTPUT_WAIT_MS = 30_000;
 
-/** Options of {@link createFleet}. */
-export interface FleetOptions extends NatsSettings {
-  /** The name of the queue; it is made if it is not there. */
-  readonly queue: string;
-  /** Copies of what is made for a queue that is not there: 3 on a cluster, else 1. */
-  readonly replicas?: number;
-}
-
-/** A job that was handed over. */
-export interface FleetJob {
-  /** Names it to everybody: `sandbox-run fleet job ID`. */
-  readonly id: string;
-  /** What became of it. */
-  readonly result: Promise<FleetResult>;
-  /** Ends it, wherever it is. */
-  cancel(): void;
-}
-
-/** Many machines that run commands. */
-export interface Fleet extends AsyncDisposable {
-  /**
-   * Runs a command on a worker, under the policy of that worker, and waits for what becomes of it.
-   * @throws {SandboxError} `usage.invalid`; `fleet.unreachable`, `fleet.refused` if it cannot be handed over.
-   */
-  run(command: Command, options?: FleetRunOptions): Promise<FleetResult>;
-  /** The same; settles once the server has the job, so that it is not lost. */
-  submit(command: Command, options?: FleetRunOptions): Promise<FleetJob>;
-  /** What became of a job of anybody; `wait`: once it has ended. @throws {SandboxError} `fleet.unknown`. */
-  result(job: string, options?: { readonly wait?: boolean }): Promise<FleetResult | undefined>;
-  /** Ends a job of anybody. */
-  cancel(job: string): Promise<void>;
-  status(): Promise<FleetStatus>;
-  /**
-   * Makes files that came back (`fleet.artefacts` of a result) in a directory that is not there, or is empty.
-   * @throws {SandboxError} `file.unusable`, `fleet.unknown`.
-   */
-  download(artefacts: string, directory: string): Promise<void>;
-  /**
-   * Holds what a job changed (`fleet.changes` of a result) as a change set of the directory that was sent with it: nothing of
-   * it is there before it is applied. `conflicts`: what changed there meanwhile, and is left out.
-   * @throws {SandboxError} as {@link download}; `changes.unavailable` on hosts that hold no changes.
-   */
-  hold(changes: string, directory: string): Promise<HeldChanges>;
-  /** Gives up the connection. Jobs go on. */
-  close(): Promise<void>;
-}
-
 /**
  * Connects with a fleet.
  * @throws {SandboxError} `usage.invalid` for an option that is none; as `connectNats`.
  */
-export async function createFleet(options: FleetOptions): Promise<Fleet> {
+export async function openFleet(options: FleetOptions): Promise<Fleet> {
   const { queue: name, replicas, ...settings } = options;
   const read = QueueName.safeParse(name);
   if (!read.success) throw new SandboxError('usage.invalid', `createFleet: ${read.error.issues[0]?.message}`);
@@ -177,7 +131,7 @@ class OpenFleet implements Fleet {
 
   async status(): Promise<FleetStatus> {
     const { statusOf } = await import('./status.ts');
-    return statusOf(this.#queue);
+    return this.#answered(() => statusOf(this.#queue));
   }
 
   async download(artefacts: string, directory: string): Promise<void> {
@@ -200,6 +154,15 @@ class OpenFleet implements Fleet {
     return this.close();
   }
 
+  /** What the server says, or why it does not. @throws {SandboxError} `fleet.…`. */
+  async #answered<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw natsFailure(error, this.#queue.connection.getServer());
+    }
+  }
+
   /** @throws {SandboxError} `fleet.unknown` for what is no job. */
   async #standing(job: string) {
     if (!/^[a-z0-9]{16}\.[0-9]{1,9}$/.test(job))
@@ -207,11 +170,7 @@ class OpenFleet implements Fleet {
         'fleet.unknown',
         `${visibleLine(job, 60)} is no job; its id is what submit printed`,
       );
-    try {
-      return await standingOf(this.#queue, job);
-    } catch (error) {
-      throw natsFailure(error, this.#queue.connection.getServer());
-    }
+    return this.#answered(() => standingOf(this.#queue, job));
   }
 
   async #messageOf(command: Command, options: FleetRunOptions): Promise<JobMessage> {
@@ -293,7 +252,7 @@ class OpenFleet implements Fleet {
     };
     const awaited: Awaited = { output, record, fail: failed.reject };
     this.#awaited.set(job, awaited);
-    if (output !== undefined) await this.#watchOutput();
+    if (output !== undefined) await this.#answered(() => this.#watchOutput());
     const cancel = () => void this.cancel(job).catch(() => {});
     if (canceled.aborted) cancel();
     else canceled.addEventListener('abort', cancel, { once: true });
@@ -369,10 +328,12 @@ class OpenFleet implements Fleet {
 
   /** One watch for the jobs of this process: what was missed comes again. */
   async #watchRecords(): Promise<void> {
-    const watched = await this.#queue.records.watch({
-      key: `${this.#submitter}.>`,
-      include: 'updates' as never,
-    });
+    const watched = await patiently(() =>
+      this.#queue.records.watch({
+        key: `${this.#submitter}.>`,
+        include: 'updates' as never,
+      }),
+    );
     this.#stops.push(() => watched.stop());
     void (async () => {
       for await (const entry of watched) this.#onRecord(entry.key, readRecord(entry.value));
@@ -398,11 +359,13 @@ class OpenFleet implements Fleet {
     this.#outputWatched ??= (async () => {
       const { names, js } = this.#queue;
       const prefix = names.outputOf('');
-      const consumer = await js.consumers.getPushConsumer(names.output, {
-        // One subject: several are for servers from 2.10 on.
-        filter_subjects: names.outputOf(`${this.#submitter}.>`),
-        deliver_policy: 'all' as never,
-      });
+      const consumer = await patiently(() =>
+        js.consumers.getPushConsumer(names.output, {
+          // One subject: several are for servers from 2.10 on.
+          filter_subjects: names.outputOf(`${this.#submitter}.>`),
+          deliver_policy: 'all' as never,
+        }),
+      );
       const messages = await consumer.consume({
         callback: ({ subject, data }) => {
           this.#awaited.get(subject.slice(prefix.length))?.output?.onMessage(data);

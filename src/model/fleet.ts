@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Command } from './command.ts';
-import { ExecutionError, ExecutionResult } from './execution-result.ts';
+import { ExecutionError, ExecutionResult, RunAnswer } from './execution-result.ts';
 import { RunOptions } from './options.ts';
 import type { OutputChunk } from './output.ts';
 import type { PolicyFile } from './policy-keys.ts';
@@ -209,6 +209,18 @@ export type FleetResult = (ExecutionResult | UnfinishedJob) & {
   /** The live output misses some: the stream was full before it was read. The captured output of the result does not. */
   readonly outputCut: boolean;
 };
+
+const answered = {
+  fleet: FleetRun,
+  outputCut: z.literal(true).optional().describe('the live output misses some'),
+};
+
+/** What `sandbox-run submit --wait --json` and `fleet job --json` print. */
+export const FleetAnswer = z.union([
+  // A model is told in the words of where it ran.
+  ...RunAnswer.options.map((option: z.ZodObject) => option.omit({ messageForModel: true }).extend(answered)),
+  UnfinishedJob.omit({ exitCode: true, signal: true }).extend(answered),
+]);
 
 /** The result of a command as it is sent: bytes as base64. */
 export const SentResult = z.strictObject({

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nkeyAuthenticator, nkeys } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createFleet, type Fleet } from '../../src/fleet/fleet.ts';
+import { createFleet, type Fleet } from '../../src/fleet/create-fleet.ts';
 import { openQueue } from '../../src/fleet/queue.ts';
 import { FleetWorker } from '../../src/fleet/worker.ts';
 import { connectNats } from '../../src/nats/connection.ts';

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import { createFleet, type Fleet } from '../../src/fleet/fleet.ts';
+import { createFleet, type Fleet } from '../../src/fleet/create-fleet.ts';
 import { readWorker } from '../../src/fleet/lease.ts';
 import { openQueue } from '../../src/fleet/queue.ts';
 import { FleetWorker, type WorkerOptions } from '../../src/fleet/worker.ts';

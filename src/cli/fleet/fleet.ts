@@ -1,4 +1,4 @@
-import { createFleet, type Fleet } from '../../fleet/fleet.ts';
+import { createFleet, type Fleet } from '../../fleet/create-fleet.ts';
 import type { FleetStatus } from '../../model/fleet.ts';
 import { withSubcommands } from '../shared/parse.ts';
 import { jsonLine, printBytes, printError, printOut } from '../shared/print.ts';

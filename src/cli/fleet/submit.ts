@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Option } from 'commander';
 import { ERROR_CODES } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { createFleet, type Fleet } from '../../fleet/fleet.ts';
+import { createFleet, type Fleet } from '../../fleet/create-fleet.ts';
 import type { Command } from '../../model/command.ts';
 import { type FleetResult, type FleetRunOptions, MAX_RETRIES } from '../../model/fleet.ts';
 import { FLEET_PRIORITIES } from '../../model/words.ts';
@@ -119,12 +119,14 @@ export async function submit(args: readonly string[]): Promise<number> {
   const commands = commandsOf(options, parsed.args);
   const queue = queueOf(options);
   refuseContradictions(options);
+  // Read before anything is connected.
+  const run = runOptionsOf(options);
   await using fleet = await createFleet({ ...settingsOf(options), queue });
-  if (options.wait !== true) return handOver(fleet, commands, options);
+  if (options.wait !== true) return handOver(fleet, commands, run);
   const [only] = commands;
   return options.jobs === undefined && only !== undefined
-    ? waitForOne(fleet, only, options)
-    : waitForMany(fleet, commands, options);
+    ? waitForOne(fleet, only, options, run)
+    : waitForMany(fleet, commands, options, run);
 }
 
 function commandsOf({ shell, jobs }: SubmitArguments, words: readonly string[]): readonly Command[] {
@@ -194,14 +196,9 @@ function assignment(entry: string): readonly [string, string] {
   );
 }
 
-async function handOver(
-  fleet: Fleet,
-  commands: readonly Command[],
-  options: SubmitArguments,
-): Promise<number> {
+async function handOver(fleet: Fleet, commands: readonly Command[], run: FleetRunOptions): Promise<number> {
   for (const command of commands) {
-    const job = await fleet.submit(command, runOptionsOf(options));
-    job.result.catch(() => {});
+    const job = await fleet.submit(command, run);
     printOut(`${job.id}\n`);
   }
   return 0;
@@ -219,7 +216,12 @@ export function fleetAnswer(result: FleetResult) {
   return { ...told, fleet, ...(outputCut ? { outputCut } : {}) };
 }
 
-async function waitForOne(fleet: Fleet, command: Command, options: SubmitArguments): Promise<number> {
+async function waitForOne(
+  fleet: Fleet,
+  command: Command,
+  options: SubmitArguments,
+  run: FleetRunOptions,
+): Promise<number> {
   const over = new AbortController();
   using _ = onSignals(ENDING, () => over.abort());
   const live: FleetRunOptions =
@@ -231,7 +233,7 @@ async function waitForOne(fleet: Fleet, command: Command, options: SubmitArgumen
             printBytes(stream === 'stdout' ? 1 : 2, bytes);
           },
         };
-  const result = await fleet.run(command, { ...runOptionsOf(options), ...live, signal: over.signal });
+  const result = await fleet.run(command, { ...run, ...live, signal: over.signal });
   if (options.json === true) printOut(jsonLine(fleetAnswer(result)));
   else if (result.error !== undefined) printError(`${result.status}: ${result.error.message}`);
   await bringBack(fleet, result, options);
@@ -261,6 +263,7 @@ async function waitForMany(
   fleet: Fleet,
   commands: readonly Command[],
   options: SubmitArguments,
+  run: FleetRunOptions,
 ): Promise<number> {
   const over = new AbortController();
   using _ = onSignals(ENDING, () => over.abort());
@@ -270,7 +273,7 @@ async function waitForMany(
   try {
     const jobs: Promise<void>[] = [];
     for (const command of commands) {
-      const job = await fleet.submit(command, { ...runOptionsOf(options), signal: over.signal });
+      const job = await fleet.submit(command, { ...run, signal: over.signal });
       jobs.push(
         job.result.then((result) => {
           ended += 1;

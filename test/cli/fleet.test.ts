@@ -1,0 +1,174 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../support/approvals.ts';
+import { eventually } from '../support/eventually.ts';
+import { processesWith } from '../support/leftovers.ts';
+import { type NatsServers, startNats } from '../support/nats.ts';
+import { CLI, cli, expectOneLine, makePlace, startCli } from './support.ts';
+
+const machine = makePlace();
+const submitter = makePlace();
+let servers: NatsServers;
+let worker: ReturnType<typeof spawn>;
+const on = () => ['--queue', 'builds', '--url', servers.url];
+
+/** A worker as a program, with the policy of its machine. */
+beforeAll(async () => {
+  servers = await startNats();
+  mkdirSync(join(machine.root, 'config/sandbox-run'), { recursive: true });
+  writeFileSync(
+    join(machine.root, 'config/sandbox-run/policy.toml'),
+    `[approval]\nask = "queue"\n[state]\nurl = "${servers.url}"\n[[commands.rules]]\nprogram = "touch"\nverdict = "ask"\n`,
+    { mode: 0o600 },
+  );
+  mkdirSync(join(submitter.root, 'config/sandbox-run'), { recursive: true });
+  writeFileSync(join(submitter.root, 'config/sandbox-run/policy.toml'), `[state]\nurl = "${servers.url}"\n`, {
+    mode: 0o600,
+  });
+  worker = spawn(
+    process.execPath,
+    [CLI, 'worker', ...on(), '--slots', '3', '--label', 'gpu', '--grace', '0'],
+    {
+      cwd: machine.workspace,
+      env: {
+        ...{ PATH: process.env.PATH, HOME: join(machine.root, 'home'), TMPDIR: machine.root },
+        XDG_CONFIG_HOME: join(machine.root, 'config'),
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  await new Promise((done) => worker.stdout?.once('data', done));
+}, 60_000);
+afterAll(async () => {
+  if (worker.exitCode === null) {
+    const ended = new Promise((done) => worker.once('exit', done));
+    worker.kill('SIGTERM');
+    await ended;
+  }
+  await servers.stop();
+  machine.dispose();
+  submitter.dispose();
+}, 60_000);
+
+describe('submit', () => {
+  it('waits, shows the output and ends as the command does', async () => {
+    const ended = await cli(submitter, ['submit', ...on(), '--wait', '-c', 'echo out; echo err >&2; exit 7']);
+    expect(ended).toMatchObject({ exitCode: 7, stdout: 'out\n', stderr: 'err\n' });
+  });
+
+  it('hands over, and fleet job tells what became of it', async () => {
+    const { stdout } = await cli(submitter, ['submit', ...on(), '--label', 'gpu', '--', 'echo', 'later']);
+    const id = stdout.trim();
+    const told = await cli(submitter, ['fleet', 'job', id, ...on(), '--wait']);
+    expect(told).toMatchObject({ exitCode: 0, stdout: 'later\n' });
+    const json = JSON.parse((await cli(submitter, ['fleet', 'job', id, ...on(), '--json'])).stdout);
+    expect(json).toMatchObject({ status: 'exited', fleet: { job: id, attempts: 1 } });
+  });
+
+  it('of many has one line for all, or one object for each', async () => {
+    const jobs = join(submitter.root, 'jobs');
+    writeFileSync(jobs, 'echo 1\nexit 3\n\necho 2\n');
+    const all = await cli(submitter, ['submit', ...on(), '--wait', '--jobs', jobs]);
+    expect(all).toMatchObject({ exitCode: 1, stdout: '3 jobs ended, 1 failed\n' });
+    const each = await cli(submitter, ['submit', ...on(), '--wait', '--json', '--jobs', jobs]);
+    const lines = each.stdout.trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line).exitCode).sort()).toEqual([0, 0, 3]);
+  });
+
+  it('sends a directory, brings files back, and what changed waits (needs namespaces)', async () => {
+    writeFileSync(join(submitter.workspace, 'a'), 'a\n');
+    const from = ['--workspace-from', submitter.workspace, '--changes'];
+    const made = join(submitter.root, 'made');
+    const back = ['--artefact', 'out/*', '--into', made];
+    const command = 'mkdir out && echo b > a && echo made > out/file';
+    const ended = await cli(submitter, ['submit', ...on(), '--wait', ...from, ...back, '-c', command]);
+    expect(ended.exitCode).toBe(0);
+    expect(readFileSync(join(made, 'out/file'), 'utf8')).toBe('made\n');
+    expect(readFileSync(join(submitter.workspace, 'a'), 'utf8')).toBe('a\n');
+    const id = /changes apply (\S+)/.exec(ended.stderr)?.[1] ?? '';
+    expect((await cli(submitter, ['changes', 'apply', id], { cwd: submitter.workspace })).exitCode).toBe(0);
+    expect(readFileSync(join(submitter.workspace, 'a'), 'utf8')).toBe('b\n');
+  });
+
+  it('is canceled with its job by a signal, and by fleet cancel', async () => {
+    const waiting = startCli(submitter, [
+      'submit',
+      ...on(),
+      '--wait',
+      '-c',
+      'echo > begun; exec -a canceled-job sleep 1000',
+    ]);
+    await eventually(() => expect(existsSync(join(machine.workspace, 'begun'))).toBe(true), 20_000);
+    waiting.kill('SIGINT');
+    expect((await waiting).exitCode).not.toBe(0);
+    await eventually(() => expect(processesWith('canceled-job')).toEqual([]), 20_000);
+    const id = (await cli(submitter, ['submit', ...on(), '--', 'sleep', '1000'])).stdout.trim();
+    expect((await cli(submitter, ['fleet', 'cancel', id, ...on()])).exitCode).toBe(0);
+    expect((await cli(submitter, ['fleet', 'job', id, ...on()])).exitCode).not.toBe(1);
+  });
+
+  it('asks by the queue of the fleet, where one answer from any machine is enough', async () => {
+    const asking = startCli(submitter, ['submit', ...on(), '--wait', '--', 'touch', 'asked']);
+    const question = await until(async () => {
+      const { stdout } = await cli(submitter, ['approvals', 'list', '--json']);
+      return stdout === '' ? undefined : (JSON.parse(stdout) as { id: string });
+    });
+    expect((await cli(submitter, ['approvals', 'approve', question.id])).exitCode).toBe(0);
+    expect((await asking).exitCode).toBe(0);
+    expect((await cli(submitter, ['approvals', 'deny', question.id])).exitCode).toBe(125);
+  });
+
+  it.each([
+    [['submit', '--', 'true'], /--queue NAME/],
+    [['submit', '--queue', 'Not A Name', '--', 'true'], /small letters/],
+    [['submit', '--queue', 'builds'], /say what to run/],
+    [['submit', '--queue', 'builds', '--json', '--', 'true'], /needs --wait/],
+    [['submit', '--queue', 'builds', '--wait', '--artefact', 'x', '--', 'true'], /go together/],
+    [['submit', '--queue', 'builds', '--env', 'A', '--', 'true'], /NAME=VALUE/],
+    [['submit', '--queue', 'builds', '--label', 'Not_One', '--', 'true'], /label/],
+    [['submit', '--queue', 'builds', '--url', 'nats://127.0.0.1:1', '--', 'true'], /cannot be used/],
+    [['submit', '--queue', 'builds', '--url', 'nats://a:b@127.0.0.1', '--', 'true'], /user or password/],
+    [['worker', '--queue', 'builds', '--lease', '1'], /--lease must be/],
+    [['fleet', 'job', 'nonsense', '--queue', 'builds'], /cannot be used|is no job/],
+  ])('%j is refused in one line', async (args, why) => {
+    const refused = await cli(submitter, args);
+    expect(refused.exitCode).toBe(125);
+    expectOneLine(refused.stderr);
+    expect(refused.stderr).toMatch(why);
+  });
+});
+
+describe('fleet status', () => {
+  it('tells of workers, slots and jobs', async () => {
+    const text = await cli(submitter, ['fleet', 'status', ...on()]);
+    expect(text.stdout).toMatch(/^builds: \d+ jobs wait, \d+ run in 3 slots/);
+    expect(text.stdout).toMatch(/live \d\/3 \d+ ended, seen \d+ s ago gpu/);
+    const json = JSON.parse((await cli(submitter, ['fleet', 'status', ...on(), '--json'])).stdout);
+    expect(json).toMatchObject({ queue: 'builds', slots: 3, lost: 0 });
+  });
+});
+
+describe('examples/fleet/up', () => {
+  it('starts the whole on one machine, and takes everything with it', async () => {
+    const up = fileURLToPath(new URL('../../examples/fleet/up', import.meta.url));
+    const port = String(20_000 + (process.pid % 20_000));
+    const started = spawn(up, ['tried'], {
+      env: { ...process.env, PORT: port, SANDBOX_RUN: CLI, TMPDIR: machine.root },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const ended = new Promise((done) => started.once('exit', done));
+    let said = '';
+    started.stdout.on('data', (bytes) => {
+      said += bytes;
+    });
+    await eventually(() => expect(said.match(/worker is ready/g)).toHaveLength(2), 30_000);
+    const there = ['--queue', 'tried', '--url', `nats://127.0.0.1:${port}`];
+    expect((await cli(submitter, ['submit', ...there, '--wait', '--', 'echo', 'up'])).stdout).toBe('up\n');
+    started.kill('SIGTERM');
+    await ended;
+    await eventually(() => expect(processesWith(`--port ${port}`)).toEqual([]), 20_000);
+  }, 90_000);
+});
