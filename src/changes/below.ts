@@ -53,14 +53,8 @@ export class Below {
       if (leadingTo(path).some((above) => hides(entries.get(above)))) return undefined;
     }
     const at = joined(this.#workspace, path);
-    try {
-      const stamp = lookAt(at);
-      return stamp && { stamp, at, isOwn: true };
-    } catch (error) {
-      // A directory around it is shut. Whatever is there is found when changes are applied, and stays.
-      if (errnoOf(error) === 'EACCES') return undefined;
-      throw error;
-    }
+    const stamp = lookAt(at);
+    return stamp && { stamp, at, isOwn: true };
   }
 
   /** The names in a directory. @throws EACCES: it may not be looked into. */

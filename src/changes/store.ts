@@ -271,7 +271,8 @@ export class ChangeStore {
     try {
       const lock = openSync(join(this.directoryOf(id), 'lock'), 'r');
       try {
-        return this.#addon.tryLock(lock);
+        // Whoever made it lets go of it when it has its description, which may be since it was looked for.
+        return this.#addon.tryLock(lock) && !existsSync(join(this.directoryOf(id), 'set.json'));
       } finally {
         closeSync(lock);
       }

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,5 +12,8 @@ export function setup(): void {
 }
 
 export function teardown(): void {
-  if (directory !== undefined) rmSync(directory, { recursive: true, force: true });
+  if (directory === undefined) return;
+  // What commands left in layers may be shut, for their user, too.
+  spawnSync('chmod', ['-R', 'u+rwx', directory]);
+  rmSync(directory, { recursive: true, force: true });
 }
