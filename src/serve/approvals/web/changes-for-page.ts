@@ -62,12 +62,17 @@ export class ChangesForPage {
     }
   }
 
+  /** Of what is at a path alone: beneath it may be very much. */
   #diff(id: string, path: string | undefined): string {
-    const lines = visibleText(this.#sets.diff(id, path), { keep: '\n\t' }).split('\n').slice(0, -1);
+    const lines = this.#sets
+      .diff(id, path, path !== undefined)
+      .split('\n')
+      .slice(0, -1);
+    const shown = visibleText(lines.slice(0, MOST.lines).join('\n'), { keep: '\n\t' });
     const more = lines.length - MOST.lines;
     return more <= 0
-      ? lines.join('\n')
-      : `${lines.slice(0, MOST.lines).join('\n')}\n${more.toLocaleString('en-US')} more lines: sandbox-run changes diff ${id}`;
+      ? shown
+      : `${shown}\n${more.toLocaleString('en-US')} more lines: sandbox-run changes diff ${id}`;
   }
 
   #waiting(versions: ReadonlyMap<string, string>): readonly WaitingSet[] {
