@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { changeLine, markOf } from '../../../changes/change-line.ts';
 import { countsInWords } from '../../../changes/counts.ts';
+import { SandboxError } from '../../../errors/sandbox-error.ts';
 import type { ChangeSetDetail } from '../../../model/change-set.ts';
 import { ChangeSets } from '../../../run/changes/change-sets.ts';
 import { inItsWorkspace } from '../../../run/changes/in-workspace.ts';
@@ -88,9 +89,15 @@ export class ChangesForPage {
 
   /** `undefined`: nothing of it waits. */
   #look(id: string): WaitingSet | undefined {
-    if (!this.#sets.mayWait(id)) return undefined;
-    const found = this.#sets.show(id, MOST.changes);
-    return found.state === 'waiting' || found.left > 0 ? setForPage(found) : undefined;
+    try {
+      if (!this.#sets.mayWait(id)) return undefined;
+      const found = this.#sets.show(id, MOST.changes);
+      return found.state === 'waiting' || found.left > 0 ? setForPage(found) : undefined;
+    } catch (error) {
+      // It was discarded just now.
+      if (error instanceof SandboxError && error.code === 'changes.unknown') return undefined;
+      throw error;
+    }
   }
 }
 
