@@ -15,6 +15,7 @@ sandbox-run --preview runs a command on a layer over the workspace: what it chan
 state directory, and waits here. Apply puts each file in place by rename, and nothing where
 something changed meanwhile; a crash in the middle is finished with the next command. What was
 there before is kept for a week, so that undo brings it back.
+On a terminal a preview asks what becomes of them, and sandbox-run approvals serve shows them on a page.
 Not applied: devices, FIFOs, sockets, set-ID bits, extended attributes; links that lead out of the
 workspace only where they are named.
 

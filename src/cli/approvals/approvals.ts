@@ -47,7 +47,7 @@ anything else failed.`;
 
 const SERVE_HELP = `
 The web page can be reached only from this machine, at the address that is printed. Every program that
-knows the address can answer. The socket is for programs of the same user: JSON-RPC 2.0, one message per line, as
+knows the address can answer, and can apply or discard the changes of previews that the page shows. The socket is for programs of the same user: JSON-RPC 2.0, one message per line, as
 sandbox-run serve --schema has it, with initialize ("approvals": true to be told of requests as they
 come and go), approvals.list and approvals.answer {"question", "approved", "scope"?}.
 Choose a path that sandboxed commands cannot reach. Programs that are confined by seccomp or

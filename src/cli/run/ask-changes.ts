@@ -54,8 +54,8 @@ const KEYS =
   '[a]pply [d]iff [l]ist discard [k]eep waiting (Enter). With numbers, such as apply 1 3-5: only those,\nof a directory with all that is in it.\n';
 /** So many rows stand above the first prompt, and in a longer list or a diff. */
 const ROWS = { first: 20, more: 1_000 };
-/** For more changes than this at once no diff is made. */
-const DIFFED = 200;
+/** A diff takes no longer: a command may leave what is hard to compare. */
+const PATIENCE_MS = 5_000;
 const LONGEST_LINE = 200;
 /** A diff has no labels. */
 const GUTTER = 2;
@@ -76,17 +76,20 @@ function talkAbout(sets: ChangeSets, id: string, changes: readonly Change[], { c
     const rest = more === 0 ? '' : `${more.toLocaleString('en-US')} more: sandbox-run changes show ${id}\n`;
     return `${presentRows(shown, { columns })}${rest}`;
   };
-  const diff = (paths: readonly string[] | undefined): string => {
-    if (paths === undefined && changes.length > DIFFED)
-      return `These are many: diff with numbers, or sandbox-run changes diff ${id}\n`;
-    const texts = paths === undefined ? [sets.diff(id)] : paths.map((path) => sets.diff(id, path));
-    const lines = texts.join('').split('\n').slice(0, -1);
+  const diff = (paths: readonly string[]): string => {
+    const lines: string[] = [];
+    const end = performance.now() + PATIENCE_MS;
+    let left = paths.length;
+    for (const path of paths) {
+      if (lines.length > ROWS.more || performance.now() > end) break;
+      for (const line of sets.diff(id, path, true).split('\n').slice(0, -1)) lines.push(line);
+      left--;
+    }
     const shown = lines
       .slice(0, ROWS.more)
       .map((text) => ({ label: '', text: visibleText(text, { keep: '\t' }).replaceAll('\t', '    ') }));
-    const more = lines.length - shown.length;
-    const rest =
-      more === 0 ? '' : `${more.toLocaleString('en-US')} more lines: sandbox-run changes diff ${id}\n`;
+    const isAll = lines.length === shown.length && left === 0;
+    const rest = isAll ? '' : `There is more: diff with other numbers, or sandbox-run changes diff ${id}\n`;
     return `${presentRows(shown, { columns, gutter: GUTTER })}${rest}`;
   };
   const meaning = (line: string): Turn<Wish> => {
@@ -103,7 +106,8 @@ function talkAbout(sets: ChangeSets, id: string, changes: readonly Change[], { c
     if (word === 'apply' || word === 'a') return { answer: { do: 'apply', ...only } };
     // A word that nobody types by mistake.
     if (word === 'discard') return { answer: { do: 'discard', ...only } };
-    if (word === 'diff' || word === 'd') return { say: diff(paths), prompt: PROMPT };
+    if (word === 'diff' || word === 'd')
+      return { say: diff(paths ?? changes.map(({ path }) => path)), prompt: PROMPT };
     if (word === 'list' || word === 'l') return { say: rows(ROWS.more), prompt: PROMPT };
     return { prompt: 'Please type apply, diff, list, discard or keep: ' };
   };

@@ -75,10 +75,11 @@ export class ChangeSets {
   }
 
   /**
-   * What changed, as a unified diff: of all text files, or of those at or beneath a path.
+   * What changed, as a unified diff: of all text files, or of those at or beneath a path. `itself`: not of what is beneath,
+   * which may be very much.
    * @throws {SandboxError} `changes.unknown`.
    */
-  diff(id: string, path?: string): string {
+  diff(id: string, path?: string, itself = false): string {
     const set = this.#store.find(id);
     const described = this.#described(set);
     const chosen = path === undefined ? undefined : new Set(this.#chosen(set, described, [path]).numbers);
@@ -86,6 +87,7 @@ export class ChangeSets {
     const below = this.#belowNow(set, held);
     return described
       .filter(({ numbers }) => chosen === undefined || numbers.some((number) => chosen.has(number)))
+      .filter(({ change }) => !itself || change.path === path)
       .map((one) => diffOf(one, set, { addon: this.#addon, store: this.#store }, below))
       .join('');
   }

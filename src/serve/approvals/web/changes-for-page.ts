@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { changeLine, markOf } from '../../../changes/change-line.ts';
 import { countsInWords } from '../../../changes/counts.ts';
+import { SandboxError } from '../../../errors/sandbox-error.ts';
 import type { ChangeSetDetail } from '../../../model/change-set.ts';
 import { ChangeSets } from '../../../run/changes/change-sets.ts';
 import { inItsWorkspace } from '../../../run/changes/in-workspace.ts';
@@ -62,12 +63,17 @@ export class ChangesForPage {
     }
   }
 
+  /** Of what is at a path alone: beneath it may be very much. */
   #diff(id: string, path: string | undefined): string {
-    const lines = visibleText(this.#sets.diff(id, path), { keep: '\n\t' }).split('\n').slice(0, -1);
+    const lines = this.#sets
+      .diff(id, path, path !== undefined)
+      .split('\n')
+      .slice(0, -1);
+    const shown = visibleText(lines.slice(0, MOST.lines).join('\n'), { keep: '\n\t' });
     const more = lines.length - MOST.lines;
     return more <= 0
-      ? lines.join('\n')
-      : `${lines.slice(0, MOST.lines).join('\n')}\n${more.toLocaleString('en-US')} more lines: sandbox-run changes diff ${id}`;
+      ? shown
+      : `${shown}\n${more.toLocaleString('en-US')} more lines: sandbox-run changes diff ${id}`;
   }
 
   #waiting(versions: ReadonlyMap<string, string>): readonly WaitingSet[] {
@@ -83,9 +89,15 @@ export class ChangesForPage {
 
   /** `undefined`: nothing of it waits. */
   #look(id: string): WaitingSet | undefined {
-    if (!this.#sets.mayWait(id)) return undefined;
-    const found = this.#sets.show(id, MOST.changes);
-    return found.state === 'waiting' || found.left > 0 ? setForPage(found) : undefined;
+    try {
+      if (!this.#sets.mayWait(id)) return undefined;
+      const found = this.#sets.show(id, MOST.changes);
+      return found.state === 'waiting' || found.left > 0 ? setForPage(found) : undefined;
+    } catch (error) {
+      // It was discarded just now.
+      if (error instanceof SandboxError && error.code === 'changes.unknown') return undefined;
+      throw error;
+    }
   }
 }
 
