@@ -122,11 +122,12 @@ export async function submit(args: readonly string[]): Promise<number> {
   // Read before anything is connected.
   const run = runOptionsOf(options);
   await using fleet = await createFleet({ ...settingsOf(options), queue });
-  if (options.wait !== true) return handOver(fleet, commands, run);
+  // Awaited here: the fleet is closed when this function returns.
+  if (options.wait !== true) return await handOver(fleet, commands, run);
   const [only] = commands;
   return options.jobs === undefined && only !== undefined
-    ? waitForOne(fleet, only, options, run)
-    : waitForMany(fleet, commands, options, run);
+    ? await waitForOne(fleet, only, options, run)
+    : await waitForMany(fleet, commands, options, run);
 }
 
 function commandsOf({ shell, jobs }: SubmitArguments, words: readonly string[]): readonly Command[] {
