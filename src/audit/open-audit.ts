@@ -1,12 +1,16 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { AuditRecord, AuditSink, EventRecord } from '../model/audit-record.ts';
+import type { RecordStream } from '../model/record-stream.ts';
 import { auditFailure } from './day-file.ts';
 import { encodeRecord } from './encode-record.ts';
 import { TrailObserver } from './observer.ts';
+import { TrailPublisher } from './publisher.ts';
 import { type Acknowledged, type FileLock, TrailWriter, type Written } from './trail-writer.ts';
 
 /** How long another process may hold the lock before we give up. It holds it for well under a millisecond. */
 const LOCK_TIMEOUT_MS = 5_000;
+/** What a process that ends gives to the stream, which it need not wait for. */
+const LAST_PUBLISHING_MS = 1_000;
 /** Records written at once, so that no process waits long for the lock. */
 const MOST_RECORDS = 256;
 const MOST_CHARACTERS = 1024 * 1024;
@@ -19,6 +23,14 @@ export interface AuditOptions {
   readonly hmacKey?: Uint8Array | undefined;
   /** Milliseconds since 1970. */
   readonly clock?: () => number;
+  /** Where the trail goes, too. */
+  readonly stream?:
+    | {
+        readonly open: () => Promise<RecordStream>;
+        /** A decision counts as written only when most of the servers have it. */
+        readonly required: boolean;
+      }
+    | undefined;
 }
 
 /** An audit trail that is written to. */
@@ -51,7 +63,17 @@ export function openAudit(directory: string, options: AuditOptions): AuditTrail 
   const pending = new Set<Promise<unknown>>();
   let draining: Promise<void> | undefined;
   let closed = false;
+  let hasAppended = false;
   const observer = new TrailObserver(directory, enqueue, clock);
+  const { stream } = options;
+  const publisher = stream && new TrailPublisher(directory, stream.open);
+
+  /** Whoever need not wait leaves what fails to the next publication. */
+  async function publish(record: AuditRecord): Promise<void> {
+    const published = publisher?.publish();
+    if (stream?.required === true && record.type === 'decision') await published;
+    else published?.catch(() => {});
+  }
 
   /** Records that arrive in one turn of the event loop are written together. */
   function enqueue(record: AuditRecord): Promise<void> {
@@ -133,6 +155,8 @@ export function openAudit(directory: string, options: AuditOptions): AuditTrail 
       if (closed) throw new SandboxError('audit.failed', `the audit trail ${directory} was closed`);
       try {
         await enqueue(record);
+        hasAppended = true;
+        await publish(record);
       } catch (error) {
         throw auditFailure(directory, error);
       }
@@ -155,6 +179,11 @@ export function openAudit(directory: string, options: AuditOptions): AuditTrail 
       observer.finish();
       while (pending.size > 0) await Promise.allSettled(pending);
       await draining;
+      if (publisher !== undefined) {
+        // What the observer raised, and what could not be published before.
+        if (hasAppended) publisher.publish().catch(() => {});
+        await publisher.close(LAST_PUBLISHING_MS);
+      }
       writer.close();
     },
   };

@@ -11,7 +11,7 @@ import {
 } from '../model/answers.ts';
 import { ApprovalGrant, QueuedRequest, WatchedRequest } from '../model/approval.ts';
 import { AttackReport } from '../model/attack-report.ts';
-import { AuditLine, AuditStatistics, VerifyAnswer } from '../model/audit-record.ts';
+import { AuditLine, AuditStatistics, FleetVerifyAnswer, VerifyAnswer } from '../model/audit-record.ts';
 import { ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
 import { CheckAnswer } from '../model/decision.ts';
 import { DoctorReport } from '../model/doctor-report.ts';
@@ -67,6 +67,7 @@ const PUBLISHED_SCHEMAS: Readonly<Record<string, PublishedSchema>> = {
   'approvals-watch': { of: 'a line of sandbox-run approvals watch --json', schema: WatchedRequest },
   'audit-record': { of: 'a line of sandbox-run audit tail, show and search --json', schema: AuditLine },
   'audit-verify': { of: 'sandbox-run audit verify --json', schema: VerifyAnswer },
+  'audit-verify-fleet': { of: 'sandbox-run audit verify --fleet --json', schema: FleetVerifyAnswer },
   'audit-stats': { of: 'sandbox-run audit stats --json', schema: AuditStatistics },
   budget: { of: 'sandbox-run budget show --json', schema: BudgetAnswer },
   cache: { of: 'a line of sandbox-run cache show --json', schema: CacheLine },

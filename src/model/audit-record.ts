@@ -144,6 +144,32 @@ export type Verification = Value<typeof Verification>;
 /** What `sandbox-run audit verify --json` prints. */
 export const VerifyAnswer = Verification.extend({ ok: z.boolean() });
 
+/** What was found when the trail of one machine and user was verified in the stream of a fleet. */
+export const TrailVerification = z.strictObject({
+  trail: text.describe('machine, user, and something that no other trail has'),
+  problems: z.array(AuditProblem).describe('at most 1,000 of them'),
+  problemCount: count,
+  records: count,
+  first: maybe(count).describe('the number of the first record'),
+  last: maybe(z.strictObject({ seq: count, hash })),
+  signed: maybe(z.strictObject({ records: count, since: maybe(count) })),
+  remarks: texts,
+});
+export type TrailVerification = Value<typeof TrailVerification>;
+
+/** What was found when the audit stream of a fleet was verified. */
+export const StreamVerification = z.strictObject({
+  problems: z.array(AuditProblem).describe('of the stream as a whole'),
+  problemCount: count.describe('those of the trails among them'),
+  trails: z.array(TrailVerification),
+  records: count,
+  remarks: texts,
+});
+export type StreamVerification = Value<typeof StreamVerification>;
+
+/** What `sandbox-run audit verify --fleet --json` prints. */
+export const FleetVerifyAnswer = StreamVerification.extend({ ok: z.boolean() });
+
 const counts = z.record(text, count);
 
 /** What `sandbox-run audit stats --json` prints. */

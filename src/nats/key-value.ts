@@ -4,6 +4,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { FleetStore, KeyValue, KeyValueEntry } from '../model/key-value.ts';
 import { ANSWER_MS, connectNats, type NatsSettings, natsFailure, whereInstalled } from './connection.ts';
+import { writeBehind } from './write-behind.ts';
 
 /** The buckets of the state; documented, for the permissions of accounts. */
 const BUCKETS = { values: 'sandbox-run-state', shortLived: 'sandbox-run-approvals' } as const;
@@ -15,9 +16,6 @@ const CLOCK_KEY = 'clock';
 const CLOCK_HOLDS_MS = 600_000;
 /** The wall clock was set, or the machine was asleep. */
 const CLOCK_JUMP_MS = 250;
-/** Errors of JetStream: another last sequence (two of them), a message with this id is being written. */
-const OUTRUN: ReadonlySet<number> = new Set([10071, 10164, 10158]);
-
 /** How many servers keep the state. */
 export interface FleetStoreSettings extends NatsSettings {
   /** 1 to 5; default: 3 in a cluster, else 1. */
@@ -96,29 +94,8 @@ function keyValue({ kv, js, name }: Bucket, url: string): KeyValue {
     }
   };
 
-  /**
-   * Writes what follows a revision; `undefined`: something else does. The expected sequence alone does not compare on
-   * servers before 2.9.21: in a cluster they check it before the write is ordered among the others (nats-server issue 4320).
-   * The id of the message is checked after that: of all that follow one revision the servers keep one.
-   */
-  const follow = async (key: string, data: string, revision: number, operation?: 'DEL') => {
-    const { headers } = await import('@nats-io/transport-node');
-    const marked = headers();
-    if (operation !== undefined) marked.set('KV-Operation', operation);
-    try {
-      const { seq, duplicate } = await js.publish(`$KV.${name}.${key}`, data, {
-        msgID: `${key}@${revision}`,
-        expect: { lastSubjectSequence: revision },
-        headers: marked,
-        timeout: ANSWER_MS,
-        retries: 0,
-      });
-      return duplicate ? undefined : seq;
-    } catch (error) {
-      if (isOutrun(error)) return undefined;
-      throw natsFailure(error, url);
-    }
-  };
+  const follow = (key: string, data: string, behind: number, headers?: Readonly<Record<string, string>>) =>
+    writeBehind(js, { subject: `$KV.${name}.${key}`, data, behind, ...(headers && { headers }) }, url);
 
   return {
     get: (key) =>
@@ -135,7 +112,8 @@ function keyValue({ kv, js, name }: Bucket, url: string): KeyValue {
       if (found === null || found.operation === 'PUT') return undefined;
       return follow(key, value, found.revision);
     },
-    remove: async (key, revision) => (await follow(key, '', revision, 'DEL')) !== undefined,
+    remove: async (key, revision) =>
+      (await follow(key, '', revision, { 'KV-Operation': 'DEL' })) !== undefined,
     list: (pattern) =>
       answered(async () => {
         const entries = new Map<string, KeyValueEntry>();
@@ -147,13 +125,6 @@ function keyValue({ kv, js, name }: Bucket, url: string): KeyValue {
         return [...entries.values()];
       }),
   };
-}
-
-/** Known by JetStream's own code, and never by a text. */
-function isOutrun(error: unknown): boolean {
-  return (
-    error instanceof Error && 'code' in error && typeof error.code === 'number' && OUTRUN.has(error.code)
-  );
 }
 
 /**

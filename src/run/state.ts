@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { ensureStateDirectory, homeDirectory, stateDirectoryPath } from '../host/user-directories.ts';
 import type { Policy } from '../model/policy.ts';
+import type { RecordStream } from '../model/record-stream.ts';
 import type { State } from '../model/state.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import type { MaybePromise } from '../util/promise.ts';
@@ -91,6 +92,18 @@ async function open(
 /** Who actions are counted for and approvals belong to, unless the application says: the user of this process. */
 export function defaultPrincipal(): string {
   return `uid:${process.geteuid?.()}`;
+}
+
+/**
+ * The audit stream of a fleet.
+ * @throws {SandboxError} `fleet.…`, `policy.invalid` where the settings name no server.
+ */
+export async function openOwnStream(settings: StateSettings): Promise<RecordStream> {
+  const { url } = settings;
+  if (url === undefined)
+    throw new SandboxError('policy.invalid', 'the policy names no server of a fleet (state.url)');
+  const { openRecordStream } = await import('./fleet-parts.ts');
+  return openRecordStream({ ...settings, url }, fleetName());
 }
 
 /** What a NATS server shows of this process. */

@@ -1,4 +1,4 @@
-import type { AuditTrail } from '../audit/open-audit.ts';
+import type { AuditOptions, AuditTrail } from '../audit/open-audit.ts';
 import { TOOL_NAME } from '../checks/guards.ts';
 import type { DecisionPorts, SessionMemory } from '../decide/ports.ts';
 import { within } from '../decide/time-limit.ts';
@@ -29,6 +29,7 @@ import {
   type LazyState,
   lazyState,
   openOwnState,
+  openOwnStream,
   type StateSettings,
   stateDirectory,
 } from './state.ts';
@@ -273,6 +274,7 @@ async function trailOf(
   const trail = openAudit(path, {
     lock: loadAddon(),
     hmacKey: hmacKeyFile === undefined ? undefined : loadAuditKey(hmacKeyFile),
+    stream: auditStream(policy),
   });
   try {
     ensureStateDirectory(directory);
@@ -283,6 +285,17 @@ async function trailOf(
     if (onFailure === 'refuse' || untrusted) throw error;
   }
   return trail;
+}
+
+/** @throws {SandboxError} `policy.invalid` where the policy wants a stream and names no server. */
+function auditStream({ audit, state }: Policy): AuditOptions['stream'] {
+  if (audit.stream === 'off') return undefined;
+  if (state.url === undefined)
+    throw new SandboxError(
+      'policy.invalid',
+      `audit.stream is ${audit.stream}, and there is no server: state.url has to name one`,
+    );
+  return { open: () => openOwnStream(state), required: audit.stream === 'require' };
 }
 
 /** Appends a record; where the policy wants no more, a failure is a sentence instead of an exception. */

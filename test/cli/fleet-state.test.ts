@@ -131,6 +131,74 @@ describe('a fleet whose policy names a server', () => {
   });
 });
 
+describe('the audit trail of a fleet', () => {
+  const audited = (place: Place, stream: string, more = '') =>
+    `${stateOf(place)}[audit]\nenabled = true\nstream = "${stream}"\n${more}[unsafe]\nunjudged_commands = true\n`;
+
+  it('is searched and verified from any machine', async () => {
+    for (const place of machines) says(place, audited(place, 'require'));
+    for (const place of machines)
+      expect(await cli(place, ['--', 'echo', place.root])).toMatchObject({ exitCode: 0, stderr: '' });
+    const found = await cli(one, ['audit', 'search', '--fleet', '--text', other.root, '--json']);
+    const records = found.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(records[0]).toMatchObject({
+      type: 'decision',
+      seq: 1,
+      trail: expect.stringMatching(/_[0-9a-f]{12}$/),
+    });
+    expect((await cli(one, ['audit', 'search', '--fleet', '--text', 'nowhere'])).exitCode).toBe(1);
+    const verified = await cli(other, ['audit', 'verify', '--fleet', '--complete']);
+    expect(verified).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(verified.stdout).toMatch(/\nverified: 4 records of 2 trails\n$/);
+    const json = await cli(one, ['audit', 'verify', '--fleet', '--json']);
+    expect(JSON.parse(json.stdout)).toMatchObject({ ok: true, problemCount: 0, trails: [{}, {}] });
+    // The chain of this machine is what it was.
+    expect((await cli(one, ['audit', 'verify'])).stdout).toMatch(/^verified: 2 records/m);
+  });
+
+  it('needs a server', async () => {
+    says(one, '[audit]\nenabled = true\nstream = "publish"\n');
+    for (const args of [
+      ['--', 'true'],
+      ['audit', 'verify', '--fleet'],
+    ]) {
+      const refused = await cli(one, args);
+      expect(refused.exitCode).toBe(125);
+      expectOneLine(refused.stderr);
+      expect(refused.stderr).toMatch(/state\.url/);
+    }
+  });
+
+  it('follows on_failure without its server', { timeout: 60_000 }, async () => {
+    await servers.nodes[0]?.kill();
+    says(one, audited(one, 'require'));
+    const refused = await cli(one, ['--', 'echo', 'ran']);
+    expect(refused.exitCode).not.toBe(0);
+    expect(refused.stdout).toBe('');
+    expect(refused.stderr).toMatch(/NATS server/);
+    says(one, audited(one, 'require', 'on_failure = "warn"\n'));
+    const warned = await cli(one, ['--', 'echo', 'ran']);
+    expect(warned).toMatchObject({ exitCode: 0, stdout: 'ran\n' });
+    expect(warned.stderr).toMatch(/not recorded: .*NATS server/);
+    says(one, audited(one, 'publish'));
+    expect(await cli(one, ['--', 'echo', 'ran'])).toMatchObject({ exitCode: 0, stdout: 'ran\n', stderr: '' });
+    await servers.nodes[0]?.start();
+    // What could not be published goes with the next record.
+    says(one, audited(one, 'require'));
+    expect((await cli(one, ['--', 'true'])).exitCode).toBe(0);
+    const verified = await cli(one, ['audit', 'verify', '--fleet', '--complete', '--json']);
+    const trails: { problemCount: number; records: number }[] = JSON.parse(verified.stdout).trails;
+    expect(trails.map(({ problemCount }) => problemCount)).toEqual([0, 0]);
+    // A decision and a result of each run, also of the one that was refused: it says that nothing started.
+    expect(trails.map(({ records }) => records).sort((few, many) => few - many)).toEqual([2, 10]);
+    const ended = await cli(one, ['audit', 'search', '--fleet', '--outcome', 'denied', '--json']);
+    expect(JSON.parse(ended.stdout)).toMatchObject({ type: 'result', error: 'audit.failed' });
+  });
+});
+
 describe('a fleet whose server is gone', () => {
   beforeAll(async () => {
     await servers.nodes[0]?.kill();

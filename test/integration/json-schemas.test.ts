@@ -1,9 +1,10 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cli, makePlace } from '../cli/support.ts';
+import { startNats } from '../support/nats.ts';
 import { makeSupervisedConfiguration } from '../support/unjudged-policy.ts';
 
 const place = makePlace();
@@ -163,6 +164,28 @@ describe('what --json prints is what its schema says', () => {
       expectValid('session-show', JSON.parse((await run(['session', 'show', 'agent-1', '--json'])).stdout));
     } finally {
       await run(['session', 'stop', id]);
+    }
+  });
+
+  it('the audit of a fleet', async () => {
+    const servers = await startNats();
+    try {
+      const configuration = join(place.root, 'fleet/sandbox-run');
+      mkdirSync(configuration, { recursive: true });
+      const policy = `[state]\nurl = "${servers.url}"\n[audit]\nenabled = true\nstream = "require"\n`;
+      writeFileSync(join(configuration, 'policy.toml'), policy, { mode: 0o600 });
+      const env = {
+        XDG_CONFIG_HOME: join(place.root, 'fleet'),
+        XDG_STATE_HOME: join(place.root, 'fleet-state'),
+      };
+      await cli(place, ['--', 'true'], { env });
+      const { stdout } = await cli(place, ['audit', 'verify', '--fleet', '--json'], { env });
+      expectValid('audit-verify-fleet', JSON.parse(stdout));
+      const found = linesOf((await cli(place, ['audit', 'search', '--fleet', '--json'], { env })).stdout);
+      expect(found).toHaveLength(2);
+      for (const record of found) expectValid('audit-record', record);
+    } finally {
+      await servers.stop();
     }
   });
 

@@ -4,6 +4,7 @@ import { wholeNumber } from '../shared/options.ts';
 import { withSubcommands } from '../shared/parse.ts';
 import { type SearchOptions, searchTrail, showRecords, type TailOptions, tailTrail } from './show.ts';
 import { trailStatistics } from './stats.ts';
+import type { VerifyOptions } from './verify.ts';
 
 const HELP_AFTER = `
 The trail is in $XDG_STATE_HOME/sandbox-run/audit (~/.local/state without it): one file per day
@@ -34,6 +35,7 @@ Examples:
   sandbox-run audit verify --key /etc/sandbox-run/audit.key --complete
   sandbox-run audit verify --anchor 1042:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
   sandbox-run audit verify --json | jq '.problems[]'
+  sandbox-run audit verify --fleet --complete
 
 Exit status: 0 everything is as it was written, 1 it is not, 125 it cannot be verified.`;
 
@@ -52,6 +54,7 @@ Examples:
   sandbox-run audit search --text 'git push' --since 7d
   sandbox-run audit search --session 4f1c --type event
   sandbox-run audit search --outcome command.denied --json | jq -r .command
+  sandbox-run audit search --fleet --type event --since 1d
 
 Exit status: 0 something was found, 1 nothing, 125 the trail cannot be read.`;
 
@@ -110,16 +113,16 @@ export async function audit(args: readonly string[]): Promise<number> {
       parseTime,
     )
     .option('--until <time>', 'records before this time, in the same form', parseTime)
+    .option('--fleet', 'in the trails of all machines (audit.stream in the policy)')
     .option('--json', 'print the records as they are stored')
     .action((options: SearchOptions) => does(() => searchTrail(options)));
   command('verify', 'whether the trail is as it was written', VERIFY_HELP)
     .option('--key <file>', 'the key that the records were signed with')
     .option('--anchor <seq:hash>', 'a record that you noted elsewhere; it must be in the trail')
     .option('--complete', 'the trail must begin with record 1')
+    .option('--fleet', 'the trails of all machines (audit.stream in the policy), each by itself')
     .option('--json', 'one JSON object')
-    .action((options: { readonly key?: string; readonly anchor?: string; readonly json?: boolean }) =>
-      does(async () => (await import('./verify.ts')).verify(options)),
-    );
+    .action((options: VerifyOptions) => does(async () => (await import('./verify.ts')).verify(options)));
   command('acknowledge', 'go on after a break at the end of the trail', ACKNOWLEDGE_HELP)
     .option('--key <file>', 'the key that records are signed with')
     .action((options: { readonly key?: string }) =>

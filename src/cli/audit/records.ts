@@ -2,7 +2,9 @@ import { existsSync } from 'node:fs';
 import { commandText, isObject, parseRecord, type StoredRecord, textOf } from '../../audit/stored-record.ts';
 import { beginning, dayFileName, headPath, listDayFiles, TrailCursor } from '../../audit/trail-files.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { auditDirectory } from '../../run/state.ts';
+import type { RecordStream } from '../../model/record-stream.ts';
+import { operatorPolicy } from '../../run/resolve/policy-layers.ts';
+import { auditDirectory, openOwnStream } from '../../run/state.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
 import { printOut } from '../shared/print.ts';
 import { type Mood, moodOf, type Paint, paintFor } from '../shared/style.ts';
@@ -37,10 +39,25 @@ export function reading<T>(work: () => T): T {
   }
 }
 
+/**
+ * Works with the audit stream of the fleet whose server the policy of the machine or the user names.
+ * @throws {SandboxError} `policy.invalid` if it names none, `fleet.…`.
+ */
+export async function withFleetStream<T>(work: (stream: RecordStream) => Promise<T>): Promise<T> {
+  const stream = await openOwnStream((await operatorPolicy()).state);
+  try {
+    return await work(stream);
+  } finally {
+    await stream.close();
+  }
+}
+
 /** A record with its line. */
 export interface ReadRecord {
   readonly record: StoredRecord;
   readonly line: Buffer;
+  /** Of a fleet: whose trail it is in. */
+  readonly trail?: string;
 }
 
 /** The records of a trail from a time on. Lines that are no records are left out: `verify` is there for them. */
@@ -63,8 +80,11 @@ export function* recordsFrom(lines: Iterable<Buffer>): Generator<ReadRecord> {
 export function printRecords(records: Iterable<ReadRecord>, json: boolean | undefined): boolean {
   let text = '';
   const paint = paintFor(1);
-  for (const { record, line } of records) {
-    text += json === true ? `${visibleJson(line.toString())}\n` : `${describeRecord(record, paint)}\n`;
+  for (const { record, line, trail } of records) {
+    const whose = trail === undefined ? '' : `${visibleText(trail)}  `;
+    // A trail's name needs no escapes.
+    const stored = trail === undefined ? line.toString() : `{"trail":"${trail}",${line.toString().slice(1)}`;
+    text += json === true ? `${visibleJson(stored)}\n` : `${whose}${describeRecord(record, paint)}\n`;
     if (text.length < BUFFERED) continue;
     if (!printOut(text)) return false;
     text = '';

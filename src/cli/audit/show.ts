@@ -14,6 +14,7 @@ import {
   recordsFrom,
   recordsSince,
   trailDirectory,
+  withFleetStream,
 } from './records.ts';
 
 const DEFAULT_LINES = 20;
@@ -45,11 +46,13 @@ export interface SearchOptions {
   readonly type?: 'decision' | 'result' | 'event';
   readonly since?: number;
   readonly until?: number;
+  readonly fleet?: boolean;
   readonly json?: boolean;
 }
 
 /** Prints what is found; 1 if nothing is. */
 export async function searchTrail(options: SearchOptions): Promise<number> {
+  if (options.fleet === true) return searchFleet(options);
   const directory = trailDirectory();
   let found = 0;
   function* matches(): Generator<ReadRecord> {
@@ -61,6 +64,37 @@ export async function searchTrail(options: SearchOptions): Promise<number> {
   }
   reading(() => printRecords(matches(), options.json));
   return found > 0 ? 0 : 1;
+}
+
+/** The same in the trails of a fleet, in the order in which the stream got them. */
+async function searchFleet(options: SearchOptions): Promise<number> {
+  let found = 0;
+  await withFleetStream(async (stream) => {
+    // Nothing is in the stream before it was written.
+    for await (const { trail, lines } of stream.read(options.since)) {
+      const inTrail = [...recordsFrom(linesOf(lines))].filter(
+        ({ record }) =>
+          (options.since === undefined || record.at >= options.since) && isMatch(record, options),
+      );
+      found += inTrail.length;
+      if (
+        !printRecords(
+          inTrail.map((read) => ({ ...read, trail })),
+          options.json,
+        )
+      )
+        break;
+    }
+  });
+  return found > 0 ? 0 : 1;
+}
+
+function* linesOf(lines: Buffer): Generator<Buffer> {
+  let start = 0;
+  for (let end = lines.indexOf(10); end !== -1; end = lines.indexOf(10, start)) {
+    yield lines.subarray(start, end);
+    start = end + 1;
+  }
 }
 
 function isMatch(record: StoredRecord, wanted: SearchOptions): boolean {

@@ -1,28 +1,66 @@
 import { openAudit } from '../../audit/open-audit.ts';
 import { verifyTrail } from '../../audit/verify.ts';
+import { verifyStream } from '../../audit/verify-stream.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { loadAuditKey } from '../../host/private-file.ts';
 import { ensureStateDirectory } from '../../host/user-directories.ts';
-import type { Verification } from '../../model/audit-record.ts';
+import type { StreamVerification, Verification } from '../../model/audit-record.ts';
 import { loadAddon } from '../../native/load.ts';
 import { operatorPolicy } from '../../run/resolve/policy-layers.ts';
 import { defaultPrincipal } from '../../run/state.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { jsonText, printOut, startProgress } from '../shared/print.ts';
-import { reading, trailDirectory } from './records.ts';
+import { reading, trailDirectory, withFleetStream } from './records.ts';
 
 /** So many are shown to people. */
 const MOST_SHOWN = 50;
 
-interface Options {
+/** Options of `audit verify`. */
+export interface VerifyOptions {
   readonly key?: string;
   readonly anchor?: string;
   readonly complete?: boolean;
+  readonly fleet?: boolean;
   readonly json?: boolean;
 }
 
-/** Prints what is wrong with the trail; 1 if anything is. */
-export async function verify({ key, anchor, complete, json }: Options): Promise<number> {
+/** Prints what is wrong with the trail, or the trails of a fleet; 1 if anything is. */
+export async function verify(given: VerifyOptions): Promise<number> {
+  return given.fleet === true ? verifyFleet(given) : verifyOwn(given);
+}
+
+/** Every trail in the stream, and what this machine knows of its own. */
+async function verifyFleet({ key, anchor, complete, json }: VerifyOptions): Promise<number> {
+  if (anchor !== undefined)
+    throw new SandboxError('usage.invalid', '--anchor is for the trail of this machine, without --fleet');
+  const progress = startProgress();
+  const options = {
+    ...{ key: await signingKey(key), complete, directory: ownTrail() },
+    onProgress: (read: number, of: number) => progress.show(`${read} of ${of} entries`),
+  };
+  const found = await withFleetStream(async (stream) => {
+    try {
+      return await verifyStream(stream, options);
+    } finally {
+      progress.clear();
+    }
+  });
+  const ok = found.problemCount === 0;
+  printOut(json === true ? jsonText({ ok, ...found }) : describeFleet(found));
+  return ok ? 0 : 1;
+}
+
+/** The directory of this machine's trail; `undefined`: there is none. */
+function ownTrail(): string | undefined {
+  try {
+    return trailDirectory();
+  } catch (error) {
+    if (error instanceof SandboxError && error.code === 'audit.unreadable') return undefined;
+    throw error;
+  }
+}
+
+async function verifyOwn({ key, anchor, complete, json }: VerifyOptions): Promise<number> {
   const progress = startProgress();
   const options = {
     key: await signingKey(key),
@@ -54,6 +92,23 @@ function parseAnchor(text: string): { readonly seq: number; readonly hash: strin
   if (hash === undefined)
     throw new SandboxError('usage.invalid', '--anchor takes NUMBER:HASH as verify prints them');
   return { seq: Number(seq), hash };
+}
+
+function describeFleet({ problems, problemCount, trails, records, remarks }: StreamVerification): string {
+  const lines = trails.flatMap((one) => [
+    ...one.problems.slice(0, MOST_SHOWN).map(({ kind, message }) => `${one.trail}: ${kind}: ${message}`),
+    ...one.remarks.map((remark) => `${one.trail}: ${remark}`),
+    `${one.trail}: ${one.records} records${one.first === undefined ? '' : `, first: ${one.first}`}${one.last === undefined ? '' : `, last: ${one.last.seq}:${one.last.hash}`}${one.signed === undefined ? '' : `, signed: ${one.signed.records}`}`,
+  ]);
+  lines.unshift(...problems.slice(0, MOST_SHOWN).map(({ kind, message }) => `${kind}: ${message}`));
+  lines.push(...remarks);
+  const what = `${records} records of ${trails.length} trails`;
+  lines.push(
+    problemCount === 0
+      ? `verified: ${what}`
+      : `BROKEN: ${problemCount} ${problemCount === 1 ? 'problem' : 'problems'} in ${what}`,
+  );
+  return lines.map((line) => `${visibleText(line)}\n`).join('');
 }
 
 function describe(found: Verification): string {
