@@ -1,7 +1,8 @@
 export { ERROR_CODES, type ErrorCode } from './errors/codes.ts';
 export { SandboxError } from './errors/sandbox-error.ts';
 export type { HeldChanges } from './fleet/archive/receive.ts';
-export { createFleet, type Fleet, type FleetJob, type FleetOptions } from './fleet/create-fleet.ts';
+export { createFleet } from './fleet/create-fleet.ts';
+export type { Fleet, FleetJob, FleetOptions } from './fleet/fleet-api.ts';
 export type { ListeningSocket } from './host/listening-sockets.ts';
 export type {
   ApprovalAnswer,

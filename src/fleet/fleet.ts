@@ -19,7 +19,7 @@ import { deferred } from '../util/deferred.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import type { HeldChanges } from './archive/receive.ts';
 import { readRecord, standingOf, writeRecord } from './claims.ts';
-import type { Fleet, FleetJob, FleetOptions } from './create-fleet.ts';
+import type { Fleet, FleetJob, FleetOptions } from './fleet-api.ts';
 import { unfinished } from './job.ts';
 import { parsed } from './lease.ts';
 import { OutputReader, readFrame } from './output.ts';

@@ -257,7 +257,7 @@ export class FleetWorker {
   }
 
   async #idle(): Promise<void> {
-    while (this.#busy > 0) await this.#pause(20);
+    while (this.#busy > 0 || this.#held.size > 0) await this.#pause(20);
   }
 
   async #pause(milliseconds: number): Promise<void> {
@@ -322,15 +322,20 @@ export class FleetWorker {
       return;
     }
     this.#busy += 1;
-    void this.#handle(offered)
+    let isFreed = false;
+    const free = () => {
+      if (isFreed) return;
+      isFreed = true;
+      this.#busy -= 1;
+      this.#wake();
+    };
+    void this.#handle(offered, free)
       .catch((error: unknown) => this.#say(`a job was not handled: ${String(error)}`))
-      .finally(() => {
-        this.#busy -= 1;
-        this.#wake();
-      });
+      .finally(free);
   }
 
-  async #handle(offered: Offer): Promise<void> {
+  /** `free`: gives the slot to the next job. */
+  async #handle(offered: Offer, free: () => void): Promise<void> {
     const read = JobMessage.safeParse(parsed(offered.data));
     const { error } = read;
     if (error !== undefined) {
@@ -347,7 +352,7 @@ export class FleetWorker {
     this.#held.set(job.job, held);
     try {
       const claimed = await this.#claim(job, held);
-      if (claimed !== undefined) await this.#run(claimed, held);
+      if (claimed !== undefined) await this.#run(claimed, held, free);
     } finally {
       this.#held.delete(job.job);
     }
@@ -433,7 +438,7 @@ export class FleetWorker {
     held.offered.ack();
   }
 
-  async #run(claimed: ClaimedJob, held: Held): Promise<void> {
+  async #run(claimed: ClaimedJob, held: Held, free: () => void): Promise<void> {
     const { job, attempt, revision, worker, queueMs } = claimed;
     const output = new OutputSender(
       this.#queue,
@@ -442,6 +447,8 @@ export class FleetWorker {
       AbortSignal.any([held.ending.signal, this.#closing.signal]),
     );
     const ran = await runJob(claimed, this.#sandboxes, this.#queue, output);
+    // While it is told what became of this one, the next one runs.
+    free();
     if (held.abandoned) return;
     const pieces = await output.end();
     this.#done += 1;

@@ -1,4 +1,5 @@
-import { createFleet, type Fleet } from '../../fleet/create-fleet.ts';
+import { createFleet } from '../../fleet/create-fleet.ts';
+import type { Fleet } from '../../fleet/fleet-api.ts';
 import type { FleetStatus } from '../../model/fleet.ts';
 import { withSubcommands } from '../shared/parse.ts';
 import { jsonLine, printBytes, printError, printOut } from '../shared/print.ts';

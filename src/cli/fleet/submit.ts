@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { Option } from 'commander';
 import { ERROR_CODES } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { createFleet, type Fleet } from '../../fleet/create-fleet.ts';
+import { createFleet } from '../../fleet/create-fleet.ts';
+import type { Fleet } from '../../fleet/fleet-api.ts';
 import type { Command } from '../../model/command.ts';
 import { type FleetResult, type FleetRunOptions, MAX_RETRIES } from '../../model/fleet.ts';
 import { FLEET_PRIORITIES } from '../../model/words.ts';
@@ -122,11 +123,12 @@ export async function submit(args: readonly string[]): Promise<number> {
   // Read before anything is connected.
   const run = runOptionsOf(options);
   await using fleet = await createFleet({ ...settingsOf(options), queue });
-  if (options.wait !== true) return handOver(fleet, commands, run);
+  // Awaited here: the fleet is closed when this function returns.
+  if (options.wait !== true) return await handOver(fleet, commands, run);
   const [only] = commands;
   return options.jobs === undefined && only !== undefined
-    ? waitForOne(fleet, only, options, run)
-    : waitForMany(fleet, commands, options, run);
+    ? await waitForOne(fleet, only, options, run)
+    : await waitForMany(fleet, commands, options, run);
 }
 
 function commandsOf({ shell, jobs }: SubmitArguments, words: readonly string[]): readonly Command[] {

@@ -1,0 +1,51 @@
+import type { Command } from '../model/command.ts';
+import type { FleetResult, FleetRunOptions, FleetStatus } from '../model/fleet.ts';
+import type { NatsSettings } from '../nats/connection.ts';
+import type { HeldChanges } from './archive/receive.ts';
+
+/** Options of `createFleet`. */
+export interface FleetOptions extends NatsSettings {
+  /** The name of the queue; it is made if it is not there. */
+  readonly queue: string;
+  /** Copies of what is made for a queue that is not there: 3 on a cluster, else 1. */
+  readonly replicas?: number;
+}
+
+/** A job that was handed over. */
+export interface FleetJob {
+  /** Names it to everybody: `sandbox-run fleet job ID`. */
+  readonly id: string;
+  /** What became of it. */
+  readonly result: Promise<FleetResult>;
+  /** Ends it, wherever it is. */
+  cancel(): void;
+}
+
+/** Many machines that run commands. */
+export interface Fleet extends AsyncDisposable {
+  /**
+   * Runs a command on a worker, under the policy of that worker, and waits for what becomes of it.
+   * @throws {SandboxError} `usage.invalid`; `fleet.unreachable`, `fleet.refused` if it cannot be handed over.
+   */
+  run(command: Command, options?: FleetRunOptions): Promise<FleetResult>;
+  /** The same; settles once the server has the job, so that it is not lost. */
+  submit(command: Command, options?: FleetRunOptions): Promise<FleetJob>;
+  /** What became of a job of anybody; `wait`: once it has ended. @throws {SandboxError} `fleet.unknown`. */
+  result(job: string, options?: { readonly wait?: boolean }): Promise<FleetResult | undefined>;
+  /** Ends a job of anybody. */
+  cancel(job: string): Promise<void>;
+  status(): Promise<FleetStatus>;
+  /**
+   * Makes files that came back (`fleet.artefacts` of a result) in a directory that is not there, or is empty.
+   * @throws {SandboxError} `file.unusable`, `fleet.unknown`.
+   */
+  download(artefacts: string, directory: string): Promise<void>;
+  /**
+   * Holds what a job changed (`fleet.changes` of a result) as a change set of the directory that was sent with it: nothing of
+   * it is there before it is applied. `conflicts`: what changed there meanwhile, and is left out.
+   * @throws {SandboxError} as {@link download}; `changes.unavailable` on hosts that hold no changes.
+   */
+  hold(changes: string, directory: string): Promise<HeldChanges>;
+  /** Gives up the connection. Jobs go on. */
+  close(): Promise<void>;
+}
