@@ -6,6 +6,7 @@ import { SandboxError } from '../../../src/errors/sandbox-error.ts';
 import type { FleetStore, KeyValue } from '../../../src/model/key-value.ts';
 import type { State } from '../../../src/model/state.ts';
 import { fleetStoreOn, openFleetStore } from '../../../src/nats/key-value.ts';
+import { keyWord } from '../../../src/state/remote/cells.ts';
 import { openFleetState } from '../../../src/state/remote/open-fleet-state.ts';
 import { sampleRequest, until } from '../../support/approvals.ts';
 import { type NatsServers, startNats } from '../../support/nats.ts';
@@ -50,7 +51,14 @@ function losing(store: FleetStore, times: number): FleetStore & { readonly lost:
       return done;
     },
   });
-  return { ...store, values: over(store.values), shortLived: over(store.shortLived), lost: () => lost };
+  const alone = async (word: string) => over(await store.alone(word));
+  return {
+    ...store,
+    alone,
+    values: over(store.values),
+    shortLived: over(store.shortLived),
+    lost: () => lost,
+  };
 }
 
 describe('a write whose answer is lost', () => {
@@ -103,15 +111,21 @@ describe('a write whose answer is lost', () => {
 describe('many at the same time on a cluster', () => {
   it('never exceed the budget, also while its servers are killed', { timeout: 240_000 }, async () => {
     const workers = await Promise.all(Array.from({ length: 10 }, open));
+    // Made before a server is killed.
+    await workers[0]?.alone(keyWord('many'));
     // By what each write was followed: of two that follow one, one would be lost.
     const followed: number[] = [];
     const budgets = workers.map((store) => {
-      const put: KeyValue['put'] = async (key, value, revision) => {
-        const written = await store.values.put(key, value, revision);
-        if (written !== undefined) followed.push(revision);
-        return written;
+      const alone = async (word: string): Promise<KeyValue> => {
+        const values = await store.alone(word);
+        const put: KeyValue['put'] = async (key, value, revision) => {
+          const written = await values.put(key, value, revision);
+          if (written !== undefined) followed.push(revision);
+          return written;
+        };
+        return { ...values, put };
       };
-      return openFleetState({ ...store, values: { ...store.values, put } }).budget;
+      return openFleetState({ ...store, alone }).budget;
     });
     let ends = false;
     const killer = (async () => {
@@ -124,7 +138,9 @@ describe('many at the same time on a cluster', () => {
         await node?.start();
         // One server at a time is what three of them bear.
         await until(async () => {
-          const info = await api.streams.info('KV_sandbox-run-state').catch(() => undefined);
+          const info = await api.streams
+            .info(`KV_sandbox-run-budget-${keyWord('many')}`)
+            .catch(() => undefined);
           const replicas = info?.cluster?.replicas ?? [];
           const isWhole = info?.cluster?.leader !== undefined && replicas.length === 2;
           return isWhole && replicas.every(({ current, offline }) => current && offline !== true)
