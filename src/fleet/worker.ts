@@ -276,7 +276,9 @@ export class FleetWorker {
         timer = setTimeout(resolve, PULL_MS);
         this.#wake = resolve;
       });
-      if (this.#isFree && (await this.#takeWaiting())) this.#wake();
+      // Where one consumer is left to be asked there is no order to keep: it is asked once, and waited for.
+      const isOrdered = this.#consumers.size - this.#pulls.size > 1;
+      if (isOrdered && this.#isFree && (await this.#takeWaiting())) this.#wake();
       else if (this.#isFree) this.#askAll();
       await woken;
       clearTimeout(timer);

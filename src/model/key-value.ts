@@ -28,6 +28,11 @@ export interface KeyValue {
 /** Where a fleet's state is kept, and by which clock. */
 export interface FleetStore {
   readonly values: KeyValue;
+  /**
+   * A store for one key alone, by a word: what is compared there is the store's own order, on every server that keeps it.
+   * For what many write at the same time and must never lose.
+   */
+  alone(word: string): Promise<KeyValue>;
   /** For what is forgotten after a day or two. */
   readonly shortLived: KeyValue;
   /** The clock of the store, so that no machine's own counts. */

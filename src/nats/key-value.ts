@@ -36,10 +36,25 @@ export async function fleetStoreOn(
   settings: FleetStoreSettings,
 ): Promise<FleetStore> {
   try {
+    const alone = new Map<string, Promise<KeyValue>>();
     const values = await openBucket(connection, settings, BUCKETS.values, {});
     const shortLived = await openBucket(connection, settings, BUCKETS.shortLived, { ttl: SHORT_LIVED_MS });
     return {
       values: keyValue(values, settings.url),
+      alone: (word) => {
+        const name = `sandbox-run-budget-${word}`;
+        const known = alone.get(name);
+        if (known !== undefined) return known;
+        const opened = openBucket(connection, settings, name, {}).then(
+          (one) => keyValue(one, settings.url, true),
+          (error: unknown) => {
+            alone.delete(name);
+            throw natsFailure(error, settings.url);
+          },
+        );
+        alone.set(name, opened);
+        return opened;
+      },
       shortLived: keyValue(shortLived, settings.url),
       clock: clockOf(values.kv, settings.url),
       close: async () => {
@@ -85,7 +100,7 @@ async function openBucket(
   return { kv, js, name };
 }
 
-function keyValue({ kv, js, name }: Bucket, url: string): KeyValue {
+function keyValue({ kv, js, name }: Bucket, url: string, isAlone = false): KeyValue {
   const answered = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
@@ -95,7 +110,11 @@ function keyValue({ kv, js, name }: Bucket, url: string): KeyValue {
   };
 
   const follow = (key: string, data: string, behind: number, headers?: Readonly<Record<string, string>>) =>
-    writeBehind(js, { subject: `$KV.${name}.${key}`, data, behind, ...(headers && { headers }) }, url);
+    writeBehind(
+      js,
+      { subject: `$KV.${name}.${key}`, data, behind, isAlone, ...(headers && { headers }) },
+      url,
+    );
 
   return {
     get: (key) =>

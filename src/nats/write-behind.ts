@@ -11,6 +11,8 @@ interface Follower {
   /** The sequence of the last message of the subject; 0: there is none. */
   readonly behind: number;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Nothing else is in the stream: the sequence is compared by every server, where the write is ordered. */
+  readonly isAlone?: boolean;
 }
 
 /**
@@ -22,7 +24,7 @@ interface Follower {
  */
 export async function writeBehind(
   js: JetStreamClient,
-  { subject, data, behind, headers: extra = {} }: Follower,
+  { subject, data, behind, headers: extra = {}, isAlone = false }: Follower,
   url: string,
 ): Promise<number | undefined> {
   const { headers } = await import('@nats-io/transport-node');
@@ -31,7 +33,7 @@ export async function writeBehind(
   try {
     const { seq, duplicate } = await js.publish(subject, data, {
       msgID: `${subject}@${behind}`,
-      expect: { lastSubjectSequence: behind },
+      expect: { lastSubjectSequence: behind, ...(isAlone && behind > 0 && { lastSequence: behind }) },
       headers: marked,
       timeout: ANSWER_MS,
       retries: 0,

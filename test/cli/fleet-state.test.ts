@@ -190,12 +190,11 @@ describe('the audit trail of a fleet', () => {
     says(one, audited(one, 'require'));
     expect((await cli(one, ['--', 'true'])).exitCode).toBe(0);
     const verified = await cli(one, ['audit', 'verify', '--fleet', '--complete', '--json']);
+    expect(verified).toMatchObject({ exitCode: 0, stderr: '' });
     const trails: { problemCount: number; records: number }[] = JSON.parse(verified.stdout).trails;
     expect(trails.map(({ problemCount }) => problemCount)).toEqual([0, 0]);
-    // A decision and a result of each run, also of the one that was refused: it says that nothing started.
+    // A decision and a result of each run, also of the one that was refused.
     expect(trails.map(({ records }) => records).sort((few, many) => few - many)).toEqual([2, 10]);
-    const ended = await cli(one, ['audit', 'search', '--fleet', '--outcome', 'denied', '--json']);
-    expect(JSON.parse(ended.stdout)).toMatchObject({ type: 'result', error: 'audit.failed' });
   });
 });
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cli, makePlace } from '../cli/support.ts';
+import { cli, makePlace, startCli } from '../cli/support.ts';
 import { startNats } from '../support/nats.ts';
 import { makeSupervisedConfiguration } from '../support/unjudged-policy.ts';
 
@@ -217,6 +217,30 @@ describe('what --json prints is what its schema says', () => {
     expectValid('audit-verify', JSON.parse((await run(['audit', 'verify', '--json'])).stdout));
     expectValid('audit-stats', JSON.parse((await run(['audit', 'stats', '--json'])).stdout));
   });
+
+  it('submit, fleet job and fleet status', async () => {
+    const servers = await startNats();
+    const on = ['--queue', 'checked', '--url', servers.url];
+    const worker = startCli(place, ['worker', ...on, '--grace', '0', '--autonomy', 'autonomous']);
+    try {
+      for (const command of ['echo hi; exit 3', 'kill -9 $$', 'sleep 30']) {
+        const submitted = await run(['submit', ...on, '--wait', '--json', '--timeout', '1', '-c', command]);
+        expectValid('submit', JSON.parse(submitted.stdout));
+      }
+      const ids = [];
+      for (const label of ['none-has-it', 'none-either'])
+        ids.push((await run(['submit', ...on, '--label', label, '--', 'true'])).stdout.trim());
+      await run(['fleet', 'cancel', ids[0] ?? '', ...on]);
+      const canceled = JSON.parse((await run(['fleet', 'job', ids[0] ?? '', ...on, '--json'])).stdout);
+      expect(canceled.status).toBe('canceled');
+      expectValid('submit', canceled);
+      expectValid('fleet-status', JSON.parse((await run(['fleet', 'status', ...on, '--json'])).stdout));
+    } finally {
+      worker.kill('SIGTERM');
+      await worker;
+      await servers.stop();
+    }
+  }, 90_000);
 
   it('every schema was tried, and the package has each of them', () => {
     expect([...checked].sort()).toEqual(Object.keys(schemas).sort());

@@ -77,9 +77,9 @@ export function handClock(start = 1_000_000) {
   };
 }
 
-/** Waits until a look at something gives a value, for at most ten seconds. */
+/** Waits until a look at something gives a value, for at most twenty seconds. */
 export async function until<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  const end = performance.now() + 10_000;
+  const end = performance.now() + 20_000;
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;

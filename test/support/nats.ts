@@ -129,14 +129,23 @@ async function answers(child: ChildProcess, port: number, log: string): Promise<
   throw new Error(`nats-server did not start:\n${readFileSync(log, 'utf8')}`);
 }
 
-async function jetStreamIsThere({ url }: NatsServers, probe: NatsServersOptions['probe']): Promise<void> {
+async function jetStreamIsThere(
+  { url, nodes }: NatsServers,
+  probe: NatsServersOptions['probe'],
+): Promise<void> {
   const connection = await connect({ ...probe, servers: url.split(','), maxReconnectAttempts: -1 });
   try {
-    for (let tries = 0; tries < 100; tries += 1) {
+    const name = 'test-servers-are-there';
+    const made = JSON.stringify({ name, subjects: [name], storage: 'memory', num_replicas: nodes.length });
+    // Only what is kept by all of them shows that all of them are there.
+    for (let tries = 0; tries < 200; tries += 1) {
       const answer = await connection
-        .request('$JS.API.INFO', undefined, { timeout: 1_000 })
+        .request(`$JS.API.STREAM.CREATE.${name}`, made, { timeout: 1_000 })
         .catch(() => undefined);
-      if (answer?.json<{ error?: unknown }>().error === undefined && answer !== undefined) return;
+      if (answer !== undefined && answer.json<{ error?: unknown }>().error === undefined) {
+        await connection.request(`$JS.API.STREAM.DELETE.${name}`);
+        return;
+      }
       await sleep(100);
     }
     throw new Error('JetStream has no leader');

@@ -95,6 +95,18 @@ export const EXAMPLE_LINES: Readonly<Record<string, readonly ExampleLine[]>> = {
     },
     { does: 'Ask from inside', line: "sandbox-run gate check --socket /gate.sock -c 'git push'" },
   ],
+  fleet: [
+    {
+      does: 'Run commands of a queue on this machine',
+      line: 'sandbox-run worker --queue builds --slots 4 --workspace ~/builds',
+    },
+    { does: 'Hand one over and wait', line: 'sandbox-run submit --queue builds --wait -- make test' },
+    {
+      does: 'On what is committed here, again if its worker dies',
+      line: "sandbox-run submit --queue builds --workspace-from git:. --retry 1 --wait -c 'npm ci && npm test'",
+    },
+    { does: 'Workers, slots and jobs', line: 'sandbox-run fleet status --queue builds' },
+  ],
   doctor: [
     { does: 'What this host can enforce', line: 'sandbox-run doctor' },
     { does: 'Try to get out, and say what held', line: 'sandbox-run doctor --attack' },

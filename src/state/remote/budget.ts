@@ -37,19 +37,17 @@ interface Wish {
  * compete for the value are processes and not commands.
  */
 export class FleetBudget implements BudgetStore {
-  readonly #cells: Cells<typeof Actions>;
   readonly #store: FleetStore;
   /** By principal, while one of them is being written. */
   readonly #wishes = new Map<string, Wish[]>();
 
   constructor(store: FleetStore) {
     this.#store = store;
-    this.#cells = new Cells(store.values, Actions);
   }
 
   async used(principal: string): Promise<number> {
     const now = await this.#store.clock.now();
-    const found = await this.#cells.read(keyOf(principal));
+    const found = await (await this.#cells(principal)).read(KEY);
     return found === undefined ? 0 : countOf(inWindow(checked(found, principal), now));
   }
 
@@ -88,7 +86,7 @@ export class FleetBudget implements BudgetStore {
   async reset(principal: string): Promise<number> {
     const now = await this.#store.clock.now();
     let forgotten = 0;
-    await this.#cells.change(keyOf(principal), (found) => {
+    await (await this.#cells(principal)).change(KEY, (found) => {
       const actions = inWindow(found === undefined ? nothing(principal) : checked(found, principal), now);
       // Nothing is left where the answer to our own write was lost.
       forgotten = Math.max(forgotten, countOf(actions));
@@ -97,6 +95,10 @@ export class FleetBudget implements BudgetStore {
         : { result: undefined, value: nothing(principal) };
     });
     return forgotten;
+  }
+
+  async #cells(principal: string): Promise<Cells<typeof Actions>> {
+    return new Cells(await this.#store.alone(keyWord(principal)), Actions);
   }
 
   async #want(principal: string, apply: Wish['apply']): Promise<void> {
@@ -116,7 +118,7 @@ export class FleetBudget implements BudgetStore {
     while (waiting.length > 0) {
       const wishes = waiting.splice(0);
       try {
-        await this.#cells.change(keyOf(principal), async (found) => {
+        await (await this.#cells(principal)).change(KEY, async (found) => {
           const now = await this.#store.clock.now();
           const actions = inWindow(found === undefined ? nothing(principal) : checked(found, principal), now);
           const open = { recent: [...actions.recent], used: countOf(actions) };
@@ -134,7 +136,7 @@ export class FleetBudget implements BudgetStore {
   }
 }
 
-const keyOf = (principal: string) => `budget.${keyWord(principal)}`;
+const KEY = 'budget';
 const nothing = (principal: string): Actions => ({ principal, recent: [], older: {} });
 
 const countOf = ({ recent, older }: Actions) =>
