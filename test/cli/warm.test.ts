@@ -41,12 +41,12 @@ const toolCall = (command: string) =>
 
 describe('a call that is handed over to a warm server', () => {
   it('is done by it: no Node is started for it', async () => {
-    const running = startCall(place, ['--warm', '--', 'sleep', '60']);
-    await eventually(() => expect(childrenOf('sleep\x0060')).toHaveLength(1));
+    const running = startCall(place, ['--warm', '--', 'sleep', '60.43']);
+    await eventually(() => expect(childrenOf('sleep\x0060.43')).toHaveLength(1));
     expect(programOf(running.pid)).toBe(CLIENT);
     running.kill('SIGTERM');
     expect((await running).exitCode).toBe(143);
-    await eventually(() => expect(childrenOf('sleep\x0060')).toEqual([]));
+    await eventually(() => expect(childrenOf('sleep\x0060.43')).toEqual([]));
   });
 
   it.each([

@@ -610,8 +610,9 @@ describe('the command sandbox-run mcp', () => {
   it('bundles the SDK without what serves HTTP', () => {
     const bundle = readFileSync(new URL('../../dist/mcp.cjs', import.meta.url), 'utf8');
     const required = [...bundle.matchAll(/require\("([^"]+)"\)/g)].map(([, name]) => name ?? '');
-    const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-    const known = [...Object.keys(dependencies), '@anthropic-ai/sdk'];
+    const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+    const { dependencies, peerDependencies } = JSON.parse(manifest);
+    const known = Object.keys({ ...dependencies, ...peerDependencies });
     const isKnown = (name: string) =>
       // The second: in code that ajv would write to files.
       /^(node:|\.)/.test(name) ||
