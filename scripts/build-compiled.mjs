@@ -13,6 +13,8 @@ const MODULES = [
   // With its libraries: finding and loading their files takes longer than what they do.
   { name: 'validation', use: readSamples, bundled: ['zod', 'smol-toml'] },
   { name: 'stateful-parts', use: useStatefulParts },
+  // Loading it is all that every use has in common.
+  { name: 'fleet-parts', use: () => {} },
   { name: 'listed-network', use: readSampleRules },
   { name: 'hidden-files', use: lookForSamples },
 ];
