@@ -1,6 +1,6 @@
 export { ERROR_CODES, type ErrorCode } from './errors/codes.ts';
 export { SandboxError } from './errors/sandbox-error.ts';
-export type { HeldChanges } from './fleet/archive/receive.ts';
+export type { Downloaded, HeldChanges } from './fleet/archive/receive.ts';
 export { createFleet } from './fleet/create-fleet.ts';
 export type { Fleet, FleetJob, FleetOptions } from './fleet/fleet-api.ts';
 export type { ListeningSocket } from './host/listening-sockets.ts';

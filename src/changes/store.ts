@@ -12,6 +12,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -106,12 +107,18 @@ export class ChangeStore {
     return join(this.root, id, 'upper');
   }
 
-  /** Makes a layer for a command. @throws {SandboxError} `changes.unknown`, `changes.state`, `state.unusable`. */
+  /**
+   * Makes a layer for a command.
+   * @throws {SandboxError} `changes.unknown`, `changes.state`, `state.unusable`, `policy.path_missing`: the workspace has gone.
+   */
   open(workspace: string, on?: string): OpenLayer {
     ensureStateDirectory(this.#stateDirectory);
     const root = ensureStateDirectory(this.root);
     if (Date.now() - this.#trimmedAt > TRIM_MS) this.#trim();
     const below = on === undefined ? [] : this.#chain(on, workspace);
+    const before = statSync(workspace, { throwIfNoEntry: false });
+    if (before === undefined)
+      throw new SandboxError('policy.path_missing', `the workspace ${workspace} is not there any more`);
     const id = timedId(Date.now());
     const directory = join(root, id);
     for (const name of ['', 'upper', 'work', 'kept']) mkdirSync(join(directory, name), { mode: 0o700 });
@@ -119,7 +126,7 @@ export class ChangeStore {
     this.#addon.tryLock(lock);
     const upper = join(directory, 'upper');
     const lower = below.map((one) => join(root, one, 'upper'));
-    return openLayer({ id, lock, workspace, layer: { lower, upper, work: join(directory, 'work') } });
+    return openLayer({ id, lock, workspace, before, layer: { lower, upper, work: join(directory, 'work') } });
   }
 
   /** The change sets that another one lies on, the topmost first, as far as they are not in the workspace. */
@@ -304,11 +311,11 @@ function heldBytes({ operations, placed }: StoredSet): number {
 function openLayer({
   lock,
   workspace,
+  before: { mode, uid, gid, ino },
   ...layer
-}: Pick<OpenLayer, 'id' | 'layer'> & { lock: number; workspace: string }): OpenLayer {
+}: Pick<OpenLayer, 'id' | 'layer'> & { lock: number; workspace: string; before: Stats }): OpenLayer {
   const { upper } = layer.layer;
   // What a command sees of the workspace's own directory comes from here.
-  const { mode, uid, gid, ino } = statSync(workspace);
   try {
     chownSync(upper, uid, gid);
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { Command } from '../model/command.ts';
 import type { FleetResult, FleetRunOptions, FleetStatus } from '../model/fleet.ts';
 import type { NatsSettings } from '../nats/connection.ts';
-import type { HeldChanges } from './archive/receive.ts';
+import type { Downloaded, HeldChanges } from './archive/receive.ts';
 
 /** Options of `createFleet`. */
 export interface FleetOptions extends NatsSettings {
@@ -36,10 +36,11 @@ export interface Fleet extends AsyncDisposable {
   cancel(job: string): Promise<void>;
   status(): Promise<FleetStatus>;
   /**
-   * Makes files that came back (`fleet.artefacts` of a result) in a directory that is not there, or is empty.
+   * Makes files that came back (`fleet.artefacts` of a result) in a directory that is not there, or is empty. What trusted
+   * programs would run or obey there (`.git`, `.envrc`, settings of editors) is left out, and named.
    * @throws {SandboxError} `file.unusable`, `fleet.unknown`.
    */
-  download(artefacts: string, directory: string): Promise<void>;
+  download(artefacts: string, directory: string): Promise<Downloaded>;
   /**
    * Holds what a job changed (`fleet.changes` of a result) as a change set of the directory that was sent with it: nothing of
    * it is there before it is applied. `conflicts`: what changed there meanwhile, and is left out.

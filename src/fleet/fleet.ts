@@ -17,7 +17,7 @@ import { connectNats, natsFailure } from '../nats/connection.ts';
 import { readOptions } from '../run/validation.ts';
 import { deferred } from '../util/deferred.ts';
 import { visibleLine } from '../util/visible-text.ts';
-import type { HeldChanges } from './archive/receive.ts';
+import type { Downloaded, HeldChanges } from './archive/receive.ts';
 import { readRecord, standingOf, writeRecord } from './claims.ts';
 import type { Fleet, FleetJob, FleetOptions } from './fleet-api.ts';
 import { unfinished } from './job.ts';
@@ -134,7 +134,7 @@ class OpenFleet implements Fleet {
     return this.#answered(() => statusOf(this.#queue));
   }
 
-  async download(artefacts: string, directory: string): Promise<void> {
+  async download(artefacts: string, directory: string): Promise<Downloaded> {
     const { download } = await import('./archive/receive.ts');
     return download(this.#queue, artefacts, directory);
   }

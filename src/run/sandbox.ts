@@ -286,7 +286,11 @@ export class OpenSandbox implements Sandbox {
     this.#remarks = assembly.resolved.settings.remarks;
     // While it is decided about the first command.
     if (policy.workspace.undo && plan.namespaces !== undefined)
-      void this.#previews().then((previews) => previews.prepareNext());
+      void this.#previews().then(
+        (previews) => previews.prepareNext(),
+        // Why it cannot be is for the command to say.
+        () => {},
+      );
   }
 
   /** Of the next command. */
@@ -390,7 +394,10 @@ export class OpenSandbox implements Sandbox {
     for (const pending of this.#waiting) pending.cancel();
     for (const givenUp of this.#consumed) givenUp.abort();
     await Promise.allSettled([this.#launcher.endAll(), ...[...this.#waiting].map(({ result }) => result)]);
-    await (await this.#layers)?.close();
+    await this.#layers?.then(
+      (previews) => previews.close(),
+      () => {},
+    );
     closePrepared(this.prepared);
     if (cache !== undefined) await trimCaches(addon);
     await this.#assembly.close();

@@ -7,12 +7,14 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -20,6 +22,7 @@ import { chosenNumbers, describeOperations } from '../../src/changes/describe.ts
 import type { Operation } from '../../src/changes/operations.ts';
 import { ChangeStore } from '../../src/changes/store.ts';
 import type { ExecutionResult, Sandbox } from '../../src/index.ts';
+import type { NativeAddon } from '../../src/native/contract.ts';
 import { loadAddon } from '../../src/native/load.ts';
 import { stateDirectory } from '../../src/run/state.ts';
 import { CLI, makePlace } from '../cli/support.ts';
@@ -233,6 +236,32 @@ describe('apply that stops in the middle', () => {
     renameSync(join(upper, 'aside'), join(upper, 'z'));
     await changes.apply(id);
     expect(lstatSync(join(root, 'z/large')).size).toBe(3_000_000);
+  });
+});
+
+describe('what another process left', () => {
+  it('is removed, and not what gets its description while it is looked at', async () => {
+    const addon = loadAddon();
+    const home = mkdtempSync(join(tmpdir(), 'sandbox-run-state-'));
+    const workspace = arena.freshCorner();
+    const left = new ChangeStore(addon, home).open(workspace);
+    left[Symbol.dispose]();
+    const ended = new ChangeStore(addon, home).open(workspace);
+    const description = join(home, 'changes', ended.id, 'set.json');
+    ended[Symbol.dispose]();
+    // The moment between the two looks of whoever removes what is left.
+    const late: NativeAddon = {
+      ...addon,
+      tryLock: (fd) => {
+        if (readlinkSync(`/proc/self/fd/${fd}`).includes(ended.id)) writeFileSync(description, '{}');
+        return addon.tryLock(fd);
+      },
+    };
+    new ChangeStore(late, home).open(workspace)[Symbol.dispose]();
+    const there = (id: string) => existsSync(join(home, 'changes', id));
+    await expect.poll(() => there(left.id), { timeout: 10_000 }).toBe(false);
+    expect([there(ended.id), existsSync(description)]).toEqual([true, true]);
+    rmSync(home, { recursive: true });
   });
 });
 

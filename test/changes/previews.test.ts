@@ -23,6 +23,7 @@ import { makeArena } from '../support/arena.ts';
 import { TIERS, type Tier, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
 
 const arena = makeArena();
+const PATIENT = { timeout: 10_000 };
 const shared = process.env.XDG_STATE_HOME;
 // What layers wait, and how much is kept, is looked at here: other files have their own.
 beforeAll(() => {
@@ -555,7 +556,7 @@ describe('workspace.undo', () => {
     // The layer of the command itself goes meanwhile.
     await new Promise((done) => setTimeout(done, 300));
     const own = () => spares().filter((id) => !others.has(id));
-    await expect.poll(() => own().length).toBe(1);
+    await expect.poll(() => own().length, PATIENT).toBe(1);
     return own();
   };
 
@@ -596,7 +597,7 @@ describe('workspace.undo', () => {
     const plain = (text: string) =>
       text.replaceAll(/ +/g, ' ').replaceAll(/^(d\S+) \d+ (\S+ \S+) \d+/gm, '$1 $2');
     expect([seen.warnings, plain(seen.stdout)]).toEqual([[], plain(outside)]);
-    await expect.poll(() => spares()).not.toContain(spare);
+    await expect.poll(() => spares(), PATIENT).not.toContain(spare);
     const wrote = await sandbox.run('echo mine > d/new 2>/dev/null || echo mine > mine');
     expect(wrote).toMatchObject({ warnings: [], changes: { state: 'applied' } });
     const mine = ['d/new', 'mine'].map((name) => join(root, name)).find(existsSync) ?? '';
@@ -613,7 +614,7 @@ describe('workspace.undo', () => {
     await sandbox.run('echo small > d', { effect: 'preview' });
     const next = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
     await next.run('true');
-    await expect.poll(kept).toEqual([ids[2], expect.anything()]);
+    await expect.poll(kept, PATIENT).toEqual([ids[2], expect.anything()]);
   });
 
   it('nothing is left of a layer that no command came for', async () => {
@@ -621,6 +622,18 @@ describe('workspace.undo', () => {
     const [spare] = await sparesOf(async () => void (await sandbox.run('true')));
     await sandbox.close();
     expect(spares()).not.toContain(spare);
+  });
+
+  it('a workspace that has gone is a result, and leaves nothing', async () => {
+    const others = new Set(spares());
+    const { root, sandbox } = await undoing();
+    await sandbox.run('true');
+    rmSync(root, { recursive: true });
+    const result = await sandbox.run('true');
+    expect([result.status, result.error?.code]).toEqual(['setup-failed', 'policy.path_missing']);
+    await sandbox.close();
+    expect(spares().filter((id) => !others.has(id))).toEqual([]);
+    mkdirSync(root);
   });
 
   it('jobs and sessions change the workspace at once', async () => {

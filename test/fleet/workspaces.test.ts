@@ -14,6 +14,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Blobs } from '../../src/fleet/archive/blobs.ts';
+import { sendManifest, withDirectories } from '../../src/fleet/archive/send.ts';
 import { openQueue } from '../../src/fleet/queue.ts';
 import { createSandbox } from '../../src/index.ts';
 import { connectNats } from '../../src/nats/connection.ts';
@@ -110,6 +111,36 @@ describe('a workspace that is sent', () => {
     await expect(fleet.download(result.fleet.artefacts ?? '', into)).rejects.toMatchObject({
       code: 'file.unusable',
     });
+  });
+
+  it('gives back nothing that a trusted program would run or obey', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const planted = [
+      ...['a/.git', 'b/.git/config', 'bare/HEAD', 'bare/config', 'bare/objects/x', 'c/.envrc'],
+      ...['.vscode/tasks.json', 'fine'],
+    ];
+    // As of a worker that does not look at what a command leaves behind.
+    const connection = await connectNats({ url: world.servers.url }, 'test');
+    const blobs = await Blobs.open(await openQueue(connection, queue));
+    const content = Buffer.from('evil');
+    const digest = await blobs.put(content);
+    const file = (path: string) => ({
+      kind: 'file' as const,
+      path,
+      mode: 0o644,
+      size: content.length,
+      digest,
+    });
+    const artefacts = await sendManifest(blobs, withDirectories(planted.map(file)));
+    const into = join(world.place.root, 'planted-artefacts');
+    const { leftOut } = await fleet.download(artefacts, into);
+    await connection.close();
+    const files = readdirSync(into, { recursive: true, withFileTypes: true }).filter((entry) =>
+      entry.isFile(),
+    );
+    expect(files.map(({ name }) => name)).toEqual(['fine']);
+    expect([...leftOut].sort()).toEqual(planted.filter((path) => path !== 'fine').sort());
   });
 
   it('gives back what the job changed as a change set, which is applied (needs namespaces)', async () => {

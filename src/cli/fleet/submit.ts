@@ -10,6 +10,7 @@ import { FLEET_PRIORITIES } from '../../model/words.ts';
 import { exitStatus } from '../../run/launch/exit-status.ts';
 import { briefly } from '../../run/output/brief.ts';
 import { errorMessage } from '../../util/error-message.ts';
+import { visibleLine } from '../../util/visible-text.ts';
 import { parseSeconds, parseTaints, wholeNumber } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { jsonLine, printBytes, printError, printOut, startProgress } from '../shared/print.ts';
@@ -249,11 +250,17 @@ async function bringBack(
   { into, workspaceFrom, changes }: SubmitArguments,
 ): Promise<void> {
   const { artefacts, changes: changed } = result.fleet;
-  if (into !== undefined && artefacts !== undefined) await fleet.download(artefacts, into);
+  if (into !== undefined && artefacts !== undefined) {
+    const { leftOut } = await fleet.download(artefacts, into);
+    for (const path of leftOut)
+      printError(`${visibleLine(path, 200)} is left out, because another program would run or obey it`);
+  }
   if (changes !== true || changed === undefined || workspaceFrom === undefined) return;
   const { held, conflicts } = await fleet.hold(changed, workspaceFrom);
   for (const path of conflicts)
-    printError(`${path} changed here since it was sent, so what the job did to it is left out`);
+    printError(
+      `${visibleLine(path, 200)} changed here since it was sent, so what the job did to it is left out`,
+    );
   printError(
     held === undefined
       ? 'the job changed nothing that could be held here'

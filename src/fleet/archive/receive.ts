@@ -2,7 +2,9 @@ import { mkdir, mkdtemp, readdir, realpath, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { obeyedNames } from '../../left-behind/obeyed-names.ts';
 import { type ManifestEntry, WorkspaceChange } from '../../model/fleet.ts';
+import { OBEYED_FILES } from '../../policy/profiles/obeyed-files.ts';
 import { openSandbox } from '../../run/sandbox.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { parsed } from '../lease.ts';
@@ -20,13 +22,45 @@ export interface HeldChanges {
   readonly conflicts: readonly string[];
 }
 
+/** What came of files that came back. */
+export interface Downloaded {
+  /** What trusted programs would run or obey in that directory, and was therefore not made. */
+  readonly leftOut: readonly string[];
+}
+
 /** Makes artefacts in a directory that is not there, or is empty. */
-export async function download(queue: Queue, digest: string, directory: string): Promise<void> {
+export async function download(queue: Queue, digest: string, directory: string): Promise<Downloaded> {
   await mkdir(directory, { recursive: true });
   if ((await readdir(directory)).length > 0)
     throw new SandboxError('file.unusable', `${directory} is not empty; name a directory that is not there`);
   const blobs = await Blobs.open(queue);
-  await unpack(blobs, await readManifest(blobs, digest), await realpath(directory));
+  const { version, entries } = await readManifest(blobs, digest);
+  const place = await realpath(directory);
+  const isObeyed = obeyedIn(place, entries);
+  const files = entries.filter(({ kind }) => kind !== 'directory');
+  const leftOut = files.filter(({ path }) => isObeyed(path)).map(({ path }) => path);
+  await unpack(blobs, { version, entries: entries.filter(({ path }) => !isObeyed(path)) }, place);
+  return { leftOut };
+}
+
+/** Whether something would be run or obeyed once it is there: nobody looks at it as after a command of this machine. */
+function obeyedIn(place: string, entries: readonly ManifestEntry[]): (path: string) => boolean {
+  const { rowFor } = obeyedNames(OBEYED_FILES, place);
+  // Git takes a directory with these for a repository, whatever its name is.
+  const paths = new Set(entries.map(({ path }) => path));
+  const repositories = [...paths]
+    .filter((path) => /(?:^|\/)HEAD$/.test(path))
+    .map((path) => path.slice(0, -'HEAD'.length))
+    .filter((directory) => paths.has(`${directory}config`) || paths.has(`${directory}objects`));
+  return (path) => {
+    const row = rowFor(join(place, path));
+    return (
+      path.split('/').includes('.git') ||
+      row?.treatment === 'shut' ||
+      row?.where === 'project' ||
+      repositories.some((directory) => path.startsWith(directory))
+    );
+  };
 }
 
 /** What puts the changes into a layer over the workspace, as any command does: what it may not do there, they may not. */

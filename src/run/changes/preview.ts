@@ -87,7 +87,7 @@ export class Previews {
         const why = `what the command changed cannot be read, and nothing of it is in the workspace (${errorMessage(error)})`;
         return { ...result, warnings: [...result.warnings, why] };
       } finally {
-        if (!this.#closed) this.#timer ??= setTimeout(() => this.#prepareLater(), SPARE_AFTER_MS);
+        if (!this.#closed) this.#timer ??= setTimeout(() => this.#prepareLater(), SPARE_AFTER_MS).unref();
       }
     };
     return { ...running, result: running.result.then(finish) };
