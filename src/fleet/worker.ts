@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { realpathSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
@@ -12,11 +11,10 @@ import {
   type JobRecord,
   type SentResult,
 } from '../model/fleet.ts';
-import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { SandboxOptions } from '../model/options.ts';
 import { FLEET_PRIORITIES } from '../model/words.ts';
-import { CREDENTIALS_VARIABLE, natsFailure } from '../nats/connection.ts';
-import { isBeneath } from '../util/absolute-path.ts';
+import { natsFailure } from '../nats/connection.ts';
+import { refuseReadableCredentials } from '../run/credentials.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import { packageVersion } from '../version.ts';
 import { standingOf, writeRecord } from './claims.ts';
@@ -64,20 +62,6 @@ export interface WorkerOptions {
   readonly replicas?: number;
   /** Told what people should know, in one line each. */
   readonly onProblem?: (line: string) => void;
-}
-
-/**
- * A file that commands can read is no secret.
- * @throws {SandboxError} `fleet.invalid`.
- */
-function refuseReadable(path: string, { paths, workspace }: LaunchPlan): void {
-  const real = realpathSync(path);
-  const root = [workspace, ...paths.map((planned) => planned.path)].find((place) => isBeneath(real, place));
-  if (root === undefined) return;
-  throw new SandboxError(
-    'fleet.invalid',
-    `the credentials file ${path} lies in ${root}, which commands can read; put it elsewhere`,
-  );
 }
 
 /** A job that this worker has. */
@@ -147,8 +131,8 @@ export class FleetWorker {
   /** Refuses what could not be held once jobs run. */
   async #check(): Promise<void> {
     const { plan, policy } = (await this.#sandboxes.own()).sandbox;
-    const { leaseMs = DEFAULT_LEASE, credentials = process.env[CREDENTIALS_VARIABLE] } = this.#options;
-    if (credentials !== undefined && credentials !== '') refuseReadable(credentials, plan);
+    const { leaseMs = DEFAULT_LEASE, credentials } = this.#options;
+    refuseReadableCredentials(plan, credentials);
     const { killGraceMs } = policy.limits;
     if (killGraceMs + 500 > marginOf(leaseMs))
       throw new SandboxError(

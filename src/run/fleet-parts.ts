@@ -3,3 +3,4 @@
 export { openFleetStore } from '../nats/key-value.ts';
 export { openRecordStream } from '../nats/record-stream.ts';
 export { openFleetState } from '../state/remote/open-fleet-state.ts';
+export { refuseReadableCredentials } from './credentials.ts';

@@ -166,6 +166,9 @@ export async function sandboxOn(
 ): Promise<OpenSandbox> {
   let assembly: Assembly | undefined;
   try {
+    const { url, credentials } = prepared.policy.state;
+    if (url !== undefined)
+      (await import('./fleet-parts.ts')).refuseReadableCredentials(prepared.plan, credentials);
     const counts = { guards: true, records: true };
     const resolved = { ...prepared.resolved, policy: prepared.policy };
     assembly = await assemble(resolved, prepared.plan, options, counts);

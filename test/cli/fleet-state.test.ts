@@ -116,6 +116,19 @@ describe('a fleet whose policy names a server', () => {
     expect((await cli(one, ['--', 'true'])).stderr).toMatch(/refuses this user/);
   });
 
+  it('runs nothing where commands could read the credentials', async () => {
+    const granted = `[filesystem]\nread = [${JSON.stringify(one.root)}]\n`;
+    // The positive control: without a server the same policy is none of our business.
+    says(one, granted);
+    expect((await cli(one, ['--', 'cat', credentialsOf(one)])).exitCode).toBe(0);
+    says(one, `${stateOf(one)}${granted}`);
+    const refused = await cli(one, ['--', 'cat', credentialsOf(one)]);
+    expect([refused.exitCode, refused.stdout]).toEqual([125, '']);
+    expectOneLine(refused.stderr);
+    expect(refused.stderr).toMatch(/lies in .*, which commands can read; put it elsewhere/);
+    says(one, stateOf(one));
+  });
+
   it('takes no credentials that others can read', async () => {
     says(one, `${stateOf(one)}[security]\nmax_actions_per_hour = 50\n`);
     const loose = join(one.root, 'loose');
