@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/index.ts';
 import type { Change } from '../../src/model/change-set.ts';
 import type { ExecutionResult } from '../../src/model/execution-result.ts';
@@ -25,8 +25,8 @@ import { TIERS, type Tier, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
 const arena = makeArena();
 const PATIENT = { timeout: 10_000 };
 const shared = process.env.XDG_STATE_HOME;
-// What layers wait, and how much is kept, is looked at here: other files have their own.
-beforeAll(() => {
+// What layers wait, and how much is kept, is looked at here: a sandbox of another test may make its next layer meanwhile.
+beforeEach(() => {
   process.env.XDG_STATE_HOME = arena.freshCorner();
 });
 afterAll(() => {
@@ -549,15 +549,12 @@ describe('workspace.undo', () => {
     const ids = existsSync(root) ? readdirSync(root).filter((name) => name !== 'lock') : [];
     return ids.filter((id) => existsSync(join(root, id, 'upper')) && !existsSync(join(root, id, 'set.json')));
   };
-  /** The same of one sandbox, others having theirs. */
-  const sparesOf = async (begin: () => Promise<void>) => {
-    const others = new Set(spares());
-    await begin();
+  /** The one that is made once a command has run. */
+  const nextSpare = async () => {
     // The layer of the command itself goes meanwhile.
     await new Promise((done) => setTimeout(done, 300));
-    const own = () => spares().filter((id) => !others.has(id));
-    await expect.poll(() => own().length, PATIENT).toBe(1);
-    return own();
+    await expect.poll(() => spares().length, PATIENT).toBe(1);
+    return spares()[0];
   };
 
   it.each<readonly [string, (root: string) => void]>([
@@ -587,7 +584,8 @@ describe('workspace.undo', () => {
     mkdirSync(join(root, 'd'));
     writeFileSync(join(root, 'd/old'), 'old');
     const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
-    const [spare] = await sparesOf(async () => void (await sandbox.run('cat d/*; ls -aR')));
+    await sandbox.run('cat d/*; ls -aR');
+    const spare = await nextSpare();
     change(root);
     const picture =
       'ls -laR --time-style=+ . | grep -v ^total; find . -path ./.git -prune -o -type f -exec cat {} +';
@@ -619,20 +617,20 @@ describe('workspace.undo', () => {
 
   it('nothing is left of a layer that no command came for', async () => {
     const { sandbox } = await undoing();
-    const [spare] = await sparesOf(async () => void (await sandbox.run('true')));
+    await sandbox.run('true');
+    await nextSpare();
     await sandbox.close();
-    expect(spares()).not.toContain(spare);
+    expect(spares()).toEqual([]);
   });
 
   it('a workspace that has gone is a result, and leaves nothing', async () => {
-    const others = new Set(spares());
     const { root, sandbox } = await undoing();
     await sandbox.run('true');
     rmSync(root, { recursive: true });
     const result = await sandbox.run('true');
     expect([result.status, result.error?.code]).toEqual(['setup-failed', 'policy.path_missing']);
     await sandbox.close();
-    expect(spares().filter((id) => !others.has(id))).toEqual([]);
+    expect(spares()).toEqual([]);
     mkdirSync(root);
   });
 
