@@ -35,7 +35,15 @@ const COMMON = {
   bundle: true,
   platform: 'node',
   target: 'node20',
-  external: ['zod', 'smol-toml', 'toml-eslint-parser', '@anthropic-ai/sdk', 'ai', '@nats-io/*'],
+  external: [
+    'zod',
+    'smol-toml',
+    'toml-eslint-parser',
+    '@anthropic-ai/sdk',
+    'ai',
+    '@nats-io/*',
+    '@opentelemetry/api',
+  ],
   // What is parsed at each start; names stay, for stack traces.
   minifyWhitespace: true,
   minifySyntax: true,

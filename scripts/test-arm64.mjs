@@ -84,7 +84,8 @@ async function runInMachine() {
   const tests = buildTests();
   const { root: system, kernel } = debianArm64Root(place, { init: 'arm64-init' });
   mkdirSync(join(system, 'tests'));
-  for (const file of ['sandbox_run_tests', 'sandbox-run-warden'])
+  // With the programs that it starts, which it looks for beside itself.
+  for (const file of ['sandbox_run_tests', 'sandbox-run-warden', 'sandbox-run-begin'])
     cpSync(join(tests, file), join(system, 'tests', file));
   const initrd = packRoot(system);
   const vm = await boot({

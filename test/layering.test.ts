@@ -88,7 +88,7 @@ const describeImport = ({ from, to }: Import) => `${from} → ${to}`;
 describe('the import graph of src', () => {
   it('is seen as a whole: values, types and dynamic imports', () => {
     const seen = IMPORTS.map(describeImport);
-    expect(seen).toContain('run/resolve/prepare-sandbox.ts → plan/plan.ts');
+    expect(seen).toContain('run/resolve/plan-sandbox.ts → plan/plan.ts');
     expect(seen).toContain('model/launch-plan.ts → kernel/landlock/rights.ts');
     expect(seen).toContain('policy/load.ts → model/policy-file.ts');
   });

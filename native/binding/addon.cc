@@ -153,6 +153,12 @@ Napi::Value WatchPaths(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+// closeIndex(index): gives back what it watches with.
+Napi::Value CloseIndex(const Napi::CallbackInfo& info) {
+  (*info[0].As<Napi::External<IndexRef>>().Data())->StopWatching();
+  return info.Env().Undefined();
+}
+
 class ReadWorker : public Napi::AsyncWorker {
  public:
   ReadWorker(const Napi::Function& callback, IndexRef index)
@@ -337,6 +343,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["processListErrno"] = Napi::Function::New(env, ProbeProcessList);
   exports["createIndex"] = Napi::Function::New(env, CreateIndex);
   exports["watchPaths"] = Napi::Function::New(env, WatchPaths);
+  exports["closeIndex"] = Napi::Function::New(env, CloseIndex);
   exports["readIndex"] = Napi::Function::New(env, ReadIndex);
   exports["createConfinement"] = Napi::Function::New(env, CreateConfinement);
   exports["prepare"] = Napi::Function::New(env, Prepare);

@@ -183,6 +183,8 @@ const char* NameOf(Denial::Control control) {
       return "pinned";
     case Denial::Control::kView:
       return "view";
+    case Denial::Control::kPrivileges:
+      return "privileges";
     case Denial::Control::kNetwork:
       return "network";
     case Denial::Control::kScope:
@@ -202,6 +204,7 @@ Napi::Value EncodeDenials(Napi::Env env, const Denials& denials) {
     object["operation"] = Napi::String::New(env, NameOf(one.act));
     object["control"] = Napi::String::New(env, NameOf(one.control));
     object["asked"] = Napi::String::New(env, one.asked);
+    object["named"] = Napi::String::New(env, one.named.empty() ? one.path : one.named);
     object["path"] = Napi::String::New(env, one.path);
     object["pid"] = Napi::Number::New(env, one.process);
     object["program"] = Napi::String::New(env, one.program);

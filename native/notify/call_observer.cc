@@ -8,6 +8,7 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <initializer_list>
 #include <iterator>
 #include <optional>
@@ -154,6 +156,8 @@ std::string ParentOf(const std::string& path) {
   return at == std::string::npos ? "." : at == 0 ? "/" : path.substr(0, at);
 }
 
+std::string NameOf(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
 std::string Joined(std::string directory, const std::string& name) {
   if (directory != "/") directory += '/';
   directory += name;
@@ -192,20 +196,39 @@ bool IsOfTheSystem(const std::string& path) {
   return path == "/proc";
 }
 
-// Whether somebody listens at the port on this process's network.
-bool SomebodyListens(pid_t process, uint16_t port) {
-  constexpr unsigned kListening = 0x0A;  // TCP_LISTEN
-  for (const char* table : {"tcp", "tcp6"}) {
+// An address, or from a byte of it on, as the kernel's tables of sockets have it: word by word.
+std::string InTable(const Address& address, size_t from) {
+  std::string text;
+  for (size_t at = from; at < address.size(); at += sizeof(uint32_t)) {
+    uint32_t word;
+    char digits[9];
+    memcpy(&word, address.data() + at, sizeof(word));
+    snprintf(digits, sizeof(digits), "%08X", word);
+    text += digits;
+  }
+  return text;
+}
+
+// Whether somebody on this process's network takes what is sent there.
+bool SomebodyListens(pid_t process, const Endpoint& wanted, bool is_udp) {
+  constexpr unsigned kListening = 0x0A, kUnconnected = 0x07;  // TCP_LISTEN, TCP_CLOSE
+  const char* const tables[] = {is_udp ? "udp" : "tcp", is_udp ? "udp6" : "tcp6"};
+  for (const char* table : tables) {
+    const bool is_v4 = table == tables[0];
+    if (is_v4 && !wanted.IsV4()) continue;
+    const std::string address = InTable(wanted.address, is_v4 ? 12 : 0);
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/net/%s", process, table);
     FILE* file = fopen(path, "re");
     if (file == nullptr) continue;
-    char line[512];
+    char line[512], own[40];
     bool found = false;
     while (!found && fgets(line, sizeof(line), file) != nullptr) {
-      unsigned at = 0, state = 0;
-      found = sscanf(line, " %*[^:]: %*[^:]:%x %*[^:]:%*x %x", &at, &state) == 2 && at == port &&
-              state == kListening;
+      unsigned port = 0, state = 0;
+      if (sscanf(line, " %*[^:]: %32[0-9A-F]:%x %*[^:]:%*x %x", own, &port, &state) != 3) continue;
+      // At no address it listens at all of them.
+      const bool is_there = own == address || strspn(own, "0") == strlen(own);
+      found = is_there && port == wanted.port && state == (is_udp ? kUnconnected : kListening);
     }
     fclose(file);
     if (found) return true;
@@ -272,6 +295,23 @@ uint64_t RightToMake(mode_t mode) {
   }
 }
 
+// The first argument of a program that is a path beneath another one; "": none is. mkdir and
+// install put a NUL into it behind the part that they are at (mkancesdirs of gnulib), so that it is
+// two.
+std::string ArgumentBeneath(const Target& target, const std::string& path) {
+  const std::vector<std::string> arguments = target.Arguments();
+  for (size_t at = 0; at < arguments.size(); ++at) {
+    if (arguments[at].empty() || arguments[at].front() == '-') continue;
+    const std::string whole =
+        std::filesystem::path(target.AbsolutePath(arguments[at])).lexically_normal().string();
+    if (whole.size() > path.size() + 1 && whole.starts_with(path + "/")) return whole;
+    const std::string rest = at + 1 < arguments.size() ? arguments[at + 1] : "";
+    if (whole == path && !rest.empty() && rest.front() != '/' && rest.front() != '-')
+      return Joined(path, rest);
+  }
+  return "";
+}
+
 // Where the links lead that stand at a path, one after the other, to where nothing is.
 std::string EndOfLinks(const Target& target, std::string path) {
   constexpr int kMostLinks = 8;
@@ -287,6 +327,23 @@ std::string EndOfLinks(const Target& target, std::string path) {
   return path;
 }
 
+// Who makes one directory after the other is denied the first that is not shown, which the user
+// has: what is meant is the one that is to be made in the end, or the first on the way that is
+// missing.
+bool IsMeantOnHost(Denial& denial) {
+  std::string path = denial.on_host.meant;
+  HostObject found = FindOnHost(path, true);
+  while (!found.object.valid() && !found.parent.valid() && path.size() > 1) {
+    path = ParentOf(path);
+    found = FindOnHost(path, true);
+  }
+  if (found.path.empty() || IsOfTheSystem(found.path)) return false;
+  denial.act = found.object.valid() ? Act::kWrite : Act::kCreate;
+  denial.path = found.path;
+  denial.named = path == found.path ? "" : path;
+  return found.object.valid() ? MayDo(found.object, W_OK | X_OK) : MayDo(found.parent, W_OK | X_OK);
+}
+
 // What the command did not find: whether the user has it, and may do with it what was wanted.
 // `root`: that of the command. What it has made since it finds there now.
 bool IsHiddenFromCommand(Denial& denial, int root) {
@@ -296,19 +353,39 @@ bool IsHiddenFromCommand(Denial& denial, int root) {
   const HostObject found = FindOnHost(denial.path, wanted.follows);
   if (found.path.empty() || IsOfTheSystem(found.path)) return false;
   denial.control = Control::kView;
-  denial.path = found.path;
+  if (denial.path != found.path) denial.named = std::exchange(denial.path, found.path);
   if (!found.object.valid()) {
     if (!wanted.makes) return false;
     denial.act = Act::kCreate;
+    // A link that leads to where nothing is: what it is called there is not what is made.
+    if (NameOf(denial.named) != NameOf(denial.path)) denial.named.clear();
     return MayDo(found.parent, W_OK | X_OK);
   }
   if (wanted.executes && S_ISDIR(found.mode)) return false;
   if (wanted.connects && !S_ISSOCK(found.mode)) return false;
+  if (!wanted.meant.empty()) return IsMeantOnHost(denial);
   // It would write to it, or find that it is there.
   if (wanted.makes) denial.act = Act::kWrite;
   if (wanted.removes) return MayRemove(found);
   if (wanted.by_owner) return MayChange(found.object);
   return MayDo(found.object, wanted.executes ? X_OK : wanted.alters ? W_OK : R_OK);
+}
+
+// Whether the superuser needs capabilities for it, by its owner and mode (acl_permission_check in
+// fs/namei.c). `object`: a descriptor of it. Where a list says who may do what, nothing is known.
+bool NeedsCapabilities(int object, int mode, bool by_owner) {
+  struct stat about;
+  if (geteuid() != 0 || fstat(object, &about) != 0 || about.st_uid == 0) return false;
+  if (by_owner) return true;
+  char name[32];
+  snprintf(name, sizeof(name), "/proc/self/fd/%d", object);
+  if (getxattr(name, "system.posix_acl_access", nullptr, 0) > 0) return false;
+  std::vector<gid_t> groups(static_cast<size_t>(std::max(getgroups(0, nullptr), 0)));
+  if (getgroups(static_cast<int>(groups.size()), groups.data()) < 0) return false;
+  const bool is_of_group = about.st_gid == getegid() ||
+                           std::find(groups.begin(), groups.end(), about.st_gid) != groups.end();
+  const mode_t granted = is_of_group ? about.st_mode >> 3 : about.st_mode;
+  return (static_cast<mode_t>(mode) & ~granted) != 0;
 }
 
 // Whether it would have been given outside. What that is, is completed.
@@ -319,12 +396,16 @@ bool IsOfTheSandbox(Denial& denial, int root) {
     case Control::kScope:
       return true;
     case Control::kNetwork:
-      return wanted.port == 0 || SomebodyListens(getpid(), wanted.port);
+      return !wanted.listener || SomebodyListens(getpid(), *wanted.listener, wanted.is_udp);
     case Control::kView:
       return IsHiddenFromCommand(denial, root);
     case Control::kPinned: {
       const HostObject object = FindOnHost(denial.path, false);
       return object.object.valid() && !IsMountPoint(object.object.get()) && MayRemove(object);
+    }
+    case Control::kPrivileges: {
+      const HostObject object = FindOnHost(wanted.place, true);
+      return wanted.by_owner ? MayChange(object.object) : MayDo(object.object, wanted.mode);
     }
     case Control::kRights:
     case Control::kMount: {
@@ -666,8 +747,7 @@ void CallObserver::LookAtPath(const Use& use) {
     if (parent.valid()) {
       const std::string directory = PathOf(parent.get());
       if (directory.empty() || IsOfTheSystem(directory + "/")) return;
-      const std::string name = end.substr(end.find_last_of('/') + 1);
-      return LookAtNew(use, Joined(directory, name), parent.get());
+      return LookAtNew(use, Joined(directory, NameOf(end)), parent.get());
     }
   }
   LookOutsideView(use, end);
@@ -711,6 +791,10 @@ void CallObserver::LookAtExisting(const Use& use, const std::string& path, int o
           : true;
   const bool is_shut = alters && use.held_by.has_view && IsReadOnly(object);
   if (has_rights && !is_shut) {
+    const UniqueFd around(place == path || geteuid() != 0 ? -1
+                                                          : use.target.OpenObject(place, true));
+    if (NeedsCapabilities(place == path ? object : around.get(), mode, use.by_owner))
+      return Tell(use, Control::kPrivileges, path, place, mode);
     if (use.makes != 0) NoteMaking(use, path);
     if (use.held_by.tells_uses) Tell(use, Control::kNothing, path, path, 0);
     if (use.executes && S_ISREG(about.st_mode)) LookAtInterpreter(use, object);
@@ -740,6 +824,8 @@ void CallObserver::LookAtNew(const Use& use, const std::string& path, int parent
   Use made = use;
   made.act = Act::kCreate;
   if (has_rights && !is_shut) {
+    if (NeedsCapabilities(parent, W_OK | X_OK, false))
+      return Tell(made, Control::kPrivileges, path, directory, W_OK | X_OK);
     NoteMaking(use, path);
     if (use.held_by.tells_uses) Tell(made, Control::kNothing, path, directory, 0);
     return;
@@ -774,16 +860,23 @@ void CallObserver::LookAtConnect(int listener, const abi::SeccompNotification& c
   if ((!held_by.has_own_network && !held_by.tells_uses) ||
       (family != AF_INET && family != AF_INET6))
     return;
-  const std::optional<Endpoint> endpoint = EndpointOf(address, family);
-  if (!endpoint || endpoint->port == 0 || endpoint->IsAny()) return;
+  std::optional<Endpoint> endpoint = EndpointOf(address, family);
+  if (!endpoint || endpoint->port == 0) return;
+  // Linux takes it for the loopback interface.
+  if (endpoint->IsAny())
+    endpoint->address[15] = 1, endpoint->address[12] = endpoint->IsV4() ? 127 : 0;
+  const bool is_udp = target.IsUdp(ArgumentOf(call, 0));
+  // It sends nothing yet. Many only ask so which way leads there (getaddrinfo).
+  if (is_udp && !held_by.has_own_network) return;
   // What the command's own servers answer is the sandbox's loopback.
   const bool is_own = held_by.has_own_network && endpoint->IsLoopback();
-  if (is_own && SomebodyListens(static_cast<pid_t>(call.pid), endpoint->port)) return;
+  if (is_own && SomebodyListens(static_cast<pid_t>(call.pid), *endpoint, is_udp)) return;
   Denial denial;
   denial.act = Act::kConnect;
   denial.control = held_by.has_own_network ? Control::kNetwork : Control::kNothing;
-  denial.path = denial.asked = TextOf(*endpoint);
-  if (is_own) denial.on_host.port = endpoint->port;
+  denial.path = denial.asked = TextOf(*endpoint) + (is_udp ? "/udp" : "");
+  if (is_own) denial.on_host.listener = endpoint;
+  denial.on_host.is_udp = is_udp;
   Tell(listener, call.id, target, std::move(denial));
 }
 
@@ -840,6 +933,7 @@ void CallObserver::Tell(const Use& use, Control control, std::string path, std::
   on_host.executes = use.executes;
   on_host.connects = use.connects;
   on_host.by_owner = use.by_owner;
+  if (use.makes == kMakeDir) on_host.meant = ArgumentBeneath(use.target, denial.path);
   Tell(use.listener, use.call, use.target, std::move(denial));
 }
 

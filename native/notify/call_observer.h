@@ -8,12 +8,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "notify/endpoint.h"
 #include "notify/target.h"
 #include "sys/kernel_abi.h"
 
@@ -31,9 +33,11 @@ enum class Observed {
 struct Denial {
   // What has to be true of the host, so that it was the sandbox that denied it.
   struct OnHost {
-    std::string place;  // where `mode` is asked for: the object, or its directory
-    int mode = 0;       // of access(2)
-    uint16_t port = 0;  // of a loopback address, where somebody has to listen
+    std::string place;                 // where `mode` is asked for: the object, or its directory
+    std::string meant;                 // of a directory: what its program is to make beneath it
+    int mode = 0;                      // of access(2)
+    std::optional<Endpoint> listener;  // of the loopback interface, where somebody has to be
+    bool is_udp = false;
     bool in_view = false;
     bool follows = false, makes = false, alters = false, removes = false, executes = false,
          connects = false;
@@ -42,18 +46,21 @@ struct Denial {
   enum class Act { kRead, kWrite, kCreate, kRemove, kExecute, kConnect, kSignal };
   // What held.
   enum class Control {
-    kRights,   // Landlock: no rule grants it
-    kMount,    // a read-only mount of the view
-    kPinned,   // a mount point of the view cannot be renamed or removed
-    kView,     // it is not in the view
-    kNetwork,  // the network namespace leads nowhere
-    kScope,    // signals end at the domain
-    kNothing,  // it was not denied
+    kRights,      // Landlock: no rule grants it
+    kMount,       // a read-only mount of the view
+    kPinned,      // a mount point of the view cannot be renamed or removed
+    kView,        // it is not in the view
+    kPrivileges,  // it is another user's, and the superuser has no capabilities
+    kNetwork,     // the network namespace leads nowhere
+    kScope,       // signals end at the domain
+    kNothing,     // it was not denied
   };
   Act act = Act::kRead;
   Control control = Control::kRights;
   std::string asked;  // as the program named it
-  std::string path;   // what that leads to; of a connection HOST:PORT, of a signal the process
+  // What that leads to; of a connection HOST:PORT, with /udp if it is one; of a signal the process.
+  std::string path;
+  std::string named;  // what is not in the view: by what it is found; "": by its path
   pid_t process = 0;  // of the first one
   std::string program;
   int64_t first_ms = 0;  // since the epoch

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <sstream>
 #include <string_view>
 
 #include "base/result.h"
@@ -75,6 +77,14 @@ std::optional<ino_t> Target::SocketInode(int fd) const {
   constexpr std::string_view kPrefix = "socket:[";
   if (strncmp(link, kPrefix.data(), kPrefix.size()) != 0) return std::nullopt;
   return static_cast<ino_t>(strtoull(link + kPrefix.size(), nullptr, 10));
+}
+
+bool Target::IsUdp(int fd) const {
+  // The kernel's name of what it speaks: UDP or UDPv6 (net/socket.c).
+  char path[64], name[16] = {};
+  snprintf(path, sizeof(path), "/proc/%d/fd/%d", thread_, fd);
+  return getxattr(path, "system.sockprotoname", name, sizeof(name) - 1) > 0 &&
+         std::string_view(name).starts_with("UDP");
 }
 
 std::string Target::DescriptorInfo(int fd) const {
@@ -159,6 +169,16 @@ int Target::OpenObject(const std::string& path, bool follows) const {
   for (int i = 0; i < kAttempts && fd == -EAGAIN; ++i)
     fd = RawSyscall(abi::kSysOpenat2, root, Arg(whole.c_str()), Arg(&how), sizeof(how));
   return static_cast<int>(fd);
+}
+
+std::vector<std::string> Target::Arguments() const {
+  std::string text = ReadProc(thread_, "cmdline", 4096);
+  // The last one may be cut off.
+  text.resize(text.rfind('\0') == std::string::npos ? 0 : text.rfind('\0'));
+  std::vector<std::string> arguments;
+  std::stringstream all(std::move(text));
+  for (std::string one; std::getline(all, one, '\0');) arguments.push_back(std::move(one));
+  return arguments;
 }
 
 std::string Target::Name() const {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "notify/endpoint.h"
@@ -32,6 +33,9 @@ class Target {
   // The inode of the socket that a descriptor stands for; nullopt: it is none.
   std::optional<ino_t> SocketInode(int fd) const;
 
+  // Whether a descriptor is one of UDP.
+  bool IsUdp(int fd) const;
+
   // Whether a descriptor is closed by execve.
   bool ClosesOnExec(int fd) const;
 
@@ -54,6 +58,8 @@ class Target {
   // What the kernel says of one of its descriptors.
   std::string DescriptorInfo(int fd) const;
 
+  // What it was started with, as the process has it now: of its own choice. Only the first ones.
+  std::vector<std::string> Arguments() const;
   // The name of the program, as the process has it: at most 15 bytes, of its own choice.
   std::string Name() const;
   // Whether a signal waits for the thread, which is to end its call for it.

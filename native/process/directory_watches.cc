@@ -3,6 +3,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -11,7 +12,12 @@ namespace sandbox_run {
 namespace {
 
 constexpr size_t kMaxWatches = 8192;
+// Of this process. A user has 128 by default (fs.inotify.max_user_instances), and an editor wants
+// its own; whoever gets none looks at every directory.
+constexpr int kMaxInstances = 32;
 constexpr uint32_t kMask = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR;
+
+std::atomic<int> instances = 0;
 
 }  // namespace
 
@@ -19,8 +25,18 @@ bool DirectoryWatches::IsFull() const { return failed_ || owners_.size() >= kMax
 
 void DirectoryWatches::Open() {
   if (failed_ || inotify_.valid()) return;
-  inotify_.reset(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  if (instances.fetch_add(1) < kMaxInstances) {
+    inotify_.reset(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  }
   failed_ = !inotify_.valid();
+  if (failed_) --instances;
+}
+
+void DirectoryWatches::Close() {
+  owners_.clear();
+  if (!inotify_.valid()) return;
+  inotify_.reset();
+  --instances;
 }
 
 int DirectoryWatches::Add(int directory, void* owner) {

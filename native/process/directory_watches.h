@@ -14,8 +14,15 @@ namespace sandbox_run {
 // needs too: there may be none, and there are never many.
 class DirectoryWatches {
  public:
+  DirectoryWatches() = default;
+  ~DirectoryWatches() { Close(); }
+  DirectoryWatches(const DirectoryWatches&) = delete;
+  DirectoryWatches& operator=(const DirectoryWatches&) = delete;
+
   // Takes the one descriptor that it needs, with the first command and not with a later one.
   void Open();
+  // Gives it back, and with it all watches.
+  void Close();
   // -1: it is not watched. `directory`: open. To be called before the directory is listed.
   int Add(int directory, void* owner);
   // Whether Take() tells its owner what comes and goes.

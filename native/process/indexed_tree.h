@@ -75,6 +75,7 @@ class IndexedTree {
   IndexedTree& operator=(const IndexedTree&) = delete;
 
   void Look(TreeRound& round);
+  void StopWatching() { watches_.Close(); }
   size_t directories() const { return directories_; }
   bool has_local_times() const { return has_local_times_; }
   void ForEach(const std::function<void(std::string path, EntryKind kind)>& each);

@@ -166,6 +166,11 @@ void TreeIndex::WatchPaths(const std::vector<std::string>& paths) {
   Keep(std::move(round.unreadable));
 }
 
+void TreeIndex::StopWatching() {
+  const std::lock_guard lock(mutex_);
+  tree_.StopWatching();
+}
+
 void TreeIndex::Keep(std::vector<std::string> unreadable) {
   untold_unreadable_.insert(untold_unreadable_.end(), std::make_move_iterator(unreadable.begin()),
                             std::make_move_iterator(unreadable.end()));

@@ -59,6 +59,10 @@ class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
   // Further absolute paths, there or not. Before the first command.
   void WatchPaths(const std::vector<std::string>& paths);
 
+  // Nothing is to run with it any more: gives back what it watches with. What does is looked at as
+  // before.
+  void StopWatching();
+
   // Something runs that may change the tree: a command, or a shell with its turns.
   class Activity {
    public:

@@ -41,8 +41,11 @@ bool HasAttributes(int directory, const std::string& name) {
   if (length < 0) return errno == ERANGE;
   for (size_t at = 0; at < static_cast<size_t>(length);) {
     const std::string_view one(names.data() + at);
-    if ((one.starts_with("user.") && !one.starts_with("user.overlay.")) ||
-        one.starts_with("system.posix_acl")) {
+    // What a command sets of the layer's own names the kernel puts behind one more prefix.
+    const bool is_own =
+        one.starts_with("user.overlay.") && !one.starts_with("user.overlay.overlay.");
+    if ((one.starts_with("user.") && !is_own) || one.starts_with("system.posix_acl") ||
+        one == "security.capability") {
       return true;
     }
     at += one.size() + 1;
@@ -84,8 +87,9 @@ Result<std::vector<TreeEntry>> WalkTree(const std::string& root, WalkKind kind, 
     const std::string path = at < 0 ? "" : entries[at].path;
     const int opened = OpenDirectory(top.get(), path, is_layer);
     if (opened < 0) {
-      // It went meanwhile, or is not for us to see; the caller compares what it got.
-      if (at < 0 || is_layer) return Failure{kStage, -opened, path};
+      // It went meanwhile, or is not for us to see; the caller compares what it got. A command can
+      // go deeper than any path leads: that is no reason not to see the rest.
+      if (at < 0 || (is_layer && opened != -ENAMETOOLONG)) return Failure{kStage, -opened, path};
       entries[at].unreadable = true;
       continue;
     }

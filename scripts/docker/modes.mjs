@@ -20,7 +20,11 @@ export const MODES = [
     name: 'privileged',
     what: 'everything allowed, root, and the same tests as nobody',
     namespaces: true,
-    flags: async (docker, image) => ['--user', 'root', ...(await privilegedFlags(docker, image))],
+    // No layer of a preview lies on the overlay that is the root of a container: the tests' state is in /tmp.
+    flags: async (docker, image) => [
+      ...['--user', 'root', '--volume', '/tmp'],
+      ...(await privilegedFlags(docker, image)),
+    ],
   },
 ];
 

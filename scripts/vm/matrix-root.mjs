@@ -14,8 +14,8 @@ import {
 
 const PROGRAMS = `
   awk basename bash cat chmod chown chroot cp curl cut date dd dirname echo env expr false find flock git grep head
-  hostname id install kill ln ls mkdir mkfifo mknod mktemp mount mv nice node nohup nsenter od passwd printenv printf
-  prlimit ps pwd python3 readlink realpath rg rm rmdir script sed seq setpriv setsid sh sha256sum sleep sort
+  hostname id install kill ln ls mkdir mkfifo mknod mktemp mount mv nice node nohup nsenter od openssl passwd printenv
+  printf prlimit ps pwd python3 readlink realpath rg rm rmdir script sed seq setpriv setsid sh sha256sum sleep sort
   stat su sync tail tar taskset tee test timeout touch tr true truncate tty umount uname uniq unshare wc which
   whoami xargs yes
 `;
@@ -46,6 +46,8 @@ const ETC = {
   shadow: 'root:*:19000:0:99999:7:::\nuser:*:19000:0:99999:7:::\n',
   hosts: '127.0.0.1 localhost\n::1 localhost\n',
   'resolv.conf': 'nameserver 127.0.0.1\n',
+  // openssl refuses to make a certificate without a file of settings.
+  'ssl/openssl.cnf': '[req]\ndistinguished_name = subject\n[subject]\n',
   'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
 };
 
@@ -59,6 +61,8 @@ export function matrixRoot(place, kernels) {
   addLoopback(root);
   addCompiled(root, 'load-module', LOAD_MODULE);
   for (const { modules } of kernels) cpSync(modules, join(root, 'modules'), { recursive: true });
+  for (const directory of ['etc/ssl', 'usr/lib/ssl']) mkdirSync(join(root, directory), { recursive: true });
+  symlinkSync('/etc/ssl/openssl.cnf', join(root, 'usr/lib/ssl/openssl.cnf'));
   for (const [name, text] of Object.entries(ETC)) writeFileSync(join(root, 'etc', name), text);
   chmodSync(join(root, 'etc/shadow'), 0o600);
   if (existsSync('/etc/ld.so.cache')) cpSync('/etc/ld.so.cache', join(root, 'etc/ld.so.cache'));
@@ -73,15 +77,17 @@ export function matrixRoot(place, kernels) {
   return root;
 }
 
-/** What git does in scripts, not in its own program. */
+/** What git does in programs beside its own. */
 function addGit(root) {
   if (existsSync('/usr/share/git-core/templates')) addTree(root, '/usr/share/git-core/templates');
   const from = spawnSync('/usr/bin/git', ['--exec-path'], { encoding: 'utf8' }).stdout.trim();
   mkdirSync(join(root, from), { recursive: true });
-  for (const name of ['git-submodule', 'git-sh-setup', 'git-sh-i18n', 'git-sh-i18n--envsubst']) {
+  const over = ['git-remote-http', 'git-remote-https'];
+  for (const name of ['git-submodule', 'git-sh-setup', 'git-sh-i18n', 'git-sh-i18n--envsubst', ...over]) {
     if (!existsSync(join(from, name))) continue;
     cpSync(join(from, name), join(root, from, name), { dereference: true });
   }
+  addLibrariesOf(root, ...over.map((name) => join(from, name)));
   // A remote repository, be it a directory, is asked through a shell, which has to find this by its name.
   symlinkSync('/usr/bin/git', join(root, from, 'git-upload-pack'));
 }

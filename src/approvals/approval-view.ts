@@ -1,6 +1,7 @@
 import type { ApprovalRequest } from '../model/approval.ts';
 import type { Reach, Risk, Verdict } from '../model/decision.ts';
 import { decisiveReason } from '../model/decisive-reason.ts';
+import { hostAndPort } from '../util/host-and-port.ts';
 import { readableWord } from '../util/shell-quote.ts';
 import { visibleText } from '../util/visible-text.ts';
 
@@ -12,6 +13,8 @@ export interface ApprovalView {
   readonly cwd: string;
   readonly principal: string;
   readonly session: string | undefined;
+  /** Which machine asks, and for which job of a fleet, where several have one queue. */
+  readonly from: readonly string[];
   readonly verdict: Verdict;
   readonly risk: Risk;
   readonly reach: Reach;
@@ -57,6 +60,7 @@ export function viewOf(request: ApprovalRequest): ApprovalView {
     cwd: visible(request.cwd),
     principal: visible(request.principal),
     session: request.session === undefined ? undefined : visible(request.session),
+    from: fromOf(request).map(visible),
     verdict: decision.verdict,
     risk: decision.risk,
     reach: decision.reach,
@@ -77,8 +81,15 @@ export function viewOf(request: ApprovalRequest): ApprovalView {
     fingerprint: visible(request.fingerprint),
     ...(request.connection === undefined
       ? {}
-      : { connection: visible(`${request.connection.host}:${request.connection.port}`) }),
+      : { connection: visible(hostAndPort(request.connection.host, request.connection.port)) }),
   };
+}
+
+function fromOf({ host, job }: ApprovalRequest): readonly string[] {
+  return [
+    ...(host === undefined ? [] : [host]),
+    ...(job === undefined ? [] : [`queue ${job.queue}`, `job ${job.id}`, `worker ${job.worker}`]),
+  ];
 }
 
 /** A word of an argument vector: its beginning and its end can be seen. */

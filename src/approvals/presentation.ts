@@ -44,6 +44,7 @@ export function presentRequest(
       [view.session === undefined ? view.principal : `${view.principal}, session ${view.session}`],
       width,
     ),
+    ...fromRows(view, width),
   ]);
 }
 
@@ -105,8 +106,12 @@ export function presentCommand(
     ...(view.connection === undefined ? [] : labelled('connection', [view.connection], width)),
     ...commandRows(view.command, width),
     ...labelled('directory', [view.cwd], width),
+    ...fromRows(view, width),
   ]);
 }
+
+const fromRows = ({ from }: ApprovalView, width: number) =>
+  from.length === 0 ? [] : labelled('from', [from.join(', ')], width);
 
 /** How much there is to read, for those who do not see all of it at once. */
 export function sizeOfCommand({ command }: ApprovalRequest): string {

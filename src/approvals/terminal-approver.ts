@@ -76,7 +76,7 @@ async function cameInTime(
 
 const BY = 'terminal';
 const EXPIRED: ApprovalAnswer = { approved: false, reason: 'expired', by: BY };
-export const NOBODY: ApprovalAnswer = { approved: false, reason: 'nobody', by: BY };
+const NOBODY: ApprovalAnswer = { approved: false, reason: 'nobody', by: BY };
 const BACKGROUND: ApprovalAnswer = {
   approved: false,
   reason: 'failed',

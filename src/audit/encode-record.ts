@@ -45,6 +45,7 @@ function plainDecision(record: DecisionRecord, redactor: Redactor): object {
     request: record.request,
     principal: record.principal,
     session: record.session,
+    job: record.job,
     outcome: record.outcome,
     command,
     cwd: redactor.text(record.cwd),

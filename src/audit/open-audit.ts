@@ -57,90 +57,140 @@ interface Entry {
  * Opens nothing before that. Any number of processes may write to it.
  */
 export function openAudit(directory: string, options: AuditOptions): AuditTrail {
-  const clock = options.clock ?? Date.now;
-  const writer = new TrailWriter(directory, { lock: options.lock, key: options.hmacKey, clock });
-  const queue: Entry[] = [];
-  const pending = new Set<Promise<unknown>>();
-  let draining: Promise<void> | undefined;
-  let closed = false;
-  let hasAppended = false;
-  const observer = new TrailObserver(directory, enqueue, clock);
-  const { stream } = options;
-  const publisher = stream && new TrailPublisher(directory, stream.open);
+  return new Trail(directory, options);
+}
+
+class Trail implements AuditTrail {
+  readonly #directory: string;
+  readonly #stream: AuditOptions['stream'];
+  readonly #writer: TrailWriter;
+  readonly #observer: TrailObserver;
+  readonly #publisher: TrailPublisher | undefined;
+  readonly #queue: Entry[] = [];
+  readonly #pending = new Set<Promise<unknown>>();
+  #draining: Promise<void> | undefined;
+  #closed = false;
+  #hasAppended = false;
+
+  constructor(directory: string, { lock, hmacKey: key, clock = Date.now, stream }: AuditOptions) {
+    this.#directory = directory;
+    this.#stream = stream;
+    this.#writer = new TrailWriter(directory, { lock, key, clock });
+    this.#observer = new TrailObserver(directory, (record) => this.#enqueue(record), clock);
+    this.#publisher = stream && new TrailPublisher(directory, stream.open);
+  }
+
+  async append(record: AuditRecord): Promise<void> {
+    if (this.#closed) throw new SandboxError('audit.failed', `the audit trail ${this.#directory} was closed`);
+    try {
+      await this.#enqueue(record);
+      this.#hasAppended = true;
+      await this.#publish(record);
+    } catch (error) {
+      throw auditFailure(this.#directory, error);
+    }
+  }
+
+  async acknowledge(principal: string): Promise<EventRecord | undefined> {
+    await this.#takeLock();
+    let done: Acknowledged | undefined;
+    try {
+      done = this.#writer.acknowledge(principal);
+    } finally {
+      this.#writer.unlock();
+    }
+    await done?.written.file.durable();
+    return done?.record;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
+    this.#observer.finish();
+    while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
+    await this.#draining;
+    if (this.#publisher !== undefined) {
+      // What the observer raised, and what could not be published before.
+      if (this.#hasAppended) this.#publisher.publish().catch(() => {});
+      await this.#publisher.close(LAST_PUBLISHING_MS);
+    }
+    this.#writer.close();
+  }
 
   /** Whoever need not wait leaves what fails to the next publication. */
-  async function publish(record: AuditRecord): Promise<void> {
-    const published = publisher?.publish();
-    if (stream?.required === true && record.type === 'decision') await published;
+  async #publish(record: AuditRecord): Promise<void> {
+    const published = this.#publisher?.publish();
+    if (this.#stream?.required === true && record.type === 'decision') await published;
     else published?.catch(() => {});
   }
 
   /** Records that arrive in one turn of the event loop are written together. */
-  function enqueue(record: AuditRecord): Promise<void> {
+  #enqueue(record: AuditRecord): Promise<void> {
     const fields = encodeRecord(record);
     const appended = new Promise<void>((resolve, reject) => {
-      queue.push({ fields, durable: record.type === 'decision', resolve, reject });
+      this.#queue.push({ fields, durable: record.type === 'decision', resolve, reject });
     });
-    draining ??= turn().then(drain);
-    pending.add(appended);
-    const forget = () => pending.delete(appended);
+    this.#draining ??= turn().then(() => this.#drain());
+    this.#pending.add(appended);
+    const forget = () => this.#pending.delete(appended);
     appended.then(forget, forget);
     return appended;
   }
 
-  async function drain(): Promise<void> {
-    while (queue.length > 0) {
+  async #drain(): Promise<void> {
+    while (this.#queue.length > 0) {
       try {
-        await takeLock();
+        await this.#takeLock();
       } catch (error) {
-        for (const entry of queue.splice(0)) entry.reject(error);
+        for (const entry of this.#queue.splice(0)) entry.reject(error);
         break;
       }
-      writeSome();
+      this.#writeSome();
       // Others have their turn, in this process and for the lock.
-      if (queue.length > 0) await turn();
+      if (this.#queue.length > 0) await turn();
     }
-    draining = undefined;
+    this.#draining = undefined;
   }
 
-  async function takeLock(): Promise<void> {
+  async #takeLock(): Promise<void> {
     const end = performance.now() + LOCK_TIMEOUT_MS;
-    for (let wait = 0; !writer.lock(); wait = 1) {
+    for (let wait = 0; !this.#writer.lock(); wait = 1) {
       if (performance.now() > end)
         throw auditFailure(
-          directory,
+          this.#directory,
           new Error(`another process keeps it locked for ${LOCK_TIMEOUT_MS / 1000} s (fuser shows it)`),
         );
       await (wait === 0 ? turn() : new Promise<void>((done) => setTimeout(done, wait)));
     }
   }
 
-  function writeSome(): void {
-    const entries = takeSome();
+  #writeSome(): void {
+    const entries = this.#takeSome();
     try {
       let written: Written;
       try {
-        written = writer.write(entries.map(({ fields }) => fields));
+        written = this.#writer.write(entries.map(({ fields }) => fields));
       } finally {
-        writer.unlock();
+        this.#writer.unlock();
       }
-      settle(entries, written);
+      this.#settle(entries, written);
     } catch (error) {
       for (const entry of entries) entry.reject(error);
     }
   }
 
-  function takeSome(): readonly Entry[] {
+  #takeSome(): readonly Entry[] {
     let characters = 0;
-    const after = queue.findIndex(({ fields }, index) => {
+    const after = this.#queue.findIndex(({ fields }, index) => {
       characters += fields.length;
       return index > 0 && (index >= MOST_RECORDS || characters > MOST_CHARACTERS);
     });
-    return queue.splice(0, after === -1 ? queue.length : after);
+    return this.#queue.splice(0, after === -1 ? this.#queue.length : after);
   }
 
-  function settle(entries: readonly Entry[], written: Written): void {
-    observer.wrote(written, entries.length);
+  #settle(entries: readonly Entry[], written: Written): void {
+    this.#observer.wrote(written, entries.length);
     const waiting = entries.filter(({ durable }) => durable);
     for (const entry of entries) if (!entry.durable) entry.resolve();
     if (waiting.length === 0) return;
@@ -149,44 +199,6 @@ export function openAudit(directory: string, options: AuditOptions): AuditTrail 
       (error: unknown) => waiting.forEach(({ reject }) => void reject(error)),
     );
   }
-
-  return {
-    append: async (record) => {
-      if (closed) throw new SandboxError('audit.failed', `the audit trail ${directory} was closed`);
-      try {
-        await enqueue(record);
-        hasAppended = true;
-        await publish(record);
-      } catch (error) {
-        throw auditFailure(directory, error);
-      }
-    },
-    acknowledge: async (principal) => {
-      await takeLock();
-      let done: Acknowledged | undefined;
-      try {
-        done = writer.acknowledge(principal);
-      } finally {
-        writer.unlock();
-      }
-      await done?.written.file.durable();
-      return done?.record;
-    },
-    close: async () => {
-      if (closed) return;
-      closed = true;
-      while (pending.size > 0) await Promise.allSettled(pending);
-      observer.finish();
-      while (pending.size > 0) await Promise.allSettled(pending);
-      await draining;
-      if (publisher !== undefined) {
-        // What the observer raised, and what could not be published before.
-        if (hasAppended) publisher.publish().catch(() => {});
-        await publisher.close(LAST_PUBLISHING_MS);
-      }
-      writer.close();
-    },
-  };
 }
 
 /** The next turn of the event loop. */

@@ -11,7 +11,7 @@ import { openLine, readHead } from './record-line.ts';
 import { beginning, headPath, type Place, TrailCursor } from './trail-files.ts';
 
 /** How long it is tried to publish while the server cannot be used: a leader is elected sooner. */
-const PUBLISH_MS = 10_000;
+const PUBLISH_MS = 15_000;
 /** What is published at once; servers take up to 1 MiB, and a line has at most about 256 KiB. */
 const MOST_BYTES = 512 * 1024;
 const LONGEST_PAUSE_MS = 40;

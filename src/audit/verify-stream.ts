@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import type { AuditProblem, StreamVerification, TrailVerification } from '../model/audit-record.ts';
 import type { RecordStream, StreamedLines } from '../model/record-stream.ts';
-import { createChainCheck } from './chain-check.ts';
+import { ChainCheck } from './chain-check.ts';
 import { notedIn, trailName } from './publisher.ts';
 import { openLine, readHead } from './record-line.ts';
 import { parseRecord } from './stored-record.ts';
@@ -105,13 +105,13 @@ function headOf(directory: string): number {
 class TrailCheck {
   readonly #trail: string;
   readonly #problems: AuditProblem[] = [];
-  readonly #check: ReturnType<typeof createChainCheck>;
+  readonly #check: ChainCheck;
   #problemCount = 0;
   #hasBegun = false;
 
   constructor(trail: string, key: Uint8Array | undefined) {
     this.#trail = trail;
-    this.#check = createChainCheck({
+    this.#check = new ChainCheck({
       report: (problem) => {
         this.#problemCount += 1;
         if (this.#problems.length < MOST_PROBLEMS) this.#problems.push(problem);

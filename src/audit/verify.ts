@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { AuditProblem, Verification } from '../model/audit-record.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { isKept, type Kept } from './break.ts';
-import { createChainCheck } from './chain-check.ts';
+import { ChainCheck } from './chain-check.ts';
 import { type Head, headMac, readHead } from './record-line.ts';
 import { headPath, linesOfFile, listDayFiles } from './trail-files.ts';
 
@@ -54,7 +54,7 @@ function walk(directory: string, { key, anchor, complete, onFile }: VerifyOption
   const head = readHeadOf(directory);
   const files = listDayFiles(directory);
   const isKeptHere = (file: Kept) => isKept(directory, file);
-  const check = createChainCheck({ report, key, head, anchor, isKept: isKeptHere });
+  const check = new ChainCheck({ report, key, head, anchor, isKept: isKeptHere });
   for (const [index, name] of files.entries()) {
     onFile?.(name, index, files.length);
     check.beginFile(name);

@@ -6,6 +6,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -17,6 +18,7 @@ import type {
   NativeEffects,
 } from '../native/contract.ts';
 import { errorMessage } from '../util/error-message.ts';
+import { orElse } from '../util/or-else.ts';
 import type { Operation } from './operations.ts';
 import { Placer } from './place.ts';
 import type { ChangeStore, PlacedStamp, StoredCopy, StoredSet } from './store.ts';
@@ -103,15 +105,8 @@ export class Applier {
   /** Finishes what a crash cut short; `undefined`: nothing was. */
   async resume(set: StoredSet, settle: Settle): Promise<Applied | undefined> {
     if (!this.isUnfinished(set.id)) return undefined;
-    const journal = this.#store.journalOf(set.id);
-    const lines = readFileSync(journal, 'utf8').split('\n');
-    // The last line may have been cut short.
-    const [intent, ...steps] = lines.slice(0, -1).map((line) => JSON.parse(line) as unknown);
-    if (intent === undefined) {
-      rmSync(journal);
-      return undefined;
-    }
-    return this.#carryOut(set, intent as Intent, steps as readonly PlacedStamp[], settle);
+    const { intent, steps } = this.#readJournal(set.id);
+    return this.#carryOut(set, intent, steps, settle);
   }
 
   /** `begun`: what was finished just now of what had stopped in the middle. */
@@ -206,6 +201,29 @@ export class Applier {
     return { ...set, state: placed.length === 0 ? 'undone' : 'applied', placed, operations };
   }
 
+  /**
+   * A step that cannot be read counts as not noted: whoever does it again finds that it is done. Cuts off the last one where
+   * only a part of it was written, because the next one comes behind it.
+   * @throws {SandboxError} `state.unusable`: nobody knows what was to be done.
+   */
+  #readJournal(id: string): { readonly intent: Intent; readonly steps: readonly PlacedStamp[] } {
+    const path = this.#store.journalOf(id);
+    try {
+      const text = readFileSync(path, 'utf8');
+      const whole = text.slice(0, text.lastIndexOf('\n') + 1);
+      if (whole.length < text.length) truncateSync(path, Buffer.byteLength(whole));
+      const [intent, ...steps] = whole.split('\n').map((line) => orElse(() => JSON.parse(line), undefined));
+      if (!isIntent(intent)) throw new TypeError('it is damaged');
+      return { intent, steps: steps.filter(isStep) };
+    } catch (error) {
+      throw new SandboxError(
+        'state.unusable',
+        `the changes ${id} cannot be finished, because the journal ${path} cannot be used (${errorMessage(error)}); look at them (sandbox-run changes show ${id}), and remove that file to leave the workspace as it is`,
+        { cause: error },
+      );
+    }
+  }
+
   /** Whole or not at all: a journal that is there says what is to be done. */
   #noteIntent(id: string, intent: Intent): void {
     const path = this.#store.journalOf(id);
@@ -224,6 +242,15 @@ const incomplete = (id: string, { doing }: Intent, error: unknown): SandboxError
     `the changes ${id} are ${doing === 'apply' ? 'applied' : 'taken back'} in part (${errorMessage(error)}); make room or give way, and run sandbox-run changes ${doing} ${id} again: it goes on where this stopped`,
     { cause: error },
   );
+
+function isIntent(value: Intent | undefined): value is Intent {
+  if (value?.doing !== 'apply' && value?.doing !== 'undo') return false;
+  const { numbers, named, token, copies } = value;
+  return [numbers, named, copies].every(Array.isArray) && /^[0-9a-f]{24}$/.test(token);
+}
+
+const isStep = (value: PlacedStamp | undefined): value is PlacedStamp =>
+  Number.isSafeInteger(value?.number) && typeof value?.isKept === 'boolean';
 
 const newToken = (): string => randomBytes(12).toString('hex');
 

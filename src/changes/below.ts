@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync } from 'node:fs';
 import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
-import { bytesOf, leadingTo, type RawPath, type Stamp, stampOf, type TreeEntry, walkTree } from './tree.ts';
+import { aroundPath, bytesOf, type RawPath, type Stamp, stampOf, type TreeEntry, walkTree } from './tree.ts';
 
 /** What is in a directory, at any depth. */
 export interface TreeSummary {
@@ -32,25 +32,53 @@ export interface LowerLayer {
   readonly entries: ReadonlyMap<RawPath, TreeEntry>;
 }
 
+/** What is asked of a layer again and again, of which there may be very much. */
+class Lower {
+  readonly layer: LowerLayer;
+  /** Of directories. */
+  readonly #hides = new Map<RawPath, boolean>([['', false]]);
+  #inside: ReadonlyMap<RawPath, readonly TreeEntry[]> | undefined;
+
+  constructor(layer: LowerLayer) {
+    this.layer = layer;
+  }
+
+  /** Whether nothing that is in a directory shows from further below. */
+  hidesWithin(directory: RawPath): boolean {
+    const known = this.#hides.get(directory);
+    if (known !== undefined) return known;
+    const found = hides(this.layer.entries.get(directory)) || this.hidesWithin(aroundPath(directory));
+    this.#hides.set(directory, found);
+    return found;
+  }
+
+  /** What it has itself in a directory. */
+  inside(directory: RawPath): readonly TreeEntry[] {
+    this.#inside ??= byDirectory(this.layer.entries.values());
+    return this.#inside.get(directory) ?? [];
+  }
+}
+
 /** What a command sees beneath its own layer: the workspace, or that with the layers of other change sets over it. */
 export class Below {
   readonly #addon: NativeAddon;
   readonly #workspace: string;
-  readonly #layers: readonly LowerLayer[];
+  readonly #layers: readonly Lower[];
 
   /** `layers`: the topmost first. */
   constructor(addon: NativeAddon, workspace: string, layers: readonly LowerLayer[] = []) {
     this.#addon = addon;
     this.#workspace = workspace;
-    this.#layers = layers;
+    this.#layers = layers.map((layer) => new Lower(layer));
   }
 
   find(path: RawPath): Found | undefined {
-    for (const { directory, entries } of this.#layers) {
+    for (const lower of this.#layers) {
+      const { directory, entries } = lower.layer;
       const entry = entries.get(path);
       if (entry?.whiteout === true) return undefined;
       if (entry !== undefined) return { stamp: entry, at: joined(directory, path), isOwn: false };
-      if (leadingTo(path).some((above) => hides(entries.get(above)))) return undefined;
+      if (lower.hidesWithin(aroundPath(path))) return undefined;
     }
     const at = joined(this.#workspace, path);
     const stamp = lookAt(at);
@@ -61,15 +89,14 @@ export class Below {
   namesIn(path: RawPath): readonly RawPath[] {
     const names = new Set<RawPath>();
     const gone = new Set<RawPath>();
-    const prefix = path === '' ? '' : `${path}/`;
-    for (const { entries } of this.#layers) {
-      for (const entry of entries.values()) {
-        const name = entry.path.slice(prefix.length);
-        if (!entry.path.startsWith(prefix) || name === '' || name.includes('/') || gone.has(name)) continue;
-        if (entry.whiteout) gone.add(name);
+    for (const lower of this.#layers) {
+      for (const { path: at, whiteout } of lower.inside(path)) {
+        const name = at.slice(at.lastIndexOf('/') + 1);
+        if (gone.has(name)) continue;
+        if (whiteout) gone.add(name);
         else names.add(name);
       }
-      if ([...leadingTo(path), path].some((above) => hides(entries.get(above)))) return [...names];
+      if (lower.hidesWithin(path)) return [...names];
     }
     for (const name of namesAt(joined(this.#workspace, path))) if (!gone.has(name)) names.add(name);
     return [...names];
@@ -88,7 +115,8 @@ export class Below {
         yield [at, found.stamp];
         if (found.stamp.kind === 'directory') directories.push(at);
       }
-      pending.push(...directories.toReversed());
+      // One by one: there may be more than a call takes.
+      for (const directory of directories.toReversed()) pending.push(directory);
     }
   }
 
@@ -133,6 +161,17 @@ export class Below {
     const entries = await walkTree(this.#addon, directory.toString('utf8'));
     return entries.map((entry) => [entry.path, entry] as const);
   }
+}
+
+function byDirectory(entries: Iterable<TreeEntry>): ReadonlyMap<RawPath, readonly TreeEntry[]> {
+  const found = new Map<RawPath, TreeEntry[]>();
+  for (const entry of entries) {
+    const around = aroundPath(entry.path);
+    const inside = found.get(around);
+    if (inside === undefined) found.set(around, [entry]);
+    else inside.push(entry);
+  }
+  return found;
 }
 
 const byBytes = (one: RawPath, other: RawPath): number => (one < other ? -1 : one > other ? 1 : 0);

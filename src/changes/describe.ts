@@ -1,7 +1,7 @@
 import type { Change } from '../model/change-set.ts';
 import { joined } from './below.ts';
 import { COMPARED_BYTES, haveSameBytes, type Operation } from './operations.ts';
-import { isWithin, leadingTo, type RawPath, shownPath } from './tree.ts';
+import { aroundPath, type RawPath, shownPath } from './tree.ts';
 
 /** Where the content can be read of what was there before an operation. */
 type BeforeAt = (number: number) => Buffer | undefined;
@@ -121,25 +121,38 @@ export function chosenNumbers(
   readonly named: ReadonlySet<number>;
   readonly unknown: readonly string[];
 } {
+  const plain = (path: string) => path.replace(/\/+$/, '');
+  const wanted = new Set(paths.map(plain));
+  const matched = new Set<string>();
+  // Of each directory it is found out once: there may be very many changes, and very many paths.
+  const known = new Map<string, boolean>();
+  const isWanted = (path: string): boolean => {
+    const before = known.get(path);
+    if (before !== undefined) return before;
+    const isBeneath = path !== '' && isWanted(aroundPath(path));
+    const isItself = wanted.has(path);
+    if (isItself) matched.add(path);
+    known.set(path, isBeneath || isItself);
+    return isBeneath || isItself;
+  };
   const named = new Set<number>();
   const chosen = new Set<number>();
-  const unknown = paths.filter((path) => {
-    const wanted = path.replace(/\/+$/, '');
-    const matches = described.filter(
-      ({ change }) =>
-        isWithin(change.path, wanted) || (change.from !== undefined && isWithin(change.from, wanted)),
-    );
-    for (const { change, numbers } of matches) {
-      for (const number of numbers) chosen.add(number);
-      if (change.path === wanted) for (const number of numbers) named.add(number);
-    }
-    return matches.length === 0;
-  });
+  for (const { change, numbers } of described) {
+    const isFromThere = change.from !== undefined && isWanted(change.from);
+    if (!isWanted(change.path) && !isFromThere) continue;
+    for (const number of numbers) chosen.add(number);
+    if (wanted.has(change.path)) for (const number of numbers) named.add(number);
+  }
+  const unknown = paths.filter((path) => !matched.has(plain(path)));
   const within = new Set(chosen);
   const needed = new Set<RawPath>();
   for (const number of within) {
     const operation = operations[number];
-    if (operation?.after !== undefined) for (const above of leadingTo(operation.path)) needed.add(above);
+    if (operation?.after === undefined) continue;
+    for (let above = aroundPath(operation.path); above !== '' && !needed.has(above); ) {
+      needed.add(above);
+      above = aroundPath(above);
+    }
   }
   operations.forEach(({ path, after, before, discarded }, number) => {
     if (discarded === true) return;

@@ -13,15 +13,19 @@ import type { ChangeStore, StoredSet } from './store.ts';
 const DIFFED_BYTES = 4 * 1024 * 1024;
 const PATIENCE_MS = 2_000;
 
+/** So much is shown at once, and compared for so long: a command can change any number of files. */
+export const MOST_DIFF = { characters: 64 * 1024 * 1024, ms: 60_000 };
+
 /**
  * One change as git shows it: a unified diff for text, one line for what is none. `beforeAt`: where the content of what an
- * operation found can be read.
+ * operation found can be read. `isEnough`: its lines are not shown any more.
  */
 export function diffOf(
   { change, numbers }: DescribedChange,
   set: StoredSet,
   { addon, store }: { readonly addon: NativeAddon; readonly store: ChangeStore },
   beforeAt: (number: number) => Buffer | undefined,
+  isEnough: boolean,
 ): string {
   const { kind, mode, modeBefore } = change;
   // A name is one line: it says nothing about other files.
@@ -41,6 +45,8 @@ export function diffOf(
     ...(change.objects === undefined ? [] : [`with ${change.objects.toLocaleString('en-US')} objects in it`]),
   ].join('\n');
   if ((after ?? before)?.kind !== 'file') return `${head}\n`;
+  if (isEnough)
+    return `${head}\nnot shown, because so much else is: sandbox-run changes diff ${set.id} PATH shows it\n`;
   const left =
     after?.kind === 'file' ? leftFile(addon, joined(store.upperOf(set.id), lastPath), after) : undefined;
   if (left === 'changed') return `${head}\nnot shown: ${STILL_WRITTEN}\n`;
@@ -52,14 +58,27 @@ export function diffOf(
   const now = after?.kind === 'file' ? contentOf(left) : '';
   if (old === undefined || now === undefined) return `${head}\nbinary, large or gone: not shown\n`;
   if (old === now) return `${head}\n`;
-  const patch: string | undefined = createTwoFilesPatch(
+  const names = [
     before === undefined ? '/dev/null' : `a/${path}`,
     after === undefined ? '/dev/null' : `b/${path}`,
-    ...[old, now, undefined, undefined],
-    { context: 3, timeout: PATIENCE_MS },
-  );
+  ] as const;
+  if (old === '' || now === '') return `${head}\n${wholePatch(...names, old, now)}`;
+  const patch: string | undefined = createTwoFilesPatch(...[...names, old, now, undefined, undefined], {
+    context: 3,
+    timeout: PATIENCE_MS,
+  });
   const lines = patch?.split('\n').filter((line) => !/^=+$/.test(line));
   return lines === undefined ? `${head}\ntoo different to be shown\n` : `${head}\n${lines.join('\n')}`;
+}
+
+/** All lines of a file come or go: nothing is to be compared, which takes long for many. */
+function wholePatch(from: string, to: string, old: string, now: string): string {
+  const text = old + now;
+  const isEnded = text.endsWith('\n');
+  const lines = (isEnded ? text.slice(0, -1) : text).split('\n');
+  const rest = isEnded ? '' : '\\ No newline at end of file\n';
+  const [range, sign] = old === '' ? [`-0,0 +1,${lines.length}`, '+'] : [`-1,${lines.length} +0,0`, '-'];
+  return `--- ${from}\n+++ ${to}\n@@ ${range} @@\n${sign}${lines.join(`\n${sign}`)}\n${rest}`;
 }
 
 /** Of the layer, open; `changed`: it is not what its command left; `undefined`: it is gone. */

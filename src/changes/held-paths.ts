@@ -143,15 +143,26 @@ export function renameOurs(from: Buffer | string, to: Buffer | string): void {
 }
 
 /** Opens a regular file of ours to read it, also one that its owner may not read. Its permissions stay as they are. */
-export function openToRead(path: Buffer, mode: number): number {
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+export function openToRead(path: Buffer): number {
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK;
   try {
-    return openSync(path, flags);
+    return openSync(path, flags | constants.O_NOFOLLOW);
   } catch (error) {
     if (errnoOf(error) !== 'EACCES') throw error;
-    chmodSync(path, mode | 0o400);
-    const file = openSync(path, flags);
-    fchmodSync(file, mode);
-    return file;
+    // By a handle: a link that takes its place meanwhile would have the permissions of something else changed.
+    const handle = openSync(path, O_PATH | constants.O_NOFOLLOW);
+    try {
+      const info = fstatSync(handle);
+      if (!info.isFile()) throw error;
+      const held = `/proc/self/fd/${handle}`;
+      chmodSync(held, (info.mode & 0o7777) | 0o400);
+      try {
+        return openSync(held, flags);
+      } finally {
+        chmodSync(held, info.mode & 0o7777);
+      }
+    } finally {
+      closeSync(handle);
+    }
   }
 }

@@ -28,7 +28,7 @@ export function isAsLeft(addon: NativeAddon, file: number, { bytes, changed }: A
  * @throws what open(2) fails with.
  */
 export function openAsLeft(addon: NativeAddon, path: Buffer, after: After): number | undefined {
-  const file = openToRead(path, after.mode);
+  const file = openToRead(path);
   if (isAsLeft(addon, file, after)) return file;
   closeSync(file);
   return undefined;

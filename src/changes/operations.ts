@@ -50,6 +50,11 @@ const SET_GROUP_ID = 0o2000;
 /** Why a directory does not go, of which nobody knows what is in it. */
 export const UNREADABLE = 'a directory there may not be read, and nobody knows what is in it (chmod u+rwx)';
 
+/** A command can go deeper than any path leads. */
+const TOO_DEEP = 'its path is too long for it to be put in place';
+/** What comes to a path beside the directories: the names of what is being made. */
+const LONGEST = 4_095 - 128;
+
 /** Files up to this size are compared with what was there; larger ones count as changed if they were written at all. */
 export const COMPARED_BYTES = 64 * 1024 * 1024;
 
@@ -141,19 +146,26 @@ export async function operationsOf(
   };
 
   const operations: Operation[] = [];
-  const stepsOf = (entry: TreeEntry) => {
+  const isTooDeep = ({ path, unreadable }: TreeEntry) =>
+    unreadable || path.length + Math.max(Buffer.byteLength(upper), Buffer.byteLength(workspace)) > LONGEST;
+  const stepsOf = async (entry: TreeEntry) => {
+    if (isTooDeep(entry)) return [notPlaced(entry, TOO_DEEP)];
     if (entry.whiteout) return removal(entry.path);
     return entry.kind === 'directory' ? ofDirectory(entry) : ofObject(entry);
   };
   for (const entry of entries) {
     const steps = await stepsOf(entry).catch((error: unknown) => {
       if (errnoOf(error) !== 'EACCES') throw error;
-      const after = entry.whiteout ? {} : { after: afterOf(entry) };
-      return [{ path: entry.path, ...after, isOwn: true, conflict: UNREADABLE }];
+      return [notPlaced(entry, UNREADABLE)];
     });
-    operations.push(...steps);
+    // One by one: of a directory that was made anew there may be more than a call takes.
+    for (const step of steps) operations.push(step);
   }
   return operations;
+}
+
+function notPlaced(entry: TreeEntry, conflict: string): Operation {
+  return { path: entry.path, ...(entry.whiteout ? {} : { after: afterOf(entry) }), isOwn: true, conflict };
 }
 
 /** `undefined`: it may not be looked into. */

@@ -116,11 +116,14 @@ export class Placer implements Disposable {
     const beside = this.#beside(name, number, NEW);
     if (after !== undefined && !(await this.#make(path, after, beside))) return conflict(STILL_WRITTEN);
     const replaces = before?.kind === 'file' && (after?.kind === 'file' || after?.kind === 'link');
-    const isKept = before === undefined || isBegun || (await this.#keep(name, before, number, replaces));
-    if (isKept === undefined) {
-      await this.#clear(beside);
-      return conflict('it belongs to somebody else, and cannot be kept');
+    let isKept: boolean | undefined;
+    try {
+      isKept = before === undefined || isBegun || (await this.#keep(name, before, number, replaces));
+    } finally {
+      // It is of no use, and may stay a long time where there is no room.
+      if (isKept === undefined) await this.#clear(beside);
     }
+    if (isKept === undefined) return conflict('it belongs to somebody else, and cannot be kept');
     if (before !== undefined && !replaces) await this.#clear(name, number);
     if (after !== undefined) this.#putThere(operation, beside);
     return { done: true, stamp: lookAt(this.#held.nameOf(path) ?? name), isKept };
@@ -409,7 +412,7 @@ export class Placer implements Disposable {
   }
 
   async #copyFile(from: Buffer, to: Buffer, { mode }: Pick<Stamp, 'mode'>): Promise<void> {
-    const source = openToRead(from, mode);
+    const source = openToRead(from);
     try {
       await this.#copyOpened(source, to, mode);
     } finally {

@@ -5,6 +5,7 @@ import {
   existsSync,
   fchmodSync,
   fstatSync,
+  ftruncateSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -18,12 +19,16 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { describeShortage } from '../errors/shortage.ts';
 import { isTimedId, timedId } from '../host/timed-id.ts';
 import { ensureStateDirectory } from '../host/user-directories.ts';
 import type { ChangeSetState } from '../model/change-set.ts';
 import type { PlannedLayer } from '../model/launch-plan.ts';
+import { CHANGE_SET_STATES } from '../model/words.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
+import { errorMessage } from '../util/error-message.ts';
+import { orElse } from '../util/or-else.ts';
 import type { Operation } from './operations.ts';
 import type { Stamp } from './tree.ts';
 import { journalsIn } from './unfinished.ts';
@@ -68,6 +73,8 @@ export interface OpenLayer extends Disposable {
   begin(): boolean;
   /** The command changed nothing. */
   isUntouched(): boolean;
+  /** Gives back what was kept free for its description. */
+  makeRoom(): void;
 }
 
 /**
@@ -76,11 +83,20 @@ export interface OpenLayer extends Disposable {
  */
 const HISTORY = { waitingMs: 30 * 86_400_000, doneMs: 7 * 86_400_000, sets: 200, bytes: 2 * 1024 ** 3 };
 
+/** What an object takes besides its content, about: an inode, and its lines in the description. */
+const OBJECT_BYTES = 4_096;
+
+/** A change set from later than this was made before the clock was set back. */
+const SKEW_MS = 86_400_000;
+
 /** How often it is looked for what is too old: every set has to be read for that. */
 const TRIM_MS = 60_000;
 
 const LOCK_MS = 30_000;
 const LOOK_MS = 10;
+
+/** What a command leaves of a disk is enough to say what it did: this is given back when it has ended. */
+const ROOM = Buffer.alloc(128 * 1024);
 
 /** A directory without a set that is younger may be about to get one. */
 const YOUNG_MS = 60_000;
@@ -92,6 +108,8 @@ export class ChangeStore {
   readonly #stateDirectory: string;
   /** Milliseconds since 1970. */
   #trimmedAt = 0;
+  /** What goes because it is too old. */
+  #trimming: Promise<unknown> = Promise.resolve();
 
   constructor(addon: NativeAddon, stateDirectory: string) {
     this.#addon = addon;
@@ -111,7 +129,7 @@ export class ChangeStore {
    * Makes a layer for a command.
    * @throws {SandboxError} `changes.unknown`, `changes.state`, `state.unusable`, `policy.path_missing`: the workspace has gone.
    */
-  open(workspace: string, on?: string): OpenLayer {
+  async open(workspace: string, on?: string): Promise<OpenLayer> {
     ensureStateDirectory(this.#stateDirectory);
     const root = ensureStateDirectory(this.root);
     if (Date.now() - this.#trimmedAt > TRIM_MS) this.#trim();
@@ -121,12 +139,35 @@ export class ChangeStore {
       throw new SandboxError('policy.path_missing', `the workspace ${workspace} is not there any more`);
     const id = timedId(Date.now());
     const directory = join(root, id);
-    for (const name of ['', 'upper', 'work', 'kept']) mkdirSync(join(directory, name), { mode: 0o700 });
-    const lock = openSync(join(directory, 'lock'), 'w', 0o600);
-    this.#addon.tryLock(lock);
+    const lock = await this.#makeRoomFor(directory);
     const upper = join(directory, 'upper');
     const lower = below.map((one) => join(root, one, 'upper'));
     return openLayer({ id, lock, workspace, before, layer: { lower, upper, work: join(directory, 'work') } });
+  }
+
+  /** Makes the directory of a layer. Returns its lock. On a full disk it waits until what is too old has gone. */
+  async #makeRoomFor(directory: string): Promise<number> {
+    try {
+      return this.#makeDirectory(directory);
+    } catch {
+      await this.#trimming;
+      return this.#makeDirectory(directory);
+    }
+  }
+
+  #makeDirectory(directory: string): number {
+    let lock: number | undefined;
+    try {
+      for (const name of ['', 'upper', 'work', 'kept']) mkdirSync(join(directory, name), { mode: 0o700 });
+      lock = openSync(join(directory, 'lock'), 'w', 0o600);
+      this.#addon.tryLock(lock);
+      writeFileSync(lock, ROOM);
+      return lock;
+    } catch (error) {
+      if (lock !== undefined) closeSync(lock);
+      rmSync(directory, { recursive: true, force: true });
+      throw unusable(directory, error);
+    }
   }
 
   /** The change sets that another one lies on, the topmost first, as far as they are not in the workspace. */
@@ -196,10 +237,23 @@ export class ChangeStore {
     return undefined;
   }
 
-  /** All, the oldest first. */
+  /** All that can be read, the oldest first. */
   list(): readonly StoredSet[] {
-    const sets = this.#names().flatMap((id) => this.#read(id) ?? []);
+    const sets = this.#names().flatMap((id) => this.#readOrNot(id) ?? []);
     return sets.toSorted((one, other) => one.at - other.at);
+  }
+
+  /** Why some cannot be read, by id: a sentence each. */
+  damaged(): ReadonlyMap<string, string> {
+    const found = this.#names().flatMap((id): (readonly [string, string])[] => {
+      try {
+        this.#read(id);
+        return [];
+      } catch (error) {
+        return [[id, errorMessage(error)]];
+      }
+    });
+    return new Map(found);
   }
 
   /** By id, of each a text that is another one as soon as something in it is: nothing is read. */
@@ -246,13 +300,24 @@ export class ChangeStore {
     }
   }
 
+  /** `undefined`: there is none, or it is damaged. */
+  #readOrNot(id: string): StoredSet | undefined {
+    return orElse(() => this.#read(id), undefined);
+  }
+
+  /** @throws {SandboxError} `state.unusable`. */
   #read(id: string): StoredSet | undefined {
     const path = join(this.directoryOf(id), 'set.json');
     try {
-      return JSON.parse(readFileSync(path, 'utf8')) as StoredSet;
+      return asSet(id, JSON.parse(readFileSync(path, 'utf8')));
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return undefined;
-      throw unusable(path, error);
+      const why = errnoOf(error) ?? 'it is damaged';
+      throw new SandboxError(
+        'state.unusable',
+        `the changes ${id} cannot be read: ${path} (${why}); what they hold is beside it in upper and kept, and sandbox-run changes discard ${id} removes them`,
+        { cause: error },
+      );
     }
   }
 
@@ -260,18 +325,20 @@ export class ChangeStore {
   #trim(): void {
     const now = Date.now();
     this.#trimmedAt = now;
-    const sets = this.#names().map((id) => ({ id, set: this.#read(id) }));
-    const tooMany = beyondHistory(sets.flatMap(({ set }) => (set === undefined ? [] : [set])));
-    for (const { id, set } of sets) {
+    const damaged = this.damaged();
+    const sets = this.#names().flatMap((id) => (damaged.has(id) ? [] : { id, set: this.#readOrNot(id) }));
+    const tooMany = beyondHistory(
+      sets.flatMap(({ set }) => (set === undefined ? [] : [set])),
+      now,
+    );
+    const old = sets.filter(({ id, set }) => {
       // It is being applied or taken back, or will be finished.
-      if (existsSync(this.journalOf(id))) continue;
-      const isOld =
-        set === undefined
-          ? this.#isAbandoned(id, now)
-          : now - set.at > (set.state === 'waiting' ? HISTORY.waitingMs : HISTORY.doneMs) || tooMany.has(id);
-      // What cannot be removed now is tried again with the next one.
-      if (isOld) this.remove(id).catch(() => {});
-    }
+      if (existsSync(this.journalOf(id))) return false;
+      if (set === undefined) return this.#isAbandoned(id, now);
+      return now - set.at > (set.state === 'waiting' ? HISTORY.waitingMs : HISTORY.doneMs) || tooMany.has(id);
+    });
+    // What cannot be removed now is tried again with the next one.
+    this.#trimming = Promise.allSettled(old.map(({ id }) => this.remove(id)));
   }
 
   #isAbandoned(id: string, now: number): boolean {
@@ -290,9 +357,34 @@ export class ChangeStore {
   }
 }
 
+/** The latest time that a date can have. */
+const LATEST_MS = 8.64e15;
+
+/** By hand, because it is read before each sandbox. @throws {TypeError} where it is none. */
+function asSet(id: string, value: StoredSet): StoredSet {
+  const isOperation = ({ path, isOwn, after, before }: Operation) =>
+    typeof path === 'string' &&
+    typeof isOwn === 'boolean' &&
+    [after, before].every((one) => one === undefined || typeof one?.kind === 'string');
+  const isWhole =
+    value.id === id &&
+    [value.workspace, value.command].every((text) => typeof text === 'string') &&
+    typeof value.at === 'number' &&
+    Math.abs(value.at) <= LATEST_MS &&
+    CHANGE_SET_STATES.includes(value.state) &&
+    value.operations.every(isOperation) &&
+    value.placed.every(({ number }) => value.operations[number] !== undefined) &&
+    value.copies.every(({ source }) => typeof source === 'string');
+  if (isWhole) return value;
+  throw new TypeError('it is not what sandbox-run wrote');
+}
+
 /** Which change sets go because newer ones are kept. */
-function beyondHistory(sets: readonly StoredSet[]): ReadonlySet<string> {
-  const newest = sets.filter(({ state }) => state !== 'waiting').toSorted((one, other) => other.at - one.at);
+function beyondHistory(sets: readonly StoredSet[], now: number): ReadonlySet<string> {
+  const madeAt = ({ at }: StoredSet) => (at > now + SKEW_MS ? at - Number.MAX_SAFE_INTEGER : at);
+  const newest = sets
+    .filter(({ state }) => state !== 'waiting')
+    .toSorted((one, other) => madeAt(other) - madeAt(one));
   let bytes = 0;
   const beyond = newest.filter((set, at) => {
     bytes += heldBytes(set);
@@ -303,10 +395,13 @@ function beyondHistory(sets: readonly StoredSet[]): ReadonlySet<string> {
 
 /** What a command left, and what was there before. */
 function heldBytes({ operations, placed }: StoredSet): number {
-  const left = operations.reduce((sum, { after }) => sum + (after?.bytes ?? 0), 0);
+  const left = operations.reduce((sum, { after }) => sum + OBJECT_BYTES + (after?.bytes ?? 0), 0);
   const kept = placed.filter(({ isKept }) => isKept).map(({ number }) => operations[number]);
-  return kept.reduce((sum, one) => sum + (one?.tree?.bytes ?? one?.before?.bytes ?? 0), left);
+  return kept.reduce((sum, one) => sum + keptBytes(one), left);
 }
+
+const keptBytes = ({ tree, before }: Partial<Operation> = {}): number =>
+  tree === undefined ? (before?.bytes ?? 0) : tree.bytes + tree.objects * OBJECT_BYTES;
 
 function openLayer({
   lock,
@@ -342,6 +437,9 @@ function openLayer({
       const { mode, ctimeNs } = lstatSync(upper, { bigint: true });
       return mode === found.mode && ctimeNs === found.ctimeNs && readdirSync(upper).length === 0;
     },
+    makeRoom() {
+      ftruncateSync(lock);
+    },
     [Symbol.dispose]() {
       if (isOpen) closeSync(lock);
       isOpen = false;
@@ -350,7 +448,6 @@ function openLayer({
 }
 
 function unusable(path: string, error: unknown): SandboxError {
-  return new SandboxError('state.unusable', `${path} cannot be used (${errnoOf(error) ?? String(error)})`, {
-    cause: error,
-  });
+  const why = describeShortage(error) ?? `${path} cannot be used (${errnoOf(error) ?? String(error)})`;
+  return new SandboxError('state.unusable', why, { cause: error });
 }

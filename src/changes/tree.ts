@@ -61,7 +61,7 @@ export interface TreeEntry extends Stamp {
   readonly opaque: boolean;
   /** Of a layer: it has extended attributes or an access list. */
   readonly attributes: boolean;
-  /** A directory that may not be looked into. */
+  /** A directory that may not be looked into, or to which no path leads any more. */
   readonly unreadable: boolean;
   /** Of a layer: what was here was taken away. */
   readonly whiteout: boolean;

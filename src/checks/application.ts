@@ -271,12 +271,6 @@ function judgeMoves(context: CheckContext): readonly Reason[] {
     );
 }
 
-/**
- * Harmless where there is no shell and the environment is of our making; here a shell reads it. These say what is in the
- * environment, or evaluate subscripts in their words: `printf -v 'a[$(id)]'`, `test -v 'a[$(id)]'`.
- */
-const NOT_BENEATH_A_SHELL: ReadonlySet<string> = new Set(['printenv', 'printf', 'test', '[']);
-
 /** Text that no shell takes for more than text; quoted parts are taken out before. */
 const BARE = /^(?!=)[\w@%+=:,./-]*$/;
 const QUOTED = /'[^']*'|"(?:[^"\\]|\\[\s\S])*"|\\[\s\S]/g;
@@ -301,7 +295,7 @@ export function isPlainLine(context: CheckContext, steps: StepsOrNot): boolean {
   const commands = commandsOf(parsed);
   const { reads, writes, executes, parts } = effectsOf(context, [], undefined);
   return (
-    commands.every(isPlainCommand) &&
+    commands.every((command) => isPlainCommand(command, context)) &&
     writes.length === 0 &&
     executes.length === 0 &&
     parts.every(({ isOpen }) => !isOpen) &&
@@ -309,16 +303,15 @@ export function isPlainLine(context: CheckContext, steps: StepsOrNot): boolean {
   );
 }
 
-function isPlainCommand({ words, redirects, assignments }: SimpleCommand): boolean {
+function isPlainCommand(command: SimpleCommand, context: CheckContext): boolean {
+  const { words, redirects, assignments } = command;
   if (assignments.length > 0) return false;
   if (![...words, ...redirects.map(({ target }) => target)].every(isBare)) return false;
   const [program, target] = words.map(({ value }) => value ?? '');
-  const name = program?.slice(program.lastIndexOf('/') + 1) ?? '';
-  if (NOT_BENEATH_A_SHELL.has(name)) return false;
   // CDPATH may lead any other name elsewhere.
-  if (name === 'cd') return /^(?:\/|\.\.?(?:\/|$))/.test(target ?? '');
-  // `env` and `$ENV`, in a program of jq wherever it stands.
-  return name !== 'jq' || !words.some(({ value }) => /env/i.test(value ?? 'env'));
+  if (program === 'cd') return /^(?:\/|\.\.?(?:\/|$))/.test(target ?? '');
+  const known = programOf(command, context);
+  return known?.application.obeysEnvironment?.(describeAs(command, known)) !== true;
 }
 
 /** It means the same to every shell: which one the agent starts is the user's choice. */

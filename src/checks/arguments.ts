@@ -1,9 +1,7 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason, Verdict } from '../model/decision.ts';
 import type { ResolvedPath } from '../model/path-lookup.ts';
-import type { Finding, Use } from '../programs/behaviour.ts';
-import { inherited, levelsOf } from '../programs/describe.ts';
-import { copiesDirectories } from '../programs/families/files.ts';
+import { type Finding, inherited, levelsOf, type RepositoryWanted, type Use } from '../programs/behaviour.ts';
 import { optionTable } from '../programs/options.ts';
 import { asksForHelp, findingsOf } from '../programs/risk.ts';
 import { directoriesBetween } from '../util/absolute-path.ts';
@@ -71,20 +69,27 @@ function judgeUse(command: SimpleCommand, use: Use, mode: Mode, context: CheckCo
       );
     }
   }
-  if (mode === 'supervised' && name === 'git') {
-    const nested = nestedRepository(command, use, context);
+  const wanted = mode === 'supervised' ? inherited(use, 'repository')?.(use) : undefined;
+  if (wanted !== undefined) {
+    const nested = nestedRepository(command, wanted, context);
     if (nested !== undefined) {
       reasons.push(
         reason(
           'ask',
           'nested_repository',
-          `git would obey the settings of another repository: ${nested}`,
+          `${name} would obey the settings of another repository: ${nested}`,
           nested,
         ),
       );
     }
   }
-  if (strict && name === 'cp' && !copiesDirectories(use)) reasons.push(...judgeCopy(command, use, context));
+  const wantsFiles = strict ? inherited(use, 'wantsFiles')?.(use) : undefined;
+  if (wantsFiles !== undefined)
+    reasons.push(
+      ...directoriesAmong(command, use, context).map((source) =>
+        reason('deny', 'arguments', `${name} ${wantsFiles}: ${source}`, source),
+      ),
+    );
   return reasons;
 }
 
@@ -97,8 +102,8 @@ function verdictOf(found: Finding, mode: Mode, use: Use): Verdict | undefined {
       // Code from a file, as every interpreter runs it.
       return mode === 'allow-list' ? 'deny' : mode === 'supervised' ? 'ask' : undefined;
     case 'writes':
-      // Where to is the business of `paths`; sed -i changes files that were named.
-      return mode === 'allow-list' && !(use.program.name === 'sed' && found.code === 'writes_by_option')
+      // Where to is the business of `paths`.
+      return mode === 'allow-list' && !(use.program.editsListed === true && found.code === 'writes_by_option')
         ? 'deny'
         : undefined;
     case 'removes':
@@ -122,40 +127,35 @@ function isPowerful(use: Use): boolean {
   );
 }
 
-/** cp copies directories only with -r: without, it fails, and something else was meant. */
-function judgeCopy(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {
+/** A program that takes files only fails with these, and something else was meant. */
+function directoriesAmong(command: SimpleCommand, use: Use, context: CheckContext): readonly string[] {
   const cwds = directoriesOf(command, context);
-  return use.operands.slice(0, -1).flatMap((argument) => {
-    return pathsOf(argument, cwds, context).some(({ kind }) => kind === 'directory')
-      ? [
-          reason(
-            'deny',
-            'arguments',
-            `cp does not copy directories without -r: ${argument.word.source}`,
-            argument.word.source,
-          ),
-        ]
-      : [];
-  });
+  return use.operands
+    .slice(0, -1)
+    .filter((argument) => pathsOf(argument, cwds, context).some(({ kind }) => kind === 'directory'))
+    .map(({ word }) => word.source);
 }
 
 /**
- * The directory in which git would find a repository other than that of the workspace: its settings are not protected
+ * The directory in which a repository other than that of the workspace would be found: its settings are not protected
  * and may name programs (pager, fsmonitor, textconv). `undefined`: there is none.
  */
-function nestedRepository(command: SimpleCommand, use: Use, context: CheckContext): string | undefined {
+function nestedRepository(
+  command: SimpleCommand,
+  { itself, moves }: RepositoryWanted,
+  context: CheckContext,
+): string | undefined {
   // A repository without a folder `.git`: the settings are a file of the work tree itself.
-  if (use.options.some(({ name }) => name === 'bare')) return '--bare';
+  if (itself) return '--bare';
   const cwds = directoriesOf(command, context);
-  const moves = use.options.filter(({ name, value }) => name === 'C' && value !== undefined);
-  if (moves.length > 1) return moves.map(({ value }) => value?.word.source).join(' ');
+  if (moves.length > 1) return moves.map(({ word }) => word.source).join(' ');
   const [move] = moves;
-  if (move?.value !== undefined) {
-    const locations = locationsOf(move.value, cwds, context);
-    if (locations === 'foreign-home' || locations.length === 0) return move.value.word.source;
+  if (move !== undefined) {
+    const locations = locationsOf(move, cwds, context);
+    if (locations === 'foreign-home' || locations.length === 0) return move.word.source;
     for (const { resolved, partial } of locations) {
       if (partial || resolved?.kind !== 'directory' || holdsRepository(resolved.canonical, context)) {
-        return move.value.word.source;
+        return move.word.source;
       }
     }
     return undefined;

@@ -1,10 +1,10 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import type { Danger, Use } from '../programs/behaviour.ts';
+import { type Behaviour, type Danger, inherited, type Use } from '../programs/behaviour.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, isHarmlessDevice, locationsOf, mayWrite, pathsOf, useOf } from './locations.ts';
+import { directoriesOf, locationsOf, mayWrite, pathsOf, useOf } from './locations.ts';
 
 const reason = reasonFor('dangerous');
 
@@ -16,9 +16,6 @@ const SENTENCES: Readonly<Record<Danger, string>> = {
   power: 'stops or restarts the machine',
   kernel: 'changes the running kernel',
 };
-
-/** Programs whose operands are gone afterwards. */
-const REMOVERS: ReadonlySet<string> = new Set(['rm', 'rmdir', 'unlink', 'srm', 'trash', 'trash-put', 'mv']);
 
 /** What no autonomy level permits; only the policy does, by name (`commands.permit_dangerous`). */
 export const dangerousCheck: Check = {
@@ -42,13 +39,17 @@ function judgeCommand(command: SimpleCommand, use: Use, context: CheckContext): 
   if (danger !== undefined) {
     return [reason('deny', danger, `${name} ${SENTENCES[danger]}`, first?.source ?? name)];
   }
-  if (REMOVERS.has(name)) return judgeRemoval(command, use, context);
-  if (name === 'dd') return judgeDd(use);
-  if (name === 'chmod') return judgeChmod(command, use, context);
-  return [];
+  const dangers = inherited(use, 'dangers')?.(use) ?? [];
+  if (dangers.length > 0)
+    return dangers.map(({ code, message, words }) => reason('deny', code, `${name} ${message}`, ...words));
+  return [...judgeRemoval(command, use, context), ...judgeOnlyInside(command, use, context)];
 }
 
+const REMOVES: ReadonlySet<Behaviour['operands']> = new Set(['removes', 'moves-then-writes']);
+
+/** Only of programs that do nothing else: what `git rm` takes away, `git` has. */
 function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {
+  if (!REMOVES.has(use.program.operands)) return [];
   const cwds = directoriesOf(command, context);
   const { rules } = context;
   return pathUses(command, use)
@@ -79,38 +80,19 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
     });
 }
 
-function judgeDd({ operands }: Use): readonly Reason[] {
-  return operands
-    .filter(({ text }) => text.startsWith('of=/dev/') && !isHarmlessDevice(text.slice(3)))
-    .map(({ word }) => reason('deny', 'device', `dd would write a device: ${word.source}`, word.source));
-}
-
-/** Modes that give the rights of the owner or group to every user who runs the file. */
-const SETUID = /^(?:0?[2-7]\d{3}|[ugoa]*[+=][rwxXt]*s[rwxXst]*|.*,[ugoa]*[+=][rwxXt]*s.*)$/;
-
-function judgeChmod(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {
-  const mode = use.operands[0];
-  if (mode?.complete === true && SETUID.test(mode.text)) {
-    return [
-      reason(
-        'deny',
-        'setuid',
-        `chmod ${mode.text} makes a program run with the rights of its owner`,
-        mode.word.source,
-      ),
-    ];
-  }
+function judgeOnlyInside(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {
+  const { onlyInside } = use.program;
+  if (onlyInside === undefined) return [];
   const cwds = directoriesOf(command, context);
-  return use.operands.slice(1).flatMap((argument) => {
-    return pathsOf(argument, cwds, context).some(({ canonical }) => !mayWrite(canonical, context))
-      ? [
-          reason(
-            'deny',
-            'system',
-            `chmod would change permissions outside of the workspace: ${argument.word.source}`,
-            argument.word.source,
-          ),
-        ]
-      : [];
-  });
+  return pathUses(command, use)
+    .map(({ argument }) => argument)
+    .filter(
+      (argument) =>
+        use.operands.includes(argument) &&
+        pathsOf(argument, cwds, context).some(({ canonical }) => !mayWrite(canonical, context)),
+    )
+    .map(({ word: { source } }) => {
+      const message = `${use.program.name} would ${onlyInside} outside of the workspace: ${source}`;
+      return reason('deny', 'system', message, source);
+    });
 }

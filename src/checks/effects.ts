@@ -1,7 +1,10 @@
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
+import type { Program } from '../programs/behaviour.ts';
+import { describeAs } from '../programs/describe.ts';
 import { argumentOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
+import { findProgram } from '../programs/program-table.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { readableWord } from '../util/shell-quote.ts';
 import { type CheckContext, commandsOf } from './check.ts';
@@ -111,11 +114,8 @@ function patternsOf(word: Word, cwds: readonly (string | undefined)[]): readonly
 
 /** `rg x` and `grep -r x` read all that is beneath the directory they run in. */
 function searchesEverything(command: SimpleCommand): boolean {
-  const name = nameOf(command);
-  const options = command.words.slice(1).map(({ value }) => value ?? '');
-  return (
-    /^(?:rg|ag|ack)$/.test(name) || (name === 'grep' && options.some((option) => /^-\w*[rR]/.test(option)))
-  );
+  const program = programOf(command);
+  return program?.searchesAll?.(describeAs(command, program)) === true;
 }
 
 function sourceOf({ span, words, runBy }: SimpleCommand, source: string | undefined): string {
@@ -174,16 +174,15 @@ function moduleFiles({ words }: SimpleCommand): readonly string[] {
   return module === undefined ? [] : [`${module}.py`, `${module}/__main__.py`, `${module}/__init__.py`];
 }
 
-/** Programs that run what they read. */
-const INTERPRETERS =
-  /^(?:(?:ba|da|z|k|fi|tc|c)?sh|python[\d.]*|node|deno|bun|perl|ruby|php|lua[\d.]*|Rscript|tclsh|xargs|parallel|source|\.)$/;
 const CODE_OPTION = /^-(?:[A-Za-z]*[cem]|-eval|-print|-command)$/;
 
-function nameOf({ words: [program] }: SimpleCommand): string {
-  return program?.value?.slice(program.value.lastIndexOf('/') + 1) ?? '';
+/** By its name alone, wherever it lies: one that somebody built does what the one of the system does. */
+function programOf({ words: [program] }: SimpleCommand): Program | undefined {
+  const name = program?.value;
+  return name === undefined ? undefined : findProgram(name.slice(name.lastIndexOf('/') + 1));
 }
 
-const isInterpreter = (command: SimpleCommand) => INTERPRETERS.test(nameOf(command));
+const isInterpreter = (command: SimpleCommand) => programOf(command)?.interprets !== undefined;
 
 /** The file that an interpreter runs. */
 function scriptsOf(
@@ -199,10 +198,10 @@ function scriptsOf(
 
 /** An interpreter whose script comes through its input, or has a name that is known only when it runs. */
 function runsUnseenCode(command: SimpleCommand): boolean {
-  if (!isInterpreter(command)) return false;
+  const interprets = programOf(command)?.interprets;
+  if (interprets === undefined) return false;
+  if (interprets === 'input') return true;
   const rest = command.words.slice(1);
-  const name = nameOf(command);
-  if (/^(?:xargs|parallel)$/.test(name)) return true;
   if (rest.some(({ value }) => value === undefined)) return true;
   const values = rest.map(({ value }) => value ?? '');
   if (values.some((value) => CODE_OPTION.test(value))) return false;

@@ -1,7 +1,8 @@
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import { leadingText } from '../model/word.ts';
-import { programName } from '../programs/describe.ts';
+import { describeAs, programName } from '../programs/describe.ts';
+import { findProgram } from '../programs/program-table.ts';
 import { variableRule } from '../programs/variables.ts';
 import { holdsUnseenCode } from './autonomy.ts';
 import { type Check, commandsOf, reasonFor } from './check.ts';
@@ -41,46 +42,20 @@ export const environmentCheck: Check = {
 };
 
 function settingsOf(command: SimpleCommand): readonly Setting[] {
-  // What stands before `read` is in force there only, and says where it splits.
-  const splits = programName(command) === 'read' ? 'IFS' : undefined;
-  const settings: Setting[] = command.assignments
-    .filter(({ name }) => name !== splits)
-    .map(({ name, value, append }) => ({
+  const name = programName(command);
+  const program = name === undefined ? undefined : findProgram(name);
+  const ownAssignments = command.assignments.filter(
+    (assignment) => assignment.name !== 'IFS' || program?.splitsInput !== true,
+  );
+  const words = program?.assigns?.(describeAs(command, program)) ?? [];
+  return [
+    ...ownAssignments.map(({ name, value, append }) => ({
       name,
       value: append ? undefined : value.value,
       source: `${name}${append ? '+=' : '='}${value.source}`,
-    }));
-  switch (programName(command)) {
-    case 'export':
-    case 'declare':
-    case 'typeset':
-    case 'readonly':
-    case 'local':
-      settings.push(...command.words.slice(1).flatMap(settingOf));
-      break;
-    case 'env':
-      settings.push(...environmentOf(command.words));
-      break;
-    default:
-      break;
-  }
-  return settings;
-}
-
-/** The assignments of `env [OPTION…] NAME=VALUE… PROGRAM`. */
-function environmentOf(words: readonly Word[]): readonly Setting[] {
-  const settings: Setting[] = [];
-  for (let index = 1; index < words.length; index++) {
-    const word = words[index];
-    if (word === undefined) break;
-    const text = leadingText(word);
-    if (/^(?:-[uCS]|--unset|--chdir|--split-string)$/.test(text)) index++;
-    if (text.startsWith('-')) continue;
-    const found = settingOf(word);
-    if (found.length === 0) break;
-    settings.push(...found);
-  }
-  return settings;
+    })),
+    ...words.flatMap(settingOf),
+  ];
 }
 
 function settingOf(word: Word): readonly Setting[] {

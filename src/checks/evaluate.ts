@@ -73,9 +73,9 @@ export function refusalSentence(decision: Decision): string | undefined {
       return `refused by the policy: ${reason}${decisive?.check === 'dangerous' ? PERMITTED : ''}`;
     case 'ask': {
       const other = isSettledByAutonomy(decision)
-        ? '; so does --autonomy autonomous, or security.autonomy in the policy'
+        ? '; so does the option autonomy: "autonomous", or security.autonomy in the policy'
         : '';
-      return `this command needs approval, and there is no one to ask: ${reason} (--approved, or approved: true in the library, runs it; --ask queue waits for sandbox-run approvals${other})`;
+      return `this command needs approval, and there is no one to ask: ${reason} (the option approved runs it${other}; the option ask: "queue" waits for sandbox-run approvals)`;
     }
   }
 }

@@ -1,7 +1,8 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import type { Argument, Need, Use } from '../programs/behaviour.ts';
-import { describeCommand, inherited } from '../programs/describe.ts';
+import { type Argument, inherited, type Need, type Use } from '../programs/behaviour.ts';
+import { describeCommand } from '../programs/describe.ts';
+import { changesGitSettings } from '../programs/git/settings.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { asksForHelp, findingsOf, reachOf, reachOfRedirect } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
@@ -43,7 +44,7 @@ function judgeWayOut(command: SimpleCommand, context: CheckContext): readonly Re
   if (autonomy === 'autonomous' || autonomy === 'readonly') return [];
   if (opened === undefined) return held.listedNetwork === true ? judgeOutward(command, context) : [];
   const commands = commandsOf(parsed);
-  const settingsHeld = !changesSettings(commands);
+  const settingsHeld = !changesGitSettings(commands);
   const setsHome = commands.some(({ assignments, words }) =>
     [...assignments.map(({ name }) => name), ...words.map(({ source }) => source)].some((name) =>
       /^HOME(?:=|$)/.test(name),
@@ -68,7 +69,7 @@ function judgeWayOut(command: SimpleCommand, context: CheckContext): readonly Re
     reason('ask', code, `${program.source} ${does}, and ${opened}`, program.source),
   ];
   if (reach === 'unknown') return ask('unseen_code', 'may run code that cannot be seen beforehand');
-  const outward = inherited(use, 'outward');
+  const outward = outwardOf(use);
   if (outward !== undefined) return ask('outward', outward);
   return ask('network', 'uses the network, or runs a program that does');
 }
@@ -78,11 +79,18 @@ function judgeOutward(command: SimpleCommand, context: CheckContext): readonly R
   const use = useOf(command, context);
   const [program] = command.words;
   if (use === undefined || program === undefined || command.callsFunction === true) return [];
-  const outward = inherited(use, 'outward');
+  const outward = outwardOf(use);
   if (outward === undefined || reachOf(command, isForeignTo(context), { settingsHeld: true }) === 'local')
     return [];
+  const hosts = inherited(use, 'hosts')?.(use) ?? [];
+  if (hosts.length > 0 && hosts.every(isOfThisMachine)) return [];
   const message = `${program.source} ${outward}, and hosts that the policy lists can be reached`;
   return [reason('ask', 'outward', message, program.source)];
+}
+
+function outwardOf(use: Use): string | undefined {
+  const outward = inherited(use, 'outward');
+  return typeof outward === 'function' ? outward(use) : outward;
 }
 
 /** What names another server than the user's settings do, or other settings. */
@@ -106,28 +114,26 @@ function asksItsOwnServer(use: Use, parsed: CheckContext['parsed']): boolean {
   return isPlain && !changes && !set.some((name) => ELSEWHERE_VARIABLE.test(name));
 }
 
-/** Files and variables with settings of git's. */
-const GIT_SETTINGS = /\.gitconfig|\.config\/git|\bGIT_CONFIG/;
-
-/** A line that changes settings of git's first lets git run, or reach, what it likes. */
-function changesSettings(commands: readonly SimpleCommand[]): boolean {
-  return commands.some(
-    ({ words, redirects, assignments }) =>
-      (words[0]?.value === 'git' &&
-        words.some(({ value }) => value === 'config' || value === 'set-url' || value === 'add') &&
-        words.some(({ value }) => value === 'config' || value === 'remote')) ||
-      [...words, ...redirects.map(({ target }) => target)].some(({ source }) => GIT_SETTINGS.test(source)) ||
-      assignments.some(({ name }) =>
-        /^(?:GIT_(?:CONFIG|DIR|SSH|EXEC|EXTERNAL|PROXY|ASKPASS)\w*|HOME|XDG_CONFIG_HOME)$/.test(name),
-      ),
-  );
-}
-
 function judgeContained(command: SimpleCommand, context: CheckContext): readonly Reason[] {
   const use = command.callsFunction === true ? undefined : useOf(command, context);
-  if (use === undefined || asksForHelp(use)) return judgeGranted(command, use, context);
-  return [...judgeNeeds(use, context), ...judgeSignals(use, context), ...judgeGranted(command, use, context)];
+  const always = [...judgeConnections(command, context), ...judgeGranted(command, use, context)];
+  if (use === undefined || asksForHelp(use)) return always;
+  return [...judgeNeeds(use, context), ...judgeSignals(use, context), ...always];
 }
+
+/** `cat < /dev/tcp/HOST/PORT`: bash connects, which cannot work any more than with a program of the network. */
+function judgeConnections({ redirects }: SimpleCommand, { rules }: CheckContext): readonly Reason[] {
+  if (!rules.held.network) return [];
+  return redirects.flatMap((redirect) => {
+    const { source, value } = redirect.target;
+    const host = /^\/dev\/(?:tcp|udp)\/([^/]+)\//.exec(value ?? '')?.[1];
+    if (reachOfRedirect(redirect) !== 'network' || host === undefined || isLoopback(host)) return [];
+    return [reason('deny', 'unreachable', unreachable('bash', source), source)];
+  });
+}
+
+const unreachable = (name: string, whom: string) =>
+  `${name} cannot reach ${whom}: the policy keeps the network off; do it without, or tell the user what it is needed for`;
 
 function judgeSignals({ program, command }: Use, { rules }: CheckContext): readonly Reason[] {
   if (program.signals !== true || rules.held.signals) return [];
@@ -153,8 +159,7 @@ function judgeNeeds(use: Use, { rules, findExecutable, cwd }: CheckContext): rea
     return host !== undefined && !isLoopback(host);
   });
   if (away === undefined) return [];
-  const message = `${name} cannot reach ${away.word.source}: the policy keeps the network off; do it without, or tell the user what it is needed for`;
-  return [reason('deny', 'unreachable', message, away.word.source)];
+  return [reason('deny', 'unreachable', unreachable(name, away.word.source), away.word.source)];
 }
 
 function isOfThisMachine(argument: Argument): boolean {

@@ -87,16 +87,6 @@ function lookUp(path: string, context: CheckContext): ResolvedPath | undefined {
   }
 }
 
-/** Devices that every command may read and write. */
-const DEVICES: ReadonlySet<string> = new Set(
-  'null zero full random urandom tty stdin stdout stderr'.split(' ').map((name) => `/dev/${name}`),
-);
-
-/** True for devices that every command may use, and for its own descriptors. */
-export function isHarmlessDevice(path: string): boolean {
-  return DEVICES.has(path) || /^\/(?:dev\/fd|proc\/self\/fd)\/\d+$/.test(path);
-}
-
 /** True if a command may write there, as far as places go. */
 export function mayWrite(path: string, { rules }: CheckContext): boolean {
   if ([rules.workspace, ...rules.granted].some((root) => isBeneath(path, root))) return true;

@@ -1,7 +1,7 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import type { Argument, Use } from '../programs/behaviour.ts';
-import { inherited } from '../programs/describe.ts';
+import { type Argument, inherited, type Use } from '../programs/behaviour.ts';
+import { hasOption } from '../programs/options.ts';
 import { isRegenerable } from '../programs/regenerable.ts';
 import { asksForHelp } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
@@ -68,18 +68,20 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
 /** What is gone afterwards. */
 function removedBy(use: Use): readonly Argument[] {
   if (inherited(use, 'operands') !== 'removes') return [];
-  const staysThere = use.command.words.some(({ value }) => value === '--cached' || value === '--dry-run');
-  return staysThere ? [] : use.operands;
+  return hasOption(use, inherited(use, 'keepsWith') ?? '') ? [] : use.operands;
 }
 
 /** What is moved out of the workspace, to a place that is deleted with the command: `mv notes.txt /tmp/`. */
 function movedOut(command: SimpleCommand, use: Use, context: CheckContext): readonly Argument[] {
-  if (inherited(use, 'operands') !== 'moves-then-writes' || use.program.name !== 'mv') return [];
-  const into = use.options.find(({ name }) => name === 't' || name === 'target-directory')?.value;
+  // `git mv` moves within its repository.
+  if (use.program.operands !== 'moves-then-writes') return [];
+  const targetOptions = use.program.targetOptions?.split(' ') ?? [];
+  const into = use.options.find(({ name }) => targetOptions.includes(name))?.value;
   const to = into ?? use.operands.at(-1);
   const leaves =
     to !== undefined &&
-    placesOf([to], command, context).some((path) => !isBeneath(path, context.rules.workspace));
+    (/^"?\$\{?TMPDIR\b/.test(to.word.source) ||
+      placesOf([to], command, context).some((path) => !isBeneath(path, context.rules.workspace)));
   return leaves ? use.operands.filter((one) => one !== to) : [];
 }
 

@@ -53,7 +53,7 @@ export function ruleMatchesLine(rule: CommandRule, parsed: Parsed): boolean {
 export const describeRule = (rule: CommandRule): string => [rule.program, ...rule.words].join(' ');
 
 /** The code of the reason of a rule that has changes wait. Without a verdict: the command runs as a preview. */
-export const PREVIEWED = 'rule_preview';
+const PREVIEWED = 'rule_preview';
 
 const DOES = { deny: 'refuses', ask: 'asks about', preview: 'previews' } as const;
 

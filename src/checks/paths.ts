@@ -1,23 +1,13 @@
 import type { Reason } from '../model/decision.ts';
 import type { PathUse } from '../programs/behaviour.ts';
+import { isHarmlessDevice } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isBeneath } from '../util/absolute-path.ts';
+import { isSecretPlace } from '../util/secret-places.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import {
-  directoriesOf,
-  isHarmlessDevice,
-  type Location,
-  locationsOf,
-  mayRead,
-  mayWrite,
-  useOf,
-} from './locations.ts';
+import { directoriesOf, type Location, locationsOf, mayRead, mayWrite, useOf } from './locations.ts';
 
 const reason = reasonFor('paths');
-
-/** Files and directories of a home that hold credentials. */
-const SECRETS =
-  /^\.(?:ssh|aws|gnupg|kube|azure|netrc|git-credentials|pgpass|password-store|docker\/config\.json|config\/(?:gcloud|gh|op)|npmrc|pypirc|cargo\/credentials|mozilla|bash_history|zsh_history)(?:\/|\.|$)/;
 
 /** Paths stay inside the workspace and the other places of the policy, and what is protected is not written. */
 export const pathsCheck: Check = {
@@ -70,6 +60,8 @@ function judgePath(
     else if (found.code !== 'escapes_workspace') return found;
     else outside ??= found;
   }
+  // `node cli.js /api/users`, `./configure --prefix=/opt/x`: should it be a path, the kernel holds what is read there.
+  if (use.guessed === true && use.effect === 'reads' && context.autonomy === 'contained') return undefined;
   if (outside === undefined || !inside || !dependsOnDirectory(use, cwds)) return outside;
   // `cd a; cat ../b`: outside only if the first command fails. The kernel says what then.
   return context.autonomy === 'autonomous' || context.autonomy === 'contained'
@@ -99,7 +91,7 @@ function judgeLocation(
   const writes = use.effect !== 'reads';
   // What a command writes into its private home is not a secret of the user.
   const homes = writes ? [rules.userHome] : [rules.home, rules.userHome];
-  if (homes.some((home) => isBeneath(path, home) && SECRETS.test(path.slice(home.length + 1)))) {
+  if (homes.some((home) => isBeneath(path, home) && isSecretPlace(path.slice(home.length + 1)))) {
     return reason('deny', 'secret_path', `${text} holds credentials`, source);
   }
   // `/$x` says nothing about where it leads; the kernel does.

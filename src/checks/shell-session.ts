@@ -1,6 +1,8 @@
 import type { Parsed, Redirect, SimpleCommand, Word, WordPart } from '../model/command-line.ts';
 import type { Reason, Verdict } from '../model/decision.ts';
 import { leadingText } from '../model/word.ts';
+import { describeAs } from '../programs/describe.ts';
+import { findProgram } from '../programs/program-table.ts';
 import { holdsUnseenCode } from './autonomy.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 
@@ -78,13 +80,15 @@ const FIRST_HIDDEN = 10;
 
 function channelWords(command: SimpleCommand): readonly string[] {
   const redirects = command.redirects.filter(reachesHidden).map(({ target }) => target.source);
-  if (command.words[0]?.value !== 'read') return redirects;
   // `read -u 10`, `read -ru10`, `read -u "$fd"`.
-  const texts = command.words.slice(1).map((word) => word.value ?? '?');
-  const at = texts.findIndex((text) => /^-[a-zA-Z]*u/.test(text));
-  if (at === -1) return redirects;
-  const number = /u(.+)$/.exec(texts[at] ?? '')?.[1] ?? texts[at + 1] ?? '';
-  return /^\d$/.test(number) ? redirects : [...redirects, `read -u ${number}`];
+  const program = findProgram(command.words[0]?.value ?? '');
+  if (program?.descriptors === undefined) return redirects;
+  const { options } = describeAs(command, program);
+  const numbers = options
+    .filter(({ name }) => program.descriptors?.split(' ').includes(name))
+    .map(({ value }) => (value?.complete === true ? value.text : (value?.word.source ?? '?')))
+    .filter((number) => !/^\d$/.test(number));
+  return [...redirects, ...numbers.map((number) => `${program.name} -u ${number}`)];
 }
 
 function reachesHidden({ descriptor, operator, target }: Redirect): boolean {

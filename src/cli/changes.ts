@@ -1,12 +1,15 @@
 import { realpathSync } from 'node:fs';
-import { changeLine, markOf } from '../changes/change-line.ts';
-import { countsInWords } from '../changes/counts.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
+import type { ChangeSet } from '../model/change-set.ts';
 import { ChangeSets } from '../run/changes/change-sets.ts';
-import { inItsWorkspace } from '../run/changes/in-workspace.ts';
-import { linesOfApplied } from '../run/output/applied.ts';
 import { visibleLine, visibleText } from '../util/visible-text.ts';
+import {
+  applyChanges,
+  describeChanges,
+  describeSet,
+  discardChanges,
+  doInItsWorkspace,
+} from './shared/change-sets.ts';
 import { createProgram, parseArguments, withSubcommands } from './shared/parse.ts';
 import { jsonLine, jsonText, printError, printOut } from './shared/print.ts';
 
@@ -15,7 +18,7 @@ sandbox-run --preview runs a command on a layer over the workspace: what it chan
 state directory, and waits here. Apply puts each file in place by rename, and nothing where
 something changed meanwhile; a crash in the middle is finished with the next command. What was
 there before is kept for a week, so that undo brings it back.
-On a terminal a preview asks what becomes of them, and sandbox-run approvals serve shows them on a page.
+On a terminal a preview asks what becomes of them; sandbox-run approvals has them in its queue and on its page.
 Not applied: devices, FIFOs, sockets, set-ID bits, extended attributes; links that lead out of the
 workspace only where they are named.
 
@@ -29,9 +32,6 @@ Examples:
 
 Exit status: 0; 1 if a part was not applied or not taken back; 125 if there are no changes of that
 id, another process applies some, or anything else failed.`;
-
-/** Some of it stays as it is. */
-const IN_PART = 1;
 
 /** `sandbox-run changes`: what previews changed. */
 export async function changes(args: readonly string[]): Promise<number> {
@@ -48,7 +48,9 @@ export async function changes(args: readonly string[]): Promise<number> {
     .argument('<id>', 'from the list')
     .option('--json', 'as JSON')
     .action((id: string, { json }: { readonly json?: boolean }) =>
-      does(() => (json === true ? jsonText(new ChangeSets().show(id)) : describe(new ChangeSets().show(id)))),
+      does(() =>
+        json === true ? jsonText(new ChangeSets().show(id)) : describeChanges(new ChangeSets().show(id)),
+      ),
     );
   command('diff', 'the same as a unified diff')
     .argument('<id>', 'from the list')
@@ -59,9 +61,7 @@ export async function changes(args: readonly string[]): Promise<number> {
   command('apply', 'puts it into the workspace')
     .argument('<id>', 'from the list')
     .argument('[path...]', 'only what is at or beneath these')
-    .action((id: string, paths: readonly string[]) =>
-      does(() => doInItsWorkspace(id, 'applied', (sets, prepared) => sets.apply(prepared, id, paths))),
-    );
+    .action((id: string, paths: readonly string[]) => does(() => applyChanges(id, paths)));
   command('undo', 'takes back what was applied')
     .argument('<id>', 'from the list')
     .action((id: string) =>
@@ -71,10 +71,7 @@ export async function changes(args: readonly string[]): Promise<number> {
     .argument('<id>', 'from the list')
     .argument('[path...]', 'only what is at or beneath these')
     .action((id: string, paths: readonly string[]) =>
-      does(async () => {
-        await new ChangeSets().discard(id, paths);
-        return paths.length === 0 ? `${id} is gone\n` : `that part of ${id} is gone\n`;
-      }),
+      does(async () => `${await discardChanges(id, paths)}\n`),
     );
   return run(args);
 }
@@ -133,9 +130,7 @@ export async function redo(args: readonly string[]): Promise<number> {
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const [id = ofWorkspace().find(({ state }) => state === 'undone')?.id] = parsed.args;
-  return each([id], 'apply again', (one) =>
-    doInItsWorkspace(one, 'applied', (all, prepared) => all.apply(prepared, one)),
-  );
+  return each([id], 'apply again', (one) => applyChanges(one));
 }
 
 /** `sandbox-run history`: what commands changed in this workspace. */
@@ -158,7 +153,16 @@ export async function history(args: readonly string[]): Promise<number> {
 }
 
 /** Of the current directory. */
-const ofWorkspace = () => new ChangeSets().list(realpathSync('.'));
+function ofWorkspace(): readonly ChangeSet[] {
+  const sets = new ChangeSets();
+  sayDamaged(sets);
+  return sets.list(realpathSync('.'));
+}
+
+/** The others can be used all the same. */
+function sayDamaged(sets: ChangeSets): void {
+  for (const why of sets.damaged()) printError(`warning: ${why}`);
+}
 
 function nothingTo(what: string, id?: string): SandboxError {
   const which = id === undefined ? '' : ` as ${JSON.stringify(id)}`;
@@ -183,31 +187,12 @@ async function each(
 }
 
 function list({ all, json }: { readonly all?: boolean; readonly json?: boolean }): string {
-  const sets = new ChangeSets().list(all === true ? undefined : realpathSync('.'));
+  const store = new ChangeSets();
+  sayDamaged(store);
+  const sets = store.list(all === true ? undefined : realpathSync('.'));
   if (json === true) return sets.map(jsonLine).join('');
   if (sets.length === 0) return 'no changes wait, and none were applied lately\n';
   return sets
     .map((set) => `${describeSet(set)}${all === true ? `  ${visibleLine(set.workspace, 4096)}` : ''}\n`)
     .join('');
-}
-
-function describeSet({ id, state, counts, command, on }: ChangeSet): string {
-  const over = on === undefined ? '' : ` (on ${on})`;
-  return `${id}  ${state.padEnd(8)}  ${countsInWords(counts) || 'git settings'}${over}: ${visibleLine(command, 200)}`;
-}
-
-function describe(set: ChangeSetDetail): string {
-  const lines = set.changes.map((change) => `${markOf(change)} ${visibleLine(changeLine(change), 8192)}`);
-  return `${describeSet(set)}\n${lines.join('\n')}\n`;
-}
-
-/** Does something in the workspace of a change set, under the policy there, and says what came of it. */
-async function doInItsWorkspace(
-  id: string,
-  done: string,
-  work: Parameters<typeof inItsWorkspace>[1],
-): Promise<number> {
-  const { applied, workspace } = await inItsWorkspace(id, work);
-  for (const line of linesOfApplied(applied, done, workspace)) printError(line);
-  return applied.notDone.length === 0 ? 0 : IN_PART;
 }

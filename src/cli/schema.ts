@@ -60,7 +60,7 @@ const PUBLISHED_SCHEMAS: Readonly<Record<string, PublishedSchema>> = {
   'policy-show': { of: 'sandbox-run policy show --json', schema: PolicyShown },
   'policy-import': { of: 'sandbox-run policy import --json', schema: PolicyImported },
   'approval-request': {
-    of: 'a line of sandbox-run approvals list --json, and approvals show --json',
+    of: 'a line of sandbox-run approvals list --json, and approvals show --json: of a command (of changes: changes, changes-show)',
     schema: QueuedRequest,
   },
   'approval-grant': { of: 'a line of sandbox-run approvals grants --json', schema: ApprovalGrant },

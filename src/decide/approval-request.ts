@@ -1,11 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type BigIntStats, statSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { relative } from 'node:path';
 import type { CommandEffects } from '../checks/effects.ts';
 import { caller } from '../host/caller.ts';
 import type { ApprovalRequest, WantedConnection } from '../model/approval.ts';
 import type { Command } from '../model/command.ts';
 import type { Decision } from '../model/decision.ts';
+import type { JobOrigin } from '../model/job-origin.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import { POLICY_KEYS } from '../model/policy-keys.ts';
@@ -38,6 +40,8 @@ interface AskedCommand {
   readonly changed: readonly string[];
   /** What else the request says: its input, its time limit. */
   readonly details: readonly string[];
+  /** The job of a fleet that it is for. */
+  readonly job?: JobOrigin | undefined;
   /** It runs, and this is what is asked about. */
   readonly connection?: WantedConnection;
   /** Of this request alone: takes the place of what cannot be known of an open command, which is asked each time. */
@@ -56,6 +60,8 @@ const COSMETIC = /^(?:TERM|COLORTERM|NO_COLOR|LANG|LC_ALL|LC_CTYPE|TZ|USER)$/;
  */
 export function approvalRequestMaker(surroundings: ApprovalSurroundings): ApprovalRequestMaker {
   const { policy, plan, given, principal, session, usual = {} } = surroundings;
+  // It is said of its confinement then.
+  const hasNoNetwork = plan !== undefined && policy.network.mode === 'off';
   const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
   // Once there is a request to be made: most commands are asked about by nobody.
   const once = () => ({
@@ -79,10 +85,13 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
     const files = effects.parts.flatMap(({ executable, files }) =>
       executable === undefined ? files() : [executable, ...files()],
     );
-    const { connection } = asked;
+    const { connection, job } = asked;
     const questions = decision.reasons.filter(({ verdict }) => verdict === 'ask');
     return {
       ...(connection === undefined ? {} : { connection }),
+      // For whoever answers only: who was asked once about a command is not asked again for another job.
+      ...(policy.state.url === undefined ? {} : { host: hostname() }),
+      ...(job === undefined ? {} : { job }),
       fingerprint:
         connection !== undefined && plan !== undefined
           ? connectionFingerprint(connection, plan.workspace, policy.profile)
@@ -116,7 +125,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
       profile: policy.profile,
       touches: [
         ...effects.writes.map((path) => (path !== cwd && isBeneath(path, cwd) ? relative(cwd, path) : path)),
-        ...(decision.reach === 'network' ? ['the network'] : []),
+        ...(decision.reach === 'network' && !hasNoNetwork ? ['the network'] : []),
       ],
       confinement,
     };

@@ -4,6 +4,7 @@ import type { ApprovalAnswer, WantedConnection } from '../model/approval.ts';
 import type { EventRecord } from '../model/audit-record.ts';
 import type { Decision } from '../model/decision.ts';
 import { errorMessage } from '../util/error-message.ts';
+import { hostAndPort } from '../util/host-and-port.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import type { Deciding } from './ports.ts';
 
@@ -42,6 +43,7 @@ async function ask(
     const shown = ports.makeRequest({
       ...{ command: request.command, cwd: resolved?.cwd ?? request.cwd ?? '', effects: NO_EFFECTS },
       ...{ decision: questionAbout(wanted), changed: [], details: [], once: '', connection: wanted },
+      job: request.job,
     });
     const answer = desk === undefined ? NOBODY : await desk.decide(shown, signal);
     // What nobody waits for any more came too late to be an answer.
@@ -62,11 +64,6 @@ function questionAbout({ host, port, program, pid }: WantedConnection): Decision
     reach: 'network',
     reasons: [{ check: 'network', verdict: 'ask', code: 'unlisted_host', message, words: [where] }],
   };
-}
-
-/** As it is written in an entry of a policy. */
-function hostAndPort(host: string, port: number): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 function recordOf({ id, ports }: Deciding, wanted: WantedConnection, answer: ApprovalAnswer): EventRecord {

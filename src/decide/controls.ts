@@ -52,10 +52,11 @@ const NO_ENFORCEMENT: DecisionRecord['report'] = {
   controls: [],
 };
 
-const about = ({ id, ports }: Deciding) => ({
+const about = ({ id, ports, request }: Deciding) => ({
   request: id,
   principal: ports.principal,
   session: ports.session?.id,
+  ...(request.job === undefined ? {} : { job: request.job }),
 });
 
 function decisionRecord(deciding: Deciding, outcome: string): DecisionRecord {
@@ -186,6 +187,7 @@ function requestFor({ request, ports, resolved }: Deciding, seen: Seen, how: How
     effects: seen.effects(),
     variables: resolved?.ok === true ? resolved.variables : undefined,
     changed: Object.keys(request.env ?? {}),
+    job: request.job,
     ...how,
   });
 }

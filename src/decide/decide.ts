@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ApprovalAnswer } from '../model/approval.ts';
 import type { Decision } from '../model/decision.ts';
+import type { Facts, Telemetry } from '../model/telemetry.ts';
 import { errorMessage } from '../util/error-message.ts';
-import { isPromise } from '../util/promise.ts';
+import { andThen, isPromise } from '../util/promise.ts';
 import { type AskConnection, connectionAsker } from './ask-connection.ts';
 import { CONTROLS } from './controls.ts';
 import type { Judgement } from './judge.ts';
@@ -47,7 +48,31 @@ export type Decide = (request: DecisionRequest) => Decided | Promise<Decided>;
 /** THE pipeline: judge, ask, look again, count, taint, record. Whatever fails on the way is a refusal. */
 export function createDecider(ports: DecisionPorts, all: readonly Control[] = CONTROLS): Decide {
   const controls = all.filter((control) => control.isNeeded?.(ports) ?? true);
-  return (request) => step(begin(request, ports), controls, 0);
+  const decide: Decide = (request) => step(begin(request, ports), controls, 0);
+  const { telemetry } = ports;
+  return telemetry === undefined ? decide : measured(decide, telemetry);
+}
+
+function measured(decide: Decide, telemetry: Telemetry): Decide {
+  return (request) => {
+    const decision = telemetry.begin('decision');
+    return andThen(
+      decision.within(() => decide(request)),
+      (decided) => {
+        decision.end(factsOf(decided));
+        return decided;
+      },
+    );
+  };
+}
+
+/** What may be told of a decision. */
+function factsOf(decided: Decided): Facts {
+  const { verdict, risk, reach } = decided.decision ?? {};
+  const said = { verdict, risk, reach, approved: decided.approval?.approved };
+  if (decided.allowed) return { ...said, outcome: 'allowed' };
+  const { objection } = decided;
+  return { ...said, outcome: objection.status === 'canceled' ? 'canceled' : objection.error.code };
 }
 
 function begin(request: DecisionRequest, ports: DecisionPorts): Deciding {

@@ -74,7 +74,7 @@ export interface Judgement {
   /** What it does to the shell that runs it cannot be told from its text. */
   readonly leavesDoubts: () => boolean;
   /** Where programs of its words are that this host could execute and the sandbox does not show. */
-  readonly hiddenPrograms: () => readonly string[];
+  readonly hiddenPrograms: (exitCode: number) => readonly string[];
 }
 
 /** Has the checks look at a command as it is now. Nothing is run, counted or recorded, and no person is asked. */
@@ -100,19 +100,34 @@ const MOST_PARSED = 64;
 /** Characters; longer texts seldom come again. */
 const LONGEST_PARSED = 4_096;
 
-/** Parsing is pure, so a text that comes again has the same result. Nothing that looks at files is remembered. */
-function parserWithMemory(): (text: string, inSession: boolean) => Parsed {
+/** Parsing is pure, so what comes again has the same result. Nothing that looks at files is remembered. */
+function parserWithMemory(): (command: Command, inSession: boolean) => Parsed {
   const known = new Map<string, Parsed>();
-  return (text, inSession) => {
-    const key = `${inSession ? 'session' : 'once'} ${text}`;
+  return (command, inSession) => {
+    const isText = typeof command === 'string';
+    const key = isText ? `${inSession ? 'session' : 'once'} ${command}` : JSON.stringify(command);
     const before = known.get(key);
     if (before !== undefined) return before;
-    const parsed = parseShell(text, { inSession });
-    if (text.length > LONGEST_PARSED) return parsed;
+    const parsed = isText ? parseShell(command, { inSession }) : parseArgv(command);
+    if (key.length > LONGEST_PARSED) return parsed;
     const oldest = known.size >= MOST_PARSED ? known.keys().next().value : undefined;
     if (oldest !== undefined) known.delete(oldest);
     known.set(key, parsed);
     return parsed;
+  };
+}
+
+/** Nothing that a command could change are programs of the system: looked up each time, where they lead is remembered. */
+function programsWithMemory({ workspace, writable }: RulesOfCommands) {
+  const leadsTo = new Map<string, string>();
+  const canBeWritten = (path: string) => [workspace, ...writable].some((root) => isBeneath(path, root));
+  return (path: string, paths: PathLookup): string => {
+    const known = leadsTo.get(path);
+    if (known !== undefined) return known;
+    const { canonical, links } = paths.resolve(path);
+    if (![path, canonical, ...links.map((link) => link.path)].some(canBeWritten))
+      leadsTo.set(path, canonical);
+    return canonical;
   };
 }
 
@@ -154,26 +169,13 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
   };
   // The way to the workspace is nothing that a command could change.
   const way = ['/', ...directoriesBetween(rules.workspace, '/'), rules.workspace];
-  // Nor are programs of the system: their names are looked up each time, where they lead is remembered.
-  const leadsTo = new Map<string, string>();
-  const canBeWritten = (path: string) =>
-    [rules.workspace, ...rules.writable].some((root) => isBeneath(path, root));
-
-  function canonicalProgram(path: string, paths: PathLookup): string {
-    const known = leadsTo.get(path);
-    if (known !== undefined) return known;
-    const { canonical, links } = paths.resolve(path);
-    if (![path, canonical, ...links.map((link) => link.path)].some(canBeWritten))
-      leadsTo.set(path, canonical);
-    return canonical;
-  }
-
+  const canonicalProgram = programsWithMemory(rules);
   const parse = parserWithMemory();
 
   return function judge(request) {
     const { command, cwd = '.' } = request;
     const inSession = request.shell !== undefined;
-    const parsed = typeof command === 'string' ? parse(command, inSession) : parseArgv(command);
+    const parsed = parse(command, inSession);
     // It remembers what it saw, which is right for one decision and wrong for two.
     const paths = createPathLookup(way);
     const path = request.env !== undefined && 'PATH' in request.env ? request.env.PATH : searchPath;
@@ -222,7 +224,11 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
         return plain;
       },
       leavesDoubts: () => leavesDoubts(parsed),
-      hiddenPrograms: () => hiddenAmong(parsed, (name) => find(name, path ?? '', unrated.cwd)),
+      // A program that was started without a shell, and ended well, missed none.
+      hiddenPrograms: (exitCode) =>
+        typeof command !== 'string' && exitCode === 0
+          ? []
+          : hiddenAmong(parsed, (name) => find(name, path ?? '', unrated.cwd)),
       exposures: (decision, effects, plan) => exposuresOf(policy, plan, decision, effects),
       effects: ({ reasons }) =>
         effectsOf(context, reasons, typeof command === 'string' ? command : undefined),

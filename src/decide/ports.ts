@@ -6,9 +6,11 @@ import type { Command } from '../model/command.ts';
 import type { Decision, Taint } from '../model/decision.ts';
 import type { ExecutionError, ExecutionResult } from '../model/execution-result.ts';
 import type { ActionBudget } from '../model/gate-ports.ts';
+import type { JobOrigin } from '../model/job-origin.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { ApprovedRequest } from '../model/options.ts';
 import type { Policy } from '../model/policy.ts';
+import type { Telemetry } from '../model/telemetry.ts';
 import type { MaybePromise } from '../util/promise.ts';
 import type { ApprovalRequestMaker } from './approval-request.ts';
 import type { Judge, Judgement, JudgeRequest } from './judge.ts';
@@ -78,6 +80,8 @@ export interface DecisionPorts {
   readonly budget?: ActionBudget | undefined;
   /** Writes to the audit trail. Rejects if that fails, or settles with a warning where the policy has it so. */
   readonly record?: ((record: AuditRecord) => Promise<string | undefined>) | undefined;
+  /** Missing: nothing is measured. */
+  readonly telemetry?: Telemetry | undefined;
   /** What stands in the record of what is allowed. `undefined`: it is recorded elsewhere. */
   readonly outcome: (seen: Seen | undefined) => string | undefined;
   /** Tells the hooks what became of a command; gives sentences about those that failed. */
@@ -96,6 +100,8 @@ export interface DecisionRequest extends Omit<JudgeRequest, 'approved'> {
   readonly detailsOfCheck?: (() => readonly string[]) | undefined;
   /** Names it in the records. Default: a random one. */
   readonly id?: string | undefined;
+  /** The job of a fleet that it is for. */
+  readonly job?: JobOrigin | undefined;
   /** Aborted when the command is given up. */
   readonly signal?: (() => AbortSignal) | undefined;
 }

@@ -39,6 +39,19 @@ export function refuseShortage(error: unknown): void {
 }
 
 /**
+ * What `read` gives, and `missing` for what cannot be read.
+ * @throws {SandboxError} `launch.failed` for a shortage.
+ */
+export function readOr<T, U>(read: () => T, missing: U): T | U {
+  try {
+    return read();
+  } catch (error) {
+    refuseShortage(error);
+    return missing;
+  }
+}
+
+/**
  * The same for the errno of a native failure.
  * @throws {SandboxError} `launch.failed` for a shortage, for want of which `what` cannot be tried.
  */

@@ -13,7 +13,10 @@ import {
   SentResult,
 } from '../model/fleet.ts';
 import type { OutputChunk } from '../model/output.ts';
+import type { Telemetry } from '../model/telemetry.ts';
 import { connectNats, natsFailure } from '../nats/connection.ts';
+import { patiently } from '../nats/patience.ts';
+import { openTelemetry } from '../run/telemetry.ts';
 import { readOptions } from '../run/validation.ts';
 import { deferred } from '../util/deferred.ts';
 import { visibleLine } from '../util/visible-text.ts';
@@ -23,7 +26,7 @@ import type { Fleet, FleetJob, FleetOptions } from './fleet-api.ts';
 import { unfinished } from './job.ts';
 import { parsed } from './lease.ts';
 import { OutputReader, readFrame } from './output.ts';
-import { needsToken, openQueue, patiently, type Queue } from './queue.ts';
+import { needsToken, openQueue, type Queue } from './queue.ts';
 
 /** How long a job that cannot be handed over is tried again. */
 const SUBMIT_MS = 60_000;
@@ -69,12 +72,15 @@ class OpenFleet implements Fleet {
   #jobs = 0;
   #told = new Set<string>();
 
-  private constructor(queue: Queue) {
+  readonly #telemetry: Telemetry | undefined;
+
+  private constructor(queue: Queue, telemetry: Telemetry | undefined) {
     this.#queue = queue;
+    this.#telemetry = telemetry;
   }
 
   static async open(queue: Queue): Promise<OpenFleet> {
-    const fleet = new OpenFleet(queue);
+    const fleet = new OpenFleet(queue, await openTelemetry());
     await fleet.#watchRecords();
     const timer = setInterval(() => void fleet.#reconcile().catch(() => {}), RECONCILE_MS).unref();
     fleet.#stops.push(() => clearInterval(timer));
@@ -88,7 +94,9 @@ class OpenFleet implements Fleet {
   async submit(command: Command, given: FleetRunOptions = {}): Promise<FleetJob> {
     const options = readRunOptions(given);
     const { priority = 'normal', labels = [], onOutput, signal } = options;
-    const message = await this.#messageOf(readOptions.command(command), options);
+    const measured = this.#telemetry?.begin('submit');
+    const message = await this.#messageOf(readOptions.command(command), options, measured?.traceparent);
+    const about = { queue: this.#queue.name, priority, job: message.job };
     const needs = needsToken(labels);
     const own = new AbortController();
     const canceled = signal === undefined ? own.signal : AbortSignal.any([own.signal, signal]);
@@ -98,8 +106,14 @@ class OpenFleet implements Fleet {
     } catch (error) {
       this.#awaited.delete(message.job);
       result.ended.catch(() => {});
+      measured?.end({ ...about, status: 'failed' });
       throw error;
     }
+    if (measured !== undefined)
+      result.ended.then(
+        ({ status }) => measured.end({ ...about, status }),
+        () => measured.end({ ...about, status: 'failed' }),
+      );
     if (!this.#told.has(needs)) {
       this.#told.add(needs);
       this.#queue.connection.publish(this.#queue.names.needs, needs);
@@ -173,7 +187,11 @@ class OpenFleet implements Fleet {
     return this.#answered(() => standingOf(this.#queue, job));
   }
 
-  async #messageOf(command: Command, options: FleetRunOptions): Promise<JobMessage> {
+  async #messageOf(
+    command: Command,
+    options: FleetRunOptions,
+    traceparent: string | undefined,
+  ): Promise<JobMessage> {
     const {
       input,
       onOutput,
@@ -202,6 +220,7 @@ class OpenFleet implements Fleet {
       },
       ...(bytes === undefined ? {} : { input: Buffer.from(bytes).toString('base64') }),
       ...(workspace === undefined ? {} : { workspace }),
+      ...(traceparent === undefined ? {} : { traceparent }),
       options: job,
     };
   }
@@ -253,7 +272,15 @@ class OpenFleet implements Fleet {
     const awaited: Awaited = { output, record, fail: failed.reject };
     this.#awaited.set(job, awaited);
     if (output !== undefined) await this.#answered(() => this.#watchOutput());
-    const cancel = () => void this.cancel(job).catch(() => {});
+    // Where the server is gone nothing says how the job ends: that is the answer.
+    const cancel = () =>
+      void this.cancel(job).catch((error: unknown) =>
+        failed.reject(
+          error instanceof SandboxError
+            ? new SandboxError(error.code, `job ${job} was not canceled and may run: ${error.message}`)
+            : error,
+        ),
+      );
     if (canceled.aborted) cancel();
     else canceled.addEventListener('abort', cancel, { once: true });
     const ended = over.promise

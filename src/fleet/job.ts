@@ -23,6 +23,7 @@ export interface ClaimedJob {
   /** Of its record. */
   readonly revision: number;
   readonly queueMs: number;
+  readonly queue: string;
   readonly worker: string;
   /** Aborted: the command ends. */
   readonly signal: AbortSignal;
@@ -88,7 +89,11 @@ function refuseCollecting({ options }: JobMessage): void {
     );
 }
 
-function optionsOf({ job, signal }: ClaimedJob, { sandbox }: JobSandbox, output: OutputSender): RunOptions {
+function optionsOf(
+  { job, signal, queue, worker }: ClaimedJob,
+  { sandbox }: JobSandbox,
+  output: OutputSender,
+): RunOptions {
   const { limits } = sandbox.policy;
   const { narrow: _narrow, changes: _changes, artefacts: _artefacts, ...said } = job.options;
   return {
@@ -97,6 +102,7 @@ function optionsOf({ job, signal }: ClaimedJob, { sandbox }: JobSandbox, output:
     idleTimeout: shorter(limits.idleTimeoutMs, said.idleTimeout),
     maxOutput: smallerOutput(limits.outputBytes, said.maxOutput),
     signal,
+    job: { queue, id: job.job, worker },
     ...(job.input === undefined ? {} : { input: Buffer.from(job.input, 'base64') }),
     ...(job.live ? { onOutput: (chunk) => output.send(chunk) } : {}),
   };

@@ -1,10 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { JetStreamClient, JetStreamManager, StreamConfig } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import type { FleetPriority } from '../model/fleet.ts';
 import { FLEET_PRIORITIES } from '../model/words.ts';
 import { natsFailure, whereInstalled } from '../nats/connection.ts';
+import { patiently } from '../nats/patience.ts';
 import { writeBehind } from '../nats/write-behind.ts';
 import { errorMessage } from '../util/error-message.ts';
 
@@ -95,34 +95,6 @@ export async function openQueue(
   } catch (error) {
     throw natsFailure(error, connection.getServer());
   }
-}
-
-/** A cluster has elected another leader by then. */
-const PATIENCE_MS = 30_000;
-const PATIENT_MS = 300;
-
-/** Does what a cluster cannot do while it elects a leader: again, for a while. What it refuses is not tried again. */
-export async function patiently<T>(work: () => Promise<T>): Promise<T> {
-  const until = performance.now() + PATIENCE_MS;
-  for (;;) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isPassing(error) || performance.now() > until) throw error;
-      await delay(PATIENT_MS);
-    }
-  }
-}
-
-/** Nobody has answered, or the one who has says that there is no leader. */
-function isPassing(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const unavailable = Reflect.get(error, 'status') === 503;
-  return (
-    unavailable ||
-    ['TimeoutError', 'NoRespondersError', 'RequestError'].includes(error.name) ||
-    isPassing(error.cause)
-  );
 }
 
 async function ensureStreams(manager: JetStreamManager, names: QueueNames, replicas: number): Promise<void> {

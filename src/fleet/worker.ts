@@ -12,9 +12,12 @@ import {
   type SentResult,
 } from '../model/fleet.ts';
 import type { SandboxOptions } from '../model/options.ts';
+import type { Telemetry } from '../model/telemetry.ts';
 import { FLEET_PRIORITIES } from '../model/words.ts';
 import { natsFailure } from '../nats/connection.ts';
+import { patiently } from '../nats/patience.ts';
 import { refuseReadableCredentials } from '../run/credentials.ts';
+import { openTelemetry } from '../run/telemetry.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import { packageVersion } from '../version.ts';
 import { standingOf, writeRecord } from './claims.ts';
@@ -29,7 +32,6 @@ import {
   nextJob,
   type Offer,
   openQueue,
-  patiently,
   type Queue,
   satisfies,
 } from './queue.ts';
@@ -95,6 +97,8 @@ export class FleetWorker {
   #wake: () => void = () => {};
   #pulling: Promise<void> = Promise.resolve();
 
+  #telemetry: Telemetry | undefined;
+
   private constructor(options: WorkerOptions, queue: Queue) {
     this.#options = options;
     this.#queue = queue;
@@ -111,6 +115,7 @@ export class FleetWorker {
   static async start(options: WorkerOptions): Promise<FleetWorker> {
     const queue = await openQueue(options.connection, options.queue, options.replicas);
     const worker = new FleetWorker(options, queue);
+    worker.#telemetry = await openTelemetry();
     try {
       await worker.#check();
     } catch (error) {
@@ -373,7 +378,8 @@ export class FleetWorker {
       ...{ state: 'claimed', worker: lease.worker, host: hostname(), attempt, at: Date.now(), queueMs },
     });
     const claimed = (attempt: number, revision: number): ClaimedJob => ({
-      ...{ job, attempt, revision, queueMs, worker: lease.worker, signal: held.ending.signal },
+      ...{ job, attempt, revision, queueMs, queue: this.#queue.name, worker: lease.worker },
+      signal: held.ending.signal,
     });
     if (queueMs > LONGEST_WAIT) return this.#endAsTooLate(job, held);
     // Most jobs are nobody's, so that is tried first.
@@ -432,7 +438,13 @@ export class FleetWorker {
       attempt,
       AbortSignal.any([held.ending.signal, this.#closing.signal]),
     );
-    const ran = await runJob(claimed, this.#sandboxes, this.#queue, output);
+    const measured = this.#telemetry?.begin('job', { parent: job.traceparent });
+    const waited = () => this.#telemetry?.begin('queue-wait', { since: Date.now() - queueMs }).end(ofQueue);
+    const ofQueue = { queue: this.#queue.name };
+    measured?.within(waited);
+    const run = () => runJob(claimed, this.#sandboxes, this.#queue, output);
+    const ran = await (measured === undefined ? run() : measured.within(run));
+    measured?.end({ ...ofQueue, job: job.job, worker, attempt, status: ran.sent.result.status });
     // While it is told what became of this one, the next one runs.
     free();
     if (held.abandoned) return;

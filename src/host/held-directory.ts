@@ -5,6 +5,7 @@ import {
   fstatSync,
   lstatSync,
   openSync,
+  readdirSync,
   readSync,
   renameSync,
   statSync,
@@ -23,14 +24,14 @@ const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /**
  * Calls `use` with a name for a path, the directory of which stays the same one, whatever commands rename meanwhile. No link
- * is followed on the way from `root` (canonical). Returns `undefined` where there is no such directory.
+ * is followed on the way from `root` (canonical). A name that is not UTF-8 is known by what it is shown as. Returns `undefined` where there is no such directory.
  */
 export function inDirectoryOf<T>(root: string, path: string, use: (at: string) => T): T | undefined {
   if (!isBeneath(path, root) || path === root) return undefined;
   const parts = dirname(path).slice(root.length).split('/').filter(Boolean);
   let held: number | undefined;
   try {
-    held = holdDirectory(root, parts);
+    held = holdShown(root, parts, basename(path));
     return use(`/proc/self/fd/${held}/${basename(path)}`);
   } catch (error) {
     if (isNoDirectory(error)) return undefined;
@@ -58,6 +59,46 @@ export function holdDirectory(root: string | Buffer, parts: readonly (string | B
     }
   }
   return held;
+}
+
+/** What Node shows in place of bytes that are not UTF-8. */
+export const NOT_TEXT = '\ufffd';
+
+/** The directory of this name; of several that are shown so, the one that has `name`. */
+function holdShown(root: string, parts: readonly string[], name: string): number {
+  if (!parts.some((part) => part.includes(NOT_TEXT))) return holdDirectory(root, parts);
+  const found = spellingsOf(root, parts);
+  const having = found.find((spelled) => {
+    const at = [...spelled, name].flatMap((part) => [SLASH, Buffer.from(part)]);
+    return lstatSync(Buffer.concat([Buffer.from(root), ...at]), { throwIfNoEntry: false }) !== undefined;
+  });
+  return holdDirectory(root, having ?? found[0] ?? parts);
+}
+
+const SLASH = Buffer.from('/');
+
+/** The ways that are shown as `parts`, as bytes. */
+function spellingsOf(root: string, parts: readonly string[]): readonly (readonly (string | Buffer)[])[] {
+  return parts.reduce<readonly (readonly (string | Buffer)[])[]>(
+    (ways, part) =>
+      part.includes(NOT_TEXT)
+        ? ways.flatMap((way) => namesShownAs(root, way, part).map((name) => [...way, name]))
+        : ways.map((way) => [...way, part]),
+    [[]],
+  );
+}
+
+function namesShownAs(root: string, way: readonly (string | Buffer)[], shown: string): readonly Buffer[] {
+  let held: number | undefined;
+  try {
+    held = holdDirectory(root, way);
+    return readdirSync(`/proc/self/fd/${held}`, 'buffer').filter((name) => name.toString() === shown);
+  } catch (error) {
+    if (isNoDirectory(error)) return [];
+    throw error;
+  } finally {
+    if (held !== undefined) closeSync(held);
+  }
 }
 
 /** Whether an error says that there is no directory at a path. */

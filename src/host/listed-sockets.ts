@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { refuseShortage } from '../errors/shortage.ts';
+import { readOr } from '../errors/shortage.ts';
 import type { UnixRow } from '../model/network.ts';
 import { UNIX_ENTRY } from '../model/policy-keys.ts';
 import { isBeneath } from '../util/absolute-path.ts';
@@ -115,12 +115,7 @@ function socketAt({ entry, path, named }: Meant, { writable }: SocketsOwner): Un
 }
 
 function infoOf(path: string) {
-  try {
-    return statSync(path, { bigint: true, throwIfNoEntry: false });
-  } catch (error) {
-    refuseShortage(error);
-    return undefined;
-  }
+  return readOr(() => statSync(path, { bigint: true, throwIfNoEntry: false }), undefined);
 }
 
 const shown = (text: string): string => visibleLine(text, SHOWN_CHARACTERS);

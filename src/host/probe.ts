@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { arch, release, totalmem } from 'node:os';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { refuseShortage, refuseShortageOf } from '../errors/shortage.ts';
+import { readOr, refuseShortageOf } from '../errors/shortage.ts';
 import { errnoName } from '../kernel/errno.ts';
 import type { Facility, HostFeatures } from '../model/host-features.ts';
 import type { NativeAddon } from '../native/contract.ts';
@@ -94,14 +94,10 @@ function landlockReason(errno: number): string {
 
 /** Whether this process has it in force. */
 export function hasCapability(number: bigint): boolean {
-  try {
-    const match = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'));
-    return match?.[1] !== undefined && ((BigInt(`0x${match[1]}`) >> number) & 1n) === 1n;
-  } catch (error) {
-    refuseShortage(error);
-    // Without /proc: try the way that needs no capability.
-    return false;
-  }
+  // Without /proc: try the way that needs no capability.
+  const status = readOr(() => readFileSync('/proc/self/status', 'utf8'), '');
+  const match = /^CapEff:\s*([0-9a-f]+)$/m.exec(status);
+  return match?.[1] !== undefined && ((BigInt(`0x${match[1]}`) >> number) & 1n) === 1n;
 }
 
 /** `ESRCH` of `NativeAddon.processListErrno`. */
@@ -142,12 +138,7 @@ function hidingOption(mounts: string): string | undefined {
 }
 
 function readMounts(): string {
-  try {
-    return readFileSync('/proc/self/mountinfo', 'utf8');
-  } catch (error) {
-    refuseShortage(error);
-    return '';
-  }
+  return readOr(() => readFileSync('/proc/self/mountinfo', 'utf8'), '');
 }
 
 /** Ids that there are: all but -1. */

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { refuseShortage } from '../errors/shortage.ts';
+import { readOr } from '../errors/shortage.ts';
 import { caller } from './caller.ts';
 import { homeDirectory } from './user-directories.ts';
 
@@ -66,19 +66,9 @@ function matches(path: string, pattern: RegExp, group: string): readonly string[
 
 /** Of a file that is not there or not to be read: nothing, so that nothing is opened for it. */
 function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    refuseShortage(error);
-    return '';
-  }
+  return readOr(() => readFileSync(path, 'utf8'), '');
 }
 
 function listed(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory).filter((name) => /\.(?:list|sources)$/.test(name));
-  } catch (error) {
-    refuseShortage(error);
-    return [];
-  }
+  return readOr(() => readdirSync(directory).filter((name) => /\.(?:list|sources)$/.test(name)), []);
 }

@@ -42,7 +42,8 @@ export class Baseline {
       }
       known.set(path, remembered);
       if (remembered.kind === 'file') bytes += remembered.content.length;
-      if (remembered.kind === 'directory') pending.push(...remembered.names.map((name) => join(path, name)));
+      if (remembered.kind === 'directory')
+        for (const name of remembered.names) pending.push(join(path, name));
     }
   }
 

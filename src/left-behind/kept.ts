@@ -14,7 +14,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { type GitSetting, valuesByKey } from '../host/git/config-file.ts';
-import { inDirectoryOf, inWritableDirectoryOf, readRegular } from '../host/held-directory.ts';
+import { inDirectoryOf, inWritableDirectoryOf, NOT_TEXT, readRegular } from '../host/held-directory.ts';
 import { isTimedId, timedId } from '../host/timed-id.ts';
 import { ensureStateDirectory } from '../host/user-directories.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
@@ -27,6 +27,8 @@ const COPIED_BYTES = 64 * 1024 * 1024;
 
 /** A larger file is not shown. */
 const SHOWN_BYTES = 64 * 1024;
+
+const MOST_SHOWN_ALIKE = 100;
 
 /** Something that was taken from where it would have been obeyed. */
 export interface KeptItem {
@@ -253,8 +255,20 @@ export class Shutter {
     this.kept = kept;
   }
 
-  /** Moves the object at the path away. Nothing to say where it is gone already. */
+  /** Moves the object at the path away; all of them, where names that are not UTF-8 are shown alike. Nothing to say where it is gone already. */
   shut(path: string, program: string, reason: string): readonly LeftBehind[] {
+    if (!path.includes(NOT_TEXT)) return this.#shutOne(path, program, reason);
+    const found: LeftBehind[] = [];
+    while (found.length < MOST_SHOWN_ALIKE) {
+      const one = this.#shutOne(path, program, reason);
+      found.push(...one);
+      if (one.length === 0 || one.some(({ done }) => done === 'told')) return found;
+    }
+    // Of one path one thing is told.
+    return [...found, told(dirname(path), `${reason}; more are shown alike, and are still there`, program)];
+  }
+
+  #shutOne(path: string, program: string, reason: string): readonly LeftBehind[] {
     const { workspace } = this;
     try {
       const id = this.kept.keep({ workspace, path, reason: `${program}: ${reason}` });

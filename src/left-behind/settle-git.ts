@@ -35,48 +35,55 @@ interface GitBefore {
   readonly configOf: (path: string) => GitConfigFile | undefined;
 }
 
-/** Settles what git would obey; `undefined`: it is none of git's. */
-export function createGitSettler(shutter: Shutter, before: GitBefore) {
-  const { workspace } = shutter;
+/** Settles what git would obey. */
+export class GitSettler {
+  readonly #shutter: Shutter;
+  readonly #before: GitBefore;
+  readonly #workspace: string;
   /** What configuration files were when they were last looked at: later changes are not the command's. */
-  const accepted = new Map<string, GitConfigFile>();
+  readonly #accepted = new Map<string, GitConfigFile>();
   /** Where `.git` files and links lead that commands made. */
-  const leading = new Map<string, string>();
+  readonly #leading = new Map<string, string>();
   /** Repositories that an index names where changes are not seen. */
-  const outOfSight = new Set<string>();
+  readonly #outOfSight = new Set<string>();
 
-  const shut: Shutter['shut'] = (path, program, reason) =>
-    before.isHeld(path) ? [] : shutter.shut(path, program, reason);
+  constructor(shutter: Shutter, before: GitBefore) {
+    this.#shutter = shutter;
+    this.#before = before;
+    this.#workspace = shutter.workspace;
+  }
 
-  function settleEntry({ path, kind, change }: NativeChangedEntry): readonly LeftBehind[] | undefined {
+  /** `undefined`: it is none of git's. */
+  settleEntry({ path, kind, change }: NativeChangedEntry): readonly LeftBehind[] | undefined {
     const name = basename(path);
     const directory = dirname(path);
     // With each commit there is something new in it: what matters of that is noted by itself.
-    if (name === '.git') return kind === 'directory' && change === 'changed' ? [] : settleDotGit(path, kind);
+    if (name === '.git')
+      return kind === 'directory' && change === 'changed' ? [] : this.#settleDotGit(path, kind);
     if (basename(directory) === 'hooks' && isGitDirectory(dirname(directory)))
-      return isHookName(name) ? shut(path, 'git', 'git runs it as a hook') : [];
+      return isHookName(name) ? this.#shut(path, 'git', 'git runs it as a hook') : [];
     if (!isGitDirectory(directory) && !(SEQUENCE_NAMES as readonly string[]).includes(name)) return undefined;
     switch (name) {
       // The last of what makes a repository of a directory.
       case 'HEAD':
       case 'objects':
       case 'refs':
-        return change === 'appeared' ? settleDirectory(directory) : [];
+        return change === 'appeared' ? this.#settleDirectory(directory) : [];
       case 'config':
       case 'config.worktree':
-        return settleConfig(path);
+        return this.#settleConfig(path);
       case 'hooks':
-        return settleHooks(path);
+        return this.#settleHooks(path);
       case 'commondir':
-        return settleCommonDirectory(path);
+        return this.#settleCommonDirectory(path);
       case 'git-rebase-todo':
-        return settleTodo(path);
+        return this.#settleTodo(path);
       case 'strategy':
-        return basename(directory) === 'rebase-merge' ? settleStrategy(path) : undefined;
+        return basename(directory) === 'rebase-merge' ? this.#settleStrategy(path) : undefined;
       case 'opts':
-        return basename(directory) === 'sequencer' ? settleStrategy(path) : undefined;
+        return basename(directory) === 'sequencer' ? this.#settleStrategy(path) : undefined;
       case 'index':
-        return settleIndex(path);
+        return this.#settleIndex(path);
       case 'gitdir':
         return [];
       default:
@@ -84,93 +91,107 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     }
   }
 
-  function settleDotGit(path: string, kind: NativeChangedEntry['kind']): readonly LeftBehind[] {
-    if (kind === 'directory') return settleDirectory(path);
-    const target = kind === 'link' ? linkTarget(path) : gitFileTarget(path);
-    if (target === undefined || !isBeneath(target, workspace))
-      return shut(path, 'git', 'it leads git to a repository outside of the workspace');
+  #shut(path: string, program: string, reason: string): readonly LeftBehind[] {
+    return this.#before.isHeld(path) ? [] : this.#shutter.shut(path, program, reason);
+  }
+
+  #settleDotGit(path: string, kind: NativeChangedEntry['kind']): readonly LeftBehind[] {
+    if (kind === 'directory') return this.#settleDirectory(path);
+    const target = kind === 'link' ? this.#linkTarget(path) : this.#gitFileTarget(path);
+    if (target === undefined || !isBeneath(target, this.#workspace))
+      return this.#shut(path, 'git', 'it leads git to a repository outside of the workspace');
     // What is settled, now and after later commands, has to be what git finds.
-    if (!isWatched(target)) return shut(path, 'git', 'it leads git to a repository that cannot be watched');
-    leading.set(path, target);
-    return settleDirectory(target);
+    if (!this.#isWatched(target))
+      return this.#shut(path, 'git', 'it leads git to a repository that cannot be watched');
+    this.#leading.set(path, target);
+    return this.#settleDirectory(target);
   }
 
   /** It is there, no link is on the way, and the index goes in (TreePlaces::Enters). */
-  function isWatched(target: string): boolean {
-    const isDirectory = (path: string) => infoOf(path)?.isDirectory() === true;
-    const steps = [...directoriesBetween(target, workspace), target].filter((path) => path !== workspace);
+  #isWatched(target: string): boolean {
+    const isDirectory = (path: string) => this.#infoOf(path)?.isDirectory() === true;
+    const steps = [...directoriesBetween(target, this.#workspace), target].filter(
+      (path) => path !== this.#workspace,
+    );
     const isEntered = (path: string) =>
       basename(path) !== 'node_modules' &&
-      !(path.includes('/.git/') && BULK.has(basename(path)) && infoOf(join(dirname(path), 'HEAD')));
+      !(path.includes('/.git/') && BULK.has(basename(path)) && this.#infoOf(join(dirname(path), 'HEAD')));
     return (
       steps.every((path) => isDirectory(path) && isEntered(path)) &&
-      infoOf(join(target, 'HEAD')) !== undefined
+      this.#infoOf(join(target, 'HEAD')) !== undefined
     );
   }
 
-  function infoOf(path: string): Stats | undefined {
-    return inDirectoryOf(workspace, path, (at) => lstatSync(at, { throwIfNoEntry: false }));
+  #infoOf(path: string): Stats | undefined {
+    return inDirectoryOf(this.#workspace, path, (at) => lstatSync(at, { throwIfNoEntry: false }));
   }
 
   /** `git status` runs what the configuration of a repository says that the index names, also where nothing else is looked at. */
-  function settleIndex(path: string): readonly LeftBehind[] {
-    for (const repository of repositoriesOutOfSight(path, read)) outOfSight.add(repository);
-    return settleOutOfSight();
+  #settleIndex(path: string): readonly LeftBehind[] {
+    for (const repository of repositoriesOutOfSight(path, (file, limit) => this.#read(file, limit)))
+      this.#outOfSight.add(repository);
+    return this.settleOutOfSight();
   }
 
-  function settleOutOfSight(): readonly LeftBehind[] {
-    return [...outOfSight].flatMap((path) =>
-      infoOf(path) === undefined ? [] : shut(path, 'git', 'git status runs what this repository says'),
+  settleOutOfSight(): readonly LeftBehind[] {
+    return [...this.#outOfSight].flatMap((path) =>
+      this.#infoOf(path) === undefined
+        ? []
+        : this.#shut(path, 'git', 'git status runs what this repository says'),
     );
   }
 
   /** A directory that a `.git` file leads to may have become a link since. */
-  function settleLeading(): readonly LeftBehind[] {
-    return [...leading].flatMap(([path, target]) => {
-      if (isWatched(target)) return [];
-      leading.delete(path);
-      return infoOf(target) === undefined ? [] : shut(path, 'git', 'it leads git to another repository now');
+  settleLeading(): readonly LeftBehind[] {
+    return [...this.#leading].flatMap(([path, target]) => {
+      if (this.#isWatched(target)) return [];
+      this.#leading.delete(path);
+      return this.#infoOf(target) === undefined
+        ? []
+        : this.#shut(path, 'git', 'it leads git to another repository now');
     });
   }
 
-  function linkTarget(path: string): string | undefined {
-    return inDirectoryOf(workspace, path, (at) => straight(dirname(path), readlinkSync(at)));
+  #linkTarget(path: string): string | undefined {
+    return inDirectoryOf(this.#workspace, path, (at) => straight(dirname(path), readlinkSync(at)));
   }
 
-  function gitFileTarget(path: string): string | undefined {
-    const named = /^gitdir: (.*?)[\r\n]*$/s.exec(read(path)?.toString() ?? '')?.[1];
+  #gitFileTarget(path: string): string | undefined {
+    const named = /^gitdir: (.*?)[\r\n]*$/s.exec(this.#read(path)?.toString() ?? '')?.[1];
     return named === undefined ? undefined : straight(dirname(path), named);
   }
 
-  function read(path: string, limit = SMALL_FILE): Buffer | undefined {
-    return inDirectoryOf(workspace, path, (at) => readRegular(at, limit));
+  #read(path: string, limit = SMALL_FILE): Buffer | undefined {
+    return inDirectoryOf(this.#workspace, path, (at) => readRegular(at, limit));
   }
 
   /** A repository that came: everything in it that git obeys. */
-  function settleDirectory(path: string): readonly LeftBehind[] {
+  #settleDirectory(path: string): readonly LeftBehind[] {
     return [
-      ...settleConfig(join(path, 'config')),
-      ...settleConfig(join(path, 'config.worktree')),
-      ...settleHooks(join(path, 'hooks')),
-      ...settleCommonDirectory(join(path, 'commondir')),
+      ...this.#settleConfig(join(path, 'config')),
+      ...this.#settleConfig(join(path, 'config.worktree')),
+      ...this.#settleHooks(join(path, 'hooks')),
+      ...this.#settleCommonDirectory(join(path, 'commondir')),
     ];
   }
 
-  function settleHooks(path: string): readonly LeftBehind[] {
-    const info = inDirectoryOf(workspace, path, (at) => {
+  #settleHooks(path: string): readonly LeftBehind[] {
+    const info = inDirectoryOf(this.#workspace, path, (at) => {
       const found = lstatSync(at, { throwIfNoEntry: false });
       if (found === undefined) return undefined;
       return found.isDirectory() ? readdirSync(at) : ('no directory' as const);
     });
     if (info === undefined) return [];
-    if (info === 'no directory') return shut(path, 'git', 'git runs hooks from it');
-    return info.filter(isHookName).flatMap((name) => shut(join(path, name), 'git', 'git runs it as a hook'));
+    if (info === 'no directory') return this.#shut(path, 'git', 'git runs hooks from it');
+    return info
+      .filter(isHookName)
+      .flatMap((name) => this.#shut(join(path, name), 'git', 'git runs it as a hook'));
   }
 
-  function settleCommonDirectory(path: string): readonly LeftBehind[] {
-    const leadsAway = () => shut(path, 'git', 'it leads git to other settings and hooks');
-    const text = read(path)?.toString();
-    if (text === undefined) return infoOf(path) === undefined ? [] : leadsAway();
+  #settleCommonDirectory(path: string): readonly LeftBehind[] {
+    const leadsAway = () => this.#shut(path, 'git', 'it leads git to other settings and hooks');
+    const text = this.#read(path)?.toString();
+    if (text === undefined) return this.#infoOf(path) === undefined ? [] : leadsAway();
     const directory = dirname(path);
     const isWorktree = basename(dirname(directory)) === 'worktrees';
     // As git writes it: what else comes to the same by its text may lead through a link.
@@ -179,41 +200,43 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
     return leadsAway();
   }
 
-  function settleConfig(path: string): readonly LeftBehind[] {
-    if (before.isHeld(path)) return [];
-    const place = { workspace, path };
+  #settleConfig(path: string): readonly LeftBehind[] {
+    if (this.#before.isHeld(path)) return [];
+    const place = { workspace: this.#workspace, path };
     const after = readGitConfig(place);
     if (after === 'missing') return [];
-    const last = accepted.get(path) ?? before.configOf(path);
-    if (after === 'unreadable') return putBack(path, last, 'git or another program may read it differently');
+    const last = this.#accepted.get(path) ?? this.#before.configOf(path);
+    if (after === 'unreadable')
+      return this.#putBack(path, last, 'git or another program may read it differently');
     const { aside, restore, reason } = judgeChange(last ?? EMPTY_GIT_CONFIG, after, place);
     // Another file, for what still runs may have this one mapped.
-    const settled = replaceConfig(path, after, restore);
+    const settled = this.#replaceConfig(path, after, restore);
     // A lock that a command left, or something in its place: then the whole file goes.
-    if (settled === undefined) return putBack(path, restore.length === 0 ? after : last, reason || LOCKED);
-    accepted.set(path, settled);
+    if (settled === undefined)
+      return this.#putBack(path, restore.length === 0 ? after : last, reason || LOCKED);
+    this.#accepted.set(path, settled);
     if (restore.length === 0) return [];
-    return [shutter.settings(path, aside, reason)];
+    return [this.#shutter.settings(path, aside, reason)];
   }
 
-  function replaceConfig(path: string, after: GitConfigFile, edits: readonly GitEdit[]) {
+  #replaceConfig(path: string, after: GitConfigFile, edits: readonly GitEdit[]) {
     return orElse(() => {
       const content = editGitConfig(after, edits);
-      return replaceFile(workspace, path, content) ? parseGitConfig(content) : undefined;
+      return replaceFile(this.#workspace, path, content) ? parseGitConfig(content) : undefined;
     }, undefined);
   }
 
   /** Takes a whole configuration file away, and puts the last one that was good in its place: it holds what is the user's own. */
-  function putBack(path: string, last: GitConfigFile | undefined, reason: string): readonly LeftBehind[] {
-    const found = shut(path, 'git', reason);
+  #putBack(path: string, last: GitConfigFile | undefined, reason: string): readonly LeftBehind[] {
+    const found = this.#shut(path, 'git', reason);
     if (last === undefined || found.some(({ done }) => done === 'told')) return found;
-    return writeNew(path, Buffer.from(last.text, 'latin1'))
+    return this.#writeNew(path, Buffer.from(last.text, 'latin1'))
       ? found.map((one) => ({ ...one, done: 'restored' as const }))
       : found;
   }
 
-  function writeNew(path: string, content: Buffer): boolean {
-    const isWritten = inDirectoryOf(workspace, path, (at) => {
+  #writeNew(path: string, content: Buffer): boolean {
+    const isWritten = inDirectoryOf(this.#workspace, path, (at) => {
       writeFileSync(at, content, { flag: 'wx', mode: 0o644 });
       return true;
     });
@@ -221,30 +244,32 @@ export function createGitSettler(shutter: Shutter, before: GitBefore) {
   }
 
   /** Lines of a to-do list that run something are made comments: git runs the list when a rebase goes on. */
-  function settleTodo(path: string): readonly LeftBehind[] {
-    const text = read(path, TODO_BYTES)?.toString('latin1');
-    if (text === undefined) return shut(path, 'git', 'git rebase --continue runs it');
+  #settleTodo(path: string): readonly LeftBehind[] {
+    const text = this.#read(path, TODO_BYTES)?.toString('latin1');
+    if (text === undefined) return this.#shut(path, 'git', 'git rebase --continue runs it');
     const lines = text.split('\n');
     const harmless = lines.map((line) => (/^\s*(exec|x)\b/.test(line) ? `# ${line}` : line));
     if (harmless.every((line, at) => line === lines[at]))
-      return replaceFile(workspace, path, Buffer.from(text, 'latin1'))
+      return replaceFile(this.#workspace, path, Buffer.from(text, 'latin1'))
         ? []
-        : shut(path, 'git', 'git rebase --continue runs it');
-    const found = shut(path, 'git', 'git rebase --continue runs its "exec" lines, which are comments now');
-    writeNew(path, Buffer.from(harmless.join('\n'), 'latin1'));
+        : this.#shut(path, 'git', 'git rebase --continue runs it');
+    const found = this.#shut(
+      path,
+      'git',
+      'git rebase --continue runs its "exec" lines, which are comments now',
+    );
+    this.#writeNew(path, Buffer.from(harmless.join('\n'), 'latin1'));
     return found;
   }
 
   /** git runs `git-merge-NAME`, in the directory `git-merge-…` of the project if there is a slash in it. */
-  function settleStrategy(path: string): readonly LeftBehind[] {
-    const text = read(path)?.toString();
+  #settleStrategy(path: string): readonly LeftBehind[] {
+    const text = this.#read(path)?.toString();
     const named = basename(path) === 'opts' ? strategyOf(text) : text;
     return named === undefined || named.includes('/')
-      ? shut(path, 'git', 'a program that goes on with a rebase or cherry-pick')
+      ? this.#shut(path, 'git', 'a program that goes on with a rebase or cherry-pick')
       : [];
   }
-
-  return { settleEntry, settleLeading, settleOutOfSight };
 }
 
 /** What the options of a cherry-pick or revert that goes on name, which are written as settings are. */

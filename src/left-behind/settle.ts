@@ -1,6 +1,7 @@
 import { lstatSync } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { EMPTY_GIT_CONFIG, parseGitConfig } from '../host/git/config-file.ts';
+import { NOT_TEXT } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedCopy, NativeChangedEntry, NativeEffects } from '../native/contract.ts';
 import type { ObeyedFile } from '../policy/profiles/obeyed-files.ts';
@@ -10,7 +11,7 @@ import type { Baseline } from './baseline.ts';
 import { changeGitConfig, judgeChange } from './git-config.ts';
 import { type Kept, Shutter, told } from './kept.ts';
 import type { ObeyedNames } from './obeyed-names.ts';
-import { createGitSettler } from './settle-git.ts';
+import { GitSettler } from './settle-git.ts';
 
 /** What is known of a workspace when its commands begin. */
 interface SettlerParts {
@@ -45,50 +46,138 @@ const NOTHING: readonly LeftBehind[] = [];
 
 /** @see Settler */
 export function createSettler(parts: SettlerParts): Settler {
-  const { workspace, obeyed, names, holdOf, baseline, kept } = parts;
-  const shutter = new Shutter(workspace, kept);
-  const git = createGitSettler(shutter, {
-    isHeld: (path) => holdOf(path) === 'held',
-    configOf: (path) => {
-      const content = baseline.contentOf(path);
-      return content === undefined ? undefined : parseGitConfig(content);
-    },
-  });
+  const settlement = new Settlement(parts);
+  return (effects) => {
+    const found = settlement.settle(effects);
+    if (found.length === 0 || effects.makings === undefined) return found;
+    const makings = new Map(effects.makings.map(({ path, program }) => [path, program]));
+    return found.map((one) => {
+      const by = makings.get(one.path);
+      return by === undefined ? one : { ...one, madeBy: by };
+    });
+  };
+}
 
+/** Whatever a command made of one path, the others are settled. */
+function trying(path: string, settle: () => readonly LeftBehind[]): readonly LeftBehind[] {
+  try {
+    return settle();
+  } catch (error) {
+    return [unsettled(path, `it could not be looked at or shut (${errnoOf(error) ?? String(error)})`)];
+  }
+}
+
+class Settlement {
+  readonly #parts: SettlerParts;
+  readonly #shutter: Shutter;
+  readonly #git: GitSettler;
   /** What was not there when the command began. */
-  let came: ReadonlySet<string> = new Set();
+  #came: ReadonlySet<string> = new Set();
 
-  function settleEntry(entry: NativeChangedEntry): readonly LeftBehind[] {
+  constructor(parts: SettlerParts) {
+    const { workspace, holdOf, baseline, kept } = parts;
+    this.#parts = parts;
+    this.#shutter = new Shutter(workspace, kept);
+    this.#git = new GitSettler(this.#shutter, {
+      isHeld: (path) => holdOf(path) === 'held',
+      configOf: (path) => {
+        const content = baseline.contentOf(path);
+        return content === undefined ? undefined : parseGitConfig(content);
+      },
+    });
+  }
+
+  settle(effects: NativeEffects): readonly LeftBehind[] {
+    const found: LeftBehind[] = [];
+    found.push(...trying(this.#parts.workspace, () => this.#git.settleOutOfSight()));
+    if (effects.leftBehind === undefined && effects.copies === undefined) return found;
+    for (const copy of effects.copies ?? []) found.push(...trying(copy.source, () => this.#settleCopy(copy)));
+    found.push(...trying(this.#parts.workspace, () => this.#git.settleLeading()));
+    // What is around goes first: what lies in it goes with it.
+    const entries = [...(effects.leftBehind?.entries ?? []), ...seenBeyond(effects)].sort((a, b) =>
+      a.path < b.path ? -1 : 1,
+    );
+    const settled = new Set<string>();
+    // Of what goes as a whole one mention is enough.
+    const said = new Set(found.flatMap(({ path, settings }) => (settings === undefined ? path : [])));
+    this.#came = new Set(entries.flatMap(({ path, change }) => (change === 'appeared' ? path : [])));
+    for (const entry of entries) {
+      if (
+        [entry.path, ...directoriesBetween(entry.path, this.#parts.workspace)].some((path) =>
+          settled.has(path),
+        )
+      )
+        continue;
+      for (const one of trying(entry.path, () => this.#settleEntry(entry))) {
+        if (one.settings === undefined && said.has(one.path)) continue;
+        found.push(one);
+        if (one.settings !== undefined) continue;
+        said.add(one.path);
+        if (one.done !== 'told') settled.add(one.path);
+      }
+    }
+    const { spent = false, unreadable = [] } = effects.leftBehind ?? {};
+    if (spent)
+      found.push(
+        told(
+          this.#parts.workspace,
+          'there are too many new directories to look at all of them for what git or an editor would run',
+        ),
+      );
+    for (const path of unreadable)
+      found.push(
+        told(
+          path,
+          'it cannot be looked into for what git or an editor would run (chmod u+rwx makes it readable)',
+        ),
+      );
+    return found;
+  }
+
+  #settleEntry(entry: NativeChangedEntry): readonly LeftBehind[] {
     const { path } = entry;
-    // The addon's names are text: what is no UTF-8 cannot be reached by them.
-    if (path.includes('\ufffd') && entry.change !== 'vanished' && !existsAt(path))
-      return [unsettled(path, 'its name is not valid UTF-8, so that it cannot be looked at')];
-    const hold = holdOf(path);
+    // The addon's names are text: what is no UTF-8 is known only by what it is shown as.
+    if (path.includes(NOT_TEXT) && entry.change !== 'vanished') {
+      const shut = this.#shutShown(entry);
+      if (shut.length > 0) return shut;
+      if (!existsAt(path))
+        return [unsettled(path, 'its name is not valid UTF-8, so that it cannot be looked at')];
+    }
+    const hold = this.#parts.holdOf(path);
     if (hold === 'held' || (hold === 'lost' && entry.change === 'vanished')) return NOTHING;
-    if (baseline.isTooMuch(path))
+    if (this.#parts.baseline.isTooMuch(path))
       return [unsettled(path, 'it changed, and was too large, or of a kind, to be remembered and put back')];
     const isConfig = /^config(\.worktree)?$/.test(basename(path));
     // A configuration file is settled by key, whatever it was.
-    if (!(isConfig && entry.kind === 'file') && baseline.covers(path)) return baseline.restore(path, shutter);
+    if (!(isConfig && entry.kind === 'file') && this.#parts.baseline.covers(path))
+      return this.#parts.baseline.restore(path, this.#shutter);
     if (entry.change === 'vanished') return NOTHING;
-    const byGit = git.settleEntry(entry);
+    const byGit = this.#git.settleEntry(entry);
     if (byGit !== undefined) return byGit;
-    const row = names.rowFor(path);
-    const reason = obeyed.get(path);
+    const row = this.#parts.names.rowFor(path);
+    const reason = this.#parts.obeyed.get(path);
     if (hold === 'lost') return [told(path, REPLACED, row?.tool ?? 'git')];
     if (row?.treatment === 'told' && reason === undefined)
-      return isInstalled(path, row) ? NOTHING : [told(path, row.reason, row.tool)];
-    if (row !== undefined) return shutter.shut(path, row.tool, row.reason);
-    return reason === undefined ? NOTHING : shutter.shut(path, 'git', reason);
+      return this.#isInstalled(path, row) ? NOTHING : [told(path, row.reason, row.tool)];
+    if (row !== undefined) return this.#shutter.shut(path, row.tool, row.reason);
+    return reason === undefined ? NOTHING : this.#shutter.shut(path, 'git', reason);
   }
 
-  function isInstalled(path: string, row: ObeyedFile): boolean {
+  /** Takes away what is run as it is: nothing is known of what was there before. */
+  #shutShown({ path, kind, change }: NativeChangedEntry): readonly LeftBehind[] {
+    const row = this.#parts.names.rowFor(path);
+    const isRun = basename(dirname(path)) === 'hooks' || (row !== undefined && row.treatment !== 'told');
+    if (!isRun || change !== 'appeared' || kind === 'directory') return NOTHING;
+    return this.#shutter.shut(path, row?.tool ?? 'git', row?.reason ?? 'it is a hook');
+  }
+
+  #isInstalled(path: string, row: ObeyedFile): boolean {
     const end = path.lastIndexOf(`/${row.path}`);
-    return row.cameWith !== undefined && end >= 0 && came.has(`${path.slice(0, end)}/${row.cameWith}`);
+    return row.cameWith !== undefined && end >= 0 && this.#came.has(`${path.slice(0, end)}/${row.cameWith}`);
   }
 
-  function settleCopy({ source, before, after }: NativeChangedCopy): readonly LeftBehind[] {
-    const place = { workspace, path: source };
+  #settleCopy({ source, before, after }: NativeChangedCopy): readonly LeftBehind[] {
+    const place = { workspace: this.#parts.workspace, path: source };
     const changed = after === undefined ? undefined : parseGitConfig(after);
     if (changed === undefined)
       return [
@@ -108,72 +197,11 @@ export function createSettler(parts: SettlerParts): Settler {
     const found: LeftBehind[] = [];
     if (problem !== undefined) {
       const lost = over.flatMap(({ key, values }) => values.map((value) => ({ key, value })));
-      found.push(shutter.settings(source, lost, `it could not be changed: ${problem}`));
+      found.push(this.#shutter.settings(source, lost, `it could not be changed: ${problem}`));
     }
-    if (restore.length > 0) found.push(shutter.settings(source, aside, reason));
+    if (restore.length > 0) found.push(this.#shutter.settings(source, aside, reason));
     return found;
   }
-
-  const settle: Settler = (effects) => {
-    const found: LeftBehind[] = [];
-    const note = (path: string, settle: () => readonly LeftBehind[]) => {
-      try {
-        return settle();
-      } catch (error) {
-        // Whatever a command made of one path, the others are settled.
-        return [unsettled(path, `it could not be looked at or shut (${errnoOf(error) ?? String(error)})`)];
-      }
-    };
-    found.push(...note(workspace, git.settleOutOfSight));
-    if (effects.leftBehind === undefined && effects.copies === undefined) return found;
-    for (const copy of effects.copies ?? []) found.push(...note(copy.source, () => settleCopy(copy)));
-    found.push(...note(workspace, git.settleLeading));
-    // What is around goes first: what lies in it goes with it.
-    const entries = [...(effects.leftBehind?.entries ?? []), ...seenBeyond(effects)].sort((a, b) =>
-      a.path < b.path ? -1 : 1,
-    );
-    const settled = new Set<string>();
-    // Of what goes as a whole one mention is enough.
-    const said = new Set(found.flatMap(({ path, settings }) => (settings === undefined ? path : [])));
-    came = new Set(entries.flatMap(({ path, change }) => (change === 'appeared' ? path : [])));
-    for (const entry of entries) {
-      if ([entry.path, ...directoriesBetween(entry.path, workspace)].some((path) => settled.has(path)))
-        continue;
-      for (const one of note(entry.path, () => settleEntry(entry))) {
-        if (one.settings === undefined && said.has(one.path)) continue;
-        found.push(one);
-        if (one.settings !== undefined) continue;
-        said.add(one.path);
-        if (one.done !== 'told') settled.add(one.path);
-      }
-    }
-    const { spent = false, unreadable = [] } = effects.leftBehind ?? {};
-    if (spent)
-      found.push(
-        told(
-          workspace,
-          'there are too many new directories to look at all of them for what git or an editor would run',
-        ),
-      );
-    for (const path of unreadable)
-      found.push(
-        told(
-          path,
-          'it cannot be looked into for what git or an editor would run (chmod u+rwx makes it readable)',
-        ),
-      );
-    return found;
-  };
-
-  return (effects) => {
-    const found = settle(effects);
-    if (found.length === 0 || effects.makings === undefined) return found;
-    const makings = new Map(effects.makings.map(({ path, program }) => [path, program]));
-    return found.map((one) => {
-      const by = makings.get(one.path);
-      return by === undefined ? one : { ...one, madeBy: by };
-    });
-  };
 }
 
 /** Where there was too much to look at it all: what was seen as it was made. */

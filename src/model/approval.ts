@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { ChangeSet } from './change-set.ts';
 import { Command } from './command.ts';
 import { Decision } from './decision.ts';
+import { JobOrigin } from './job-origin.ts';
 import { maybe, text, texts, time, type Value } from './value.ts';
-import { APPROVAL_SCOPES, REFUSALS, REQUEST_STATES } from './words.ts';
+import { APPROVAL_SCOPES, CHANGE_SET_STATES, REFUSALS, REQUEST_STATES } from './words.ts';
 
 export const ApprovalScope = z.enum(APPROVAL_SCOPES);
 export type ApprovalScope = Value<typeof ApprovalScope>;
@@ -46,6 +48,8 @@ export const ApprovalRequest = z.strictObject({
     .optional()
     .describe('what its words say that it would write or reach; missing: made by an older version'),
   confinement: texts.describe('what the command would be kept from, a sentence each'),
+  host: text.optional().describe('the machine that asks, where several have one queue'),
+  job: JobOrigin.optional().describe('of a fleet; missing: the command is run for none'),
   connection: WantedConnection.optional().describe(
     'what is asked about while the command runs: an answer is good for every connection to this host and port; missing: the command itself',
   ),
@@ -92,8 +96,17 @@ export type ApprovalGrant = Value<typeof ApprovalGrant>;
 /** A line of `sandbox-run approvals watch --json`. */
 export const WatchedRequest = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('pending'), request: QueuedRequest }),
-  z.strictObject({ type: z.literal('settled'), id: text, state: z.enum(REQUEST_STATES) }),
+  z.strictObject({ type: z.literal('changes'), changes: ChangeSet }).describe('of a preview; they wait'),
+  z.strictObject({
+    type: z.literal('settled'),
+    id: text,
+    state: z
+      .enum([...REQUEST_STATES, ...CHANGE_SET_STATES, 'discarded'])
+      .describe('of changes: applied, undone or discarded'),
+  }),
 ]);
+/** The same as a value. */
+export type WatchedRequest = Value<typeof WatchedRequest>;
 
 /** Answers requests. Only an answer that clearly approves is an approval. */
 export interface Approver {

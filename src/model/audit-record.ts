@@ -5,6 +5,7 @@ import { Decision } from './decision.ts';
 import { Denial } from './denial.ts';
 import { EnforcementReport } from './enforcement-report.ts';
 import { ExceededLimit } from './execution-result.ts';
+import { JobOrigin } from './job-origin.ts';
 import { LeftBehind } from './left-behind.ts';
 import { Connection } from './network.ts';
 import { count, maybe, text, texts, type Value } from './value.ts';
@@ -14,6 +15,7 @@ const about = {
   request: text.describe('unique; the decision and the result of one request have the same'),
   principal: text,
   session: maybe(text),
+  job: JobOrigin.optional().describe('of a fleet; missing: the command was run for none'),
 };
 
 /** What was decided about one request; written, and on the disk, before anything starts. */

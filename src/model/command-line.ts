@@ -13,9 +13,16 @@ export type WordPart =
   | { readonly kind: 'tilde'; readonly user: string }
   /**
    * `$name` or `${name}`; with any operation (`${name:-x}`, `${#name}`) `plain` is false. `quoted`: it stands in double
-   * quotes, so that it is one word whatever it holds (`"$@"` excepted).
+   * quotes, so that it is one word whatever it holds (`"$@"` excepted). `single`: so it is with its operation, which
+   * brings no other expansion.
    */
-  | { readonly kind: 'parameter'; readonly name: string; readonly plain: boolean; readonly quoted?: true }
+  | {
+      readonly kind: 'parameter';
+      readonly name: string;
+      readonly plain: boolean;
+      readonly quoted?: true;
+      readonly single?: true;
+    }
   | { readonly kind: 'brace'; readonly text: string }
   | { readonly kind: 'arithmetic' }
   | { readonly kind: 'command-substitution'; readonly quoted?: true }

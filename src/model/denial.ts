@@ -20,7 +20,7 @@ export const Denial = z.strictObject({
       policy: text.describe('the same in TOML'),
     })
     .optional()
-    .describe('what lets it through; missing: no setting does'),
+    .describe('what lets it through; missing: no setting does, or it is not known which'),
   at: text.optional().describe('ISO 8601; when it was first seen'),
   count,
 });

@@ -57,7 +57,7 @@ const entryPath = z
   .refine((path) => isPlainPath(path), 'must be a relative path without ".", ".." or empty parts');
 
 /** Whether a path names something beneath where it starts, whatever lies on the way, unless that is a link. */
-export function isPlainPath(path: string): boolean {
+function isPlainPath(path: string): boolean {
   return (
     !path.includes('\0') && path.split('/').every((part) => part !== '' && part !== '.' && part !== '..')
   );
@@ -170,6 +170,11 @@ export const JobMessage = z.strictObject({
     .optional()
     .describe('standard input, in base64'),
   workspace: Digest.optional().describe('of the manifest; missing: the workspace of the worker'),
+  traceparent: z
+    .string()
+    .regex(/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/)
+    .optional()
+    .describe('of the span of its submitter (W3C Trace Context)'),
   options: z.strictObject(jobOptions),
 });
 export type JobMessage = Value<typeof JobMessage>;
@@ -325,5 +330,3 @@ export const FleetStatus = z.strictObject({
   lost: count.describe('workers that gave no sign of life, of the last day'),
 });
 export type FleetStatus = Value<typeof FleetStatus>;
-
-export const WorkerLabels = labels;

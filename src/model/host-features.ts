@@ -24,6 +24,8 @@ export interface HostFeatures {
   readonly namespaces: Facility;
   /** False once the kernel refused to mount a symbolic link over a file of a view. */
   readonly linkMounts?: false;
+  /** Why no layer of a preview can lie in the state directory; `undefined`: nothing is known that is in the way. */
+  readonly layersRefused?: string | undefined;
   /** A user namespace is needed for them (we have no CAP_SYS_ADMIN). */
   readonly needsUserNamespace: boolean;
   /** Where control groups (v2) for commands can be made, or why nowhere; found out by making one. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { GateOptions } from './gate-ports.ts';
+import { JobOrigin } from './job-origin.ts';
 import { MaxOutput, type OutputChunk } from './output.ts';
 import type { PolicyFile } from './policy-keys.ts';
 import type { AgentSession } from './session.ts';
@@ -339,6 +340,7 @@ export const RunOptions = z.strictObject({
     .literal(false, 'true or false')
     .optional()
     .describe('True, see `JobOptions`: what the command leaves behind runs on, and `run` gives a job.'),
+  job: JobOrigin.optional().describe('Internal. The job of a fleet that the command is run for.'),
 });
 export type RunOptions = Value<typeof RunOptions>;
 
@@ -352,7 +354,7 @@ export type JobOptions = Value<typeof JobOptions>;
 /** Options of `spawn`. */
 export const SpawnOptions = RunOptions.pick({
   ...({ cwd: true, env: true, approved: true, taints: true, timeout: true } as const),
-  ...({ signal: true, pty: true, effect: true, on: true } as const),
+  ...({ signal: true, pty: true, effect: true, on: true, job: true } as const),
 });
 export type SpawnOptions = Value<typeof SpawnOptions>;
 

@@ -99,7 +99,10 @@ export function leadingText(word: Word): string {
 export function isSingle(word: Word): boolean {
   return word.parts.every((part) => {
     if (part.kind === 'glob' || part.kind === 'brace' || part.kind === 'input') return false;
-    if (part.kind === 'parameter') return part.quoted === true && part.plain && !/^[@*]$/.test(part.name);
+    if (part.kind === 'parameter') {
+      const isOne = part.plain || part.single === true;
+      return part.quoted === true && isOne && !/^[@*]$/.test(part.name);
+    }
     return part.kind !== 'command-substitution' || part.quoted === true;
   });
 }

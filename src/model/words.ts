@@ -34,6 +34,8 @@ export const UNLISTED = ['deny', 'ask'] as const;
 
 /** What connections to names have to show of themselves. */
 export const VERIFY = ['none', 'sni'] as const;
+/** The rule of a connection that `network.verify` forbids, because what it asks for cannot be seen: UDP at 443, for QUIC. */
+export const NOT_LOOKED_INTO = 'network.verify';
 
 /** What calls of commands are looked at, to say what the sandbox denied: what costs nothing, everything, nothing. */
 export const EXPLAIN = ['auto', 'always', 'never'] as const;

@@ -218,13 +218,16 @@ export interface NativeDenial {
   readonly operation: 'read' | 'write' | 'create' | 'remove' | 'execute' | 'connect' | 'signal';
   /**
    * What held: no rule of Landlock grants it; the mount is read-only; a mount point cannot be moved; the view does not have
-   * it; the network namespace leads nowhere; signals end at the domain. `nothing`: it was not denied (`observed: uses`).
+   * it; it is another user’s, and root has no capabilities; the network namespace leads nowhere; signals end at the domain.
+   * `nothing`: it was not denied (`observed: uses`).
    */
-  readonly control: 'rights' | 'mount' | 'pinned' | 'view' | 'network' | 'scope' | 'nothing';
+  readonly control: 'rights' | 'mount' | 'pinned' | 'view' | 'privileges' | 'network' | 'scope' | 'nothing';
   /** As the program named it. */
   readonly asked: string;
-  /** What that leads to; of a connection HOST:PORT, of a signal the process. */
+  /** What that leads to; of a connection HOST:PORT, with /udp if it is one; of a signal the process. */
   readonly path: string;
+  /** What is not in the view: by what it would be found there, with the links outside that lead to it. Otherwise the path. */
+  readonly named: string;
   /** Of the first one. */
   readonly pid: number;
   /** As the process calls itself. */
@@ -581,6 +584,8 @@ export interface NativeAddon {
     index: NativeIndex,
     done: (indexed: NativeIndexed | undefined, failure: NativeFailure | undefined) => void,
   ): void;
+  /** Gives back what it watches with, which the user has few of. Nothing is to run with it any more. */
+  closeIndex(index: NativeIndex): void;
   createConfinement(spec: NativeConfinementSpec): NativeConfinement;
   /**
    * Makes the kernel objects now instead of with the first command, and starts a throw-away child that does all that a

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
-import type { Authenticator, NatsConnection } from '@nats-io/transport-node';
+import { isIP } from 'node:net';
+import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
+import type { Authenticator, NatsConnection, TlsOptions } from '@nats-io/transport-node';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { readPrivateFile } from '../host/private-file.ts';
 import { errnoOf } from '../util/errno-of.ts';
@@ -19,9 +21,12 @@ export interface NatsSettings {
 }
 
 /** How long one server may take to be connected with. */
-const CONNECT_MS = 3_000;
-/** How long an answer may take, connecting again included; an elected leader is there sooner. */
-export const ANSWER_MS = 5_000;
+const CONNECT_MS = 5_000;
+/**
+ * How long an answer may take, connecting again included. What is asked while there is no leader is never answered: it is
+ * asked again, several times in what an election takes.
+ */
+export const ANSWER_MS = 3_000;
 const DEFAULT_PORT = 4222;
 
 /**
@@ -35,10 +40,12 @@ export async function connectNats(settings: NatsSettings, name: string): Promise
     () => import('@nats-io/transport-node'),
   );
   const secret = credentialsOf(settings);
-  // A credentials file has the user's JWT beside the seed.
+  // A credentials file has the user's JWT beside the seed, and to be read a new line behind that.
   const authenticator: Authenticator | undefined =
     secret &&
-    (secret.includes('BEGIN NATS USER JWT') ? credsAuthenticator(secret) : nkeyAuthenticator(secret));
+    (secret.includes('BEGIN NATS USER JWT')
+      ? credsAuthenticator(Buffer.concat([secret, Buffer.from('\n')]))
+      : nkeyAuthenticator(secret));
   try {
     return await connect({
       servers: [...servers],
@@ -52,7 +59,7 @@ export async function connectNats(settings: NatsSettings, name: string): Promise
       // With each request; its trace would be made beforehand.
       noAsyncTraces: true,
       ...(authenticator && { authenticator }),
-      ...(encrypted && { tls: settings.ca === undefined ? {} : { ca: certificates(settings.ca) } }),
+      ...(encrypted && { tls: tlsOf(settings, servers) }),
     });
   } catch (error) {
     throw natsFailure(error, settings.url);
@@ -85,6 +92,9 @@ const REFUSED: ReadonlySet<string> = new Set([
   'PermissionViolationError',
 ]);
 
+/** Codes of Node for a certificate that is not accepted. */
+const CERTIFICATE = /^(?:[A-Z_]*CERT[A-Z_]*|UNABLE_TO_VERIFY_LEAF_SIGNATURE)$/;
+
 /** What any failure of the client becomes: one line. A `SandboxError` stays what it is. */
 export function natsFailure(error: unknown, url: string): SandboxError {
   if (error instanceof SandboxError) return error;
@@ -96,9 +106,12 @@ export function natsFailure(error: unknown, url: string): SandboxError {
       { cause: error },
     );
   const reason = causes.map((cause) => errnoOf(cause) ?? cause.message).at(-1) ?? errorMessage(error);
+  const advice = CERTIFICATE.test(reason)
+    ? 'its certificate is not accepted; name the certificates of its authority (--ca, or state.ca in the policy), and it by a name that is in its own'
+    : 'nothing is run without it';
   return new SandboxError(
     'fleet.unreachable',
-    `the NATS server ${url} cannot be used (${reason}); nothing is run without it`,
+    `the NATS server ${url} cannot be used (${reason}); ${advice}`,
     { cause: error },
   );
 }
@@ -152,6 +165,28 @@ function credentialsOf({ credentials }: NatsSettings): Buffer | undefined {
   });
   // As an nkey seed it must have nothing behind it.
   return Buffer.from(secret.toString('latin1').trim(), 'latin1');
+}
+
+function tlsOf({ ca }: NatsSettings, servers: readonly string[]): TlsOptions {
+  // The client hands on to Node what it does not know.
+  const checked: Pick<ConnectionOptions, 'checkServerIdentity'> = {
+    checkServerIdentity: identityOf(servers),
+  };
+  return { ...checked, ...(ca === undefined ? {} : { ca: certificates(ca) }) };
+}
+
+/**
+ * Whether a certificate is that of a server. For one that is named by its address the client asks with no name, which Node
+ * takes for localhost: then it has to be for one of our addresses.
+ */
+function identityOf(servers: readonly string[]): typeof checkServerIdentity {
+  const hosts = servers.map((server) => server.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'));
+  const addresses = hosts.filter((host) => isIP(host) !== 0);
+  return (name, certificate) => {
+    const isNameless = addresses.length > 0 && name === 'localhost' && !hosts.includes(name);
+    const problems = (isNameless ? addresses : [name]).map((host) => checkServerIdentity(host, certificate));
+    return problems.includes(undefined) ? undefined : problems[0];
+  };
 }
 
 function certificates(path: string): string {

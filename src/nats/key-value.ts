@@ -4,6 +4,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { FleetStore, KeyValue, KeyValueEntry } from '../model/key-value.ts';
 import { ANSWER_MS, connectNats, type NatsSettings, natsFailure, whereInstalled } from './connection.ts';
+import { patiently } from './patience.ts';
 import { writeBehind } from './write-behind.ts';
 
 /** The buckets of the state; documented, for the permissions of accounts. */
@@ -16,6 +17,9 @@ const CLOCK_KEY = 'clock';
 const CLOCK_HOLDS_MS = 600_000;
 /** The wall clock was set, or the machine was asleep. */
 const CLOCK_JUMP_MS = 250;
+/** How long a bucket may take to be opened: as long as a change of it is tried. */
+const OPEN_MS = 15_000;
+
 /** How many servers keep the state. */
 export interface FleetStoreSettings extends NatsSettings {
   /** 1 to 5; default: 3 in a cluster, else 1. */
@@ -74,7 +78,16 @@ interface Bucket {
   readonly name: string;
 }
 
-async function openBucket(
+function openBucket(
+  connection: NatsConnection,
+  settings: FleetStoreSettings,
+  name: string,
+  options: Partial<KvOptions>,
+): Promise<Bucket> {
+  return patiently(() => openBucketNow(connection, settings, name, options), OPEN_MS);
+}
+
+async function openBucketNow(
   connection: NatsConnection,
   { replicas, url }: FleetStoreSettings,
   name: string,
@@ -160,8 +173,10 @@ function clockOf(kv: KV, url: string): FleetStore['clock'] {
   };
   const ask = async () => {
     try {
-      await kv.put(CLOCK_KEY, '');
-      const written = await kv.get(CLOCK_KEY);
+      const written = await patiently(async () => {
+        await kv.put(CLOCK_KEY, '');
+        return kv.get(CLOCK_KEY);
+      }, OPEN_MS);
       const after = performance.now();
       if (written === null) throw new Error(`the key ${CLOCK_KEY} is not kept`);
       // It was done before this moment: what we take for now is late by two requests at most.

@@ -4,11 +4,14 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import type { RecordStream, StreamedLines } from '../model/record-stream.ts';
 import { ANSWER_MS, connectNats, natsFailure, whereInstalled } from './connection.ts';
 import type { FleetStoreSettings } from './key-value.ts';
+import { patiently } from './patience.ts';
 import { writeBehind } from './write-behind.ts';
 
 /** The stream and its subjects; documented, for the permissions of accounts. */
 const STREAM = 'sandbox-run-audit';
 const SUBJECTS = 'sandbox-run.audit';
+/** How long the stream may take to be opened: as long as it is tried to publish. */
+const OPEN_MS = 15_000;
 /** There is no such stream. */
 const NOT_FOUND = 10059;
 
@@ -21,8 +24,9 @@ export async function openRecordStream(settings: FleetStoreSettings, name: strin
   try {
     const { jetstream, jetstreamManager } = await whereInstalled(() => import('@nats-io/jetstream'));
     const js = jetstream(connection, { timeout: ANSWER_MS });
-    const manager = await jetstreamManager(connection, { timeout: ANSWER_MS });
-    await ensureStream(manager, connection, settings);
+    // Whether there is JetStream is seen by the next request.
+    const manager = await jetstreamManager(connection, { timeout: ANSWER_MS, checkAPI: false });
+    await patiently(() => ensureStream(manager, connection, settings), OPEN_MS);
     return recordStream(js, manager, connection, settings.url);
   } catch (error) {
     await connection.close().catch(() => {});

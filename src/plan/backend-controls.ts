@@ -62,18 +62,17 @@ export const notTold = (why: string): Finding => [
 ];
 
 /** Of the control `workspace-changes`, which is off unless a preview is asked for. */
-export const workspaceChanges: Judge = ({ view, backend }, _, { namespaces }, { layer }) => {
+export const workspaceChanges: Judge = ({ view, backend }, _, { namespaces, layersRefused }, { layer }) => {
   const why = namespaces.available ? `not with ${backend}` : namespaces.reason;
-  const impossible = `a preview needs a mount namespace of ours (${why})`;
+  const impossible = view
+    ? layersRefused && `a preview needs a layer: ${layersRefused}`
+    : `a preview needs a mount namespace of ours (${why})`;
   if (layer === undefined)
-    return [
-      'off',
-      `commands change the workspace at once; ${view ? '--preview holds changes back' : impossible}`,
-    ];
-  if (!view)
+    return ['off', `commands change the workspace at once; ${impossible ?? '--preview holds changes back'}`];
+  if (impossible !== undefined)
     return [
       'unsupported',
-      `changes cannot be held back: ${impossible}; a copy of the workspace serves the same end`,
+      `changes cannot be held back: ${impossible}; see sandbox-run doctor; a copy of the workspace serves the same end`,
     ];
   const shut = layer.shut.length === 0 ? '' : `; ${named(layer.shut)} can only be read`;
   return ['enforced', `changes wait in a layer over the workspace until they are applied (overlayfs)${shut}`];

@@ -13,14 +13,14 @@ import type {
   SymbolicLink,
 } from '../model/launch-plan.ts';
 import type { NetworkRules } from '../model/network.ts';
-import type { PathRule } from '../model/policy.ts';
+import type { PathRule, Policy } from '../model/policy.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { enforcementReport, requireDemands, requireSupervisor } from './enforcement.ts';
 import { handledRights, landlockRules } from './landlock.ts';
 import { chooseMechanisms, type HiddenFiles, type Mechanisms } from './mechanisms.ts';
 import { type OwnPathsInput, ownPathsWithin, protectedInWorkspace, tmpOfHost } from './own-paths.ts';
 import { processLimitsOf, treeLimitsOf } from './planned-limits.ts';
-import { CACHE, COPIES, NOTHING, VIEW_CACHE, VIEW_COPIES, VIEW_HOME, VIEW_TMP, viewSteps } from './view.ts';
+import { CACHE, COPIES, NOTHING, VIEW_CACHE, VIEW_COPIES, VIEW_HOME, viewSteps, viewTmp } from './view.ts';
 
 /** Where the commands of a workspace keep what their tools cache. */
 export interface WorkspaceCachePlace {
@@ -67,49 +67,26 @@ export interface PlanInput extends OwnPathsInput {
  */
 export function makePlan(input: PlanInput): LaunchPlan {
   const { policy, features, workspace } = input;
-  const chosen = chooseMechanisms(policy, features, input.backend);
-  const used: Mechanisms =
-    input.tellsUses && chosen.observed !== 'nothing' ? { ...chosen, observed: 'uses' } : chosen;
-  if (policy.network.mode === 'listed') requireSupervisor(used, policy, features);
+  const used = mechanismsFor(input);
   const { paths: named, links } = resolveRules(input);
   const tmp = tmpOfHost(input, used, named);
   const granted = tmp !== undefined && 'granted' in tmp ? withPath(named, tmp.granted) : named;
   const { paths, hidden } = withoutHidden(layeredOnly(granted, input), input.hidden);
   const protection = protectedInWorkspace(input);
-  const report = enforcementReport(
-    policy,
-    features,
-    used,
-    {
-      replaceableLinks: [...new Set(protection.links.map(({ path }) => path))],
-      shortfall: input.shortfall,
-      sharedByGroup: input.sharedByGroup ?? false,
-      tmp,
-      hidden,
-      layer: input.layer && { shut: granted.filter((path) => isShut(path, input)).map(({ path }) => path) },
-    },
-    input.passedOver,
-  );
-  requireDemands(report);
-  if (input.layer !== undefined && !used.view) throw noPreview(report);
+  const report = reportOn(input, used, {
+    replaceableLinks: [...new Set(protection.links.map(({ path }) => path))],
+    tmp,
+    hidden,
+    layer: input.layer && { shut: granted.filter((path) => isShut(path, input)).map(({ path }) => path) },
+  });
 
-  if (!used.shutsInside) refuseReadOnlyInsideWritable(paths);
-  const ownPaths = ownPathsWithin(input, paths, used.shutsInside);
-  const protectedPaths = outermost([...protection.paths, ...ownPaths.readOnly]);
-  const watchedLinks = linksByPath([...protection.links, ...ownPaths.links]).filter(
-    ({ path }) => !protectedPaths.some((shut) => isBeneath(path, shut)),
-  );
+  const { protectedPaths, watchedLinks, hiddenPaths } = shutPaths(input, paths, used, protection);
   const copies = copiesOf(input, protectedPaths, used);
-  const hiddenPaths = ownPaths.hidden;
   const emptied = hidden?.paths ?? [];
   const cache = plannedCache(input, used, hiddenPaths);
   const sharedMemory = input.memoryParent !== undefined && policy.filesystem.tmp !== 'host';
 
-  const slotDirectories = [
-    ...(policy.filesystem.tmp === 'host' ? [] : ['slot:tmp']),
-    ...(policy.filesystem.home === 'private' ? ['slot:home'] : []),
-    ...(copies.length === 0 ? [] : [COPIES]),
-  ];
+  const slotDirectories = slotDirectoriesOf(policy, copies);
 
   return {
     workspace,
@@ -131,26 +108,19 @@ export function makePlan(input: PlanInput): LaunchPlan {
         input.layer && workspace,
       ),
     },
-    namespaces: used.view
-      ? {
-          user: used.ownUser,
-          network: used.networkNamespace,
-          ipc: true,
-          view: viewSteps({
-            paths,
-            links,
-            protectedPaths,
-            watchedLinks,
-            hiddenPaths,
-            emptied,
-            copies,
-            policy,
-            sharedMemory,
-            cache,
-            layer: input.layer && { workspace, over: input.layer },
-          }),
-        }
-      : undefined,
+    namespaces: namespacesOf(used, {
+      paths,
+      links,
+      protectedPaths,
+      watchedLinks,
+      hiddenPaths,
+      emptied,
+      copies,
+      policy,
+      sharedMemory,
+      cache,
+      layer: input.layer && { workspace, over: input.layer },
+    }),
     network: used.inetSockets,
     networkRules: used.inetSockets === 'listed' ? input.networkRules : undefined,
     links,
@@ -168,9 +138,63 @@ export function makePlan(input: PlanInput): LaunchPlan {
     seedFiles: policy.filesystem.home === 'private' ? input.seedFiles : [],
     cache,
     home: policy.filesystem.home === 'host' ? input.hostHome : used.view ? VIEW_HOME : 'slot:home',
-    tmp: policy.filesystem.tmp === 'host' ? input.temporaryParent : used.view ? VIEW_TMP : 'slot:tmp',
+    tmp: policy.filesystem.tmp === 'host' ? input.temporaryParent : used.view ? viewTmp(paths) : 'slot:tmp',
     report,
   };
+}
+
+/** What the host and the backend have for it. */
+function mechanismsFor({ policy, features, backend, tellsUses }: PlanInput): Mechanisms {
+  const chosen = chooseMechanisms(policy, features, backend);
+  const used: Mechanisms =
+    tellsUses && chosen.observed !== 'nothing' ? { ...chosen, observed: 'uses' } : chosen;
+  if (policy.network.mode === 'listed') requireSupervisor(used, policy, features);
+  return used;
+}
+
+/** The report of what holds. @throws {SandboxError} where that is too little. */
+function reportOn(
+  input: PlanInput,
+  used: Mechanisms,
+  planned: Omit<Parameters<typeof enforcementReport>[3], 'shortfall' | 'sharedByGroup'>,
+): EnforcementReport {
+  const { policy, features, shortfall, sharedByGroup = false, passedOver } = input;
+  const all = { ...planned, shortfall, sharedByGroup };
+  const report = enforcementReport(policy, features, used, all, passedOver);
+  requireDemands(report);
+  if (input.layer !== undefined && (!used.view || features.layersRefused !== undefined))
+    throw noPreview(report);
+  return report;
+}
+
+/** What commands may not change, or see, of what lies where they may write. */
+function shutPaths(
+  input: PlanInput,
+  paths: readonly PlannedPath[],
+  used: Mechanisms,
+  protection: ReturnType<typeof protectedInWorkspace>,
+) {
+  if (!used.shutsInside) refuseReadOnlyInsideWritable(paths);
+  const ownPaths = ownPathsWithin(input, paths, used.shutsInside);
+  const protectedPaths = outermost([...protection.paths, ...ownPaths.readOnly]);
+  const watchedLinks = linksByPath([...protection.links, ...ownPaths.links]).filter(
+    ({ path }) => !protectedPaths.some((shut) => isBeneath(path, shut)),
+  );
+  return { protectedPaths, watchedLinks, hiddenPaths: ownPaths.hidden };
+}
+
+function namespacesOf(used: Mechanisms, view: Parameters<typeof viewSteps>[0]): LaunchPlan['namespaces'] {
+  if (!used.view) return undefined;
+  return { user: used.ownUser, network: used.networkNamespace, ipc: true, view: viewSteps(view) };
+}
+
+/** Private directories that each command gets. */
+function slotDirectoriesOf({ filesystem }: Policy, copies: LaunchPlan['copies']): readonly string[] {
+  return [
+    ...(filesystem.tmp === 'host' ? [] : ['slot:tmp']),
+    ...(filesystem.home === 'private' ? ['slot:home'] : []),
+    ...(copies.length === 0 ? [] : [COPIES]),
+  ];
 }
 
 /** A file is not copied if it may be linked elsewhere, or lies in a directory that is shut as a whole. */

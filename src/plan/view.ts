@@ -11,7 +11,9 @@ import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 
 /** Where the command finds its private directories in a view. */
 export const VIEW_HOME = '/home/sandbox';
-export const VIEW_TMP = '/tmp';
+const VIEW_TMP = '/tmp';
+/** Where the policy shows the host's /tmp. */
+const VIEW_TMP_BESIDE = '/.sandbox-tmp';
 /** An empty directory of the command's own, shown in place of what it must not see. */
 export const NOTHING = 'slot:nothing';
 /** The private copies of files that commands may replace, and where the command finds them. */
@@ -21,6 +23,10 @@ export const VIEW_COPIES = '/.sandbox-run';
 export const CACHE = 'cache:';
 export const VIEW_CACHE = '/.sandbox-cache';
 const VIEW_SHARED_MEMORY = '/dev/shm';
+
+/** Where a private $TMPDIR is in a view. */
+export const viewTmp = (paths: readonly PlannedPath[]): string =>
+  paths.some(({ path }) => path === VIEW_TMP) ? VIEW_TMP_BESIDE : VIEW_TMP;
 
 /** What the view is made of. */
 export interface ViewParts {
@@ -71,7 +77,7 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
   const isLayered = (path: string) => layer !== undefined && isBeneath(path, layer.workspace);
   const steps: PlannedViewStep[] = [];
   if (policy.filesystem.tmp !== 'host')
-    steps.push(bind('slot:tmp', VIEW_TMP, { writable: true, required: true }));
+    steps.push(bind('slot:tmp', viewTmp(parts.paths), { writable: true, required: true }));
   if (policy.filesystem.home === 'private')
     steps.push(bind('slot:home', VIEW_HOME, { writable: true, required: true }));
   // As a whole, with links in the home: a mount for each part would take longer than the command.

@@ -178,8 +178,8 @@ export interface Behaviour {
   readonly signals?: boolean;
   /** The words that say whom it talks to: URLs, hosts, addresses. */
   readonly hosts?: (use: Use) => readonly Argument[];
-  /** What it changes elsewhere, where it reaches the network: completes "NAME …". */
-  readonly outward?: string;
+  /** What it changes elsewhere, where it reaches the network: completes "NAME …". A function where its words decide. */
+  readonly outward?: string | ((use: Use) => string | undefined);
   /**
    * It runs nothing and reaches nothing, but for what its settings say, and those are out of the reach of commands: its
    * reach is unknown only where the settings are not held.
@@ -193,6 +193,34 @@ export interface Behaviour {
   readonly movesCommits?: boolean;
   /** What it takes away that version control would not bring back. */
   readonly loses?: (use: Use) => Loss | undefined;
+  /** Options with which it takes nothing away. */
+  readonly keepsWith?: string;
+  /** The words that set variables, for what it runs or for the shell. */
+  readonly assigns?: (use: Use) => readonly Word[];
+  /** Options whose value is the number of a descriptor that it reads. */
+  readonly descriptors?: string;
+  /** What IFS says before it is in force for it alone: how it splits its input. */
+  readonly splitsInput?: boolean;
+  /** It runs code of a file: of the script that it is given, or else of its input; `input`: always of that. */
+  readonly interprets?: 'script' | 'input';
+  /** True where it reads all that is beneath the directory in which it runs. */
+  readonly searchesAll?: (use: Use) => boolean;
+  /** What its words do that no autonomy level permits. */
+  readonly dangers?: (use: Use) => readonly Finding[];
+  /** It does this only to files that commands may write: completes "NAME would …". */
+  readonly onlyInside?: string;
+  /** Where it looks for a repository whose settings it obeys. */
+  readonly repository?: (use: Use) => RepositoryWanted;
+  /** Why no directory may be among its operands, the last aside; completes "NAME …". */
+  readonly wantsFiles?: (use: Use) => string | undefined;
+  /** An allow-list lets it change the files that it is given: where they are is judged on its own. */
+  readonly editsListed?: boolean;
+}
+
+/** `itself`: the directory is the repository, with no `.git` in it. Else where it goes first, if anywhere. */
+export interface RepositoryWanted {
+  readonly itself: boolean;
+  readonly moves: readonly Argument[];
 }
 
 /**
@@ -215,6 +243,8 @@ export interface Application extends Pick<Behaviour, 'grammar' | 'inspect' | 'pa
   readonly movesLinks?: (use: Use) => boolean;
   /** It changes what a path of another program may mean. */
   readonly changesEntries?: boolean;
+  /** Where a shell reads the line in an environment that is not of our making, it says what is in that, or obeys it. */
+  readonly obeysEnvironment?: (use: Use) => boolean;
 }
 
 /** `network`: a server outside; `system`: the right to change what is installed on the machine. */
@@ -232,6 +262,8 @@ export interface Loss {
 export interface PathUse {
   readonly argument: Argument;
   readonly effect: 'reads' | 'writes' | 'removes';
+  /** It only looks like a path: of what its program makes of its words too little is known. */
+  readonly guessed?: true;
 }
 
 /** Why a program is refused in every autonomy level. */
@@ -245,6 +277,8 @@ export interface Program extends Behaviour {
   readonly danger?: Danger;
   /** What it runs is the shell's own doing (`exec`): the program of that name, if any, runs nothing. */
   readonly builtin?: boolean;
+  /** The short option that asks for its version and nothing else. */
+  readonly versionOption?: string;
   /** Not in the tables. */
   readonly unlisted?: boolean;
   /** Missing: the application backend does not run it. */
@@ -330,4 +364,21 @@ export interface Use {
   readonly unknown: readonly Word[];
   /** Dynamic words that may turn out to be options. */
   readonly openEnded: readonly Word[];
+}
+
+/** Innermost first: the verb's own rule, or what a level above says. */
+export function inherited<Key extends keyof Behaviour>(use: Use, key: Key): Behaviour[Key] | undefined {
+  // Most programs have no verbs, and this is asked often.
+  if (use.verbs.length === 0) return use.program[key];
+  return levelsOf(use).findLast((level) => level[key] !== undefined)?.[key];
+}
+
+/** The program, and the verbs of it that the command has, outermost first. */
+export function levelsOf({ program, verbs }: Use): readonly Behaviour[] {
+  const levels: Behaviour[] = [program];
+  for (const verb of verbs) {
+    const inner = levels.at(-1)?.verbs?.[verb];
+    if (inner !== undefined) levels.push(inner);
+  }
+  return levels;
 }

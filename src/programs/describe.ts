@@ -106,20 +106,3 @@ export function describeAs(command: SimpleCommand, program: Program): Use {
     openEnded,
   };
 }
-
-/** Innermost first: the verb's own rule, or what a level above says. */
-export function inherited<Key extends keyof Behaviour>(use: Use, key: Key): Behaviour[Key] | undefined {
-  // Most programs have no verbs, and this is asked often.
-  if (use.verbs.length === 0) return use.program[key];
-  return levelsOf(use).findLast((level) => level[key] !== undefined)?.[key];
-}
-
-/** The program, and the verbs of it that the command has, outermost first. */
-export function levelsOf({ program, verbs }: Use): readonly Behaviour[] {
-  const levels: Behaviour[] = [program];
-  for (const verb of verbs) {
-    const inner = levels.at(-1)?.verbs?.[verb];
-    if (inner !== undefined) levels.push(inner);
-  }
-  return levels;
-}

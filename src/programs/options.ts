@@ -322,3 +322,22 @@ const SINKS: ReadonlySet<string> = new Set(['-', '/dev/null', '/dev/stdout', '/d
 export function isSink(path: string): boolean {
   return SINKS.has(path);
 }
+
+/** Devices that every command may read and write. */
+const DEVICES: ReadonlySet<string> = new Set(
+  'null zero full random urandom tty stdin stdout stderr'.split(' ').map((name) => `/dev/${name}`),
+);
+
+/** True for devices that every command may use, and for its own descriptors. */
+export function isHarmlessDevice(path: string): boolean {
+  return DEVICES.has(path) || /^\/(?:dev\/fd|proc\/self\/fd)\/\d+$/.test(path);
+}
+
+/** What is moved there is not in the workspace any more: completes "NAME …". */
+export const MOVES_AWAY = 'would move files out of the workspace, to a place that may end with the command';
+
+/** True for a place that need not be in the workspace: absolute, a home, above, on another machine, or not written out. */
+export function leadsAway(argument: Argument | undefined): boolean {
+  if (argument === undefined) return false;
+  return !argument.complete || /^[/~]|(?:^|\/)\.\.(?:\/|$)|^[^/]*:/.test(argument.text);
+}

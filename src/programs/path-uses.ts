@@ -1,8 +1,7 @@
 import type { Redirect, SimpleCommand, Word } from '../model/command-line.ts';
 import { leadingText } from '../model/word.ts';
 import { assertNever } from '../util/assert-never.ts';
-import type { Argument, PathUse, Use } from './behaviour.ts';
-import { inherited } from './describe.ts';
+import { type Argument, inherited, type PathUse, type Use } from './behaviour.ts';
 import { argumentOf, isSink } from './options.ts';
 
 /** The paths that a command names: option values, operands, redirect targets, and the program itself. */
@@ -61,7 +60,7 @@ function operandPaths(use: Use): readonly PathUse[] {
       return [
         ...all(operands.filter(looksLikePath), plain),
         ...all([...use.unknown, ...attachedTo(use)].flatMap(attachedPath), 'reads'),
-      ];
+      ].map((found) => ({ ...found, guessed: true }));
     default:
       return assertNever(kind);
   }

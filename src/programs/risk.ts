@@ -2,8 +2,8 @@ import type { Parsed, Redirect, SimpleCommand } from '../model/command-line.ts';
 import type { Reach, Risk } from '../model/decision.ts';
 import { REACHES, RISKS, strongest } from '../model/words.ts';
 import { assertNever } from '../util/assert-never.ts';
-import { type Effect, type Finding, finding, type OptionUse, type Use } from './behaviour.ts';
-import { describeCommand, type IsForeign, inherited } from './describe.ts';
+import { type Effect, type Finding, finding, inherited, type OptionUse, type Use } from './behaviour.ts';
+import { describeCommand, type IsForeign } from './describe.ts';
 import { isSink } from './options.ts';
 import { writesFile } from './path-uses.ts';
 
@@ -78,25 +78,12 @@ function riskOfEffect(effect: Finding['effect']): Risk {
 }
 
 const HELP: ReadonlySet<string> = new Set(['--version', '--help', '-version', '--usage']);
-/** Programs whose `-v` prints the version, and whose `-V` does. */
-const SHORT_VERSION: Readonly<Record<string, string>> = {
-  node: '-v',
-  npm: '-v',
-  pnpm: '-v',
-  yarn: '-v',
-  php: '-v',
-  ruby: '-v',
-  perl: '-v',
-  python: '-V',
-  python3: '-V',
-};
-
 /** True if a listed program is only asked for its version or for help. */
 export function asksForHelp(use: Use): boolean {
   const { words } = use.command;
   const only = words[words.length - 1]?.value;
   if (only === undefined || use.program.unlisted === true) return false;
-  if (words.length === 2) return HELP.has(only) || SHORT_VERSION[use.program.name] === only;
+  if (words.length === 2) return HELP.has(only) || use.program.versionOption === only;
   return use.verbs.length === words.length - 2 && (only === '--help' || only === '--version');
 }
 

@@ -57,7 +57,8 @@ export const VARIABLES: readonly VariableRule[] = [
     reason: 'adds options or settings that can run programs',
   },
   {
-    names: 'http_proxy https_proxy all_proxy ftp_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY FTP_PROXY',
+    names:
+      'http_proxy https_proxy all_proxy ftp_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY FTP_PROXY DEBUGINFOD_URLS',
     reason: 'sends traffic elsewhere',
   },
   {

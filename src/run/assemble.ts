@@ -15,10 +15,12 @@ import { type Policy, reviewerSettings } from '../model/policy.ts';
 import { NARROWINGS } from '../model/policy-keys.ts';
 import { type BuiltEnvironment, buildEnvironment } from '../policy/environment.ts';
 import { commandRules } from './resolve/command-rules.ts';
-import { planOnly, planResolved, planTried, writableRoots } from './resolve/prepare-sandbox.ts';
+import { planOnly, planResolved } from './resolve/plan-sandbox.ts';
+import { planTried, writableRoots } from './resolve/prepare-sandbox.ts';
 import { directoriesOf } from './resolve/resolve-command.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve/resolve-policy.ts';
 import { createStatefulPorts, memoryOf, type StatefulPorts } from './stateful-ports.ts';
+import { openTelemetry } from './telemetry.ts';
 
 /** Everything that decisions under one policy are made with. */
 export interface Assembly {
@@ -87,6 +89,7 @@ export async function assemble(
       budget: stateful.budget,
       record: stateful.record,
       tellHooks: stateful.tellHooks,
+      telemetry: await openTelemetry(),
     }),
     close: stateful.close,
   };
@@ -148,7 +151,10 @@ export async function checkerOf(
   options: SandboxOptions,
   { kernel = 'planned', ...counts }: CheckerParts,
 ): Promise<Checker> {
-  const { plan, problem } = kernel === 'none' ? {} : await planIfPossible(resolved, kernel);
+  // Whether namespaces are to be had, which a preview needs, a container's filter says only to who tries.
+  const previews = resolved.policy.commands.rules.some(({ verdict }) => verdict === 'preview');
+  const looked = kernel === 'planned' && previews ? 'tried' : kernel;
+  const { plan, problem } = looked === 'none' ? {} : await planIfPossible(resolved, looked);
   // A session is named in requests, and not begun by who only looks.
   const { session, ...unbegun } = options;
   const assembly = await assemble(resolved, plan, unbegun, { guards: false, records: false, ...counts });
@@ -168,6 +174,7 @@ export function checkOnly(ports: DecisionPorts): DecisionPorts {
   const { session } = ports;
   return {
     ...{ ...ports, budget: undefined, record: undefined, tellHooks: undefined, approvals: 'elsewhere' },
+    telemetry: undefined,
     session: session && { ...session, taint: () => {} },
   };
 }

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { type BigIntStats, lstatSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import { refuseShortage } from '../errors/shortage.ts';
+import { readOr, refuseShortage } from '../errors/shortage.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import { problemOfHidePattern } from '../model/policy-keys.ts';
 import type { HiddenFiles } from '../plan/mechanisms.ts';
@@ -118,8 +118,10 @@ function patternsOf(text: string, home: string): readonly Omit<Pattern, 'id'>[] 
   const whole = text.startsWith('~/') ? `${escaped(home)}${text.slice(1)}` : text;
   const names = whole.split('/').filter((name) => name !== '' && name !== '.');
   let directoriesOnly = text.endsWith('/');
+  // Everything, as in .gitignore: any directories alone are no name that could be compared.
+  if (names.every(isAnyDirectories)) names.splice(0, names.length, '**', '*');
   // All that is in a directory: it is hidden itself.
-  while (names.length > 1 && /^\*\*+$/.test(names.at(-1) ?? '')) {
+  while (names.length > 1 && isAnyDirectories(names.at(-1) ?? '')) {
     names.pop();
     directoriesOnly = true;
   }
@@ -141,8 +143,10 @@ function patternsOf(text: string, home: string): readonly Omit<Pattern, 'id'>[] 
 
 const escaped = (path: string) => path.replace(/[*?[\]{}\\!]/g, '\\$&');
 
+const isAnyDirectories = (name: string) => /^\*\*+$/.test(name);
+
 function partOf(name: string): Part {
-  if (/^\*\*+$/.test(name)) return '**';
+  if (isAnyDirectories(name)) return '**';
   const read = readNamePattern(name);
   if (typeof read === 'string') throw new SandboxError('policy.invalid', `filesystem.hide: ${name} ${read}`);
   return read;
@@ -372,12 +376,7 @@ function stateOf(path: string): string {
 const idOf = ({ dev, ino }: BigIntStats) => `${dev}:${ino}`;
 
 function statOf(path: string): BigIntStats | undefined {
-  try {
-    return lstatSync(path, { bigint: true, throwIfNoEntry: false });
-  } catch (error) {
-    refuseShortage(error);
-    return undefined;
-  }
+  return readOr(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }), undefined);
 }
 
 function entriesOf(directory: string): readonly Entry[] {

@@ -1,9 +1,8 @@
 import { unfinishedIn } from '../changes/unfinished.ts';
 import { autonomyInForce } from '../checks/check.ts';
 import { isPreviewed } from '../checks/own-rules.ts';
-import { createDecider, type Decide, type Decided } from '../decide/decide.ts';
-import type { Judge } from '../decide/judge.ts';
-import type { DecisionPorts } from '../decide/ports.ts';
+import { createDecider, type Decide, type Decided, decisionOf } from '../decide/decide.ts';
+import type { DecisionPorts, DecisionRequest } from '../decide/ports.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { caller } from '../host/caller.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
@@ -48,6 +47,7 @@ import { createCommandResolver, createStepsResolver } from './resolve/resolve-co
 import { trimCaches } from './resolve/trim-caches.ts';
 import type { ShellSession } from './session/shell-session.ts';
 import { stateDirectory } from './state.ts';
+import { measuredLaunch, measuredRun } from './telemetry.ts';
 import type { OptionReader } from './validation.ts';
 
 /** A command of `start()`. */
@@ -201,8 +201,8 @@ const isClosed = () =>
 const JUDGED_ALL_THE_SAME =
   'unsafe.unjudged_commands has no effect here: with this backend the decision is all that keeps commands in';
 
-const NOTHING_UNDONE =
-  'workspace.undo has no effect here, because it needs namespaces: what commands change cannot be taken back';
+const nothingUndone = (layersRefused = 'it needs namespaces (see sandbox-run doctor)') =>
+  `workspace.undo has no effect here, because ${layersRefused}: what commands change cannot be taken back`;
 
 const noShell = (backend: string) =>
   new SandboxError(
@@ -220,8 +220,6 @@ export class OpenSandbox implements Sandbox {
   readonly workspace: string;
   readonly policy: Policy;
   readonly defaults: RunDefaults;
-  /** @internal Has the checks look at a command; nothing is asked, counted or recorded. */
-  readonly judge: () => Promise<Judge>;
   /** @internal What decides about its commands. */
   readonly decide: Decide;
   /** @internal */
@@ -267,11 +265,6 @@ export class OpenSandbox implements Sandbox {
       autonomy: autonomyInForce(policy.security.autonomy, rules),
     };
     this.read = read;
-    let judge: Promise<Judge> | undefined;
-    this.judge = () => {
-      judge ??= assembly.judge();
-      return judge;
-    };
     this.resolve = ports.resolve;
     this.#ports = ports;
     this.decide = createDecider(this.#ports);
@@ -282,13 +275,17 @@ export class OpenSandbox implements Sandbox {
     this.#outputSettings = createOutputSettings(policy.limits);
     const remarks = [
       ...(backend.steps !== undefined && policy.unsafe.unjudgedCommands ? [JUDGED_ALL_THE_SAME] : []),
-      ...(policy.workspace.undo && plan.namespaces === undefined ? [NOTHING_UNDONE] : []),
       ...unfinished,
     ];
     this.#warnings = remarks.length === 0 ? environment.warnings : [...environment.warnings, ...remarks];
-    this.#remarks = assembly.resolved.settings.remarks;
+    this.#remarks = [
+      ...assembly.resolved.settings.remarks,
+      ...(policy.workspace.undo && !rules.previews
+        ? [nothingUndone(plan.namespaces && prepared.features.layersRefused)]
+        : []),
+    ];
     // While it is decided about the first command.
-    if (policy.workspace.undo && plan.namespaces !== undefined)
+    if (policy.workspace.undo && rules.previews)
       void this.#previews().then(
         (previews) => previews.prepareNext(),
         // Why it cannot be is for the command to say.
@@ -299,6 +296,14 @@ export class OpenSandbox implements Sandbox {
   /** Of the next command. */
   get plan(): LaunchPlan {
     return this.prepared.plan;
+  }
+
+  /** @internal What `check` finds, also where commands are not judged before they run. */
+  async decisionOn(request: DecisionRequest): Promise<Decision> {
+    if (this.#closed) throw isClosed();
+    if (this.#ports.judge !== undefined) return decisionOf(await this.#check(request));
+    const judge = await this.#assembly.judge();
+    return decisionOf(await createDecider(checkOnly({ ...this.#ports, judge }))(request));
   }
 
   async check(command: Command, given: CheckOptions = {}): Promise<CommandCheck> {
@@ -513,8 +518,15 @@ export class OpenSandbox implements Sandbox {
     return { stdio, output: this.#outputSettings(options), idleTimeout, input, ...more };
   }
 
+  #launch(command: Command, options: SpawnOptions, how: Launch): RunningCommand {
+    const { telemetry } = this.#ports;
+    return telemetry === undefined
+      ? this.#launchUnmeasured(command, options, how)
+      : measuredRun(telemetry, () => this.#launchUnmeasured(command, options, how));
+  }
+
   /** Decides about a command, and launches it if it is allowed: at once, if nothing has to be waited for. */
-  #launch(command: Command, given: SpawnOptions, how: Launch): RunningCommand {
+  #launchUnmeasured(command: Command, given: SpawnOptions, how: Launch): RunningCommand {
     if (this.#closed) {
       how.release?.();
       throw isClosed();
@@ -541,6 +553,19 @@ export class OpenSandbox implements Sandbox {
   }
 
   #launchDecided(
+    decided: Decided,
+    options: SpawnOptions,
+    given: Launch,
+    isGivenUp: () => boolean,
+  ): RunningCommand {
+    const { telemetry } = this.#ports;
+    const begin = (how: Launch) => this.#beginDecided(decided, options, how, isGivenUp);
+    return telemetry === undefined || !decided.allowed
+      ? begin(given)
+      : measuredLaunch(telemetry, given, begin);
+  }
+
+  #beginDecided(
     decided: Decided,
     options: SpawnOptions,
     how: Launch,
@@ -572,7 +597,7 @@ export class OpenSandbox implements Sandbox {
   #withEffect<Options extends SpawnOptions>(options: Options, { extras }: Launch): Options {
     if (!this.policy.workspace.undo || options.effect !== undefined) return options;
     const livesOn = extras?.background === true || extras?.pty !== undefined || options.pty !== undefined;
-    const isPossible = !livesOn && this.plan.namespaces !== undefined;
+    const isPossible = !livesOn && this.#assembly.rules.previews;
     return { ...options, effect: isPossible ? 'undoable' : 'direct' };
   }
 

@@ -1,7 +1,8 @@
-import { readdirSync } from 'node:fs';
-import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { readdirSync, statfsSync } from 'node:fs';
+import { hostname, release } from 'node:os';
+import { dirname, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { refuseShortage } from '../errors/shortage.ts';
 import { ensureStateDirectory, homeDirectory, stateDirectoryPath } from '../host/user-directories.ts';
 import type { Policy } from '../model/policy.ts';
 import type { RecordStream } from '../model/record-stream.ts';
@@ -13,6 +14,33 @@ import { operatorStateSettings } from './resolve/policy-layers.ts';
 /** The state directory of this process's user; it need not exist. */
 export function stateDirectory(): string {
   return stateDirectoryPath(homeDirectory(), process.env.XDG_STATE_HOME);
+}
+
+/** OVERLAYFS_SUPER_MAGIC of linux/magic.h. */
+const OVERLAYFS = 0x794c7630;
+
+/** Why no layer over a workspace can lie in the state directory, as far as kernel and file system tell without a trial. */
+export function layersRefused(kernel: string = release()): string | undefined {
+  const [major = 0, minor = 0] = kernel.split('.').map(Number.parseFloat);
+  // overlayfs has `userxattr`, without which no namespace of ours mounts it, from then on.
+  if (major < 5 || (major === 5 && minor < 11))
+    return `overlayfs in a namespace needs Linux 5.11, and this is ${kernel}`;
+  const directory = stateDirectory();
+  // No overlay has its changes on another one: the root of a container is one.
+  if (!isOnOverlay(directory)) return undefined;
+  return `the state directory ${directory} lies on overlayfs, as in containers; set XDG_STATE_HOME to a place on a volume or a tmpfs`;
+}
+
+/** Of what need not exist yet, the directory that it would be made in. What cannot be looked at is left to the launch. */
+function isOnOverlay(directory: string): boolean {
+  for (let at = directory; ; at = dirname(at)) {
+    try {
+      return statfsSync(at).type === OVERLAYFS;
+    } catch (error) {
+      refuseShortage(error);
+      if (errnoOf(error) !== 'ENOENT' || at === '/') return false;
+    }
+  }
 }
 
 /** Where the audit trail of a state directory is. */

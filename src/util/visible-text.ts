@@ -58,13 +58,26 @@ export function visibleLine(text: string, limit: number): string {
   return `${line.slice(0, limit - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
+/** In JSON and in TOML, which have escapes: what a terminal would obey or not show. */
+const unshown = () => /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+const hexOf = (code: number, digits: number) => code.toString(16).padStart(digits, '0');
+
 /** JSON without line breaks, of the same meaning, in which nothing is left that a terminal would obey or not show. */
 export function visibleJson(json: string): string {
   if (!/[^ -~]/.test(json)) return json;
-  return json.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, (character) =>
+  return json.replace(unshown(), (character) =>
     character
       .split('')
-      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .map((unit) => `\\u${hexOf(unit.charCodeAt(0), 4)}`)
       .join(''),
   );
+}
+
+/** A text as a string of TOML, in which nothing is left that a terminal would obey or not show. */
+export function visibleToml(text: string): string {
+  return JSON.stringify(text).replace(unshown(), (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return code > 0xffff ? `\\U${hexOf(code, 8)}` : `\\u${hexOf(code, 4)}`;
+  });
 }

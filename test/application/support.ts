@@ -14,6 +14,15 @@ export interface Stage {
   readonly sandbox: Sandbox;
 }
 
+// Registered here: a stage that is made within a test could not register what follows the file any more.
+const made: { sandbox: Sandbox; root: string }[] = [];
+afterAll(async () => {
+  for (const { sandbox, root } of made) {
+    await sandbox.close();
+    rmSync(root, { recursive: true, force: true });
+  }
+});
+
 export async function makeStage(options: SandboxOptions = {}): Promise<Stage> {
   const root = mkdtempSync(join(realpathSync(tmpdir()), 'application-'));
   const [workspace, outside] = [join(root, 'workspace'), join(root, 'outside')];
@@ -43,9 +52,6 @@ export async function makeStage(options: SandboxOptions = {}): Promise<Stage> {
     autonomy: 'autonomous',
     ...options,
   });
-  afterAll(async () => {
-    await sandbox.close();
-    rmSync(root, { recursive: true, force: true });
-  });
+  made.push({ sandbox, root });
   return { workspace, outside, secret, sandbox };
 }

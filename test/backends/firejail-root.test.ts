@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { probeFirejail } from '../../src/backends/firejail/probe.ts';
 import { createSandbox, type Sandbox } from '../../src/index.ts';
-import { tryCommand } from '../../src/run/resolve/prepare-sandbox.ts';
+import { tryCommand } from '../../src/run/resolve/try-command.ts';
 import { cacheDirectoryOf } from '../../src/run/resolve/workspace-cache.ts';
 
 const usable = !('reason' in (await probeFirejail(tryCommand)));

@@ -67,6 +67,15 @@ describe('sandbox-run --preview and sandbox-run changes (needs namespaces)', () 
     expect((await changes('list')).stdout).toBe('no changes wait, and none were applied lately\n');
   });
 
+  it_('applies what is chosen, and the list says that there is more of it', async () => {
+    const { id } = await preview('echo 1 > a; echo 2 > b');
+    expect(await changes('apply', id, 'a')).toMatchObject({ exitCode: 0 });
+    expect((await changes('list')).stdout).toContain(`${id}  applied, but for 1  `);
+    expect(await changes('apply', id)).toMatchObject({ exitCode: 0 });
+    expect((await changes('list')).stdout).toContain(`${id}  applied   `);
+    expect(readdirSync(place.workspace).sort()).toEqual(['a', 'b']);
+  });
+
   it_('ends with 1 where a part stays as it is, and says which and why', async () => {
     writeFileSync(join(place.workspace, 'a'), 'one\n');
     const { id } = await preview('echo two >> a; echo new > b');

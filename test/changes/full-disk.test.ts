@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -35,6 +35,53 @@ rm fill; run changes undo $id; whole
 picture > "$OUT.back"
 `;
 
+/**
+ * The same with a state directory that is full, and a workspace beside it that has room. `sh`: what a command of its own does.
+ */
+const STATE_SCRIPT = `set -eu
+mkdir -p "$XDG_STATE_HOME"; mount -t tmpfs -o size=4m none "$XDG_STATE_HOME"; state="$XDG_STATE_HOME"
+said() { sed 's/^/  /' "$OUT.last" >> "$OUT.said"; echo "$1 $(wc -l < "$OUT.last")"; }
+run() { "$NODE" "$CLI" "$@" 2> "$OUT.last" || echo "status $?"; said "$1"; }
+fill() { cat /dev/zero > "$state/fill" 2>/dev/null || true; dd if=/dev/zero of="$state/crumbs" bs=1 2>/dev/null || true; }
+room() { rm -f "$state/crumbs"; if [ $1 = all ]; then rm -f "$state/fill"; else truncate -s -$1 "$state/fill"; fi; }
+picture() { find . -printf '%P %y %m ' -type f -printf '%s ' -exec sh -c 'head -c 1 "$1"; tail -c 1 "$1"' sh {} ';' -o -printf '\\n' | sort; }
+whole() { picture | cmp -s - "$OUT.$1" || { echo "not as $1:"; picture; }; }
+letters() { head -c $2 /dev/zero | tr '\\0' $1; }
+change='letters() { head -c $2 /dev/zero | tr "\\0" $1; }; letters n 300000 > a; letters n 300000 > b; letters n 200000 > c; mkdir d; echo 1 > d/1; rm -r t; chmod 600 b'
+letters o 400000 > a; letters o 400000 > b; mkdir t; letters o 100000 > t/x
+picture > "$OUT.before"
+echo '# no room: nothing runs'
+fill; run --preview -c 'echo ran > ran; echo ran'; whole before
+echo '# what the command leaves is enough for the description'
+room 300000; run --preview -c 'cat /dev/zero > big 2>/dev/null; echo said'; whole before
+"$NODE" "$CLI" changes list | cut -d: -f1 | cut -d' ' -f2-
+"$NODE" "$CLI" changes discard $("$NODE" "$CLI" changes list | cut -d' ' -f1) > /dev/null
+room all
+"$NODE" "$CLI" --preview -c "$change" 2> /dev/null
+id=$("$NODE" "$CLI" changes list | cut -d' ' -f1)
+echo '# applied where nothing can be noted, then where little can be kept'
+fill; run changes apply $id; whole before
+room 450000; run changes apply $id
+find . -name '.sandbox-run*' | sed 's/^/left /'
+echo '# another command runs, and says so'
+run -c 'echo ok'
+room all; run changes apply $id; picture > "$OUT.after"
+echo '# taken back where nothing can be noted'
+fill; run changes undo $id; whole after
+room 20000; run changes undo $id; whole before
+run changes apply $id; whole after
+room all; run changes apply $id; whole after
+run undo $id; whole before
+echo '# what is too old makes room'
+run changes apply $id
+"$NODE" -e 'const f=process.argv[1]; const s=JSON.parse(fs.readFileSync(f)); s.at-=8*86400e3; fs.writeFileSync(f, JSON.stringify(s))' "$state/sandbox-run/changes/$id/set.json"
+fill
+"$NODE" "$CLI" --preview -c 'echo new > new' 2> "$OUT.last" || echo "status $?"
+whole after
+"$NODE" "$CLI" changes list | cut -d: -f1 | cut -d' ' -f2-
+ls -A "$state/sandbox-run/changes" | grep -c -- - | sed 's/^/sets /'
+`;
+
 describe('a disk that is full in the middle (needs namespaces)', () => {
   let place: Place;
   beforeAll(() => {
@@ -63,5 +110,57 @@ describe('a disk that is full in the middle (needs namespaces)', () => {
       rmSync(out);
     },
     60_000,
+  );
+
+  it.skipIf(!HOST.namespaces)(
+    'loses nothing where it is the one of the state directory, and the workspace is as before or as wanted',
+    async () => {
+      const out = join(place.root, 'out');
+      const work = join(place.root, 'other');
+      mkdirSync(work);
+      const user = process.getuid?.() === 0 ? [] : ['-r'];
+      const { stdout, stderr } = await execa('unshare', ['-m', ...user, 'bash', '-c', STATE_SCRIPT], {
+        ...{ cwd: work, extendEnv: false, reject: false },
+        env: {
+          ...place.env,
+          XDG_STATE_HOME: join(place.root, 'state'),
+          NODE: process.execPath,
+          CLI,
+          OUT: out,
+        },
+      });
+      expect([stderr, stdout.split('\n')]).toEqual([
+        '',
+        [
+          ...['# no room: nothing runs', 'status 125', '--preview 1'],
+          ...['# what the command leaves is enough for the description', 'said', '--preview 2'],
+          ' waiting   1 created',
+          ...[
+            '# applied where nothing can be noted, then where little can be kept',
+            'status 125',
+            'changes 1',
+          ],
+          ...['status 125', 'changes 1', '# another command runs, and says so', 'ok', '-c 1', 'changes 1'],
+          ...['# taken back where nothing can be noted', 'status 125', 'changes 1'],
+          ...['changes 1', 'changes 1', 'changes 1', 'undo 1'],
+          ...['# what is too old makes room', 'changes 1', ' waiting   1 created', 'sets 1'],
+        ],
+      ]);
+      const said = readFileSync(`${out}.said`, 'utf8')
+        .replaceAll(/\d{8}-\d{6}-[0-9a-f]{6}/g, 'ID')
+        .split('\n');
+      const noted =
+        'what is to be done with the changes ID cannot be noted, so nothing was (ENOSPC: no space left on device, write)';
+      const inPart =
+        'the changes ID are applied in part (copy failed: ENOSPC); make room or give way, and run sandbox-run changes apply ID again: it goes on where this stopped';
+      expect(said.map((line) => line.replace('  sandbox-run: ', ''))).toEqual([
+        expect.stringMatching(/^nothing can be written.* \(ENOSPC\); make room/),
+        ...['1 created wait; nothing of it is in the workspace yet', expect.stringContaining('look:')],
+        ...[noted, inPart, `warning: ${inPart}`, '6 changes are applied'],
+        ...[noted, '6 changes are taken back', '6 changes are applied', '0 changes are applied'],
+        ...['6 changes are taken back', '6 changes are applied', ''],
+      ]);
+    },
+    120_000,
   );
 });

@@ -20,7 +20,7 @@ import type { Change } from '../../src/model/change-set.ts';
 import type { ExecutionResult } from '../../src/model/execution-result.ts';
 import { stateDirectory } from '../../src/run/state.ts';
 import { makeArena } from '../support/arena.ts';
-import { TIERS, type Tier, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
+import { HOST, TIERS, type Tier, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
 
 const arena = makeArena();
 const PATIENT = { timeout: 10_000 };
@@ -35,6 +35,9 @@ afterAll(() => {
 /** Who cannot read what its mode says nobody may. */
 const isUser = process.getuid?.() !== 0;
 const VIEWS = TIERS.filter(({ view }) => view);
+/** Changes can be held back here. */
+const it_ = it.skipIf(!HOST.namespaces);
+const describe_ = describe.skipIf(!HOST.namespaces);
 
 /** A workspace of its own, in which nothing else happens. */
 async function fresh(tier: Tier = WITH_VIEW): Promise<{ readonly root: string; readonly sandbox: Sandbox }> {
@@ -199,13 +202,15 @@ describe('where there are no namespaces', () => {
     const result = await sandbox.run('touch made', { effect: 'preview' });
     expect(result.error).toMatchObject({
       code: 'changes.unavailable',
-      message: expect.stringMatching(/^changes cannot be held back: .*namespace/),
+      message: expect.stringMatching(
+        /^changes cannot be held back: a preview needs a mount namespace of ours \(.+\); see sandbox-run doctor;/,
+      ),
     });
     expect(readdirSync(root)).toEqual([]);
   });
 });
 
-describe('what is not applied', () => {
+describe_('what is not applied (needs namespaces)', () => {
   it('is what changed in the workspace meanwhile: it stays as it is, and the rest is applied', async () => {
     const { root, sandbox } = await fresh();
     for (const name of ['kept', 'edited', 'replaced', 'deleted']) writeFileSync(join(root, name), 'old\n');
@@ -281,7 +286,7 @@ describe('what is not applied', () => {
   });
 });
 
-describe('what a layer holds', () => {
+describe_('what a layer holds (needs namespaces)', () => {
   const outside = () => join(arena.root, 'outside');
 
   it.each([
@@ -457,7 +462,7 @@ const script = fc
   .array(step, { minLength: 1, maxLength: 12 })
   .map((steps) => steps.map((one) => `${one} 2>/dev/null`).join('\n'));
 
-describe('random programs of file operations', () => {
+describe_('random programs of file operations (needs namespaces)', () => {
   it('make in a preview that is applied what they make without it, and undo brings back what was there', {
     timeout: 300_000,
   }, async () => {
@@ -503,7 +508,7 @@ describe('workspace.undo', () => {
     return { root, sandbox, changes: await sandbox.changes() };
   }
 
-  it('applies what a command changed when it has ended, and takes it back', async () => {
+  it_('applies what a command changed when it has ended, and takes it back (needs namespaces)', async () => {
     const { root, sandbox, changes } = await undoing();
     writeFileSync(join(root, 'a'), 'one\n');
     const first = await sandbox.run(`echo two >> a; ln -s ${arena.secret} out; echo ok`);
@@ -522,7 +527,7 @@ describe('workspace.undo', () => {
     expect(await changes.list()).toEqual([]);
   });
 
-  it('several at once end up in the workspace, each to be taken back', async () => {
+  it_('several at once end up in the workspace, each to be taken back (needs namespaces)', async () => {
     const { root, sandbox, changes } = await undoing();
     const results = await Promise.all([1, 2, 3, 4].map((at) => sandbox.run(`echo ${at} > f${at}`)));
     expect(results.map(({ warnings }) => warnings)).toEqual([[], [], [], []]);
@@ -531,7 +536,7 @@ describe('workspace.undo', () => {
     expect(readdirSync(root)).toEqual([]);
   });
 
-  it('what two change at once is named, and waits', async () => {
+  it_('what two change at once is named, and waits (needs namespaces)', async () => {
     const { root, sandbox } = await undoing();
     writeFileSync(join(root, 'a'), 'old\n');
     const [first, second] = await Promise.all([
@@ -557,7 +562,7 @@ describe('workspace.undo', () => {
     return spares()[0];
   };
 
-  it.each<readonly [string, (root: string) => void]>([
+  it_.each<readonly [string, (root: string) => void]>([
     ['a file that came', (root) => writeFileSync(join(root, 'd/new'), 'new')],
     ['a file that changed', (root) => writeFileSync(join(root, 'd/old'), 'changed since')],
     ['a file that went', (root) => rmSync(join(root, 'd/old'))],
@@ -579,43 +584,49 @@ describe('workspace.undo', () => {
         writeFileSync(join(root, 'fresh'), 'fresh');
       },
     ],
-  ])('on a layer that was made before it, a command sees and changes %s', async (_, change) => {
-    const root = arena.freshCorner();
-    mkdirSync(join(root, 'd'));
-    writeFileSync(join(root, 'd/old'), 'old');
-    const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
-    await sandbox.run('cat d/*; ls -aR');
-    const spare = await nextSpare();
-    change(root);
-    const picture =
-      'ls -laR --time-style=+ . | grep -v ^total; find . -path ./.git -prune -o -type f -exec cat {} +';
-    const outside = String(execFileSync('bash', ['-c', picture], { cwd: root }));
-    const seen = await sandbox.run(picture);
-    // How many names a directory has is not told by every file system, nor how large it is.
-    const plain = (text: string) =>
-      text.replaceAll(/ +/g, ' ').replaceAll(/^(d\S+) \d+ (\S+ \S+) \d+/gm, '$1 $2');
-    expect([seen.warnings, plain(seen.stdout)]).toEqual([[], plain(outside)]);
-    await expect.poll(() => spares(), PATIENT).not.toContain(spare);
-    const wrote = await sandbox.run('echo mine > d/new 2>/dev/null || echo mine > mine');
-    expect(wrote).toMatchObject({ warnings: [], changes: { state: 'applied' } });
-    const mine = ['d/new', 'mine'].map((name) => join(root, name)).find(existsSync) ?? '';
-    expect(readFileSync(mine, 'utf8')).toBe('mine\n');
-  });
+  ])(
+    'on a layer that was made before it, a command sees and changes %s (needs namespaces)',
+    async (_, change) => {
+      const root = arena.freshCorner();
+      mkdirSync(join(root, 'd'));
+      writeFileSync(join(root, 'd/old'), 'old');
+      const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
+      await sandbox.run('cat d/*; ls -aR');
+      const spare = await nextSpare();
+      change(root);
+      const picture =
+        'ls -laR --time-style=+ . | grep -v ^total; find . -path ./.git -prune -o -type f -exec cat {} +';
+      const outside = String(execFileSync('bash', ['-c', picture], { cwd: root }));
+      const seen = await sandbox.run(picture);
+      // How many names a directory has is not told by every file system, nor how large it is.
+      const plain = (text: string) =>
+        text.replaceAll(/ +/g, ' ').replaceAll(/^(d\S+) \d+ (\S+ \S+) \d+/gm, '$1 $2');
+      expect([seen.warnings, plain(seen.stdout)]).toEqual([[], plain(outside)]);
+      await expect.poll(() => spares(), PATIENT).not.toContain(spare);
+      const wrote = await sandbox.run('echo mine > d/new 2>/dev/null || echo mine > mine');
+      expect(wrote).toMatchObject({ warnings: [], changes: { state: 'applied' } });
+      const mine = ['d/new', 'mine'].map((name) => join(root, name)).find(existsSync) ?? '';
+      expect(readFileSync(mine, 'utf8')).toBe('mine\n');
+    },
+  );
 
-  it('the oldest are forgotten where they hold too much, the last one never', async () => {
-    const { root, sandbox, changes } = await undoing();
-    const ids: string[] = [];
-    // Nothing but holes.
-    for (const name of ['a', 'b', 'c']) ids.push(idOf(await sandbox.run(`truncate -s 1200M ${name}`)));
-    const kept = async () => (await changes.list()).map(({ id }) => id);
-    expect(await kept()).toEqual(ids);
-    await sandbox.run('echo small > d', { effect: 'preview' });
-    const next = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
-    await next.run('true');
-    await expect.poll(kept, PATIENT).toEqual([ids[2], expect.anything()]);
-  });
+  it_(
+    'the oldest are forgotten where they hold too much, the last one never (needs namespaces)',
+    async () => {
+      const { root, sandbox, changes } = await undoing();
+      const ids: string[] = [];
+      // Nothing but holes.
+      for (const name of ['a', 'b', 'c']) ids.push(idOf(await sandbox.run(`truncate -s 1200M ${name}`)));
+      const kept = async () => (await changes.list()).map(({ id }) => id);
+      expect(await kept()).toEqual(ids);
+      await sandbox.run('echo small > d', { effect: 'preview' });
+      const next = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
+      await next.run('true');
+      await expect.poll(kept, PATIENT).toEqual([ids[2], expect.anything()]);
+    },
+  );
 
-  it('nothing is left of a layer that no command came for', async () => {
+  it_('nothing is left of a layer that no command came for (needs namespaces)', async () => {
     const { sandbox } = await undoing();
     await sandbox.run('true');
     await nextSpare();
@@ -648,14 +659,23 @@ describe('workspace.undo', () => {
   it('says once where it has no effect, and commands work', async () => {
     const { root, sandbox } = await undoing(WITHOUT_VIEW);
     const result = await sandbox.run('echo x > x');
-    expect(result.warnings).toEqual([expect.stringMatching(/^workspace\.undo has no effect here/)]);
+    expect(result.warnings).toEqual([
+      expect.stringMatching(
+        /^workspace\.undo has no effect here, because it needs namespaces \(see sandbox-run doctor\)/,
+      ),
+    ]);
     expect(existsSync(join(root, 'x'))).toBe(true);
+    expect((await sandbox.run('echo x > y')).warnings).toEqual([]);
+    const session = await sandbox.session();
+    expect((await session.run('echo x > z')).warnings).toEqual([]);
   });
+});
 
+describe('losing work in the workspace', () => {
   it.each([
     [false, 'ask'],
-    [true, 'allow'],
-  ])('losing work in the workspace is asked about without it only: %s', async (undo, verdict) => {
+    [true, HOST.namespaces ? 'allow' : 'ask'],
+  ])('is asked about unless it can be taken back: workspace.undo = %s', async (undo, verdict) => {
     const { createSandbox } = await import('../../src/index.ts');
     const root = arena.freshCorner();
     writeFileSync(join(root, 'notes'), 'mine');
@@ -664,7 +684,7 @@ describe('workspace.undo', () => {
     expect([
       decision?.verdict,
       decision?.reasons.some(({ check, verdict: said }) => check === 'losses' && said === 'ask'),
-    ]).toEqual([verdict, !undo]);
+    ]).toEqual([verdict, verdict === 'ask']);
     const preview = await sandbox.check('rm -rf notes', { effect: 'preview' });
     expect(preview.decision?.verdict).toBe('allow');
   });
@@ -673,7 +693,7 @@ describe('workspace.undo', () => {
 describe('a rule with effect = "preview"', () => {
   const policy = { commands: { rules: [{ program: 'make-*', effect: 'preview' as const }] } };
 
-  it('has the changes of a command wait, and of others not', async () => {
+  it_('has the changes of a command wait, and of others not (needs namespaces)', async () => {
     const { createSandbox } = await import('../../src/index.ts');
     const root = arena.freshCorner();
     writeFileSync(join(root, 'make-it'), '#!/bin/sh\necho made > made\n', { mode: 0o755 });
@@ -685,5 +705,18 @@ describe('a rule with effect = "preview"', () => {
     expect(existsSync(join(root, 'other'))).toBe(true);
     const session = await sandbox.session();
     expect((await session.run('./make-it')).error?.code).toBe('command.needs_approval');
+  });
+
+  it('asks where nothing can be held back', async () => {
+    const root = arena.freshCorner();
+    writeFileSync(join(root, 'make-it'), '#!/bin/sh\necho made > made\n', { mode: 0o755 });
+    // As if nobody had said that commands need not be judged.
+    const judged = { ...policy, unsafe: { unjudged_commands: false } };
+    const sandbox = await arena.sandbox(WITHOUT_VIEW, { workspace: root, policy: judged });
+    expect((await sandbox.run('./make-it')).error).toMatchObject({
+      code: 'command.needs_approval',
+      message: expect.stringContaining('previews make-*, which is not possible here'),
+    });
+    expect(existsSync(join(root, 'made'))).toBe(false);
   });
 });

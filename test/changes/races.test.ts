@@ -1,7 +1,21 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { openToRead } from '../../src/changes/held-paths.ts';
 import { makeArena, snapshot } from '../support/arena.ts';
 import { until } from '../support/bystander.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
@@ -93,10 +107,21 @@ describe('while a directory and a link to the outside are exchanged all the time
         expect(snapshot(victims)).toEqual(before);
       }
       expect(isTried()).toBe(true);
-      await changes.discard(id);
+      // What stopped in the middle has to be finished first, which is possible once nothing is exchanged any more.
+      const isGone = await changes.discard(id).then(
+        () => true,
+        (error: unknown) => {
+          expect(error).toMatchObject({ code: 'changes.state' });
+          return false;
+        },
+      );
       for (const child of running.splice(0)) {
         child.kill('SIGKILL');
         await new Promise((done) => child.once('close', done));
+      }
+      if (!isGone) {
+        await changes.undo(id).catch((error) => expect(error).toMatchObject({ code: 'changes.state' }));
+        await changes.discard(id);
       }
       // Whichever of them has which name now.
       rmSync(join(root, 'd'), { recursive: true });
@@ -105,6 +130,107 @@ describe('while a directory and a link to the outside are exchanged all the time
       mkdirSync(join(root, 'd'));
       id = (await sandbox.run('echo 1 > d/a', { effect: 'preview' })).changes?.id ?? '';
       expect((await changes.apply(id)).notDone).toEqual([]);
+    },
+    60_000,
+  );
+});
+
+// Root may read everything.
+describe.skipIf(process.getuid?.() === 0)(
+  'a file that its owner may not read, while it and a link to the outside are exchanged',
+  () => {
+    /** By its name, which may be another object's by then. */
+    const opensByName = (path: Buffer): number => {
+      const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+      try {
+        return openSync(path, flags);
+      } catch {
+        chmodSync(path, 0o400);
+        const file = openSync(path, flags);
+        chmodSync(path, 0);
+        return file;
+      }
+    };
+    /** Whether the permissions of what is outside changed. */
+    async function attacked(opens: (path: Buffer) => number, ms: number): Promise<boolean> {
+      const root = arena.freshCorner();
+      const victims = arena.freshVictims();
+      writeFileSync(join(root, 'f'), 'own', { mode: 0 });
+      chmodSync(join(root, 'f'), 0);
+      symlinkSync(join(victims, 'file'), join(root, 'link'));
+      const before = snapshot(victims);
+      swapping(root, 'f', 'link');
+      const end = performance.now() + ms;
+      let [opened, refused] = [0, 0];
+      while (performance.now() < end && JSON.stringify(snapshot(victims)) === JSON.stringify(before))
+        for (let round = 0; round < 200; round++)
+          try {
+            closeSync(opens(Buffer.from(join(root, 'f'))));
+            opened++;
+          } catch {
+            refused++;
+          }
+      expect([opened > 0, refused > 0]).toEqual([true, true]);
+      return JSON.stringify(snapshot(victims)) !== JSON.stringify(before);
+    }
+
+    it('has the permissions of something outside changed by who opens it by its name', async () => {
+      expect(await attacked(opensByName, 20_000)).toBe(true);
+    }, 40_000);
+
+    it('is read, and nothing outside is changed', async () => {
+      expect(await attacked(openToRead, 3_000)).toBe(false);
+    }, 40_000);
+  },
+);
+
+describe('while another process takes the names of what is being made', () => {
+  it_(
+    'apply and undo change nothing outside, and are finished when it has ended',
+    async () => {
+      const root = arena.freshCorner();
+      const victims = arena.freshVictims();
+      const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root });
+      const changes = await sandbox.changes();
+      writeFileSync(join(root, 'old'), 'old');
+      const command = 'for i in $(seq 300); do echo $i > many$i; done; rm old; mkdir old; ln -s x l';
+      const id = (await sandbox.run(command, { effect: 'preview' })).changes?.id ?? '';
+      const before = snapshot(victims);
+      // It sees one name, and takes the next ones: with links to the outside, directories and FIFOs.
+      const script = `
+import os, re
+os.chdir(${JSON.stringify(root)}); print('takes', flush=True)
+while True:
+    for name in os.listdir('.'):
+        found = re.match(r'(\\.sandbox-run-[0-9a-f]{24}-)(\\d+)', name)
+        if not found: continue
+        for at in range(int(found[2]), int(found[2]) + 40):
+            for end in ['', '-new']:
+                try:
+                    path = '%s%d%s' % (found[1], at, end)
+                    if at % 3 == 0: os.symlink(${JSON.stringify(join(victims, 'file'))}, path)
+                    elif at % 3 == 1: os.makedirs(path + '/in')
+                    else: os.mkfifo(path)
+                except OSError: pass
+`;
+      running.push(spawn('/usr/bin/python3', ['-c', script], { stdio: 'ignore' }));
+      const end = performance.now() + 3_000;
+      while (performance.now() < end)
+        for (const doing of ['apply', 'undo'] as const)
+          await changes[doing](id).catch((error) =>
+            expect(error).toMatchObject({ code: expect.stringMatching(/^changes\.(state|incomplete)$/) }),
+          );
+      expect(snapshot(victims)).toEqual(before);
+      for (const child of running.splice(0)) {
+        child.kill('SIGKILL');
+        await new Promise((done) => child.once('close', done));
+      }
+      await changes.undo(id).catch((error) => expect(error).toMatchObject({ code: 'changes.state' }));
+      expect(snapshot(victims)).toEqual(before);
+      for (const name of readdirSync(root))
+        if (name.startsWith('.sandbox-run-') || name.startsWith('many') || name === 'l')
+          rmSync(join(root, name), { recursive: true });
+      expect(readFileSync(join(root, 'old'), 'utf8')).toBe('old');
     },
     60_000,
   );

@@ -44,6 +44,7 @@ describe('what is asked first and nobody can be asked', () => {
     const { stderr, exitCode } = await cli(place, [...nobody, '-c', 'git clean -fdx'], { env: judged });
     expect(exitCode).toBe(126);
     expectOneLine(stderr);
+    expect(stderr).toContain('(--approved runs it; --ask queue waits for sandbox-run approvals)');
   });
 });
 

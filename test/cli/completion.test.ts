@@ -114,7 +114,7 @@ const onBash = (keys: string, pattern: string) =>
 let commands: readonly CommandDescription[] = [];
 beforeAll(async () => {
   commands = everyCommand(describeAll(await collectPrograms()));
-});
+}, 120_000);
 const namesOf = ({ subcommands }: CommandDescription) => subcommands.map(({ path }) => path.at(-1) ?? '');
 const root = (): CommandDescription => commands[0] ?? expect.fail('nothing is described');
 
@@ -234,7 +234,8 @@ describe('on a terminal with bash', () => {
   });
 });
 
-describe('on a terminal with zsh', () => {
+// Each zsh looks through all of its functions first.
+describe('on a terminal with zsh', { timeout: 120_000 }, () => {
   it.each([
     ['subcommands', 'sandbox-run doct\t', 'doctor'],
     ['subcommands of a subcommand', 'sandbox-run policy val\t', 'validate'],

@@ -128,6 +128,46 @@ describe('what the policy opened', () => {
     expect(await checkWith(text, 'mkdir d')).toBe('allow');
   });
 
+  it('is asked about where something is sent to listed hosts, or changed there', async () => {
+    const policy = join(place.root, 'listed.toml');
+    writeFileSync(policy, '[network]\nmode = "listed"\nallow = ["api.example.com"]\n');
+    const sends = [
+      'curl -X POST -d a=b https://api.example.com/x',
+      'curl -sXDELETE https://api.example.com/1',
+      'curl --json {} https://api.example.com',
+      'curl -T src/a.js https://api.example.com',
+      'curl -F a=b https://api.example.com',
+      'wget --post-data=x https://api.example.com',
+      'wget --method=PUT https://api.example.com',
+      'http POST https://api.example.com a=b',
+      'http https://api.example.com a=b',
+      'rsync src/a.js api.example.com:x',
+      'cargo publish',
+      'gem push x.gem',
+      'twine upload dist/x',
+      'poetry publish',
+      'dotnet nuget push x',
+      'npx vercel deploy',
+      'npx -y wrangler deploy',
+    ];
+    const fetches = [
+      'curl https://api.example.com/x',
+      'curl -X GET https://api.example.com',
+      'curl -G -d a=b https://api.example.com',
+      'curl -X POST localhost:3000',
+      'curl -d x http://127.0.0.1:3000',
+      'wget https://api.example.com/x',
+      'http https://api.example.com',
+      'rsync -a src/ out/',
+      'cargo fetch',
+      'twine check dist/x',
+    ];
+    const rows = [...sends, ...fetches].map((command) => ({ id: command, command, accept: [] }));
+    const given = await verdicts(rows, '--policy', policy);
+    expect(sends.filter((command) => given.get(command) !== 'ask')).toEqual([]);
+    expect(fetches.filter((command) => given.get(command) !== 'allow')).toEqual([]);
+  });
+
   it('rules of the operator ask and refuse as before', async () => {
     const text =
       '[[commands.rules]]\nprogram = "make"\nverdict = "ask"\n[[commands.rules]]\nprogram = "terraform"\nverdict = "deny"\n';

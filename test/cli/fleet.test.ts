@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -59,6 +60,31 @@ describe('submit', () => {
     expect(ended).toMatchObject({ exitCode: 7, stdout: 'out\n', stderr: 'err\n' });
   });
 
+  it('tells what was denied and what was left behind, and where', async () => {
+    mkdirSync(join(machine.workspace, '.git/hooks'), { recursive: true });
+    writeFileSync(join(machine.workspace, '.git/HEAD'), 'ref: refs/heads/main\n');
+    writeFileSync(
+      join(machine.workspace, 'attempt'),
+      'echo > .git/hooks/pre-commit\necho $RANDOM > Makefile\ntouch /usr/mine\nexit 1\n',
+    );
+    const command = 'bash attempt';
+    const local = await cli(machine, ['-c', command]);
+    const said = local.stderr.split('\n').filter((line) => /denied:|set aside|look at this/.test(line));
+    expect(said.join()).toMatch(/look at this.*Makefile.*denied: .*pre-commit.*\/usr\/mine/);
+    const elsewhere = said.map((line) => line.replace('sandbox-run: ', `sandbox-run: ${hostname()}: `));
+    const ended = await cli(submitter, ['submit', ...on(), '--wait', '-c', command]);
+    for (const line of elsewhere) expect(ended.stderr).toContain(line);
+    const jobs = join(submitter.root, 'one');
+    writeFileSync(jobs, `${command}\n`);
+    const many = await cli(submitter, ['submit', ...on(), '--wait', '--jobs', jobs]);
+    expect(many.stderr).toMatch(/^sandbox-run: job [0-9a-f]{16}\.1 on .*denied: /m);
+    const id = (await cli(submitter, ['submit', ...on(), '-c', command])).stdout.trim();
+    const told = await cli(submitter, ['fleet', 'job', id, ...on(), '--wait']);
+    expect(told.stderr).toMatch(/denied: /);
+    // How to get more is said to who has that policy.
+    expect(ended.stderr).not.toMatch(/to allow|--ro /);
+  });
+
   it('hands over, and fleet job tells what became of it', async () => {
     const { stdout } = await cli(submitter, ['submit', ...on(), '--label', 'gpu', '--', 'echo', 'later']);
     const id = stdout.trim();
@@ -108,6 +134,32 @@ describe('submit', () => {
     const id = (await cli(submitter, ['submit', ...on(), '--', 'sleep', '1000'])).stdout.trim();
     expect((await cli(submitter, ['fleet', 'cancel', id, ...on()])).exitCode).toBe(0);
     expect((await cli(submitter, ['fleet', 'job', id, ...on()])).exitCode).not.toBe(1);
+  });
+
+  it('ends by a signal where the server is gone, and says so', { timeout: 90_000 }, async () => {
+    const gone = await startNats();
+    const waiting = startCli(submitter, [
+      'submit',
+      '--queue',
+      'q',
+      '--url',
+      gone.url,
+      '--wait',
+      '--',
+      'true',
+    ]);
+    const status = ['fleet', 'status', '--queue', 'q', '--url', gone.url, '--json'];
+    await until(async () => {
+      const { stdout } = await cli(submitter, status);
+      return JSON.parse(stdout).jobs.normal === 1 || undefined;
+    });
+    await gone.stop();
+    // Not by execa, which sends SIGKILL after a time.
+    process.kill(waiting.pid as number, 'SIGTERM');
+    const { exitCode, stderr } = await waiting;
+    expect(exitCode).toBe(125);
+    expect(stderr).toContain('was not canceled and may run');
+    expectOneLine(stderr);
   });
 
   it('asks by the queue of the fleet, where one answer from any machine is enough', async () => {

@@ -11,6 +11,7 @@ import {
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { execa } from 'execa';
+import { parse } from 'smol-toml';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { HOST } from '../support/tiers.ts';
 
@@ -122,13 +123,14 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
   });
   afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-  const cli = (...args: readonly string[]) =>
+  const cliWith = (env: Readonly<Record<string, string>>, ...args: readonly string[]) =>
     execa(process.execPath, [CLI, ...args], {
       cwd: workspace,
-      env: { XDG_STATE_HOME: join(root, 'state'), XDG_CONFIG_HOME: join(root, 'config') },
+      env: { XDG_STATE_HOME: join(root, 'state'), XDG_CONFIG_HOME: join(root, 'config'), ...env },
       reject: false,
       input: '',
     });
+  const cli = (...args: readonly string[]) => cliWith({}, ...args);
   const vars = () => ['--env', `O=${outside}`, '--env', `PORT=${port}`];
 
   function make({ inside, outside: beside = {} }: Project): void {
@@ -197,13 +199,64 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
     make({ inside: {}, outside: { 'id_rsa.pem': 'key', 'secret/a': 'x' }, run: '', needs: [] });
     const file = join(root, 'mine.toml');
     writeFileSync(file, `[filesystem]\nsecret = ["${outside}/secret"]\n`);
-    const script = 'cat $O/id_rsa.pem; cat $O/secret/a; cat ~root/.bashrc; touch /var/x; false';
+    const script =
+      'cat $O/id_rsa.pem; cat $O/secret/a; cat ~root/.bashrc; touch /var/x; echo x >> /etc/ld.so.cache; false';
     const output = join(root, 'policy.toml');
-    await cli('learn', '--yes', '--policy', file, '--output', output, ...vars(), '-c', script);
+    const options = ['--yes', '--policy', file, '--output', output, ...vars()];
+    const { stderr } = await cli('learn', ...options, '-c', script);
+    expect(stderr).toContain('--unconfined learns from a run that you trust');
     const [head = '', leftOut = ''] = readFileSync(output, 'utf8').split('# Denied, and not proposed:');
     const proposed = head.replace(/^#.*$/gm, '');
-    expect(proposed).not.toMatch(/id_rsa|secret|"\/root"|"\/var"/);
+    expect(proposed).not.toMatch(/id_rsa|secret|"\/root"|"\/var"|"\/etc/);
     expect(leftOut).toMatch(/secret/);
+    if (process.getuid?.() === 0) expect(leftOut).toMatch(/write \/etc\/ld\.so\.cache/);
+  });
+
+  it('proposes no file and no directory that holds secrets or sockets, or that the user’s programs obey', {
+    timeout: PATIENCE,
+  }, async () => {
+    const home = join(root, 'home');
+    const settings = ['.npmrc', '.bashrc', '.config/a', '.config/b', '.config/c', '.config/gh/hosts.yml'];
+    make({
+      inside: {},
+      outside: {
+        'mixed/secret/a': 'x',
+        'run/a': 'x',
+        ...Object.fromEntries(settings.map((name) => [`../home/${name}`, 'x\n'])),
+      },
+      run: '',
+      needs: [],
+    });
+    // In a tree in which one has to look for it.
+    mkdirSync(join(outside, 'run/many'));
+    for (let at = 0; at < 12_000; at += 1) writeFileSync(join(outside, 'run/many', `${at}`), '');
+    mkdirSync(join(outside, 'run/many/deep'));
+    const daemon = createServer().listen(join(outside, 'run/many/deep/bus'));
+    const file = join(root, 'mine.toml');
+    writeFileSync(file, `[filesystem]\nsecret = ["${outside}/mixed/secret"]\n`);
+    const script =
+      'cat $H/.npmrc $H/.config/gh/hosts.yml $H/.config/a $H/.config/b $H/.config/c; ls $O/mixed; ls $O/run; echo x >> $H/.bashrc; false';
+    const options = ['--yes', '--policy', file, ...vars(), '--env', `H=${home}`];
+    const { stdout } = await cliWith({ HOME: home }, 'learn', ...options, '-c', script);
+    daemon.close();
+    const [head = '', leftOut = ''] = stdout.split('# Denied, and not proposed:');
+    const proposed = [...head.matchAll(/^ {2}"(.*)",/gm)].map(([, path]) => path);
+    expect(proposed).toEqual(['a', 'b', 'c'].map((name) => join(home, '.config', name)));
+    for (const left of [
+      ...['home/.npmrc', 'home/.config/gh/hosts.yml', 'home/.bashrc'],
+      ...['outside/mixed', 'outside/run'],
+    ])
+      expect(leftOut).toContain(`${join(root, left)} (`);
+  });
+
+  it('writes names that are not shown, or not as they are, so that TOML and a terminal bear them', {
+    timeout: PATIENCE,
+  }, async () => {
+    const odd = `odd \u009b31m\u007f "\u202e \u{e0001}`;
+    make({ inside: {}, outside: { [odd]: 'x' }, run: '', needs: [] });
+    const { stdout } = await cli('learn', '--yes', ...vars(), '-c', 'cat "$O/$N" > out', '--env', `N=${odd}`);
+    expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
+    expect(parse(stdout)).toMatchObject({ filesystem: { read: [join(outside, odd)] } });
   });
 
   it('asks for nothing where nobody is there, and proposes what was denied', {
@@ -229,6 +282,21 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
     }
     expect(texts[1]).toBe(texts[0]);
     expect(texts[0]).toContain(`"${outside}/b",  # cat`);
+  });
+
+  it('stays as it is when the same run is added', { timeout: PATIENCE }, async () => {
+    make({ inside: {}, outside: { a: '1', 'odd\u009b.pem': '2' }, run: '', needs: [] });
+    const policy = join(root, 'policy.toml');
+    // Of several lines, and longer than is told.
+    const script = `cat $O/a\ncat $'${outside}/odd\\xc2\\x9b.pem'\n# ${'x'.repeat(600)}`;
+    const texts = [];
+    for (let runs = 0; runs < 2; runs++) {
+      await cli('learn', '--yes', '--output', policy, ...vars(), '-c', script);
+      texts.push(withoutLimits(readFileSync(policy, 'utf8')));
+    }
+    expect(texts[0]).toContain(`"${outside}/a",  # cat`);
+    expect(texts[0]).toContain('odd\\u{9b}.pem (');
+    expect(texts[1]).toBe(texts[0]);
   });
 
   it('shows what a policy would change', async () => {

@@ -169,6 +169,28 @@ describe('a server of a session that begins makes itself ready for its calls', (
   );
 
   it(
+    'and ends with a session that was over before it listened',
+    async () => {
+      const place = makeWarmPlace();
+      places.push(place);
+      const hook = async (name: string) => call(place, hookOf('rewrite'), { input: event(place, name) });
+      expect(await hook('SessionStart')).toMatchObject({ exitCode: 0 });
+      // Positive control: it is on its way.
+      await eventually(() => expect(serversOf(place.root)).toHaveLength(1), 20_000);
+      const [server = 0] = serversOf(place.root);
+      process.kill(server, 'SIGSTOP');
+      expect(await hook('SessionEnd')).toMatchObject({ exitCode: 0 });
+      process.kill(server, 'SIGCONT');
+      await eventually(() => expect(serversOf(place.root)).toEqual([]), 20_000);
+      expect(filesBeneath(place.state).filter((path) => /warm-/.test(path))).toEqual([]);
+      // A session that goes on under its name has one.
+      await hook('SessionEnd');
+      await begin(place, hookOf('rewrite'));
+    },
+    patience(120_000),
+  );
+
+  it(
     'but not where the policy has plug-ins, which each call has to find as they are',
     async () => {
       const place = makeWarmPlace();

@@ -41,7 +41,11 @@ function writeSettings({ home }: AgentWorld, url: string): void {
 export function opencodeRuns(
   world: AgentWorld,
   script: Script,
-  more: { readonly env?: Readonly<Record<string, string>>; readonly args?: readonly string[] } = {},
+  more: {
+    readonly env?: Readonly<Record<string, string>>;
+    readonly args?: readonly string[];
+    readonly requests?: string[];
+  } = {},
 ): Promise<readonly string[]> {
   const run = (url: string) => {
     writeSettings(world, url);
@@ -58,7 +62,7 @@ export function opencodeRuns(
       ...{ extendEnv: false, stdin: 'ignore', timeout: 300_000 },
     });
   };
-  return converse(script, { answering, run });
+  return converse(script, { answering, run, requests: more.requests });
 }
 
 /** Chat completions, as a stream. */

@@ -28,7 +28,8 @@ describe.skipIf(OPENCODE === undefined)('the real opencode', { timeout: 400_000 
     await world.install('opencode');
     const loose = join(world.project, 'loose');
     writeFileSync(loose, 'not committed');
-    const seen = await opencodeRuns(world, [
+    const requests: string[] = [];
+    const script = [
       bash(`echo 'it is' "q" \\\\ \`echo b\`; echo "$((1 + 1))" é`),
       bash('cat <<X\nfirst $(echo second)\nX'),
       bash(`cat ${world.outside}/secret`),
@@ -38,7 +39,8 @@ describe.skipIf(OPENCODE === undefined)('the real opencode', { timeout: 400_000 
       bash('sudo ls'),
       bash('sleep 7391', { timeout: 1500 }),
       bash('exit 3'),
-    ]);
+    ];
+    const seen = await opencodeRuns(world, script, { requests });
     expect(seen[0]).toBe('it is q \\ b\n2 é\n');
     expect(seen[1]).toBe('first second\n');
     expect(seen[2]).toMatch(/^Not run: .*\nRule: paths\.escapes_workspace/);
@@ -51,6 +53,13 @@ describe.skipIf(OPENCODE === undefined)('the real opencode', { timeout: 400_000 
     expect(seen[7]).toMatch(/timeout|time/);
     await eventually(() => expect(processesWith('7391')).toEqual([]));
     expect(seen).toHaveLength(9);
+
+    // In the instructions of each request is, once, what holds for its commands.
+    const withTools = requests.filter((text) => text.includes('"tools":['));
+    expect(withTools).toHaveLength(script.length + 1);
+    for (const text of withTools)
+      expect(text.split('Shell commands run in a sandbox').length - 1, text.slice(0, 300)).toBe(1);
+    expect(withTools[0]).toContain(`Workspace: ${world.project};`);
   });
 
   it.each([

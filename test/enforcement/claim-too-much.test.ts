@@ -7,7 +7,8 @@ import type { ControlId } from '../../src/model/enforcement-report.ts';
 import type { HostFeatures } from '../../src/model/host-features.ts';
 import type { LaunchPlan } from '../../src/model/launch-plan.ts';
 import { CONTROL_IDS } from '../../src/model/words.ts';
-import { type PreparedSandbox, prepareSandbox, tryCommand } from '../../src/run/resolve/prepare-sandbox.ts';
+import { type PreparedSandbox, prepareSandbox } from '../../src/run/resolve/prepare-sandbox.ts';
+import { tryCommand } from '../../src/run/resolve/try-command.ts';
 import { SLOW_HOST } from '../support/slow-host.ts';
 import { HOST, OLDER_TIERS, TIERS, WITHOUT_VIEW } from '../support/tiers.ts';
 

@@ -1,13 +1,15 @@
 import { execFileSync, spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer as createHttp } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Sandbox } from '../../src/index.ts';
-import { refusedForModel } from '../../src/run/output/result-warnings.ts';
+import { createSandbox, type Sandbox } from '../../src/index.ts';
+import { refusedForModel, warningsOf } from '../../src/run/output/result-warnings.ts';
 import { makeArena } from '../support/arena.ts';
 import { until } from '../support/bystander.ts';
 import { type Argv, PROGRAMS } from '../support/sandboxee.ts';
@@ -245,6 +247,45 @@ describe('reaching another host at an address that is listed', () => {
       expect(evil.stdout).toBe('');
       expect(seen).toEqual([LISTED]);
       expect(evil.connections).toContainEqual(expect.objectContaining({ askedFor: UNLISTED, port: 80 }));
+    },
+  );
+
+  it.runIf(HOST.root)(
+    'QUIC, whose names are not seen, is refused with verify = "sni" (needs root)',
+    async () => {
+      const address = '127.0.77.10';
+      const host = createSocket('udp4');
+      const came: string[] = [];
+      host.on('message', (bytes) => came.push(String(bytes)));
+      await new Promise<void>((done) => host.bind(443, address, done));
+      const send = async (verify: 'none' | 'sni') => {
+        await using sandbox = await createSandbox({
+          ...{ workspace: arena.workspace, policyFiles: false },
+          // Where the name may lead; at another port.
+          net: [`${LISTED}:442-443/udp`, `${address}:1/udp`],
+          gate: { lookup: async () => ({ addresses: [address], ttl: 5 }) },
+          policy: { network: { verify }, unsafe: { unjudged_commands: true } },
+        });
+        return await sandbox.run(`echo ${verify} > /dev/udp/${LISTED}/443`);
+      };
+      try {
+        expect((await send('none')).connections).toContainEqual(
+          expect.objectContaining({ verdict: 'allowed' }),
+        );
+        expect(await until(() => came.length > 0)).toBe(true);
+        const result = await send('sni');
+        const { connections } = result;
+        const warnings = warningsOf(result);
+        expect(connections).toEqual([
+          expect.objectContaining({ verdict: 'refused', protocol: 'udp', port: 443, rule: 'network.verify' }),
+        ]);
+        expect(warnings.join()).toContain('which network.verify forbids');
+        expect(warnings.join()).not.toContain('--net');
+        await delay(100);
+        expect(came).toEqual(['none\n']);
+      } finally {
+        host.close();
+      }
     },
   );
 

@@ -104,6 +104,21 @@ describe('reaching what sandbox-run itself keeps', () => {
       expect(result.stdout).toBe('');
     });
 
+    it('is not possible by reading where all files of the machine are granted', async () => {
+      writeFileSync(join(home, 'granted'), 'granted');
+      try {
+        await using sandbox = await sandboxIn(tier, { workspace: arena.workspace, readable: ['/', home] });
+        const result = await sandbox.run(
+          `cat ${home}/granted && : > "$TMPDIR/own" && ls / && ! : > ${home}/new; cat ${state}/kept`,
+        );
+        expect(result.stdout).toMatch(/^granted(?:.*\n)+etc\n/);
+        expect(result.stdout).not.toContain('kept');
+        expect(result.stderr).toMatch(/new: Read-only file system/);
+      } finally {
+        rmSync(join(home, 'granted'));
+      }
+    });
+
     it('is not possible by being there first', async () => {
       const fresh = mkdtempSync(join(arena.root, 'fresh-'));
       process.env.XDG_STATE_HOME = join(fresh, 'state');

@@ -20,7 +20,7 @@ const tamperer = compile(
     struct rlimit *aligned = mmap((void *)0x500000000, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     TRY("limit-files-aligned", prlimit(pid, RLIMIT_NOFILE, 0, aligned) ? -1 : (aligned->rlim_cur = 90, syscall(SYS_prlimit64, pid, RLIMIT_NOFILE, aligned, 0)));
     TRY("limit-files-high-pid", (*aligned = (struct rlimit){80, 80}, syscall(SYS_prlimit64, 1ull << 32 | pid, RLIMIT_NOFILE, aligned, 0)));
-    TRY("nice", setpriority(PRIO_PROCESS, pid, 5));
+    TRY("nice", setpriority(PRIO_PROCESS, pid, 19));
     TRY("scheduler", sched_setscheduler(pid, SCHED_BATCH, &parameter));
     TRY("affinity", sched_getaffinity(pid, sizeof processors, &processors) < 0 ? -1 : sched_setaffinity(pid, sizeof processors, &processors));
     TRY("io-priority", syscall(SYS_ioprio_set, 1, pid, (3 << 13) | 0));

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { CACHE_PLACES } from '../../src/policy/profiles/caches.ts';
 import { makeArena, SECRET } from '../support/arena.ts';
@@ -123,6 +123,31 @@ for d in (os.environ["TMPDIR"], os.environ["HOME"]):
   });
 
   describe.each(TIERS.filter((tier) => tier.view))('$name', (tier) => {
+    it.each(['read', 'write'] as const)(
+      'the host’s /tmp is shown where the policy says so (%s), and $TMPDIR is private all the same',
+      async (access) => {
+        const shown = mkdtempSync('/tmp/enforcement-shown-');
+        try {
+          writeFileSync(join(shown, 'file'), 'of the host');
+          await using sandbox = await sandboxIn(tier, {
+            workspace: arena.workspace,
+            policy: { filesystem: { [access]: ['/tmp'] } },
+          });
+          const mark = basename(shown);
+          const command = `cat "${shown}/file"; echo x > "${shown}/new"; file=$(mktemp) && echo " $TMPDIR"; echo x > "$TMPDIR/${mark}-private"`;
+          const first = await sandbox.run(command, { approved: true });
+          expect([first.stdout, existsSync(join(shown, 'new'))]).toEqual([
+            'of the host /.sandbox-tmp\n',
+            access === 'write',
+          ]);
+          const second = await sandbox.run('ls -A "$TMPDIR"');
+          expect([second.stdout, existsSync(`/tmp/${mark}-private`)]).toEqual(['', false]);
+        } finally {
+          rmSync(shown, { recursive: true });
+        }
+      },
+    );
+
     it('a command that moves the mount point of the workspace away does not catch the next one', async () => {
       // The workspace lies beneath /tmp, which the command may rename in.
       const root = mkdtempSync('/tmp/enforcement-nested-');

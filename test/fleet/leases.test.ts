@@ -82,7 +82,7 @@ describe('a worker that ends', () => {
   it('lets its job end within the grace', async () => {
     const queue = world.queue();
     const fleet = await world.fleet(queue);
-    const first = await startWorkerProcess(world, queue, ['--grace', '20']);
+    const first = await startWorkerProcess(world, queue, { args: ['--grace', '20'] });
     const job = await fleet.submit('echo begun >> graceful; sleep 2; echo end');
     await eventually(() => expect(linesOf('graceful')).toHaveLength(1), LONG);
     first.kill('SIGTERM');
@@ -93,7 +93,7 @@ describe('a worker that ends', () => {
   it('hands over at once what may be run again', async () => {
     const queue = world.queue();
     const fleet = await world.fleet(queue);
-    const first = await startWorkerProcess(world, queue, ['--grace', '0', '--lease', '600']);
+    const first = await startWorkerProcess(world, queue, { args: ['--grace', '0', '--lease', '600'] });
     const job = await fleet.submit(
       'echo begun >> handed; if [ $(wc -l < handed) -gt 1 ]; then echo done; else sleep 1000; fi',
       { retry: 1 },

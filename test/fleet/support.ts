@@ -99,11 +99,18 @@ export interface WorkerProcess {
   kill(signal: NodeJS.Signals): void;
 }
 
+/** How a worker process is started, beside where its queue is. */
+interface WorkerProcessOptions {
+  readonly args?: readonly string[];
+  /** In place of that of this process. */
+  readonly env?: NodeJS.ProcessEnv;
+}
+
 /** Starts one in the workspace of the world, and waits until it is ready. Ends with this process. */
 export async function startWorkerProcess(
   { servers, place }: FleetWorld,
   queue: string,
-  args: readonly string[] = [],
+  { args = [], env = process.env }: WorkerProcessOptions = {},
 ): Promise<WorkerProcess> {
   const settings = [
     '--url',
@@ -116,7 +123,7 @@ export async function startWorkerProcess(
   const child = spawn(
     'setpriv',
     ['--pdeathsig', 'KILL', process.execPath, CLI, 'worker', '--queue', queue, ...settings, ...args],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
+    { env, stdio: ['ignore', 'pipe', 'inherit'] },
   );
   const ended = new Promise<number | null>((done) => child.once('exit', (code) => done(code)));
   const line = await new Promise<string>((done, failed) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { probeFirejail } from '../../src/backends/firejail/probe.ts';
 import type { ControlId, SandboxOptions } from '../../src/index.ts';
-import { tryCommand } from '../../src/run/resolve/prepare-sandbox.ts';
+import { tryCommand } from '../../src/run/resolve/try-command.ts';
 import { HOST } from '../support/tiers.ts';
 import {
   buildFaultTracer,

@@ -211,22 +211,44 @@ describe('bytes that are no UTF-8', () => {
 
   it('in names of files disturb neither commands nor the protection of repositories, nor what is cleaned up', async () => {
     const place = join(top, 'files');
-    const prepare = `mkdir -p ${place}/.git/hooks ${place}/.git/modules/m$'\\xff'/hooks ${place}/$'\\xff'/.git;
-      cd ${place}; : > .git/modules/m$'\\xff'/HEAD; echo text > f$'\\xff'; : > .env$'\\xff'; ln -s /etc$'\\xff'/passwd link; `;
+    // All three are shown alike, and the last has the name that they are shown by.
+    const prepare = `mkdir -p ${place}/.git/hooks ${place}/$'\\xff'/.git; cd ${place};
+      for m in m$'\\xff' m$'\\xfe' m$'\\xef\\xbf\\xbd'; do mkdir -p .git/modules/$m/hooks; : > .git/modules/$m/HEAD; done; echo text > f$'\\xff'; : > .env$'\\xff'; ln -s /etc$'\\xff'/passwd link; `;
     const command = `cat f*; echo new > n$'\\xfe'; mkdir -p "$TMPDIR"/$'\\xff'/$'\\xfe'; : > "$TMPDIR"/$'\\xff'/$'\\xfe'/x;
       cat link 2>/dev/null || echo no link`;
     await bash(prepare);
     const first = await bash(`cd ${place}; $run -c ${JSON.stringify(command).replaceAll('$', '\\$')}`);
-    const attack = "echo evil > .git/modules/m$(printf '\\377')/hooks/post-checkout || echo refused";
+    const attack = 'for m in .git/modules/*; do echo evil > $m/hooks/post-checkout || echo refused; done';
     const second = await bash(
       `cd ${place}; $run -c ${JSON.stringify(attack).replaceAll('$', '\\$')} 2>/dev/null`,
     );
     // Without namespaces it is taken away when the command ends.
-    expect(second).toEqual({ exitCode: 0, stdout: HOST.namespaces ? 'refused\n' : '', stderr: '' });
-    const planted = Buffer.from(join(place, '.git/modules/m\xff/hooks/post-checkout'), 'latin1');
-    expect(existsSync(planted)).toBe(false);
+    expect(second).toEqual({ exitCode: 0, stdout: HOST.namespaces ? 'refused\n'.repeat(3) : '', stderr: '' });
+    for (const name of ['m\xff', 'm\xfe', 'm\xef\xbf\xbd']) {
+      const hook = join(place, '.git/modules', name, 'hooks/post-checkout');
+      expect([name, existsSync(Buffer.from(hook, 'latin1'))]).toEqual([name, false]);
+    }
     expect(first).toEqual({ exitCode: 0, stdout: 'text\nno link\n', stderr: '' });
     expect(readdirSync(place, 'buffer').map((name) => name.toString('latin1'))).toContain('n\xfe');
     expect(readdirSync(world.env.TMPDIR ?? '').filter((name) => name.startsWith('sandbox-run-'))).toEqual([]);
+  });
+
+  it('in very many names that are shown alike: some are taken away, and it is told that there are more', async () => {
+    const place = join(top, 'alike');
+    await bash(`mkdir -p ${place}/.git/hooks`);
+    const attack = `import os
+for i in range(150):
+    d = bytes([0x80 + i % 16, 0x90 + i // 16])
+    os.mkdir(d); open(d + b'/.envrc', 'w').close()`;
+    writeFileSync(join(place, 'attack.py'), attack);
+    const { stdout } = await bash(`cd ${place}; $run --json -- /usr/bin/python3 attack.py`);
+    const told = (JSON.parse(stdout).leftBehind as { done: string; reason: string }[]).map(
+      ({ done, reason }) => `${done}: ${reason}`,
+    );
+    expect(told).toEqual([
+      expect.stringMatching(/^shut: /),
+      expect.stringMatching(/^told: .*more are shown alike, and are still there$/),
+    ]);
+    expect((await bash(`ls ${place}/*/.envrc | wc -l`)).stdout).toBe('50\n');
   });
 });

@@ -196,7 +196,7 @@ describe('what the model is told', () => {
 
   it.each([
     ['decide', 'cat > x.sh <<EOF\necho one\necho two\nEOF\ngit push origin main'],
-    ['rewrite', 'cat > x.sh <<EOF\necho one\necho two\nEOF\ngit clean -fdx'],
+    ['rewrite', 'cat > x.sh <<EOF\necho one\necho two\nEOF\ngit fetch; git clean -fdx'],
   ])('of a question, in mode %s: real lines, few of them, and what became of it', async (mode, command) => {
     const { permissionDecisionReason: said } = await decisionOn(command, ['--mode', mode]);
     const lines = said.split('\n');
@@ -206,6 +206,8 @@ describe('what the model is told', () => {
     expect(lines[2]).toBe('line 2      | echo one');
     expect(said).not.toContain('\\u{a}');
     expect(said).toMatch(/\ntouches {5}\| .*x\.sh/);
+    // What has none does not touch it.
+    expect(said).toContain(mode === 'rewrite' ? 'x.sh; it has no network;' : 'x.sh, the network;');
     expect(lines.at(-1)).toContain('it was not run');
     // Nothing waits for an answer.
     expect(said).not.toMatch(/approvals|while it waits/);

@@ -135,6 +135,7 @@ describe('sandbox-run install', () => {
     expect((await install('opencode')).stdout).toMatch(/plug-in installed/);
     const { SandboxRun } = await import(at(path));
     expect(Object.keys(await SandboxRun({ directory: project }))).toEqual([
+      'experimental.chat.system.transform',
       'tool.execute.before',
       'tool.execute.after',
     ]);

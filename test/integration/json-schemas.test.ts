@@ -112,6 +112,11 @@ describe('what --json prints is what its schema says', () => {
     expectValid('changes', line);
     const { id } = line as { readonly id: string };
     expectValid('changes-show', JSON.parse((await run(['changes', 'show', id, '--json'])).stdout));
+    const queued = linesOf((await run(['approvals', 'list', '--json'])).stdout);
+    expect(queued).toEqual([line]);
+    expectValid('changes-show', JSON.parse((await run(['approvals', 'show', id, '--json'])).stdout));
+    expectValid('approvals-watch', { type: 'changes', changes: line });
+    expectValid('approvals-watch', { type: 'settled', id, state: 'discarded' });
     await run(['changes', 'discard', id]);
   });
 

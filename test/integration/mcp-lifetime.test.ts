@@ -220,7 +220,7 @@ describe('the protocol of sandbox-run mcp', () => {
 
   it('says what is wrong with a client a few times only: perhaps nobody reads it', async () => {
     for (const [args, most] of [
-      [[], 51],
+      [[], 50],
       [['--quiet'], 0],
     ] as const) {
       const server = serve(...args);
@@ -228,7 +228,9 @@ describe('the protocol of sandbox-run mcp', () => {
       for (let i = 0; i < 5_000; i += 1) server.send('{');
       server.shell('after', 'true');
       await server.answerTo('after');
-      expect(server.log().split('\n').length - 1).toBe(most);
+      // What a host lacks is said before it is ready.
+      const remarks = server.log().replace(/^.*?mcp: ready: [^\n]*\n/s, '');
+      expect(remarks.split('\n').length - 1).toBe(most);
     }
   });
 });

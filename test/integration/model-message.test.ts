@@ -135,6 +135,8 @@ describe('what a model is told', () => {
         },
         policy: { network: { mode: network } },
       });
+      // Where no call of the network is looked at, nobody knows.
+      const isSeen = (await sandbox.run('exit 1')).notLookedAt?.includes('connect') !== true;
       const told = async (command: string) => {
         const result = await sandbox.run(command, { env });
         return { hidden: result.hiddenPrograms, said: messageForModel(result, sandbox.plan) };
@@ -151,12 +153,36 @@ describe('what a model is told', () => {
         'hidden_tool() { :; }; hidden_tool',
       ])
         expect((await told(silent)).hidden).toBeUndefined();
-      const failing = 'curl -s --max-time 5 http://127.0.0.1:1/';
-      const { said } = await told(failing);
+      // Where there is no network, an address for documentation is none, either.
+      const { said } = await told(`curl -s --max-time 5 http://${none ? '192.0.2.1' : '127.0.0.1:1'}/`);
       if (none) expect(said).toContain('this command uses the network, and there is none here');
       else expect(said).toBeUndefined();
+      // It could use the network, and did not.
+      if (isSeen) expect((await told("python3 -c 'raise SystemExit(3)'")).said).toBeUndefined();
       expect((await told('echo "Could not resolve host"; exit 6')).said).toBeUndefined();
     }
+  });
+
+  it('says that no name resolves, whatever looks one up, and for nothing else that fails', async () => {
+    await using sandbox = await createSandbox({ workspace: arena.workspace, policyFiles: false });
+    // What is known of the command says nothing of a network, and no resolver of this machine is asked.
+    const script = join(arena.workspace, 'look-up');
+    const looks =
+      'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(("192.0.2.53", 53))';
+    writeFileSync(script, `#!/bin/sh\nexec python3 -c '${looks}'\n`, { mode: 0o755 });
+    const result = await sandbox.run('./look-up');
+    expect([result.ok, result.decision?.reach]).toEqual([false, 'unknown']);
+    const said = messageForModel(result, sandbox.plan) ?? '';
+    // Where no call of the network is looked at, nobody knows.
+    if (result.notLookedAt?.includes('connect') !== true) {
+      expect(said).toContain('no name resolves, and to try again does not help');
+      // A name server is not what it wanted to reach: to list it would open a way out, and help nobody.
+      expect(result.denials).toMatchObject([
+        { object: '192.0.2.53:53', why: 'the network is off, so no name resolves' },
+      ]);
+      expect(result.denials?.[0]).not.toHaveProperty('allow');
+    }
+    expect(messageForModel(await sandbox.run('cat nothing'), sandbox.plan) ?? '').not.toContain('no name');
   });
 
   it('has no option of ours for what cannot be entered, executed, or used up', async () => {
@@ -234,9 +260,9 @@ describe('what a model is told', () => {
         ask: 'nobody',
       });
       const result = await sandbox.run(command);
-      expect(result.error?.message).toContain('--approved');
+      expect(result.error?.message).toContain('the option approved');
       expect(messageForModel(result, sandbox.plan)).not.toMatch(
-        /--approved|approved: true|autonomous|--ask|--rw|--ro/,
+        /--approved|option approved|autonomous|--ask|queue|--rw|--ro/,
       );
     },
   );

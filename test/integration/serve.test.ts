@@ -267,6 +267,18 @@ describe('check over serve', () => {
     expect(await client.call('check', { command: 'touch checked' })).toMatchObject({ verdict: 'ask' });
     expect(existsSync(join(place.workspace, 'checked'))).toBe(false);
   });
+
+  it('says what run would say in the session of the agent', async () => {
+    const options = ['--autonomy', 'autonomous', '--profile', 'networked', '--session', 'exposed'];
+    const { client } = await ready(options, judged);
+    const command = 'git push origin main';
+    expect(await client.call('check', { command })).toMatchObject({ verdict: 'allow' });
+    await client.call('run', { command: 'true', taints: ['corruption', 'secret'] });
+    expect(await client.call('run', { command })).toMatchObject({
+      error: { code: 'command.needs_approval' },
+    });
+    expect(await client.call('check', { command })).toMatchObject({ verdict: 'ask' });
+  });
 });
 
 describe('spawn over serve', () => {

@@ -402,9 +402,9 @@ const EVASIONS: readonly Case[] = [
   git({
     name: 'of a process that a session left in the background',
     attack: [
-      'plant evil; git init -q sub; (sleep 0.4; git -C sub config core.fsmonitor "$PWD/evil") > /dev/null 2>&1 &',
+      'plant evil; git init -q sub; (sleep 0.4; git -C sub config core.fsmonitor "$PWD/evil"; touch done) > /dev/null 2>&1 &',
       'true',
-      'sleep 0.8',
+      'until [ -e done ]; do sleep 0.05; done',
     ],
     by: 'session',
     later: 'sleep 1; cd sub; git status',

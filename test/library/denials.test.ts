@@ -1,9 +1,17 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createSandbox, type PolicyFile, type SandboxOptions } from '../../src/index.ts';
 import { HOST } from '../support/tiers.ts';
+
+/** Containers may have none. */
+const HAS_IPV6 = Object.values(networkInterfaces()).some((all) =>
+  all?.some(({ address }) => address === '::1'),
+);
 
 const UNJUDGED: PolicyFile = { unsafe: { unjudged_commands: true } };
 
@@ -90,6 +98,49 @@ describe.runIf(HOST.signalScope)('what was denied, in the library', () => {
     },
   );
 
+  it.runIf(HOST.namespaces)('says of what stays where it is whether it is hidden', async () => {
+    mkdirSync(join(workspace, 'around'), { recursive: true });
+    for (const name of ['.env', 'around/.env']) writeFileSync(join(workspace, name), 'x');
+    const sandbox = await sandboxWith({ hide: ['.env'] });
+    const { denials } = await sandbox.run(['bash', '-c', 'mv .env other; mv around another; false']);
+    expect(denials).toMatchObject([
+      { object: join(workspace, '.env'), control: 'hidden-paths', why: 'filesystem.hide hides it' },
+      { object: join(workspace, 'around'), control: 'hidden-paths' },
+    ]);
+  });
+
+  it('is told of a listed network with the line that lets it through', async () => {
+    const ask = (address: string) =>
+      `import socket; socket.socket(socket.AF_INET6 if ":" in "${address}" else socket.AF_INET).connect(("${address}", ${port}))`;
+    const denied = async (address: string, net: string) => {
+      const sandbox = await sandboxWith({ net: [net] });
+      const { ok, denials = [] } = await sandbox.run(['python3', '-c', ask(address)]);
+      return [ok, denials.map(({ object, allow }) => `${object} ${allow?.value}`)];
+    };
+    // Linux takes it for this machine, and so do entries.
+    expect(await denied('0.0.0.0', 'other.test')).toEqual([false, [`0.0.0.0:${port} localhost:${port}`]]);
+    expect(await denied('0.0.0.0', `localhost:${port}`)).toEqual([true, []]);
+    if (!HAS_IPV6) return;
+    expect(await denied('::', 'other.test')).toEqual([false, [`[::]:${port} localhost:${port}`]]);
+    expect(await denied('::1', 'other.test')).toEqual([false, [`[::1]:${port} localhost:${port}`]]);
+  });
+
+  it('is told of the entry that denies a listed name, and offers none that would not help', async () => {
+    const sandbox = await sandboxWith({
+      // Where the name may lead; at another port.
+      net: ['api.test:80-90', '127.0.0.9:1'],
+      policy: { ...UNJUDGED, network: { deny: ['api.test:81'] } },
+      gate: { lookup: async () => ({ addresses: ['127.0.0.9'], ttl: 5 }) },
+    });
+    const connect = (at: number) =>
+      sandbox.run(['python3', '-c', `import socket; socket.create_connection(("api.test", ${at}))`]);
+    const { denials } = await connect(81);
+    expect(denials).toEqual([expect.objectContaining({ object: 'api.test:81' })]);
+    expect(denials?.[0]?.why).toContain('api.test:81');
+    expect(denials?.[0]?.allow).toBeUndefined();
+    expect((await connect(79)).denials?.[0]?.allow?.value).toBe('api.test:79');
+  });
+
   describe.runIf(HOST.namespaces)('by another policy', () => {
     const open: PolicyFile = { ...UNJUDGED, network: { mode: 'open' } };
     const script = () =>
@@ -145,5 +196,32 @@ describe.runIf(HOST.signalScope)('what was denied, in the library', () => {
         [`connect 127.0.0.1:${port}`],
       ]);
     });
+
+    it.runIf(HAS_IPV6)(
+      'is told of datagrams by their own entries, and of an IPv6 address in brackets',
+      async () => {
+        const datagrams = createSocket('udp4').bind(0, '127.0.0.1');
+        const server = createServer((socket) => socket.end()).listen(0, '::1');
+        await Promise.all([once(datagrams, 'listening'), once(server, 'listening')]);
+        const six = (server.address() as AddressInfo).port;
+        const udp = `localhost:${datagrams.address().port}/udp`;
+        const send = `import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b"x", ("127.0.0.1", ${datagrams.address().port})); socket.create_connection(("::1", ${six}))`;
+        const told = async (allow: readonly string[]) => {
+          const shadow: PolicyFile = { network: { mode: 'listed', allow: [...allow] } };
+          const sandbox = await sandboxWith({ shadow, net: [udp, `[::1]:${six}`] });
+          const { exitCode, wouldDeny } = await sandbox.run(['python3', '-c', send]);
+          const connects = wouldDeny?.filter(({ operation }) => operation === 'connect') ?? [];
+          return [exitCode, connects.map(({ allow: line }) => line?.value).sort()];
+        };
+        const inUdp = await told([udp]);
+        const inTcp = await told([udp.replace('/udp', ''), `[::1]:${six}`]);
+        server.close();
+        datagrams.close();
+        expect([inUdp, inTcp]).toEqual([
+          [0, [`[::1]:${six}`]],
+          [0, [udp]],
+        ]);
+      },
+    );
   });
 });

@@ -236,7 +236,8 @@ describe('what does not run in the background', () => {
   });
 
   it("does not go with stdio: 'inherit'", async () => {
-    const sandbox = await sandboxOn(TIERS[0] as Tier);
+    // By the door that applications use: it is what looks at options.
+    await using sandbox = await createSandbox({ workspace: arena.workspace });
     await expect(sandbox.run('true', { background, stdio: 'inherit' })).rejects.toThrow(
       /background is for captured/,
     );

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
@@ -30,6 +30,37 @@ describe('several sandboxes in one process', () => {
     });
     expect(readdirSync(place.workspace)).toEqual(['by-writer']);
     expect(readdirSync(place.other)).toEqual(['by-elsewhere']);
+  });
+});
+
+/** What this process watches directories with: a user has 128 of them for all programs. */
+const watching = () =>
+  readdirSync('/proc/self/fd').filter((name) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${name}`) === 'anon_inode:inotify';
+    } catch {
+      return false;
+    }
+  }).length;
+
+describe('what watches the workspaces', () => {
+  it('is not had by each of many sandboxes, and given back by close', async () => {
+    const before = watching();
+    const many = await Promise.all(
+      Array.from({ length: 40 }, () => createSandbox({ workspace: place.workspace })),
+    );
+    for (const sandbox of many) await sandbox.run(['true']);
+    expect(watching()).toBeGreaterThan(before);
+    expect(watching()).toBeLessThanOrEqual(before + 32);
+    // One that has none sees the same.
+    const { leftBehind } =
+      (await many.at(-1)?.run('git init -q made && echo x > made/.git/hooks/pre-commit')) ?? {};
+    expect(leftBehind?.map(({ path }) => path)).toContain(
+      join(place.workspace, 'made/.git/hooks/pre-commit'),
+    );
+    await Promise.all(many.map((sandbox) => sandbox.close()));
+    expect(watching()).toBe(before);
+    rmSync(join(place.workspace, 'made'), { recursive: true });
   });
 });
 

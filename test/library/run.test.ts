@@ -236,15 +236,16 @@ describe('run', () => {
 
 describe('the end of a command', () => {
   it('by time-out: SIGTERM first, SIGKILL after the grace', async () => {
-    const polite = await sandbox.run('trap "echo bye; exit 5" TERM; sleep 9 & wait', { timeout: 100 });
+    const polite = await sandbox.run('trap "echo bye; exit 5" TERM; sleep 9 & wait', { timeout: 1_000 });
     expect(polite).toMatchObject({ status: 'timed-out', exitCode: 5, stdout: 'bye\n' });
     await using strict = await createSandbox({
       workspace: place.workspace,
       policy: { limits: { kill_grace_seconds: 0.1 } },
     });
-    const stubborn = await strict.run('trap "" TERM; echo on; while :; do sleep 1; done', { timeout: 100 });
+    const stubborn = await strict.run('trap "" TERM; echo on; while :; do sleep 1; done', { timeout: 1_000 });
     expect(stubborn).toMatchObject({ status: 'timed-out', signal: 'SIGKILL', stdout: 'on\n' });
-    expect(stubborn.durationMs).toBeLessThan(1_500);
+    // With the grace that is the default it takes three seconds at the least.
+    expect(stubborn.durationMs).toBeLessThan(2_900);
   });
 
   it('time-out 0 is none', async () => {

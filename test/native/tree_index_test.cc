@@ -284,6 +284,21 @@ TEST(IndexSeesADirectoryBecomeOneOfGit) {
   EXPECT_EQ(tree.DuringShell("touch bare/HEAD"), "+bare/HEAD +bare/config +bare/hooks/update");
 }
 
+TEST(IndexThatGaveBackItsWatchesTellsTheSame) {
+  Tree tree;
+  tree.Directories({"a", "b"});
+  tree.Read();
+  for (int look = 0; look < 6; ++look) EXPECT_EQ(tree.During([] {}), "");
+  for (int again = 0; again < 2; ++again) {
+    tree.index->StopWatching();
+    for (const std::string name : {"a/.envrc", "b/.envrc"}) {
+      NextTick();
+      EXPECT_EQ(tree.During([&] { tree.File(name); }), "+" + name);
+      EXPECT_EQ(tree.During([&] { unlink((tree.top / name).c_str()); }), "-" + name);
+    }
+  }
+}
+
 TEST(IndexWatchesFurtherPaths) {
   Tree tree;
   const TemporaryDirectory elsewhere;

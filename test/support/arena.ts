@@ -72,16 +72,22 @@ export function makeArena(parent: string = tmpdir()): Arena {
   };
 }
 
+/** An attack may leave a file that nobody but root can read: its mode tells of that, and this must not throw. */
+function readableContent(path: string): string {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
+    return '(not readable)';
+  }
+}
+
 /** Everything about a tree that an attack could change, access times excepted. */
 export function snapshot(path: string): Readonly<Record<string, string>> {
   const seen: Record<string, string> = {};
   const look = (at: string): void => {
     const info = lstatSync(at);
-    const content = info.isSymbolicLink()
-      ? readlinkSync(at)
-      : info.isFile()
-        ? readFileSync(at, 'latin1')
-        : '';
+    const content = info.isSymbolicLink() ? readlinkSync(at) : info.isFile() ? readableContent(at) : '';
     const { mode, uid, gid, ino, nlink, size, mtimeMs, ctimeMs } = info;
     seen[at] = JSON.stringify({ mode, uid, gid, ino, nlink, size, mtimeMs, ctimeMs, content });
     if (info.isDirectory()) for (const name of readdirSync(at)) look(join(at, name));

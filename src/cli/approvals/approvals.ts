@@ -1,21 +1,27 @@
 import { join, resolve } from 'node:path';
-import { Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { viewOf } from '../../approvals/approval-view.ts';
 import { scopeSentence } from '../../approvals/presentation.ts';
 import { answerRequest } from '../../approvals/queue.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { isTimedId } from '../../host/timed-id.ts';
+import { ensureStateDirectory } from '../../host/user-directories.ts';
 import type { ApprovalScope, PersonalAnswer } from '../../model/approval.ts';
+import type { ChangeSetDetail } from '../../model/change-set.ts';
 import type { ApprovalStore } from '../../model/state.ts';
 import { APPROVAL_SCOPES } from '../../model/words.ts';
 import { loadAddon } from '../../native/load.ts';
-import { openOwnState, stateDirectory } from '../../run/state.ts';
+import { ChangeSets } from '../../run/changes/change-sets.ts';
+import { defaultPrincipal, openOwnState, type StateSettings, stateDirectory } from '../../run/state.ts';
 import { fitsAddress, LONGEST_PATH } from '../../serve/core/claim-path.ts';
 import { type Listener, listenForClients } from '../../serve/core/listener.ts';
 import { isOurs } from '../../serve/core/peer.ts';
 import { queueOffer } from '../../serve/queue-offer.ts';
+import type { MaybePromise } from '../../util/promise.ts';
+import { applyChanges, describeChanges, discardChanges } from '../shared/change-sets.ts';
 import { wholeNumber } from '../shared/options.ts';
 import { withSubcommands } from '../shared/parse.ts';
-import { printError, printOut } from '../shared/print.ts';
+import { jsonLine, printError, printOut } from '../shared/print.ts';
 import { aborted, untilEnded } from '../shared/signals.ts';
 import {
   describeGrant,
@@ -34,6 +40,9 @@ command that was shown, once, unless a scope says more:
   session   whenever the same is asked in the same session
   always    whenever the same is asked, until it is revoked
 
+Changes of previews wait there, too: approve applies them, deny discards them, watch asks about them
+while no command waits (sandbox-run changes does it by paths, and with diffs).
+
 Examples:
   sandbox-run approvals list
   sandbox-run approvals show 5c1f0e9b7a3d48c2f6e0b1a9
@@ -42,7 +51,7 @@ Examples:
   sandbox-run approvals serve --port 8022
   sandbox-run approvals grants; sandbox-run approvals revoke 0d9e8f7a6b5c4d3e2f1a0b9c
 
-Exit status: 0; 125 if there is no such request or grant, if it was answered or expired, or if
+Exit status: 0; 1 if a part of changes was not applied; 125 if there is no such request or grant, if it was answered or expired, or if
 anything else failed.`;
 
 const SERVE_HELP = `
@@ -57,17 +66,39 @@ interface Format {
   readonly json?: boolean;
 }
 
+/** Whose requests: what a command that shows and answers them is called, and where they are. */
+export interface ApprovalsOf<Options> {
+  readonly name: string;
+  readonly about: string;
+  readonly helpAfter: string;
+  /** Adds the options that say where. */
+  readonly options: (command: Command) => Command;
+  /** What they say; `undefined`: what the policy says. */
+  readonly settings: (options: Options) => MaybePromise<StateSettings | undefined>;
+}
+
+const OF_POLICY: ApprovalsOf<object> = {
+  name: 'sandbox-run approvals',
+  about: 'Shows and answers what the policy asks about.',
+  helpAfter: HELP_AFTER,
+  options: (command) => command,
+  settings: () => undefined,
+};
+
 /** `sandbox-run approvals`: requests that wait for an answer, and what is remembered. */
 export async function approvals(args: readonly string[]): Promise<number> {
-  const { command, does, run } = withSubcommands(
-    'sandbox-run approvals',
-    'Shows and answers what the policy asks about.',
-    HELP_AFTER,
-  );
+  return approvalsOf(OF_POLICY, args);
+}
+
+/** The same of what another place keeps. */
+export async function approvalsOf<Where>(of: ApprovalsOf<Where>, args: readonly string[]): Promise<number> {
+  const { command: plainCommand, does, run } = withSubcommands(of.name, of.about, of.helpAfter);
+  const command = (usage: string, about: string, help?: string) =>
+    of.options(plainCommand(usage, about, help));
   /** A command that works with the store, which is closed when it is done. */
-  const withStore = (work: (store: ApprovalStore) => Promise<string>) =>
+  const withStore = (where: Where, work: (store: ApprovalStore) => Promise<string>): void =>
     does(async () => {
-      const { state } = await openOwnState();
+      const { state } = await openOwnState(defaultPrincipal(), await of.settings(where));
       try {
         return await work(state.approvals);
       } finally {
@@ -75,41 +106,56 @@ export async function approvals(args: readonly string[]): Promise<number> {
       }
     });
 
-  command('list', 'requests that wait for an answer')
+  command('list', 'requests that wait for an answer, and changes of previews')
     .option('--all', 'also the answered and expired ones of the last day')
     .option('--json', 'one JSON object per line')
-    .action(({ all, json }: Format & { readonly all?: boolean }) =>
-      withStore((store) => listRequests(store, { all: all === true, json: json === true })),
+    .action((options: Where & Format & { readonly all?: boolean }) =>
+      withStore(options, (store) =>
+        listRequests(store, { all: options.all === true, json: options.json === true }),
+      ),
     );
-  command('show <id>', 'all that is known of a request')
+  command('show <id>', 'all that is known of a request, or of changes')
     .option('--json', 'one JSON object')
-    .action((id: string, { json }: Format) => withStore((store) => showRequest(store, id, json === true)));
-  command('approve <id>', 'lets the command of a request run; prints what that is')
+    .action((id: string, options: Where & Format) =>
+      isTimedId(id)
+        ? does(() => showChanges(id, options.json === true))
+        : withStore(options, (store) => showRequest(store, id, options.json === true)),
+    );
+  command('approve <id>', 'lets the command of a request run, or applies changes; prints what that is')
     .addOption(
       new Option('--scope <scope>', 'how long the approval is valid')
         .choices(APPROVAL_SCOPES)
         .default('once'),
     )
-    .action((id: string, { scope }: { readonly scope: ApprovalScope }) =>
-      withStore((store) => answerFromHere(store, id, { approved: true, scope })),
+    .action((id: string, options: Where & { readonly scope: ApprovalScope }) =>
+      isTimedId(id)
+        ? does(() => approveChanges(id, options.scope))
+        : withStore(options, (store) => answerFromHere(store, id, { approved: true, scope: options.scope })),
     );
-  command('deny <id>', 'refuses the command of a request').action((id: string) =>
-    withStore((store) => answerFromHere(store, id, { approved: false })),
+  command('deny <id>', 'refuses the command of a request, or discards changes').action(
+    (id: string, options: Where) =>
+      isTimedId(id)
+        ? does(() => denyChanges(id))
+        : withStore(options, (store) => answerFromHere(store, id, { approved: false })),
   );
-  command('watch', 'shows requests as they come; asks, if standard input is a terminal')
+  command('watch', 'shows requests and changes as they come; asks, if standard input is a terminal')
     .option('--json', 'one JSON object per line, and no questions')
-    .action(({ json }: Format) => withStore((store) => watchRequests(store, json === true)));
+    .action((options: Where & Format) =>
+      withStore(options, (store) => watchRequests(store, options.json === true)),
+    );
   command('grants', 'what was approved for longer than once, in full')
     .option('--json', 'one JSON object per line')
-    .action(({ json }: Format) => withStore((store) => listGrants(store, json === true)));
-  command('revoke <id>', 'forgets a grant, so that it is asked again').action((id: string) =>
-    withStore((store) => revokeGrant(store, id)),
+    .action((options: Where & Format) =>
+      withStore(options, (store) => listGrants(store, options.json === true)),
+    );
+  command('revoke <id>', 'forgets a grant, so that it is asked again').action((id: string, options: Where) =>
+    withStore(options, (store) => revokeGrant(store, id)),
   );
   command('serve', 'a web page and a Unix socket to answer by', SERVE_HELP)
     .option('--port <number>', 'the port of the web page on 127.0.0.1 (default: a free one)', parsePort)
     .option('--socket <path>', 'the path of the socket (default: approvals.sock in the state directory)')
-    .action((options: { readonly port?: number; readonly socket?: string }) =>
-      withStore((store) => serveApprovals(store, options)),
+    .action((options: Where & { readonly port?: number; readonly socket?: string }) =>
+      withStore(options, (store) => serveApprovals(store, options)),
     );
   return run(args);
 }
@@ -124,6 +170,36 @@ async function answerFromHere(store: ApprovalStore, id: string, answer: Personal
     ? `Approved (${answer.scope}). ${scopeSentence(answer.scope, viewOf(request))}`
     : 'Denied.';
   return `${describeRequest(stored)}${outcome}\n`;
+}
+
+/** `approvals show` of changes. */
+function showChanges(id: string, json: boolean): string {
+  const set = new ChangeSets().show(id);
+  return json ? jsonLine(set) : describeChanges(set);
+}
+
+/** `approvals approve` of changes: applies all that can be. */
+async function approveChanges(id: string, scope: ApprovalScope): Promise<number> {
+  if (scope !== 'once')
+    throw new SandboxError('usage.invalid', 'changes are applied once; leave --scope out');
+  printOut(describeChanges(thatWait(id)));
+  return applyChanges(id);
+}
+
+/** `approvals deny` of changes: what is not applied of them is gone. */
+async function denyChanges(id: string): Promise<string> {
+  const set = thatWait(id);
+  return `${describeChanges(set)}${await discardChanges(id)}\n`;
+}
+
+function thatWait(id: string): ChangeSetDetail {
+  const sets = new ChangeSets();
+  const set = sets.show(id);
+  if (sets.mayWait(id)) return set;
+  throw new SandboxError(
+    'changes.state',
+    `the changes ${id} do not wait any more: ${set.state}; see sandbox-run changes show ${id}`,
+  );
 }
 
 /** `approvals revoke`: says what is forgotten. */
@@ -171,7 +247,11 @@ function listen(store: ApprovalStore, path: string): Promise<Listener> {
 /** In the state directory; `undefined`, and said, if no socket can be there. Nobody chose that path for it. */
 function defaultSocket(): string | undefined {
   const path = join(stateDirectory(), 'approvals.sock');
-  if (fitsAddress(path)) return path;
+  if (fitsAddress(path)) {
+    // Where a server keeps the state nothing else has made it.
+    ensureStateDirectory(stateDirectory());
+    return path;
+  }
   printError(
     `there is no socket: ${path} is longer than ${LONGEST_PATH} bytes; --socket gives it another path`,
   );

@@ -1,11 +1,18 @@
 import { isatty } from 'node:tty';
 import { viewOf } from '../../approvals/approval-view.ts';
-import { presentCommand, presentRequest, scopeSentence } from '../../approvals/presentation.ts';
+import { presentCommand, presentRequest, presentRows, scopeSentence } from '../../approvals/presentation.ts';
 import { answerRequest, requestOf, watchPending } from '../../approvals/queue.ts';
+import { changeLine, markOf } from '../../changes/change-line.ts';
+import { countsInWords } from '../../changes/counts.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { ApprovalGrant, QueuedRequest } from '../../model/approval.ts';
+import type { ApprovalGrant, QueuedRequest, WatchedRequest } from '../../model/approval.ts';
+import type { ChangeSet, ChangeSetDetail } from '../../model/change-set.ts';
 import type { ApprovalStore, StoredApproval } from '../../model/state.ts';
+import { ChangeSets } from '../../run/changes/change-sets.ts';
+import { WaitingChanges } from '../../run/changes/waiting-changes.ts';
+import { orElse } from '../../util/or-else.ts';
 import { visibleText } from '../../util/visible-text.ts';
+import { askAboutChanges } from '../shared/ask-changes.ts';
 import { terminalApprover } from '../shared/ask-here.ts';
 import { jsonLine, printError, printOut } from '../shared/print.ts';
 import { untilEnded } from '../shared/signals.ts';
@@ -14,18 +21,51 @@ import { type Mood, type Paint, paintFor } from '../shared/style.ts';
 /** As wide as the terminal, if it is one. */
 const outputWidth = () => ({ columns: process.stdout.columns ?? 100 });
 
-/** `approvals list`. */
+/** So many changes of a set are listed: `show` has all. */
+const MOST_CHANGES = 20;
+
+/** `approvals list`: requests, and changes of previews. */
 export async function listRequests(
   store: ApprovalStore,
   { all, json }: { readonly all: boolean; readonly json: boolean },
 ): Promise<string> {
   const found = await store.list(all ? 'all' : 'pending');
-  if (json) return found.map((stored) => jsonLine(requestAsJson(stored))).join('');
-  if (found.length === 0)
+  const sets = new WaitingChanges(MOST_CHANGES).list();
+  if (json)
+    return [...found.map(requestAsJson), ...sets.map(({ changes, more, ...set }): ChangeSet => set)]
+      .map(jsonLine)
+      .join('');
+  if (found.length + sets.length === 0)
     return all ? 'No requests within the last day.\n' : 'Nothing waits for an answer.\n';
-  return found
-    .map((stored) => `${headOf(stored, paintFor(1))}\n${presentCommand(stored.request, outputWidth())}`)
-    .join('\n');
+  return [
+    ...found.map(
+      (stored) => `${headOf(stored, paintFor(1))}\n${presentCommand(stored.request, outputWidth())}`,
+    ),
+    ...sets.map(presentChanges),
+  ].join('\n');
+}
+
+/** Changes that wait, as a request is shown. */
+function presentChanges(set: ChangeSetDetail): string {
+  const more = set.more === 0 ? '' : `, of which ${set.changes.length} are shown`;
+  const head = `${paintFor(1)('strong', set.id)}  ${paintFor(1)('part', 'waits')}, ${countsInWords(set.counts) || 'settings of git'}${more}`;
+  const rows = set.changes.map((change) => ({
+    label: `  ${markOf(change)}`,
+    text: visibleText(changeLine(change)),
+  }));
+  return `${head}\n${headingOf(set, outputWidth())}${presentRows(rows, outputWidth())}`;
+}
+
+/** What changes are of. */
+function headingOf({ command, workspace, on }: ChangeSet, width: { readonly columns: number }): string {
+  return presentRows(
+    [
+      { label: 'changes of', text: visibleText(command) },
+      { label: 'workspace', text: visibleText(workspace) },
+      ...(on === undefined ? [] : [{ label: 'lie on', text: on }]),
+    ],
+    width,
+  );
 }
 
 /** `approvals show`. */
@@ -81,36 +121,80 @@ export function describeGrant({ id, scope, grantedAt, grantedBy, request }: Appr
 /** `approvals watch`: until a signal comes. */
 export async function watchRequests(store: ApprovalStore, json: boolean): Promise<string> {
   if (!json) printOut('Watching for requests; Ctrl-C ends.\n');
-  await untilEnded((over) => (!json && isatty(0) ? askAll(store, over) : tellAll(store, json, over.signal)));
+  await untilEnded((over) => (!json && isatty(0) ? askAll(store, over) : tellAll(store, json, over)));
   return '';
 }
 
-function tellAll(store: ApprovalStore, json: boolean, signal: AbortSignal): Promise<void> {
-  return watchPending(
+function tellAll(store: ApprovalStore, json: boolean, over: AbortController): Promise<void> {
+  const tell = (line: WatchedRequest, shown: string) => printOut(json ? jsonLine(line) : `\n${shown}`);
+  const settled = (id: string, state: Extract<WatchedRequest, { type: 'settled' }>['state']) =>
+    tell({ type: 'settled', id, state }, `${id}  ${state}\n`);
+  let known: readonly ChangeSetDetail[] = [];
+  return watchBoth(
     store,
     ({ come, gone }) => {
-      for (const stored of come) {
-        if (json) printOut(jsonLine({ type: 'pending', request: requestAsJson(stored) }));
-        else printOut(`\n${describeRequest(stored)}`);
-      }
-      for (const stored of gone) {
-        if (json) printOut(jsonLine({ type: 'settled', id: stored.id, state: stored.state }));
-        else printOut(`\n${stored.id}  ${stored.state}\n`);
-      }
+      for (const stored of come)
+        tell({ type: 'pending', request: requestAsJson(stored) }, describeRequest(stored));
+      for (const { id, state } of gone) settled(id, state);
     },
-    { signal },
+    (sets) => {
+      for (const set of without(sets, known)) {
+        const { changes, more, ...summary } = set;
+        tell({ type: 'changes', changes: summary }, presentChanges(set));
+      }
+      for (const { id } of without(known, sets))
+        settled(
+          id,
+          orElse(() => new ChangeSets().show(id, 0).state, 'discarded'),
+        );
+      known = sets;
+    },
+    over,
   );
 }
 
-/** Asks about each request, the longest waiting first; gives up on one that is answered elsewhere. */
+function without(sets: readonly ChangeSetDetail[], others: readonly ChangeSetDetail[]) {
+  const ids = new Set(others.map(({ id }) => id));
+  return sets.filter(({ id }) => !ids.has(id));
+}
+
+/** Tells of requests and of changes until it is over, which it is for both when one of them cannot be looked at. */
+async function watchBoth(
+  store: ApprovalStore,
+  onRequests: Parameters<typeof watchPending>[1],
+  onChanges: (sets: readonly ChangeSetDetail[]) => void,
+  over: AbortController,
+): Promise<void> {
+  try {
+    await Promise.all([
+      watchPending(store, onRequests, { signal: over.signal }),
+      new WaitingChanges(MOST_CHANGES).watch(onChanges, over.signal),
+    ]);
+  } finally {
+    over.abort();
+  }
+}
+
+/** As long as a timer can wait. */
+const VERY_LONG_MS = 2 ** 31 - 1;
+
+/**
+ * Asks about each request, the longest waiting first; gives up on one that is answered elsewhere. Changes have time: they are
+ * asked about while no command waits.
+ */
 async function askAll(store: ApprovalStore, over: AbortController): Promise<void> {
+  const onInterrupt = () => over.abort();
   const approver = await terminalApprover(
-    () => over.abort(),
+    onInterrupt,
     // The commands that are asked about run elsewhere.
     () => true,
   );
   const asked = new Map<string, AbortController>();
   const answers: Promise<void>[] = [];
+  let sets: readonly ChangeSetDetail[] = [];
+  /** Change sets that a person has seen. */
+  const seen = new Set<string>();
+  let shown: { readonly id: string; readonly given: AbortController } | undefined;
 
   async function ask({ id, request, expiresAt }: StoredApproval): Promise<void> {
     const given = new AbortController();
@@ -127,17 +211,56 @@ async function askAll(store: ApprovalStore, over: AbortController): Promise<void
       // It was answered elsewhere first.
       if (!(error instanceof SandboxError)) throw error;
       printError(error.message);
+    } finally {
+      asked.delete(id);
+      askNext();
+    }
+  }
+
+  function askNext(): void {
+    if (over.signal.aborted || asked.size > 0 || shown !== undefined) return;
+    const set = sets.find(({ id }) => !seen.has(id));
+    if (set !== undefined) answers.push(askAbout(set));
+  }
+
+  async function askAbout(set: ChangeSetDetail): Promise<void> {
+    const { id } = set;
+    const given = new AbortController();
+    shown = { id, given };
+    const signal = AbortSignal.any([over.signal, given.signal]);
+    const end = performance.now() + VERY_LONG_MS;
+    const heading = headingOf(set, outputWidth());
+    let isSeen = true;
+    try {
+      const answered = await askAboutChanges(id, { end, signal, onInterrupt, heading });
+      if (answered === 'unasked') printError(`${id} is not asked about: there is no terminal`);
+      // The rest of it, and what a command took the terminal from, is asked about again.
+      isSeen = answered !== 'part' && !given.signal.aborted;
+    } catch (error) {
+      // It was answered elsewhere first.
+      if (!(error instanceof SandboxError)) throw error;
+      printError(error.message);
+    } finally {
+      shown = undefined;
+      if (isSeen) seen.add(id);
+      askNext();
     }
   }
 
   try {
-    await watchPending(
+    await watchBoth(
       store,
       ({ come, gone }) => {
         for (const { id } of gone) asked.get(id)?.abort();
+        if (come.length > 0) shown?.given.abort();
         answers.push(...come.map(ask));
       },
-      { signal: over.signal },
+      (now) => {
+        sets = now;
+        if (shown !== undefined && !sets.some(({ id }) => id === shown?.id)) shown.given.abort();
+        askNext();
+      },
+      over,
     );
   } finally {
     over.abort();

@@ -98,7 +98,7 @@ export async function audit(args: readonly string[]): Promise<number> {
   command('search', 'the records that have all of this', SEARCH_HELP)
     .option(
       '--text <text>',
-      'text in the command, the directory, the request id or the message; upper and lower case are the same',
+      'text in the command, the directory, the request id, the job or the message; upper and lower case are the same',
     )
     .option('--session <id>', 'records of this session')
     .addOption(new Option('--verdict <verdict>', 'what the policy said').choices(VERDICTS))

@@ -113,7 +113,9 @@ function isMatch(record: StoredRecord, wanted: SearchOptions): boolean {
 
 function hasText(record: StoredRecord, text: string): boolean {
   const texts = ['request', 'cwd', 'message', 'code'].map((name) => textOf(record.fields, name) ?? '');
-  return [commandText(record), ...texts].some((one) => one.toLowerCase().includes(text));
+  const { job } = record.fields;
+  const ofJob = isObject(job) ? ['queue', 'id', 'worker'].map((name) => textOf(job, name) ?? '') : [];
+  return [commandText(record), ...texts, ...ofJob].some((one) => one.toLowerCase().includes(text));
 }
 
 /** Prints all records of a request, or the record with a number; 1 if there is none. */

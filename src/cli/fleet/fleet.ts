@@ -4,7 +4,7 @@ import type { FleetStatus } from '../../model/fleet.ts';
 import { withSubcommands } from '../shared/parse.ts';
 import { jsonLine, printBytes, printError, printOut } from '../shared/print.ts';
 import { addConnectionOptions, type ConnectionArguments, queueOf, settingsOf } from './options.ts';
-import { fleetAnswer, fleetExitStatus } from './submit.ts';
+import { fleetAnswer, fleetExitStatus, printFleetEnd } from './submit.ts';
 
 const HELP_AFTER = `
 Examples:
@@ -22,6 +22,8 @@ interface Options extends ConnectionArguments {
 
 /** `sandbox-run fleet`: how a fleet does, and what became of its jobs. */
 export async function fleet(args: readonly string[]): Promise<number> {
+  const [first, ...rest] = args;
+  if (first === 'approvals') return (await import('./fleet-approvals.ts')).fleetApprovals(rest);
   const { command, does, run } = withSubcommands(
     'sandbox-run fleet',
     'Shows the workers and jobs of a queue.',
@@ -36,6 +38,7 @@ export async function fleet(args: readonly string[]): Promise<number> {
     .action((id: string, options: Options) =>
       does(() => connected(options, (open) => job(open, id, options))),
     );
+  command('approvals', 'what workers ask about: list, show, approve, deny, watch, grants, revoke, serve');
   addConnectionOptions(
     command('cancel <id>', 'ends a job, wherever it is, or takes it off the queue'),
   ).action((id: string, options: Options) =>
@@ -64,8 +67,8 @@ async function job(open: Fleet, id: string, { wait, json }: Options): Promise<nu
   else {
     printBytes(1, Buffer.from(result.stdout));
     printBytes(2, Buffer.from(result.stderr));
-    if (result.error !== undefined) printError(`${result.status}: ${result.error.message}`);
   }
+  printFleetEnd(result, { json: json === true });
   return fleetExitStatus(result);
 }
 

@@ -13,13 +13,20 @@ export interface ConnectionArguments {
   readonly replicas?: number;
 }
 
-const DEFAULT_URL = 'nats://127.0.0.1:4222';
+export const DEFAULT_URL = 'nats://127.0.0.1:4222';
 
 /** Adds the options that say which queue, and where. */
 export function addConnectionOptions(program: Command): Command {
+  return addServerOptions(
+    program.option('--queue <name>', 'the name of the queue, which is made if it is not there'),
+    DEFAULT_URL,
+  );
+}
+
+/** Adds those that say where. */
+export function addServerOptions(program: Command, url: string | undefined): Command {
   return program
-    .option('--queue <name>', 'the name of the queue, which is made if it is not there')
-    .option('--url <url>', 'the NATS server; several of a cluster with commas between', DEFAULT_URL)
+    .option('--url <url>', 'the NATS server; several of a cluster with commas between', url)
     .option(
       '--creds <file>',
       'credentials or the seed of an nkey, which only you can read (default: $SANDBOX_RUN_NATS_CREDS)',

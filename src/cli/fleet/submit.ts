@@ -11,6 +11,7 @@ import { exitStatus } from '../../run/launch/exit-status.ts';
 import { briefly } from '../../run/output/brief.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
+import { printEnd } from '../run/pass-through.ts';
 import { parseSeconds, parseTaints, wholeNumber } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { jsonLine, printBytes, printError, printOut, startProgress } from '../shared/print.ts';
@@ -219,6 +220,18 @@ export function fleetAnswer(result: FleetResult) {
   return { ...told, fleet, ...(outputCut ? { outputCut } : {}) };
 }
 
+/** What a person should know of a job that has ended, as of a command that ran here. */
+export function printFleetEnd(
+  result: FleetResult,
+  { json, job = false }: { readonly json: boolean; readonly job?: boolean },
+): void {
+  const { fleet } = result;
+  const where = visibleLine(fleet.host ?? 'no worker', 100);
+  const elsewhere = job ? `job ${fleet.job} on ${where}` : where;
+  if ('report' in result) printEnd(result, { json, elsewhere });
+  else if (!json) printError(`${job ? `job ${fleet.job}: ` : ''}${result.status}: ${result.error.message}`);
+}
+
 async function waitForOne(
   fleet: Fleet,
   command: Command,
@@ -238,7 +251,7 @@ async function waitForOne(
         };
   const result = await fleet.run(command, { ...run, ...live, signal: over.signal });
   if (options.json === true) printOut(jsonLine(fleetAnswer(result)));
-  else if (result.error !== undefined) printError(`${result.status}: ${result.error.message}`);
+  printFleetEnd(result, { json: options.json === true });
   await bringBack(fleet, result, options);
   return fleetExitStatus(result);
 }
@@ -288,6 +301,8 @@ async function waitForMany(
           ended += 1;
           if (!result.ok) failed += 1;
           if (options.json === true) printOut(jsonLine(fleetAnswer(result)));
+          progress.clear();
+          printFleetEnd(result, { json: options.json === true, job: true });
           show();
         }),
       );

@@ -106,6 +106,7 @@ export const EXAMPLE_LINES: Readonly<Record<string, readonly ExampleLine[]>> = {
       line: "sandbox-run submit --queue builds --workspace-from git:. --retry 1 --wait -c 'npm ci && npm test'",
     },
     { does: 'Workers, slots and jobs', line: 'sandbox-run fleet status --queue builds' },
+    { does: 'Answer what workers ask about', line: 'sandbox-run fleet approvals watch' },
   ],
   doctor: [
     { does: 'What this host can enforce', line: 'sandbox-run doctor' },

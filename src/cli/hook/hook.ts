@@ -2,7 +2,7 @@ import { Console } from 'node:console';
 import { currentDirectory, requireExactArguments, requireExactVariables } from '../../host/exact-text.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { printError } from '../shared/print.ts';
-import { type Rehearsed, startServer, takeServerAddress } from '../warm/start.ts';
+import { noteEnd, type Rehearsed, startServer, takeServerAddress } from '../warm/start.ts';
 import { answerCall, EXIT_BLOCKS, parseHookArguments } from './answer.ts';
 
 /** `sandbox-run hook AGENT`: reads an event from standard input and answers it. Never throws. */
@@ -24,8 +24,11 @@ export async function hook(args: readonly string[]): Promise<number> {
     requireExactArguments(args);
     requireExactVariables();
     return await answerCall(wanted, (event) => {
-      if (event.kind === 'session-end') server = undefined;
-      else if (event.kind !== 'other') rehearsed = { args, session: event.session, cwd: currentDirectory() };
+      if (event.kind === 'session-end') {
+        if (server !== undefined) noteEnd(server, event.session);
+        server = undefined;
+      } else if (event.kind !== 'other')
+        rehearsed = { args, session: event.session, cwd: currentDirectory() };
     });
   } catch (error) {
     printError(errorMessage(error));

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { isatty } from 'node:tty';
 import { SandboxError } from '../../errors/sandbox-error.ts';
@@ -59,8 +59,6 @@ interface LearnOptions extends Omit<SandboxArguments, 'session'> {
 const SHELL: Command = ['bash', '-i'];
 /** A command is run again at most so often: each time at least one more hole was opened. */
 const MOST_RUNS = 30;
-/** Directories beneath `/` that are no files of anybody. */
-const NO_FILES = ['proc', 'sys', 'dev', 'lost+found'];
 
 /** `sandbox-run learn`: runs a command and proposes the least policy that would let it run. */
 export async function learn(args: readonly string[]): Promise<number> {
@@ -97,6 +95,11 @@ export async function learn(args: readonly string[]): Promise<number> {
   const proposal = proposalOf(inWords(command), learned.needed, learned.result, places);
   // How long a person works says nothing of how long a command takes.
   await write(session === true ? { ...proposal, limits: {} } : proposal, options.output, places);
+  // A program that stops at a directory which is too broad to be opened never comes to what it wants in it.
+  if (!learned.result.ok && proposal.leftOut.size > 0 && options.unconfined !== true)
+    printError(
+      'learn: it failed, and not all that it was denied may be proposed; --unconfined learns from a run that you trust',
+    );
   return exitStatus(learned.result);
 }
 
@@ -196,7 +199,7 @@ const holeOf = ({ allow }: Denial) => `${allow?.key} = ${JSON.stringify(allow?.v
 function isHole({ allow }: Denial, places: Places): boolean {
   if (allow === undefined) return false;
   if (allow.key === 'network.allow') return true;
-  return allow.key.startsWith('filesystem.') && whyNot(String(allow.value), places) === undefined;
+  return allow.key.startsWith('filesystem.') && whyNot(String(allow.value), places, allow.key) === undefined;
 }
 
 /** One hole at a time; `undefined`: no further one is allowed. */
@@ -230,13 +233,10 @@ async function learnUnconfined(
   printError(
     `learn: UNCONFINED: ${visibleLine(inWords(command), 300)} may read and write nearly everything that you can, and reach every host`,
   );
-  const tops = readdirSync('/', { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && !NO_FILES.includes(entry.name))
-    .map(({ name }) => `/${name}`);
   const { policy, ...options } = learning(given, YES);
   const open: PolicyFile = {
     ...(policy as PolicyFile),
-    filesystem: { write: tops, tmp: 'host' },
+    filesystem: { write: ['/'], tmp: 'host' },
   };
   const result = await runOnce(
     command,

@@ -1,25 +1,24 @@
-import { lstatSync } from 'node:fs';
+import { lstatSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Denial } from '../../model/denial.ts';
 import type { ExecutionResult, ResourceUsage } from '../../model/execution-result.ts';
+import { OBEYED_IN_HOME } from '../../run/resolve/resolve-policy.ts';
 import { directoriesBetween, isBeneath } from '../../util/absolute-path.ts';
+import { hostAndPort } from '../../util/host-and-port.ts';
+import { orElse } from '../../util/or-else.ts';
 import { looksSecret } from '../../util/secret-name.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { isSecretPlace, SECRET_PLACES } from '../../util/secret-places.ts';
+import { visibleLine, visibleToml } from '../../util/visible-text.ts';
 
 /** Lists of a policy that learning adds to. */
-export const LEARNED_LISTS = [
-  'filesystem.read',
-  'filesystem.write',
-  'network.allow',
-  'network.unix',
-] as const;
+const LEARNED_LISTS = ['filesystem.read', 'filesystem.write', 'network.allow', 'network.unix'] as const;
 type LearnedList = (typeof LEARNED_LISTS)[number];
 
 /** Limits of a policy that learning proposes, in the units of policy files. */
-export const LEARNED_LIMITS = ['timeout_seconds', 'memory', 'processes', 'cpu_seconds'] as const;
+const LEARNED_LIMITS = ['timeout_seconds', 'memory', 'processes', 'cpu_seconds'] as const;
 type LearnedLimit = (typeof LEARNED_LIMITS)[number];
 
-/** The least policy under which what was run would run. */
+/** The least policy under which what was run would run. What is only told is as it is shown: so it is found again in a file. */
 export interface Proposal {
   /** The command lines that it was learned from. */
   readonly commands: ReadonlySet<string>;
@@ -43,18 +42,8 @@ const TOO_BROAD: readonly string[] = [
   ...['/', '/home', '/root', '/etc', '/usr', '/var', '/var/tmp', '/var/lib', '/opt', '/srv', '/mnt'],
   ...['/media', '/tmp', '/run', '/sys', '/dev', '/lib', '/bin', '/sbin', '/boot'],
 ];
-/** In the home directory: keys, passwords, and what programs obey. */
-const SECRET_IN_HOME = [
-  '.ssh',
-  '.gnupg',
-  '.aws',
-  '.azure',
-  '.kube',
-  '.docker',
-  '.netrc',
-  '.pgpass',
-  '.password-store',
-];
+/** In a home directory, beside what is known of every home. */
+const MORE_SECRET_PLACES = ['.docker', '.my.cnf', '.boto', '.local/share/keyrings'];
 /** Files of keys and passwords, wherever they are. */
 const SECRET_FILES = /^(?:id_(?:rsa|dsa|ecdsa|ed25519)|\.env)(?:$|\.)|\.(?:pem|key|p12|pfx|jks|kdbx)$/i;
 /** So many entries of one directory stand for all of it. */
@@ -64,28 +53,80 @@ const ROOM = { time: 3, memory: 2, processes: 2 } as const;
 const LEAST = { memory: 256 * 1024 ** 2, processes: 64, cpu_seconds: 30, timeout_seconds: 60 } as const;
 const MIB = 1024 ** 2;
 
-/** Why something is not proposed; `undefined`: it may be. */
-export function whyNot(path: string, { home, workspace, secret }: Places): string | undefined {
+/** Programs and settings of the whole machine: what is written there runs outside, for everybody. */
+const SYSTEM = ['/etc', '/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/boot'];
+/** Where people install by hand. */
+const LOCAL = '/usr/local';
+
+/** Why something is not proposed for a list; `undefined`: it may be. */
+export function whyNot(
+  path: string,
+  { home, workspace, secret }: Places,
+  list = 'filesystem.read',
+): string | undefined {
   const isIn = (paths: readonly string[]) => paths.some((above) => isBeneath(path, above));
+  const isAround = (paths: readonly string[]) => paths.some((inner) => isBeneath(inner, path));
+  if (list === 'filesystem.write' && isIn(SYSTEM) && !isBeneath(path, LOCAL))
+    return 'the whole system runs or obeys what lies there';
   if (isIn(secret)) return 'filesystem.secret names it';
-  if (
-    isIn(SECRET_IN_HOME.map((name) => join(home, name))) ||
-    SECRET_FILES.test(basename(path)) ||
-    looksSecret(basename(path))
-  )
-    return 'it looks like a secret';
+  if (holdsSecrets(path, home)) return 'it looks like a secret';
   if (isTooBroad(path, { home, workspace })) return 'too much lies in it';
+  if (isAround(secret)) return 'filesystem.secret names something in it';
+  const inHome = (names: readonly string[]) => names.map((name) => join(home, name));
+  if (isAround(inHome([...SECRET_PLACES, ...MORE_SECRET_PLACES]))) return 'secrets are kept in it';
+  const obeyed = inHome(OBEYED_IN_HOME);
+  if (list === 'filesystem.write' && (isIn(obeyed) || isAround(obeyed)))
+    return 'programs of yours run or obey what lies there';
   if (kindOf(path) === 'socket') return 'it is a socket, and what listens there is not held by a policy';
-  return undefined;
+  return whatSocketsSay(path);
 }
 
+function holdsSecrets(path: string, ownHome: string): boolean {
+  const name = basename(path);
+  if (SECRET_FILES.test(name) || looksSecret(name)) return true;
+  return [ownHome, homeAround(path)].some((home) => {
+    if (home === undefined || !isBeneath(path, home)) return false;
+    const place = path.slice(home.length + 1);
+    return isSecretPlace(place) || MORE_SECRET_PLACES.some((more) => isBeneath(`/${place}`, `/${more}`));
+  });
+}
+
+/** The home in which a path lies where homes usually are: that of another user, say. */
+const homeAround = (path: string) => /^(?:\/root|\/home\/[^/]+)(?=\/|$)/.exec(path)?.[0];
+
 function isTooBroad(path: string, { home, workspace }: Pick<Places, 'home' | 'workspace'>): boolean {
-  return TOO_BROAD.includes(path) || isBeneath(home, path) || isBeneath(workspace, path);
+  return (
+    TOO_BROAD.includes(path) ||
+    path === homeAround(path) ||
+    isBeneath(home, path) ||
+    isBeneath(workspace, path)
+  );
 }
 
 function kindOf(path: string): 'socket' | 'other' | 'missing' {
   const found = lstatSync(path, { throwIfNoEntry: false });
   return found === undefined ? 'missing' : found.isSocket() ? 'socket' : 'other';
+}
+
+/** A second or two of looking; larger than the tool chains that people have. */
+const MOST_LOOKED_AT = 500_000;
+
+/** Who may use a directory reaches the sockets in it where only the view hides sockets. */
+function whatSocketsSay(path: string): string | undefined {
+  const pending = [path];
+  let looked = 0;
+  for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
+    if (looked > MOST_LOOKED_AT) return 'it is too large to look for sockets in; allow it by hand';
+    const directory = at;
+    // What is no directory, or cannot be looked into, has nothing in it that is reached.
+    const entries = orElse(() => readdirSync(directory, { withFileTypes: true }), []);
+    looked += entries.length + 1;
+    for (const entry of entries) {
+      if (entry.isSocket()) return 'sockets lie in it, and what listens there is not held by a policy';
+      if (entry.isDirectory()) pending.push(join(directory, entry.name));
+    }
+  }
+  return undefined;
 }
 
 /** What one run needs. */
@@ -103,21 +144,28 @@ export function proposalOf(
     const isPath = key.startsWith('filesystem.');
     const wide = isPath ? existing(String(allow.value)) : String(allow.value);
     // In a directory of everybody's, what was made there.
-    const isOwn = isPath && whyNot(wide, places) !== undefined && kindOf(object) !== 'missing';
+    const isOwn = isPath && whyNot(wide, places, key) !== undefined && kindOf(object) !== 'missing';
     const value = isOwn ? object : wide;
-    const reason = isPath ? whyNot(value, places) : undefined;
+    const reason = isPath ? whyNot(value, places, key) : undefined;
     if (reason !== undefined || key === 'network.unix')
       leftOut.set(
-        `${operation} ${object}`,
+        visibleLine(`${operation} ${object}`, 300),
         reason ?? 'it is a socket of a daemon; allow it by hand if you know what it does',
       );
-    else addTo(lists[key], value, program);
+    else addTo(lists[key], value, shown(program));
   }
   for (const { verdict, protocol, rule, host, port, program } of result.connections ?? [])
     if (verdict === 'allowed' && protocol !== 'unix' && port !== undefined && rule === undefined)
-      addTo(lists['network.allow'], `${host.includes(':') ? `[${host}]` : host}:${port}`, program);
-  return generalised({ commands: new Set([command]), lists, limits: limitsOf(result), leftOut }, places);
+      addTo(lists['network.allow'], hostAndPort(host, port), shown(program));
+  return generalised(
+    { commands: new Set([visibleLine(command, 500)]), lists, limits: limitsOf(result), leftOut },
+    places,
+  );
 }
+
+/** Several are told with a comma and a blank between them. */
+const shown = (program: string | undefined) =>
+  program === undefined ? undefined : visibleLine(program, 60).replaceAll(', ', ',');
 
 /** Names that a program makes up are gone by now: what is left of the path stands for them. */
 function existing(path: string): string {
@@ -187,7 +235,8 @@ export function merged(one: Proposal, other: Proposal, places: Places): Proposal
 function generalised(proposal: Proposal, places: Places): Proposal {
   const read = mutable(proposal.lists['filesystem.read']);
   const write = mutable(proposal.lists['filesystem.write']);
-  for (const list of [read, write]) while (joinSiblings(list, places));
+  while (joinSiblings(read, places, 'filesystem.read'));
+  while (joinSiblings(write, places, 'filesystem.write'));
   for (const [list, above] of [
     [read, read],
     [write, write],
@@ -205,9 +254,9 @@ function mutable(list: ReadonlyMap<string, ReadonlySet<string>>): Map<string, Se
   return new Map([...list].map(([value, programs]) => [value, new Set(programs)]));
 }
 
-function joinSiblings(list: Map<string, Set<string>>, places: Places): boolean {
+function joinSiblings(list: Map<string, Set<string>>, places: Places, name: LearnedList): boolean {
   for (const [parent, paths] of byParent(list)) {
-    if (paths.length < ENOUGH_SIBLINGS || whyNot(parent, places) !== undefined) continue;
+    if (paths.length < ENOUGH_SIBLINGS || whyNot(parent, places, name) !== undefined) continue;
     for (const path of paths) {
       for (const program of list.get(path) ?? []) addTo(list, parent, program);
       addTo(list, parent, undefined);
@@ -228,7 +277,7 @@ const HEAD = '# Proposed by sandbox-run learn from:';
 
 /** As a policy file: the same proposal gives the same text. */
 export function policyText({ commands, lists, limits, leftOut }: Proposal): string {
-  const lines = [HEAD, ...[...commands].sort().map((command) => `#   ${visibleLine(command, 500)}`)];
+  const lines = [HEAD, ...[...commands].sort().map((command) => `#   ${command}`)];
   const table = (name: string, content: readonly string[]) =>
     content.length === 0 ? [] : ['', `[${name}]`, ...content];
   const list = (name: LearnedList) => {
@@ -238,8 +287,8 @@ export function policyText({ commands, lists, limits, leftOut }: Proposal): stri
     return [
       `${key} = [`,
       ...entries.map(([value, programs]) => {
-        const who = [...programs].sort().map((program) => visibleLine(program, 60));
-        return `  ${JSON.stringify(value)},${who.length === 0 ? '' : `  # ${who.join(', ')}`}`;
+        const who = [...programs].sort().join(', ');
+        return `  ${visibleToml(value)},${who === '' ? '' : `  # ${who}`}`;
       }),
       ']',
     ];
@@ -257,7 +306,7 @@ export function policyText({ commands, lists, limits, leftOut }: Proposal): stri
     lines.push(
       '',
       '# Denied, and not proposed:',
-      ...[...leftOut].sort().map(([what, why]) => `#   ${visibleLine(what, 300)} (${why})`),
+      ...[...leftOut].sort().map(([what, why]) => `#   ${what} (${why})`),
     );
   return `${lines.join('\n')}\n`;
 }
@@ -270,15 +319,15 @@ export function readProposal(text: string, parsed: Readonly<Record<string, unkno
       .split('.')
       .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], parsed);
   const programs = new Map(
-    [...text.matchAll(/^ {2}(".*"),(?: {2}# (.*))?$/gm)].map(([, value = '""', who = '']) => [
-      JSON.parse(value) as string,
+    [...text.matchAll(/^ {2}("(?:[^"\\]|\\.)*"),(?: {2}# (.*))?$/gm)].map(([, value = '', who = '']) => [
+      value,
       who.split(', ').filter((program) => program !== ''),
     ]),
   );
   for (const name of LEARNED_LISTS) {
     for (const value of (valueAt(name) ?? []) as readonly string[]) {
       addTo(lists[name], value, undefined);
-      for (const program of programs.get(value) ?? []) addTo(lists[name], value, program);
+      for (const program of programs.get(visibleToml(value)) ?? []) addTo(lists[name], value, program);
     }
   }
   const limits = Object.fromEntries(

@@ -67,7 +67,9 @@ function remarks(level: Behaviour): readonly string[] {
     ...(level.needs === 'network' ? ['can do nothing without the network'] : []),
     ...(level.needs === 'system' ? ['can do nothing without rights over the machine'] : []),
     ...(level.signals === true ? ['signals processes'] : []),
-    ...(level.outward === undefined ? [] : [level.outward]),
+    ...(level.outward === undefined
+      ? []
+      : [typeof level.outward === 'string' ? level.outward : 'can change something elsewhere']),
     ...(level.loses === undefined ? [] : ['can lose what version control would not bring back']),
     ...(level.movesCommits === true ? ['refused by the git guard'] : []),
   ];

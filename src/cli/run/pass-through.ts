@@ -82,52 +82,57 @@ export async function runForwarding(
   });
 }
 
-function printWarnings(result: ExecutionResult): void {
-  for (const warning of warningsOf(result)) printError(`warning: ${warning}`);
+/** How the end of a command is told. */
+interface EndOptions {
+  readonly json: boolean;
+  /** Instead of a word that names no program. */
+  readonly meant?: string | undefined;
+  /** What becomes of its changes is asked next. */
+  readonly isAsked?: boolean;
+  /** Where it ran, if not here: there is the policy that would let more through, and what waits. */
+  readonly elsewhere?: string;
 }
 
-/**
- * What a person should know of a command that has ended. `meant`: instead of a word that names no program; `isAsked`: what
- * becomes of its changes is asked next.
- */
+/** What a person should know of a command that has ended. */
 export function printEnd(
   result: ExecutionResult,
-  {
-    json,
-    meant,
-    isAsked = false,
-  }: { readonly json: boolean; readonly meant?: string | undefined; readonly isAsked?: boolean },
+  { json, meant, isAsked = false, elsewhere }: EndOptions,
 ): void {
-  printWarnings(result);
+  const say = (line: string) => printError(elsewhere === undefined ? line : `${elsewhere}: ${line}`);
+  for (const warning of warningsOf(result)) say(`warning: ${warning}`);
   if (json) return;
-  const isPerson = isatty(caller().stdio[2]);
+  const isPerson = elsewhere === undefined && isatty(caller().stdio[2]);
   for (const path of result.hiddenPrograms ?? []) {
     // As with confinement: on a terminal it is a person who reads how to get more.
     const advice = isPerson ? ` (--ro ${dirname(path)})` : '';
-    printError(`${path} is on this machine, and the sandbox does not show it${advice}`);
+    say(`${path} is on this machine, and the sandbox does not show it${advice}`);
   }
   const denials = result.ok ? [] : untoldDenials(result);
-  printDenials(denials, denials.length === 1 ? 'was denied' : 'were denied', isPerson);
-  printChanges(result.changes, isAsked);
-  printDenials(result.wouldDeny ?? [], 'would be denied by the other policy', isPerson);
+  printDenials(denials, denials.length === 1 ? 'was denied' : 'were denied', { isPerson, say });
+  printChanges(result.changes, isAsked || elsewhere !== undefined, say);
+  printDenials(result.wouldDeny ?? [], 'would be denied by the other policy', { isPerson, say });
   if (isUnasked(result) && isPerson) printUnasked(result.decision);
   else if (result.error !== undefined)
-    printError([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
+    say([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
   if (result.status === 'timed-out')
-    printError(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
+    say(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
 }
 
 /** Of a preview: what waits, and, unless that is asked, what can be done with it. */
-function printChanges(changes: ExecutionResult['changes'], isAsked: boolean): void {
+function printChanges(
+  changes: ExecutionResult['changes'],
+  isAsked: boolean,
+  say: (line: string) => void,
+): void {
   // With workspace.undo each command has some, which are in the workspace.
   if (changes?.state !== 'waiting') return;
   const { id, counts, notApplied } = changes;
   if (id === undefined) {
-    printError('the preview changed nothing in the workspace');
+    say('the preview changed nothing in the workspace');
     return;
   }
   const stays = notApplied === 0 ? '' : `, of which ${notApplied} cannot be applied as they are`;
-  printError(`${countsInWords(counts) || 'changes'} wait${stays}; nothing of it is in the workspace yet`);
+  say(`${countsInWords(counts) || 'changes'} wait${stays}; nothing of it is in the workspace yet`);
   if (!isAsked) printWaiting(id);
 }
 
@@ -137,15 +142,19 @@ export function printWaiting(id: string): void {
 }
 
 /** What was denied, and for a person in a second line what would allow it. */
-function printDenials(denials: readonly Denial[], verb: string, isPerson: boolean): void {
+function printDenials(
+  denials: readonly Denial[],
+  verb: string,
+  { isPerson, say }: { readonly isPerson: boolean; readonly say: (line: string) => void },
+): void {
   if (denials.length === 0) return;
   const things = denials.length === 1 ? '1 thing' : `${denials.length} things`;
-  printError(`${things} ${verb}: ${listDenied(denials.map((one) => `${describeDenial(one)}: ${one.why}`))}`);
+  say(`${things} ${verb}: ${listDenied(denials.map((one) => `${describeDenial(one)}: ${one.why}`))}`);
   const allowed = denials.flatMap(({ allow }) => (allow === undefined ? [] : [allow]));
   if (!isPerson || allowed.length === 0) return;
   const lines = allowed.map(({ policy }) => policy.replace('\n', ' ').replaceAll('\n', ', '));
   const flags = listDenied(allowed.flatMap(flagsFor), ' ');
-  printError(
+  say(
     `to allow: ${visibleLine(listDenied(lines), 1_000)}${flags === '' ? '' : `, or ${visibleLine(flags, 1_000)}`}`,
   );
 }

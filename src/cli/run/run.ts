@@ -16,7 +16,7 @@ import { visibleText } from '../../util/visible-text.ts';
 import { gateOf, hasTerminal } from '../shared/ask-here.ts';
 import { jsonText, printError, printNote, printOut } from '../shared/print.ts';
 import { describeBackend, describeConfinement, describePlan, describeReport } from '../shared/show-plan.ts';
-import { SignalForwarding } from '../shared/signals.ts';
+import { SignalForwarding, untilEnded } from '../shared/signals.ts';
 import { startServer, takeServerAddress } from '../warm/start.ts';
 import { parseRunArguments, type RunArguments } from './options.ts';
 import {
@@ -183,8 +183,10 @@ function changesToAskAbout(
 }
 
 async function askNow(id: string, { prepared }: OpenSandbox): Promise<void> {
-  const { askAboutChanges } = await import('./ask-changes.ts');
-  if (!(await askAboutChanges(id, prepared.policy.approval.timeoutMs))) printWaiting(id);
+  const { askAboutChanges } = await import('../shared/ask-changes.ts');
+  const end = performance.now() + prepared.policy.approval.timeoutMs;
+  const asked = await untilEnded(({ signal }) => askAboutChanges(id, { end, signal }));
+  if (asked !== 'all') printWaiting(id);
 }
 
 /** Of a command that failed, and was not seen to be denied anything: what was not looked at. */

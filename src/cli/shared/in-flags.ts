@@ -1,7 +1,10 @@
-import type { SandboxOptions, TreeLimits } from '../../model/options.ts';
+import type { RunOptions, SandboxOptions, TreeLimits } from '../../model/options.ts';
 
 /** What the command line calls the options that messages name. */
 const FLAGS: Readonly<Record<string, string>> = {
+  approved: '--approved',
+  ask: '--ask',
+  autonomy: '--autonomy',
   workspace: '--workspace DIR',
   backend: '--backend',
   readable: '--ro',
@@ -11,11 +14,12 @@ const FLAGS: Readonly<Record<string, string>> = {
   'limits.processes': '--max-processes',
   'limits.cpuSeconds': '--cpu-time',
   'limits.tmpBytes': '--max-tmp',
-} satisfies Partial<Record<keyof SandboxOptions | `limits.${keyof TreeLimits}`, string>>;
+} satisfies Partial<Record<keyof SandboxOptions | keyof RunOptions | `limits.${keyof TreeLimits}`, string>>;
 
 /** A message of the library, which names its own options, in the words of the command line. */
 export function inFlags(message: string): string {
-  return message.replace(/\bthe option ([A-Za-z]+(?:\.[a-z]+)?)/g, (named, option: string) =>
-    Object.hasOwn(FLAGS, option) ? (FLAGS[option] ?? named) : named,
+  const options = /\bthe option ([A-Za-z]+(?:\.[a-z]+)?)(?:: "([a-z]+)")?/g;
+  return message.replace(options, (named, option: string, value: string | undefined) =>
+    Object.hasOwn(FLAGS, option) ? [FLAGS[option], value].filter(Boolean).join(' ') : named,
   );
 }

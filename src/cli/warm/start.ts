@@ -1,5 +1,8 @@
-import { realpathSync } from 'node:fs';
+import { readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { ensureStateDirectory } from '../../host/user-directories.ts';
 import { clientProgram } from '../../native/load.ts';
+import { orElse } from '../../util/or-else.ts';
 
 /** The session of an agent that begins, for which a server is made ready. */
 export interface Rehearsed {
@@ -37,6 +40,9 @@ export function ownWords(): { readonly program: readonly string[]; readonly clie
  * calls it makes itself ready for.
  */
 export async function startServer(path: string, rehearsed?: Rehearsed): Promise<void> {
+  // It makes it as well, but an end may have to be noted before.
+  orElse(() => ensureStateDirectory(dirname(path)), undefined);
+  if (rehearsed !== undefined) takeEnd(path, rehearsed.session);
   const more = rehearsed === undefined ? [] : [JSON.stringify(rehearsed)];
   const [program = '', ...words] = [...ownWords().program, 'warm', path, ...more];
   // Only here: loading it takes as long as a start that needs none.
@@ -45,4 +51,20 @@ export async function startServer(path: string, rehearsed?: Rehearsed): Promise<
   // What cannot be started is not there the next time, either.
   server.once('error', () => {});
   server.unref();
+}
+
+/** Where it is noted that a session has ended. */
+const endOf = (path: string) => `${path}.ended`;
+
+/** Notes that a session ended while no server listened: one that was started for it may be on its way. */
+export function noteEnd(path: string, session: string): void {
+  // Where that cannot be, no server listens, either.
+  orElse(() => writeFileSync(endOf(path), session, { mode: 0o600 }), undefined);
+}
+
+/** Whether that is noted of the session; it is no longer then. */
+export function takeEnd(path: string, session: string): boolean {
+  const isNoted = orElse(() => readFileSync(endOf(path), 'utf8'), undefined) === session;
+  if (isNoted) rmSync(endOf(path), { force: true });
+  return isNoted;
 }

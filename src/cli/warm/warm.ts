@@ -26,12 +26,12 @@ import { printError } from '../shared/print.ts';
 import { aborted, SignalForwarding, untilEnded } from '../shared/signals.ts';
 import { type Lease, OpenPolicies } from './pool.ts';
 import { Rehearsal } from './rehearsal.ts';
-import type { Rehearsed } from './start.ts';
+import { type Rehearsed, takeEnd } from './start.ts';
 
 /** Without a call for so long it is of no use to anybody. */
 const UNUSED_MS = 1_800_000;
-/** How often it looks whether it can still be found. */
-const LOOK_MS = 30_000;
+/** How often it looks whether it can still be found, and is still wanted. */
+const LOOK_MS = 10_000;
 /** Time for what is open to be closed. */
 const ENDING_MS = 10_000;
 /** Something of ours went wrong. */
@@ -52,6 +52,7 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
     const state = lazyState(stateDirectory());
     // Each call opens and closes the database, which takes long for who is the only one.
     const keepOpen = async () => void (hasState() && (await state()));
+    const session: Rehearsed | undefined = rehearsed === undefined ? undefined : JSON.parse(rehearsed);
     const listener = await listenForCalls({
       ...{ path, addon, unusedTimeout: UNUSED_MS },
       take: async (call) => {
@@ -63,19 +64,21 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
       },
     });
     serveOthersOnly();
-    if (rehearsed !== undefined) {
-      const session: Rehearsed = JSON.parse(rehearsed);
+    if (session !== undefined) {
       // Its beginning, and all calls until now, were answered elsewhere.
       sessions.saw({ kind: 'session-start', session: session.session });
       rehearsal.begin(session, { ...process.env });
     }
     const socket = statSync(listener.path).ino;
     const unreachable = deferred<void>();
-    const look = setInterval(() => {
+    const look = () => {
       if (!isThere(listener.path, socket)) unreachable.resolve();
-    }, LOOK_MS);
+      if (session !== undefined && takeEnd(listener.path, session.session)) sessions.endSoon();
+    };
+    look();
+    const looking = setInterval(look, LOOK_MS);
     await Promise.race([listener.ended, sessions.over, unreachable.promise, aborted(signal)]);
-    clearInterval(look);
+    clearInterval(looking);
     rehearsal.end();
     // One that cannot end, for a thread that waits for something, ends with the process.
     const closed = async () => {
@@ -111,6 +114,7 @@ class Sessions {
   /** It is over with the calls that there are, and takes no others, however long those take. */
   endSoon(): void {
     this.#isLast = true;
+    if (this.#calls === 0) this.#over.resolve();
   }
 
   get endsSoon(): boolean {

@@ -58,7 +58,7 @@ export async function collectArtefacts(
 type PathPattern = readonly (NamePattern | '**')[];
 
 /** `dist/**`, `*.log`: names between slashes; `**` is any number of directories. @throws {SandboxError} `usage.invalid`. */
-export function readPattern(text: string): PathPattern {
+function readPattern(text: string): PathPattern {
   return text.split('/').map((part) => {
     if (part === '**') return part;
     const read = readNamePattern(part);

@@ -1,6 +1,6 @@
 import { type BigIntStats, lstatSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { refuseShortage } from '../../errors/shortage.ts';
+import { readOr } from '../../errors/shortage.ts';
 import type { Versions } from '../../model/versions.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { readRegular } from '../held-directory.ts';
@@ -34,7 +34,7 @@ export function createVersions(workspace: string): Versions {
       if (left-- === 0) return next;
       const info = look(next);
       if (info === undefined) continue;
-      if (info.isDirectory()) pending.push(...entriesOf(next).map((entry) => join(next ?? path, entry)));
+      if (info.isDirectory()) for (const entry of entriesOf(next)) pending.push(join(next, entry));
       else if (!isKept(next)) return next;
     }
     return undefined;
@@ -56,12 +56,7 @@ export function createVersions(workspace: string): Versions {
 }
 
 function readIndex(workspace: string) {
-  let content: Buffer | undefined;
-  try {
-    content = readRegular(join(workspace, '.git/index'), INDEX_BYTES);
-  } catch (error) {
-    refuseShortage(error);
-  }
+  const content = readOr(() => readRegular(join(workspace, '.git/index'), INDEX_BYTES), undefined);
   const index = content && parseIndex(content);
   return { index, entries: new Map(index?.entries.map((entry) => [entry.path, entry])) };
 }
@@ -79,21 +74,11 @@ function isUnchanged(path: string, { kind, mtime, size }: IndexEntry): boolean {
 
 /** What cannot be looked at is nothing that a command of the same user could delete. */
 function look(path: string): BigIntStats | undefined {
-  try {
-    return lstatSync(path, { bigint: true, throwIfNoEntry: false });
-  } catch (error) {
-    refuseShortage(error);
-    return undefined;
-  }
+  return readOr(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }), undefined);
 }
 
 function entriesOf(directory: string): readonly string[] {
-  try {
-    return readdirSync(directory);
-  } catch (error) {
-    refuseShortage(error);
-    return [];
-  }
+  return readOr(() => readdirSync(directory), []);
 }
 
 /** As the shell finds them: `*`, `?` and, with more of a chance than is right, brackets; no hidden files. */

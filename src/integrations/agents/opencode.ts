@@ -46,6 +46,10 @@ export const opencode: Agent = {
     projectOf: () => undefined,
     isAfter: (input) => isFields(input) && input.event === 'after',
     decode,
+    example: (command, { session, cwd }) => ({
+      ...{ event: 'before', session, call: 'example', tool: 'bash' },
+      ...{ directory: cwd, args: { command, description: 'An example' } },
+    }),
     encode,
   },
   installer: {
@@ -67,6 +71,7 @@ export const opencode: Agent = {
 function decode(given: unknown): HookEvent {
   const input = INPUT.all(given);
   const event = INPUT.text(input, 'event');
+  if (event === 'start') return { kind: 'session-start', session: INPUT.text(input, 'session') };
   if (event !== 'before' && event !== 'after') return { kind: 'other' };
   const session = INPUT.text(input, 'session');
   const tool = INPUT.text(input, 'tool');
@@ -101,9 +106,9 @@ function encode(answer: HookAnswer): string {
 function answerOf(answer: HookAnswer): Fields {
   switch (answer.verdict) {
     case 'none':
-    // It is asked about no session's start.
-    case 'tell':
       return { decision: 'none' };
+    case 'tell':
+      return { decision: 'none', text: answer.text };
     case 'stop':
       return { decision: 'stop', reason: answer.reason };
     case 'allow':
@@ -165,8 +170,21 @@ const answerTo = (event) =>
     child.stdin.end(JSON.stringify(event));
   });
 
+// What the model of each session is told: asked for once, and in the instructions of each of its requests.
+const told = new Map();
+const introductionFor = (session, directory) => {
+  if (!told.has(session))
+    told.set(session, answerTo({ event: 'start', session, directory }).then(({ text }) => text, () => undefined));
+  return told.get(session);
+};
+
 // What opencode loads: each function that the file exports.
 export const SandboxRun = async ({ client, directory }) => ({
+  'experimental.chat.system.transform': async ({ sessionID }, { system }) => {
+    if (sessionID === undefined) return;
+    const text = await introductionFor(sessionID, directory);
+    if (typeof text === 'string') system.push(text);
+  },
   'tool.execute.before': async ({ tool, sessionID, callID }, output) => {
     if (!SHELL_TOOLS.includes(tool)) return;
     const event = { event: 'before', session: sessionID, call: callID, tool, directory, args: output.args };

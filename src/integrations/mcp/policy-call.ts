@@ -1,6 +1,5 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { decisionAsJson, refusalOf } from '../../decide/refusal.ts';
-import type { Taint } from '../../model/decision.ts';
 import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { outsideWorkspace, placeOf } from '../shell-tool.ts';
@@ -8,14 +7,8 @@ import { answered, type ToolContext } from './context.ts';
 import { refusal } from './results.ts';
 import { ExplainInput, type ExplainOutput } from './schemas.ts';
 
-/** What decides without running. */
-export interface ExplainContext {
-  /** What the session of the agent was exposed to. */
-  readonly taints: () => Promise<readonly Taint[]>;
-}
-
 /** The tool `policy_explain`. */
-export function registerExplain(server: McpServer, { sandbox, taints }: ToolContext & ExplainContext): void {
+export function registerExplain(server: McpServer, { sandbox }: ToolContext): void {
   server.registerTool(
     'policy_explain',
     {
@@ -27,9 +20,7 @@ export function registerExplain(server: McpServer, { sandbox, taints }: ToolCont
       answered(async () => {
         const place = placeOf(sandbox.workspace, cwd);
         if (place === undefined) return refusal(outsideWorkspace(sandbox.workspace));
-        const judge = await sandbox.judge();
-        const { decision: judging } = judge({ command, cwd: place, taints: await taints() });
-        const decision = await judging;
+        const decision = await sandbox.decisionOn({ command, cwd: place });
         const allowed = boundariesOf(sandbox.plan);
         const judged = !sandbox.policy.unsafe.unjudgedCommands;
         const stopped = judged ? refusalOf(decision, false) : undefined;

@@ -68,7 +68,7 @@ function textOf(
 
 /** What is known of the end of a command that runs. */
 const RUNNING = {
-  ...{ status: 'running' as const, exitCode: null, signal: null, error: null },
+  ...{ status: 'running' as const, ok: null, exitCode: null, signal: null, error: null },
   ...{ warnings: [], leftBehind: [] },
 };
 
@@ -121,9 +121,9 @@ export function jobResult({ id, running, log }: Job, since?: number, said?: stri
 }
 
 function endOf(result: ExecutionResult) {
-  const { status, exitCode, signal, error, warnings, leftBehind } = result;
+  const { status, ok, exitCode, signal, error, warnings, leftBehind } = result;
   return {
-    status,
+    ...{ status, ok },
     exitCode: exitCode ?? null,
     signal: signal ?? null,
     error:

@@ -76,6 +76,8 @@ export const ExplainInput = z.strictObject({
 });
 
 const exitCode = z.number().int().nullable().describe('null: it did not exit by itself, or not yet.');
+/** As in a result of any other door: it ran, and exited 0. null: it runs. */
+const ok = z.boolean().nullable();
 const signal = text.nullable().describe('The signal that ended it.');
 const { truncated } = ExecutionResultBase.shape;
 const error = z.strictObject({ code: text, message: text }).nullable();
@@ -88,6 +90,7 @@ export const ShellOutput = z.strictObject({
   status: z
     .enum([...STATUSES, 'running'])
     .describe('denied, setup-failed: it was not run. running: in the background.'),
+  ok,
   exitCode,
   signal,
   stdout: text,
@@ -112,6 +115,7 @@ export const JobOutput = z.strictObject({
   status: z
     .enum([...STATUSES, 'running'])
     .describe('running: the command, or something that it started, still runs.'),
+  ok,
   exitCode,
   signal,
   output: z.string().describe('Standard output and standard error in the order in which they were written.'),

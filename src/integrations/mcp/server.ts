@@ -5,7 +5,6 @@ import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { warningsOf } from '../../run/output/result-warnings.ts';
 import { openSandbox, type Sandbox } from '../../run/sandbox.ts';
-import { openSession } from '../../run/session/agent-session.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { packageVersion } from '../../version.ts';
 import type { ToolContext } from './context.ts';
@@ -13,7 +12,7 @@ import { canElicit, createElicitApprover } from './elicit-approver.ts';
 import { registerKill, registerOutput } from './job-calls.ts';
 import { JobTable } from './job-table.ts';
 import { LONGEST_MESSAGE, limitMessages } from './message-limit.ts';
-import { type ExplainContext, registerExplain } from './policy-call.ts';
+import { registerExplain } from './policy-call.ts';
 import { registerShell } from './shell-call.ts';
 
 /** What a client that is not understood may have us write on standard error, which perhaps no one reads. */
@@ -56,8 +55,6 @@ export async function serveMcp(options: McpOptions): Promise<void> {
       },
     },
   });
-  const { session } = options.sandbox;
-  const agent = typeof session === 'string' ? await openSession({ id: session }) : session;
   server = new McpServer(
     { name: 'sandbox-run', title: 'sandbox-run', version: packageVersion },
     {
@@ -75,7 +72,6 @@ export async function serveMcp(options: McpOptions): Promise<void> {
         options.onProblem(`warning: ${visibleLine(line, LONGEST_WARNING)}`);
     },
     longestJob: options.longestJob,
-    taints: async () => (agent === undefined ? [] : agent.taints()),
   };
   // The SDK counts its requests from 0, and ignores that request 0 was canceled: that must work for it, too.
   server.server.oninitialized = () => void server?.server.ping().catch(() => {});
@@ -123,7 +119,7 @@ async function untilGone(server: McpServer, options: McpOptions): Promise<void> 
 }
 
 /** THE registry of tools. */
-const TOOLS: readonly ((server: McpServer, context: ToolContext & ExplainContext) => void)[] = [
+const TOOLS: readonly ((server: McpServer, context: ToolContext) => void)[] = [
   registerShell,
   registerOutput,
   registerKill,

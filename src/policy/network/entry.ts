@@ -28,7 +28,7 @@ export interface NetworkEntry {
 type ReadEntry = { readonly entry: NetworkEntry } | { readonly problem: string };
 
 /** What messages say is allowed. */
-export const ENTRY_FORMS =
+const ENTRY_FORMS =
   'a name (api.example.org), *.example.org, an address or a CIDR range (10.0.0.0/8, [2001:db8::1]), each with :PORT or :PORT-PORT if need be, with /udp behind a port, and a name with /tls or /http';
 
 const EVERY_PORT: PortRange = { first: 1, last: 65_535 };

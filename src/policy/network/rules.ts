@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import type { AddressRow, NameRow, NetworkRules, PortRange } from '../../model/network.ts';
+import { NOT_LOOKED_INTO } from '../../model/words.ts';
 import {
   addressBytes,
   maskByte,
@@ -8,6 +9,9 @@ import {
   type Protocol,
   USUAL_PORTS,
 } from './entry.ts';
+
+/** What cannot be looked into although `network.verify` wants it. */
+const QUIC: readonly PortRange[] = [{ first: 443, last: 443 }];
 
 /** What rules say of an address or a name; `rule` undefined: none speaks of it, and so it is refused. */
 interface NetworkVerdict {
@@ -32,6 +36,7 @@ const APART: readonly { readonly range: string; readonly what: string }[] = [
   { range: '240.0.0.0/4', what: 'reserved, with the broadcast address' },
   { range: 'ff00::/8', what: 'groups of hosts' },
   { range: '::/96', what: 'IPv4 in IPv6, outdated' },
+  { range: '::ffff:0:0:0/96', what: 'IPv4 in IPv6, translated (RFC 2765)' },
   { range: '64:ff9b::/96', what: 'IPv4 in IPv6 (RFC 6052)' },
   { range: '64:ff9b:1::/48', what: 'IPv4 in IPv6 (RFC 8215)' },
   { range: '2002::/16', what: 'IPv4 in IPv6 (6to4)' },
@@ -84,6 +89,16 @@ export function networkRules(
         const isSplit = verdict === 'allow' && verify === 'sni' && inside === undefined && protocol === 'tcp';
         const parts = isSplit ? byWhatIsUsual(ports) : [{ ports, inside }];
         names.push(...parts.map((part) => ({ name, beneath, ...part, protocol, verdict, rule })));
+        if (verdict === 'allow' && verify === 'sni' && protocol === 'udp')
+          names.push({
+            name,
+            beneath,
+            ports: QUIC,
+            inside: undefined,
+            protocol,
+            verdict: 'deny',
+            rule: NOT_LOOKED_INTO,
+          });
       } else {
         const { bytes, bits } = place;
         addresses.push(...ports.map((range) => ({ ...range, bytes, bits, protocol, verdict, rule })));
@@ -178,10 +193,15 @@ export function judgeName(rows: readonly NameRow[], name: string): NameVerdict {
 }
 
 /** What rules say of the host that a connection to a port itself asks for, whatever led there. Pure. */
-export function judgeHost(rows: readonly NameRow[], host: string, port: number): NetworkVerdict {
+export function judgeHost(
+  rows: readonly NameRow[],
+  host: string,
+  port: number,
+  protocol: Protocol = 'tcp',
+): NetworkVerdict {
   const name = normalName(host);
   if (name === undefined) return { allowed: false, rule: undefined };
-  const speaking = rows.filter((row) => speaksOf(row, name, port, 'tcp'));
+  const speaking = rows.filter((row) => speaksOf(row, name, port, protocol));
   const row = speaking.find(({ verdict }) => verdict === 'deny') ?? speaking[0];
   return { allowed: row?.verdict === 'allow', rule: row?.rule };
 }
@@ -209,7 +229,7 @@ function speaksOf(row: NameRow, name: string, port: number, protocol: Protocol):
   return row.protocol === protocol && covers(row, name) && row.ports.some((range) => isAmong(port, range));
 }
 
-/** The entry of `network.deny` that speaks of a name at a port; `undefined`: none. Pure. */
+/** The rule that denies a name at a port; `undefined`: none. Pure. */
 export function denialOf(
   rows: readonly NameRow[],
   name: string,

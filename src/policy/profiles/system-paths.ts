@@ -37,6 +37,7 @@ export const SYSTEM_PATHS: readonly PathRule[] = [
   row('data', '/etc/localtime', 'time zone'),
   row('data', '/etc/timezone', 'time zone'),
   row('data', '/etc/locale.conf', 'locale'),
+  row('data', '/etc/locale.alias', 'every program with translated messages reads it where a locale is set'),
   // Not /etc/ssl and /etc/pki as a whole: private keys of servers lie beside the certificates.
   row('data', '/etc/ssl/certs', 'certificates; refused, npm stops'),
   row('data', '/etc/ssl/openssl.cnf', 'settings of OpenSSL; refused, node stops'),

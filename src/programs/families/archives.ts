@@ -1,5 +1,14 @@
-import { type Finding, finding, type PathUse, type ProgramRow, programs, type Use } from '../behaviour.ts';
-import { hasOption, plainPaths } from '../options.ts';
+import {
+  type Argument,
+  type Finding,
+  finding,
+  type Loss,
+  type PathUse,
+  type ProgramRow,
+  programs,
+  type Use,
+} from '../behaviour.ts';
+import { hasOption, leadsAway, MOVES_AWAY, plainPaths } from '../options.ts';
 
 /** `tar xzf` without a dash: the first word bundles options whose values follow in order. */
 function inspectTar(use: Use): readonly Finding[] {
@@ -54,6 +63,22 @@ function pathsOfTar(use: Use): readonly PathUse[] {
   ];
 }
 
+/** Files that are only in the archive afterwards, which does not stay in the workspace. */
+function movedInto(archive: Argument | undefined): Loss | undefined {
+  return leadsAway(archive) ? { what: 'always', message: MOVES_AWAY } : undefined;
+}
+
+function lossOfTar(use: Use): Loss | undefined {
+  if (!hasOption(use, 'remove-files')) return undefined;
+  const archive = pathsOfTar(use).find(({ effect }) => effect === 'writes')?.argument;
+  // Without a file it goes to where its output goes.
+  return archive === undefined ? { what: 'always', message: MOVES_AWAY } : movedInto(archive);
+}
+
+function lossOf7z({ command, operands }: Use): Loss | undefined {
+  return command.words.some(({ value }) => value === '-sdel') ? movedInto(operands[1]) : undefined;
+}
+
 function hasForceLocal(use: Use): boolean {
   return use.options.some(({ name }) => name === 'force-local');
 }
@@ -88,17 +113,36 @@ export const ARCHIVES: readonly ProgramRow[] = [
     },
     paths: pathsOfTar,
     inspect: inspectTar,
+    loses: lossOfTar,
   }),
   ...programs('zip', 'medium', 'local', {
-    grammar: { open: true, flags: 'r q v u j m T', values: 'x i b n P', executes: 'unzip-command' },
+    grammar: { open: true, flags: 'r q v u j m T move', values: 'x i b n P', executes: 'unzip-command' },
     inspect: inspectZip,
+    loses: (use) => (hasOption(use, 'm move') ? movedInto(use.operands[0]) : undefined),
   }),
   ...programs('unzip', 'medium', 'local', {
     grammar: { open: true, flags: 'q l t o n v p j c C L a b u f X Z z', values: 'P', writes: 'd' },
     onlyReads: ({ options }) => options.some(({ name }) => /^[ltvpcZz]$/.test(name)),
   }),
-  ...programs('7z 7za 7zr unrar rar cpio pax ar', 'medium', 'local', {
+  ...programs('cpio', 'medium', 'local', {
+    grammar: {
+      open: true,
+      flags: 'i o p t d v u m a L r c B 0 A k n s S b f force-local',
+      values: 'F file I O C H M R format owner',
+      writes: 'D directory',
+      reads: 'E pattern-file',
+      executes: 'rsh-command to-command',
+    },
+    inspect: ({ options }) =>
+      options.flatMap(({ name, value, word }) =>
+        /^(?:F|file|I|O)$/.test(name) && /^[\w.@-]+:/.test(value?.text ?? '')
+          ? [finding('network', 'remote_archive', 'opens an archive on another host', word.source)]
+          : [],
+      ),
+  }),
+  ...programs('7z 7za 7zr unrar rar pax ar', 'medium', 'local', {
     grammar: { open: true, flags: 'q l t o n v p j', writes: 'd', executes: 'rsh-command to-command' },
+    loses: lossOf7z,
   }),
   ...programs(
     'gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd compress uncompress pigz lzma',

@@ -114,11 +114,13 @@ const FILES: readonly { readonly pattern: RegExp; readonly effect: AwkFile['effe
     pattern: /\bprintf?\b(?:"(?:[^"\\\n]|\\.){0,400}"|[^;\n{}">]){0,200}>{1,2}\s*"((?:[^"\\\n]|\\.)*)"/g,
     effect: 'writes',
   },
+  // Its operands are an array that it can change.
+  { pattern: /\bARGV\s*\[[^\]\n]{0,80}\]\s*=\s*"((?:[^"\\\n]|\\.)*)"/g, effect: 'reads' },
 ];
 
-/** The files that a program reads with getline, or prints to. */
+/** The files that a program reads with getline or as an operand, or prints to. */
 export function filesOfAwkProgram(program: string): readonly AwkFile[] {
-  if (!/\b(?:getline|printf?)\b/.test(program)) return [];
+  if (!/\b(?:getline|printf?|ARGV)\b/.test(program)) return [];
   return FILES.flatMap(({ pattern, effect }) =>
     [...program.matchAll(pattern)].map((match) => ({ path: match[1] ?? '', effect })),
   );

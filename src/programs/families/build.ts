@@ -17,16 +17,30 @@ import { variableRule } from '../variables.ts';
 /** `make SHELL=…` is code on the command line; `CC=…` names a program as the environment does. */
 function inspectMake(use: Use): readonly Finding[] {
   const prints = hasOption(use, 'n just-print dry-run recon q question');
-  return [...(prints ? [] : installs(use.operands)), ...inspectVariables(use.operands)];
+  return [...(prints ? [] : changes(use.operands)), ...inspectVariables(use.operands)];
 }
 
-/** Targets that put files where others look for programs. */
-function installs(operands: readonly Argument[]): readonly Finding[] {
-  return operands
-    .filter(({ text }) =>
-      /^(?:un)?install(?:$|\/|[-_](?:strip|bin|exec|data|libs?|headers|man|local)$)/.test(text),
-    )
-    .map(({ word }) => finding('writes', 'installs', 'installs what it builds', word.source));
+/** Targets that do more than to build, by the names that they have by convention. */
+const TARGETS: readonly { readonly names: RegExp; readonly code: string; readonly does: string }[] = [
+  {
+    names: /^(?:un)?install(?:$|\/|[-_](?:strip|bin|exec|data|libs?|headers|man|local)$)/,
+    code: 'installs',
+    does: 'installs what it builds',
+  },
+  { names: /^(?:clean|distclean|mrproper|clobber)$/, code: 'cleans', does: 'deletes what was built' },
+  {
+    names: /^(?:deploy|publish|release|upload|push)$/,
+    code: 'publishes',
+    does: 'may change what is elsewhere',
+  },
+];
+
+function changes(operands: readonly Argument[]): readonly Finding[] {
+  return operands.flatMap(({ text, word }) =>
+    TARGETS.flatMap(({ names, code, does }) =>
+      names.test(text) ? [finding('writes', code, does, word.source)] : [],
+    ),
+  );
 }
 
 function inspectVariables(operands: readonly Argument[]): readonly Finding[] {
@@ -82,7 +96,7 @@ function inspectCmake(use: Use): readonly Finding[] {
   const install = options
     .filter(({ name }) => name === 'install')
     .map(({ word }) => finding('writes', 'installs', 'installs what was built', word.source));
-  return [...install, ...installs([...targets, ...operands]), ...toBuilder(use), ...inspectSettings(use)];
+  return [...install, ...changes([...targets, ...operands]), ...toBuilder(use), ...inspectSettings(use)];
 }
 
 /** Options that cmake hands to make or ninja behind `--`: other files of rules, and variables. */
@@ -128,7 +142,7 @@ function inspectNinja({ options, operands }: Use): readonly Finding[] {
       ? [finding('writes', 'cleans', 'changes what was built', word.source)]
       : [finding('executes', 'runs_tool', 'runs a tool that is not known to print only', word.source)];
   });
-  return [...tools, ...installs(operands)];
+  return [...tools, ...changes(operands)];
 }
 
 /** Builders and compilers. What their files say is code of the workspace. */

@@ -2,12 +2,13 @@ import { prefixOf } from '../../model/word.ts';
 import {
   type Behaviour,
   type Call,
+  finding,
   type Grammar,
   type ProgramRow,
   programs,
   type Runs,
 } from '../behaviour.ts';
-import { argumentOf, hasOption, optionValue, readOptions } from '../options.ts';
+import { argumentOf, hasOption, isHarmlessDevice, optionValue, readOptions } from '../options.ts';
 import { behindOptions, NOTHING, refused, runText, runWords, unreadable } from '../runs.ts';
 
 /** `sudo [options] [NAME=value] command`. */
@@ -84,7 +85,12 @@ const PRIVILEGE: readonly ProgramRow[] = [
     runs: runsOfSu,
     grammar: SU,
   }),
-  ...programs('runuser', 'high', 'unknown', { operands: 'none', runs: runsOfSu, grammar: SU }),
+  ...programs('runuser', 'high', 'unknown', {
+    danger: 'privilege',
+    operands: 'none',
+    runs: runsOfSu,
+    grammar: SU,
+  }),
   ...programs('pkexec', 'high', 'unknown', {
     danger: 'privilege',
     operands: 'none',
@@ -129,6 +135,12 @@ export const DANGEROUS: readonly ProgramRow[] = [
   ),
   ...programs('dd', 'high', 'local', {
     operands: 'none',
+    dangers: ({ operands }) =>
+      operands
+        .filter(({ text }) => text.startsWith('of=/dev/') && !isHarmlessDevice(text.slice(3)))
+        .map(({ word: { source } }) =>
+          finding('writes', 'device', `would write a device: ${source}`, source),
+        ),
     paths: ({ operands }) =>
       operands.flatMap(({ word, text }) =>
         /^[io]f=/.test(text)

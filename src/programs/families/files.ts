@@ -1,5 +1,6 @@
 import {
   type Argument,
+  type Behaviour,
   type Finding,
   finding,
   type PathUse,
@@ -7,7 +8,7 @@ import {
   programs,
   type Use,
 } from '../behaviour.ts';
-import { hasOption, isSink, pathInside, plainPaths } from '../options.ts';
+import { hasOption, isSink, pathInside, plainPaths, writtenAt } from '../options.ts';
 import { readsZone } from './readers.ts';
 
 /** An operand count that a program would refuse, or that would make it read standard input. */
@@ -41,6 +42,22 @@ function objectionToCp(use: Use, isDirectory: (argument: Argument) => boolean): 
   return target !== undefined && isDirectory(target)
     ? 'copies directories only to a name that is not there yet'
     : undefined;
+}
+
+const CHANGES_RIGHTS: Behaviour = {
+  grammar: { open: true, flags: 'R recursive v verbose f silent quiet c changes', reads: 'reference' },
+  // The first operand is the mode.
+  operands: 'script-then-reads',
+  scriptOptions: 'reference',
+};
+
+/** Modes that give the rights of the owner or group to every user who runs the file. */
+const SETUID = /^(?:0*[2-7]\d{3}|[ugoa]*[+=][rwxXt]*s[rwxXst]*|.*,[ugoa]*[+=][rwxXt]*s.*)$/;
+
+function setsUser(mode: Argument | undefined): readonly Finding[] {
+  if (mode?.complete !== true || !SETUID.test(mode.text)) return [];
+  const does = `${mode.text} makes a program run with the rights of its owner`;
+  return [finding('executes', 'setuid', does, mode.word.source)];
 }
 
 const isPath = ({ text }: Argument) => text.includes('/');
@@ -81,6 +98,7 @@ export const FILES: readonly ProgramRow[] = [
     },
     operands: 'reads-then-writes',
     targetOptions: 't target-directory',
+    wantsFiles: (use) => (copiesDirectories(use) ? undefined : 'does not copy directories without -r'),
     strict: (use) => {
       const forced = use.options.filter(
         ({ name }) => name === 'f' || name === 'force' || name === 'remove-destination',
@@ -140,6 +158,8 @@ export const FILES: readonly ProgramRow[] = [
     targetOptions: 't target-directory',
   }),
   ...programs('install', 'medium', 'local', {
+    dangers: ({ options }) =>
+      setsUser(options.findLast(({ name }) => name === 'm' || name === 'mode')?.value),
     grammar: {
       source: 'coreutils 9.1',
       flags: `b c C compare d directory D p preserve-timestamps s strip ${COPY_FLAGS}`,
@@ -205,12 +225,12 @@ export const FILES: readonly ProgramRow[] = [
     // With -p it climbs as far as directories are empty, out of the workspace too.
     application: { without: 'p parents', changesEntries: true },
   }),
-  ...programs('chmod chgrp chattr setfacl setfattr', 'high', 'local', {
-    grammar: { open: true, flags: 'R recursive v verbose f silent quiet c changes', reads: 'reference' },
-    // The first operand is the mode.
-    operands: 'script-then-reads',
-    scriptOptions: 'reference',
+  ...programs('chmod', 'high', 'local', {
+    ...CHANGES_RIGHTS,
+    dangers: ({ operands: [mode] }) => setsUser(mode),
+    onlyInside: 'change permissions',
   }),
+  ...programs('chgrp chattr setfacl setfattr', 'high', 'local', CHANGES_RIGHTS),
   ...programs('tee', 'medium', 'local', {
     grammar: { source: 'coreutils 9.1', flags: 'a append i ignore-interrupts p', optionals: 'output-error' },
     operands: 'writes',
@@ -219,16 +239,26 @@ export const FILES: readonly ProgramRow[] = [
       operands.every(({ text, complete }) => complete && text !== '-' && isSink(text)),
     application: { changesEntries: true },
   }),
-  ...programs('split csplit', 'medium', 'local', {
+  ...programs('split', 'medium', 'local', {
     grammar: {
       source: 'coreutils 9.1',
-      flags: 'd x e elide-empty-files verbose u unbuffered k keep-files s quiet silent z',
-      values:
-        'a suffix-length additional-suffix b bytes C line-bytes l lines n number t separator f prefix digits',
+      flags: 'd x e elide-empty-files verbose u unbuffered',
+      values: 'a suffix-length additional-suffix b bytes C line-bytes l lines n number t separator',
       optionals: 'numeric-suffixes hex-suffixes',
       executes: 'filter',
     },
-    operands: 'reads',
+    // The second one is what the names of its output begin with.
+    paths: ({ operands }) => writtenAt(operands, 1),
+  }),
+  ...programs('csplit', 'medium', 'local', {
+    grammar: {
+      source: 'coreutils 9.1',
+      flags: 'k keep-files s quiet silent z elide-empty-files suppress-matched',
+      values: 'b suffix-format n digits',
+      writes: 'f prefix',
+    },
+    // Patterns follow.
+    paths: ({ operands }) => plainPaths(operands.slice(0, 1), 'reads'),
   }),
   ...programs('basename dirname', 'low', 'local', {
     grammar: { source: 'coreutils 9.1', flags: 'a multiple z zero help version', values: 's suffix' },
@@ -342,6 +372,6 @@ export const FILES: readonly ProgramRow[] = [
 ];
 
 /** True if `cp` copies directories. */
-export function copiesDirectories(use: Use): boolean {
+function copiesDirectories(use: Use): boolean {
   return hasOption(use, 'a archive r R recursive');
 }

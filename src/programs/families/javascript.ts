@@ -318,9 +318,22 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   c: { ...CHANGES, verbs: verbs('get list ls', READS) },
 };
 
+const NODE: Behaviour = {
+  code: 'language',
+  interprets: 'script',
+  grammar: {
+    open: true,
+    flags: 'c check i interactive watch test enable-source-maps no-warnings',
+    values: 'e eval p print input-type C conditions test-name-pattern test-reporter',
+    // A module by name or path, loaded before the script.
+    loads: 'r require import loader experimental-loader env-file',
+  },
+};
+
 /** Node and what comes with it. */
 export const JAVASCRIPT: readonly ProgramRow[] = [
   ...programs('npm pnpm yarn', 'medium', 'network', {
+    versionOption: '-v',
     runs: runsOfManager,
     optionsAnywhere: true,
     operands: 'none',
@@ -337,6 +350,7 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
   }),
   ...programs('bun', 'medium', 'network', {
     code: 'language',
+    interprets: 'script',
     runs: runsOfManager,
     verbs: { ...VERBS, ...verbs('test', SCRIPT), ...verbs('run build x create upgrade', CHANGES) },
   }),
@@ -349,24 +363,21 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
     operands: 'none',
     onlyReads: asksVersion,
   }),
-  ...programs(
-    'node nodejs deno tsx ts-node ts-node-esm esno swc-node babel-node zx electron',
-    'medium',
-    'network',
-    {
-      code: 'language',
-      grammar: {
-        open: true,
-        flags: 'c check i interactive watch test enable-source-maps no-warnings',
-        values: 'e eval p print input-type C conditions test-name-pattern test-reporter',
-        // A module by name or path, loaded before the script.
-        loads: 'r require import loader experimental-loader env-file',
-      },
-    },
-  ),
+  ...programs('node nodejs', 'medium', 'network', { ...NODE, versionOption: '-v' }),
+  ...programs('deno tsx ts-node ts-node-esm esno swc-node babel-node zx electron', 'medium', 'network', NODE),
   ...JAVASCRIPT_TOOLS,
+  ...programs('vercel netlify firebase wrangler changeset lerna semantic-release', 'medium', 'unknown', {
+    outward: ({ command, program }) =>
+      program.name === 'semantic-release' ||
+      command.words.some(({ value }) =>
+        /^(?:deploy(?::.*)?|publish|promote|rollback|--prod)$/.test(value ?? ''),
+      )
+        ? 'changes what runs or is published elsewhere'
+        : undefined,
+  }),
+  ...programs('rimraf del-cli', 'high', 'unknown', { operands: 'removes' }),
   ...programs(
-    'vite next nuxt astro webpack rollup esbuild parcel turbo nx lerna tsup rslib rspack unbuild storybook svelte-kit gatsby ng vue expo metro remix rimraf playwright cypress puppeteer lighthouse husky lint-staged changeset semantic-release prisma drizzle-kit typeorm sequelize wrangler vercel netlify firebase http-server serve npm-run-all run-s run-p nyc cross-env dotenv pm2 gulp grunt bower lefthook nest',
+    'vite next nuxt astro webpack rollup esbuild parcel turbo nx tsup rslib rspack unbuild storybook svelte-kit gatsby ng vue expo metro remix playwright cypress puppeteer lighthouse husky lint-staged prisma drizzle-kit typeorm sequelize http-server serve npm-run-all run-s run-p nyc cross-env dotenv pm2 gulp grunt bower lefthook nest',
     'medium',
     'unknown',
   ),

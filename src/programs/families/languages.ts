@@ -35,11 +35,30 @@ const RUBY: Behaviour = {
     ...verbs('exec install update add remove', MEDIUM),
   },
 };
+const PHP: Behaviour = {
+  code: 'language',
+  grammar: { open: true, values: 'r d', flags: 'l i m', reads: 'working-dir' },
+  verbs: verbs('show validate outdated why diagnose licenses', LOW),
+};
 const BUNDLE_EXEC: Behaviour = {
   ...MEDIUM,
   operands: 'none',
   launches: {},
   grammar: { stopAtOperand: true, flags: 'keep-file-descriptors', values: 'gemfile' },
+};
+
+const PUBLISHES = 'changes what is published';
+
+const CARGO_CHANGES: Behaviour = {
+  risk: 'medium',
+  operands: 'none',
+  grammar: {
+    open: true,
+    reads: 'manifest-path path',
+    produces: 'lockfile-path',
+    writes: 'target-dir root',
+    executes: 'config',
+  },
 };
 
 /** Compilers, run times and project tools of other languages. */
@@ -82,19 +101,10 @@ export const LANGUAGES: readonly ProgramRow[] = [
             : [finding('writes', 'rewrites', 'rewrites files', 'fmt')],
       },
       ...verbs(
-        'add remove rm install uninstall clean publish update yank owner login logout new init fix package vendor fetch generate-lockfile run r',
-        {
-          risk: 'medium',
-          operands: 'none',
-          grammar: {
-            open: true,
-            reads: 'manifest-path path',
-            produces: 'lockfile-path',
-            writes: 'target-dir root',
-            executes: 'config',
-          },
-        },
+        'add remove rm install uninstall clean update login logout new init fix package vendor fetch generate-lockfile run r',
+        CARGO_CHANGES,
       ),
+      ...verbs('publish yank owner', { ...CARGO_CHANGES, outward: PUBLISHES }),
     },
   }),
   ...programs('rustc rustdoc', 'medium', 'unknown', {
@@ -177,9 +187,12 @@ export const LANGUAGES: readonly ProgramRow[] = [
   ...programs('javac javap jar javadoc jps jcmd jstack jmap jdeps keytool', 'medium', 'unknown'),
   ...programs('perl', 'medium', 'network', {
     code: 'language',
+    interprets: 'script',
+    versionOption: '-v',
     grammar: { open: true, values: 'e E M m I 0 i', flags: 'n p l a w' },
   }),
-  ...programs('ruby irb rails rake rspec erb jruby', 'medium', 'network', RUBY),
+  ...programs('ruby', 'medium', 'network', { ...RUBY, interprets: 'script', versionOption: '-v' }),
+  ...programs('irb rails rake rspec erb jruby', 'medium', 'network', RUBY),
   ...programs('bundle bundler', 'medium', 'network', {
     ...RUBY,
     grammar: { open: true, values: 'e gemfile', loads: 'r' },
@@ -194,11 +207,8 @@ export const LANGUAGES: readonly ProgramRow[] = [
       writing: 'a A autocorrect autocorrect-all auto-correct x',
     },
   }),
-  ...programs('php artisan composer symfony wp drush', 'medium', 'network', {
-    code: 'language',
-    grammar: { open: true, values: 'r d', flags: 'l i m', reads: 'working-dir' },
-    verbs: verbs('show validate outdated why diagnose licenses', LOW),
-  }),
+  ...programs('php', 'medium', 'network', { ...PHP, interprets: 'script', versionOption: '-v' }),
+  ...programs('artisan composer symfony wp drush', 'medium', 'network', PHP),
   ...programs('phpunit phpstan psalm phpcs pest', 'low', 'unknown', {
     grammar: { open: true, loads: 'bootstrap a autoload-file c configuration prepend' },
   }),
@@ -215,7 +225,8 @@ export const LANGUAGES: readonly ProgramRow[] = [
           produces: 'o output artifacts-path results-directory',
         },
       }),
-      ...verbs('run add remove publish restore new tool nuget clean pack ef format', MEDIUM),
+      ...verbs('run add remove publish restore new tool clean pack ef format', MEDIUM),
+      nuget: { ...MEDIUM, verbs: verbs('push delete', { outward: PUBLISHES }) },
     },
   }),
   ...programs('swift', 'medium', 'network', {
@@ -235,8 +246,9 @@ export const LANGUAGES: readonly ProgramRow[] = [
     },
   }),
   ...programs('swiftc swiftlint swiftformat xcodebuild xcrun pod fastlane', 'medium', 'unknown'),
+  ...programs('lua luajit tclsh Rscript', 'medium', 'network', { code: 'language', interprets: 'script' }),
   ...programs(
-    'lua luajit tclsh wish osascript R Rscript julia octave matlab ghci runghc ocaml erl elixir iex escript racket guile sbcl swipl gnuplot dart flutter crystal nim zig pwsh powershell dc',
+    'wish osascript R julia octave matlab ghci runghc ocaml erl elixir iex escript racket guile sbcl swipl gnuplot dart flutter crystal nim zig pwsh powershell dc',
     'medium',
     'network',
     { code: 'language' },

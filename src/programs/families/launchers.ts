@@ -20,16 +20,18 @@ const runsOfEnv = behindOptions((read, call) => {
   if (hasOption(read, 'S split-string')) {
     return refused('env -S splits a text by rules of its own: write the words out.', call.words[0]);
   }
-  // A lone dash means -i, and assignments may follow.
-  const isAssignment = (word: Word) => /^[^=]*=/.test(prefixOf(word)) || word.value === '-';
-  const first = read.rest.findIndex((word) => !isAssignment(word));
-  const odd = read.rest
-    .slice(0, first === -1 ? undefined : first)
-    .find((word) => !PLAIN_ASSIGNMENT.test(prefixOf(word)));
+  const assignments = assignmentsBefore(read.rest);
+  const odd = assignments.find((word) => !PLAIN_ASSIGNMENT.test(prefixOf(word)));
   // Among others: BASH_FUNC_ls%% gives bash a function.
   if (odd !== undefined) return refused(`env: ${odd.source} is not a plain variable.`, odd);
-  return first === -1 ? NOTHING : runWords(read.rest.slice(first), optionValue(read.options, 'C chdir'));
+  return runWords(read.rest.slice(assignments.length), optionValue(read.options, 'C chdir'));
 });
+
+/** What stands before the command of env. A lone dash means -i, and assignments may follow. */
+function assignmentsBefore(words: readonly Word[]): readonly Word[] {
+  const first = words.findIndex((word) => !/^[^=]*=/.test(prefixOf(word)) && word.value !== '-');
+  return words.slice(0, first === -1 ? undefined : first);
+}
 
 /** `xargs [options] command [words]`: the items of the input are put in where the marker stands, or at the end. */
 const runsOfXargs = behindOptions((read) => {
@@ -250,6 +252,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
   ...programs('env', 'low', 'local', {
     operands: 'none',
     runs: runsOfEnv,
+    assigns: ({ operands }) => assignmentsBefore(operands.map(({ word }) => word)),
     grammar: {
       source: 'coreutils 9.1',
       stopAtOperand: true,
@@ -261,6 +264,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
   ...programs('xargs', 'low', 'local', {
     operands: 'none',
     runs: runsOfXargs,
+    interprets: 'input',
     grammar: {
       source: 'findutils 4.9.0',
       stopAtOperand: true,
@@ -273,6 +277,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
   ...programs('parallel', 'medium', 'local', {
     operands: 'none',
     runs: runsOfParallel,
+    interprets: 'input',
     grammar: {
       stopAtOperand: true,
       flags: `0 k m q t u v x X bar eta keep-order dry-run null verbose tag progress line-buffer no-notice will-cite ungroup group ${HELP}`,

@@ -7,7 +7,7 @@ import {
   type Runs,
   type Use,
 } from '../behaviour.ts';
-import { readOptions, writtenAt } from '../options.ts';
+import { argumentOf, hasOption, leadsAway, MOVES_AWAY, readOptions, writtenAt } from '../options.ts';
 import { refused, runText } from '../runs.ts';
 
 /** Settings that run nothing on this side. */
@@ -31,46 +31,120 @@ function runsOfSsh(call: Call): Runs {
   return runText(behind.rest);
 }
 
-/** What is at the destination and not at the source. */
-function lossOfRsync({ command }: Use): Loss | undefined {
-  const texts = command.words.map(({ value }) => value ?? '');
-  const isTrial = texts.some((text) => text === '--dry-run' || /^-[a-zA-Z]*n/.test(text));
-  return texts.some((text) => text.startsWith('--delete')) && !isTrial
-    ? { what: 'always', message: 'would delete what only its destination has' }
+/** What is at the destination and not at the source; what it moves out of the workspace. */
+function lossOfRsync(use: Use): Loss | undefined {
+  if (hasOption(use, 'n dry-run')) return undefined;
+  if (use.command.words.some(({ value }) => value?.startsWith('--del') === true))
+    return { what: 'always', message: 'would delete what only its destination has' };
+  const isGone = hasOption(use, 'remove-source-files remove-sent-files') && leadsAway(use.operands.at(-1));
+  return isGone ? { what: 'always', message: MOVES_AWAY } : undefined;
+}
+
+/** The values of options of these names, separated by blanks. */
+function valuesOf({ options }: Use, names: string): readonly Argument[] {
+  const wanted = names.split(' ');
+  return options.flatMap(({ name, value }) => (wanted.includes(name) && value !== undefined ? [value] : []));
+}
+
+/** `nc [options] host port`; with one operand, or listening, it names nobody. */
+function hostOfNetcat(use: Use): readonly Argument[] {
+  const [host, port] = use.operands;
+  const isCall = host !== undefined && /^\d+(?:-\d+)?$/.test(port?.text ?? '') && !hasOption(use, 'l listen');
+  return isCall && use.operands.length === 2 ? [host] : [];
+}
+
+/** `TCP:host:port` of socat, by any of its names. */
+function hostsOfSocat({ operands }: Use): readonly Argument[] {
+  return operands.flatMap(({ word, text }) => {
+    const kind = /^(?:(?:tcp|udp|sctp)[46]?(?:-connect|-sendto)?|openssl(?:-connect)?|ssl):/i.exec(text);
+    return kind === null ? [] : [argumentOf(word, kind[0].length)];
+  });
+}
+
+/** `openssl s_client -connect host:port`. */
+function hostsOfOpenssl({ command: { words } }: Use): readonly Argument[] {
+  return words.flatMap((word, index) =>
+    /^--?(?:connect|proxy)$/.test(words[index - 1]?.value ?? '') ? [argumentOf(word)] : [],
+  );
+}
+
+const SENDS = 'sends data to a server';
+const METHOD_READS = /^(?:GET|HEAD|OPTIONS)$/i;
+
+/** Anything but to get something: a method, a body, a file. */
+function outwardOfCurl(use: Use): string | undefined {
+  const method = valuesOf(use, 'X request').at(-1);
+  const hasBody =
+    hasOption(use, 'd data data-ascii data-binary data-raw data-urlencode json') && !hasOption(use, 'G get');
+  const isSent =
+    method === undefined
+      ? hasBody || hasOption(use, 'F form form-string T upload-file Q quote mail-rcpt')
+      : !METHOD_READS.test(method.text) || hasBody;
+  return isSent ? SENDS : undefined;
+}
+
+function outwardOfWget(use: Use): string | undefined {
+  const method = valuesOf(use, 'method').at(-1);
+  const isSent =
+    hasOption(use, 'post-data post-file body-data body-file') ||
+    (method !== undefined && !METHOD_READS.test(method.text));
+  return isSent ? SENDS : undefined;
+}
+
+/** `http POST URL`, `http URL name=value`. */
+function outwardOfHttpie({ operands }: Use): string | undefined {
+  return operands.some(
+    ({ text }) => /^(?:POST|PUT|PATCH|DELETE)$/.test(text) || /^[\w.[\]-]+(?::?=|@)/.test(text),
+  )
+    ? SENDS
     : undefined;
 }
 
-function valuesOf({ options }: Use, wanted: string): readonly Argument[] {
-  return options.flatMap(({ name, value }) => (name === wanted && value !== undefined ? [value] : []));
+/** Clients that take a URL among other words. */
+function urlsAmong({ operands }: Use): readonly Argument[] {
+  return operands.filter(({ text }) => /^[a-z]+:\/\//i.test(text));
 }
 
 /** Programs that use the network by design. */
 export const NETWORK: readonly ProgramRow[] = [
   ...programs('curl', 'high', 'network', {
     grammar: {
+      source: 'curl 7.88.1',
       open: true,
       flags:
-        's S f L k v i I g G j J R N O silent show-error fail location insecure verbose include head compressed',
+        '0 1 2 3 4 6 a B f g G i I j J k l L M n N O p q R s S v V Z # : anyauth append basic cert-status compressed compressed-ssh create-dirs crlf digest disable disable-eprt disable-epsv disallow-username-in-url doh-cert-status doh-insecure fail fail-early fail-with-body false-start form-escape ftp-create-dirs ftp-pasv ftp-pret ftp-skip-pasv-ip ftp-ssl-ccc ftp-ssl-control get globoff haproxy-protocol head http0.9 http1.0 http1.1 http2 http2-prior-knowledge http3 http3-only ignore-content-length include insecure ipv4 ipv6 junk-session-cookies list-only location location-trusted mail-rcpt-allowfails manual metalink negotiate netrc netrc-optional next no-alpn no-buffer no-clobber no-keepalive no-npn no-progress-meter no-sessionid ntlm ntlm-wb parallel parallel-immediate path-as-is post301 post302 post303 progress-bar proxy-anyauth proxy-basic proxy-digest proxy-insecure proxy-negotiate proxy-ntlm proxy-ssl-allow-beast proxy-ssl-auto-client-cert proxy-tlsv1 proxytunnel raw remote-header-name remote-name remote-name-all remote-time remove-on-error retry-all-errors retry-connrefused sasl-ir show-error silent socks5-basic socks5-gssapi socks5-gssapi-nec ssl ssl-allow-beast ssl-auto-client-cert ssl-no-revoke ssl-reqd ssl-revoke-best-effort sslv2 sslv3 styled-output suppress-connect-headers tcp-fastopen tcp-nodelay tftp-no-options tlsv1 tlsv1.0 tlsv1.1 tlsv1.2 tlsv1.3 tr-encoding trace-time use-ascii verbose version xattr',
       values:
-        'X H d A e u b c m r x w request header user-agent user max-time connect-timeout retry proxy url',
-      reads: 'T upload-file cacert cert key E',
+        'A b C d e F h H m P Q r t u U w x X y Y z abstract-unix-socket aws-sigv4 cert-type ciphers connect-timeout connect-to continue-at cookie create-file-mode curves data data-ascii data-binary data-raw data-urlencode delegation dns-interface dns-ipv4-addr dns-ipv6-addr dns-servers doh-url engine expect100-timeout form form-string ftp-account ftp-alternative-to-user ftp-method ftp-port ftp-ssl-ccc-mode happy-eyeballs-timeout-ms header help hostpubmd5 hostpubsha256 interface json keepalive-time key-type krb limit-rate local-port login-options mail-auth mail-from mail-rcpt max-filesize max-redirs max-time noproxy oauth2-bearer parallel-max pass pinnedpubkey preproxy proto proto-default proto-redir proxy proxy-cert-type proxy-ciphers proxy-header proxy-key-type proxy-pass proxy-pinnedpubkey proxy-service-name proxy-tls13-ciphers proxy-tlsauthtype proxy-tlspassword proxy-tlsuser proxy-user proxy1.0 quote range rate referer request request-target resolve retry retry-delay retry-max-time sasl-authzid service-name socks4 socks4a socks5 socks5-gssapi-service socks5-hostname speed-limit speed-time telnet-option tftp-blksize time-cond tls-max tls13-ciphers tlsauthtype tlspassword tlsuser url url-query user user-agent write-out',
+      reads:
+        'E T upload-file cacert capath cert crlfile egd-file etag-compare key netrc-file proxy-cacert proxy-capath proxy-cert proxy-crlfile proxy-key pubkey random-file unix-socket',
       loads: 'K config',
-      writes: 'o output D dump-header output-dir cookie-jar trace stderr',
+      writes:
+        'o output c cookie-jar D dump-header output-dir stderr trace trace-ascii libcurl etag-save alt-svc hsts',
     },
     operands: 'none',
-    hosts: (use) => [...use.operands, ...valuesOf(use, 'url')],
+    hosts: (use) => [
+      ...use.operands,
+      ...valuesOf(use, 'url x proxy preproxy proxy1.0 socks4 socks4a socks5 socks5-hostname'),
+    ],
+    outward: outwardOfCurl,
   }),
   ...programs('wget wget2', 'high', 'network', {
     grammar: {
+      source: 'wget 1.21.3',
       open: true,
-      flags: 'q c nv N S r',
-      values: 'U t T header user-agent timeout tries',
-      reads: 'i input-file post-file body-file',
-      writes: 'O output-document P directory-prefix o output-file a append-output',
+      flags: '4 6 b c d E F h H k K L m n N p q r S v V x',
+      values:
+        'A B D I l Q R t T U w X accept accept-regex base bind-address body-data certificate-type ciphers compression connect-timeout cut-dirs default-page dns-timeout domains exclude-directories exclude-domains follow-tags ftp-password ftp-user header http-password http-user ignore-tags include-directories level limit-rate local-encoding max-redirect method password pinnedpubkey post-data prefer-family private-key-type progress proxy-password proxy-user quota read-timeout referer regex-type reject reject-regex remote-encoding report-speed restrict-file-names retry-on-http-error secure-protocol start-pos timeout tries user user-agent wait waitretry warc-header warc-max-size',
+      reads:
+        'i input-file post-file body-file ca-certificate ca-directory certificate private-key crl-file load-cookies warc-dedup',
+      loads: 'config',
+      writes:
+        'O output-document P directory-prefix o output-file a append-output save-cookies rejected-log hsts-file warc-file warc-tempdir',
       executes: 'use-askpass e execute',
     },
     operands: 'none',
     hosts: ({ operands }) => operands,
+    outward: outwardOfWget,
   }),
   ...programs('ssh', 'high', 'network', {
     operands: 'none',
@@ -94,24 +168,49 @@ export const NETWORK: readonly ProgramRow[] = [
       outward: 'works on another machine',
     },
   ),
-  ...programs(
-    'nc ncat netcat nc.openbsd nc.traditional socat telnet ftp websocat httpie http https xh hurl grpcurl aria2c axel lynx w3m links elinks',
-    'high',
-    'network',
-    {
-      operands: 'none',
+  ...programs('nc ncat netcat nc.openbsd nc.traditional', 'high', 'network', {
+    grammar: {
+      open: true,
+      flags: '4 6 b C D d F h k l listen N n r S t U u v Z z udp verbose',
+      values: 'c e exec G g I i m M O o p P q s sh-exec T V w wait x X source-port',
     },
-  ),
+    operands: 'none',
+    hosts: hostOfNetcat,
+  }),
+  ...programs('telnet ftp', 'high', 'network', {
+    grammar: { open: true, flags: '4 6 8 a c d E F i K L n p r v x', values: 'b e k l n S X' },
+    operands: 'none',
+    hosts: ({ operands }) => operands.slice(0, 1),
+  }),
+  ...programs('socat', 'high', 'network', {
+    grammar: { open: true },
+    operands: 'none',
+    hosts: hostsOfSocat,
+  }),
+  ...programs('http https xh httpie', 'high', 'network', {
+    operands: 'none',
+    hosts: urlsAmong,
+    outward: outwardOfHttpie,
+  }),
+  ...programs('websocat hurl grpcurl aria2c axel lynx w3m links elinks', 'high', 'network', {
+    operands: 'none',
+    hosts: urlsAmong,
+  }),
   ...programs('rsync', 'high', 'network', {
     grammar: {
       open: true,
-      values: 'f filter exclude include e rsh',
+      exact: true,
+      flags:
+        '0 4 6 8 a A b c C D E F g h H i I J k K l L m n N o O p P q r R s S t u U v W x X y z dry-run remove-source-files remove-sent-files',
+      values: 'B f M T filter exclude include exclude-from include-from files-from e rsh block-size',
       executes: 'rsync-path',
       writes: 'log-file',
     },
     paths: ({ operands }) =>
       writtenAt(operands, operands.length - 1).filter(({ argument }) => !/^[^/]*:/.test(argument.text)),
     loses: lossOfRsync,
+    outward: ({ operands }) =>
+      /^[^/]*:/.test(operands.at(-1)?.text ?? '') ? 'changes files on another machine' : undefined,
   }),
   ...programs(
     'dig nslookup host ping ping6 fping traceroute tracepath mtr whois nmap masscan arp arping resolvectl drill kdig finger ntpdate',
@@ -131,12 +230,25 @@ export const NETWORK: readonly ProgramRow[] = [
     },
   ),
   ...programs('ss netstat', 'low', 'local', { operands: 'none' }),
-  ...programs('openssl', 'high', 'network'),
+  ...programs('openssl', 'high', 'network', {
+    grammar: {
+      source: 'OpenSSL 3.0',
+      open: true,
+      style: 'single-dash',
+      values:
+        'subj addext days newkey passin passout pass servername connect proxy name multi set_serial iter k K iv S nameopt certopt sigopt pkeyopt algorithm purpose',
+      reads: 'in inkey CA CAfile CAkey cert certfile key sign verify signature',
+      writes: 'out keyout writerand CAserial',
+      loads: 'config extfile',
+      executes: 'engine provider provider-path',
+    },
+    hosts: hostsOfOpenssl,
+  }),
   ...programs('ssh-keygen ssh-add gpg gpg2 gpgconf age pass secret-tool vault op bw sops', 'high', 'unknown'),
   ...programs('mail mailx sendmail mutt swaks msmtp telegram-cli', 'high', 'network', {
     operands: 'none',
     needs: 'network',
     outward: 'sends messages',
   }),
-  ...programs('ab wrk hey k6 siege vegeta newman', 'high', 'network'),
+  ...programs('ab wrk hey k6 siege vegeta newman', 'high', 'network', { hosts: urlsAmong }),
 ];

@@ -100,7 +100,10 @@ export const PACKAGES: readonly ProgramRow[] = [
   ...programs('dpkg-query apt-cache apt-mark apt-file', 'low', 'unknown', { operands: 'none' }),
   ...programs('gem', 'medium', 'network', {
     operands: 'none',
-    verbs: verbs('list search info which environment', { risk: 'low' }),
+    verbs: {
+      ...verbs('list search info which environment', { risk: 'low' }),
+      ...verbs('push yank owner', { outward: 'changes what is published' }),
+    },
   }),
   ...programs('cpan cpanm pear pecl tlmgr asdf sdk proto', 'medium', 'network', { operands: 'none' }),
 ];

@@ -63,9 +63,10 @@ const MANAGER: Behaviour = {
   operands: 'none',
   verbs: {
     ...verbs(
-      'install uninstall download wheel add remove sync lock update upgrade init new venv run tool build publish cache config create env self python exec shell compile',
+      'install uninstall download wheel add remove sync lock update upgrade init new venv run tool build cache config create env self python exec shell compile',
       CHANGES,
     ),
+    publish: { ...CHANGES, outward: 'changes what is published' },
     ...verbs('list show freeze check tree help inspect debug version info', ASKS),
     pip: { ...CHANGES, verbs: verbs('list show freeze check tree', ASKS) },
   },
@@ -113,13 +114,20 @@ function rewritesUnless(asking: string, word: number): (use: Use) => readonly Fi
       : [finding('writes', 'rewrites', 'rewrites files', use.command.words[word]?.source ?? '')];
 }
 
+const PYTHON_ITSELF: Behaviour = {
+  grammar: { open: true, stopAtOperand: true, flags: 'b B d E i I O q s S u v x P', values: 'c m W X' },
+  onlyReads: printsJson,
+  code: 'language',
+};
+
 /** Python, its package managers and tools. */
 export const PYTHON: readonly ProgramRow[] = [
-  ...programs('python python2 python3 pypy pypy3 ipython jupyter bpython', 'medium', 'network', {
-    grammar: { open: true, stopAtOperand: true, flags: 'b B d E i I O q s S u v x P', values: 'c m W X' },
-    onlyReads: printsJson,
-    code: 'language',
+  ...programs('python python2 python3 pypy pypy3', 'medium', 'network', {
+    ...PYTHON_ITSELF,
+    interprets: 'script',
+    versionOption: '-V',
   }),
+  ...programs('ipython jupyter bpython', 'medium', 'network', PYTHON_ITSELF),
   ...programs('pip pip3 easy_install', 'medium', 'network', MANAGER),
   ...programs(
     'uv',
@@ -235,8 +243,15 @@ export const PYTHON: readonly ProgramRow[] = [
     grammar: { open: true, flags: 'check diff c check-only', values: 'l line-length k', reads: 'config' },
     inspect: rewritesUnless('check diff check-only c', 0),
   }),
+  ...programs('twine', 'medium', 'network', {
+    operands: 'none',
+    verbs: {
+      check: { reach: 'local' },
+      ...verbs('upload register', { outward: 'changes what is published' }),
+    },
+  }),
   ...programs(
-    'tox nox coverage celery gunicorn uvicorn flask django-admin alembic streamlit twine sphinx-build mkdocs cookiecutter scrapy dbt airflow locust manim invoke fab ansible ansible-playbook virtualenv pyenv pyinstaller cython f2py pydoc pydoc3 2to3',
+    'tox nox coverage celery gunicorn uvicorn flask django-admin alembic streamlit sphinx-build mkdocs cookiecutter scrapy dbt airflow locust manim invoke fab ansible ansible-playbook virtualenv pyenv pyinstaller cython f2py pydoc pydoc3 2to3',
     'medium',
     'unknown',
   ),

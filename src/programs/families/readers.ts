@@ -126,7 +126,7 @@ export const READERS: readonly ProgramRow[] = [
     operands: 'none',
     inspect: inspectPrintenv,
     strict: strictPrintenv,
-    application: { words: 'any' },
+    application: { words: 'any', obeysEnvironment: () => true },
   }),
   ...programs('date', 'low', 'local', {
     grammar: {

@@ -1,6 +1,7 @@
 import type { Word } from '../../model/command-line.ts';
 import { inputWord, isSingle, leadingText, prefixOf, withInput } from '../../model/word.ts';
 import {
+  type Argument,
   type Call,
   type Finding,
   finding,
@@ -72,20 +73,90 @@ function inspectFind({ command }: Use): readonly Finding[] {
   return findings;
 }
 
-/** `-delete` without a name, or with a name that any file may have. */
-function lossOfFind({ command: { words } }: Use): Loss | undefined {
-  if (!words.some(({ value }) => value === '-delete')) return undefined;
-  const names = words.flatMap(({ value }, index) =>
-    value === '-name' || value === '-iname' ? [words[index + 1]?.value ?? ''] : [],
+/** `-exec rm`, `-execdir /bin/unlink`, `-exec env rm`; where an action that deletes begins. */
+function deletesAt(words: readonly Word[], index: number): boolean {
+  const [action, first, second] = words.slice(index, index + 3).map(({ value }) => value ?? '');
+  if (action === '-delete') return true;
+  if (!FIND_RUNS.has(action ?? '')) return false;
+  return (
+    isRemover(first ?? '') ||
+    (/^(?:env|command|nice|nohup|busybox)$/.test(first ?? '') && isRemover(second ?? ''))
   );
-  return names.length > 0 && names.every(isRegenerableName)
-    ? undefined
-    : { what: 'always', message: 'would delete what it finds, and version control may not have it' };
+}
+
+const isRemover = (name: string) => /^(?:\/(?:usr\/)?bin\/)?(?:rm|unlink|shred)$/.test(name);
+
+const LOSS_OF_SEARCH: Loss = {
+  what: 'always',
+  message: 'would delete what it finds, and version control may not have it',
+};
+
+/** It deletes what it finds, unless that is in work that is made anew, or has a name of such work. */
+function lossOfFind(use: Use): Loss | undefined {
+  const { words } = use.command;
+  if (!words.some((_, index) => deletesAt(words, index))) return undefined;
+  const starts = startsOfFind(use);
+  const isInWork = starts.length === 0 || !starts.every(isMadeAnew);
+  return isInWork && !deletesByName(words) ? LOSS_OF_SEARCH : undefined;
+}
+
+/**
+ * Before each action that deletes stands a `-name`, and all such names are of what tools make. With parentheses, in every
+ * alternative; what `!` and `,` make of an expression is not followed.
+ */
+function deletesByName(words: readonly Word[]): boolean {
+  const texts = words.map(({ value }) => value ?? '');
+  if (texts.some((text) => /^(?:!|-not|,)$/.test(text))) return false;
+  const alternatives: number[][] = [[]];
+  for (const index of texts.keys()) {
+    if (/^-o(?:r)?$/.test(texts[index] ?? '')) alternatives.push([]);
+    else alternatives.at(-1)?.push(index);
+  }
+  const inParentheses = texts.some((text) => text === '(');
+  return alternatives.every((indices) => {
+    const deletes = indices.find((index) => deletesAt(words, index));
+    if (deletes === undefined && !inParentheses) return true;
+    const names = indices.filter((index) => /^-i?name$/.test(texts[index] ?? ''));
+    const [first] = names;
+    return (
+      first !== undefined &&
+      (deletes === undefined || first < deletes) &&
+      names.every((index) => isRegenerableName(texts[index + 1] ?? ''))
+    );
+  });
+}
+
+/** `fd -e pyc -X rm`: the same, by extension, name or place. */
+function lossOfFd(use: Use): Loss | undefined {
+  const { words } = use.command;
+  const at = words.findIndex(({ value }) => /^(?:-[A-Za-z]*[xX]|--exec(?:-batch)?)$/.test(value ?? ''));
+  if (at === -1 || !isRemover(words[at + 1]?.value ?? '')) return undefined;
+  const before = words[at]?.span.start ?? 0;
+  const [pattern, ...places] = use.operands.filter(({ word }) => word.span.start < before);
+  const extensions = use.options.flatMap(({ name, value }) =>
+    name === 'e' || name === 'extension' ? [`*.${value?.text ?? ''}`] : [],
+  );
+  const isAnew =
+    (extensions.length > 0 && extensions.every(isRegenerableName)) ||
+    (pattern !== undefined && isRegenerableName(pattern.text)) ||
+    (places.length > 0 && places.every(isMadeAnew));
+  return isAnew ? undefined : LOSS_OF_SEARCH;
+}
+
+/** `build`, `./dist/assets`: beneath it is only what tools make. */
+function isMadeAnew({ text, complete }: Argument): boolean {
+  const parts = text.split('/');
+  return complete && !text.startsWith('/') && !parts.includes('..') && parts.some(isRegenerableName);
+}
+
+/** Where it starts. */
+function startsOfFind(use: Use): readonly Argument[] {
+  return pathsOfFind(use).flatMap(({ argument, starts }) => (starts === true ? [argument] : []));
 }
 
 /** Where it starts, and the files that its expression names. */
-function pathsOfFind({ command }: Use): readonly PathUse[] {
-  const found: PathUse[] = [];
+function pathsOfFind({ command }: Use): readonly (PathUse & { readonly starts?: true })[] {
+  const found: (PathUse & { readonly starts?: true })[] = [];
   let expression = false;
   for (let index = 1; index < command.words.length; index++) {
     const word = command.words[index];
@@ -94,7 +165,7 @@ function pathsOfFind({ command }: Use): readonly PathUse[] {
     const text = leadingText(word);
     if (/^-[HLPDO]/.test(text) && !expression) continue;
     expression ||= /^(?:-.|[(!,]$)/.test(text);
-    if (!expression) found.push({ argument: argumentOf(word), effect: 'reads' });
+    if (!expression) found.push({ argument: argumentOf(word), effect: 'reads', starts: true });
     else if (next === undefined) break;
     else if (namesFile(text)) found.push({ argument: argumentOf(next), effect: 'reads' });
     else if (FIND_WRITES.has(text)) found.push({ argument: argumentOf(next), effect: 'writes' });
@@ -232,6 +303,13 @@ const GREP_FLAGS =
 /** Programs that search. */
 export const SEARCH: readonly ProgramRow[] = [
   ...programs('grep egrep fgrep zgrep rgrep pcregrep ugrep', 'low', 'local', {
+    searchesAll: (use) =>
+      use.program.name === 'rgrep' ||
+      use.unknown.length > 0 ||
+      hasOption(use, 'r recursive R dereference-recursive') ||
+      use.options.some(
+        ({ name, value }) => /^d(?:irectories)?$/.test(name) && 'recurse'.startsWith(value?.text ?? ''),
+      ),
     grammar: {
       source: 'grep 3.8',
       numeric: true,
@@ -246,6 +324,7 @@ export const SEARCH: readonly ProgramRow[] = [
     application: { names: 'grep egrep fgrep', without: 'R dereference-recursive' },
   }),
   ...programs('rg', 'low', 'local', {
+    searchesAll: () => true,
     grammar: {
       source: 'ripgrep 13.0.0',
       flags:
@@ -270,6 +349,7 @@ export const SEARCH: readonly ProgramRow[] = [
     },
   }),
   ...programs('ag ack', 'low', 'local', {
+    searchesAll: () => true,
     grammar: {
       open: true,
       flags: 'i l n w c v Q s S a u t f L H',
@@ -292,11 +372,12 @@ export const SEARCH: readonly ProgramRow[] = [
       flags:
         'H hidden I no-ignore u unrestricted no-ignore-vcs no-ignore-parent s case-sensitive i ignore-case g glob regex F fixed-strings and a absolute-path l list-details L follow p full-path 0 print0 prune 1 q quiet show-errors one-file-system h help V version strip-cwd-prefix no-require-git',
       values:
-        'd max-depth min-depth exact-depth t type e extension E exclude S size changed-within changed-before newer older c color j threads max-results max-buffer-time path-separator search-path C base-directory o owner batch-size format',
-      reads: 'ignore-file',
+        'd max-depth min-depth exact-depth t type e extension E exclude S size changed-within changed-before newer older c color j threads max-results max-buffer-time path-separator o owner batch-size format',
+      reads: 'ignore-file search-path C base-directory',
       // What they run is listed as a command of its own.
       optionals: 'x exec X exec-batch',
     },
+    loses: lossOfFd,
     runs: runsOfFd,
   }),
   ...programs('fzf sk', 'medium', 'local', { operands: 'none' }),

@@ -30,123 +30,157 @@ const TAKES: readonly { readonly commands: string; readonly text: RegExp }[] = [
  * that does not parse gives `invalid`. The files that it names are added to `files`.
  */
 export function inspectSedScript(script: string, source: string, files: SedFile[] = []): readonly Finding[] {
-  const findings: Finding[] = [];
-  let at = 0;
-  const invalid = (): readonly Finding[] => [
-    ...findings,
-    finding('invalid', 'sed_script', 'has a script that does not parse', source),
-  ];
+  return new SedInspection(script, source, files).findings();
+}
 
-  /** Behind the closing delimiter that belongs to the text at `from`; -1 if there is none. */
-  const behind = (from: number, delimiter: string): number => {
-    let bracket = false;
-    for (let index = from; index < script.length; index++) {
-      const char = script[index];
-      if (char === '\\') index++;
-      else if (bracket) bracket = char !== ']';
-      else if (char === '[' && delimiter !== '[' && script.indexOf(']', index + 2) > 0) {
-        // A bracket expression may hold the delimiter; a `]` right behind `[` or `[^` is a member.
-        bracket = true;
-        if (script[index + 1] === '^') index++;
-        if (script[index + 1] === ']') index++;
-      } else if (char === delimiter) return index + 1;
+class SedInspection {
+  readonly #script: string;
+  readonly #source: string;
+  readonly #files: SedFile[];
+  readonly #findings: Finding[] = [];
+  #at = 0;
+
+  constructor(script: string, source: string, files: SedFile[]) {
+    this.#script = script;
+    this.#source = source;
+    this.#files = files;
+  }
+
+  findings(): readonly Finding[] {
+    for (;;) {
+      this.#skip(/[\s;]+/y);
+      if (this.#at >= this.#script.length) return this.#findings;
+      if (!this.#addresses() || !this.#command())
+        return [
+          ...this.#findings,
+          finding('invalid', 'sed_script', 'has a script that does not parse', this.#source),
+        ];
     }
-    return -1;
-  };
-  /** The replacement of `s` and the strings of `y` know no brackets. */
-  const behindPlain = (from: number, delimiter: string): number => {
-    for (let index = from; index < script.length; index++) {
-      if (script[index] === '\\') index++;
-      else if (script[index] === delimiter) return index + 1;
-    }
-    return -1;
-  };
-  const skip = (pattern: RegExp): string => {
-    pattern.lastIndex = at;
-    const match = pattern.exec(script);
-    if (match === null || match.index !== at) return '';
-    at += match[0].length;
+  }
+
+  #skip(pattern: RegExp): string {
+    pattern.lastIndex = this.#at;
+    const match = pattern.exec(this.#script);
+    if (match === null || match.index !== this.#at) return '';
+    this.#at += match[0].length;
     return match[0];
-  };
-  /** The rest of the line names a file. */
-  const namesFile = (effect: SedFile['effect'], through: string): void => {
-    const path = skip(/[^\n]*/y).trim();
-    if (effect === 'reads' ? path === '/dev/stdin' : /^\/dev\/std(?:out|err)$/.test(path)) return;
-    files.push({ path, effect });
-    findings.push(
-      finding(effect, `sed_${effect}`, `${effect} ${path || 'a file'} through ${through}`, source),
-    );
-  };
-  /** One address; false if it does not parse. */
-  const address = (): boolean => {
-    if (/[/\\]/.test(script[at] ?? '')) {
-      const custom = script[at] === '\\';
-      const delimiter = script[custom ? at + 1 : at] ?? '';
-      const end = behind(at + (custom ? 2 : 1), delimiter);
+  }
+
+  /** None, one or two; false if they do not parse. */
+  #addresses(): boolean {
+    if (!this.#address()) return false;
+    this.#skip(/\s*/y);
+    if (this.#script[this.#at] === ',') {
+      this.#at++;
+      this.#skip(/\s*/y);
+      if (this.#skip(/[+~]\d+/y) === '' && !this.#address()) return false;
+    }
+    this.#skip(/[\s!]*/y);
+    return true;
+  }
+
+  #address(): boolean {
+    const script = this.#script;
+    if (/[/\\]/.test(script[this.#at] ?? '')) {
+      const custom = script[this.#at] === '\\';
+      const delimiter = script[custom ? this.#at + 1 : this.#at] ?? '';
+      const end = behind(script, this.#at + (custom ? 2 : 1), delimiter);
       if (delimiter === '' || end < 0) return false;
-      at = end;
-      skip(/[IM]*/y);
+      this.#at = end;
+      this.#skip(/[IM]*/y);
     } else {
-      skip(/\d+(?:~\d+)?|\$/y);
+      this.#skip(/\d+(?:~\d+)?|\$/y);
     }
     return true;
-  };
+  }
 
-  while (at < script.length) {
-    skip(/[\s;]+/y);
-    if (at >= script.length) break;
-    if (!address()) return invalid();
-    skip(/\s*/y);
-    if (script[at] === ',') {
-      at++;
-      skip(/\s*/y);
-      if (skip(/[+~]\d+/y) === '' && !address()) return invalid();
-    }
-    skip(/[\s!]*/y);
-    const command = script[at] ?? '';
-    at++;
+  /** False if it does not parse. */
+  #command(): boolean {
+    const command = this.#script[this.#at] ?? '';
+    this.#at++;
     switch (command) {
       case 'e':
-        findings.push(finding('executes', 'sed_executes', 'runs a command through its script (e)', source));
-        skip(/[^\n]*/y);
+        this.#runs('runs a command through its script (e)');
+        this.#skip(/[^\n]*/y);
         break;
       case 'w':
       case 'W':
-        namesFile('writes', 'its script');
+        this.#namesFile('writes', 'its script');
         break;
       case 'r':
       case 'R':
-        namesFile('reads', 'its script');
+        this.#namesFile('reads', 'its script');
         break;
       case 'y':
-      case 's': {
-        const delimiter = script[at] ?? '';
-        if (delimiter === '' || delimiter === '\n' || delimiter === '\\') return invalid();
-        const middle = command === 's' ? behind(at + 1, delimiter) : behindPlain(at + 1, delimiter);
-        const end = middle < 0 ? -1 : behindPlain(middle, delimiter);
-        if (end < 0) return invalid();
-        at = end;
-        if (command === 'y') break;
-        const flags = skip(/[gpiIemM\d]*/y);
-        if (flags.includes('e')) {
-          findings.push(finding('executes', 'sed_executes', 'runs what it substitutes (s///e)', source));
-        }
-        if (script[at] === 'w') {
-          at++;
-          namesFile('writes', 's///w');
-        }
+      case 's':
+        if (!this.#substitution(command)) return false;
         break;
-      }
       default: {
         const takes = command === '' ? undefined : TAKES.find(({ commands }) => commands.includes(command));
-        if (takes === undefined) return invalid();
-        skip(takes.text);
+        if (takes === undefined) return false;
+        this.#skip(takes.text);
       }
     }
-    if (command !== '{' && command !== '}' && !/^\s*(?:[;}\n#]|$)/.test(script.slice(at, at + 64)))
-      return invalid();
+    const next = this.#script.slice(this.#at, this.#at + 64);
+    return command === '{' || command === '}' || /^\s*(?:[;}\n#]|$)/.test(next);
   }
-  return findings;
+
+  #substitution(command: 's' | 'y'): boolean {
+    const script = this.#script;
+    const delimiter = script[this.#at] ?? '';
+    if (delimiter === '' || delimiter === '\n' || delimiter === '\\') return false;
+    const pattern = command === 's' ? behind : behindPlain;
+    const middle = pattern(script, this.#at + 1, delimiter);
+    const end = middle < 0 ? -1 : behindPlain(script, middle, delimiter);
+    if (end < 0) return false;
+    this.#at = end;
+    if (command === 'y') return true;
+    if (this.#skip(/[gpiIemM\d]*/y).includes('e')) this.#runs('runs what it substitutes (s///e)');
+    if (script[this.#at] === 'w') {
+      this.#at++;
+      this.#namesFile('writes', 's///w');
+    }
+    return true;
+  }
+
+  #runs(what: string): void {
+    this.#findings.push(finding('executes', 'sed_executes', what, this.#source));
+  }
+
+  /** The rest of the line names a file. */
+  #namesFile(effect: SedFile['effect'], through: string): void {
+    const path = this.#skip(/[^\n]*/y).trim();
+    if (effect === 'reads' ? path === '/dev/stdin' : /^\/dev\/std(?:out|err)$/.test(path)) return;
+    this.#files.push({ path, effect });
+    const what = `${effect} ${path || 'a file'} through ${through}`;
+    this.#findings.push(finding(effect, `sed_${effect}`, what, this.#source));
+  }
+}
+
+/** Behind the closing delimiter of the pattern that begins at `from`; -1 if there is none. */
+function behind(script: string, from: number, delimiter: string): number {
+  let bracket = false;
+  for (let index = from; index < script.length; index++) {
+    const char = script[index];
+    if (char === '\\') index++;
+    else if (bracket) bracket = char !== ']';
+    else if (char === '[' && delimiter !== '[' && script.indexOf(']', index + 2) > 0) {
+      // A bracket expression may hold the delimiter; a `]` right behind `[` or `[^` is a member.
+      bracket = true;
+      if (script[index + 1] === '^') index++;
+      if (script[index + 1] === ']') index++;
+    } else if (char === delimiter) return index + 1;
+  }
+  return -1;
+}
+
+/** The same of the replacement of `s` and of the strings of `y`, which know no brackets. */
+function behindPlain(script: string, from: number, delimiter: string): number {
+  for (let index = from; index < script.length; index++) {
+    if (script[index] === '\\') index++;
+    else if (script[index] === delimiter) return index + 1;
+  }
+  return -1;
 }
 
 /*
@@ -261,6 +295,7 @@ export const SED: readonly ProgramRow[] = [
     inspect: inspectSed,
     morePaths: filesOfSed,
     strict: strictSed,
+    editsListed: true,
     application: {
       names: 'sed',
       without: 'follow-symlinks',

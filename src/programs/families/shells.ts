@@ -18,26 +18,38 @@ import { NOTHING, refused, runText } from '../runs.ts';
 
 /** Builtins of bash. Which of them may run at all is the parser's business. */
 export const BUILTINS: readonly ProgramRow[] = [
-  ...programs('echo printf', 'low', 'local', { operands: 'none', application: { words: 'any' } }),
-  ...programs(
-    'true false : exit return break continue shift wait jobs umask getopts local times',
-    'low',
-    'local',
-    {
-      operands: 'none',
-      application: { names: 'true false', words: 'any' },
-    },
-  ),
-  ...programs(
-    'export declare typeset readonly unset set shopt type let read mapfile readarray',
-    'low',
-    'local',
-    {
-      operands: 'none',
-    },
-  ),
+  ...programs('echo', 'low', 'local', { operands: 'none', application: { words: 'any' } }),
+  // `-v 'a[$(id)]'` has its subscript evaluated.
+  ...programs('printf', 'low', 'local', {
+    operands: 'none',
+    application: { words: 'any', obeysEnvironment: () => true },
+  }),
+  ...programs('true false : exit return break continue shift wait jobs umask getopts times', 'low', 'local', {
+    operands: 'none',
+    application: { names: 'true false', words: 'any' },
+  }),
+  ...programs('export declare typeset readonly local', 'low', 'local', {
+    operands: 'none',
+    assigns: ({ command }) => command.words.slice(1),
+  }),
+  ...programs('unset set shopt type let', 'low', 'local', { operands: 'none' }),
+  ...programs('read', 'low', 'local', {
+    grammar: { open: true, stopAtOperand: true, flags: 'e r s', values: 'a d i n N p t u' },
+    operands: 'none',
+    descriptors: 'u',
+    splitsInput: true,
+  }),
+  ...programs('mapfile readarray', 'low', 'local', {
+    grammar: { open: true, stopAtOperand: true, flags: 't', values: 'd n O s u c', executes: 'C' },
+    operands: 'none',
+    descriptors: 'u',
+  }),
   ...programs('test [ [[', 'low', 'local', {
-    application: { names: 'test [', words: 'expression', paths: pathsOfTest },
+    application: {
+      ...{ names: 'test [', words: 'expression', paths: pathsOfTest },
+      // `-v 'a[$(id)]'` has its subscript evaluated.
+      obeysEnvironment: () => true,
+    },
   }),
   ...programs('cd pushd popd dirs', 'low', 'local', { grammar: { flags: 'L P e' }, operands: 'reads' }),
   ...programs('pwd', 'low', 'local', {
@@ -61,7 +73,8 @@ export const BUILTINS: readonly ProgramRow[] = [
         : inThisShell([action], 'unknown'),
   }),
   // Code that is not seen, history, and what outlives the command.
-  ...programs('source . enable bind complete compgen history fc hash alias unalias', 'medium', 'unknown'),
+  ...programs('source .', 'medium', 'unknown', { interprets: 'script' }),
+  ...programs('enable bind complete compgen history fc hash alias unalias', 'medium', 'unknown'),
   ...programs('disown suspend fg bg', 'medium', 'local', { operands: 'none' }),
   ...programs('ulimit', 'low', 'local', { operands: 'none' }),
   ...programs('kill killall pkill', 'high', 'local', { operands: 'none', signals: true }),
@@ -209,11 +222,13 @@ function inspectShell(use: Use): readonly Finding[] {
 export const SHELLS: readonly ProgramRow[] = [
   ...programs(Object.keys(DIALECTS).join(' '), 'low', 'network', {
     grammar: SHELL,
+    interprets: 'script',
     inspect: inspectShell,
     runs: runsOfShell,
   }),
   ...programs('csh tcsh', 'low', 'network', {
     grammar: SHELL,
+    interprets: 'script',
     inspect: inspectShell,
     runs: runsOfForeignShell,
   }),
@@ -221,8 +236,6 @@ export const SHELLS: readonly ProgramRow[] = [
     'bcsh yash posh pdksh oksh lksh rksh ksh93 rzsh sash osh ysh nu elvish xonsh',
     'medium',
     'unknown',
-    {
-      runs: runsOfForeignShell,
-    },
+    { interprets: 'script', runs: runsOfForeignShell },
   ),
 ];

@@ -1,4 +1,4 @@
-import { type Finding, finding, type ProgramRow, programs, type Use } from '../behaviour.ts';
+import { type Behaviour, type Finding, finding, type ProgramRow, programs, type Use } from '../behaviour.ts';
 
 /** `.shell`, `.system`, `.output`, `.load` of sqlite3, and `\!` of psql. */
 function inspectClient({ command }: Use): readonly Finding[] {
@@ -21,19 +21,23 @@ function inspectClient({ command }: Use): readonly Finding[] {
     );
 }
 
+const SQLITE: Behaviour = {
+  grammar: {
+    open: true,
+    style: 'single-dash',
+    flags: 'header csv json line column readonly batch bail box table markdown',
+    values: 'cmd separator nullvalue',
+    loads: 'init',
+    executes: 'A',
+  },
+  inspect: inspectClient,
+};
+
 /** Clients of data bases, and the servers. */
 const DATA: readonly ProgramRow[] = [
-  ...programs('sqlite3 sqlite duckdb', 'medium', 'local', {
-    grammar: {
-      open: true,
-      style: 'single-dash',
-      flags: 'header csv json line column readonly batch bail box table markdown',
-      values: 'cmd separator nullvalue',
-      loads: 'init',
-      executes: 'A',
-    },
-    inspect: inspectClient,
-  }),
+  ...programs('sqlite3 sqlite', 'medium', 'local', SQLITE),
+  // Its SQL reads URLs.
+  ...programs('duckdb', 'medium', 'unknown', SQLITE),
   ...programs(
     'psql mysql mariadb mongosh mongo redis-cli clickhouse-client cqlsh sqlcmd sqlplus influx etcdctl kcat kafkacat mc',
     'medium',

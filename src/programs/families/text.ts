@@ -8,7 +8,7 @@ import {
   programs,
   type Use,
 } from '../behaviour.ts';
-import { argumentOf, plainPaths, writtenAt } from '../options.ts';
+import { argumentOf, pathInside, plainPaths, writtenAt } from '../options.ts';
 
 /** `+!id`, `+:q`: a command of the editor may run a program. */
 function inspectEditor({ command }: Use): readonly Finding[] {
@@ -184,6 +184,8 @@ export const TEXT: readonly ProgramRow[] = [
     application: {
       names: 'jq',
       without: 'seq stream unbuffered jsonargs stream-errors raw-output0 argfile f from-file L library-path',
+      // `env` and `$ENV`, wherever in its program.
+      obeysEnvironment: ({ command }) => command.words.some(({ value }) => /env/i.test(value ?? 'env')),
       objection: ({ command }) =>
         command.words.every(({ value }) => isPlainJq(value ?? '')) ? undefined : 'takes no modules here',
     },
@@ -197,6 +199,7 @@ export const TEXT: readonly ProgramRow[] = [
       writing: 'i inplace in-place s split-exp',
     },
     operands: 'script-then-reads',
+    morePaths: filesOfYq,
   }),
   ...programs('xmllint', 'low', 'local', {
     grammar: {
@@ -208,26 +211,65 @@ export const TEXT: readonly ProgramRow[] = [
       style: 'single-dash',
     },
     operands: 'reads',
+    inspect: inspectXml,
   }),
   ...programs('base64 base32 basenc', 'low', 'local', {
     grammar: { source: 'coreutils 9.1', flags: 'd D decode i ignore-garbage', values: 'w wrap' },
     operands: 'reads',
     application: { names: 'base64 base32' },
   }),
-  ...programs(
-    'pandoc csvcut csvlook csvgrep csvstat mlr xsv miller fx gron dasel tomlq hjson',
-    'medium',
-    'local',
-    {
-      grammar: {
-        open: true,
-        values: 'f t from to c d',
-        writes: 'o output',
-        executes: 'F filter L lua-filter pdf-engine',
-      },
+  ...programs('pandoc', 'medium', 'local', {
+    grammar: {
+      open: true,
+      values: 'f t from to c d',
+      writes: 'o output extract-media',
+      executes: 'F filter L lua-filter pdf-engine',
+      networking: 'self-contained embed-resources',
     },
-  ),
+    inspect: fetches,
+  }),
+  ...programs('csvcut csvlook csvgrep csvstat mlr xsv miller fx gron dasel tomlq hjson', 'medium', 'local', {
+    grammar: {
+      open: true,
+      values: 'f t from to c d',
+      writes: 'o output',
+      executes: 'F filter L lua-filter pdf-engine',
+    },
+  }),
 ];
+
+/** `load("file")` and its kin in an expression of yq. */
+function filesOfYq({ operands }: Use): readonly PathUse[] {
+  return operands.flatMap((operand) =>
+    [...operand.text.matchAll(/\bload(?:_\w+)?\(\s*"([^"\\]+)"/g)].map(([, path = '']) => ({
+      argument: pathInside(operand, path),
+      effect: 'reads' as const,
+    })),
+  );
+}
+
+/** A URL among the words, which the program fetches. */
+function fetches({ command }: Use): readonly Finding[] {
+  return command.words
+    .slice(1)
+    .filter((word) => /^(?:--?[\w-]+=)?(?:https?|ftp):\/\//i.test(leadingText(word)))
+    .map(({ source }) => finding('network', 'fetches', 'fetches what is at a URL', source));
+}
+
+/** Documents name others, which are fetched with these options. */
+function inspectXml(use: Use): readonly Finding[] {
+  const { words } = use.command;
+  const follows = words.filter(({ value }) =>
+    /^--?(?:noent|valid|postvalid|loaddtd|dtdattr|xinclude|noxincludenode)$/.test(value ?? ''),
+  );
+  const isKept = words.some(({ value }) => /^--?nonet$/.test(value ?? ''));
+  return [
+    ...fetches(use),
+    ...(isKept ? [] : follows).map(({ source }) =>
+      finding('network', 'follows', 'fetches what a document names', source),
+    ),
+  ];
+}
 
 /** Options of jq that take a name and a text, or a name and a file: the tables know one value only. */
 const NAMES_TEXT: ReadonlySet<string> = new Set(['--arg', '--argjson']);

@@ -9,7 +9,7 @@ import {
   type Use,
   verbs,
 } from '../behaviour.ts';
-import { plainPaths } from '../options.ts';
+import { hasOption, plainPaths } from '../options.ts';
 import { GIT_OPTIONS, isHarmlessSetting, runsOfGit } from './runs.ts';
 
 /** Options of the diff family, which most reading verbs take. */
@@ -36,7 +36,13 @@ const LOG: Grammar = {
 
 /** What they obey in a repository is out of the reach of commands, so that they reach nothing else. */
 const READING: Behaviour = { risk: 'low', runsNothing: true, operands: 'revisions', grammar: LOG };
-const PLAIN: Behaviour = { risk: 'low', runsNothing: true, operands: 'revisions', grammar: { open: true } };
+const PLAIN: Behaviour = {
+  risk: 'low',
+  runsNothing: true,
+  operands: 'revisions',
+  // Those that walk through revisions take --output, as diff does.
+  grammar: { open: true, writes: 'output', executing: 'textconv filters ext-diff' },
+};
 const CHANGING: Behaviour = { risk: 'medium', operands: 'revisions' };
 const REMOTE: Grammar = {
   open: true,
@@ -76,14 +82,9 @@ function inspectConfig(use: Use): readonly Finding[] {
   if (has(/^--(?:get|get-all|get-regexp|get-urlmatch|list|get-color)$|^-l$/) && !has(/^--(?:add|unset)/))
     return [];
   const [first, second] = use.operands;
-  if (first === undefined) return has(/^(?:-e|--edit)$/) ? [changesConfig('--edit')] : [];
+  if (first === undefined) return has(/^(?:-e|--e[a-z]*)$/) ? [changesConfig('--edit')] : [];
   if (first.complete && (first.text === 'list' || first.text === 'get')) return [];
-  if (
-    second === undefined &&
-    first.complete &&
-    first.text.includes('.') &&
-    !has(/^--(?:unset|remove|rename|add)/)
-  ) {
+  if (second === undefined && first.complete && first.text.includes('.') && !has(/^--(?:un|rem|ren|ad)/)) {
     return [];
   }
   return [changesConfig(first.word.source)];
@@ -120,16 +121,25 @@ function isGlobal(use: Use, start: number): boolean {
 
 const always = (message: string) => (): Loss => ({ what: 'always', message });
 
-/** Files that are not tracked: there is no other copy. */
-function lossOfClean({ command }: Use): Loss | undefined {
-  const texts = command.words.map(({ value }) => value ?? '');
-  const isForced = texts.some((text) =>
-    /^(?:--f(?:o(?:r(?:ce?)?)?)?|-[a-zA-Z]*f[a-zA-Z]*|clean\.requireforce=.*)$/i.test(text),
-  );
-  const isTrial = texts.some((text) => /^(?:--d[a-z-]*|-[a-zA-Z]*n[a-zA-Z]*)$/.test(text));
-  return isForced && !isTrial
-    ? { what: 'always', message: 'would delete files that are not tracked' }
-    : undefined;
+/**
+ * An option of git's where its verb has no table: git takes abbreviations, and letters together (`-qf`), up to one of
+ * those that take a value.
+ */
+function isGiven({ command: { words } }: Use, long: string, letter = '', withValue = 'bBcCsX'): boolean {
+  return words.some(({ value = '' }) => {
+    if (value.startsWith('--'))
+      return value.length > 2 && long.startsWith(value.slice(2).replace(/=.*/s, ''));
+    const letters = /^-[A-Za-z]+$/.test(value) ? value.slice(1) : '';
+    const end = [...letters].findIndex((one) => withValue.includes(one));
+    return letter !== '' && letters.slice(0, end === -1 ? undefined : end).includes(letter);
+  });
+}
+
+/** Files that are not tracked: there is no other copy. Whether it needs `--force` is a setting. */
+function lossOfClean(use: Use): Loss | undefined {
+  return hasOption(use, 'n dry-run') && !hasOption(use, 'no-dry-run')
+    ? undefined
+    : { what: 'always', message: 'would delete files that are not tracked' };
 }
 
 const LOCAL_CHANGES = 'would throw away changes that are not committed';
@@ -137,7 +147,6 @@ const LOCAL_CHANGES = 'would throw away changes that are not committed';
 /** Verbs that put files back to what was committed, by their options and paths. */
 function lossOfChanges(use: Use): Loss | undefined {
   const [verb] = use.verbs;
-  const has = (pattern: RegExp) => use.command.words.some(({ value }) => pattern.test(value ?? ''));
   const everything: Loss = { what: 'changes', message: LOCAL_CHANGES };
   // A pattern, or a path from the top (`:/`): which files are meant only git knows.
   const isPattern = ({ text, complete }: Argument) => !complete || /^:|[*?[\\]/.test(text);
@@ -147,13 +156,17 @@ function lossOfChanges(use: Use): Loss | undefined {
   };
   switch (verb) {
     case 'reset':
-      return has(/^--ha(?:rd?)?$/) ? everything : undefined;
+      return isGiven(use, 'hard') ? everything : undefined;
     case 'switch':
-      return has(/^(?:-f|--f(?:o(?:r(?:ce?)?)?)?|--di(?:s[a-z-]*)?)$/) ? everything : undefined;
+      return isGiven(use, 'force', 'f') || isGiven(use, 'discard-changes') ? everything : undefined;
     case 'restore':
-      return has(/^(?:-S|--staged)$/) && !has(/^(?:-W|--worktree)$/) ? undefined : only(use.operands);
+      if (isGiven(use, 'staged', 'S') && !isGiven(use, 'worktree', 'W')) return undefined;
+      return isGiven(use, 'pathspec-from-file') || isGiven(use, 'patch', 'p')
+        ? everything
+        : only(use.operands);
     default:
-      if (has(/^(?:-f|--f(?:o(?:r(?:ce?)?)?)?)$/)) return everything;
+      if (isGiven(use, 'force', 'f') || isGiven(use, 'pathspec-from-file') || isGiven(use, 'patch', 'p'))
+        return everything;
       // Without `--` a word may be a branch or a path; git takes it for a branch if there is one.
       return only(
         use.afterDashes < use.operands.length ? use.operands.slice(use.afterDashes) : pathsAmong(use),
@@ -164,13 +177,12 @@ function lossOfChanges(use: Use): Loss | undefined {
 /** Plumbing that writes files over what is there, with the option that makes it. */
 function lossByForce(use: Use): Loss | undefined {
   const [verb, inner] = use.verbs;
-  const has = (pattern: RegExp) => use.command.words.some(({ value }) => pattern.test(value ?? ''));
-  const isForced = has(/^(?:--force|-[a-zA-Z]*f[a-zA-Z]*)$/);
+  const isForced = isGiven(use, 'force', 'f');
   const loses =
     verb === 'checkout-index'
       ? isForced
       : verb === 'read-tree'
-        ? has(/^--reset$/) && has(/^-[a-z]*u/)
+        ? isGiven(use, 'reset') && isGiven(use, '', 'u')
         : verb === 'submodule' || verb === 'worktree'
           ? isForced && (inner === 'deinit' || inner === 'remove')
           : false;
@@ -179,10 +191,27 @@ function lossByForce(use: Use): Loss | undefined {
     : undefined;
 }
 
-/** Commits that nothing names any more are the way back, unless they are deleted at once. */
+/** Commits that nothing names any more are the way back, unless they are deleted before the usual two weeks. */
 function lossOfCommits(use: Use): Loss | undefined {
-  return use.command.words.some(({ value }) => /^--prune=(?:now|all)$/.test(value ?? ''))
+  const texts = use.command.words.map(({ value }) => value ?? '');
+  const isSoon = (text: string) =>
+    /^(?:--(?:p|pr|pru|prun|prune|e|ex|exp|expi|expir|expire)|gc\.(?:prune|reflog)expire(?:unreachable)?)=(?!never$|\d+\.(?:weeks|months|years)\.ago$)/i.test(
+      text,
+    );
+  const prunes = use.verbs[0] === 'prune' && !isGiven(use, 'dry-run', 'n');
+  return prunes || texts.some(isSoon)
     ? { what: 'always', message: 'would delete commits that are the way back to older work' }
+    : undefined;
+}
+
+/** The directory `.git` itself is moved to where the sandbox may take it away. */
+function lossOfInit({ command: { words } }: Use): Loss | undefined {
+  const to = words.flatMap(({ source }, index) => {
+    const [, attached] = /^--sep[a-z-]*(?:=(.*))?$/s.exec(source) ?? [undefined, undefined];
+    return source.startsWith('--sep') ? [attached ?? words[index + 1]?.source ?? ''] : [];
+  });
+  return to.some((path) => /^["']?[/~$]|\.\./.test(path))
+    ? { what: 'always', message: 'would move the history of the repository out of the workspace' }
     : undefined;
 }
 
@@ -232,7 +261,12 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   },
   blame: {
     ...PLAIN,
-    grammar: { open: true, values: 'L date S M C ignore-rev', reads: 'contents ignore-revs-file' },
+    grammar: {
+      open: true,
+      values: 'L date S M C ignore-rev',
+      reads: 'contents ignore-revs-file',
+      writes: 'output',
+    },
   },
   annotate: PLAIN,
   grep: {
@@ -271,8 +305,8 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     runsNothing: true,
     operands: 'none',
     inspect: listsUnless(
-      /^(?:-[a-z]*[dDmMcCfut][a-zA-Z]*|--(?:delete|move|copy|force|set-upstream-to|unset-upstream|edit-description|track)(?:=.*)?)$/,
-      /^(?:-l|--list|-a|-r|-v+|--all|--remotes|--contains|--no-contains|--merged|--no-merged|--points-at|--show-current|--sort|--format=?.*|-[arv]+)$/,
+      /^(?:-[a-z]*[dDmMcCfut][a-zA-Z]*|--(?:de|mov|copy|for(?:c|$)|se|un|ed|tr)[a-z-]*(?:=.*)?)$/,
+      /^(?:-l|--list|-a|-r|--all|--remotes|--contains|--no-contains|--merged|--no-merged|--points-at|--show-current|--sort|--format=?.*|-v*[ar][arv]*)$/,
     ),
   },
   tag: {
@@ -352,8 +386,28 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   notes: { ...CHANGING, verbs: verbs('list show', { risk: 'low', runsNothing: true }) },
   bisect: { ...CHANGING, verbs: verbs('log', { risk: 'low' }) },
   add: { risk: 'medium', runsNothing: true, operands: 'reads' },
-  rm: { risk: 'high', runsNothing: true, operands: 'removes' },
-  clean: { risk: 'medium', runsNothing: true, operands: 'guess', loses: lossOfClean },
+  rm: {
+    risk: 'high',
+    runsNothing: true,
+    operands: 'removes',
+    grammar: {
+      open: true,
+      flags: 'f force n dry-run r cached q quiet ignore-unmatch sparse pathspec-file-nul',
+      reads: 'pathspec-from-file',
+    },
+    keepsWith: 'n dry-run cached',
+  },
+  clean: {
+    risk: 'medium',
+    runsNothing: true,
+    operands: 'guess',
+    grammar: {
+      open: true,
+      flags: 'd f force i interactive n dry-run no-dry-run q quiet x X',
+      values: 'e exclude',
+    },
+    loses: lossOfClean,
+  },
   mv: { risk: 'medium', runsNothing: true, operands: 'moves-then-writes' },
   commit: {
     risk: 'medium',
@@ -376,13 +430,14 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     },
   },
   ...verbs(
-    'merge cherry-pick revert am apply init repack pack-refs replace update-ref update-index symbolic-ref write-tree commit-tree hash-object mktree rerere sparse-checkout maintenance filter-branch filter-repo fast-import fast-export lfs flow request-pull mergetool citool gui gitk instaweb daemon credential fsmonitor--daemon hook',
+    'merge cherry-pick revert am apply repack pack-refs replace update-ref update-index symbolic-ref write-tree commit-tree hash-object mktree rerere sparse-checkout maintenance filter-branch filter-repo fast-import fast-export lfs flow request-pull mergetool citool gui gitk instaweb daemon credential fsmonitor--daemon hook',
     {
       risk: 'medium',
       operands: 'revisions',
       grammar: COMMON,
     },
   ),
+  init: { risk: 'medium', operands: 'revisions', grammar: COMMON, loses: lossOfInit },
   ...verbs('gc prune', { risk: 'medium', operands: 'revisions', loses: lossOfCommits }),
   ...verbs('read-tree checkout-index', { risk: 'medium', operands: 'revisions', loses: lossByForce }),
   ...verbs('reset restore', {
@@ -439,6 +494,10 @@ export const GIT: readonly ProgramRow[] = [
     reach: 'unknown',
     operands: 'none',
     grammar: GIT_OPTIONS,
+    repository: (use) => ({
+      itself: hasOption(use, 'bare'),
+      moves: use.options.flatMap(({ name, value }) => (name === 'C' && value !== undefined ? [value] : [])),
+    }),
     inspect: inspectGit,
     verbs: VERBS,
   },

@@ -1,7 +1,8 @@
 import type { CommandLine, Parsed, SimpleCommand, Word } from '../../model/command-line.ts';
 import type { GitGuard, GuardAnswer } from '../../model/gate-ports.ts';
 import type { MaybePromise } from '../../util/promise.ts';
-import { describeAs, inherited } from '../describe.ts';
+import { inherited } from '../behaviour.ts';
+import { describeAs } from '../describe.ts';
 import { findProgram } from '../program-table.ts';
 import {
   type Aliases,

@@ -6,6 +6,7 @@ import { NOTHING, refused, runText, runWords } from '../runs.ts';
 
 /** Options before the verb. */
 export const GIT_OPTIONS: Grammar = {
+  source: 'git 2.39.5',
   stopAtOperand: true,
   exact: true,
   flags:

@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs';
 import { type Applied, Applier, type NotPlaced, type Settle } from '../../changes/apply.ts';
 import { Below, type LowerLayer } from '../../changes/below.ts';
 import { countChanges } from '../../changes/counts.ts';
 import { chosenNumbers, type DescribedChange, describeOperations } from '../../changes/describe.ts';
-import { diffOf } from '../../changes/diff.ts';
+import { diffOf, MOST_DIFF } from '../../changes/diff.ts';
 import { HeldPaths } from '../../changes/held-paths.ts';
 import { operationsOf } from '../../changes/operations.ts';
 import { ChangeStore, type OpenLayer, type StoredSet } from '../../changes/store.ts';
@@ -51,6 +52,11 @@ export class ChangeSets {
       .map((set) => this.#summaryOf(set, this.#described(set)));
   }
 
+  /** Why some cannot be read: a sentence each. */
+  damaged(): readonly string[] {
+    return [...this.#store.damaged().values()];
+  }
+
   /** Of each change set a text that is another one as soon as something in it is. */
   versions(): ReadonlyMap<string, string> {
     return this.#store.versions();
@@ -85,10 +91,17 @@ export class ChangeSets {
     const chosen = path === undefined ? undefined : new Set(this.#chosen(set, described, [path]).numbers);
     using held = new HeldPaths(set.workspace);
     const below = this.#belowNow(set, held);
+    const until = performance.now() + MOST_DIFF.ms;
+    let length = 0;
     return described
       .filter(({ numbers }) => chosen === undefined || numbers.some((number) => chosen.has(number)))
       .filter(({ change }) => !itself || change.path === path)
-      .map((one) => diffOf(one, set, { addon: this.#addon, store: this.#store }, below))
+      .map((one) => {
+        const isEnough = length > MOST_DIFF.characters || performance.now() > until;
+        const text = diffOf(one, set, { addon: this.#addon, store: this.#store }, below, isEnough);
+        length += text.length;
+        return text;
+      })
       .join('');
   }
 
@@ -98,6 +111,7 @@ export class ChangeSets {
    * @throws {SandboxError} `changes.unknown`, `changes.state`, `changes.busy`, `changes.incomplete`.
    */
   async apply(prepared: PreparedSandbox, id: string, paths?: readonly string[]): Promise<AppliedChanges> {
+    // Held until all is done: what is returned is waited for.
     using _lock = await this.#store.waitForLock();
     const set = this.#own(id, prepared);
     if (set.on !== undefined && this.#store.find(set.on).state === 'waiting')
@@ -110,7 +124,9 @@ export class ChangeSets {
         ? { numbers: keptNumbers(set), named: new Set<number>() }
         : this.#chosen(set, this.#described(set), paths);
     const copies = copiesAt(set, paths ?? []);
-    return this.#settled(prepared, (settle) => this.#applier.apply(set, numbers, named, copies, settle));
+    return await this.#settled(prepared, (settle) =>
+      this.#applier.apply(set, numbers, named, copies, settle),
+    );
   }
 
   /** Puts all that a command changed into the workspace, links that lead out as well: as if it had changed that itself. */
@@ -119,7 +135,7 @@ export class ChangeSets {
     const set = this.#own(id, prepared);
     const numbers = keptNumbers(set);
     const copies = copiesAt(set, []);
-    return this.#settled(prepared, (settle) =>
+    return await this.#settled(prepared, (settle) =>
       this.#applier.apply(set, numbers, new Set(numbers), copies, settle),
     );
   }
@@ -133,16 +149,17 @@ export class ChangeSets {
     const set = this.#own(id, prepared);
     if (set.placed.length === 0 && !this.#applier.isUnfinished(id))
       throw new SandboxError('changes.state', `nothing of the changes ${id} is in the workspace`);
-    return this.#settled(prepared, (settle) => this.#applier.undo(set, settle));
+    return await this.#settled(prepared, (settle) => this.#applier.undo(set, settle));
   }
 
   /**
    * Forgets a change set, or what is at and beneath paths of it; what is left of such a one cannot be run on. What was
-   * applied stays.
+   * applied stays, and can be taken back unless it was all of it.
    * @throws {SandboxError} `changes.unknown`, `changes.state`, `changes.busy`.
    */
   async discard(id: string, paths: readonly string[] = []): Promise<void> {
     using _lock = await this.#store.waitForLock();
+    if (paths.length === 0 && this.#store.damaged().has(id)) return await this.#store.remove(id);
     const set = this.#store.find(id);
     const upon = this.#store.list().find((set) => set.on === id && set.state === 'waiting');
     if (upon !== undefined)
@@ -150,21 +167,26 @@ export class ChangeSets {
         'changes.state',
         `the changes ${upon.id} lie on ${id}, and could not be applied without it; discard them first`,
       );
-    const left = paths.length === 0 ? undefined : this.#without(set, paths);
+    const left = this.#without(set, paths);
     if (left === undefined) await this.#store.remove(id);
     else this.#store.save(left);
   }
 
-  /** What is left of a change set when paths are discarded; `undefined`: nothing. */
+  /** What is left of a change set when paths, or all that is not applied, are discarded; `undefined`: nothing. */
   #without(set: StoredSet, paths: readonly string[]): StoredSet | undefined {
-    if (this.#applier.isUnfinished(set.id))
+    // Of what is in place by then nothing could be taken back. Without its workspace nobody can finish it.
+    if (this.#applier.isUnfinished(set.id) && existsSync(set.workspace))
       throw new SandboxError(
         'changes.state',
         `the changes ${set.id} are in the middle of being applied or taken back; finish that first (sandbox-run changes apply ${set.id})`,
       );
-    const { within } = this.#chosen(set, this.#described(set), paths);
     const placed = new Set(set.placed.map(({ number }) => number));
+    const waits = keptNumbers(set).filter((number) => !placed.has(number));
     const gone = copiesAt(set, paths);
+    // Nothing of it can be taken back, or nothing else is left to be forgotten.
+    if (paths.length === 0 && (placed.size === 0 || waits.length + gone.length === 0)) return undefined;
+    const within =
+      paths.length === 0 ? new Set(waits) : this.#chosen(set, this.#described(set), paths).within;
     if (gone.length === 0 && [...within].every((number) => placed.has(number)))
       throw new SandboxError(
         'changes.state',
@@ -186,6 +208,9 @@ export class ChangeSets {
     const unfinished: string[] = [];
     for (const id of unfinishedIn(stateDirectory())) {
       if (id === except) continue;
+      // Whose it is nobody knows.
+      const damaged = this.#store.damaged().get(id);
+      if (damaged !== undefined) unfinished.push(damaged);
       const set = this.#store.list().find((one) => one.id === id);
       if (set?.workspace !== prepared.plan.workspace) continue;
       // Another process may be in the middle of it.
@@ -203,14 +228,14 @@ export class ChangeSets {
   }
 
   /** Begins a preview. */
-  open(workspace: string, on?: string): OpenLayer {
+  async open(workspace: string, on?: string): Promise<OpenLayer> {
     // Its layer still has what was discarded.
     if (on !== undefined && this.#store.find(on).operations.some(({ discarded }) => discarded === true))
       throw new SandboxError(
         'changes.state',
         `a part of the changes ${on} was discarded; apply the rest, and run the command without --on`,
       );
-    return this.#store.open(workspace, on);
+    return await this.#store.open(workspace, on);
   }
 
   /** Gives up a preview of which nothing is to be kept. */
@@ -243,6 +268,7 @@ export class ChangeSets {
         ...(after === undefined ? {} : { after: after.toString('base64') }),
       })),
     };
+    opened.makeRoom();
     this.#store.save(set);
     opened[Symbol.dispose]();
     return this.#detailOf(set, TOLD);
@@ -271,7 +297,9 @@ export class ChangeSets {
     work: (settle: Settle) => Promise<Applied>,
   ): Promise<AppliedChanges> {
     const leftBehind: LeftBehind[] = [];
-    const { set, done, notPlaced } = await work((effects) => leftBehind.push(...prepared.settle(effects)));
+    const { set, done, notPlaced } = await work((effects) => {
+      for (const one of prepared.settle(effects)) leftBehind.push(one);
+    });
     const notDone = notPlaced.map(({ path, why }: NotPlaced) => ({ path: shownPath(path), why }));
     return { id: set.id, state: set.state, done, notDone, leftBehind };
   }

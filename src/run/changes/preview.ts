@@ -1,6 +1,7 @@
 import type { OpenLayer } from '../../changes/store.ts';
 import { errorOf } from '../../decide/refusal.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { AppliedChanges } from '../../model/change-set.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { SpawnOptions } from '../../model/options.ts';
 import type { NativeChangedCopy } from '../../native/contract.ts';
@@ -121,7 +122,7 @@ export class Previews {
   }
 
   async #make(on: string | undefined): Promise<Layered> {
-    const opened = this.#sets.open(this.#prepared.plan.workspace, on);
+    const opened = await this.#sets.open(this.#prepared.plan.workspace, on);
     try {
       return { opened, sandbox: await this.#prepared.withLayer(opened.layer) };
     } catch (error) {
@@ -150,7 +151,17 @@ export class Previews {
     const found = await this.#sets.close(opened, { workspace, command, on }, copies);
     if (found === undefined) return none;
     if (!isApplied) return { ...result, changes: previewed(found) };
-    const { leftBehind, notDone, state } = await this.#sets.applyAll(this.#prepared, found.id);
+    let applied: AppliedChanges;
+    try {
+      applied = await this.#sets.applyAll(this.#prepared, found.id);
+    } catch (error) {
+      // It is kept, and goes on with whoever applies it.
+      if (!(error instanceof SandboxError)) throw error;
+      const state = error.code === 'changes.incomplete' ? 'applied' : 'waiting';
+      const why = `what the command changed is kept as ${found.id}, but not all of it is in the workspace: ${error.message}`;
+      return { ...result, warnings: [...result.warnings, why], changes: { ...previewed(found), state } };
+    }
+    const { leftBehind, notDone, state } = applied;
     const warnings = [
       ...result.warnings,
       ...notDone.map(({ path, why }) => `${path} is not in the workspace: ${why}`),

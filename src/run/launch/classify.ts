@@ -4,12 +4,7 @@ import { signalName } from '../../kernel/errno.ts';
 import type { ApprovalAnswer } from '../../model/approval.ts';
 import type { Decision } from '../../model/decision.ts';
 import type { EnforcementReport } from '../../model/enforcement-report.ts';
-import type {
-  ExceededLimit,
-  ExecutionResult,
-  ExecutionResultBase,
-  SpilledOutput,
-} from '../../model/execution-result.ts';
+import type { ExecutionResult, ExecutionResultBase, SpilledOutput } from '../../model/execution-result.ts';
 import type { LeftBehind } from '../../model/left-behind.ts';
 import type { Connection } from '../../model/network.ts';
 import type { NativeOutcome } from '../../native/contract.ts';
@@ -34,7 +29,7 @@ export interface RunContext {
   readonly decision: Decision | undefined;
   readonly approval: ApprovalAnswer | undefined;
   /** Looks for programs that the sandbox does not show. */
-  readonly hiddenPrograms?: (() => readonly string[]) | undefined;
+  readonly hiddenPrograms?: ((exitCode: number) => readonly string[]) | undefined;
   /** Asks what it may reach beyond what is listed. */
   readonly askConnection?: AskConnection | undefined;
 }
@@ -66,14 +61,15 @@ const NO_OUTPUT: ShownOutput = {
 
 /** The result of a command that was launched. `output` undefined: its output did not come through us. */
 export function classify(
-  { hiddenPrograms, askConnection: _, ...context }: RunContext,
+  { argv, cwd, warnings, report, decision, approval, hiddenPrograms }: RunContext,
   outcome: NativeOutcome,
   after: AfterRun,
   plan: LimitsOfPlan & HoldingPlan,
   shadow: WouldDeny | undefined,
   output: CapturedOutput | undefined,
 ): ExecutionResult {
-  const shown = output === undefined ? NO_OUTPUT : showOutput(outcome, output.view, outcome.headBytes);
+  const { stdout, stderr, truncated, bytes } =
+    output === undefined ? NO_OUTPUT : showOutput(outcome, output.view, outcome.headBytes);
   const outputHeld = outcome.outputHeld ?? false;
   const failed = outcome.exitCode !== 0 || outcome.signal !== 0 || outcome.timedOut || outcome.canceled;
   const further = failed ? (outcome.denials?.untold ?? 0) : 0;
@@ -81,20 +77,26 @@ export function classify(
     ...(outputHeld ? [OUTPUT_HELD] : []),
     ...(further > 0 ? [`${further} further things were denied, which denials does not name`] : []),
   ];
-  const base: ExecutionResultBase = {
-    ...context,
-    ...shown,
-    outputBytes: {
-      stdout: output && outcome.stdoutBytes,
-      stderr: output && outcome.stderrBytes,
-    },
+  const end = howItEnded(outcome, plan);
+  const byItself = end.status === 'exited' || end.status === 'signaled';
+  const isExplained =
+    end.status !== 'setup-failed' && (!byItself || failed || plan.observed === 'everything');
+  const hidden = byItself ? (hiddenPrograms?.(outcome.exitCode) ?? []) : [];
+  // One literal with little behind it: put together from parts, an object of so many fields takes V8 thirty times as long.
+  return {
+    argv,
+    cwd,
+    stdout,
+    stderr,
+    truncated,
+    bytes,
+    outputBytes: { stdout: output && outcome.stdoutBytes, stderr: output && outcome.stderrBytes },
     spilled: output?.spilled,
     durationMs: outcome.durationMs,
     cpu: { userMs: outcome.userCpuMs, systemMs: outcome.systemCpuMs },
     peakMemoryBytes: peakMemory(outcome),
     usage: usageOf(outcome),
-    limit: undefined,
-    hiddenPrograms: undefined,
+    hiddenPrograms: hidden.length === 0 ? undefined : hidden,
     denials: undefined,
     notLookedAt: undefined,
     changes: undefined,
@@ -102,49 +104,48 @@ export function classify(
     treeEnded: outcome.treeEnded,
     processTree: {
       // What was used, where that is not what was planned.
-      tier: outcome.processTree ?? context.report.processTree,
+      tier: outcome.processTree ?? report.processTree,
       ended: outcome.treeEnded,
     },
     outputHeld,
     leftBehind: after.leftBehind,
-    ...(after.connections === undefined ? {} : { connections: after.connections }),
     warnings:
       after.warnings.length === 0 && remarks.length === 0
-        ? context.warnings
-        : [...context.warnings, ...after.warnings, ...remarks],
+        ? warnings
+        : [...warnings, ...after.warnings, ...remarks],
+    report,
+    decision,
+    approval,
+    ...(after.connections === undefined ? {} : { connections: after.connections }),
+    ...(isExplained ? explain(outcome, plan, after.connections, end.limit) : {}),
+    ...end,
   };
+}
+
+/** What differs by the status of a result. */
+function howItEnded(outcome: NativeOutcome, plan: LimitsOfPlan) {
   // The command ran, and was ended for what follows; only how it ended is not known.
   const isLost = outcome.failure?.stage === 'wait';
   const wasEnded = outcome.timedOut || outcome.canceled || outcome.limit !== undefined;
   if (outcome.failure !== undefined && !(isLost && wasEnded)) {
-    return {
-      ...{ ...base, status: 'setup-failed', ok: false },
-      exitCode: undefined,
-      signal: undefined,
-      error: describeFailure(outcome.failure, outcome.treeEnded),
-    };
+    const error = describeFailure(outcome.failure, outcome.treeEnded);
+    return { ...NOT_OK, status: 'setup-failed', exitCode: undefined, signal: undefined, error } as const;
   }
   const signal = outcome.signal === 0 ? undefined : signalName(outcome.signal);
   const exitCode = signal === undefined && !isLost ? outcome.exitCode : undefined;
-  const explained = (exceeded?: ExceededLimit) => explain(outcome, plan, after.connections, exceeded);
   if (outcome.timedOut || outcome.canceled) {
     const status = outcome.timedOut ? 'timed-out' : 'canceled';
-    return { ...base, ...explained(), status, ok: false, exitCode, signal, error: undefined };
+    return { ...NOT_OK, status, exitCode, signal, error: undefined } as const;
   }
   const limit = exceededLimit(outcome, signal, plan);
-  if (limit !== undefined)
-    return {
-      ...{ ...base, ...explained(limit), status: 'limit-exceeded', ok: false, exitCode, signal, limit },
-      error: describeExceeded(limit),
-    };
-  const hidden = hiddenPrograms?.() ?? [];
-  return {
-    ...base,
-    ...(failed || plan.observed === 'everything' ? explained() : {}),
-    ...(hidden.length === 0 ? {} : { hiddenPrograms: hidden }),
-    ...endedByItself(signal, outcome.exitCode),
-  };
+  if (limit !== undefined) {
+    const error = describeExceeded(limit);
+    return { ok: false, status: 'limit-exceeded', exitCode, signal, limit, error } as const;
+  }
+  return { ...endedByItself(signal, outcome.exitCode), limit: undefined };
 }
+
+const NOT_OK = { ok: false, limit: undefined } as const;
 
 /** What only results of a command have that ended by itself, or that another program's signal ended. */
 export function endedByItself(signal: string | undefined, exitCode: number) {

@@ -16,7 +16,7 @@ export function requestOf(
     readonly signal: () => AbortSignal;
   },
 ): DecisionRequest {
-  const { cwd, env, approved, taints, timeout, pty, effect, on } = options;
+  const { cwd, env, approved, taints, timeout, pty, effect, on, job } = options;
   const { input, shell, signal } = more;
   const details = () => [
     ...(pty === undefined ? [] : ['terminal']),
@@ -25,7 +25,7 @@ export function requestOf(
     ...(shell === undefined ? [] : [`shell ${JSON.stringify(shell)}`]),
   ];
   return {
-    ...{ command, cwd, env, approved, taints, shell, signal, effect },
+    ...{ command, cwd, env, approved, taints, shell, signal, effect, job },
     details: () => [...(timeout === undefined ? [] : [`timeout ${timeout}`]), ...details()],
     // Of the time `check()` knows nothing.
     detailsOfCheck: details,

@@ -267,13 +267,9 @@ class LaunchedCommand {
         this.#end(event);
         break;
       case 'name-asked':
-        this.#network?.onNameAsked(this.id, event);
-        break;
       case 'connection-asked':
-        this.#network?.onConnectionAsked(this.id, event);
-        break;
       case 'host-asked':
-        this.#sandbox.network?.onHostAsked(this.id, event);
+        this.#network?.onAsked(this.id, event);
         break;
       // Only of shells.
       case 'turn-ended':

@@ -13,11 +13,15 @@ import type {
   NativeNameAsked,
 } from '../../native/contract.ts';
 import { normalName } from '../../policy/network/entry.ts';
-import { judgeHost } from '../../policy/network/rules.ts';
+import { denialOf, judgeHost } from '../../policy/network/rules.ts';
+import { assertNever } from '../../util/assert-never.ts';
+import { hostAndPort } from '../../util/host-and-port.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { ConnectionQuestions } from './connection-questions.ts';
 import { lookupAsMachine, searchedDomains } from './lookup.ts';
 import { type AskedName, NameServer, textOf } from './name-server.ts';
+
+type NativeAsked = NativeNameAsked | NativeConnectionAsked | NativeHostAsked;
 
 /** Of one command: names that were looked up in vain. */
 const MOST_NAMES = 128;
@@ -30,12 +34,8 @@ const NOTHING = Buffer.alloc(0);
 export interface NetworkBroker {
   /** A command begins, or a turn of a shell. `ask`: how somebody is asked what it may reach beyond what is listed. */
   begin(id: number, ask: AskConnection | undefined): void;
-  /** A command asks for a name. */
-  onNameAsked(id: number, event: NativeNameAsked): void;
-  /** A command wants to connect to what is not listed. */
-  onConnectionAsked(id: number, event: NativeConnectionAsked): void;
-  /** A connection of a command asks for a host. */
-  onHostAsked(id: number, event: NativeHostAsked): void;
+  /** A command asks for a name, wants to connect to what is not listed, or one of its connections asks for a host. */
+  onAsked(id: number, event: NativeAsked): void;
   /** What a command asked for since the last call, with what the addon says of it; `undefined`: nothing. */
   connectionsOf(id: number, effects: NativeEffects): readonly Connection[] | undefined;
   /** A command has ended: nobody is asked about it any more. */
@@ -73,40 +73,52 @@ export function createBroker(
     commands.set(id, fresh);
     return fresh;
   };
+  const onNameAsked = (id: number, { query, message }: NativeNameAsked) => {
+    const note = (asked: AskedName) => {
+      if (!asked.allowed) noteName(networkOf(id).refused, asked);
+    };
+    // Also where there is nothing to say: the command may ask only so much at a time.
+    void names.answer(message ?? NOTHING, note).then((answer) => {
+      addon.answerName(id, query, answer ?? NOTHING);
+    });
+  };
+  const onConnectionAsked = (id: number, { question, connection }: NativeConnectionAsked) => {
+    void networkOf(id)
+      .questions.decide(connection)
+      .then((outcome) => {
+        if ('bytes' in outcome) {
+          const { bytes, inside } = outcome;
+          addon.answerConnection(id, question, Uint8Array.from(bytes), 0, inside ?? '');
+        } else {
+          addon.answerConnection(id, question, undefined, outcome.errno, '');
+        }
+      });
+  };
+  const onHostAsked = (id: number, { question, host, port }: NativeHostAsked) => {
+    const { allowed, rule } = judgeHost(rules.names, host, port);
+    const isApproved = rule === undefined && networkOf(id).questions.isApproved(host, port);
+    addon.answerHost(id, question, allowed || isApproved, rule ?? '');
+  };
   return {
     begin: (id, ask) => {
       if (ask !== undefined) networkOf(id).questions.begin(ask);
     },
-    onNameAsked(id, { query, message }) {
-      const note = (asked: AskedName) => {
-        if (!asked.allowed) noteName(networkOf(id).refused, asked);
-      };
-      // Also where there is nothing to say: the command may ask only so much at a time.
-      void names.answer(message ?? NOTHING, note).then((answer) => {
-        addon.answerName(id, query, answer ?? NOTHING);
-      });
-    },
-    onConnectionAsked(id, { question, connection }) {
-      void networkOf(id)
-        .questions.decide(connection)
-        .then((outcome) => {
-          if ('bytes' in outcome) {
-            const { bytes, inside } = outcome;
-            addon.answerConnection(id, question, Uint8Array.from(bytes), 0, inside ?? '');
-          } else {
-            addon.answerConnection(id, question, undefined, outcome.errno, '');
-          }
-        });
-    },
-    onHostAsked(id, { question, host, port }) {
-      const { allowed, rule } = judgeHost(rules.names, host, port);
-      const isApproved = rule === undefined && networkOf(id).questions.isApproved(host, port);
-      addon.answerHost(id, question, allowed || isApproved, rule ?? '');
+    onAsked(id, event) {
+      switch (event.kind) {
+        case 'name-asked':
+          return onNameAsked(id, event);
+        case 'connection-asked':
+          return onConnectionAsked(id, event);
+        case 'host-asked':
+          return onHostAsked(id, event);
+        default:
+          return assertNever(event);
+      }
     },
     connectionsOf(id, { connections }) {
       const network = commands.get(id);
       const told = [
-        ...(connections?.told ?? []).map((one) => connectionOf(one, names, network?.questions)),
+        ...(connections?.told ?? []).map((one) => connectionOf(one, rules, names, network?.questions)),
         ...(network?.refused.values() ?? []),
       ];
       network?.refused.clear();
@@ -142,6 +154,7 @@ function noteName(refused: Map<string, Connection>, { name, rule, apart }: Asked
 
 function connectionOf(
   one: NativeConnection,
+  rules: NetworkRules,
   names: NameServer,
   questions: ConnectionQuestions | undefined,
 ): Connection {
@@ -152,7 +165,7 @@ function connectionOf(
   const asked = questions?.about(host, one.port);
   const rule =
     one.rule ||
-    (one.allowed ? undefined : questions?.denialOf(host, one.port, one.udp ? 'udp' : 'tcp')) ||
+    (one.allowed ? undefined : denialOf(rules.names, host, one.port, one.udp ? 'udp' : 'tcp')) ||
     undefined;
   const isDenied = !one.allowed && rule !== undefined;
   const approval = asked?.approval ?? (one.allowed || isDenied ? undefined : questions?.refusedUnasked);
@@ -207,7 +220,9 @@ function entryOf(
   return asked === undefined ? {} : { entry: `${asked}:${port}` };
 }
 
+/** No address is this machine, as Linux takes it. */
+const THIS_MACHINE = ['127.0.0.1', '::1', '0.0.0.0', '::'];
+
 function entryFor(host: string, address: string, port: number): string {
-  if (address === '127.0.0.1' || address === '::1') return `localhost:${port}`;
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return THIS_MACHINE.includes(address) ? `localhost:${port}` : hostAndPort(host, port);
 }

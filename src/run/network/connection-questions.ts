@@ -114,11 +114,6 @@ export class ConnectionQuestions {
     return this.about(normalName(host) ?? host, port)?.approval.approved === true;
   }
 
-  /** The entry that denies a host at a port, where nothing else is said of that; `undefined`: none. */
-  denialOf(host: string, port: number, protocol: NameRow['protocol']): string | undefined {
-    return denialOf(this.#rules.names, host, port, protocol);
-  }
-
   /** Of a connection that is not allowed and about which nobody was asked: whether that is because of too many. */
   get refusedUnasked(): ApprovalAnswer | undefined {
     return this.#tooMany ? TOO_MANY : undefined;

@@ -6,7 +6,8 @@ import type { Connection } from '../../model/network.ts';
 import type { NativeDenial, NativeOutcome } from '../../native/contract.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { assertNever } from '../../util/assert-never.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { hostAndPort } from '../../util/host-and-port.ts';
+import { visibleLine, visibleToml } from '../../util/visible-text.ts';
 import { limitDenial } from '../launch/exceeded-limit.ts';
 
 /** How many are named to a person or a model. */
@@ -69,10 +70,12 @@ export function denialOf(one: NativeDenial, plan: HoldingPlan): Denial {
   const operation = one.operation === 'remove' ? 'write' : one.operation;
   const held = heldBy(one, plan);
   const allow = allowOf(one, held.control);
+  // As of a listed network; only the line that allows it has to say so.
+  const withoutUdp = (path: string) => (operation === 'connect' ? path.replace(/(:\d+)\/udp$/, '$1') : path);
   return {
     operation,
-    object: one.path,
-    ...(one.asked === one.path ? {} : { asked: one.asked }),
+    object: withoutUdp(one.path),
+    ...(one.asked === one.path ? {} : { asked: withoutUdp(one.asked) }),
     ...(one.program === '' ? {} : { program: one.program }),
     ...(one.pid === 0 ? {} : { pid: one.pid }),
     ...held,
@@ -88,6 +91,8 @@ const NO_RULE = {
   write: 'no rule of the policy lets it be written',
 } as const;
 
+const HIDDEN = 'filesystem.hide hides it';
+
 function heldBy(
   { control, operation, path }: NativeDenial,
   plan: HoldingPlan,
@@ -96,7 +101,7 @@ function heldBy(
   switch (control) {
     case 'mount':
     case 'rights':
-      if (isIn(plan.emptied)) return { control: 'hidden-paths', why: 'filesystem.hide hides it' };
+      if (isIn(plan.emptied)) return { control: 'hidden-paths', why: HIDDEN };
       if (isIn(plan.protectedPaths))
         return { control: 'protected-paths', why: 'programs outside the sandbox run it or obey it' };
       return {
@@ -104,6 +109,11 @@ function heldBy(
         why: operation === 'read' || operation === 'execute' ? NO_RULE[operation] : NO_RULE.write,
       };
     case 'pinned':
+      if (plan.emptied.some((hidden) => isBeneath(hidden, path)))
+        return {
+          control: 'hidden-paths',
+          why: isIn(plan.emptied) ? HIDDEN : 'filesystem.hide hides what lies in it, so it stays where it is',
+        };
       return { control: 'protected-paths', why: 'what lies in it is protected, so it stays where it is' };
     case 'view':
       if (operation === 'connect')
@@ -114,8 +124,16 @@ function heldBy(
         control: 'filesystem-view',
         why: 'the policy does not list it, so the command does not see it',
       };
+    case 'privileges':
+      return {
+        control: 'privileges',
+        why: 'it belongs to another user, and commands of root have no capabilities; run sandbox-run as its owner',
+      };
     case 'network':
-      return { control: 'network', why: 'the network is off' };
+      return {
+        control: 'network',
+        why: isNameServer(path) ? 'the network is off, so no name resolves' : 'the network is off',
+      };
     case 'nothing':
     case 'scope':
       return { control: 'signals', why: 'it is no process of the command' };
@@ -125,22 +143,25 @@ function heldBy(
 }
 
 /** What would let it through; `undefined`: nothing that a policy can say. */
-function allowOf({ control, operation, path }: NativeDenial, held: Denial['control']): Allow | undefined {
-  if (held === 'protected-paths' || held === 'hidden-paths') return undefined;
+function allowOf(
+  { control, operation, path, named }: NativeDenial,
+  held: Denial['control'],
+): Allow | undefined {
+  if (held === 'protected-paths' || held === 'hidden-paths' || held === 'privileges') return undefined;
   switch (operation) {
     case 'read':
     case 'execute':
-      return allowing('filesystem', 'read', path);
+      return allowing('filesystem', 'read', named);
     case 'write':
-      return allowing('filesystem', 'write', path);
+      return allowing('filesystem', 'write', named);
     // Names come and go in directories.
     case 'create':
     case 'remove':
-      return allowing('filesystem', 'write', dirname(path));
+      return allowing('filesystem', 'write', dirname(named));
     case 'connect':
-      return control === 'view'
-        ? allowing('network', 'unix', path, LISTED)
-        : allowing('network', 'allow', hostOf(path), LISTED);
+      if (control === 'view') return allowing('network', 'unix', named, LISTED);
+      // Who asks for a name wants another host than the one that knows it, and that is not known here.
+      return isNameServer(path) ? undefined : allowing('network', 'allow', hostOf(path), LISTED);
     case 'signal':
       return undefined;
     default:
@@ -150,17 +171,21 @@ function allowOf({ control, operation, path }: NativeDenial, held: Denial['contr
 
 const LISTED = 'mode = "listed"\n';
 
-function allowing(table: string, name: string, value: string, before = ''): Allow {
+function allowing(table: string, name: string, value: string, before = ''): Allow | undefined {
+  // It stands for bytes that no policy can name.
+  if (value.includes('\ufffd')) return undefined;
   return {
     key: `${table}.${name}`,
     value,
-    policy: `[${table}]\n${before}${name} = [${JSON.stringify(value)}]`,
+    policy: `[${table}]\n${before}${name} = [${visibleToml(value)}]`,
   };
 }
 
-/** A service of this machine is listed by that name. */
+const isNameServer = (endpoint: string) => /:53(?:\/udp)?$/.test(endpoint);
+
+/** A service of this machine is listed by that name, but for those at further addresses of it. */
 function hostOf(endpoint: string): string {
-  return endpoint.replace(/^127\.\d+\.\d+\.\d+:|^\[(?:0:){7}1\]:/, 'localhost:');
+  return endpoint.replace(/^127\.0\.0\.1:|^\[(?:0:){7}1\]:/, 'localhost:');
 }
 
 function refusedConnection(connection: Connection): Denial {
@@ -168,7 +193,7 @@ function refusedConnection(connection: Connection): Denial {
   const isUnix = protocol === 'unix';
   return {
     operation: 'connect',
-    object: port === undefined ? host : `${host}:${port}`,
+    object: port === undefined ? host : hostAndPort(host, port),
     ...(program === undefined ? {} : { program }),
     ...(pid === undefined ? {} : { pid }),
     control: isUnix ? 'unix-sockets' : 'network',

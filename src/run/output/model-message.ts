@@ -178,8 +178,12 @@ const MOST_PROGRAMS = 3;
  */
 function outOfReachForModel(result: ExecutionResult, plan: LaunchPlan): readonly string[] {
   if (result.status !== 'exited') return [];
-  const { hiddenPrograms = [], exitCode, decision } = result;
+  const { hiddenPrograms = [], exitCode, decision, denials = [], notLookedAt = [] } = result;
   const { network, ownLoopback } = boundariesOf(plan);
+  // What a command can reach is what any interpreter can: only where no call is seen it says something.
+  const usesNetwork =
+    (decision?.reach === 'network' && notLookedAt.includes('connect')) ||
+    denials.some(({ control, operation }) => control === 'network' && operation === 'connect');
   const named = hiddenPrograms.slice(0, MOST_PROGRAMS).map(quoted).join(', ');
   return [
     ...(named === ''
@@ -187,7 +191,7 @@ function outOfReachForModel(result: ExecutionResult, plan: LaunchPlan): readonly
       : [
           `Sandbox: on this machine, but not visible in the sandbox: ${named}. Do it without, or tell the user that the task needs it.`,
         ]),
-    ...(exitCode === 0 || decision?.reach !== 'network' || network !== 'off'
+    ...(exitCode === 0 || !usesNetwork || network !== 'off'
       ? []
       : [
           `Sandbox: this command uses the network, and there is none here${ownLoopback === true ? ' but its own loopback' : ''}: no name resolves, and to try again does not help. If the task needs it, tell the user.`,

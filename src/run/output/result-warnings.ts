@@ -3,7 +3,9 @@ import type { ApprovalAnswer } from '../../model/approval.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { LeftBehind } from '../../model/left-behind.ts';
 import type { Connection } from '../../model/network.ts';
+import { NOT_LOOKED_INTO } from '../../model/words.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { hostAndPort } from '../../util/host-and-port.ts';
 import { readableWord } from '../../util/shell-quote.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 
@@ -50,7 +52,7 @@ function moreRefused(result: ExecutionResult): readonly string[] {
 /** What a command wanted to reach, in words for a person: who, where, why not, and what would let it. */
 function describeRefused(connection: Connection): string {
   const { program, host, port, protocol, entry } = connection;
-  const where = visibleLine(port === undefined ? host : `${host}:${port}`, QUOTED_CHARACTERS);
+  const where = visibleLine(port === undefined ? host : hostAndPort(host, port), QUOTED_CHARACTERS);
   const who = program === undefined ? 'the command' : visibleLine(program, QUOTED_CHARACTERS);
   const what =
     protocol === 'name'
@@ -73,6 +75,8 @@ function whyRefused({ protocol, rule, address, askedFor, flaw, approval }: Conne
     return address === undefined
       ? 'which does not exist'
       : `which leads to ${address}, an address that no entry allows`;
+  if (rule === NOT_LOOKED_INTO)
+    return 'which network.verify forbids: a name asked for by QUIC is not seen, and with TCP it is';
   if (rule !== undefined) return `${asked}which network.deny forbids (${rule})`;
   const answer = approval === undefined || approval.approved ? '' : `: ${answerOf(approval)}`;
   return `${asked}which the policy does not list${answer}`;

@@ -3,9 +3,10 @@ import type { Denial } from '../../model/denial.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { Connection } from '../../model/network.ts';
 import type { NativeDenial } from '../../native/contract.ts';
-import { addressBytes } from '../../policy/network/entry.ts';
+import { addressBytes, type Protocol } from '../../policy/network/entry.ts';
 import { judgeAddress, judgeHost } from '../../policy/network/rules.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { hostAndPort } from '../../util/host-and-port.ts';
 import { denialOf } from './denials.ts';
 
 /**
@@ -34,16 +35,13 @@ export const shadowOf =
       if (verdict === 'refused' || protocol === 'name' || port === undefined) continue;
       // A service of this machine is known by its address.
       const place = host === 'localhost' ? (address ?? host) : host;
-      if (mayReach(plan, place, port)) continue;
-      const asked = {
-        operation: 'connect',
-        asked: host,
-        path: `${host}:${port}`,
-        program: program ?? '',
-      } as const;
+      const kind = protocol === 'udp' ? 'udp' : 'tcp';
+      if (mayReach(plan, place, port, kind)) continue;
+      const path = `${hostAndPort(host, port)}${kind === 'udp' ? '/udp' : ''}`;
+      const asked = { operation: 'connect', asked: host, path, named: path, program: program ?? '' } as const;
       const firstMs = Date.parse(at);
       const one = denialOf({ ...asked, control: 'network', pid: pid ?? 0, firstMs, count }, plan);
-      denied.set(`connect ${one.object}`, one);
+      denied.set(`connect ${path}`, one);
     }
     return denied.size === 0 ? undefined : [...denied.values()].slice(0, MOST_TOLD);
   };
@@ -92,11 +90,16 @@ function privateTo(plan: LaunchPlan): readonly string[] {
 }
 
 /** Whether a plan lets commands connect to a host, by its name or its address. */
-function mayReach({ network, networkRules }: LaunchPlan, host: string, port: number): boolean {
+function mayReach(
+  { network, networkRules }: LaunchPlan,
+  host: string,
+  port: number,
+  protocol: Protocol = 'tcp',
+): boolean {
   if (network === 'open') return true;
   if (networkRules === undefined) return false;
   const bytes = addressBytes(host);
   return bytes === undefined
-    ? judgeHost(networkRules.names, host, port).allowed
-    : judgeAddress(networkRules.addresses, bytes, port).allowed;
+    ? judgeHost(networkRules.names, host, port, protocol).allowed
+    : judgeAddress(networkRules.addresses, bytes, port, protocol).allowed;
 }

@@ -1,14 +1,14 @@
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { RulesOfCommands } from '../../checks/check.ts';
-import { refuseShortage } from '../../errors/shortage.ts';
+import { readOr } from '../../errors/shortage.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import type { ControlId } from '../../model/enforcement-report.ts';
 import type { LaunchPlan, PathAccess } from '../../model/launch-plan.ts';
 import type { Policy } from '../../model/policy.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { orElse } from '../../util/or-else.ts';
-import { stateDirectory } from '../state.ts';
+import { layersRefused, stateDirectory } from '../state.ts';
 import type { ResolvedPolicy } from './resolve-policy.ts';
 
 /** Home and temporary directory of a command whose own ones have names only at the launch. */
@@ -31,16 +31,23 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
   const isListed = policy.network.mode === 'listed';
   const isShut = reachable === undefined && isEnforced(plan, 'network');
   const writableWorkspace = policy.filesystem.workspaceAccess === 'write';
+  // Without a plan, or a view, it has a name only at the launch.
+  const tmp = plan?.namespaces === undefined ? PRIVATE_TMP : plan.tmp;
+  const previews = plan?.namespaces !== undefined && layersRefused() === undefined;
   return {
     workspace,
     writable: [
       ...of('write', 'device').filter((path) => path !== workspace),
       // Private, so whatever lies at the same place outside is not meant.
-      ...(policy.filesystem.tmp === 'host' ? [temporaryParent] : [PRIVATE_TMP, '/dev/shm']),
+      ...(policy.filesystem.tmp === 'host' ? [temporaryParent] : [tmp, '/dev/shm']),
       policy.filesystem.home === 'private' ? PRIVATE_HOME : home,
     ],
-    hidden: policy.filesystem.tmp === 'host' ? [] : surroundings(workspace),
-    readable: of('read', 'data'),
+    hidden: policy.filesystem.tmp === 'host' || tmp !== PRIVATE_TMP ? [] : surroundings(workspace),
+    // Of `/` the plan has what lies in it.
+    readable: [
+      ...of('read', 'data'),
+      ...resolved.named.filesystem.rules.flatMap(({ path }) => (path === '/' ? [path] : [])),
+    ],
     protected: writableWorkspace
       ? (plan?.protectedPaths ??
         policy.filesystem.protect.map((path) => lookup.resolve(`${workspace}/${path}`).canonical))
@@ -60,9 +67,9 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
       signals: isEnforced(plan, 'signals'),
     },
     opened: plan && (reachable ?? whatIsWritable(plan, home)),
-    granted: of('write').filter((path) => ![workspace, temporaryParent, PRIVATE_TMP].includes(path)),
-    previews: plan?.namespaces !== undefined,
-    undoes: policy.workspace.undo && plan?.namespaces !== undefined && isOnStateDevice(workspace),
+    granted: of('write').filter((path) => ![workspace, temporaryParent, tmp].includes(path)),
+    previews,
+    undoes: policy.workspace.undo && previews && isOnStateDevice(workspace),
     onlyChecks: plan?.report.backend === 'application',
   };
 }
@@ -101,13 +108,8 @@ function whatIsReachable({ network, filesystem }: Policy): string | undefined {
 }
 
 function isSocket(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.isSocket() ?? false;
-  } catch (error) {
-    refuseShortage(error);
-    // A process that cannot look at it cannot connect to it.
-    return false;
-  }
+  // A process that cannot look at it cannot connect to it.
+  return readOr(() => statSync(path, { throwIfNoEntry: false })?.isSocket() ?? false, false);
 }
 
 /** The entry of /tmp that a workspace lies in. */

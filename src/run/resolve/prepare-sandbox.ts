@@ -1,12 +1,7 @@
-import { accessSync, constants, lstatSync, statSync } from 'node:fs';
-import { constants as systemConstants, tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type { Backend, TryCommand } from '../../backends/backend.ts';
+import type { Backend } from '../../backends/backend.ts';
 import { withoutRefusedFacility } from '../../backends/refused-facility.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { probeHost } from '../../host/probe.ts';
-import { createPathLookup } from '../../host/resolve-path.ts';
 import { makeDirectories } from '../../host/user-directories.ts';
 import type { Settler } from '../../left-behind/settle.ts';
 import type { NameLookup } from '../../model/gate-ports.ts';
@@ -14,38 +9,26 @@ import type { HostFeatures } from '../../model/host-features.ts';
 import type { LaunchPlan, PlannedLayer } from '../../model/launch-plan.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import type { Policy } from '../../model/policy.ts';
-import {
-  type NativeAddon,
-  type NativeConfinement,
-  type NativeConfinementSpec,
-  type NativeFailure,
-  STDIO_CAPTURE,
-  STDIO_NULL,
+import type {
+  NativeAddon,
+  NativeConfinement,
+  NativeConfinementSpec,
+  NativeFailure,
 } from '../../native/contract.ts';
-import { launchCommand } from '../../native/launch.ts';
 import { loadAddon } from '../../native/load.ts';
 import type { HiddenFiles } from '../../plan/mechanisms.ts';
-import type { OwnPath } from '../../plan/own-paths.ts';
-import { makePlan } from '../../plan/plan.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
-import type { HiddenFinder, Looked } from '../hidden-files.ts';
+import type { Looked } from '../hidden-files.ts';
 import { describeFailure } from '../launch/failure.ts';
 import type { NetworkBroker } from '../network/broker.ts';
 import type { WouldDeny } from '../output/shadow.ts';
-import { stateDirectory } from '../state.ts';
 import { goDownLadder, isOfTheRung, type Rung, type RungOutcome } from './ladder.ts';
-import { ownProgram, realPath } from './own-program.ts';
-import { userPolicyPath } from './policy-layers.ts';
+import { type PlannedSandbox, planResolved } from './plan-sandbox.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import { hasNpmCache, seedNpmCache } from './seed-npm-cache.ts';
-import { cachePlaceOf, type OpenCache, openCache } from './workspace-cache.ts';
-import {
-  closeHooksGap,
-  findInWorkspace,
-  identityOf,
-  prepareSettler,
-  type WorkspaceFindings,
-} from './workspace-findings.ts';
+import { tryCommand } from './try-command.ts';
+import { type OpenCache, openCache } from './workspace-cache.ts';
+import { closeHooksGap, identityOf, prepareSettler, type WorkspaceFindings } from './workspace-findings.ts';
 
 /** Everything that the commands of one sandbox share. */
 export interface PreparedSandbox {
@@ -86,95 +69,6 @@ interface HiddenNow {
    * this is settled. Rejects where it cannot be hidden, and then nothing may be launched.
    */
   keepHidden(): Promise<void> | undefined;
-}
-
-/** Policy, host and plan, without touching the kernel. */
-interface PlannedSandbox {
-  readonly addon: NativeAddon;
-  readonly resolved: ResolvedPolicy;
-  readonly features: HostFeatures;
-  /** `undefined`: commands cannot write the workspace. */
-  readonly findings: WorkspaceFindings | undefined;
-  /** `undefined`: the policy hides nothing. */
-  readonly finder: HiddenFinder | undefined;
-  readonly hidden: Looked | undefined;
-  readonly shadow: LaunchPlan | undefined;
-  /** The plan for one rung of the ladder. `hidden`: in place of what was found at first. */
-  readonly planFor: (
-    rung: Rung,
-    impossible?: readonly string[],
-    hidden?: HiddenFiles,
-    layer?: PlannedLayer,
-  ) => LaunchPlan;
-}
-
-/** A way to plan a policy that is resolved. Without a cache that is open, the plan says where it would be. */
-export async function planResolved(
-  resolved: ResolvedPolicy,
-  cache: OpenCache['place'] = cachePlaceOf(resolved.workspace),
-): Promise<PlannedSandbox> {
-  const { policy, workspace, workspaceAsNamed, home, temporaryParent, parentBesideTmp, settings } = resolved;
-  const addon = loadAddon();
-  const features = probeHost(addon);
-  const findings = await findInWorkspace(addon, resolved);
-  const own = ownPaths(resolved);
-  const finder = await hiddenFinder(resolved);
-  const found = finder?.look();
-  const planFor: PlannedSandbox['planFor'] = (
-    { backend, features: wanted, passedOver },
-    impossible = [],
-    hidden = found?.files,
-    layer = undefined,
-  ) =>
-    makePlan({
-      policy,
-      features: wanted,
-      backend: backend.id,
-      passedOver,
-      workspace,
-      workspaceAsNamed,
-      networkRules: resolved.networkRules,
-      temporaryParent,
-      parentBesideTmp: wanted.namespaces.available ? undefined : parentBesideTmp(),
-      memoryParent: writableDirectory('/dev/shm'),
-      hostHome: home,
-      seedFiles: settings.files.map(({ path, content }) => ({ path: `slot:home/${path}`, content })),
-      cache,
-      own,
-      impossible,
-      obeyed: findings?.obeyed.map(({ path }) => path) ?? [],
-      copied: findings?.configurations ?? [],
-      shortfall: findings?.shortfall,
-      sharedByGroup: policy.filesystem.workspaceAccess === 'write' && isSharedByGroup(workspace),
-      hidden,
-      layer,
-      tellsUses: resolved.shadow !== undefined,
-      lookup: createPathLookup(),
-    });
-  const shadow = resolved.shadow && (await planOnly(await planResolved(resolved.shadow)));
-  return { addon, resolved, features, findings, finder, hidden: found, shadow, planFor };
-}
-
-/** What looks for hidden files is loaded where the policy hides some only. */
-async function hiddenFinder({
-  policy: { filesystem },
-  workspace,
-  home,
-  temporaryParent,
-}: ResolvedPolicy): Promise<HiddenFinder | undefined> {
-  if (filesystem.hide.length === 0) return undefined;
-  const { HiddenFinder } = await import('../hidden-files.ts');
-  const shared = [
-    ...(filesystem.home === 'host' ? [home] : []),
-    ...(filesystem.tmp === 'host' ? [temporaryParent] : []),
-  ];
-  const canonical = (paths: readonly string[]) => [...new Set(paths.map((path) => realPath(path)))];
-  return new HiddenFinder(filesystem.hide, {
-    workspace,
-    home,
-    own: canonical([workspace, ...filesystem.read, ...filesystem.write, ...shared]),
-    all: canonical([workspace, ...filesystem.rules.map(({ path }) => path), ...shared]),
-  });
 }
 
 /**
@@ -353,20 +247,6 @@ async function brokerFor(
   return createBroker(addon, confinement, plan.networkRules, lookup);
 }
 
-/** The plan of the first rung that has one, without touching the kernel: what turns out when it is prepared is not in it. */
-export async function planOnly({ resolved, features, planFor }: PlannedSandbox): Promise<LaunchPlan> {
-  return goDownLadder(resolved.policy, features, async ({ backend, passedOver, ...known }) => {
-    const probed = await backend.probe(known.features, tryCommand);
-    try {
-      if (probed.usable) return { result: planFor({ backend, passedOver, features: probed.features }) };
-      throw new SandboxError('backend.unavailable', probed.reason);
-    } catch (error) {
-      if (isOfTheRung(error)) return { refused: error, features: known.features };
-      throw error;
-    }
-  });
-}
-
 /**
  * The plan of a run: as `planOnly`, and the kernel objects are made and given up again, so that what the host turns out to
  * refuse is known. It takes as long as making a sandbox.
@@ -387,8 +267,9 @@ export async function planTried(resolved: ResolvedPolicy): Promise<LaunchPlan> {
 }
 
 /** Gives up what `prepareSandbox` made for commands. */
-export function closePrepared({ addon, confinement, cache }: PreparedSandbox): void {
+export function closePrepared({ addon, confinement, cache, findings }: PreparedSandbox): void {
   addon.closeConfinement(confinement);
+  if (findings !== undefined) addon.closeIndex(findings.index);
   cache?.close();
 }
 
@@ -452,33 +333,6 @@ function openCacheFor({ policy, workspace, home: hostHome }: ResolvedPolicy): Op
   return opened;
 }
 
-/** What this program keeps and obeys. The policy of the machine belongs to root. */
-function ownPaths({ home, layers, policy, workspace }: ResolvedPolicy): readonly OwnPath[] {
-  const userPolicy = userPolicyPath(home, process.env.XDG_CONFIG_HOME);
-  const { filesystem } = policy;
-  const writableNames = [
-    ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
-    ...(filesystem.home === 'host' ? [home] : []),
-    ...(filesystem.tmp === 'host' ? [tmpdir()] : []),
-    ...(filesystem.tmp === 'auto' ? [realPath('/tmp')] : []),
-    ...filesystem.rules.flatMap(({ access, path }) => (access === 'write' ? [realPath(path)] : [])),
-  ];
-  const files = new Set([
-    userPolicy,
-    ...layers.flatMap(({ name, path }) => (name === 'workspace' ? [] : (path ?? []))),
-  ]);
-  return [
-    { path: stateDirectory(), kind: 'state' },
-    { path: dirname(userPolicy), kind: 'settings' },
-    ...[...files].map((path) => ({
-      path: resolve(path),
-      kind: 'policy' as const,
-      hasOtherNames: hasOtherNames(path),
-    })),
-    ...ownProgram(writableNames).map((path) => ({ path, kind: 'program' as const })),
-  ];
-}
-
 /**
  * Makes the directories that are to be hidden: otherwise a command that may write around them could make them, with
  * approvals of its own. What cannot be made where commands only read need not be hidden.
@@ -508,79 +362,3 @@ function withHiddenMade(
 export function writableRoots(plan: LaunchPlan): readonly string[] {
   return plan.paths.filter(({ access }) => access === 'write').map(({ path }) => path);
 }
-
-/** What cannot be looked at is not known to have only one. */
-function hasOtherNames(path: string): boolean {
-  try {
-    return (statSync(path, { throwIfNoEntry: false })?.nlink ?? 1) > 1;
-  } catch {
-    return true;
-  }
-}
-
-/**
- * Whether several people share the workspace or its repository by a set-group-ID directory (`git init --shared`). Links
- * are not followed: a command may have planted one.
- */
-function isSharedByGroup(workspace: string): boolean {
-  const setGroupId = 0o2000;
-  return [workspace, join(workspace, '.git')].some((path) => {
-    try {
-      const info = lstatSync(path);
-      return info.isDirectory() && (info.mode & setGroupId) !== 0;
-    } catch {
-      return false;
-    }
-  });
-}
-
-function writableDirectory(path: string): string | undefined {
-  try {
-    accessSync(path, constants.W_OK | constants.X_OK);
-    return path;
-  } catch {
-    return undefined;
-  }
-}
-
-/** What is to be tried takes a tenth of a second; what hangs is not used. */
-const PATIENCE_MS = 15_000;
-
-/** @see TryCommand */
-export const tryCommand: TryCommand = async (spec, program) => {
-  const addon = loadAddon();
-  const confinement = addon.createConfinement(spec);
-  try {
-    return await new Promise((done) => {
-      launchCommand(
-        addon,
-        confinement,
-        {
-          program,
-          argv: [program],
-          env: new Uint8Array(),
-          cwd: '/',
-          stdio: [STDIO_NULL, STDIO_CAPTURE, STDIO_CAPTURE],
-          streamOutput: false,
-          outputLimit: 64 * 1024,
-          timeoutMs: PATIENCE_MS,
-          killGraceMs: 0,
-          extras: undefined,
-        },
-        (event) => {
-          if (event.kind !== 'ended') return;
-          const { failure, exitCode, signal, timedOut, stdout, stderr } = event;
-          done({
-            failure,
-            killed: signal === systemConstants.signals.SIGKILL || timedOut,
-            exitCode: signal === 0 && !timedOut ? exitCode : undefined,
-            stdout: stdout?.toString() ?? '',
-            stderr: stderr?.toString() ?? '',
-          });
-        },
-      );
-    });
-  } finally {
-    addon.closeConfinement(confinement);
-  }
-};

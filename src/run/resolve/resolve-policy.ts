@@ -1,4 +1,4 @@
-import { mkdtempSync, rmdirSync, statSync } from 'node:fs';
+import { constants, mkdtempSync, readdirSync, rmdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { isNamedBy } from '../../decide/approval-request.ts';
@@ -92,12 +92,27 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     temporaryParent: outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace, lookup) ?? temporary,
     parentBesideTmp: () =>
       outOfReach([temporary, '/var/tmp'], policy, workspace, createPathLookup(), [realPath('/tmp')]),
-    settings: { ...settings, remarks: [...settings.remarks, ...network.remarks] },
+    settings: {
+      ...settings,
+      remarks: [...ofAnotherUser(workspace, policy), ...settings.remarks, ...network.remarks],
+    },
     shadow:
       options.shadow === undefined
         ? undefined
         : await resolvePolicy({ workspace, policy: options.shadow, policyFiles: false }),
   };
+}
+
+/** Root may write what another user's is by a capability, and commands have none, in containers with a mounted workspace say. */
+function ofAnotherUser(workspace: string, { filesystem }: Policy): readonly string[] {
+  const { uid, gid, mode } = statSync(workspace);
+  if (process.geteuid?.() !== 0 || uid === 0 || filesystem.workspaceAccess !== 'write') return [];
+  const isOfGroup = gid === process.getegid?.() || process.getgroups?.().includes(gid) === true;
+  const toMakeFiles = constants.W_OK | constants.X_OK;
+  if (((isOfGroup ? mode >> 3 : mode) & toMakeFiles) === toMakeFiles) return [];
+  return [
+    `the workspace belongs to user ${uid}: commands of root have no capabilities and cannot write there. Run sandbox-run as that user`,
+  ];
 }
 
 /** What a submitter takes away: of the same kind as the file of a workspace, so that it cannot give anything. */
@@ -221,9 +236,22 @@ function writableRoots(
   ];
 }
 
-function withHostFindings(named: Policy, home: string, workspace: string): Policy {
+function withHostFindings(policy: Policy, home: string, workspace: string): Policy {
+  const named = withTopDirectories(policy);
   const caches = named.network.mode === 'off' ? packageCaches(home, ownCaches(named, workspace)) : NOTHING;
   return withFound(withFound(named, caches), installedToolChains(home));
+}
+
+/** `/` stands for what lies in it: mounted as a whole it would leave no room for what is a command's own. */
+function withTopDirectories(policy: Policy): Policy {
+  const { rules, tmp } = policy.filesystem;
+  const own = ['proc', 'sys', 'dev', ...(tmp === 'host' ? [] : ['tmp'])];
+  const inRoot = (rule: PathRule) =>
+    readdirSync('/')
+      .filter((name) => !own.includes(name))
+      .map((name): PathRule => ({ ...rule, path: `/${name}`, required: false }));
+  const expanded = rules.flatMap((rule) => (rule.path === '/' ? inRoot(rule) : [rule]));
+  return { ...policy, filesystem: { ...policy.filesystem, rules: expanded } };
 }
 
 /** The policy's own rules and variables come last: they hold where both speak of the same. */
@@ -307,7 +335,9 @@ const SYSTEM_DIRECTORIES = [
 const SHARED_DIRECTORIES = ['/', '/home', '/var', '/var/tmp', '/opt', '/srv', '/mnt', '/media', '/tmp'];
 
 /** Beneath the home directory: what programs of the user run, or obey, without being asked. */
-const OBEYED_IN_HOME = [
+export const OBEYED_IN_HOME: readonly string[] = [
+  ...['.bashrc', '.bash_profile', '.bash_login', '.bash_logout', '.profile', '.inputrc'],
+  ...['.zshrc', '.zshenv', '.zprofile', '.zlogin', '.zlogout', '.gitconfig', '.vimrc', '.tmux.conf'],
   '.config',
   '.local/bin',
   '.local/lib',

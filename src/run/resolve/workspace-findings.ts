@@ -11,7 +11,7 @@ import {
   SEQUENCE_NAMES,
   userConfigFiles,
 } from '../../host/git/repositories.ts';
-import { inDirectoryOf, readRegular } from '../../host/held-directory.ts';
+import { inDirectoryOf, NOT_TEXT, readRegular } from '../../host/held-directory.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import { Baseline } from '../../left-behind/baseline.ts';
 import { Kept } from '../../left-behind/kept.ts';
@@ -119,11 +119,12 @@ function findIn(
     .filter(({ path }) => path.endsWith('/.git/index'))
     .flatMap(({ path }) => repositoriesOutOfSight(path, readRegular))
     .map((path) => ({ path, reason: 'git status runs what this repository says' }));
-  // One that no string can name is protected with all that lies beside it.
+  // One that no string can name is protected with all that lies beside it: another one may have the name that it is shown by.
   const unnamed = entries.flatMap(({ path }) => {
-    const around = dirname(path.slice(0, path.indexOf('\ufffd')) || path);
-    const isLost = path.includes('\ufffd') && lookup.resolve(path).kind === 'missing';
-    return isLost && around.includes('/.git/') ? [{ path: around, reason: 'git obeys what is in it' }] : [];
+    const around = dirname(path.slice(0, path.indexOf(NOT_TEXT)) || path);
+    return path.includes(NOT_TEXT) && around.includes('/.git/')
+      ? [{ path: around, reason: 'git obeys what is in it' }]
+      : [];
   });
   const byName = entries.flatMap(({ path }) => {
     const row = names.rowFor(path);

@@ -1,6 +1,7 @@
 import {
   type NativeAddon,
   type NativeConfinement,
+  type NativeEvent,
   type NativeOutcome,
   type NativeTurnEnd,
   STDIO_CAPTURE,
@@ -33,7 +34,7 @@ export type TurnOutcome =
 export interface ShellProcess {
   /** For the addon. */
   readonly id: number;
-  readonly alive: () => boolean;
+  alive(): boolean;
   turn(request: TurnRequest): Promise<TurnOutcome>;
   /** Interrupts the turn that runs. False: there is none. */
   interrupt(): boolean;
@@ -63,94 +64,123 @@ export function startShell(
   confinement: NativeConfinement,
   start: ShellStart,
 ): ShellProcess {
-  let ended: NativeOutcome | undefined;
-  let broken = false;
-  let turns = 0;
-  let current:
+  return new RunningShell(addon, confinement, start);
+}
+
+class RunningShell implements ShellProcess {
+  readonly id: number;
+  readonly #addon: NativeAddon;
+  readonly #network: NetworkBroker | undefined;
+  readonly #end = deferred<NativeOutcome>();
+  #ended: NativeOutcome | undefined;
+  #broken = false;
+  #turns = 0;
+  #current:
     | { readonly turn: number; readonly request: TurnRequest; done(how: TurnOutcome): void }
     | undefined;
-  const { promise: end, resolve: finish } = deferred<NativeOutcome>();
-  const settle = (how: TurnOutcome) => {
-    const turn = current;
-    current = undefined;
-    turn?.done(how);
-  };
-  const id = launchCommand(
-    addon,
-    confinement,
-    {
-      program: start.program,
-      argv: [start.program, ...ARGUMENTS],
-      env: start.env,
-      cwd: start.cwd,
-      stdio: [STDIO_NULL, STDIO_CAPTURE, STDIO_CAPTURE],
-      streamOutput: false,
-      outputLimit: start.output.outputLimit,
-      timeoutMs: 0,
-      killGraceMs: start.killGraceMs,
-      // Between two commands a shell is silent for as long as it takes.
-      extras: {
-        ...start.output.extras,
-        shell: true,
-        idleTimeoutMs: 0,
-        ...(start.addedFilter === undefined ? {} : { addedFilter: start.addedFilter }),
+
+  constructor(addon: NativeAddon, confinement: NativeConfinement, start: ShellStart) {
+    this.#addon = addon;
+    this.#network = start.network;
+    this.id = launchCommand(
+      addon,
+      confinement,
+      {
+        program: start.program,
+        argv: [start.program, ...ARGUMENTS],
+        env: start.env,
+        cwd: start.cwd,
+        stdio: [STDIO_NULL, STDIO_CAPTURE, STDIO_CAPTURE],
+        streamOutput: false,
+        outputLimit: start.output.outputLimit,
+        timeoutMs: 0,
+        killGraceMs: start.killGraceMs,
+        // Between two commands a shell is silent for as long as it takes.
+        extras: {
+          ...start.output.extras,
+          shell: true,
+          idleTimeoutMs: 0,
+          ...(start.addedFilter === undefined ? {} : { addedFilter: start.addedFilter }),
+        },
       },
-    },
-    (event) => {
-      switch (event.kind) {
-        case 'chunk': {
-          const acknowledge = () => void addon.acknowledge(id, event.bytes.length);
-          // Of a background process of an earlier turn, between two turns: it is not read.
-          if (current?.request.receiver === undefined) acknowledge();
-          else current.request.receiver.onChunk(event.stream, event.bytes, acknowledge);
-          break;
-        }
-        case 'turn-ended':
-          // A broken shell is being ended: its end is the end of the turn.
-          if (event.broken) broken = true;
-          else if (event.turn === current?.turn) settle({ alive: true, end: event });
-          break;
-        case 'ended':
-          ended = event;
-          start.network?.end(id);
-          settle({ alive: false, outcome: event, broken });
-          finish(event);
-          break;
-        case 'gap':
-          current?.request.receiver?.onGap?.(event.stream, event.missing);
-          break;
-        case 'name-asked':
-          start.network?.onNameAsked(id, event);
-          break;
-        case 'connection-asked':
-          start.network?.onConnectionAsked(id, event);
-          break;
-        case 'host-asked':
-          start.network?.onHostAsked(id, event);
-          break;
-        // Only of commands in the background.
-        case 'exited':
-          break;
-        default:
-          assertNever(event);
+      (event) => this.#take(event),
+    );
+  }
+
+  alive(): boolean {
+    return this.#ended === undefined;
+  }
+
+  turn(request: TurnRequest): Promise<TurnOutcome> {
+    return new Promise((done) => {
+      this.#turns += 1;
+      this.#current = { turn: this.#turns, request, done };
+      const { text, assignments, timeout, receiver } = request;
+      const isTaken = this.#addon.turn(
+        this.id,
+        this.#turns,
+        text,
+        assignments,
+        timeout,
+        receiver !== undefined,
+      );
+      if (!isTaken && this.#ended !== undefined) this.#settle(this.#dead(this.#ended));
+    });
+  }
+
+  interrupt(): boolean {
+    return this.#current !== undefined && this.#addon.interruptTurn(this.id, this.#current.turn);
+  }
+
+  kill(): Promise<NativeOutcome> {
+    this.#addon.cancel(this.id, true);
+    return this.#end.promise;
+  }
+
+  #take(event: NativeEvent): void {
+    switch (event.kind) {
+      case 'chunk': {
+        const acknowledge = () => void this.#addon.acknowledge(this.id, event.bytes.length);
+        // Of a background process of an earlier turn, between two turns: it is not read.
+        const receiver = this.#current?.request.receiver;
+        if (receiver === undefined) acknowledge();
+        else receiver.onChunk(event.stream, event.bytes, acknowledge);
+        break;
       }
-    },
-  );
-  return {
-    id,
-    alive: () => ended === undefined,
-    turn: (request) =>
-      new Promise((done) => {
-        turns += 1;
-        current = { turn: turns, request, done };
-        const { text, assignments, timeout, receiver } = request;
-        const isTaken = addon.turn(id, turns, text, assignments, timeout, receiver !== undefined);
-        if (!isTaken && ended !== undefined) settle({ alive: false, outcome: ended, broken });
-      }),
-    interrupt: () => current !== undefined && addon.interruptTurn(id, current.turn),
-    kill: () => {
-      addon.cancel(id, true);
-      return end;
-    },
-  };
+      case 'turn-ended':
+        // A broken shell is being ended: its end is the end of the turn.
+        if (event.broken) this.#broken = true;
+        else if (event.turn === this.#current?.turn) this.#settle({ alive: true, end: event });
+        break;
+      case 'ended':
+        this.#ended = event;
+        this.#network?.end(this.id);
+        this.#settle(this.#dead(event));
+        this.#end.resolve(event);
+        break;
+      case 'gap':
+        this.#current?.request.receiver?.onGap?.(event.stream, event.missing);
+        break;
+      case 'name-asked':
+      case 'connection-asked':
+      case 'host-asked':
+        this.#network?.onAsked(this.id, event);
+        break;
+      // Only of commands in the background.
+      case 'exited':
+        break;
+      default:
+        assertNever(event);
+    }
+  }
+
+  #dead(outcome: NativeOutcome): TurnOutcome {
+    return { alive: false, outcome, broken: this.#broken };
+  }
+
+  #settle(how: TurnOutcome): void {
+    const turn = this.#current;
+    this.#current = undefined;
+    turn?.done(how);
+  }
 }

@@ -63,8 +63,7 @@ export function converse(client: Client, shared: Shared): Conversation {
     resize: ({ command, cols, rows }) => ({ resized: commands.resize(command, cols, rows) }),
     kill: ({ command, signal }) => ({ sent: commands.kill(command, signal) }),
     check: async ({ env, ...rest }) => {
-      const judge = await sandbox.judge();
-      const decision = await judge({ ...rest, env: environment(env) }).decision;
+      const decision = await sandbox.decisionOn({ ...rest, env: environment(env) });
       const refused = refusalOf(decision, rest.approved === true);
       if (refused === undefined) return decisionAsJson(decision);
       const { code, message } = refused;

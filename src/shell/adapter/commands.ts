@@ -121,27 +121,8 @@ function readCommand(node: CommandNode, text: ShellText, nested: boolean): Synta
         body: readScript(node.body, text, nested),
         substitutions: [],
       }));
-    case 'For': {
-      const { context, substitutions } = listing(text, nested);
-      const words = (node.wordlist ?? []).map((word) => readWord(word, context));
-      checkNeighbours(node.wordlist ?? [], text);
-      const name = readWord(node.name, context).value;
-      const before = numbers.sure;
-      if (name === undefined || !isVariableName(name)) {
-        text.refuse('construct', 'The variable of a for loop must be a plain name.', node.name);
-      } else {
-        numbers.implicit.add(name);
-        if (words.length === 0) noteAssignment(numbers, name, undefined, text.span(node.name));
-        for (const word of words) noteAssignment(numbers, name, word);
-        noteDone(numbers, name);
-      }
-      const inside = numbers.sure;
-      const body = readScript(node.body, text, nested);
-      // With no words at all it assigns nothing.
-      const surely = words.some(({ value, parts }) => value !== undefined || parts[0]?.kind === 'brace');
-      numbers.sure = surely ? inside : before;
-      return { kind: 'loop', condition: undefined, until: false, body, substitutions };
-    }
+    case 'For':
+      return readFor(node, text, nested);
     case 'ArithmeticFor': {
       if (node.initialize) readEvaluation(node.initialize, text);
       return apart(numbers, () => {
@@ -151,18 +132,8 @@ function readCommand(node: CommandNode, text: ShellText, nested: boolean): Synta
         return { kind: 'loop', condition: undefined, until: false, body, substitutions: [] };
       });
     }
-    case 'Case': {
-      const { context, substitutions } = listing(text, nested);
-      readWord(node.word, context);
-      apart(numbers, () => {
-        for (const item of node.items) for (const word of item.pattern) readWord(word, context);
-      });
-      return {
-        kind: 'case',
-        bodies: node.items.map((item) => apart(numbers, () => readScript(item.body, text, nested))),
-        substitutions,
-      };
-    }
+    case 'Case':
+      return readCase(node, text, nested);
     case 'Function':
       return readFunction(node, text);
     case 'TestCommand': {
@@ -183,6 +154,51 @@ function readCommand(node: CommandNode, text: ShellText, nested: boolean): Synta
     default:
       return assertNever(node);
   }
+}
+
+function readFor(
+  node: Extract<CommandNode, { readonly type: 'For' }>,
+  text: ShellText,
+  nested: boolean,
+): SyntaxNode {
+  const { numbers } = text.reading;
+  const { context, substitutions } = listing(text, nested);
+  const words = (node.wordlist ?? []).map((word) => readWord(word, context));
+  checkNeighbours(node.wordlist ?? [], text);
+  const name = readWord(node.name, context).value;
+  const before = numbers.sure;
+  if (name === undefined || !isVariableName(name)) {
+    text.refuse('construct', 'The variable of a for loop must be a plain name.', node.name);
+  } else {
+    numbers.implicit.add(name);
+    if (words.length === 0) noteAssignment(numbers, name, undefined, text.span(node.name));
+    for (const word of words) noteAssignment(numbers, name, word);
+    noteDone(numbers, name);
+  }
+  const inside = numbers.sure;
+  const body = readScript(node.body, text, nested);
+  // With no words at all it assigns nothing.
+  const surely = words.some(({ value, parts }) => value !== undefined || parts[0]?.kind === 'brace');
+  numbers.sure = surely ? inside : before;
+  return { kind: 'loop', condition: undefined, until: false, body, substitutions };
+}
+
+function readCase(
+  node: Extract<CommandNode, { readonly type: 'Case' }>,
+  text: ShellText,
+  nested: boolean,
+): SyntaxNode {
+  const { numbers } = text.reading;
+  const { context, substitutions } = listing(text, nested);
+  readWord(node.word, context);
+  apart(numbers, () => {
+    for (const item of node.items) for (const word of item.pattern) readWord(word, context);
+  });
+  return {
+    kind: 'case',
+    bodies: node.items.map((item) => apart(numbers, () => readScript(item.body, text, nested))),
+    substitutions,
+  };
 }
 
 function readIf(

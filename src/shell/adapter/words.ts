@@ -64,33 +64,10 @@ export function readPart(part: ParsedPart, quoting: Quoting, context: Context): 
   const { text } = context;
   const raw = text.of(part);
   switch (part.type) {
-    case 'Literal': {
-      const plain = quoting === 'none' ? isPlainUnquoted(raw) : isPlainQuoted(raw);
-      const value = quoting === 'none' ? unescapeUnquoted(raw) : unescapeQuoted(raw);
-      if (!plain || (quoting !== 'document' && value !== part.value)) {
-        text.refuse(
-          'ambiguous',
-          'A word holds an operator or expansion where text is expected: quote it.',
-          part,
-        );
-      }
-      return [{ kind: 'literal', text: value }];
-    }
-    case 'SingleQuoted': {
-      const value = raw.slice(1, -1);
-      if (raw !== `'${value}'` || value.includes("'") || value !== part.value) {
-        text.refuse('ambiguous', 'A quoted text is not what it looks like.', part);
-      }
-      text.literals.push({ start: part.pos, end: part.end });
-      return [{ kind: 'literal', text: value }];
-    }
-    case 'AnsiCQuoted': {
-      const value = ansiText(raw);
-      if (value === undefined || value !== part.value) {
-        text.refuse('construct', "In $'…' only \\n, \\t, \\\\, \\' and \\\" are understood.", part);
-      }
-      return [{ kind: 'literal', text: value ?? part.value }];
-    }
+    case 'Literal':
+    case 'SingleQuoted':
+    case 'AnsiCQuoted':
+      return [{ kind: 'literal', text: readText(part, quoting, text) }];
     case 'DoubleQuoted':
       return readDoubleQuoted(part, context);
     case 'Glob':
@@ -142,6 +119,46 @@ export function readPart(part: ParsedPart, quoting: Quoting, context: Context): 
     case 'LocaleString':
     case 'ExtendedGlob':
       return [{ kind: 'glob', text: raw }];
+    default:
+      return assertNever(part);
+  }
+}
+
+/** What stands for itself. */
+function readText(
+  part: Extract<ParsedPart, { readonly type: 'Literal' | 'SingleQuoted' | 'AnsiCQuoted' }>,
+  quoting: Quoting,
+  text: ShellText,
+): string {
+  const raw = text.of(part);
+  switch (part.type) {
+    case 'Literal': {
+      const plain = quoting === 'none' ? isPlainUnquoted(raw) : isPlainQuoted(raw);
+      const value = quoting === 'none' ? unescapeUnquoted(raw) : unescapeQuoted(raw);
+      if (!plain || (quoting !== 'document' && value !== part.value)) {
+        text.refuse(
+          'ambiguous',
+          'A word holds an operator or expansion where text is expected: quote it.',
+          part,
+        );
+      }
+      return value;
+    }
+    case 'SingleQuoted': {
+      const value = raw.slice(1, -1);
+      if (raw !== `'${value}'` || value.includes("'") || value !== part.value) {
+        text.refuse('ambiguous', 'A quoted text is not what it looks like.', part);
+      }
+      text.literals.push({ start: part.pos, end: part.end });
+      return value;
+    }
+    case 'AnsiCQuoted': {
+      const value = ansiText(raw);
+      if (value === undefined || value !== part.value) {
+        text.refuse('construct', "In $'…' only \\n, \\t, \\\\, \\' and \\\" are understood.", part);
+      }
+      return value ?? part.value;
+    }
     default:
       return assertNever(part);
   }
@@ -264,6 +281,8 @@ function readParameter(
     name: parameter,
     plain: operation === undefined && part.prefix === undefined && !isElement,
     ...(quoting === 'none' ? {} : { quoted: true }),
+    // `"${x:-$@}"` may be several words, as may be what an element's subscript says.
+    ...(quoting === 'none' || isElement || /[$`]/.test(raw.slice(2)) ? {} : { single: true }),
   };
 }
 

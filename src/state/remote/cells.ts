@@ -6,8 +6,8 @@ import type { KeyValue, KeyValueEntry } from '../../model/key-value.ts';
 import type { Value } from '../../model/value.ts';
 import type { MaybePromise } from '../../util/promise.ts';
 
-/** How long a change is tried for: others that write the same key come first, or the servers elect a leader. */
-const CHANGE_MS = 15_000;
+/** How long anything is tried for: others that write the same key come first, or the servers elect a leader. */
+const PATIENCE_MS = 15_000;
 /** The longest pause before another try; random, so that those that met once do not meet again. */
 const LONGEST_PAUSE_MS = 40;
 
@@ -28,12 +28,12 @@ export class Cells<Schema extends z.ZodType> {
   }
 
   async read(key: string): Promise<Value<Schema> | undefined> {
-    const entry = await this.#store.get(key);
+    const entry = await answered(() => this.#store.get(key));
     return entry && this.decode(entry);
   }
 
   async list(pattern: string): Promise<readonly Value<Schema>[]> {
-    return (await this.#store.list(pattern)).map((entry) => this.decode(entry));
+    return (await answered(() => this.#store.list(pattern))).map((entry) => this.decode(entry));
   }
 
   /**
@@ -45,7 +45,7 @@ export class Cells<Schema extends z.ZodType> {
     key: string,
     step: (value: Value<Schema> | undefined) => MaybePromise<Step<Value<Schema>, R>>,
   ): Promise<R> {
-    const end = performance.now() + CHANGE_MS;
+    const end = performance.now() + PATIENCE_MS;
     let failure: unknown;
     for (let tries = 0; ; tries += 1) {
       try {
@@ -73,7 +73,7 @@ export class Cells<Schema extends z.ZodType> {
    * value is gone.
    */
   async remove(key: string, isIt: (value: Value<Schema>) => boolean): Promise<boolean> {
-    const end = performance.now() + CHANGE_MS;
+    const end = performance.now() + PATIENCE_MS;
     for (let isUnknown = false; ; ) {
       try {
         const entry = await this.#store.get(key);
@@ -96,6 +96,19 @@ export class Cells<Schema extends z.ZodType> {
       'state.unusable',
       `the value ${key} of the fleet's state was not written by this version of sandbox-run (${problem?.path.join('.')}: ${problem?.message})`,
     );
+  }
+}
+
+/** What is read, once a leader answers. */
+async function answered<T>(read: () => Promise<T>): Promise<T> {
+  const end = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!mayPass(error) || performance.now() > end) throw error;
+      await sleep(Math.random() * LONGEST_PAUSE_MS);
+    }
   }
 }
 

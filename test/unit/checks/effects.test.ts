@@ -31,6 +31,7 @@ describe('what a line touches', () => {
   it('is a script, for an interpreter', () => {
     expect(effects('sh build/x.sh a').executes).toEqual(['/w/build/x.sh']);
     expect(effects('python3 -u tool.py').executes).toEqual(['/w/tool.py']);
+    expect(effects('pypy3 tool.py').executes).toEqual(['/w/tool.py']);
     expect(effects('cat tool.py').executes).toEqual([]);
   });
 
@@ -78,6 +79,12 @@ describe('a secret', () => {
     'cat keys/*',
     'rg password',
     'grep -r password',
+    'grep --recursive password',
+    'grep --dereference-rec password',
+    'grep -d recurse password',
+    'grep -nRA1 password',
+    'grep -~r password',
+    'rgrep password',
     'source .env',
     'F=.env; cat "$F"',
     'cp .env copy',

@@ -100,11 +100,11 @@ describe('why a command does not run', () => {
 
   it('names what would let a question pass: an autonomy only where that asked', () => {
     const asked = refusalSentence(decide(saying('autonomy', 'ask')));
-    expect(asked).toContain('--approved');
-    expect(asked).toContain('--autonomy autonomous');
+    expect(asked).toContain('the option approved runs it');
+    expect(asked).toContain('the option autonomy: "autonomous"');
     const other = refusalSentence(decide(saying('autonomy', 'ask'), saying('reach', 'ask')));
-    expect(other).toContain('--approved');
-    expect(other).not.toContain('--autonomy');
+    expect(other).toContain('the option approved runs it');
+    expect(other).not.toContain('autonomous');
   });
 });
 

@@ -40,6 +40,7 @@ describe('with the network open, what may send something away is asked about', (
     'npm audit --fix',
     // Settings that the next program obeys.
     'git config --global core.fsmonitor ./x; git status',
+    '/usr/bin/git config --global core.fsmonitor ./x; git status',
     'printf x > ~/.gitconfig; git status',
     'GIT_CONFIG_GLOBAL=./x git status',
     'export GIT_CONFIG_GLOBAL=./x; git status',

@@ -40,6 +40,32 @@ describe('paths', () => {
     expect(shown(command)).toBe('');
   });
 
+  describe('where the kernel holds what is read (contained)', () => {
+    const contained = (command: string) => shown(command, { autonomy: 'contained' });
+
+    it.each(['node cli.js /api/users', './configure --prefix=/opt/x', 'some-tool /srv/x'])(
+      '%s is no reason: it only looks like a path',
+      (command) => {
+        expect(contained(command)).toBe('');
+        expect(shown(command)).toBe('deny:escapes_workspace');
+      },
+    );
+
+    it.each(['cat /srv/x', 'grep x /srv/x', 'sort < /srv/x', 'cp /srv/x a', 'rm /srv/x'])(
+      '%s surely leaves',
+      (command) => {
+        expect(contained(command)).toBe('deny:escapes_workspace');
+      },
+    );
+
+    it.each([`node cli.js ${HOME}/.ssh/id_rsa`, 'node cli.js ~somebody/x'])(
+      '%s is refused whatever reads it',
+      (command) => {
+        expect(contained(command)).toMatch(/^deny:/);
+      },
+    );
+  });
+
   it.each([
     'cat ../x',
     'cat /etc/shadow',

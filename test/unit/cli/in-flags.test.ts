@@ -12,6 +12,9 @@ describe('messages that name options of the library', () => {
     expect(inFlags('the option limits.memory or limits.memory in the policy allows more')).toBe(
       '--memory or limits.memory in the policy allows more',
     );
+    expect(inFlags('the option approved runs it; the option ask: "queue" waits')).toBe(
+      '--approved runs it; --ask queue waits',
+    );
     expect(inFlags('the option of git and the option constructor')).toBe(
       'the option of git and the option constructor',
     );
@@ -21,7 +24,8 @@ describe('messages that name options of the library', () => {
     const rooms = ['run', 'host', 'plan', 'backends', 'checks', 'decide', 'shell'].map(
       (name) => `src/${name}`,
     );
-    const flags = /--(?:ro|rw|workspace|backend|memory|cpu-time|max-[a-z]+|idle-timeout|timeout|profile)\b/;
+    const flags =
+      /--(?:ro|rw|approved|ask|autonomy|workspace|backend|memory|cpu-time|max-[a-z]+|idle-timeout|timeout|profile)\b/;
     const grep = ['-rnE', '--', flags.source.replaceAll('(?:', '('), ...rooms];
     const found = execFileSync('grep', grep, { cwd: join(ROOT), encoding: 'utf8' }).split('\n');
     // Options of other programs that we start or know.

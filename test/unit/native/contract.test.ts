@@ -19,6 +19,7 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   processListErrno: true,
   createIndex: true,
   watchPaths: true,
+  closeIndex: true,
   readIndex: true,
   createConfinement: true,
   prepare: true,

@@ -73,7 +73,10 @@ describe('entries of the network', () => {
     const all = ['0.0.0.0/0:1-65535', '[::/0]:1-65535'];
     for (const address of ['127.0.0.1', '127.9.9.9', '0.0.0.0', '169.254.169.254', '::1', '::', 'fe80::1'])
       expect([address, reaches(all, address, 80)]).toEqual([address, false]);
-    for (const address of ['::127.0.0.1', '64:ff9b::7f00:1', '2002:7f00:1::', 'fd00:ec2::254', '224.0.0.1'])
+    for (const address of [
+      ...['::127.0.0.1', '64:ff9b::7f00:1', '::ffff:0:7f00:1', '2002:7f00:1::'],
+      ...['fd00:ec2::254', '224.0.0.1'],
+    ])
       expect([address, reaches(all, address, 80)]).toEqual([address, false]);
     for (const address of ['93.184.216.34', '10.0.0.1', '2606:4700::1111'])
       expect([address, reaches(all, address, 80)]).toEqual([address, true]);
@@ -127,6 +130,11 @@ describe('entries of the network', () => {
     expect(looks(['*.test:8443/tls', 'a.test:80/tls'], 'a.test', 'sni')).toEqual([
       '8443-8443 tls',
       '80-80 tls',
+    ]);
+    expect(looks(['a.test:443/udp'], 'a.test', 'none')).toEqual(['443-443 anything']);
+    expect(looks(['a.test:443/udp'], 'a.test', 'sni')).toEqual([]);
+    expect(looks(['*.test:440-450/udp', '*:1-80/udp'], 'a.test', 'sni')).toEqual([
+      ...['440-442 anything', '444-450 anything', '1-6 anything', '8-80 anything'],
     ]);
     expect(looks(['*:5-500'], 'a.test', 'sni')).toEqual([
       ...[

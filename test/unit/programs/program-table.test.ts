@@ -1,12 +1,17 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
+import { effectsOf } from '../../../src/checks/effects.ts';
 import { explainProgram } from '../../../src/cli/policy/explain-program.ts';
 import type { Parsed } from '../../../src/model/command-line.ts';
 import type { ProgramRow } from '../../../src/programs/behaviour.ts';
 import { describeCommand } from '../../../src/programs/describe.ts';
+import { BUILTINS } from '../../../src/programs/families/shells.ts';
 import { pathUses } from '../../../src/programs/path-uses.ts';
-import { PROGRAM_ROWS } from '../../../src/programs/program-table.ts';
+import { findForApplication, PROGRAM_ROWS } from '../../../src/programs/program-table.ts';
 import { reachOfLine, riskOfLine } from '../../../src/programs/risk.ts';
 import { parseShell } from '../../../src/shell/parse.ts';
+import { contextOf } from '../../support/check-context.ts';
+import { judgeText } from '../../support/policy-world.ts';
 
 // One row more than the table has. Nothing else knows of it.
 vi.mock('../../../src/programs/families/system.ts', async (original) => {
@@ -15,8 +20,15 @@ vi.mock('../../../src/programs/families/system.ts', async (original) => {
   const added = programs('spinner', 'low', 'local', {
     operands: 'none',
     launches: { operands: 1 },
-    grammar: { stopAtOperand: true, flags: 'q quiet', writes: 'o log', networking: 'report' },
+    grammar: { stopAtOperand: true, flags: 'q quiet melt', writes: 'o log', networking: 'report' },
     loses: () => ({ what: 'always', message: 'would wear the disk out' }),
+    assigns: ({ operands: [first] }) => (first === undefined ? [] : [first.word]),
+    dangers: ({ options }) =>
+      options.some(({ name }) => name === 'melt')
+        ? [{ effect: 'writes', code: 'device', message: 'would melt it', words: [] }]
+        : [],
+    interprets: 'script',
+    application: {},
   });
   return { SYSTEM: [...family.SYSTEM, ...added] };
 });
@@ -27,6 +39,23 @@ describe('the table of programs', () => {
   it('has each program in one row', () => {
     const names = PROGRAM_ROWS.flatMap((row) => row.names.split(' '));
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+  });
+});
+
+describe('what reads the table', () => {
+  it.each(['checks', 'shell'])('src/%s asks no program for its name', (folder) => {
+    const known = new Set(PROGRAM_ROWS.flatMap((row) => row.names.split(' ')));
+    // What these mean is the language of the shell.
+    for (const name of ['time', ...BUILTINS.flatMap((row) => row.names.split(' '))]) known.delete(name);
+    const root = new URL(`../../../src/${folder}/`, import.meta.url);
+    const asked = readdirSync(root, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .flatMap((file) =>
+        [...readFileSync(new URL(file, root), 'utf8').matchAll(/[!=]== '([\w.-]+)'/g)]
+          .filter(([, name = '']) => known.has(name))
+          .map(([text]) => `${file}: ${text}`),
+      );
+    expect(asked).toEqual([]);
   });
 });
 
@@ -51,11 +80,25 @@ describe('a program of one row', () => {
     expect(reachOfLine(parseShell('spinner --report 5 true'))).toBe('network');
   });
 
+  it('is seen by the checks', () => {
+    const said = (text: string) =>
+      judgeText(text).reasons.flatMap(({ check, code, verdict }) =>
+        verdict === undefined ? [] : [`${check} ${code} ${verdict}`],
+      );
+    expect(said('spinner -q 5 true')).not.toContain('environment variable ask');
+    expect(said('spinner -q LD_PRELOAD=./x true')).toContain('environment variable ask');
+    expect(said('spinner --melt 5 true')).toContain('dangerous device deny');
+    expect(said('spinner -o /etc/passwd 5 true').join()).toMatch(/paths \w+ (?:ask|deny)/);
+    expect(effectsOf(contextOf('spinner'), [], 'spinner').parts[0]?.isOpen).toBe(true);
+    expect(findForApplication('spinner')?.name).toBe('spinner');
+  });
+
   it('is seen by people', () => {
     expect(explainProgram('spinner')).toEqual([
       'spinner: risk low, no network, runs commands that stand in its words, can lose what version control would not bring back',
+      '  runs under the application backend, too, where its words show that it stays in the workspace',
       '  no operand is a path',
-      '  of no concern: -q, --quiet',
+      '  of no concern: -q, --quiet, --melt',
       '  writes: -o …, --log …',
       '  uses the network: --report',
     ]);

@@ -61,6 +61,42 @@ function losing(store: FleetStore, times: number): FleetStore & { readonly lost:
   };
 }
 
+/** A store that so many times does not say what it has, as while there is no leader. */
+function silent(store: FleetStore, times: number): FleetStore {
+  let left = times;
+  const over = (values: KeyValue): KeyValue => {
+    const answered = <T>(read: () => Promise<T>) => {
+      if (left === 0) return read();
+      left -= 1;
+      return Promise.reject(new SandboxError('fleet.unreachable', 'nobody answered'));
+    };
+    return {
+      ...values,
+      get: (key) => answered(() => values.get(key)),
+      list: (pattern) => answered(() => values.list(pattern)),
+    };
+  };
+  return {
+    ...store,
+    alone: async (word) => over(await store.alone(word)),
+    shortLived: over(store.shortLived),
+  };
+}
+
+describe('a read that nobody answers', () => {
+  it('is tried again, and is not taken for nothing', async () => {
+    const whole = openFleetState(await open());
+    await whole.budget.reserve('read-again', 5);
+    const id = await whole.approvals.post(sampleRequest({ principal: 'read-again' }), Date.now() + 60_000);
+    const { budget } = openFleetState(silent(await open(), 2));
+    expect(await budget.used('read-again')).toBe(1);
+    const { approvals } = openFleetState(silent(await open(), 2));
+    expect((await approvals.list('pending')).map((one) => one.id)).toContain(id);
+    expect((await openFleetState(silent(await open(), 2)).approvals.find(id))?.id).toBe(id);
+    await whole.approvals.withdraw(id);
+  });
+});
+
 describe('a write whose answer is lost', () => {
   it.each([1, 3])('is done once, with %i of them', async (times) => {
     const store = losing(await open(), times);

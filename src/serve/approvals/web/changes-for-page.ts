@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { changeLine, markOf } from '../../../changes/change-line.ts';
 import { countsInWords } from '../../../changes/counts.ts';
-import { SandboxError } from '../../../errors/sandbox-error.ts';
 import type { ChangeSetDetail } from '../../../model/change-set.ts';
 import { ChangeSets } from '../../../run/changes/change-sets.ts';
 import { inItsWorkspace } from '../../../run/changes/in-workspace.ts';
+import { WaitingChanges } from '../../../run/changes/waiting-changes.ts';
 import { linesOfApplied } from '../../../run/output/applied.ts';
 import { visibleLine, visibleText } from '../../../util/visible-text.ts';
 import type { CHANGE_REQUESTS, WaitingChange, WaitingSet } from './page-messages.ts';
@@ -13,7 +12,6 @@ import type { CHANGE_REQUESTS, WaitingChange, WaitingSet } from './page-messages
 /** So many changes of a set are listed on the page, and so many lines of a diff. */
 const MOST = { changes: 200, lines: 2_000 };
 const LONGEST_LINE = 8192;
-const POLL_MS = 500;
 
 /** Of any of {@link CHANGE_REQUESTS}. */
 export const changeRequestSchema = z.strictObject({
@@ -21,21 +19,14 @@ export const changeRequestSchema = z.strictObject({
   path: z.string().min(1).max(20_000).optional().describe('only what is at or beneath it'),
 });
 
-/** What waits to be applied, for all pages of a server: each set is looked through once. */
+/** What waits to be applied, for all pages of a server. */
 export class ChangesForPage {
   readonly #sets = new ChangeSets();
-  readonly #known = new Map<string, { readonly version: string; readonly set: WaitingSet | undefined }>();
+  readonly #waiting = new WaitingChanges(MOST.changes);
 
   /** Tells of what waits: at once, and whenever it changes; ends with the signal. */
-  async watch(onChange: (sets: readonly WaitingSet[]) => void, signal: AbortSignal): Promise<void> {
-    let told: string | undefined;
-    while (!signal.aborted) {
-      const versions = this.#sets.versions();
-      const now = [...versions].join();
-      if (now !== told) onChange(this.#waiting(versions));
-      told = now;
-      await sleep(POLL_MS, undefined, { signal }).catch(() => {});
-    }
+  watch(onChange: (sets: readonly WaitingSet[]) => void, signal: AbortSignal): Promise<void> {
+    return this.#waiting.watch((sets) => onChange(sets.map(setForPage)), signal);
   }
 
   /**
@@ -74,30 +65,6 @@ export class ChangesForPage {
     return more <= 0
       ? shown
       : `${shown}\n${more.toLocaleString('en-US')} more lines: sandbox-run changes diff ${id}`;
-  }
-
-  #waiting(versions: ReadonlyMap<string, string>): readonly WaitingSet[] {
-    for (const id of this.#known.keys()) if (!versions.has(id)) this.#known.delete(id);
-    return [...versions].flatMap(([id, version]) => {
-      const known = this.#known.get(id);
-      if (known?.version === version) return known.set ?? [];
-      const set = this.#look(id);
-      this.#known.set(id, { version, set });
-      return set ?? [];
-    });
-  }
-
-  /** `undefined`: nothing of it waits. */
-  #look(id: string): WaitingSet | undefined {
-    try {
-      if (!this.#sets.mayWait(id)) return undefined;
-      const found = this.#sets.show(id, MOST.changes);
-      return found.state === 'waiting' || found.left > 0 ? setForPage(found) : undefined;
-    } catch (error) {
-      // It was discarded just now.
-      if (error instanceof SandboxError && error.code === 'changes.unknown') return undefined;
-      throw error;
-    }
   }
 }
 

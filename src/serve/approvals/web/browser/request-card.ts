@@ -96,6 +96,7 @@ function describe(request: PendingRequest, countdown: HTMLElement): readonly Nod
     ...fact('Profile', request.profile),
     ...fact('Confinement', ...request.confinement),
     ...fact('Asked by', `${request.principal}${who}`),
+    ...fact('From', ...request.from),
   ];
   return [
     make('div', 'head', make('span', 'facts', risk, `, reach ${request.reach}`), countdown),

@@ -5,48 +5,53 @@ import { changeLine, markOf } from '../../changes/change-line.ts';
 import type { Change } from '../../model/change-set.ts';
 import { loadAddon } from '../../native/load.ts';
 import { ChangeSets } from '../../run/changes/change-sets.ts';
-import { inItsWorkspace } from '../../run/changes/in-workspace.ts';
-import { linesOfApplied } from '../../run/output/applied.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { orElse } from '../../util/or-else.ts';
 import { visibleText } from '../../util/visible-text.ts';
-import { printError } from '../shared/print.ts';
-import { untilEnded } from '../shared/signals.ts';
+import { applyChanges, discardChanges } from './change-sets.ts';
+import { printError } from './print.ts';
 
 /** What a person wants of changes that wait. `paths`: only these, with what is beneath them; missing: all. */
 type Wish =
   | { readonly do: 'apply' | 'discard'; readonly paths?: readonly string[] }
   | { readonly do: 'keep'; readonly why: string };
 
+/** What came of asking: all of it was answered, a part, or it waits as before; `unasked`: there is no terminal for it. */
+export type Asked = 'all' | 'part' | 'waits' | 'unasked';
+
+/** How a person is asked. */
+interface AskOptions {
+  /** By `performance.now()`. */
+  readonly end: number;
+  readonly signal: AbortSignal;
+  /** Called when Ctrl-C was typed, which leaves it waiting. */
+  readonly onInterrupt?: () => void;
+  /** Of what it is, for whom it comes out of nowhere. */
+  readonly heading?: string;
+}
+
 /**
- * Shows on the controlling terminal what a preview changed, and does what the person there wants. False: it waits as
- * before.
+ * Shows on the controlling terminal what a preview changed, and does what the person there wants.
  * @throws {SandboxError} as `ChangeSets.apply` and `discard`.
  */
-export async function askAboutChanges(id: string, timeoutMs: number): Promise<boolean> {
+export async function askAboutChanges(
+  id: string,
+  { end, signal, onInterrupt, heading = '' }: AskOptions,
+): Promise<Asked> {
   const sets = new ChangeSets();
   const { changes } = sets.show(id);
-  const end = performance.now() + timeoutMs;
   const tryLock = orElse(() => loadAddon().tryLock, undefined);
-  const talked = await untilEnded(({ signal }) =>
-    withTerminal(
-      (terminal) =>
-        talkOn(terminal, talkAbout(sets, id, changes, terminal), { end, signal, onInterrupt: undefined }),
-      { tryLock, end, signal },
-    ),
+  const talked = await withTerminal(
+    (terminal) =>
+      talkOn(terminal, talkAbout(sets, id, changes, terminal, heading), { end, signal, onInterrupt }),
+    { tryLock, end, signal },
   );
-  if (!talked.used || talked.result.do === 'keep') return false;
+  if (!talked.used) return talked.why === 'late' ? 'waits' : 'unasked';
+  if (talked.result.do === 'keep') return 'waits';
   const { do: what, paths } = talked.result;
-  if (what === 'apply') {
-    const { applied, workspace } = await inItsWorkspace(id, (all, prepared) =>
-      all.apply(prepared, id, paths),
-    );
-    for (const line of linesOfApplied(applied, 'applied', workspace)) printError(line);
-  } else {
-    await sets.discard(id, paths);
-    printError(paths === undefined ? `${id} is gone` : `that part of ${id} is gone`);
-  }
-  return paths === undefined;
+  if (what === 'apply') await applyChanges(id, paths);
+  else printError(await discardChanges(id, paths));
+  return paths === undefined ? 'all' : 'part';
 }
 
 const PROMPT = 'apply / diff / list / discard [keep waiting]: ';
@@ -66,7 +71,13 @@ const GUTTER = 2;
  */
 const TERMINAL_AGAIN = '\x18\x1b\\\x1b[?47l\x1b[!p\x1b(B\x0f\x1b[m\x1b[?25h\r\x1b[J';
 
-function talkAbout(sets: ChangeSets, id: string, changes: readonly Change[], { columns }: Terminal) {
+function talkAbout(
+  sets: ChangeSets,
+  id: string,
+  changes: readonly Change[],
+  { columns }: Terminal,
+  heading: string,
+) {
   const rows = (most: number) => {
     const shown = changes.slice(0, most).map((change, index) => ({
       label: `${String(index + 1).padStart(5)} ${markOf(change)}`,
@@ -112,7 +123,7 @@ function talkAbout(sets: ChangeSets, id: string, changes: readonly Change[], { c
     return { prompt: 'Please type apply, diff, list, discard or keep: ' };
   };
   return {
-    opening: `${process.env.TERM === 'dumb' ? '' : TERMINAL_AGAIN}\n${rows(ROWS.first)}${KEYS}`,
+    opening: `${process.env.TERM === 'dumb' ? '' : TERMINAL_AGAIN}\n${heading}${rows(ROWS.first)}${KEYS}`,
     prompt: PROMPT,
     longest: LONGEST_LINE,
     heard: (line: string): Turn<Wish> => {

@@ -1,0 +1,29 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** A cluster has elected another leader by then. */
+const PATIENCE_MS = 30_000;
+const PAUSE_MS = 300;
+
+/** Does what a cluster cannot do while it elects a leader: again, for a while. What it refuses is not tried again. */
+export async function patiently<T>(work: () => Promise<T>, milliseconds = PATIENCE_MS): Promise<T> {
+  const until = performance.now() + milliseconds;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isPassing(error) || performance.now() > until) throw error;
+      await delay(PAUSE_MS);
+    }
+  }
+}
+
+/** Nobody has answered, or the one who has says that there is no leader. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const unavailable = Reflect.get(error, 'status') === 503;
+  return (
+    unavailable ||
+    ['TimeoutError', 'NoRespondersError', 'RequestError'].includes(error.name) ||
+    isPassing(error.cause)
+  );
+}

@@ -1,0 +1,186 @@
+import { accessSync, constants, lstatSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { SandboxError } from '../../errors/sandbox-error.ts';
+import { probeHost } from '../../host/probe.ts';
+import { createPathLookup } from '../../host/resolve-path.ts';
+import type { HostFeatures } from '../../model/host-features.ts';
+import type { LaunchPlan, PlannedLayer } from '../../model/launch-plan.ts';
+import type { NativeAddon } from '../../native/contract.ts';
+import { loadAddon } from '../../native/load.ts';
+import type { HiddenFiles } from '../../plan/mechanisms.ts';
+import type { OwnPath } from '../../plan/own-paths.ts';
+import { makePlan } from '../../plan/plan.ts';
+import type { HiddenFinder, Looked } from '../hidden-files.ts';
+import { layersRefused, stateDirectory } from '../state.ts';
+import { goDownLadder, isOfTheRung, type Rung } from './ladder.ts';
+import { ownProgram, realPath } from './own-program.ts';
+import { userPolicyPath } from './policy-layers.ts';
+import type { ResolvedPolicy } from './resolve-policy.ts';
+import { tryCommand } from './try-command.ts';
+import { cachePlaceOf, type OpenCache } from './workspace-cache.ts';
+import { findInWorkspace, type WorkspaceFindings } from './workspace-findings.ts';
+
+/** Policy, host and plan, without touching the kernel. */
+export interface PlannedSandbox {
+  readonly addon: NativeAddon;
+  readonly resolved: ResolvedPolicy;
+  readonly features: HostFeatures;
+  /** `undefined`: commands cannot write the workspace. */
+  readonly findings: WorkspaceFindings | undefined;
+  /** `undefined`: the policy hides nothing. */
+  readonly finder: HiddenFinder | undefined;
+  readonly hidden: Looked | undefined;
+  readonly shadow: LaunchPlan | undefined;
+  /** The plan for one rung of the ladder. `hidden`: in place of what was found at first. */
+  readonly planFor: (
+    rung: Rung,
+    impossible?: readonly string[],
+    hidden?: HiddenFiles,
+    layer?: PlannedLayer,
+  ) => LaunchPlan;
+}
+
+/** A way to plan a policy that is resolved. Without a cache that is open, the plan says where it would be. */
+export async function planResolved(
+  resolved: ResolvedPolicy,
+  cache: OpenCache['place'] = cachePlaceOf(resolved.workspace),
+): Promise<PlannedSandbox> {
+  const { policy, workspace, workspaceAsNamed, home, temporaryParent, parentBesideTmp, settings } = resolved;
+  const addon = loadAddon();
+  const features: HostFeatures = { ...probeHost(addon), layersRefused: layersRefused() };
+  const findings = await findInWorkspace(addon, resolved);
+  const own = ownPaths(resolved);
+  const finder = await hiddenFinder(resolved);
+  const found = finder?.look();
+  const planFor: PlannedSandbox['planFor'] = (
+    { backend, features: wanted, passedOver },
+    impossible = [],
+    hidden = found?.files,
+    layer = undefined,
+  ) =>
+    makePlan({
+      policy,
+      features: wanted,
+      backend: backend.id,
+      passedOver,
+      workspace,
+      workspaceAsNamed,
+      networkRules: resolved.networkRules,
+      temporaryParent,
+      parentBesideTmp: wanted.namespaces.available ? undefined : parentBesideTmp(),
+      memoryParent: writableDirectory('/dev/shm'),
+      hostHome: home,
+      seedFiles: settings.files.map(({ path, content }) => ({ path: `slot:home/${path}`, content })),
+      cache,
+      own,
+      impossible,
+      obeyed: findings?.obeyed.map(({ path }) => path) ?? [],
+      copied: findings?.configurations ?? [],
+      shortfall: findings?.shortfall,
+      sharedByGroup: policy.filesystem.workspaceAccess === 'write' && isSharedByGroup(workspace),
+      hidden,
+      layer,
+      tellsUses: resolved.shadow !== undefined,
+      lookup: createPathLookup(),
+    });
+  const shadow = resolved.shadow && (await planOnly(await planResolved(resolved.shadow)));
+  return { addon, resolved, features, findings, finder, hidden: found, shadow, planFor };
+}
+
+/** What looks for hidden files is loaded where the policy hides some only. */
+async function hiddenFinder({
+  policy: { filesystem },
+  workspace,
+  home,
+  temporaryParent,
+}: ResolvedPolicy): Promise<HiddenFinder | undefined> {
+  if (filesystem.hide.length === 0) return undefined;
+  const { HiddenFinder } = await import('../hidden-files.ts');
+  const shared = [
+    ...(filesystem.home === 'host' ? [home] : []),
+    ...(filesystem.tmp === 'host' ? [temporaryParent] : []),
+  ];
+  const canonical = (paths: readonly string[]) => [...new Set(paths.map((path) => realPath(path)))];
+  return new HiddenFinder(filesystem.hide, {
+    workspace,
+    home,
+    own: canonical([workspace, ...filesystem.read, ...filesystem.write, ...shared]),
+    all: canonical([workspace, ...filesystem.rules.map(({ path }) => path), ...shared]),
+  });
+}
+
+/** The plan of the first rung that has one, without touching the kernel: what turns out when it is prepared is not in it. */
+export async function planOnly({ resolved, features, planFor }: PlannedSandbox): Promise<LaunchPlan> {
+  return goDownLadder(resolved.policy, features, async ({ backend, passedOver, ...known }) => {
+    const probed = await backend.probe(known.features, tryCommand);
+    try {
+      if (probed.usable) return { result: planFor({ backend, passedOver, features: probed.features }) };
+      throw new SandboxError('backend.unavailable', probed.reason);
+    } catch (error) {
+      if (isOfTheRung(error)) return { refused: error, features: known.features };
+      throw error;
+    }
+  });
+}
+
+/** What this program keeps and obeys. The policy of the machine belongs to root. */
+function ownPaths({ home, layers, policy, workspace }: ResolvedPolicy): readonly OwnPath[] {
+  const userPolicy = userPolicyPath(home, process.env.XDG_CONFIG_HOME);
+  const { filesystem } = policy;
+  const writableNames = [
+    ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
+    ...(filesystem.home === 'host' ? [home] : []),
+    ...(filesystem.tmp === 'host' ? [tmpdir()] : []),
+    ...(filesystem.tmp === 'auto' ? [realPath('/tmp')] : []),
+    ...filesystem.rules.flatMap(({ access, path }) => (access === 'write' ? [realPath(path)] : [])),
+  ];
+  const files = new Set([
+    userPolicy,
+    ...layers.flatMap(({ name, path }) => (name === 'workspace' ? [] : (path ?? []))),
+  ]);
+  return [
+    { path: stateDirectory(), kind: 'state' },
+    { path: dirname(userPolicy), kind: 'settings' },
+    ...[...files].map((path) => ({
+      path: resolve(path),
+      kind: 'policy' as const,
+      hasOtherNames: hasOtherNames(path),
+    })),
+    ...ownProgram(writableNames).map((path) => ({ path, kind: 'program' as const })),
+  ];
+}
+
+/** What cannot be looked at is not known to have only one. */
+function hasOtherNames(path: string): boolean {
+  try {
+    return (statSync(path, { throwIfNoEntry: false })?.nlink ?? 1) > 1;
+  } catch {
+    return true;
+  }
+}
+
+/**
+ * Whether several people share the workspace or its repository by a set-group-ID directory (`git init --shared`). Links
+ * are not followed: a command may have planted one.
+ */
+function isSharedByGroup(workspace: string): boolean {
+  const setGroupId = 0o2000;
+  return [workspace, join(workspace, '.git')].some((path) => {
+    try {
+      const info = lstatSync(path);
+      return info.isDirectory() && (info.mode & setGroupId) !== 0;
+    } catch {
+      return false;
+    }
+  });
+}
+
+function writableDirectory(path: string): string | undefined {
+  try {
+    accessSync(path, constants.W_OK | constants.X_OK);
+    return path;
+  } catch {
+    return undefined;
+  }
+}
