@@ -4,7 +4,7 @@
 
 namespace sandbox_run {
 
-void Connections::Add(Connection connection) {
+bool Connections::IsCounted(const Connection& connection) {
   const std::string_view flaw = connection.flaw;
   for (Connection& known : told) {
     if (known.endpoint.address == connection.endpoint.address &&
@@ -12,14 +12,16 @@ void Connections::Add(Connection connection) {
         known.path == connection.path && known.is_udp == connection.is_udp &&
         known.error == connection.error && known.name == connection.name && flaw == known.flaw) {
       known.count += connection.count;
-      return;
+      return true;
     }
   }
-  if (told.size() < kMost) {
-    told.push_back(std::move(connection));
-  } else {
-    ++untold;
-  }
+  if (told.size() < kMost) return false;
+  ++untold;
+  return true;
+}
+
+void Connections::Add(Connection connection) {
+  if (!IsCounted(connection)) told.push_back(std::move(connection));
 }
 
 void Connections::Add(Connections others) {

@@ -56,6 +56,9 @@ struct Connections {
   static constexpr size_t kMost = 256;
   std::vector<Connection> told;
   uint64_t untold = 0;
+  // Counts one that is alike to what is told, or for which there is no room. Another one has to be
+  // added, and only of that it matters who asked for it, which is expensive to find out.
+  bool IsCounted(const Connection& connection);
   void Add(Connection connection);
   void Add(Connections others);
   bool empty() const { return told.empty() && untold == 0; }

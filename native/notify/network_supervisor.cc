@@ -349,14 +349,16 @@ NetworkSupervisor::Socket* NetworkSupervisor::FindSocket(ino_t inode) {
   return found == sockets_.end() ? nullptr : &found->second;
 }
 
-bool NetworkSupervisor::HasRoom() const {
+bool NetworkSupervisor::HasRoom() {
   const size_t others = udp_.descriptors() + names_.descriptors();
-  if (sockets_.size() + others < most_copies_) return true;
-  const auto copies =
-      static_cast<size_t>(std::count_if(sockets_.begin(), sockets_.end(), [](const auto& entry) {
-        return entry.second.copy.valid();
-      }));
-  return copies + others < most_copies_;
+  // Most have none any more, which is counted when it matters.
+  if (most_with_copy_ + others >= most_copies_) {
+    most_with_copy_ =
+        static_cast<size_t>(std::count_if(sockets_.begin(), sockets_.end(), [](const auto& entry) {
+          return entry.second.copy.valid();
+        }));
+  }
+  return most_with_copy_ + others < most_copies_;
 }
 
 size_t NetworkSupervisor::CountKept() const {
@@ -407,6 +409,7 @@ void NetworkSupervisor::MakeSocket(const abi::SeccompNotification& call) {
   const int error = HandOver(listener_.get(), call.id, made.copy.get(), close_on_exec);
   if (error != 0) return Refuse(listener_.get(), call.id, error);
   sockets_[*inode] = std::move(made);
+  ++most_with_copy_;
   order_.push_back(*inode);
   while (order_.size() > kMostKnown) {
     sockets_.erase(order_.front());
@@ -591,6 +594,7 @@ void NetworkSupervisor::ConnectAnother(const abi::SeccompNotification& call, Tar
   std::erase(order_, inode);
   order_.push_back(*own);
   Socket& socket = sockets_[*own] = std::move(made);
+  ++most_with_copy_;
   const int error = ConnectNow(socket.copy.get(), SocketAddressOf(real, socket.family));
   FinishConnecting(call, target, *own, socket, error, std::move(connection));
 }
@@ -954,6 +958,8 @@ void NetworkSupervisor::TellPeer(const abi::SeccompNotification& call) {
 }
 
 void NetworkSupervisor::Record(Connection connection, Target& target) {
+  connection.count = 1;
+  if (connections_.IsCounted(connection)) return;
   TellWho(connection, target);
   connections_.Add(std::move(connection));
 }

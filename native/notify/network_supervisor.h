@@ -166,7 +166,7 @@ class NetworkSupervisor {
   void FinishWaiting(const Waiting& waiting, bool timed_out);
   Socket* FindSocket(ino_t inode);
   // For a copy of another socket.
-  bool HasRoom() const;
+  bool HasRoom();
   // Asks about a name. The number under which to answer; 0: nobody answers.
   uint32_t AskName(std::string message);
   // Looks again at calls that wait for what is closed by now.
@@ -195,7 +195,8 @@ class NetworkSupervisor {
   Relay::OnAsk on_host_;
   std::shared_ptr<Relay> relay_;  // from the first connection on that is looked into
   std::map<ino_t, Socket> sockets_;
-  std::deque<ino_t> order_;  // of sockets_, the oldest first
+  std::deque<ino_t> order_;    // of sockets_, the oldest first
+  size_t most_with_copy_ = 0;  // of sockets_: so many at most have one
   std::vector<Waiting> waiting_;
   OnAsked on_asked_;
   std::vector<Asked> asked_;

@@ -46,11 +46,16 @@ std::optional<std::chrono::milliseconds> PatienceOf(int fd) {
 }
 
 int ConnectNow(int fd, const SocketAddress& address) {
+  const auto begin = [&] { return connect(fd, address.get(), address.length) == 0 ? 0 : errno; };
   const int flags = fcntl(fd, F_GETFL);
-  const bool waits = flags != -1 && (flags & O_NONBLOCK) == 0;
-  if (waits && fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return errno;
-  const int error = connect(fd, address.get(), address.length) == 0 ? 0 : errno;
-  if (waits) fcntl(fd, F_SETFL, flags);
+  if (flags == -1 || (flags & O_NONBLOCK) != 0) return begin();
+  if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return errno;
+  int error = begin();
+  // Who waits for one to this machine need not be woken once more: the same call again says that it
+  // is made by now, or refused.
+  if (error == EINPROGRESS) error = begin();
+  if (error == EALREADY) error = EINPROGRESS;
+  fcntl(fd, F_SETFL, flags);
   return error;
 }
 
