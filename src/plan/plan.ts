@@ -20,7 +20,7 @@ import { handledRights, landlockRules } from './landlock.ts';
 import { chooseMechanisms, type HiddenFiles, type Mechanisms } from './mechanisms.ts';
 import { type OwnPathsInput, ownPathsWithin, protectedInWorkspace, tmpOfHost } from './own-paths.ts';
 import { processLimitsOf, treeLimitsOf } from './planned-limits.ts';
-import { CACHE, COPIES, NOTHING, VIEW_CACHE, VIEW_COPIES, VIEW_HOME, viewSteps, viewTmp } from './view.ts';
+import { CACHE, COPIES, NOTHING, VIEW_CACHE, VIEW_COPIES, viewHome, viewSteps, viewTmp } from './view.ts';
 
 /** Where the commands of a workspace keep what their tools cache. */
 export interface WorkspaceCachePlace {
@@ -137,7 +137,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
       hiddenPaths.length === 0 && emptied.length === 0 ? slotDirectories : [...slotDirectories, NOTHING],
     seedFiles: policy.filesystem.home === 'private' ? input.seedFiles : [],
     cache,
-    home: policy.filesystem.home === 'host' ? input.hostHome : used.view ? VIEW_HOME : 'slot:home',
+    home: policy.filesystem.home === 'host' ? input.hostHome : used.view ? viewHome(paths) : 'slot:home',
     tmp: policy.filesystem.tmp === 'host' ? input.temporaryParent : used.view ? viewTmp(paths) : 'slot:tmp',
     report,
   };

@@ -10,7 +10,9 @@ import type { Policy } from '../model/policy.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 
 /** Where the command finds its private directories in a view. */
-export const VIEW_HOME = '/home/sandbox';
+const VIEW_HOME = '/home/sandbox';
+/** Where the policy shows what is there, or around it. */
+const VIEW_HOME_BESIDE = '/.sandbox-home';
 const VIEW_TMP = '/tmp';
 /** Where the policy shows the host's /tmp. */
 const VIEW_TMP_BESIDE = '/.sandbox-tmp';
@@ -23,6 +25,10 @@ export const VIEW_COPIES = '/.sandbox-run';
 export const CACHE = 'cache:';
 export const VIEW_CACHE = '/.sandbox-cache';
 const VIEW_SHARED_MEMORY = '/dev/shm';
+
+/** Where a private $HOME is in a view. */
+export const viewHome = (paths: readonly PlannedPath[]): string =>
+  paths.some(({ path }) => isBeneath(VIEW_HOME, path)) ? VIEW_HOME_BESIDE : VIEW_HOME;
 
 /** Where a private $TMPDIR is in a view. */
 export const viewTmp = (paths: readonly PlannedPath[]): string =>
@@ -79,7 +85,7 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
   if (policy.filesystem.tmp !== 'host')
     steps.push(bind('slot:tmp', viewTmp(parts.paths), { writable: true, required: true }));
   if (policy.filesystem.home === 'private')
-    steps.push(bind('slot:home', VIEW_HOME, { writable: true, required: true }));
+    steps.push(bind('slot:home', viewHome(parts.paths), { writable: true, required: true }));
   // As a whole, with links in the home: a mount for each part would take longer than the command.
   if (parts.cache.kind === 'workspace')
     steps.push(bind(CACHE, VIEW_CACHE, { writable: true, required: true }));

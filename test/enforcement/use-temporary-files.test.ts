@@ -148,6 +148,21 @@ for d in (os.environ["TMPDIR"], os.environ["HOME"]):
       },
     );
 
+    it.each(['read', 'write'] as const)(
+      'the host’s /home is shown where the policy says so (%s), and $HOME is private all the same',
+      async (access) => {
+        const before = readdirSync('/home');
+        await using sandbox = await sandboxIn(tier, {
+          workspace: arena.workspace,
+          policy: { filesystem: { [access]: ['/home'] } },
+        });
+        const command = 'ls -A /home; echo x > "$HOME/private" && cat "$HOME/private"; echo "$HOME"';
+        const { stdout } = await sandbox.run(command, { approved: true });
+        expect(stdout.split('\n').slice(0, -1).sort()).toEqual([...before, 'x', '/.sandbox-home'].sort());
+        expect([(await sandbox.run('cat $HOME/private')).stdout, readdirSync('/home')]).toEqual(['', before]);
+      },
+    );
+
     it('a command that moves the mount point of the workspace away does not catch the next one', async () => {
       // The workspace lies beneath /tmp, which the command may rename in.
       const root = mkdtempSync('/tmp/enforcement-nested-');

@@ -31,8 +31,10 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
   const isListed = policy.network.mode === 'listed';
   const isShut = reachable === undefined && isEnforced(plan, 'network');
   const writableWorkspace = policy.filesystem.workspaceAccess === 'write';
-  // Without a plan, or a view, it has a name only at the launch.
-  const tmp = plan?.namespaces === undefined ? PRIVATE_TMP : plan.tmp;
+  // Without a plan, or a view, they have names only at the launch.
+  const own = plan?.namespaces === undefined ? { home: PRIVATE_HOME, tmp: PRIVATE_TMP } : plan;
+  const { tmp } = own;
+  const ownHome = policy.filesystem.home === 'private' ? own.home : home;
   const previews = plan?.namespaces !== undefined && layersRefused() === undefined;
   return {
     workspace,
@@ -40,7 +42,7 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
       ...of('write', 'device').filter((path) => path !== workspace),
       // Private, so whatever lies at the same place outside is not meant.
       ...(policy.filesystem.tmp === 'host' ? [temporaryParent] : [tmp, '/dev/shm']),
-      policy.filesystem.home === 'private' ? PRIVATE_HOME : home,
+      ownHome,
     ],
     hidden: policy.filesystem.tmp === 'host' || tmp !== PRIVATE_TMP ? [] : surroundings(workspace),
     // Of `/` the plan has what lies in it.
@@ -53,7 +55,7 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
         policy.filesystem.protect.map((path) => lookup.resolve(`${workspace}/${path}`).canonical))
       : [workspace],
     // Who runs commands without us gives them the user's own.
-    home: plan !== undefined && policy.filesystem.home === 'private' ? PRIVATE_HOME : home,
+    home: plan === undefined ? home : ownHome,
     userHome: home,
     allow: policy.commands.allow,
     permitDangerous: policy.commands.permitDangerous,

@@ -68,6 +68,16 @@ describe('the view', () => {
     );
   });
 
+  it('puts a private home elsewhere where the policy shows what is at its place, or around it', () => {
+    const home = (granted: string) =>
+      stepsOf({ paths: [path(granted, 'read')], policy: policyOfRules([]) }).flatMap((step) =>
+        'source' in step && step.source === 'slot:home' ? [step.target] : [],
+      );
+    expect(['/home', '/home/sandbox', '/home/sandbox/project', '/homes'].map(home)).toEqual(
+      ['/.sandbox-home', '/.sandbox-home', '/home/sandbox', '/home/sandbox'].map((at) => [at]),
+    );
+  });
+
   it('mounts the outer before the inner, so that nothing is hidden', () => {
     const steps = stepsOf({
       paths: [path('/w/a/b', 'read'), path('/w', 'write'), path('/w/a/b/c/d', 'write'), path('/usr', 'read')],
