@@ -3,7 +3,7 @@ import type { PathUse } from '../programs/behaviour.ts';
 import { isHarmlessDevice } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import { isSecretPlace } from '../util/secret-places.ts';
+import { isSecretPlace } from '../util/secret-name.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import { directoriesOf, type Location, locationsOf, mayRead, mayWrite, useOf } from './locations.ts';
 

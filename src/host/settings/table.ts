@@ -328,15 +328,3 @@ export const SETTINGS_LEFT_OUT: readonly {
   { path: '.bunfig.toml', tool: 'bun', as: 'settings' },
   { path: '.config/pypoetry/config.toml', tool: 'poetry', as: 'settings' },
 ];
-
-/** Finds the row of a key: of those that name it, else of those that fit it. */
-export function rowFinder(all: readonly SettingRow[]): (key: string) => SettingRow | undefined {
-  const exact = new Map(all.filter(({ key }) => !key.includes('*')).map((row) => [row.key, row]));
-  const patterns = all
-    .filter(({ key }) => key.includes('*'))
-    .map((row) => ({
-      row,
-      matches: new RegExp(`^${row.key.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.+')}$`, 's'),
-    }));
-  return (key) => exact.get(key) ?? patterns.find(({ matches }) => matches.test(key))?.row;
-}
