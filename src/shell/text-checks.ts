@@ -79,28 +79,9 @@ export function mayExpandBraces(rest: string): boolean {
   return /\{(?!\}(?![^{}]*,)).*?(,|\.\.).*?\}/s.test(rest);
 }
 
-/** Delimiters of here-documents that are read: a plain name, bare, quoted, or with a backslash before it. */
-export function isPlainDelimiter(raw: string): boolean {
-  return /^(?:\\?[A-Za-z0-9_]+|'[A-Za-z0-9_]+'|"[A-Za-z0-9_]+")$/.test(raw);
-}
-
 /** True for a name that bash takes as the name of a variable. */
 export function isVariableName(text: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(text);
-}
-
-/** Where a line continuation stands that joins what the parser may take apart, or the reverse. */
-export function gluingContinuation(source: string, literal: (offset: number) => boolean): number | undefined {
-  for (let at = source.indexOf('\\\n'); at !== -1; at = source.indexOf('\\\n', at + 1)) {
-    if (literal(at)) continue;
-    let first = at;
-    while (source[first - 1] === '\\') first -= 1;
-    // An even number: the last backslash is itself escaped.
-    if ((at - first) % 2 === 1) continue;
-    const before = source[first - 1];
-    if (first !== at || before === undefined || !/[ \t\n]/.test(before)) return at;
-  }
-  return undefined;
 }
 
 function withoutEscapes(raw: string): string {
