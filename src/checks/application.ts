@@ -4,10 +4,14 @@ import type { Reason } from '../model/decision.ts';
 import type { ResolvedPath } from '../model/path-lookup.ts';
 import type { StepsOrNot } from '../model/steps.ts';
 import type { Argument, Use } from '../programs/behaviour.ts';
-import { describeAs, programName } from '../programs/describe.ts';
 import { argumentOf } from '../programs/options.ts';
 import { pathUses, writesFile } from '../programs/path-uses.ts';
-import { type ApplicationProgram, findForApplication } from '../programs/program-table.ts';
+import {
+  type ApplicationProgram,
+  describeAs,
+  findForApplication,
+  programName,
+} from '../programs/program-table.ts';
 import { findingsOf } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';

@@ -6,8 +6,7 @@ import { optionTable } from '../programs/options.ts';
 import { asksForHelp, findingsOf } from '../programs/risk.ts';
 import { directoriesBetween } from '../util/absolute-path.ts';
 import { assertNever } from '../util/assert-never.ts';
-import { holdsUnseenCode } from './autonomy.ts';
-import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
+import { type Check, type CheckContext, commandsOf, holdsUnseenCode, reasonFor } from './check.ts';
 import { directoriesOf, locationsOf, pathsOf, useOf } from './locations.ts';
 
 const reason = reasonFor('arguments');

@@ -131,3 +131,9 @@ export function reasonFor(
 export function commandsOf(parsed: Parsed): readonly SimpleCommand[] {
   return parsed.understood ? parsed.line.commands : parsed.problem.recognized;
 }
+
+/** Code that cannot be seen beforehand is no reason to ask: it is contained. */
+export function holdsUnseenCode({ autonomy, rules }: Pick<CheckContext, 'autonomy' | 'rules'>): boolean {
+  const { network, listedNetwork } = rules.held;
+  return autonomy === 'contained' && (network || listedNetwork === true) && rules.opened === undefined;
+}

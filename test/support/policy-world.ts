@@ -8,7 +8,7 @@ import type { PathLookup, ResolvedPath } from '../../src/model/path-lookup.ts';
 import { VERDICTS } from '../../src/model/words.ts';
 import { PROTECTED_PATHS } from '../../src/policy/profiles/obeyed-files.ts';
 import { SYSTEM_PATHS } from '../../src/policy/profiles/system-paths.ts';
-import { programName } from '../../src/programs/describe.ts';
+import { programName } from '../../src/programs/program-table.ts';
 import { reachOfLine, riskOfLine } from '../../src/programs/risk.ts';
 import { parseShell } from '../../src/shell/parse.ts';
 
