@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
 import type { Redirect, SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import type { ResolvedPath } from '../model/path-lookup.ts';
 import type { StepsOrNot } from '../model/steps.ts';
+import type { ResolvedPath } from '../model/surroundings.ts';
 import type { Argument, Use } from '../programs/behaviour.ts';
 import { argumentOf } from '../programs/options.ts';
 import { pathUses, writesFile } from '../programs/path-uses.ts';

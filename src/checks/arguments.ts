@@ -1,6 +1,6 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason, Verdict } from '../model/decision.ts';
-import type { ResolvedPath } from '../model/path-lookup.ts';
+import type { ResolvedPath } from '../model/surroundings.ts';
 import { type Finding, inherited, levelsOf, type RepositoryWanted, type Use } from '../programs/behaviour.ts';
 import { optionTable } from '../programs/options.ts';
 import { asksForHelp, findingsOf } from '../programs/risk.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { SimpleCommand, Word } from '../model/command-line.ts';
-import type { ResolvedPath } from '../model/path-lookup.ts';
+import type { ResolvedPath } from '../model/surroundings.ts';
 import type { Argument, Use } from '../programs/behaviour.ts';
 import { describeCommand, type IsForeign } from '../programs/program-table.ts';
 import { isBeneath } from '../util/absolute-path.ts';

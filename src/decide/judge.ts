@@ -10,10 +10,10 @@ import type { Parsed } from '../model/command-line.ts';
 import type { Autonomy, Decision, Taint } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
-import type { PathLookup } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
-import type { ShellFacts } from '../model/shell-facts.ts';
+import type { PathLookup, ShellFacts } from '../model/surroundings.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
+import { within } from '../util/promise.ts';
 import { bashSyntaxError } from './bash-syntax.ts';
 import {
   CHECKS,
@@ -33,7 +33,6 @@ import {
   stepsOf,
 } from './judgement.ts';
 import type { ProgramFinder } from './program-finder.ts';
-import { within } from './time-limit.ts';
 
 export { stepsOf };
 

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { ApprovalAnswer } from './approval.ts';
-import { Command } from './command.ts';
+import { Command, JobOrigin } from './command.ts';
 import { Decision } from './decision.ts';
 import { Denial } from './denial.ts';
 import { EnforcementReport } from './enforcement-report.ts';
 import { ExceededLimit } from './execution-result.ts';
-import { JobOrigin } from './job-origin.ts';
 import { LeftBehind } from './left-behind.ts';
 import { Connection } from './network.ts';
 import { count, maybe, text, texts, type Value } from './value.ts';

@@ -8,7 +8,7 @@ import { EnforcementReport, ProcessTreeTier } from './enforcement-report.ts';
 import { LeftBehind } from './left-behind.ts';
 import { Connection } from './network.ts';
 import { count, maybe, text, texts, type Value } from './value.ts';
-import { DENIED_OPERATIONS, LIMIT_NAMES, ONLY_IF_IT_SPEAKS, ONLY_IN_FULL } from './words.ts';
+import { DENIED_OPERATIONS, ONLY_IF_IT_SPEAKS, ONLY_IN_FULL } from './words.ts';
 
 /** Why a command was not run, or which limit it exceeded. */
 export const ExecutionError = z.strictObject({
@@ -41,6 +41,9 @@ export const SpilledOutput = z
   })
   .describe('files with the whole output');
 export type SpilledOutput = Value<typeof SpilledOutput>;
+
+/** Limits of the policy for which a command is ended: `tmp` is the private directories, `idle` the time without output. */
+const LIMIT_NAMES = ['memory', 'processes', 'cpu', 'tmp', 'idle', 'file-size'] as const;
 
 /** The limit of the policy for which a command was ended. */
 export const ExceededLimit = z.strictObject({

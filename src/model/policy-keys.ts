@@ -1,10 +1,9 @@
 import type { z } from 'zod';
 import { readNamePattern } from '../util/name-pattern.ts';
-import type { BackendId } from './backend.ts';
 import type { Autonomy } from './decision.ts';
+import type { BackendId } from './enforcement-report.ts';
 import {
   APPROVERS,
-  AUDIT_STREAMS,
   AUTONOMIES,
   BACKEND_IDS,
   CONTROL_IDS,
@@ -219,6 +218,9 @@ const REQUIRED = [
   ...(['filesystem', 'hidden-paths', 'network', 'privileges'] as const),
   ...(['descriptors', 'environment'] as const),
 ] as const;
+
+/** Whether records of the audit trail go to a fleet's stream, too; weakest first. */
+const AUDIT_STREAMS = ['off', 'publish', 'require'] as const;
 
 /**
  * Every key of policy files, in the order in which people read them. Reading, merging, narrowing, `policy show`, `policy

@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { uptime } from 'node:os';
 import type { State } from '../model/state.ts';
 import { SqliteApprovals } from './approval-store.ts';
 import { SqliteBudget } from './budget-store.ts';
-import type { Clock } from './clock.ts';
+import { type Clock, systemClock } from './clock.ts';
 import { openDatabase } from './database.ts';
 import { SqliteSessions } from './session-store.ts';
 
@@ -19,18 +17,4 @@ export async function openState(directory: string, clock: Clock = systemClock())
     sessions: new SqliteSessions(database, clock),
     close: database.close,
   };
-}
-
-/** The clocks of this machine. */
-function systemClock(): Clock {
-  return { now: Date.now, sinceBoot: () => Math.round(uptime() * 1000), boot: bootId() };
-}
-
-function bootId(): string {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  } catch {
-    // Without /proc only the wall clock is left, as if each look were made in a boot of its own.
-    return '';
-  }
 }

@@ -22,9 +22,6 @@ export interface SettingsPlace {
 
 export type FormatName = 'npmrc' | 'pip' | 'yarnrc' | 'yaml' | 'toml' | 'assignments';
 
-/** What is made of a setting of the file at `index`: its value for commands, or `undefined`: it is left out. */
-export type Decide = (key: string, value: string, index: number) => string | undefined;
-
 /** A tool whose settings commands get: those of its files as a file, those of its variables as variables. */
 export interface SettingsTool {
   readonly tool: string;

@@ -1,6 +1,6 @@
 import type { Autonomy } from '../../model/decision.ts';
-import type { PathLookup } from '../../model/path-lookup.ts';
 import { type ApproverName, POLICY_KEYS, type RuleInFile } from '../../model/policy-keys.ts';
+import type { PathLookup } from '../../model/surroundings.ts';
 import type { LOSS_EFFECTS } from '../../model/words.ts';
 
 /** What `policy import --from` takes. */
