@@ -106,7 +106,7 @@ export const ApprovedRequest = z.strictObject({ fingerprint: z.string(APPROVED) 
 export type ApprovedRequest = Value<typeof ApprovedRequest>;
 
 /** What somebody takes away from a policy, beside the file of the workspace: nothing of it can give anything. */
-export interface Narrowing {
+interface Narrowing {
   /** What a file in a workspace may say. */
   readonly policy?: PolicyFile | undefined;
   /** The workspace can only be read. */

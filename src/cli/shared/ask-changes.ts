@@ -17,7 +17,7 @@ type Wish =
   | { readonly do: 'keep'; readonly why: string };
 
 /** What came of asking: all of it was answered, a part, or it waits as before; `unasked`: there is no terminal for it. */
-export type Asked = 'all' | 'part' | 'waits' | 'unasked';
+type Asked = 'all' | 'part' | 'waits' | 'unasked';
 
 /** How a person is asked. */
 interface AskOptions {

@@ -5,7 +5,7 @@ import { closePrepared, type PreparedSandbox, prepareSandbox } from '../resolve/
 import { ChangeSets } from './change-sets.ts';
 
 /** What came of it, and in which workspace. */
-export interface DoneInWorkspace {
+interface DoneInWorkspace {
   readonly applied: AppliedChanges;
   readonly workspace: string;
 }

@@ -15,7 +15,7 @@ export interface RequestCard {
 }
 
 /** What a card needs of its page. */
-export interface RequestCardParts {
+interface RequestCardParts {
   /** Sends an answer; resolves to why that failed, or to nothing. */
   send(answer: PersonalAnswer): Promise<string | undefined>;
   /** The card has changed its size. */
