@@ -1,14 +1,5 @@
 import { z } from 'zod';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import {
-  BatchLine,
-  BatchRequest,
-  BudgetAnswer,
-  CacheLine,
-  GateCheckAnswer,
-  PolicyImported,
-  PolicyShown,
-} from '../model/answers.ts';
 import { ApprovalGrant, QueuedRequest, WatchedRequest } from '../model/approval.ts';
 import { AttackReport } from '../model/attack-report.ts';
 import { AuditLine, AuditStatistics, FleetVerifyAnswer, VerifyAnswer } from '../model/audit-record.ts';
@@ -21,6 +12,9 @@ import { PlanAnswer } from '../model/launch-plan.ts';
 import { KeptLine } from '../model/left-behind.ts';
 import { policyFileSchema } from '../model/policy-file.ts';
 import { SessionLine, SessionShown } from '../model/session.ts';
+import { count, text, texts, time } from '../model/value.ts';
+import { LAYER_NAMES, LOSS_EFFECTS } from '../model/words.ts';
+import { BatchRequest } from './check/batch.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
 import { jsonText, printOut } from './shared/print.ts';
 
@@ -43,6 +37,99 @@ interface PublishedSchema {
   /** It is about what is read, not about what is written. */
   readonly input?: true;
 }
+
+/* What commands print with `--json` that is no value of the program itself. */
+
+const id = z.unknown().describe('that of the line; its number if it has none');
+
+/** A line of `sandbox-run check --batch`. */
+const BatchLine = z.union([
+  CheckAnswer.extend({ id }),
+  z.strictObject({
+    id,
+    verdict: z.literal('deny').describe('what cannot be judged must not run'),
+    error: text.describe('why the line cannot be judged'),
+  }),
+]);
+
+/** `sandbox-run gate check --json`. */
+const GateCheckAnswer = z.strictObject({
+  request_id: text,
+  decision: z.enum(['allow', 'deny']),
+  reason: text.optional(),
+  by: z
+    .enum(['here', 'host', 'nobody'])
+    .describe('here: provably local; host: its answer; nobody: there was no answer that can be used'),
+});
+
+/** `sandbox-run budget show --json`. */
+const BudgetAnswer = z.strictObject({
+  principal: text,
+  used: count.describe('commands of the last 3,600 seconds'),
+  limit: count.nullable().describe('null: there is none'),
+});
+
+/** A line of `sandbox-run cache show --json`. */
+const CacheLine = z.strictObject({
+  id: text,
+  workspace: text.nullable().describe('null: it is not known any more'),
+  workspaceExists: z.boolean(),
+  bytes: count,
+  complete: z.boolean().describe('false: there is more, or what cannot be looked into'),
+  usedAt: time,
+  inUse: z.boolean().describe('a command runs'),
+  directory: text,
+});
+
+/** `sandbox-run policy show --json`. */
+const PolicyShown = z.strictObject({
+  workspace: text,
+  values: z.array(
+    z.strictObject({
+      key: text,
+      value: z.unknown().optional().describe('missing: it is not set'),
+      item: z.boolean().optional().describe('with --explain: it is an item of a list that adds up'),
+      source: z
+        .strictObject({
+          layer: z.enum(LAYER_NAMES),
+          path: text.optional(),
+          line: count.optional(),
+        })
+        .optional()
+        .describe('with --explain'),
+    }),
+  ),
+  weakerThanDefault: z.array(z.strictObject({ key: text, meaning: text })),
+  checks: z.array(z.strictObject({ name: text, summary: text })),
+});
+
+/** `sandbox-run policy import --json`. */
+const PolicyImported = z.strictObject({
+  file: text,
+  from: text,
+  policy: policyFileSchema,
+  toml: text,
+  output: text.nullable().describe('the file that was written; null: none'),
+  translated: z.array(
+    z.strictObject({ path: text, value: z.unknown(), to: text.describe('what stands for it here') }),
+  ),
+  losses: z
+    .array(
+      z.strictObject({
+        path: text,
+        value: z.unknown(),
+        effect: z
+          .enum(LOSS_EFFECTS)
+          .describe(
+            'narrower: less is allowed here; wider: something is allowed that was not; none: it is about something else',
+          ),
+        why: text,
+        what: text.describe('what to do about it'),
+      }),
+    )
+    .describe('what has no equivalent'),
+  remarks: texts,
+});
 
 /** THE registry of what `--json` prints, and of what is read as JSON or TOML, by name. */
 const PUBLISHED_SCHEMAS: Readonly<Record<string, PublishedSchema>> = {

@@ -9,12 +9,18 @@ import {
   changed,
   type Directories,
   type Flow,
+  follow,
+  followAll,
+  isLost,
   joined,
+  LOSING,
   moves,
   movesSomewhere,
+  outermost,
+  type Scope,
   START,
-} from './directories.ts';
-import { follow, followAll, isLost, LOSING, outermost, type Scope, type Visitor } from './flow.ts';
+  type Visitor,
+} from './flow.ts';
 import { collectFunctions } from './functions.ts';
 import { createNumbers, type Numbers } from './numbers.ts';
 import { createReport, DEFAULT_LIMITS, type Limits, type Report, refuse } from './report.ts';
