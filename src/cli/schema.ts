@@ -2,17 +2,16 @@ import { z } from 'zod';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { ApprovalGrant, QueuedRequest, WatchedRequest } from '../model/approval.ts';
 import { AttackReport } from '../model/attack-report.ts';
-import { AuditLine, AuditStatistics, FleetVerifyAnswer, VerifyAnswer } from '../model/audit-record.ts';
+import { AuditLine, StreamVerification, Verification } from '../model/audit-record.ts';
 import { ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
-import { CheckAnswer } from '../model/decision.ts';
+import { CheckAnswer, Taint } from '../model/decision.ts';
 import { DoctorReport } from '../model/doctor-report.ts';
 import { FullRunAnswer, FullTurnAnswer, RunAnswer, TurnAnswer } from '../model/execution-result.ts';
 import { FleetAnswer, FleetStatus } from '../model/fleet.ts';
-import { PlanAnswer } from '../model/launch-plan.ts';
-import { KeptLine } from '../model/left-behind.ts';
+import { LaunchPlan, RunDefaults } from '../model/launch-plan.ts';
 import { policyFileSchema } from '../model/policy-file.ts';
-import { SessionLine, SessionShown } from '../model/session.ts';
-import { count, text, texts, time } from '../model/value.ts';
+import { SessionInfo, ShellInfo } from '../model/session.ts';
+import { count, maybe, text, texts, time } from '../model/value.ts';
 import { LAYER_NAMES, LOSS_EFFECTS } from '../model/words.ts';
 import { BatchRequest } from './check/batch.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
@@ -130,6 +129,46 @@ const PolicyImported = z.strictObject({
     .describe('what has no equivalent'),
   remarks: texts,
 });
+
+const counts = z.record(text, count);
+
+/** What `sandbox-run audit stats --json` prints. */
+const AuditStatistics = z.strictObject({
+  records: count,
+  first: maybe(text),
+  last: maybe(text),
+  ...{ types: counts, verdicts: counts, outcomes: counts, approvals: counts },
+  ...{ objections: counts, results: counts, events: counts },
+  outputBytes: count,
+  durationMs: z.number(),
+  sessions: count,
+});
+
+/** What `sandbox-run audit verify --json` prints. */
+const VerifyAnswer = Verification.extend({ ok: z.boolean() });
+
+/** What `sandbox-run audit verify --fleet --json` prints. */
+const FleetVerifyAnswer = StreamVerification.extend({ ok: z.boolean() });
+
+/** A line of `sandbox-run kept list --json`. */
+const KeptLine = z.strictObject({
+  id: text,
+  at: time,
+  workspace: text,
+  path: text,
+  reason: text,
+  movedTo: text.optional().describe('where it is, if it is not in the state directory'),
+  settings: texts.optional().describe('of a git configuration, as key=value'),
+});
+
+/** What `sandbox-run --dry-run --json` prints. */
+const PlanAnswer = LaunchPlan.extend(RunDefaults.shape);
+
+/** What `sandbox-run session show --json` prints. */
+const SessionShown = SessionInfo.extend({ taintsInForce: z.array(Taint) });
+
+/** A line of `sandbox-run session list --json`. */
+const SessionLine = z.union([ShellInfo.extend({ kind: z.literal('shell') }), SessionInfo]);
 
 /** THE registry of what `--json` prints, and of what is read as JSON or TOML, by name. */
 const PUBLISHED_SCHEMAS: Readonly<Record<string, PublishedSchema>> = {

@@ -13,7 +13,6 @@ import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import type { PathLookup, ShellFacts } from '../model/surroundings.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
-import { within } from '../util/promise.ts';
 import { bashSyntaxError } from './bash-syntax.ts';
 import {
   CHECKS,
@@ -33,6 +32,7 @@ import {
   stepsOf,
 } from './judgement.ts';
 import type { ProgramFinder } from './program-finder.ts';
+import { within } from './time-limit.ts';
 
 export { stepsOf };
 

@@ -142,9 +142,6 @@ export const Verification = z.strictObject({
 });
 export type Verification = Value<typeof Verification>;
 
-/** What `sandbox-run audit verify --json` prints. */
-export const VerifyAnswer = Verification.extend({ ok: z.boolean() });
-
 /** What was found when the trail of one machine and user was verified in the stream of a fleet. */
 export const TrailVerification = z.strictObject({
   trail: text.describe('machine, user, and something that no other trail has'),
@@ -167,21 +164,3 @@ export const StreamVerification = z.strictObject({
   remarks: texts,
 });
 export type StreamVerification = Value<typeof StreamVerification>;
-
-/** What `sandbox-run audit verify --fleet --json` prints. */
-export const FleetVerifyAnswer = StreamVerification.extend({ ok: z.boolean() });
-
-const counts = z.record(text, count);
-
-/** What `sandbox-run audit stats --json` prints. */
-export const AuditStatistics = z.strictObject({
-  records: count,
-  first: maybe(text),
-  last: maybe(text),
-  ...{ types: counts, verdicts: counts, outcomes: counts, approvals: counts },
-  ...{ objections: counts, results: counts, events: counts },
-  outputBytes: count,
-  durationMs: z.number(),
-  sessions: count,
-});
-export type AuditStatistics = Value<typeof AuditStatistics>;

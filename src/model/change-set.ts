@@ -87,11 +87,3 @@ export const AppliedChanges = z.strictObject({
     .describe('what programs outside would obey of what came, and what was done about it'),
 });
 export type AppliedChanges = Value<typeof AppliedChanges>;
-
-/** What a preview changed. */
-export const PreviewedChanges = ChangeSetDetail.omit({
-  ...{ workspace: true, at: true, command: true, left: true },
-}).extend({
-  id: maybe(text).describe('missing: it changed nothing, so that there is nothing to apply'),
-});
-export type PreviewedChanges = Value<typeof PreviewedChanges>;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from '../errors/codes.ts';
 import { ApprovalAnswer } from './approval.ts';
-import { PreviewedChanges } from './change-set.ts';
+import { ChangeSetDetail } from './change-set.ts';
 import { Decision, forModel } from './decision.ts';
 import { Denial } from './denial.ts';
 import { EnforcementReport, ProcessTreeTier } from './enforcement-report.ts';
@@ -76,6 +76,13 @@ export const ResourceUsage = z.strictObject({
 export type ResourceUsage = Value<typeof ResourceUsage>;
 
 const perStream = z.strictObject({ stdout: count, stderr: count });
+
+/** What a preview changed. */
+const PreviewedChanges = ChangeSetDetail.omit({
+  ...{ workspace: true, at: true, command: true, left: true },
+}).extend({
+  id: maybe(text).describe('missing: it changed nothing, so that there is nothing to apply'),
+});
 
 /** What every result has, whatever became of the command. */
 export const ExecutionResultBase = z.strictObject({

@@ -217,6 +217,3 @@ export const RunDefaults = z.strictObject({
   ),
 });
 export type RunDefaults = Value<typeof RunDefaults>;
-
-/** What `sandbox-run --dry-run --json` prints. */
-export const PlanAnswer = LaunchPlan.extend(RunDefaults.shape);

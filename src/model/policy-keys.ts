@@ -21,9 +21,6 @@ import {
  */
 type Zod = typeof z;
 
-/** Who answers what the policy asks. */
-export type ApproverName = (typeof APPROVERS)[number];
-
 /** How much of the network commands have. */
 export type NetworkMode = (typeof NETWORK_MODES)[number];
 
@@ -938,11 +935,6 @@ export interface CommandRule {
 /** A rule as the checks use it. */
 export function commandRule({ program, words, verdict, reason }: RuleInFile): CommandRule {
   return { program, words: words ?? [], verdict: verdict ?? 'preview', reason };
-}
-
-/** A table of keys, or a part of one: a row, or rows by their names. */
-export interface KeyTable {
-  readonly [name: string]: PolicyKey | KeyTable;
 }
 
 /** A row with its place in files and in {@link Policy}. */

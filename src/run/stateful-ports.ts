@@ -1,6 +1,7 @@
 import type { AuditOptions, AuditTrail } from '../audit/open-audit.ts';
 import { TOOL_NAME } from '../checks/guards.ts';
 import type { DecisionPorts, SessionMemory } from '../decide/ports.ts';
+import { within } from '../decide/time-limit.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { EventLimit } from '../hooks/events.ts';
 import { caller } from '../host/caller.ts';
@@ -18,7 +19,7 @@ import { TAINTS } from '../model/words.ts';
 import { loadAddon } from '../native/load.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { errorMessage } from '../util/error-message.ts';
-import { andThen, type MaybePromise, within } from '../util/promise.ts';
+import { andThen, type MaybePromise } from '../util/promise.ts';
 import { operatorPolicy } from './resolve/policy-layers.ts';
 import { checkSessionId, sessionOf } from './session/agent-session.ts';
 import {

@@ -1,8 +1,9 @@
+import { within } from '../decide/time-limit.ts';
 import type { ErrorCode } from '../errors/codes.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { AuditSink } from '../model/audit-record.ts';
 import type { ActionBudget, Reservation } from '../model/gate-ports.ts';
-import { isPromise, type MaybePromise, within } from '../util/promise.ts';
+import { isPromise, type MaybePromise } from '../util/promise.ts';
 
 /** A budget of the application that never answers must not hold a run for ever: after some time it has failed. */
 export function timelyBudget(budget: ActionBudget, timeoutMs: number): ActionBudget {

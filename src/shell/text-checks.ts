@@ -21,25 +21,6 @@ export function badCharacter(source: string): string | undefined {
   return undefined;
 }
 
-/** How deep brackets stand within each other, quoted ones included: at least as deep as what they mean. */
-export function nestingOf(source: string): number {
-  let depth = 0;
-  let deepest = 0;
-  for (let at = 0; at < source.length; at += 1) {
-    const code = source.charCodeAt(at);
-    if (code === OPEN_ROUND || code === OPEN_CURLY) {
-      depth += 1;
-      if (depth > deepest) deepest = depth;
-    } else if ((code === CLOSE_ROUND || code === CLOSE_CURLY) && depth > 0) depth -= 1;
-  }
-  return deepest;
-}
-
-const OPEN_ROUND = 0x28;
-const CLOSE_ROUND = 0x29;
-const OPEN_CURLY = 0x7b;
-const CLOSE_CURLY = 0x7d;
-
 /** True if unquoted text is only text: nothing in it means anything to the shell. */
 export function isPlainUnquoted(raw: string): boolean {
   return !UNQUOTED_RESIDUE.test(withoutEscapes(raw));

@@ -10,16 +10,3 @@ export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T>
 export function andThen<T, U>(value: T | PromiseLike<T>, use: (value: T) => U | Promise<U>): U | Promise<U> {
   return isPromise(value) ? Promise.resolve(value).then(use) : use(value);
 }
-
-/** What the work gives, or `undefined` if it takes longer. Its own failure is passed on. */
-export async function within<T>(work: Promise<T>, milliseconds: number): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((done) => {
-    timer = setTimeout(() => done(undefined), milliseconds);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { within } from '../../decide/time-limit.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { describeShortage } from '../../errors/shortage.ts';
 import { caller, onBehalfOf, serveOthersOnly } from '../../host/caller.ts';
@@ -15,7 +16,6 @@ import { hasState, lazyState, stateDirectory } from '../../run/state.ts';
 import { type Call, listenForCalls, type Work } from '../../serve/warm/calls.ts';
 import { deferred } from '../../util/deferred.ts';
 import type { MaybePromise } from '../../util/promise.ts';
-import { within } from '../../util/promise.ts';
 import { answerCall, parseHookArguments } from '../hook/answer.ts';
 import { parseRunArguments } from '../run/options.ts';
 import * as run from '../run/run.ts';

@@ -1,8 +1,12 @@
 import { forEachChild, type SyntaxNode as ParsedNode, type ParsedScript, parse } from 'unbash';
 import type { SyntaxNode } from '../syntax.ts';
-import { nestingOf } from '../text-checks.ts';
 import { readLines } from './commands.ts';
 import { type Reading, ShellText } from './shell-text.ts';
+
+const OPEN_ROUND = 0x28;
+const CLOSE_ROUND = 0x29;
+const OPEN_CURLY = 0x7b;
+const CLOSE_CURLY = 0x7d;
 
 /*
  * This folder is the one place that knows the parser. It accepts a listed set of node kinds and checks, for each, that
@@ -29,6 +33,20 @@ export function readShell(source: string, reading: Reading): SyntaxNode {
     text.refuse('ambiguous', message, { pos: glued, end: glued + 2 });
   }
   return tree;
+}
+
+/** How deep brackets stand within each other, quoted ones included: at least as deep as what they mean. */
+function nestingOf(source: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (let at = 0; at < source.length; at += 1) {
+    const code = source.charCodeAt(at);
+    if (code === OPEN_ROUND || code === OPEN_CURLY) {
+      depth += 1;
+      if (depth > deepest) deepest = depth;
+    } else if ((code === CLOSE_ROUND || code === CLOSE_CURLY) && depth > 0) depth -= 1;
+  }
+  return deepest;
 }
 
 /** Where a line continuation stands that joins what the parser may take apart, or the reverse. */
