@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { within } from '../../../src/decide/time-limit.ts';
 import { afterToolUse, sessionEnd, sessionStart } from '../../../src/hooks/events.ts';
 import type { GuardAnswer, ToolHook } from '../../../src/model/gate-ports.ts';
-import { within } from '../../../src/util/promise.ts';
 
 const LIMIT = { within, timeoutMs: 50 };
 const SESSION = { id: 's', principal: 'p' };
