@@ -19,15 +19,16 @@ export type {
   EventRecord,
   ResultRecord,
 } from './model/audit-record.ts';
-export type { BackendId, PassedOver } from './model/backend.ts';
 export type { Command, TemplateValue } from './model/command.ts';
 export type { Autonomy, Decision, Reach, Reason, Risk, Taint, Verdict } from './model/decision.ts';
 export type {
+  BackendId,
   Control,
   ControlId,
   ControlState,
   Demand,
   EnforcementReport,
+  PassedOver,
 } from './model/enforcement-report.ts';
 export type {
   ExceededLimit,

@@ -28,9 +28,7 @@ export function presentRequest(
   const view = viewOf(request);
   const width = widthFor(columns);
   return page([
-    ...(view.connection === undefined ? [] : labelled('connection', [view.connection], width)),
-    ...commandRows(view.command, width),
-    ...labelled('directory', [view.cwd], width),
+    ...subjectRows(view, width),
     ...labelled('policy', [`${view.verdict}, risk ${view.risk}, reach ${view.reach}`], width),
     ...view.remarks.flatMap((remark) =>
       labelled(remark.check, [`${remark.verdict}: ${remark.message}`], width),
@@ -92,6 +90,13 @@ function shortened(rows: readonly string[], most: number): readonly string[] {
   return rows.slice(0, most).map((row, index) => (index === most - 1 ? cut(row) : row));
 }
 
+/** What is asked about, and where it would happen. */
+const subjectRows = ({ connection, command, cwd }: ApprovalView, width: number) => [
+  ...(connection === undefined ? [] : labelled('connection', [connection], width)),
+  ...commandRows(command, width),
+  ...labelled('directory', [cwd], width),
+];
+
 const widthFor = (columns: number) => Math.max(columns - GUTTER, NARROWEST);
 const page = (rows: readonly string[]) => rows.map((row) => `${row}\n`).join('');
 
@@ -102,12 +107,7 @@ export function presentCommand(
 ): string {
   const view = viewOf(request);
   const width = widthFor(columns);
-  return page([
-    ...(view.connection === undefined ? [] : labelled('connection', [view.connection], width)),
-    ...commandRows(view.command, width),
-    ...labelled('directory', [view.cwd], width),
-    ...fromRows(view, width),
-  ]);
+  return page([...subjectRows(view, width), ...fromRows(view, width)]);
 }
 
 const fromRows = ({ from }: ApprovalView, width: number) =>

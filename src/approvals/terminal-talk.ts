@@ -16,7 +16,7 @@ interface TerminalOptions {
 }
 
 /** What came of using the terminal. */
-export type Talked<T> =
+type Talked<T> =
   | { readonly used: true; readonly result: T }
   /** `late`: it was not free in time, or nobody waits any more; `background`: another job has it; `none`: there is none. */
   | { readonly used: false; readonly why: 'late' | 'background' | 'none' };
@@ -75,7 +75,7 @@ export type Turn<T> = { readonly answer: T } | { readonly say?: string; readonly
 export type Unheard = 'ended' | 'expired' | 'canceled' | 'failed';
 
 /** What is said on a terminal until there is an answer. */
-export interface Talk<T> {
+interface Talk<T> {
   /** Everything that stands before the first prompt. */
   readonly opening: string;
   readonly prompt: string;

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { orElse } from '../util/or-else.ts';
-import { HIDDEN_DIRECTORY, HIDDEN_FILE, TRUSTED_FILES } from './file-attacks.ts';
+import { HIDDEN_DIRECTORY, HIDDEN_FILE } from './file-attacks.ts';
 
 const PREFIX = 'sandbox-run-doctor-';
 
@@ -91,6 +91,15 @@ export class Arena implements Disposable {
     return path;
   }
 }
+
+/** Files of a workspace that the user's own tools obey later, with what is in them before. */
+const TRUSTED_FILES = {
+  '.git/hooks/pre-commit': '#!/bin/sh\n',
+  '.git/config': '[core]\n\tbare = false\n',
+  '.git/HEAD': 'ref: refs/heads/main\n',
+  '.vscode/tasks.json': '{}\n',
+  '.envrc': 'export A=1\n',
+} as const;
 
 function fillWorkspace(workspace: string, secret: string): void {
   const files = { ...TRUSTED_FILES, [join(HIDDEN_DIRECTORY, HIDDEN_FILE)]: `${secret}\n` };

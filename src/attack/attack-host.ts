@@ -15,7 +15,7 @@ import { type Attack, type Observation, SECRET_VARIABLE } from './attack.ts';
 import { BYSTANDER_ATTACKS } from './bystander-attacks.ts';
 import { type CarryOutParts, carryOut } from './carry-out.ts';
 import { FILE_ATTACKS, HIDDEN_DIRECTORY } from './file-attacks.ts';
-import { KERNEL_ATTACKS, LOW_LIMITS } from './kernel-attacks.ts';
+import { KERNEL_ATTACKS } from './kernel-attacks.ts';
 import { LISTED_NETWORK_ATTACKS } from './listed-network-attacks.ts';
 
 /** THE registry of attacks: to add one, add a row to one of these, and a move to native/attack/ if it needs a new one. */
@@ -137,6 +137,9 @@ async function attackWithin(parts: AttackParts): Promise<Attacked | SandboxError
     delete process.env[SECRET_VARIABLE];
   }
 }
+
+/** The limits of the sandbox for attacks of the manner `limited`. */
+const LOW_LIMITS = { processes: 50, memory: 32 << 20, tmpBytes: 4 << 20 } as const;
 
 async function attackIn(arena: Arena, program: string, parts: AttackParts): Promise<Attacked | SandboxError> {
   const { signal, onProgress, prepare = prepareSandbox, attacks = ATTACKS } = parts;

@@ -22,15 +22,6 @@ import {
 
 const MARK = 'written-by-an-attack';
 
-/** Files of a workspace that the user's own tools obey later, with what is in them before. */
-export const TRUSTED_FILES = {
-  '.git/hooks/pre-commit': '#!/bin/sh\n',
-  '.git/config': '[core]\n\tbare = false\n',
-  '.git/HEAD': 'ref: refs/heads/main\n',
-  '.vscode/tasks.json': '{}\n',
-  '.envrc': 'export A=1\n',
-} as const;
-
 /** A directory of a workspace that commands are not to see, and the file with the secret in it. */
 export const HIDDEN_DIRECTORY = 'hidden';
 export const HIDDEN_FILE = 'key';

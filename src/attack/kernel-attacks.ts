@@ -21,9 +21,6 @@ const OTHER_DEVICES = ['/dev/net/tun', '/dev/kvm', '/dev/fuse', '/dev/loop-contr
 /** How long more than the limit is used: long enough for whoever looks now and then. */
 const HELD_MS = '500';
 
-/** The limits of the sandbox for attacks of the manner `limited`. */
-export const LOW_LIMITS = { processes: 50, memory: 32 << 20, tmpBytes: 4 << 20 } as const;
-
 /** With a new empty directory of the workspace. */
 const inDirectory =
   (move: (directory: string) => Move): Stage =>

@@ -1,4 +1,4 @@
-import type { BackendId } from '../model/backend.ts';
+import type { BackendId } from '../model/enforcement-report.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { ResolvedSteps } from '../model/steps.ts';

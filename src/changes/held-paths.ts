@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { holdDirectory, isNoDirectory } from '../host/held-directory.ts';
 import { errnoOf } from '../util/errno-of.ts';
-import { aroundPath, bytesOf, leadingTo, type RawPath } from './tree.ts';
+import { aroundPath, bytesOf, type RawPath } from './tree.ts';
 
 /**
  * Names for paths of a workspace whose directories stay the same ones, whatever a command renames meanwhile; no link is
@@ -100,6 +100,12 @@ export class HeldPaths implements Disposable {
     if (this.#last !== undefined) closeSync(this.#last.fd);
     this.#last = undefined;
   }
+}
+
+/** The directories that lead to it, the outermost first. */
+function leadingTo(path: RawPath): readonly RawPath[] {
+  const parts = path.split('/').slice(0, -1);
+  return parts.map((_, at) => parts.slice(0, at + 1).join('/'));
 }
 
 /** A handle: open(2). Node does not name it. */

@@ -34,7 +34,7 @@ import {
 import { bytesOf, failureError, isWithin, type RawPath, rawPath, type Stamp } from './tree.ts';
 
 /** What became of an operation. */
-export type Placed =
+type Placed =
   | { readonly done: true; readonly stamp: Stamp | undefined; readonly isKept: boolean }
   | { readonly done: false; readonly conflict: string };
 

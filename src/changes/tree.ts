@@ -32,12 +32,6 @@ export function aroundPath(path: RawPath): RawPath {
   return path.slice(0, Math.max(0, path.lastIndexOf('/')));
 }
 
-/** The directories that lead to it, the outermost first. */
-export function leadingTo(path: RawPath): readonly RawPath[] {
-  const parts = path.split('/').slice(0, -1);
-  return parts.map((_, at) => parts.slice(0, at + 1).join('/'));
-}
-
 export const isWithin = (path: RawPath, directory: RawPath): boolean =>
   directory === '' || path === directory || path.startsWith(`${directory}/`);
 

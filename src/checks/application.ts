@@ -1,13 +1,17 @@
 import { posix } from 'node:path';
 import type { Redirect, SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import type { ResolvedPath } from '../model/path-lookup.ts';
 import type { StepsOrNot } from '../model/steps.ts';
+import type { ResolvedPath } from '../model/surroundings.ts';
 import type { Argument, Use } from '../programs/behaviour.ts';
-import { describeAs, programName } from '../programs/describe.ts';
 import { argumentOf } from '../programs/options.ts';
 import { pathUses, writesFile } from '../programs/path-uses.ts';
-import { type ApplicationProgram, findForApplication } from '../programs/program-table.ts';
+import {
+  type ApplicationProgram,
+  describeAs,
+  findForApplication,
+  programName,
+} from '../programs/program-table.ts';
 import { findingsOf } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';

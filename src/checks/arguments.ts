@@ -1,13 +1,12 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason, Verdict } from '../model/decision.ts';
-import type { ResolvedPath } from '../model/path-lookup.ts';
+import type { ResolvedPath } from '../model/surroundings.ts';
 import { type Finding, inherited, levelsOf, type RepositoryWanted, type Use } from '../programs/behaviour.ts';
 import { optionTable } from '../programs/options.ts';
 import { asksForHelp, findingsOf } from '../programs/risk.ts';
 import { directoriesBetween } from '../util/absolute-path.ts';
 import { assertNever } from '../util/assert-never.ts';
-import { holdsUnseenCode } from './autonomy.ts';
-import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
+import { type Check, type CheckContext, commandsOf, holdsUnseenCode, reasonFor } from './check.ts';
 import { directoriesOf, locationsOf, pathsOf, useOf } from './locations.ts';
 
 const reason = reasonFor('arguments');

@@ -4,12 +4,6 @@ import { assertNever } from '../util/assert-never.ts';
 import { type Check, type CheckContext, reasonFor } from './check.ts';
 import { isForeignTo } from './locations.ts';
 
-/** Code that cannot be seen beforehand is no reason to ask: it is contained. */
-export function holdsUnseenCode({ autonomy, rules }: Pick<CheckContext, 'autonomy' | 'rules'>): boolean {
-  const { network, listedNetwork } = rules.held;
-  return autonomy === 'contained' && (network || listedNetwork === true) && rules.opened === undefined;
-}
-
 const reason = reasonFor('autonomy');
 
 function opinion(context: CheckContext): Reason {

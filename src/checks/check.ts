@@ -2,11 +2,9 @@ import type { Effect } from '../model/change-set.ts';
 import type { Parsed, SimpleCommand } from '../model/command-line.ts';
 import type { Autonomy, Reach, Reason, Risk, Taint, Verdict } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
-import type { PathLookup } from '../model/path-lookup.ts';
 import type { CommandRule } from '../model/policy-keys.ts';
-import type { ShellFacts } from '../model/shell-facts.ts';
 import type { StepsOrNot } from '../model/steps.ts';
-import type { Versions } from '../model/versions.ts';
+import type { PathLookup, ShellFacts, Versions } from '../model/surroundings.ts';
 
 /** What keeps a command in while it runs, by the enforcement report: a question about it would be asked for nothing. */
 interface Held {
@@ -130,4 +128,10 @@ export function reasonFor(
 /** What there is to judge: every command, or those that were recognised in a line that was not understood. */
 export function commandsOf(parsed: Parsed): readonly SimpleCommand[] {
   return parsed.understood ? parsed.line.commands : parsed.problem.recognized;
+}
+
+/** Code that cannot be seen beforehand is no reason to ask: it is contained. */
+export function holdsUnseenCode({ autonomy, rules }: Pick<CheckContext, 'autonomy' | 'rules'>): boolean {
+  const { network, listedNetwork } = rules.held;
+  return autonomy === 'contained' && (network || listedNetwork === true) && rules.opened === undefined;
 }

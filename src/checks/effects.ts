@@ -1,10 +1,9 @@
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import type { Program } from '../programs/behaviour.ts';
-import { describeAs } from '../programs/describe.ts';
 import { argumentOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
-import { findProgram } from '../programs/program-table.ts';
+import { describeAs, findProgram } from '../programs/program-table.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { readableWord } from '../util/shell-quote.ts';
 import { type CheckContext, commandsOf } from './check.ts';

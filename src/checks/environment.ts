@@ -1,11 +1,9 @@
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import { leadingText } from '../model/word.ts';
-import { describeAs, programName } from '../programs/describe.ts';
-import { findProgram } from '../programs/program-table.ts';
+import { describeAs, findProgram, programName } from '../programs/program-table.ts';
 import { variableRule } from '../programs/variables.ts';
-import { holdsUnseenCode } from './autonomy.ts';
-import { type Check, commandsOf, reasonFor } from './check.ts';
+import { type Check, commandsOf, holdsUnseenCode, reasonFor } from './check.ts';
 
 const reason = reasonFor('environment');
 

@@ -1,9 +1,9 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import { type Argument, inherited, type Need, type Use } from '../programs/behaviour.ts';
-import { describeCommand } from '../programs/describe.ts';
 import { changesGitSettings } from '../programs/git/settings.ts';
 import { pathUses } from '../programs/path-uses.ts';
+import { describeCommand } from '../programs/program-table.ts';
 import { asksForHelp, findingsOf, reachOf, reachOfRedirect } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import type { SimpleCommand, Word } from '../model/command-line.ts';
-import type { ResolvedPath } from '../model/path-lookup.ts';
+import type { ResolvedPath } from '../model/surroundings.ts';
 import type { Argument, Use } from '../programs/behaviour.ts';
-import { describeCommand, type IsForeign } from '../programs/describe.ts';
+import { describeCommand, type IsForeign } from '../programs/program-table.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import type { CheckContext } from './check.ts';
 
@@ -92,11 +92,6 @@ export function mayWrite(path: string, { rules }: CheckContext): boolean {
   if ([rules.workspace, ...rules.granted].some((root) => isBeneath(path, root))) return true;
   if (rules.hidden.some((root) => isBeneath(path, root))) return false;
   return rules.writable.some((root) => isBeneath(path, root));
-}
-
-/** True if a command may read there. */
-export function mayRead(path: string, context: CheckContext): boolean {
-  return mayWrite(path, context) || context.rules.readable.some((root) => isBeneath(path, root));
 }
 
 /** Names that stand for files of the workspace, or of other places where commands can write. */

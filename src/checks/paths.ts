@@ -3,9 +3,9 @@ import type { PathUse } from '../programs/behaviour.ts';
 import { isHarmlessDevice } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import { isSecretPlace } from '../util/secret-places.ts';
+import { isSecretPlace } from '../util/secret-name.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, type Location, locationsOf, mayRead, mayWrite, useOf } from './locations.ts';
+import { directoriesOf, type Location, locationsOf, mayWrite, useOf } from './locations.ts';
 
 const reason = reasonFor('paths');
 
@@ -35,6 +35,11 @@ function judgeDirectory(context: CheckContext): Reason[] {
   const { canonical } = context.paths.resolve(context.cwd);
   if (mayRead(canonical, context)) return [];
   return [reason('deny', 'escapes_workspace', `path escapes the workspace root: ${canonical}`)];
+}
+
+/** True if a command may read there. */
+function mayRead(path: string, context: CheckContext): boolean {
+  return mayWrite(path, context) || context.rules.readable.some((root) => isBeneath(path, root));
 }
 
 function judgePath(

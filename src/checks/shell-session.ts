@@ -1,10 +1,8 @@
 import type { Parsed, Redirect, SimpleCommand, Word, WordPart } from '../model/command-line.ts';
 import type { Reason, Verdict } from '../model/decision.ts';
 import { leadingText } from '../model/word.ts';
-import { describeAs } from '../programs/describe.ts';
-import { findProgram } from '../programs/program-table.ts';
-import { holdsUnseenCode } from './autonomy.ts';
-import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
+import { describeAs, findProgram } from '../programs/program-table.ts';
+import { type Check, type CheckContext, commandsOf, holdsUnseenCode, reasonFor } from './check.ts';
 
 const reason = reasonFor('session');
 

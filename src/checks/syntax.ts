@@ -2,8 +2,7 @@ import type { NotUnderstoodCode, Redirect, SimpleCommand } from '../model/comman
 import type { Reason, Verdict } from '../model/decision.ts';
 import { leadingText } from '../model/word.ts';
 import { writesFile } from '../programs/path-uses.ts';
-import { holdsUnseenCode } from './autonomy.ts';
-import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
+import { type Check, type CheckContext, commandsOf, holdsUnseenCode, reasonFor } from './check.ts';
 
 const reason = reasonFor('syntax');
 

@@ -8,7 +8,7 @@ import type { SandboxOptions } from '../model/options.ts';
 import { createChecker } from '../run/assemble.ts';
 import type { GateOutcome } from '../serve/gate/ask-gate.ts';
 import type { GateAnswer, GateRequest } from '../serve/gate/gate-decider.ts';
-import type { RefusedMessage } from '../serve/gate/refusal-report.ts';
+import type { RefusedMessage } from '../serve/gate/gate-service.ts';
 import { visibleLine, visibleText } from '../util/visible-text.ts';
 import { parseTaints, wholeNumber } from './shared/options.ts';
 import { withSubcommands } from './shared/parse.ts';

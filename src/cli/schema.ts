@@ -1,26 +1,19 @@
 import { z } from 'zod';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import {
-  BatchLine,
-  BatchRequest,
-  BudgetAnswer,
-  CacheLine,
-  GateCheckAnswer,
-  PolicyImported,
-  PolicyShown,
-} from '../model/answers.ts';
 import { ApprovalGrant, QueuedRequest, WatchedRequest } from '../model/approval.ts';
 import { AttackReport } from '../model/attack-report.ts';
-import { AuditLine, AuditStatistics, FleetVerifyAnswer, VerifyAnswer } from '../model/audit-record.ts';
+import { AuditLine, StreamVerification, Verification } from '../model/audit-record.ts';
 import { ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
-import { CheckAnswer } from '../model/decision.ts';
+import { CheckAnswer, Taint } from '../model/decision.ts';
 import { DoctorReport } from '../model/doctor-report.ts';
 import { FullRunAnswer, FullTurnAnswer, RunAnswer, TurnAnswer } from '../model/execution-result.ts';
 import { FleetAnswer, FleetStatus } from '../model/fleet.ts';
-import { PlanAnswer } from '../model/launch-plan.ts';
-import { KeptLine } from '../model/left-behind.ts';
+import { LaunchPlan, RunDefaults } from '../model/launch-plan.ts';
 import { policyFileSchema } from '../model/policy-file.ts';
-import { SessionLine, SessionShown } from '../model/session.ts';
+import { SessionInfo, ShellInfo } from '../model/session.ts';
+import { count, maybe, text, texts, time } from '../model/value.ts';
+import { LAYER_NAMES, LOSS_EFFECTS } from '../model/words.ts';
+import { BatchRequest } from './check/batch.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
 import { jsonText, printOut } from './shared/print.ts';
 
@@ -43,6 +36,139 @@ interface PublishedSchema {
   /** It is about what is read, not about what is written. */
   readonly input?: true;
 }
+
+/* What commands print with `--json` that is no value of the program itself. */
+
+const id = z.unknown().describe('that of the line; its number if it has none');
+
+/** A line of `sandbox-run check --batch`. */
+const BatchLine = z.union([
+  CheckAnswer.extend({ id }),
+  z.strictObject({
+    id,
+    verdict: z.literal('deny').describe('what cannot be judged must not run'),
+    error: text.describe('why the line cannot be judged'),
+  }),
+]);
+
+/** `sandbox-run gate check --json`. */
+const GateCheckAnswer = z.strictObject({
+  request_id: text,
+  decision: z.enum(['allow', 'deny']),
+  reason: text.optional(),
+  by: z
+    .enum(['here', 'host', 'nobody'])
+    .describe('here: provably local; host: its answer; nobody: there was no answer that can be used'),
+});
+
+/** `sandbox-run budget show --json`. */
+const BudgetAnswer = z.strictObject({
+  principal: text,
+  used: count.describe('commands of the last 3,600 seconds'),
+  limit: count.nullable().describe('null: there is none'),
+});
+
+/** A line of `sandbox-run cache show --json`. */
+const CacheLine = z.strictObject({
+  id: text,
+  workspace: text.nullable().describe('null: it is not known any more'),
+  workspaceExists: z.boolean(),
+  bytes: count,
+  complete: z.boolean().describe('false: there is more, or what cannot be looked into'),
+  usedAt: time,
+  inUse: z.boolean().describe('a command runs'),
+  directory: text,
+});
+
+/** `sandbox-run policy show --json`. */
+const PolicyShown = z.strictObject({
+  workspace: text,
+  values: z.array(
+    z.strictObject({
+      key: text,
+      value: z.unknown().optional().describe('missing: it is not set'),
+      item: z.boolean().optional().describe('with --explain: it is an item of a list that adds up'),
+      source: z
+        .strictObject({
+          layer: z.enum(LAYER_NAMES),
+          path: text.optional(),
+          line: count.optional(),
+        })
+        .optional()
+        .describe('with --explain'),
+    }),
+  ),
+  weakerThanDefault: z.array(z.strictObject({ key: text, meaning: text })),
+  checks: z.array(z.strictObject({ name: text, summary: text })),
+});
+
+/** `sandbox-run policy import --json`. */
+const PolicyImported = z.strictObject({
+  file: text,
+  from: text,
+  policy: policyFileSchema,
+  toml: text,
+  output: text.nullable().describe('the file that was written; null: none'),
+  translated: z.array(
+    z.strictObject({ path: text, value: z.unknown(), to: text.describe('what stands for it here') }),
+  ),
+  losses: z
+    .array(
+      z.strictObject({
+        path: text,
+        value: z.unknown(),
+        effect: z
+          .enum(LOSS_EFFECTS)
+          .describe(
+            'narrower: less is allowed here; wider: something is allowed that was not; none: it is about something else',
+          ),
+        why: text,
+        what: text.describe('what to do about it'),
+      }),
+    )
+    .describe('what has no equivalent'),
+  remarks: texts,
+});
+
+const counts = z.record(text, count);
+
+/** What `sandbox-run audit stats --json` prints. */
+const AuditStatistics = z.strictObject({
+  records: count,
+  first: maybe(text),
+  last: maybe(text),
+  ...{ types: counts, verdicts: counts, outcomes: counts, approvals: counts },
+  ...{ objections: counts, results: counts, events: counts },
+  outputBytes: count,
+  durationMs: z.number(),
+  sessions: count,
+});
+
+/** What `sandbox-run audit verify --json` prints. */
+const VerifyAnswer = Verification.extend({ ok: z.boolean() });
+
+/** What `sandbox-run audit verify --fleet --json` prints. */
+const FleetVerifyAnswer = StreamVerification.extend({ ok: z.boolean() });
+
+/** A line of `sandbox-run kept list --json`. */
+const KeptLine = z.strictObject({
+  id: text,
+  at: time,
+  workspace: text,
+  path: text,
+  reason: text,
+  movedTo: text.optional().describe('where it is, if it is not in the state directory'),
+  settings: texts.optional().describe('of a git configuration, as key=value'),
+});
+
+/** What `sandbox-run --dry-run --json` prints. */
+const PlanAnswer = LaunchPlan.extend(RunDefaults.shape);
+
+/** What `sandbox-run session show --json` prints. */
+const SessionShown = SessionInfo.extend({ taintsInForce: z.array(Taint) });
+
+/** A line of `sandbox-run session list --json`. */
+const SessionLine = z.union([ShellInfo.extend({ kind: z.literal('shell') }), SessionInfo]);
 
 /** THE registry of what `--json` prints, and of what is read as JSON or TOML, by name. */
 const PUBLISHED_SCHEMAS: Readonly<Record<string, PublishedSchema>> = {

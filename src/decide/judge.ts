@@ -10,9 +10,8 @@ import type { Parsed } from '../model/command-line.ts';
 import type { Autonomy, Decision, Taint } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
-import type { PathLookup } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
-import type { ShellFacts } from '../model/shell-facts.ts';
+import type { PathLookup, ShellFacts } from '../model/surroundings.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { bashSyntaxError } from './bash-syntax.ts';
 import {

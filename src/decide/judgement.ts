@@ -10,7 +10,7 @@ export { isMissing } from '../checks/leaves.ts';
 export { isForeignTo } from '../checks/locations.ts';
 export { leavesDoubts } from '../checks/shell-session.ts';
 export { reachOfLine, riskOfLine } from '../programs/risk.ts';
-export { isIncomplete } from '../shell/adapter/incomplete.ts';
+export { isIncomplete } from '../shell/adapter/read-shell.ts';
 export { parseArgv, parseShell } from '../shell/parse.ts';
 export { stepsOf } from '../shell/steps.ts';
 export { commandOfTemplate } from '../shell/template.ts';

@@ -132,7 +132,7 @@ const importModule: Import = (url) => {
 };
 
 /** What commands can write, and plug-ins therefore must not lie in. Absolute; need not exist. */
-export interface Writable {
+interface Writable {
   readonly workspace: string;
   readonly writable: readonly string[];
 }

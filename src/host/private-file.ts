@@ -6,7 +6,7 @@ import { errnoOf } from '../util/errno-of.ts';
 const LONGEST = 64 * 1024;
 
 /** What a file with a secret is, for the message of what is wrong with it. */
-export interface PrivateFile {
+interface PrivateFile {
   /** Such as "the key of the audit trail". */
   readonly what: string;
   readonly code: ErrorCode;

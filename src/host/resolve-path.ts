@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { lstatSync, readlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { SymbolicLink } from '../model/launch-plan.ts';
-import type { PathLookup, ResolvedPath } from '../model/path-lookup.ts';
+import type { PathLookup, ResolvedPath } from '../model/surroundings.ts';
 import { errnoOf } from '../util/errno-of.ts';
 
 /** As many links as the kernel follows (path_resolution(7)). */

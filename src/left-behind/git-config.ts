@@ -169,9 +169,3 @@ function overwrite(path: string, content: Buffer): boolean {
     closeSync(file);
   }
 }
-
-/** A setting as people write it. */
-export function describeSetting({ key, value }: GitSetting): string {
-  const text = value === undefined ? key : `${key}=${value}`;
-  return Buffer.from(text, 'latin1').toString('utf8');
-}

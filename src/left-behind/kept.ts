@@ -20,7 +20,7 @@ import { ensureStateDirectory } from '../host/user-directories.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { orElse } from '../util/or-else.ts';
-import { changeGitConfig, describeSetting } from './git-config.ts';
+import { changeGitConfig } from './git-config.ts';
 
 /** A file larger than this stays beside its place under another name: it is not copied to another file system. */
 const COPIED_BYTES = 64 * 1024 * 1024;
@@ -157,9 +157,6 @@ export class Kept {
 }
 
 const besideSuffix = (id: string) => `.kept-${id}`;
-
-/** Whether the name is one that git and others do not obey, because it was given by `keep` or `moveBeside`. */
-export const isBeside = (name: string) => /\.kept-[0-9a-f-]+$/.test(name);
 
 /** Gives a path another name where nothing can be kept in the state directory. Returns the name; `undefined`: that fails, too. */
 function moveBeside(workspace: string, path: string): string | undefined {
@@ -300,4 +297,10 @@ export class Shutter {
       return { ...shut, reason: `${reason}; they could not be kept (${why})` };
     }
   }
+}
+
+/** A setting as people write it. */
+function describeSetting({ key, value }: GitSetting): string {
+  const text = value === undefined ? key : `${key}=${value}`;
+  return Buffer.from(text, 'latin1').toString('utf8');
 }

@@ -15,7 +15,7 @@ import type { NativeChangedEntry } from '../native/contract.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { orElse } from '../util/or-else.ts';
 import { judgeChange, readGitConfig } from './git-config.ts';
-import { isBeside, type Shutter } from './kept.ts';
+import type { Shutter } from './kept.ts';
 
 /** Files of git that are read here are a few lines. */
 const SMALL_FILE = 64 * 1024;
@@ -24,6 +24,9 @@ const LOCKED = 'a lock file was left beside it';
 
 /** Of a repository, where the index does not look (kBulk in native/process/tree_places.cc). */
 const BULK = new Set(['objects', 'refs', 'logs', 'lfs', 'rr-cache', 'annex']);
+
+/** Whether the name is one that git and others do not obey, because it was given by `keep` or `moveBeside`. */
+const isBeside = (name: string) => /\.kept-[0-9a-f-]+$/.test(name);
 
 const isHookName = (name: string) => !name.endsWith('.sample') && !isBeside(name);
 

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { ChangeSet } from './change-set.ts';
-import { Command } from './command.ts';
+import { Command, JobOrigin } from './command.ts';
 import { Decision } from './decision.ts';
-import { JobOrigin } from './job-origin.ts';
 import { maybe, text, texts, time, type Value } from './value.ts';
 import { APPROVAL_SCOPES, CHANGE_SET_STATES, REFUSALS, REQUEST_STATES } from './words.ts';
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { PassedOver } from './backend.ts';
 import { problem } from './doctor-report.ts';
-import { ControlId, ControlState } from './enforcement-report.ts';
+import { ControlId, ControlState, PassedOver } from './enforcement-report.ts';
 import { count, text, type Value } from './value.ts';
 import { ATTACK_RESULTS } from './words.ts';
 

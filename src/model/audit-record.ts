@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { ApprovalAnswer } from './approval.ts';
-import { Command } from './command.ts';
+import { Command, JobOrigin } from './command.ts';
 import { Decision } from './decision.ts';
 import { Denial } from './denial.ts';
 import { EnforcementReport } from './enforcement-report.ts';
 import { ExceededLimit } from './execution-result.ts';
-import { JobOrigin } from './job-origin.ts';
 import { LeftBehind } from './left-behind.ts';
 import { Connection } from './network.ts';
 import { count, maybe, text, texts, type Value } from './value.ts';
@@ -143,9 +142,6 @@ export const Verification = z.strictObject({
 });
 export type Verification = Value<typeof Verification>;
 
-/** What `sandbox-run audit verify --json` prints. */
-export const VerifyAnswer = Verification.extend({ ok: z.boolean() });
-
 /** What was found when the trail of one machine and user was verified in the stream of a fleet. */
 export const TrailVerification = z.strictObject({
   trail: text.describe('machine, user, and something that no other trail has'),
@@ -168,21 +164,3 @@ export const StreamVerification = z.strictObject({
   remarks: texts,
 });
 export type StreamVerification = Value<typeof StreamVerification>;
-
-/** What `sandbox-run audit verify --fleet --json` prints. */
-export const FleetVerifyAnswer = StreamVerification.extend({ ok: z.boolean() });
-
-const counts = z.record(text, count);
-
-/** What `sandbox-run audit stats --json` prints. */
-export const AuditStatistics = z.strictObject({
-  records: count,
-  first: maybe(text),
-  last: maybe(text),
-  ...{ types: counts, verdicts: counts, outcomes: counts, approvals: counts },
-  ...{ objections: counts, results: counts, events: counts },
-  outputBytes: count,
-  durationMs: z.number(),
-  sessions: count,
-});
-export type AuditStatistics = Value<typeof AuditStatistics>;

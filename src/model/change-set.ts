@@ -1,10 +1,16 @@
 import { z } from 'zod';
 import { LeftBehind } from './left-behind.ts';
 import { count, maybe, text, time, type Value } from './value.ts';
-import { CHANGE_KINDS, CHANGE_SET_STATES, EFFECTS, OBJECT_KINDS } from './words.ts';
+import { CHANGE_SET_STATES, EFFECTS } from './words.ts';
 
 export const Effect = z.enum(EFFECTS);
 export type Effect = Value<typeof Effect>;
+
+/** What something in a workspace can be. */
+const OBJECT_KINDS = ['file', 'directory', 'link', 'fifo', 'socket', 'device'] as const;
+
+/** What a command did to it. */
+const CHANGE_KINDS = ['created', 'changed', 'deleted', 'renamed', 'mode', 'times'] as const;
 
 /** What something in a workspace is. */
 export const ObjectKind = z.enum(OBJECT_KINDS);
@@ -81,11 +87,3 @@ export const AppliedChanges = z.strictObject({
     .describe('what programs outside would obey of what came, and what was done about it'),
 });
 export type AppliedChanges = Value<typeof AppliedChanges>;
-
-/** What a preview changed. */
-export const PreviewedChanges = ChangeSetDetail.omit({
-  ...{ workspace: true, at: true, command: true, left: true },
-}).extend({
-  id: maybe(text).describe('missing: it changed nothing, so that there is nothing to apply'),
-});
-export type PreviewedChanges = Value<typeof PreviewedChanges>;

@@ -14,3 +14,11 @@ export type Command = Value<typeof Command>;
 
 /** A value in a template of `run`: one argument, or a part of one; an array is several arguments. */
 export type TemplateValue = string | number | readonly (string | number)[];
+
+/** The job of a fleet that a command is run for. */
+export const JobOrigin = z.strictObject({
+  queue: text,
+  id: text.describe('as submit printed it'),
+  worker: text.describe('which runs it'),
+});
+export type JobOrigin = Value<typeof JobOrigin>;

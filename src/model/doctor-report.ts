@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { BackendId } from './backend.ts';
-import { Control } from './enforcement-report.ts';
+import { BackendId, Control } from './enforcement-report.ts';
 import { count, text, texts, type Value } from './value.ts';
 
 export const problem = z.strictObject({ code: text, message: text }).nullable();

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from '../errors/codes.ts';
 import { ApprovalAnswer } from './approval.ts';
-import { PreviewedChanges } from './change-set.ts';
+import { ChangeSetDetail } from './change-set.ts';
 import { Decision, forModel } from './decision.ts';
 import { Denial } from './denial.ts';
 import { EnforcementReport, ProcessTreeTier } from './enforcement-report.ts';
 import { LeftBehind } from './left-behind.ts';
 import { Connection } from './network.ts';
 import { count, maybe, text, texts, type Value } from './value.ts';
-import { DENIED_OPERATIONS, LIMIT_NAMES, ONLY_IF_IT_SPEAKS, ONLY_IN_FULL } from './words.ts';
+import { DENIED_OPERATIONS, ONLY_IF_IT_SPEAKS, ONLY_IN_FULL } from './words.ts';
 
 /** Why a command was not run, or which limit it exceeded. */
 export const ExecutionError = z.strictObject({
@@ -42,6 +42,9 @@ export const SpilledOutput = z
   .describe('files with the whole output');
 export type SpilledOutput = Value<typeof SpilledOutput>;
 
+/** Limits of the policy for which a command is ended: `tmp` is the private directories, `idle` the time without output. */
+const LIMIT_NAMES = ['memory', 'processes', 'cpu', 'tmp', 'idle', 'file-size'] as const;
+
 /** The limit of the policy for which a command was ended. */
 export const ExceededLimit = z.strictObject({
   name: z.enum(LIMIT_NAMES),
@@ -73,6 +76,13 @@ export const ResourceUsage = z.strictObject({
 export type ResourceUsage = Value<typeof ResourceUsage>;
 
 const perStream = z.strictObject({ stdout: count, stderr: count });
+
+/** What a preview changed. */
+const PreviewedChanges = ChangeSetDetail.omit({
+  ...{ workspace: true, at: true, command: true, left: true },
+}).extend({
+  id: maybe(text).describe('missing: it changed nothing, so that there is nothing to apply'),
+});
 
 /** What every result has, whatever became of the command. */
 export const ExecutionResultBase = z.strictObject({

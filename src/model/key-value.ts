@@ -41,7 +41,7 @@ export interface FleetStore {
 }
 
 /** The time of the store, as this machine knows it. Milliseconds since 1970. */
-export interface FleetClock {
+interface FleetClock {
   /** Asks the store if that was too long ago. */
   now(): Promise<number>;
   /** The wall clock of this machine at the same moment. */

@@ -5,7 +5,6 @@ import { Autonomy } from './decision.ts';
 import { EnforcementReport } from './enforcement-report.ts';
 import { NetworkRules } from './network.ts';
 import { count, maybe, text, texts, type Value } from './value.ts';
-import { OBSERVED, PATH_ACCESSES } from './words.ts';
 
 const namesOf = <Name extends string>(rows: readonly { readonly name: Name }[]) =>
   z.enum(rows.map(({ name }) => name) as [Name, ...Name[]]);
@@ -22,6 +21,12 @@ export const CgroupPlace = z.strictObject({
   cloneInto: z.boolean().describe('a command can be born in its group'),
 });
 export type CgroupPlace = Value<typeof CgroupPlace>;
+
+/**
+ * What a command may do with a path and everything beneath it. `data`: read; `read`: read and execute; `write`:
+ * everything; `device`: read and write a device node.
+ */
+const PATH_ACCESSES = ['data', 'read', 'write', 'device'] as const;
 
 export const PathAccess = z.enum(PATH_ACCESSES);
 export type PathAccess = Value<typeof PathAccess>;
@@ -124,6 +129,9 @@ export type PlannedCache = Value<typeof PlannedCache>;
 const ResourceLimitName = z.enum(['core', 'nproc', 'nofile', 'fsize', 'as', 'cpu']);
 export type ResourceLimitName = Value<typeof ResourceLimitName>;
 
+/** Which calls of commands are looked at, each with those before it. */
+const OBSERVED = ['nothing', 'changes', 'everything', 'uses'] as const;
+
 /** Everything that the kernel has to enforce for the commands of one sandbox, by name. */
 export const LaunchPlan = z.strictObject({
   workspace: text,
@@ -209,6 +217,3 @@ export const RunDefaults = z.strictObject({
   ),
 });
 export type RunDefaults = Value<typeof RunDefaults>;
-
-/** What `sandbox-run --dry-run --json` prints. */
-export const PlanAnswer = LaunchPlan.extend(RunDefaults.shape);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { text, texts, time, type Value } from './value.ts';
+import { text, texts, type Value } from './value.ts';
 
 /** Something that a command left in the workspace and that a program outside of the sandbox would obey later. */
 export const LeftBehind = z.strictObject({
@@ -16,14 +16,3 @@ export const LeftBehind = z.strictObject({
   kept: text.optional().describe('what sandbox-run kept restore takes'),
 });
 export type LeftBehind = Value<typeof LeftBehind>;
-
-/** A line of `sandbox-run kept list --json`. */
-export const KeptLine = z.strictObject({
-  id: text,
-  at: time,
-  workspace: text,
-  path: text,
-  reason: text,
-  movedTo: text.optional().describe('where it is, if it is not in the state directory'),
-  settings: texts.optional().describe('of a git configuration, as key=value'),
-});

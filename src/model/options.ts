@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { JobOrigin } from './command.ts';
 import type { GateOptions } from './gate-ports.ts';
-import { JobOrigin } from './job-origin.ts';
 import { MaxOutput, type OutputChunk } from './output.ts';
 import type { PolicyFile } from './policy-keys.ts';
 import type { AgentSession } from './session.ts';
@@ -13,7 +13,6 @@ import {
   EXPLAIN,
   MAX_MILLISECONDS,
   TAINTS,
-  TREE_LIMITS,
   UNLISTED,
 } from './words.ts';
 
@@ -31,6 +30,10 @@ function numberOf(must: string, min: number, max: number) {
 const STRINGS = 'an array of strings';
 const VARIABLES = 'an object of strings by variable name';
 const CHANGED = 'an object of strings (or undefined) by variable name';
+
+/** What a command may use with everything that it starts, as options of the library. */
+const TREE_LIMITS = ['memory', 'processes', 'cpuSeconds', 'tmpBytes'] as const;
+
 const LIMITS = `an object of whole numbers above 0: ${TREE_LIMITS.join(', ')}`;
 const SIZE = 'an object { cols, rows } of numbers from 1 to 65535';
 const APPROVED = 'true, false or { fingerprint }';
@@ -103,7 +106,7 @@ export const ApprovedRequest = z.strictObject({ fingerprint: z.string(APPROVED) 
 export type ApprovedRequest = Value<typeof ApprovedRequest>;
 
 /** What somebody takes away from a policy, beside the file of the workspace: nothing of it can give anything. */
-export interface Narrowing {
+interface Narrowing {
   /** What a file in a workspace may say. */
   readonly policy?: PolicyFile | undefined;
   /** The workspace can only be read. */

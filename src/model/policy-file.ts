@@ -1,8 +1,13 @@
 import { z } from 'zod';
-import { type KeyTable, POLICY_KEYS, type PolicyFile, type PolicyKey } from './policy-keys.ts';
+import { POLICY_KEYS, type PolicyFile, type PolicyKey } from './policy-keys.ts';
 
 /** Who wrote a file: a file inside the workspace can take away and not give, as commands and strangers write it, too. */
 type FileKind = 'operator' | 'workspace';
+
+/** A table of keys, or a part of one: a row, or rows by their names. */
+interface KeyTable {
+  readonly [name: string]: PolicyKey | KeyTable;
+}
 
 function isRow(entry: PolicyKey | KeyTable): entry is PolicyKey {
   return typeof entry.schema === 'function';

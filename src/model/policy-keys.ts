@@ -1,10 +1,9 @@
 import type { z } from 'zod';
 import { readNamePattern } from '../util/name-pattern.ts';
-import type { BackendId } from './backend.ts';
 import type { Autonomy } from './decision.ts';
+import type { BackendId } from './enforcement-report.ts';
 import {
   APPROVERS,
-  AUDIT_STREAMS,
   AUTONOMIES,
   BACKEND_IDS,
   CONTROL_IDS,
@@ -21,9 +20,6 @@ import {
  * zod is handed to the table when a file is read: most starts meet no policy file, and must not pay for loading it.
  */
 type Zod = typeof z;
-
-/** Who answers what the policy asks. */
-export type ApproverName = (typeof APPROVERS)[number];
 
 /** How much of the network commands have. */
 export type NetworkMode = (typeof NETWORK_MODES)[number];
@@ -219,6 +215,9 @@ const REQUIRED = [
   ...(['filesystem', 'hidden-paths', 'network', 'privileges'] as const),
   ...(['descriptors', 'environment'] as const),
 ] as const;
+
+/** Whether records of the audit trail go to a fleet's stream, too; weakest first. */
+const AUDIT_STREAMS = ['off', 'publish', 'require'] as const;
 
 /**
  * Every key of policy files, in the order in which people read them. Reading, merging, narrowing, `policy show`, `policy
@@ -936,11 +935,6 @@ export interface CommandRule {
 /** A rule as the checks use it. */
 export function commandRule({ program, words, verdict, reason }: RuleInFile): CommandRule {
   return { program, words: words ?? [], verdict: verdict ?? 'preview', reason };
-}
-
-/** A table of keys, or a part of one: a row, or rows by their names. */
-export interface KeyTable {
-  readonly [name: string]: PolicyKey | KeyTable;
 }
 
 /** A row with its place in files and in {@link Policy}. */

@@ -1,5 +1,4 @@
-import type { BackendId } from './backend.ts';
-import type { ControlId } from './enforcement-report.ts';
+import type { BackendId, ControlId } from './enforcement-report.ts';
 import type { PathAccess } from './launch-plan.ts';
 import type { PolicyValues } from './policy-keys.ts';
 

@@ -27,7 +27,7 @@ export interface RecordStream {
 }
 
 /** The positions in a stream. */
-export interface StreamExtent {
+interface StreamExtent {
   /** Of the oldest; 0: there never was one. */
   readonly first: number;
   /** The highest that was ever given. */

@@ -18,9 +18,6 @@ export const SessionInfo = z
   .describe('a session of an agent');
 export type SessionInfo = Value<typeof SessionInfo>;
 
-/** What `sandbox-run session show --json` prints. */
-export const SessionShown = SessionInfo.extend({ taintsInForce: z.array(Taint) });
-
 /** What a shell session is and does. */
 export const ShellInfo = z.strictObject({
   id: text,
@@ -33,9 +30,6 @@ export const ShellInfo = z.strictObject({
   unusedTimeout: z.number().describe('milliseconds without a command after which it ends; 0: never'),
 });
 export type ShellInfo = Value<typeof ShellInfo>;
-
-/** A line of `sandbox-run session list --json`. */
-export const SessionLine = z.union([ShellInfo.extend({ kind: z.literal('shell') }), SessionInfo]);
 
 /** The session of an agent: what it was exposed to is remembered, also by later processes. */
 export interface AgentSession {

@@ -3,12 +3,12 @@
  * compares words does not load zod.
  */
 
-/** What the policy says; strictest last. */
 /** Of two words of a list that goes from weak to strong, the stronger. */
 export function strongest<Word extends string>(order: readonly Word[], one: Word, other: Word): Word {
   return order.indexOf(one) >= order.indexOf(other) ? one : other;
 }
 
+/** What the policy says; strictest last. */
 export const VERDICTS = ['allow', 'ask', 'deny'] as const;
 
 /** How much a command may break; highest last. */
@@ -45,12 +45,6 @@ export const DENIED_OPERATIONS = [
   ...(['read', 'write', 'create', 'execute'] as const),
   ...(['connect', 'signal', 'limit'] as const),
 ] as const;
-
-/** Which calls of commands are looked at, each with those before it. */
-export const OBSERVED = ['nothing', 'changes', 'everything', 'uses'] as const;
-
-/** Whether records of the audit trail go to a fleet's stream, too; weakest first. */
-export const AUDIT_STREAMS = ['off', 'publish', 'require'] as const;
 
 /** Who answers what the policy asks. */
 export const APPROVERS = ['terminal', 'queue', 'nobody'] as const;
@@ -114,40 +108,14 @@ export const CONTROL_IDS = [
   'denials',
 ] as const;
 
-/**
- * How a control is held: `enforced` as described; `degraded` in part, the reason says what is missing; `unsupported` not
- * at all on this host; `off` because the policy turned it off, or nobody asked for it.
- */
-export const CONTROL_STATES = ['enforced', 'degraded', 'unsupported', 'off'] as const;
-
 /** `required`: a host that cannot enforce it refuses to run; `best-effort`: it runs and the report says so. */
 export const DEMANDS = ['required', 'best-effort'] as const;
-
-/**
- * By what the process tree of a command is held together, so that everything that it started ends with it:
- * - `signal-scope` (Landlock ABI 6): the kernel; no process of the tree can leave it.
- * - `subreaper`: a helper process of ours, which finds what descends from it.
- * - `none`: it is not us who run it.
- */
-export const PROCESS_TREE_TIERS = ['signal-scope', 'subreaper', 'none'] as const;
 
 /** How a command that ran ended. */
 const ENDS = ['exited', 'signaled', 'timed-out', 'canceled', 'limit-exceeded'] as const;
 
 /** What became of a command; the last two did not run. */
 export const STATUSES = [...ENDS, 'denied', 'setup-failed'] as const;
-
-/** Limits of the policy for which a command is ended: `tmp` is the private directories, `idle` the time without output. */
-export const LIMIT_NAMES = ['memory', 'processes', 'cpu', 'tmp', 'idle', 'file-size'] as const;
-
-/** What a command may use with everything that it starts, as options of the library. */
-export const TREE_LIMITS = ['memory', 'processes', 'cpuSeconds', 'tmpBytes'] as const;
-
-/**
- * What a command may do with a path and everything beneath it. `data`: read; `read`: read and execute; `write`:
- * everything; `device`: read and write a device node.
- */
-export const PATH_ACCESSES = ['data', 'read', 'write', 'device'] as const;
 
 /** Who says something about the policy; later ones are stronger, and the last one only narrows. */
 export const LAYER_NAMES = ['profile', 'system', 'user', 'option', 'caller', 'workspace'] as const;
@@ -188,12 +156,6 @@ export const ONLY_IF_IT_SPEAKS = [
  * has ended, so that they can be taken back; `preview`: into a change set that waits.
  */
 export const EFFECTS = ['direct', 'undoable', 'preview'] as const;
-
-/** What something in a workspace can be. */
-export const OBJECT_KINDS = ['file', 'directory', 'link', 'fifo', 'socket', 'device'] as const;
-
-/** What a command did to it. */
-export const CHANGE_KINDS = ['created', 'changed', 'deleted', 'renamed', 'mode', 'times'] as const;
 
 /** What became of what a command did to a workspace. */
 export const CHANGE_SET_STATES = ['waiting', 'applied', 'undone'] as const;

@@ -382,11 +382,6 @@ export interface NativeLaunchExtras {
   readonly addedFilter?: Uint8Array;
 }
 
-/** Of so many bytes that are kept of a stream, how many are its first. */
-export function defaultHead(outputLimit: number): number {
-  return outputLimit - Math.floor(outputLimit / 2);
-}
-
 /** What became of a spill file. */
 interface NativeSpilled {
   readonly written: number;

@@ -1,12 +1,13 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { NEWEST_KNOWN_ABI } from '../kernel/landlock/rights.ts';
-import type { BackendId, PassedOver } from '../model/backend.ts';
 import type {
+  BackendId,
   Control,
   ControlId,
   ControlState,
   Demand,
   EnforcementReport,
+  PassedOver,
 } from '../model/enforcement-report.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { Policy } from '../model/policy.ts';

@@ -1,6 +1,5 @@
 import { NEWEST_KNOWN_ABI } from '../kernel/landlock/rights.ts';
-import type { BackendId } from '../model/backend.ts';
-import type { ControlState, ProcessTreeTier } from '../model/enforcement-report.ts';
+import type { BackendId, ControlState, ProcessTreeTier } from '../model/enforcement-report.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { CgroupPlace, LaunchPlan, PlannedPath } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';

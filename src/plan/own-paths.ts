@@ -1,7 +1,7 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { PlannedPath, SymbolicLink } from '../model/launch-plan.ts';
-import type { PathLookup, ResolvedPath } from '../model/path-lookup.ts';
 import type { Policy } from '../model/policy.ts';
+import type { PathLookup, ResolvedPath } from '../model/surroundings.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import type { Mechanisms, TmpOfHost } from './mechanisms.ts';
 

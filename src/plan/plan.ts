@@ -2,8 +2,7 @@ import { basename } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { seccompGroupsFor } from '../kernel/seccomp/filter.ts';
 import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
-import type { BackendId, PassedOver } from '../model/backend.ts';
-import type { EnforcementReport } from '../model/enforcement-report.ts';
+import type { BackendId, EnforcementReport, PassedOver } from '../model/enforcement-report.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type {
   LaunchPlan,

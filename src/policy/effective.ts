@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { BackendId } from '../model/backend.ts';
+import type { BackendId } from '../model/enforcement-report.ts';
 import type { PathRule, Policy } from '../model/policy.ts';
 import { PLACED_KEYS, type PlacedKey, type PolicyFile } from '../model/policy-keys.ts';
 import { CONTROL_IDS } from '../model/words.ts';
@@ -13,7 +13,9 @@ import {
   valueAt,
   valueInForce,
 } from './layers.ts';
-import { EVERY_PROFILE, PROFILES, type Profile } from './profiles/built-in.ts';
+import { PROFILES, type Profile } from './profiles/built-in.ts';
+import { PROTECTED_PATHS } from './profiles/obeyed-files.ts';
+import { MASKED_PATHS, SYSTEM_PATHS } from './profiles/system-paths.ts';
 
 /** What layers cannot say. */
 interface PolicyPlace {
@@ -31,6 +33,15 @@ interface EffectivePolicy {
   /** With paths made absolute. */
   readonly entries: readonly Entry[];
 }
+
+/** What all profiles have, beside the defaults of the table of keys. */
+const EVERY_PROFILE: {
+  readonly says: PolicyFile;
+  readonly filesystem: Pick<Policy['filesystem'], 'rules' | 'masked'>;
+} = {
+  says: { filesystem: { protect: [...PROTECTED_PATHS] } },
+  filesystem: { rules: SYSTEM_PATHS, masked: MASKED_PATHS },
+};
 
 /**
  * What the layers say on top of the profile that they name. Pure.

@@ -25,14 +25,9 @@ function operatorTrust(): Trust {
 }
 
 /**
- * Reads and validates a policy file of the operator.
+ * The layer of one file of the operator; `undefined` if it is missing and need not be there.
  * @throws {SandboxError} `policy.unreadable`, `policy.untrusted`, `policy.invalid` with file, line and key.
  */
-export async function loadPolicyFile(path: string): Promise<PolicyFile> {
-  return parsePolicy(await readText(path, operatorTrust()), path);
-}
-
-/** The layer of one file; `undefined` if it is missing and need not be there. */
 export async function loadLayer(
   name: LayerName,
   path: string,

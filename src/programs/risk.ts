@@ -3,9 +3,9 @@ import type { Reach, Risk } from '../model/decision.ts';
 import { REACHES, RISKS, strongest } from '../model/words.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { type Effect, type Finding, finding, inherited, type OptionUse, type Use } from './behaviour.ts';
-import { describeCommand, type IsForeign } from './describe.ts';
 import { isSink } from './options.ts';
 import { writesFile } from './path-uses.ts';
+import { describeCommand, type IsForeign } from './program-table.ts';
 
 /** What an option of an effect makes a program do; those of no concern are missing. */
 const BY_OPTION: Readonly<Partial<Record<Effect, readonly [code: string, does: string]>>> = {

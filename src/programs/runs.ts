@@ -1,6 +1,6 @@
 import type { NotUnderstoodCode, Word } from '../model/command-line.ts';
 import type { Behaviour, Call, Dialect, Runs } from './behaviour.ts';
-import { hasOption, optionValue, type ReadOptions, readOptions } from './options.ts';
+import { type ReadOptions, readOptions } from './options.ts';
 
 /*
  * What the `runs` of the tables are made of.
@@ -46,56 +46,9 @@ export function unreadable(call: Call): Runs {
   );
 }
 
-/** What a program of the tables runs when it is called so. */
-export function runsOf(behaviour: Behaviour, call: Call): Runs {
-  if (behaviour.launches !== undefined) return launch(behaviour.launches, call);
-  const otherwise = () => behaviour.runs?.(call) ?? NOTHING;
-  if (!Object.values(behaviour.verbs ?? {}).some(runsSomething)) return otherwise();
-  const before = readOptions(call.args, call.grammar);
-  if (!before.ok) {
-    // Other verbs have options of their own, and run nothing that stands here.
-    return call.args.some(({ value }) => value === undefined || runsSomething(verbOf(behaviour, value)))
-      ? refused(`${call.name}: ${before.message}`, before.word)
-      : otherwise();
-  }
-  const [verb, ...args] = before.rest;
-  if (verb !== undefined && verb.value === undefined)
-    return refused(`${call.name}: the verb ${verb.source} must be written out.`, verb);
-  const inner = verbOf(behaviour, verb?.value);
-  return runsSomething(inner)
-    ? runsOf(inner, { ...call, args, grammar: inner.grammar ?? {}, outer: before.options })
-    : otherwise();
-}
-
-function verbOf({ verbs }: Behaviour, name: string | undefined): Behaviour | undefined {
-  return verbs !== undefined && name !== undefined && Object.hasOwn(verbs, name) ? verbs[name] : undefined;
-}
-
 /** True if the program, or a verb of it, runs what stands in its words. */
 export function runsSomething(behaviour: Behaviour | undefined): behaviour is Behaviour {
   if (behaviour === undefined) return false;
   const { runs, launches, verbs = {} } = behaviour;
   return runs !== undefined || launches !== undefined || Object.values(verbs).some(runsSomething);
-}
-
-/** The command behind options and operands. */
-function launch(launches: NonNullable<Behaviour['launches']>, call: Call): Runs {
-  const read = readOptions(call.args, call.grammar);
-  if (!read.ok) return refused(`${call.name}: ${read.message}`, read.word);
-  if (launches.inert !== undefined && hasOption(read, launches.inert)) return NOTHING;
-  const operands = read.rest.slice(0, launches.operands ?? 0);
-  const dynamic = operands.find(({ value }) => value === undefined);
-  if (dynamic !== undefined) {
-    return refused(
-      `${call.name}: ${dynamic.source} must be written out, or it is not clear what runs.`,
-      dynamic,
-    );
-  }
-  const behind = readOptions(
-    read.rest.slice(operands.length),
-    launches.optionsBehind === true ? call.grammar : {},
-  );
-  if (!behind.ok) return refused(`${call.name}: ${behind.message}`, behind.word);
-  const directory = optionValue([...call.outer, ...read.options], launches.directory ?? '');
-  return runWords(behind.rest, launches.elsewhere === true ? 'unknown' : directory);
 }

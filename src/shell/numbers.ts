@@ -1,5 +1,4 @@
 import type { Span, Word } from '../model/command-line.ts';
-import { type Report, refuse } from './report.ts';
 
 /**
  * Which variables of a script can only hold numbers. Bash evaluates the *content* of a variable inside arithmetic, so
@@ -145,25 +144,4 @@ function holdsNumber(word: Word): boolean {
   if (only.kind === 'arithmetic') return true;
   if (only.kind === 'brace') return /^\{(?:0|[1-9][0-9]*)(?:\.\.(?:0|[1-9][0-9]*)){1,2}\}$/.test(only.text);
   return only.kind === 'parameter' && only.plain && NUMERIC_PARAMETERS.has(only.name);
-}
-
-/** Reports the names that were set, and refuses if a name that is evaluated as arithmetic may hold anything but a number. */
-export function settleNumbers(numbers: Numbers, report: Report): void {
-  for (const name of numbers.implicit) report.variables.add(name);
-  const [evaluated] = numbers.evaluated;
-  if (evaluated !== undefined) {
-    const { name, span } = evaluated;
-    const message = `What is assigned to ${name} is evaluated as arithmetic and could hold code: only a number that is written out is understood there.`;
-    refuse(report, 'construct', message, span);
-  }
-  for (const { name, span, why, sure } of numbers.needed) {
-    const isNumber = sure.has(name) || numbers.trusted.has(name);
-    if (isNumber && !numbers.tainted.has(name) && !numbers.arrays.has(name)) continue;
-    const message =
-      why === 'unquoted'
-        ? `$${name} could be several words, and one of them an operator: quote it.`
-        : `${name} is evaluated as arithmetic and could hold code: only a variable is understood there to which this script surely assigned a number before, and nothing else ever.`;
-    refuse(report, why === 'unquoted' ? 'builtin' : 'construct', message, span);
-    return;
-  }
 }

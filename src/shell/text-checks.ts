@@ -21,25 +21,6 @@ export function badCharacter(source: string): string | undefined {
   return undefined;
 }
 
-/** How deep brackets stand within each other, quoted ones included: at least as deep as what they mean. */
-export function nestingOf(source: string): number {
-  let depth = 0;
-  let deepest = 0;
-  for (let at = 0; at < source.length; at += 1) {
-    const code = source.charCodeAt(at);
-    if (code === OPEN_ROUND || code === OPEN_CURLY) {
-      depth += 1;
-      if (depth > deepest) deepest = depth;
-    } else if ((code === CLOSE_ROUND || code === CLOSE_CURLY) && depth > 0) depth -= 1;
-  }
-  return deepest;
-}
-
-const OPEN_ROUND = 0x28;
-const CLOSE_ROUND = 0x29;
-const OPEN_CURLY = 0x7b;
-const CLOSE_CURLY = 0x7d;
-
 /** True if unquoted text is only text: nothing in it means anything to the shell. */
 export function isPlainUnquoted(raw: string): boolean {
   return !UNQUOTED_RESIDUE.test(withoutEscapes(raw));
@@ -79,28 +60,9 @@ export function mayExpandBraces(rest: string): boolean {
   return /\{(?!\}(?![^{}]*,)).*?(,|\.\.).*?\}/s.test(rest);
 }
 
-/** Delimiters of here-documents that are read: a plain name, bare, quoted, or with a backslash before it. */
-export function isPlainDelimiter(raw: string): boolean {
-  return /^(?:\\?[A-Za-z0-9_]+|'[A-Za-z0-9_]+'|"[A-Za-z0-9_]+")$/.test(raw);
-}
-
 /** True for a name that bash takes as the name of a variable. */
 export function isVariableName(text: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(text);
-}
-
-/** Where a line continuation stands that joins what the parser may take apart, or the reverse. */
-export function gluingContinuation(source: string, literal: (offset: number) => boolean): number | undefined {
-  for (let at = source.indexOf('\\\n'); at !== -1; at = source.indexOf('\\\n', at + 1)) {
-    if (literal(at)) continue;
-    let first = at;
-    while (source[first - 1] === '\\') first -= 1;
-    // An even number: the last backslash is itself escaped.
-    if ((at - first) % 2 === 1) continue;
-    const before = source[first - 1];
-    if (first !== at || before === undefined || !/[ \t\n]/.test(before)) return at;
-  }
-  return undefined;
 }
 
 function withoutEscapes(raw: string): string {

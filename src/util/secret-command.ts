@@ -1,5 +1,11 @@
-import { looksSecretHeader, looksSecretOption, looksSecretVariable } from './secret-name.ts';
-import { isRandom, isReference, isTrivial } from './secret-value.ts';
+import {
+  isRandom,
+  isReference,
+  isTrivial,
+  looksSecretHeader,
+  looksSecretOption,
+  looksSecretVariable,
+} from './secret-name.ts';
 
 /** Says that a part of a word is a secret; up to its end if `to` is missing. */
 type Mark = (word: number, from: number, to?: number) => void;

@@ -1,5 +1,11 @@
-import { looksSecretOption, looksSecretParameter, looksSecretVariable } from './secret-name.ts';
-import { isRandom, isReference, isTrivial } from './secret-value.ts';
+import {
+  isRandom,
+  isReference,
+  isTrivial,
+  looksSecretOption,
+  looksSecretParameter,
+  looksSecretVariable,
+} from './secret-name.ts';
 
 /** Says that a part of a text is a secret. */
 export type Found = (from: number, to: number) => void;

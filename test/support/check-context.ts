@@ -1,6 +1,6 @@
 import type { CheckContext, RulesOfCommands } from '../../src/checks/check.ts';
 import { within } from '../../src/decide/time-limit.ts';
-import type { PathLookup } from '../../src/model/path-lookup.ts';
+import type { PathLookup } from '../../src/model/surroundings.ts';
 import { parseShell } from '../../src/shell/parse.ts';
 
 /** The default policy, as the checks see it, of a workspace `/w`. */

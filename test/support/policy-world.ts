@@ -4,11 +4,11 @@ import { isForeignTo } from '../../src/checks/locations.ts';
 import type { Parsed } from '../../src/model/command-line.ts';
 import type { Autonomy, Reason, Taint, Verdict } from '../../src/model/decision.ts';
 import type { SymbolicLink } from '../../src/model/launch-plan.ts';
-import type { PathLookup, ResolvedPath } from '../../src/model/path-lookup.ts';
+import type { PathLookup, ResolvedPath } from '../../src/model/surroundings.ts';
 import { VERDICTS } from '../../src/model/words.ts';
 import { PROTECTED_PATHS } from '../../src/policy/profiles/obeyed-files.ts';
 import { SYSTEM_PATHS } from '../../src/policy/profiles/system-paths.ts';
-import { programName } from '../../src/programs/describe.ts';
+import { programName } from '../../src/programs/program-table.ts';
 import { reachOfLine, riskOfLine } from '../../src/programs/risk.ts';
 import { parseShell } from '../../src/shell/parse.ts';
 

@@ -1,16 +1,10 @@
 import { existsSync } from 'node:fs';
-import { commandText, isObject, parseRecord, type StoredRecord, textOf } from '../../audit/stored-record.ts';
+import { parseRecord, type StoredRecord } from '../../audit/stored-record.ts';
 import { beginning, dayFileName, headPath, listDayFiles, TrailCursor } from '../../audit/trail-files.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { RecordStream } from '../../model/record-stream.ts';
 import { operatorPolicy } from '../../run/resolve/policy-layers.ts';
 import { auditDirectory, openOwnStream } from '../../run/state.ts';
-import { visibleJson, visibleText } from '../../util/visible-text.ts';
-import { printOut } from '../shared/print.ts';
-import { type Mood, moodOf, type Paint, paintFor } from '../shared/style.ts';
-
-/** Output that is collected before it is written. */
-const BUFFERED = 64 * 1024;
 
 /**
  * The directory of the audit trail.
@@ -74,77 +68,4 @@ export function* recordsFrom(lines: Iterable<Buffer>): Generator<ReadRecord> {
     const record = parseRecord(line);
     if (record !== undefined) yield { record, line };
   }
-}
-
-/** Writes records to standard output; false as soon as the reader is gone. */
-export function printRecords(records: Iterable<ReadRecord>, json: boolean | undefined): boolean {
-  let text = '';
-  const paint = paintFor(1);
-  for (const { record, line, trail } of records) {
-    const whose = trail === undefined ? '' : `${visibleText(trail)}  `;
-    // A trail's name needs no escapes.
-    const stored = trail === undefined ? line.toString() : `{"trail":"${trail}",${line.toString().slice(1)}`;
-    text += json === true ? `${visibleJson(stored)}\n` : `${whose}${describeRecord(record, paint)}\n`;
-    if (text.length < BUFFERED) continue;
-    if (!printOut(text)) return false;
-    text = '';
-  }
-  return text === '' || printOut(text);
-}
-
-/** A line shows so many characters of a command or a message. */
-const LONGEST = 2_000;
-/** Behind time, number and type. */
-const STATUS_PART = 3;
-
-/** One record on one line, safe for terminals. */
-export function describeRecord(record: StoredRecord, paint: Paint): string {
-  const time = Number.isNaN(record.at) ? 'no time' : new Date(record.at).toISOString();
-  const parts = [time, `#${record.seq}`, record.type, ...partsOf(record)];
-  return parts
-    .map((part, index) => {
-      const shown = visibleText(shorten(part));
-      return index === STATUS_PART ? paint(moodOfStatus(part), shown) : shown;
-    })
-    .join('  ');
-}
-
-/** A verdict, or how a command ended. */
-function moodOfStatus(status: string): Mood {
-  if (status === 'timed-out' || status === 'limit-exceeded') return 'part';
-  return status === 'denied' || status === 'setup-failed' ? 'bad' : moodOf(status);
-}
-
-function partsOf(record: StoredRecord): readonly string[] {
-  const { fields, type } = record;
-  const text = (name: string) => textOf(fields, name) ?? '-';
-  switch (type) {
-    case 'decision':
-      return [text('verdict'), text('outcome'), text('request'), commandText(record)];
-    case 'result': {
-      const end = textOf(fields, 'signal') ?? textOf(fields, 'error') ?? String(fields.exitCode ?? '-');
-      return [
-        text('status'),
-        end,
-        text('request'),
-        `${String(fields.durationMs)} ms`,
-        bytesOf(fields.outputBytes),
-      ];
-    }
-    case 'event':
-      return [text('code'), text('session'), text('message')];
-    // Of a newer version, or forged: shown all the same.
-    default:
-      return [JSON.stringify(fields)];
-  }
-}
-
-function bytesOf(value: unknown): string {
-  // What went to the caller's own streams was not counted.
-  const count = (bytes: unknown) => (typeof bytes === 'number' ? String(bytes) : '?');
-  return isObject(value) ? `${count(value.stdout)}+${count(value.stderr)} bytes` : '-';
-}
-
-function shorten(text: string): string {
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}… (${text.length} characters)` : text;
 }

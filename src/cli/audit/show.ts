@@ -5,10 +5,8 @@ import { lastLines, linesOfFile, listDayFiles, TrailCursor } from '../../audit/t
 import type { Verdict } from '../../model/decision.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
 import { printError, printOut } from '../shared/print.ts';
-import { moodOf, type Paint, paintFor } from '../shared/style.ts';
+import { type Mood, moodOf, type Paint, paintFor } from '../shared/style.ts';
 import {
-  describeRecord,
-  printRecords,
   type ReadRecord,
   reading,
   recordsFrom,
@@ -28,6 +26,14 @@ export interface TailOptions {
   readonly json?: boolean;
 }
 
+/** Output that is collected before it is written. */
+const BUFFERED = 64 * 1024;
+
+/** A line shows so many characters of a command or a message. */
+const LONGEST = 2_000;
+/** Behind time, number and type. */
+const STATUS_PART = 3;
+
 /** Prints the last records, and with `follow` new ones, until the reader is gone. */
 export async function tailTrail({ lines = DEFAULT_LINES, follow, json }: TailOptions): Promise<number> {
   const directory = trailDirectory();
@@ -35,6 +41,74 @@ export async function tailTrail({ lines = DEFAULT_LINES, follow, json }: TailOpt
   const print = () => reading(() => printRecords(recordsFrom(cursor.lines()), json));
   while (print() && follow === true) await sleep(INTERVAL_MS);
   return 0;
+}
+
+/** Writes records to standard output; false as soon as the reader is gone. */
+function printRecords(records: Iterable<ReadRecord>, json: boolean | undefined): boolean {
+  let text = '';
+  const paint = paintFor(1);
+  for (const { record, line, trail } of records) {
+    const whose = trail === undefined ? '' : `${visibleText(trail)}  `;
+    // A trail's name needs no escapes.
+    const stored = trail === undefined ? line.toString() : `{"trail":"${trail}",${line.toString().slice(1)}`;
+    text += json === true ? `${visibleJson(stored)}\n` : `${whose}${describeRecord(record, paint)}\n`;
+    if (text.length < BUFFERED) continue;
+    if (!printOut(text)) return false;
+    text = '';
+  }
+  return text === '' || printOut(text);
+}
+
+/** One record on one line, safe for terminals. */
+function describeRecord(record: StoredRecord, paint: Paint): string {
+  const time = Number.isNaN(record.at) ? 'no time' : new Date(record.at).toISOString();
+  const parts = [time, `#${record.seq}`, record.type, ...partsOf(record)];
+  return parts
+    .map((part, index) => {
+      const shown = visibleText(shorten(part));
+      return index === STATUS_PART ? paint(moodOfStatus(part), shown) : shown;
+    })
+    .join('  ');
+}
+
+/** A verdict, or how a command ended. */
+function moodOfStatus(status: string): Mood {
+  if (status === 'timed-out' || status === 'limit-exceeded') return 'part';
+  return status === 'denied' || status === 'setup-failed' ? 'bad' : moodOf(status);
+}
+
+function partsOf(record: StoredRecord): readonly string[] {
+  const { fields, type } = record;
+  const text = (name: string) => textOf(fields, name) ?? '-';
+  switch (type) {
+    case 'decision':
+      return [text('verdict'), text('outcome'), text('request'), commandText(record)];
+    case 'result': {
+      const end = textOf(fields, 'signal') ?? textOf(fields, 'error') ?? String(fields.exitCode ?? '-');
+      return [
+        text('status'),
+        end,
+        text('request'),
+        `${String(fields.durationMs)} ms`,
+        bytesOf(fields.outputBytes),
+      ];
+    }
+    case 'event':
+      return [text('code'), text('session'), text('message')];
+    // Of a newer version, or forged: shown all the same.
+    default:
+      return [JSON.stringify(fields)];
+  }
+}
+
+function bytesOf(value: unknown): string {
+  // What went to the caller's own streams was not counted.
+  const count = (bytes: unknown) => (typeof bytes === 'number' ? String(bytes) : '?');
+  return isObject(value) ? `${count(value.stdout)}+${count(value.stderr)} bytes` : '-';
+}
+
+function shorten(text: string): string {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}… (${text.length} characters)` : text;
 }
 
 /** What a record has to have. */

@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import { isAbsolute, join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { distance } from 'fastest-levenshtein';
+import { z } from 'zod';
 import { type Decide, decisionOf } from '../../decide/decide.ts';
 import type { DecisionRequest } from '../../decide/ports.ts';
-import { BatchRequest } from '../../model/answers.ts';
-import type { Command } from '../../model/command.ts';
-import type { Decision } from '../../model/decision.ts';
+import { Command } from '../../model/command.ts';
+import { Autonomy, type Decision, Taint } from '../../model/decision.ts';
+import { text } from '../../model/value.ts';
 import { TAINTS } from '../../model/words.ts';
 import { createLineReader } from '../../util/line-reader.ts';
 import { orElse } from '../../util/or-else.ts';
@@ -111,6 +112,19 @@ function idProblem(id: unknown, number: number, ids: Map<string, number>): strin
   if (before === undefined) ids.set(text, number);
   return before === undefined ? undefined : `the id ${visibleLine(text, 100)} is that of line ${before}`;
 }
+
+/** A line that `sandbox-run check --batch` reads. Other keys are the caller's own. */
+export const BatchRequest = z.looseObject({
+  id: z.unknown().optional(),
+  command: Command,
+  autonomy: Autonomy.optional(),
+  taint: z
+    .union([z.array(Taint), text.describe('separated by commas')])
+    .optional()
+    .describe('what the session was exposed to'),
+  approved: z.boolean().optional(),
+  cwd: text.optional(),
+});
 
 const KEYS = Object.keys(BatchRequest.shape);
 /** Keys besides ours are a corpus's own, but one that is nearly ours is a mistake that would change the answer. */

@@ -7,7 +7,6 @@ import { findProgram } from '../../host/find-program.ts';
 import { CAP_SYS_ADMIN, hasCapability, probeHost } from '../../host/probe.ts';
 import { errnoName } from '../../kernel/errno.ts';
 import { NEWEST_KNOWN_ABI } from '../../kernel/landlock/rights.ts';
-import type { BackendId } from '../../model/backend.ts';
 import type {
   CgroupFacts,
   DoctorReport,
@@ -15,7 +14,7 @@ import type {
   ProgramFacts,
   Sysctl,
 } from '../../model/doctor-report.ts';
-import type { Control } from '../../model/enforcement-report.ts';
+import type { BackendId, Control } from '../../model/enforcement-report.ts';
 import type { HostFeatures } from '../../model/host-features.ts';
 import { BACKEND_IDS } from '../../model/words.ts';
 import type { NativeAddon } from '../../native/contract.ts';

@@ -1,6 +1,5 @@
-import type { BackendId } from '../../model/backend.ts';
 import type { DoctorReport, Remedy } from '../../model/doctor-report.ts';
-import type { ControlState } from '../../model/enforcement-report.ts';
+import type { BackendId, ControlState } from '../../model/enforcement-report.ts';
 import { givesUpByNature } from '../../plan/enforcement.ts';
 import { type Mood, type Paint, wrap } from '../shared/style.ts';
 

@@ -6,8 +6,7 @@ import { OBEYED_IN_HOME } from '../../run/resolve/resolve-policy.ts';
 import { directoriesBetween, isBeneath } from '../../util/absolute-path.ts';
 import { hostAndPort } from '../../util/host-and-port.ts';
 import { orElse } from '../../util/or-else.ts';
-import { looksSecret } from '../../util/secret-name.ts';
-import { isSecretPlace, SECRET_PLACES } from '../../util/secret-places.ts';
+import { isSecretPlace, looksSecret, SECRET_PLACES } from '../../util/secret-name.ts';
 import { visibleLine, visibleToml } from '../../util/visible-text.ts';
 
 /** Lists of a policy that learning adds to. */

@@ -1,21 +1,8 @@
 import { writeFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { homeDirectory, makeDirectories } from '../../host/user-directories.ts';
 import { PLACED_KEYS, type PlacedKey } from '../../model/policy-keys.ts';
-import { userPolicyPath } from '../../run/resolve/policy-layers.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { wrap } from '../shared/style.ts';
-
-/** Writes a commented policy file and says where. Never over one that is there. */
-export function initPolicy(file: string | undefined): string {
-  const path =
-    file === undefined ? userPolicyPath(homeDirectory(), process.env.XDG_CONFIG_HOME) : resolve(file);
-  writeNewPolicy(path, policyTemplate(), 'edit it, or name another file', () =>
-    makeDirectories(dirname(path)),
-  );
-  return `wrote ${path}; everything in it is a comment as yet\n`;
-}
 
 /** Never over what is there, which `instead` says what to do about, and never through a link. */
 export function writeNewPolicy(path: string, text: string, instead: string, prepare = () => {}): void {

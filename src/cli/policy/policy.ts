@@ -1,15 +1,16 @@
-import { basename, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { Option } from 'commander';
 import { z } from 'zod';
+import { homeDirectory, makeDirectories } from '../../host/user-directories.ts';
 import { IMPORT_SOURCES } from '../../integrations/import/draft.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { policyFileSchema } from '../../model/policy-file.ts';
-import { validateFile, WORKSPACE_POLICY } from '../../run/resolve/policy-layers.ts';
+import { userPolicyPath, validateFile, WORKSPACE_POLICY } from '../../run/resolve/policy-layers.ts';
 import { resolvePolicy } from '../../run/resolve/resolve-policy.ts';
 import { withSubcommands } from '../shared/parse.ts';
 import { jsonText } from '../shared/print.ts';
 import type { ImportArguments } from './import.ts';
-import { initPolicy } from './init.ts';
+import { policyTemplate, writeNewPolicy } from './init.ts';
 
 const HELP_AFTER = `
 Layers, weakest first:
@@ -94,6 +95,16 @@ export async function policy(args: readonly string[]): Promise<number> {
     does(async () => (await import('./explain-program.ts')).explainProgramText(name, verbs)),
   );
   return run(args);
+}
+
+/** Writes a commented policy file and says where. Never over one that is there. */
+function initPolicy(file: string | undefined): string {
+  const path =
+    file === undefined ? userPolicyPath(homeDirectory(), process.env.XDG_CONFIG_HOME) : resolve(file);
+  writeNewPolicy(path, policyTemplate(), 'edit it, or name another file', () =>
+    makeDirectories(dirname(path)),
+  );
+  return `wrote ${path}; everything in it is a comment as yet\n`;
 }
 
 /** Checks one file, or all that are in force; says which are fine. */

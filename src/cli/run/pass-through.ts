@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { isatty } from 'node:tty';
-import { countsInWords } from '../../changes/counts.ts';
+import { countsInWords } from '../../changes/in-words.ts';
 import { isSettledByAutonomy } from '../../checks/evaluate.ts';
 import { caller } from '../../host/caller.ts';
 import type { Command } from '../../model/command.ts';

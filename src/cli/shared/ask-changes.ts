@@ -1,7 +1,7 @@
 import { presentRows } from '../../approvals/presentation.ts';
 import type { Terminal } from '../../approvals/terminal.ts';
 import { type Turn, talkOn, withTerminal } from '../../approvals/terminal-talk.ts';
-import { changeLine, markOf } from '../../changes/change-line.ts';
+import { changeLine, markOf } from '../../changes/in-words.ts';
 import type { Change } from '../../model/change-set.ts';
 import { loadAddon } from '../../native/load.ts';
 import { ChangeSets } from '../../run/changes/change-sets.ts';
@@ -17,7 +17,7 @@ type Wish =
   | { readonly do: 'keep'; readonly why: string };
 
 /** What came of asking: all of it was answered, a part, or it waits as before; `unasked`: there is no terminal for it. */
-export type Asked = 'all' | 'part' | 'waits' | 'unasked';
+type Asked = 'all' | 'part' | 'waits' | 'unasked';
 
 /** How a person is asked. */
 interface AskOptions {

@@ -1,9 +1,7 @@
-import { changeLine, markOf } from '../../changes/change-line.ts';
-import { countsInWords } from '../../changes/counts.ts';
+import { changeLine, countsInWords, markOf } from '../../changes/in-words.ts';
 import type { ChangeSet, ChangeSetDetail } from '../../model/change-set.ts';
 import { ChangeSets } from '../../run/changes/change-sets.ts';
-import { inItsWorkspace } from '../../run/changes/in-workspace.ts';
-import { linesOfApplied } from '../../run/output/applied.ts';
+import { inItsWorkspace, linesOfApplied } from '../../run/changes/in-workspace.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { printError } from './print.ts';
 

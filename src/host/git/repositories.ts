@@ -2,7 +2,7 @@ import { lstatSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { refuseShortage } from '../../errors/shortage.ts';
-import type { PathLookup } from '../../model/path-lookup.ts';
+import type { PathLookup } from '../../model/surroundings.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { readRegular } from '../held-directory.ts';

@@ -1,7 +1,7 @@
 import { type BigIntStats, lstatSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { readOr } from '../../errors/shortage.ts';
-import type { Versions } from '../../model/versions.ts';
+import type { Versions } from '../../model/surroundings.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { readRegular } from '../held-directory.ts';
 import { type GitIndex, INDEX_BYTES, type IndexEntry, parseIndex } from './index-file.ts';

@@ -5,7 +5,6 @@ import { gitSettings } from '../git/user-settings.ts';
 import { type CarriedSettings, SettingsCollector, type SettingsOwner } from './carried.ts';
 import { FORMATS } from './formats.ts';
 import {
-  rowFinder,
   SETTING_VARIABLES,
   SETTINGS_LEFT_OUT,
   SETTINGS_TOOLS,
@@ -18,6 +17,19 @@ import {
 export const NO_SETTINGS: CarriedSettings = { files: [], variables: {}, readable: [], remarks: [] };
 
 const TOOLS = SETTINGS_TOOLS.map((tool) => ({ ...tool, rowOf: rowFinder(tool.rows) }));
+
+/** Finds the row of a key: of those that name it, else of those that fit it. */
+function rowFinder(all: readonly SettingRow[]): (key: string) => SettingRow | undefined {
+  const exact = new Map(all.filter(({ key }) => !key.includes('*')).map((row) => [row.key, row]));
+  const patterns = all
+    .filter(({ key }) => key.includes('*'))
+    .map((row) => ({
+      row,
+      matches: new RegExp(`^${row.key.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.+')}$`, 's'),
+    }));
+  return (key) => exact.get(key) ?? patterns.find(({ matches }) => matches.test(key))?.row;
+}
+
 const rowOfVariable = rowFinder(SETTING_VARIABLES);
 
 /**

@@ -1,5 +1,8 @@
 import type { TomlTable, TomlValue } from 'smol-toml';
-import type { Decide, FormatName } from './table.ts';
+import type { FormatName } from './table.ts';
+
+/** What is made of a setting of the file at `index`: its value for commands, or `undefined`: it is left out. */
+type Decide = (key: string, value: string, index: number) => string | undefined;
 
 /**
  * What `decide` leaves of files of one tool, later ones winning: what stays, stays as it was written. `undefined`: one of

@@ -22,9 +22,6 @@ export interface SettingsPlace {
 
 export type FormatName = 'npmrc' | 'pip' | 'yarnrc' | 'yaml' | 'toml' | 'assignments';
 
-/** What is made of a setting of the file at `index`: its value for commands, or `undefined`: it is left out. */
-export type Decide = (key: string, value: string, index: number) => string | undefined;
-
 /** A tool whose settings commands get: those of its files as a file, those of its variables as variables. */
 export interface SettingsTool {
   readonly tool: string;
@@ -328,15 +325,3 @@ export const SETTINGS_LEFT_OUT: readonly {
   { path: '.bunfig.toml', tool: 'bun', as: 'settings' },
   { path: '.config/pypoetry/config.toml', tool: 'poetry', as: 'settings' },
 ];
-
-/** Finds the row of a key: of those that name it, else of those that fit it. */
-export function rowFinder(all: readonly SettingRow[]): (key: string) => SettingRow | undefined {
-  const exact = new Map(all.filter(({ key }) => !key.includes('*')).map((row) => [row.key, row]));
-  const patterns = all
-    .filter(({ key }) => key.includes('*'))
-    .map((row) => ({
-      row,
-      matches: new RegExp(`^${row.key.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.+')}$`, 's'),
-    }));
-  return (key) => exact.get(key) ?? patterns.find(({ matches }) => matches.test(key))?.row;
-}

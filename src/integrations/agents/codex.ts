@@ -4,9 +4,8 @@ import { type Fields, HookInput, isFields } from '../hooks/hook-input.ts';
 import { operatorWords } from '../hooks/rewrite.ts';
 import { blockingHooks, HOOK_TIMEOUT_SECONDS, toolPattern } from '../install/hook-command.ts';
 import { changedSettings } from '../install/hook-settings.ts';
-import type { FileChange, InstallPlaces, InstallScope } from '../install/installer.ts';
 import { changedToml, type TomlTable, tomlSwitch } from '../install/toml-text.ts';
-import type { Agent } from './agent.ts';
+import type { Agent, FileChange, InstallPlaces, InstallScope } from './agent.ts';
 
 const INPUT = new HookInput('Codex');
 

@@ -1,7 +1,7 @@
 import type { Autonomy } from '../../model/decision.ts';
-import type { PathLookup } from '../../model/path-lookup.ts';
-import { type ApproverName, POLICY_KEYS, type RuleInFile } from '../../model/policy-keys.ts';
-import type { LOSS_EFFECTS } from '../../model/words.ts';
+import { POLICY_KEYS, type RuleInFile } from '../../model/policy-keys.ts';
+import type { PathLookup } from '../../model/surroundings.ts';
+import type { APPROVERS, LOSS_EFFECTS } from '../../model/words.ts';
 
 /** What `policy import --from` takes. */
 export const IMPORT_SOURCES = ['srt', 'claude-code', 'codex'] as const;
@@ -162,6 +162,9 @@ interface Network {
 }
 
 type Files = Record<'read' | 'write' | 'protect' | 'hide', string[]> & { tmp?: 'private' };
+
+/** Who answers what the policy asks. */
+type ApproverName = (typeof APPROVERS)[number];
 
 /** A policy that is being made, and the account of how the source was translated. */
 export class Draft {

@@ -1,18 +1,22 @@
-import { finished, type Readable, type Writable } from 'node:stream';
+import { finished, type Readable, Transform, type TransformCallback, type Writable } from 'node:stream';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import { decisionAsJson, refusalOf } from '../../decide/refusal.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { SandboxOptions } from '../../model/options.ts';
+import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
 import { warningsOf } from '../../run/output/result-warnings.ts';
 import { openSandbox, type Sandbox } from '../../run/sandbox.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { createLineReader } from '../../util/line-reader.ts';
+import { visibleLine, visibleText } from '../../util/visible-text.ts';
 import { packageVersion } from '../../version.ts';
-import type { ToolContext } from './context.ts';
+import { outsideWorkspace, placeOf } from '../shell-tool.ts';
+import { answered, type ToolContext } from './context.ts';
 import { canElicit, createElicitApprover } from './elicit-approver.ts';
-import { registerKill, registerOutput } from './job-calls.ts';
 import { JobTable } from './job-table.ts';
-import { LONGEST_MESSAGE, limitMessages } from './message-limit.ts';
-import { registerExplain } from './policy-call.ts';
+import { jobResult, refusal } from './results.ts';
+import { ExplainInput, type ExplainOutput, KillInput, OutputInput } from './schemas.ts';
 import { registerShell } from './shell-call.ts';
 
 /** What a client that is not understood may have us write on standard error, which perhaps no one reads. */
@@ -125,3 +129,125 @@ const TOOLS: readonly ((server: McpServer, context: ToolContext) => void)[] = [
   registerKill,
   registerExplain,
 ];
+
+/** Bytes of one message of a client: a command has a tenth of it at most. */
+const LONGEST_MESSAGE = 1024 * 1024;
+/** Answers that wait for a client that does not read: it is not listened to meanwhile. */
+const UNREAD_BYTES = 8 * 1024 * 1024;
+const NEWLINE = Buffer.from('\n');
+
+/** What is done with the input of a client. */
+interface MessageLimitOptions {
+  readonly longest: number;
+  /** Where the answers go. */
+  readonly output: Writable;
+  /** Called for each message that was left out. */
+  readonly onTooLong: () => void;
+}
+
+/** Hands on whole lines: those that are too long are left out, and nothing comes while too many answers are unread. */
+export function limitMessages({ longest, output, onTooLong }: MessageLimitOptions): Transform {
+  const reader = createLineReader(longest);
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done: TransformCallback) {
+      reader.push(chunk);
+      for (let line = reader.take(); line !== undefined; line = reader.take()) {
+        if (line === 'too-long') onTooLong();
+        else this.push(Buffer.concat([line, NEWLINE]));
+      }
+      if (output.writableLength > UNREAD_BYTES) output.once('drain', done);
+      else done();
+    },
+  });
+}
+
+/** The tool `policy_explain`. */
+function registerExplain(server: McpServer, { sandbox }: ToolContext): void {
+  server.registerTool(
+    'policy_explain',
+    {
+      description: 'Says whether `shell` would run a command, and why not. Nothing is run.',
+      inputSchema: ExplainInput,
+      annotations: { readOnlyHint: true, idempotentHint: true },
+    },
+    ({ command, cwd }) =>
+      answered(async () => {
+        const place = placeOf(sandbox.workspace, cwd);
+        if (place === undefined) return refusal(outsideWorkspace(sandbox.workspace));
+        const decision = await sandbox.decisionOn({ command, cwd: place });
+        const allowed = boundariesOf(sandbox.plan);
+        const judged = !sandbox.policy.unsafe.unjudgedCommands;
+        const stopped = judged ? refusalOf(decision, false) : undefined;
+        const structured: ExplainOutput = {
+          verdict: judged ? decision.verdict : 'allow',
+          judged,
+          ...{ risk: decision.risk, reach: decision.reach },
+          reasons: decisionAsJson(decision).reasons.map((reason) => ({
+            ...reason,
+            message: visibleText(reason.message),
+          })),
+          allowed: {
+            writable: [...allowed.writable],
+            readable: [...allowed.readable],
+            network: allowed.network,
+          },
+        };
+        const text =
+          stopped === undefined
+            ? `It would run (risk ${decision.risk}, reach ${decision.reach}).`
+            : `${decision.verdict}: it would not run${decision.verdict === 'ask' ? ' before a person has approved it' : ''}.\n${refusalForModel(
+                { command, code: stopped.code, message: stopped.message, decision },
+                undefined,
+              )}`;
+        return { structuredContent: structured, content: [{ type: 'text', text }] };
+      }),
+  );
+}
+
+/** The tool `shell_output`. */
+function registerOutput(server: McpServer, { jobs }: ToolContext): void {
+  server.registerTool(
+    'shell_output',
+    {
+      description:
+        'What a background command wrote since the last call, and whether it still runs. Returns at once.',
+      inputSchema: OutputInput,
+      annotations: { readOnlyHint: true },
+    },
+    ({ id, since }) =>
+      answered(async () => {
+        const job = jobs.find(id);
+        return job === undefined ? unknown(id, jobs.ids()) : jobResult(job, since);
+      }),
+  );
+}
+
+/** The tool `shell_kill`. */
+function registerKill(server: McpServer, { jobs }: ToolContext): void {
+  server.registerTool(
+    'shell_kill',
+    {
+      description:
+        'Ends a background command with everything that it started, and returns the rest of its output.',
+      inputSchema: KillInput,
+      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
+    },
+    ({ id, signal }) =>
+      answered(async () => {
+        const job = jobs.find(id);
+        if (job === undefined) return unknown(id, jobs.ids());
+        if (job.running.result !== undefined) return jobResult(job, undefined, 'it had ended before');
+        if (signal === undefined) {
+          await job.running.end();
+          return jobResult(job, undefined, 'ended');
+        }
+        const sent = job.running.kill(signal);
+        return jobResult(job, undefined, sent ? `${signal} sent` : `there was nothing to send ${signal} to`);
+      }),
+  );
+}
+
+function unknown(id: string, ids: readonly string[]): CallToolResult {
+  const known = ids.length === 0 ? 'there is none' : `there are ${ids.join(', ')}`;
+  return refusal(`no background command ${JSON.stringify(visibleLine(id, 40))}; ${known}`);
+}

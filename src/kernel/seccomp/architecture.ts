@@ -31,8 +31,3 @@ export function isSyscallName(name: string): boolean {
 export function highestSyscallNumber(architecture: SeccompArchitecture): number {
   return Math.max(...Object.values(SYSCALL_NUMBERS[architecture]));
 }
-
-/** The name of system call `number`, or undefined for a number without a name in the table. */
-export function syscallName(architecture: SeccompArchitecture, number: number): string | undefined {
-  return Object.entries(SYSCALL_NUMBERS[architecture]).find((entry) => entry[1] === number)?.[0];
-}

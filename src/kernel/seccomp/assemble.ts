@@ -17,7 +17,6 @@ import {
   type SeccompRule,
 } from './ir.ts';
 import {
-  BPF_MAX_INSTRUCTIONS,
   encodeInstructions,
   type JumpTarget,
   type Label,
@@ -44,6 +43,9 @@ interface TreeEntry {
 
 /** More comparisons in a row than this are split by a comparison of order. */
 const MAX_LEAF_ENTRIES = 3;
+
+/** Most instructions the kernel takes in one program (BPF_MAXINSNS of linux/bpf_common.h). */
+const BPF_MAX_INSTRUCTIONS = 4096;
 
 /**
  * Compiles the filter for one architecture: the architecture first, then too-high numbers (x32 is among them), then a

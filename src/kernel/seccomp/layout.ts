@@ -28,9 +28,6 @@ export interface BpfInstruction {
 /** `sizeof(struct sock_filter)`: u16 code, u8 jt, u8 jf, u32 k. */
 const BPF_INSTRUCTION_BYTES = 8;
 
-/** Most instructions the kernel takes in one program (BPF_MAXINSNS of linux/bpf_common.h). */
-export const BPF_MAX_INSTRUCTIONS = 4096;
-
 /** Offsets into `struct seccomp_data`, in bytes. Both architectures are little endian: the low half comes first. */
 export const SECCOMP_DATA = {
   number: 0,

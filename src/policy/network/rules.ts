@@ -54,13 +54,6 @@ const APART_RANGES = APART.map(({ range }) => {
  * many that none has to be given to two names.
  */
 const PLACEHOLDERS = { bytes: addressBytes('240.0.0.0') ?? [], bits: 96 + 8 };
-/** How many of them there are. */
-export const MOST_PLACEHOLDERS = 2 ** 24;
-
-/** The address that stands for a name, by its number. Pure. */
-export function placeholder(number: number): string {
-  return `240.${(number >> 16) & 0xff}.${(number >> 8) & 0xff}.${number & 0xff}`;
-}
 
 /** Whether it is one that stands for a name. Pure. */
 export function isPlaceholder(bytes: readonly number[]): boolean {

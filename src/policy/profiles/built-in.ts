@@ -1,19 +1,8 @@
 import type { Policy } from '../../model/policy.ts';
 import type { PolicyFile } from '../../model/policy-keys.ts';
-import { PROTECTED_PATHS } from './obeyed-files.ts';
-import { MASKED_PATHS, SYSTEM_PATHS } from './system-paths.ts';
 
 /** The classic allow-list of agents: programs that read, one that copies and one that edits. */
 const CLASSIC_ALLOW_LIST = ['ls', 'cat', 'cp', 'head', 'printenv', 'pwd', 'rg', 'sed', 'which'];
-
-/** What all profiles have, beside the defaults of the table of keys. */
-export const EVERY_PROFILE: {
-  readonly says: PolicyFile;
-  readonly filesystem: Pick<Policy['filesystem'], 'rules' | 'masked'>;
-} = {
-  says: { filesystem: { protect: [...PROTECTED_PATHS] } },
-  filesystem: { rules: SYSTEM_PATHS, masked: MASKED_PATHS },
-};
 
 /** A built-in profile with a line for `--help`. */
 export interface Profile {

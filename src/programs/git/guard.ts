@@ -2,8 +2,7 @@ import type { CommandLine, Parsed, SimpleCommand, Word } from '../../model/comma
 import type { GitGuard, GuardAnswer } from '../../model/gate-ports.ts';
 import type { MaybePromise } from '../../util/promise.ts';
 import { inherited } from '../behaviour.ts';
-import { describeAs } from '../describe.ts';
-import { findProgram } from '../program-table.ts';
+import { describeAs, findProgram } from '../program-table.ts';
 import {
   type Aliases,
   type Asking,

@@ -1,5 +1,5 @@
 import type { SimpleCommand } from '../../model/command-line.ts';
-import { programName } from '../describe.ts';
+import { programName } from '../program-table.ts';
 
 /** Files and variables with settings of git's. */
 const SETTINGS = /\.gitconfig|\.config\/git|\bGIT_CONFIG/;

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { type Applied, Applier, type NotPlaced, type Settle } from '../../changes/apply.ts';
 import { Below, type LowerLayer } from '../../changes/below.ts';
-import { countChanges } from '../../changes/counts.ts';
 import { chosenNumbers, type DescribedChange, describeOperations } from '../../changes/describe.ts';
 import { diffOf, MOST_DIFF } from '../../changes/diff.ts';
 import { HeldPaths } from '../../changes/held-paths.ts';
@@ -10,7 +9,13 @@ import { ChangeStore, type OpenLayer, type StoredSet } from '../../changes/store
 import { isWithin, shownPath, walkTree } from '../../changes/tree.ts';
 import { unfinishedIn } from '../../changes/unfinished.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { AppliedChanges, Change, ChangeSet, ChangeSetDetail } from '../../model/change-set.ts';
+import type {
+  AppliedChanges,
+  Change,
+  ChangeCounts,
+  ChangeSet,
+  ChangeSetDetail,
+} from '../../model/change-set.ts';
 import type { LeftBehind } from '../../model/left-behind.ts';
 import type { NativeAddon, NativeChangedCopy } from '../../native/contract.ts';
 import { loadAddon } from '../../native/load.ts';
@@ -362,4 +367,11 @@ export class ChangeSets {
       more: Math.max(0, changes.length - most),
     };
   }
+}
+
+/** How many of each kind. */
+function countChanges(changes: readonly Change[]): ChangeCounts {
+  const counts = { created: 0, changed: 0, deleted: 0, renamed: 0 };
+  for (const { change } of changes) counts[change === 'mode' || change === 'times' ? 'changed' : change]++;
+  return counts;
 }

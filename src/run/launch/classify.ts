@@ -4,20 +4,19 @@ import { signalName } from '../../kernel/errno.ts';
 import type { ApprovalAnswer } from '../../model/approval.ts';
 import type { Decision } from '../../model/decision.ts';
 import type { EnforcementReport } from '../../model/enforcement-report.ts';
-import type { ExecutionResult, ExecutionResultBase, SpilledOutput } from '../../model/execution-result.ts';
+import type {
+  ExecutionResult,
+  ExecutionResultBase,
+  ResourceUsage,
+  SpilledOutput,
+} from '../../model/execution-result.ts';
 import type { LeftBehind } from '../../model/left-behind.ts';
 import type { Connection } from '../../model/network.ts';
 import type { NativeOutcome } from '../../native/contract.ts';
 import { explain, type HoldingPlan } from '../output/denials.ts';
 import type { WouldDeny } from '../output/shadow.ts';
 import { type OutputView, type ShownOutput, showOutput } from '../output/show.ts';
-import {
-  describeExceeded,
-  exceededLimit,
-  type LimitsOfPlan,
-  NOTHING_USED,
-  usageOf,
-} from './exceeded-limit.ts';
+import { describeExceeded, exceededLimit, type LimitsOfPlan } from './exceeded-limit.ts';
 import { describeFailure } from './failure.ts';
 
 /** What is known about a run before it ends. */
@@ -57,6 +56,17 @@ const NO_OUTPUT: ShownOutput = {
   stderr: '',
   truncated: { stdout: 0, stderr: 0 },
   bytes: undefined,
+};
+
+const NOT_MEASURED = { peakMemoryBytes: undefined, peakProcesses: undefined } as const;
+
+/** Nothing was run, so nothing was used. */
+const NOTHING_USED: ResourceUsage = {
+  by: 'rusage',
+  ...NOT_MEASURED,
+  cpu: { userMs: 0, systemMs: 0 },
+  readBytes: 0,
+  writtenBytes: 0,
 };
 
 /** The result of a command that was launched. `output` undefined: its output did not come through us. */
@@ -119,6 +129,22 @@ export function classify(
     ...(after.connections === undefined ? {} : { connections: after.connections }),
     ...(isExplained ? explain(outcome, plan, after.connections, end.limit) : {}),
     ...end,
+  };
+}
+
+/** What a command that was launched used. */
+function usageOf({ userCpuMs, systemCpuMs, usage }: NativeOutcome): ResourceUsage {
+  const counted = usage?.userCpuUs !== undefined && usage.systemCpuUs !== undefined;
+  const measured = usage?.peakMemoryBytes !== undefined || usage?.peakProcesses !== undefined || counted;
+  return {
+    by: usage !== undefined && measured ? usage.by : 'rusage',
+    peakMemoryBytes: usage?.peakMemoryBytes,
+    peakProcesses: usage?.peakProcesses,
+    cpu: counted
+      ? { userMs: usage.userCpuUs / 1000, systemMs: usage.systemCpuUs / 1000 }
+      : { userMs: userCpuMs, systemMs: systemCpuMs },
+    readBytes: usage?.readBytes ?? 0,
+    writtenBytes: usage?.writtenBytes ?? 0,
   };
 }
 

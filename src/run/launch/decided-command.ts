@@ -4,7 +4,7 @@ import type { DecisionRequest } from '../../decide/ports.ts';
 import type { Command } from '../../model/command.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { SpawnOptions } from '../../model/options.ts';
-import type { ShellFacts } from '../../model/shell-facts.ts';
+import type { ShellFacts } from '../../model/surroundings.ts';
 
 /** What is decided about: a command with the options that make a difference. */
 export function requestOf(

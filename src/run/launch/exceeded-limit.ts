@@ -1,40 +1,14 @@
 import { constants } from 'node:os';
 import { errorOf } from '../../decide/refusal.ts';
 import type { Denial } from '../../model/denial.ts';
-import type { ExceededLimit, ExecutionError, ResourceUsage } from '../../model/execution-result.ts';
+import type { ExceededLimit, ExecutionError } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { NativeLimit, NativeOutcome } from '../../native/contract.ts';
 
 const SHELL_SAYS_SIGNAL = 128;
-const NOT_MEASURED = { peakMemoryBytes: undefined, peakProcesses: undefined } as const;
 
 /** What of a plan a command can exceed. */
 export type LimitsOfPlan = Pick<LaunchPlan, 'limits' | 'treeLimits'>;
-
-/** Nothing was run, so nothing was used. */
-export const NOTHING_USED: ResourceUsage = {
-  by: 'rusage',
-  ...NOT_MEASURED,
-  cpu: { userMs: 0, systemMs: 0 },
-  readBytes: 0,
-  writtenBytes: 0,
-};
-
-/** What a command that was launched used. */
-export function usageOf({ userCpuMs, systemCpuMs, usage }: NativeOutcome): ResourceUsage {
-  const counted = usage?.userCpuUs !== undefined && usage.systemCpuUs !== undefined;
-  const measured = usage?.peakMemoryBytes !== undefined || usage?.peakProcesses !== undefined || counted;
-  return {
-    by: usage !== undefined && measured ? usage.by : 'rusage',
-    peakMemoryBytes: usage?.peakMemoryBytes,
-    peakProcesses: usage?.peakProcesses,
-    cpu: counted
-      ? { userMs: usage.userCpuUs / 1000, systemMs: usage.systemCpuUs / 1000 }
-      : { userMs: userCpuMs, systemMs: systemCpuMs },
-    readBytes: usage?.readBytes ?? 0,
-    writtenBytes: usage?.writtenBytes ?? 0,
-  };
-}
 
 /** The limit for which a command ended, whether we ended it or the kernel did. */
 export function exceededLimit(

@@ -1,3 +1,5 @@
+import { lookup, Resolver } from 'node:dns';
+import { readFileSync } from 'node:fs';
 import { nativeRow } from '../../backends/confinement-spec.ts';
 import type { AskConnection } from '../../decide/ask-connection.ts';
 import { errnoName } from '../../kernel/errno.ts';
@@ -15,10 +17,11 @@ import type {
 import { normalName } from '../../policy/network/entry.ts';
 import { denialOf, judgeHost } from '../../policy/network/rules.ts';
 import { assertNever } from '../../util/assert-never.ts';
+import { errnoOf } from '../../util/errno-of.ts';
 import { hostAndPort } from '../../util/host-and-port.ts';
+import { orElse } from '../../util/or-else.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { ConnectionQuestions } from './connection-questions.ts';
-import { lookupAsMachine, searchedDomains } from './lookup.ts';
 import { type AskedName, NameServer, textOf } from './name-server.ts';
 
 type NativeAsked = NativeNameAsked | NativeConnectionAsked | NativeHostAsked;
@@ -225,4 +228,52 @@ const THIS_MACHINE = ['127.0.0.1', '::1', '0.0.0.0', '::'];
 
 function entryFor(host: string, address: string, port: number): string {
   return THIS_MACHINE.includes(address) ? `localhost:${port}` : hostAndPort(host, port);
+}
+
+/** Of an address of which no name server says how long it is good: from a file, say. */
+const USUAL_TTL = 60;
+/** How long it is waited for that once the addresses are known. */
+const TTL_PATIENCE_MS = 50;
+/** There is no such name, or it has no address: what getaddrinfo says for good. */
+const NO_SUCH_NAME = ['ENOTFOUND', 'ENODATA', 'EAI_NONAME', 'EAI_NODATA'];
+
+/** Looks a name up as programs of this machine do: files, name servers, and what else the machine is set to ask. */
+const lookupAsMachine: NameLookup = (name) =>
+  new Promise((done, failed) => {
+    let ttl = USUAL_TTL;
+    const known = shortestTtl(name).then((seconds) => {
+      ttl = seconds ?? USUAL_TTL;
+    });
+    lookup(name, { all: true, order: 'verbatim' }, (error, found) => {
+      if (error !== null) {
+        if (NO_SUCH_NAME.includes(errnoOf(error) ?? '')) done({ addresses: [], ttl: 0 });
+        else failed(error);
+        return;
+      }
+      const addresses = found.map(({ address }) => address);
+      const late = new Promise((over) => setTimeout(over, TTL_PATIENCE_MS).unref());
+      void Promise.race([known, late]).then(() => done({ addresses, ttl }));
+    });
+  });
+
+/** Domains in which programs of this machine look for names that are not whole (resolv.conf(5)). */
+function searchedDomains(path = '/etc/resolv.conf'): readonly string[] {
+  const text = orElse(() => readFileSync(path, 'utf8'), '');
+  const lines = text.split('\n').map((line) => line.trim().split(/\s+/));
+  // The last one counts.
+  const [, ...domains] = lines.findLast(([word]) => word === 'search' || word === 'domain') ?? [];
+  return domains.map(normalName).filter((domain) => domain !== undefined);
+}
+
+/** `undefined`: no name server says. */
+async function shortestTtl(name: string): Promise<number | undefined> {
+  const resolver = new Resolver({ timeout: 1000, tries: 1 });
+  const ask = (resolve: 'resolve4' | 'resolve6') =>
+    new Promise<readonly number[]>((done) => {
+      resolver[resolve](name, { ttl: true }, (error, found) =>
+        done(error === null ? found.map(({ ttl }) => ttl) : []),
+      );
+    });
+  const all = (await Promise.all([ask('resolve4'), ask('resolve6')])).flat();
+  return all.length === 0 ? undefined : Math.min(...all);
 }

@@ -11,14 +11,7 @@ import ipaddr from 'ipaddr.js';
 import type { NameLookup } from '../../model/gate-ports.ts';
 import type { AddressRow, NetworkRules } from '../../model/network.ts';
 import { addressBytes, normalName } from '../../policy/network/entry.ts';
-import {
-  isNameDenied,
-  judgeName,
-  MOST_PLACEHOLDERS,
-  mayBeAskedAbout,
-  mayLeadTo,
-  placeholder,
-} from '../../policy/network/rules.ts';
+import { isNameDenied, judgeName, mayBeAskedAbout, mayLeadTo } from '../../policy/network/rules.ts';
 
 /** What was said to a question. */
 export interface AskedName {
@@ -70,6 +63,9 @@ interface Led {
   /** An address that it leads to and may not. */
   readonly apart: string | undefined;
 }
+
+/** How many of them there are. */
+const MOST_PLACEHOLDERS = 2 ** 24;
 
 /**
  * Answers what commands ask of names: those that are listed have addresses, all others do not exist, so that nothing is
@@ -228,6 +224,11 @@ export class NameServer {
       asked: { name, allowed: apart === undefined, rule, apart },
     };
   }
+}
+
+/** The address that stands for a name, by its number. Pure. */
+function placeholder(number: number): string {
+  return `240.${(number >> 16) & 0xff}.${(number >> 8) & 0xff}.${number & 0xff}`;
 }
 
 /** A command may ask for as many names as it likes. */

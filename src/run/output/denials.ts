@@ -20,7 +20,7 @@ export type HoldingPlan = Pick<LaunchPlan, 'observed' | 'protectedPaths' | 'empt
 type Allow = NonNullable<Denial['allow']>;
 
 /** What is said of a command that failed. */
-export interface Explanation {
+interface Explanation {
   readonly denials?: readonly Denial[];
   readonly notLookedAt?: readonly Denial['operation'][];
 }

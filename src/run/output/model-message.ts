@@ -1,4 +1,4 @@
-import { countsInWords } from '../../changes/counts.ts';
+import { countsInWords } from '../../changes/in-words.ts';
 import { ERROR_CODES, type ErrorCode } from '../../errors/codes.ts';
 import type { ApprovalAnswer } from '../../model/approval.ts';
 import type { Decision, Reason } from '../../model/decision.ts';

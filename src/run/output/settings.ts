@@ -1,7 +1,7 @@
 import type { RunOptions } from '../../model/options.ts';
 import type { OutputLimits } from '../../model/output.ts';
 import type { Policy } from '../../model/policy.ts';
-import { defaultHead, type NativeLaunchExtras } from '../../native/contract.ts';
+import type { NativeLaunchExtras } from '../../native/contract.ts';
 import { LONGEST_OPEN_SEQUENCE } from './neutralize.ts';
 import type { OutputView } from './show.ts';
 
@@ -35,6 +35,11 @@ function outputLimits(maxOutput: number | OutputLimits): OutputLimits {
   if (typeof maxOutput !== 'number') return maxOutput;
   const head = defaultHead(maxOutput);
   return { head, tail: maxOutput - head };
+}
+
+/** Of so many bytes that are kept of a stream, how many are its first. */
+function defaultHead(outputLimit: number): number {
+  return outputLimit - Math.floor(outputLimit / 2);
 }
 
 function policyLimits({ outputBytes, outputHeadBytes }: Policy['limits']): OutputLimits {

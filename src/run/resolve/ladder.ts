@@ -2,7 +2,7 @@ import { BACKENDS } from '../../backends/all-backends.ts';
 import type { Backend } from '../../backends/backend.ts';
 import type { ErrorCode } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { BackendId, PassedOver } from '../../model/backend.ts';
+import type { BackendId, PassedOver } from '../../model/enforcement-report.ts';
 import type { HostFeatures } from '../../model/host-features.ts';
 import type { Policy } from '../../model/policy.ts';
 import { isAtLeast } from '../../model/words.ts';

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { refuseShortage } from '../../errors/shortage.ts';
-import type { PathLookup } from '../../model/path-lookup.ts';
+import type { PathLookup } from '../../model/surroundings.ts';
 import { hostLibc, installedAddons } from '../../native/addon-locations.ts';
 import { packageDirectory } from '../../native/load.ts';
 import { isBeneath } from '../../util/absolute-path.ts';

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
@@ -7,11 +6,6 @@ import { stateDirectory } from '../state.ts';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 const SUFFIX = '.sock';
-
-/** A name that was not chosen by a person. */
-export function newShellName(): string {
-  return randomBytes(4).toString('hex');
-}
 
 /**
  * Where the socket of a session is: in the state directory, which no command can reach.

@@ -1,4 +1,4 @@
-import type { ShellFacts } from '../../model/shell-facts.ts';
+import type { ShellFacts } from '../../model/surroundings.ts';
 
 /** What a shell says of itself after a turn. */
 export interface ShellState {

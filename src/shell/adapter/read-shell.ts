@@ -1,8 +1,12 @@
 import { forEachChild, type SyntaxNode as ParsedNode, type ParsedScript, parse } from 'unbash';
 import type { SyntaxNode } from '../syntax.ts';
-import { gluingContinuation, nestingOf } from '../text-checks.ts';
 import { readLines } from './commands.ts';
 import { type Reading, ShellText } from './shell-text.ts';
+
+const OPEN_ROUND = 0x28;
+const CLOSE_ROUND = 0x29;
+const OPEN_CURLY = 0x7b;
+const CLOSE_CURLY = 0x7d;
 
 /*
  * This folder is the one place that knows the parser. It accepts a listed set of node kinds and checks, for each, that
@@ -29,6 +33,34 @@ export function readShell(source: string, reading: Reading): SyntaxNode {
     text.refuse('ambiguous', message, { pos: glued, end: glued + 2 });
   }
   return tree;
+}
+
+/** How deep brackets stand within each other, quoted ones included: at least as deep as what they mean. */
+function nestingOf(source: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (let at = 0; at < source.length; at += 1) {
+    const code = source.charCodeAt(at);
+    if (code === OPEN_ROUND || code === OPEN_CURLY) {
+      depth += 1;
+      if (depth > deepest) deepest = depth;
+    } else if ((code === CLOSE_ROUND || code === CLOSE_CURLY) && depth > 0) depth -= 1;
+  }
+  return deepest;
+}
+
+/** Where a line continuation stands that joins what the parser may take apart, or the reverse. */
+function gluingContinuation(source: string, literal: (offset: number) => boolean): number | undefined {
+  for (let at = source.indexOf('\\\n'); at !== -1; at = source.indexOf('\\\n', at + 1)) {
+    if (literal(at)) continue;
+    let first = at;
+    while (source[first - 1] === '\\') first -= 1;
+    // An even number: the last backslash is itself escaped.
+    if ((at - first) % 2 === 1) continue;
+    const before = source[first - 1];
+    if (first !== at || before === undefined || !/[ \t\n]/.test(before)) return at;
+  }
+  return undefined;
 }
 
 /** For messages only: the tree as far as it goes, whatever it is worth. */
@@ -147,4 +179,31 @@ class Sweep {
       this.text.refuse('construct', 'Backslashes inside backticks are not understood: use $(…).', script);
     }
   }
+}
+
+/** Deeper than people type; the parser's time grows with the square of it where brackets are not closed. */
+const DEEPEST = 100;
+
+/**
+ * Whether more has to be typed before a text is a command: a quote, a bracket, a compound command or a here-document is
+ * open, or it ends in a backslash. For callers that ask for further lines; what is run is judged as a whole, whatever this says.
+ */
+export function isIncomplete(source: string): boolean {
+  if (/(?:^|[^\\])(?:\\\\)*\\\n?$/.test(source)) return true;
+  if (nestingOf(source) > DEEPEST) return false;
+  const end = source.trimEnd().length;
+  const script = parse(source);
+  // What is wrong at the very end may be mended by what follows.
+  const isCutOff = script.errors?.some(
+    ({ message, pos }) => message.startsWith('unterminated') || pos >= end,
+  );
+  return isCutOff === true || holdsOpenDocument(script);
+}
+
+/** Wherever in the tree it is. */
+function holdsOpenDocument(node: unknown): boolean {
+  if (typeof node !== 'object' || node === null) return false;
+  if ('type' in node && node.type === 'HereDoc' && !('closing' in node && node.closing !== undefined))
+    return true;
+  return Object.values(node).some(holdsOpenDocument);
 }

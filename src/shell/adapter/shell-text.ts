@@ -61,9 +61,6 @@ export interface Context {
   readonly substitute: (script: ParsedScript, nested: boolean) => void;
 }
 
-/** What stands around a part of a word. */
-export type Quoting = 'none' | 'double' | 'document';
-
 type Piece = Word | Assignment | Redirection;
 
 /**

@@ -12,7 +12,7 @@ const PATIENCE_MS = 15_000;
 const LONGEST_PAUSE_MS = 40;
 
 /** What a change makes of a value. Without `value` nothing is written. */
-export type Step<T, R> = { readonly result: R; readonly value?: T };
+type Step<T, R> = { readonly result: R; readonly value?: T };
 
 /** One word of a key for any text: nobody's text leads to the key of another one. */
 export const keyWord = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 40);

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { inFlags } from '../../../src/cli/shared/in-flags.ts';
+import { inFlags } from '../../../src/cli/shared/print.ts';
 import { ROOT } from '../../library/support.ts';
 
 describe('messages that name options of the library', () => {

@@ -1,6 +1,6 @@
 import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { limitMessages } from '../../../src/integrations/mcp/message-limit.ts';
+import { limitMessages } from '../../../src/integrations/mcp/server.ts';
 
 function limited(longest: number, output: Writable = new PassThrough()) {
   let left = 0;

@@ -1,8 +1,8 @@
 import { NEWEST_KNOWN_ABI } from '../../../src/kernel/landlock/rights.ts';
 import type { HostFeatures } from '../../../src/model/host-features.ts';
 import type { SymbolicLink } from '../../../src/model/launch-plan.ts';
-import type { ResolvedPath } from '../../../src/model/path-lookup.ts';
 import type { PathRule, Policy } from '../../../src/model/policy.ts';
+import type { ResolvedPath } from '../../../src/model/surroundings.ts';
 import { makePlan, type PlanInput } from '../../../src/plan/plan.ts';
 import { policyOf } from '../../support/policy-of.ts';
 

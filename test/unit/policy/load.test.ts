@@ -3,7 +3,7 @@ import { chmodSync, chownSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { loadLayer, loadPolicyFile, loadWorkspaceFile, parsePolicy } from '../../../src/policy/load.ts';
+import { loadLayer, loadWorkspaceFile, parsePolicy } from '../../../src/policy/load.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'sandbox-run-load-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -100,24 +100,26 @@ describe('parsePolicy', () => {
   });
 });
 
-describe('loadPolicyFile', () => {
+const readOperatorFile = async (path: string) => (await loadLayer('user', path, { required: true }))?.says;
+
+describe('a policy file of the operator', () => {
   it('reads a file', async () => {
     const path = join(directory, 'policy.toml');
     writeFileSync(path, 'profile = "networked"');
-    expect(await loadPolicyFile(path)).toEqual({ profile: 'networked' });
+    expect(await readOperatorFile(path)).toEqual({ profile: 'networked' });
   });
 
   it('calls the file by its path in messages', async () => {
     const path = join(directory, 'bad.toml');
     writeFileSync(path, 'x');
-    await expect(loadPolicyFile(path)).rejects.toThrow(`${path}:1:`);
+    await expect(readOperatorFile(path)).rejects.toThrow(`${path}:1:`);
   });
 
   it.each([
     [join(directory, 'missing.toml'), 'ENOENT'],
     [directory, 'EISDIR'],
   ])('says why it cannot read %s', async (path, reason) => {
-    await expect(loadPolicyFile(path)).rejects.toMatchObject({
+    await expect(readOperatorFile(path)).rejects.toMatchObject({
       code: 'policy.unreadable',
       message: `cannot read the policy ${path} (${reason})`,
     });
@@ -135,7 +137,7 @@ describe('whose files are believed', () => {
 
   it.each([0o666, 0o622, 0o664, 0o646, 0o777])('refuses what others can write: %o', async (mode) => {
     write(mode);
-    await expect(loadPolicyFile(path)).rejects.toMatchObject({
+    await expect(readOperatorFile(path)).rejects.toMatchObject({
       code: 'policy.untrusted',
       message: expect.stringContaining(path),
     });
@@ -143,14 +145,14 @@ describe('whose files are believed', () => {
 
   it.each([0o644, 0o600, 0o444, 0o755])('takes what others cannot write: %o', async (mode) => {
     write(mode);
-    expect(await loadPolicyFile(path)).toEqual({ security: { autonomy: 'readonly' } });
+    expect(await readOperatorFile(path)).toEqual({ security: { autonomy: 'readonly' } });
   });
 
   it('judges the file behind a link', async () => {
     write(0o666);
     const link = join(directory, 'link.toml');
     symlinkSync(path, link);
-    await expect(loadPolicyFile(link)).rejects.toMatchObject({ code: 'policy.untrusted' });
+    await expect(readOperatorFile(link)).rejects.toMatchObject({ code: 'policy.untrusted' });
   });
 
   it.runIf(process.getuid?.() === 0)(
@@ -158,7 +160,7 @@ describe('whose files are believed', () => {
     async () => {
       write(0o644);
       chownSync(path, 65534, 65534);
-      await expect(loadPolicyFile(path)).rejects.toMatchObject({ code: 'policy.untrusted' });
+      await expect(readOperatorFile(path)).rejects.toMatchObject({ code: 'policy.untrusted' });
       await expect(loadWorkspaceFile(path, 1234)).rejects.toMatchObject({ code: 'policy.untrusted' });
       expect((await loadWorkspaceFile(path, 65534))?.says).toEqual({ security: { autonomy: 'readonly' } });
       rmSync(path);
@@ -166,7 +168,7 @@ describe('whose files are believed', () => {
   );
 
   it('takes /dev/null for an empty policy', async () => {
-    expect(await loadPolicyFile('/dev/null')).toEqual({});
+    expect(await readOperatorFile('/dev/null')).toEqual({});
   });
 });
 

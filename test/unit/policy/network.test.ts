@@ -2,8 +2,12 @@ import { isIP } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addressBytes, normalName, readEntry } from '../../../src/policy/network/entry.ts';
-import { isPresetOfTool, PRESETS } from '../../../src/policy/network/presets.ts';
-import { problemOfEntry, readRules } from '../../../src/policy/network/read-rules.ts';
+import {
+  isPresetOfTool,
+  PRESETS,
+  problemOfEntry,
+  readRules,
+} from '../../../src/policy/network/read-rules.ts';
 import { judgeAddress, judgeHost, judgeName, mayLeadTo } from '../../../src/policy/network/rules.ts';
 
 const rulesOf = (allow: readonly string[], deny: readonly string[] = []) =>

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { describeCommand, programName } from '../../../src/programs/describe.ts';
-import { findProgram, PROGRAM_ROWS } from '../../../src/programs/program-table.ts';
+import {
+  describeCommand,
+  findProgram,
+  PROGRAM_ROWS,
+  programName,
+} from '../../../src/programs/program-table.ts';
 import { commandIn } from '../../support/simple-command.ts';
 
 describe('programName', () => {

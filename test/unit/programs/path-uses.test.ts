@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { describeCommand } from '../../../src/programs/describe.ts';
 import { pathUses } from '../../../src/programs/path-uses.ts';
+import { describeCommand } from '../../../src/programs/program-table.ts';
 import { commandIn } from '../../support/simple-command.ts';
 
 const MARKS = { reads: '<', writes: '>', removes: '-' } as const;

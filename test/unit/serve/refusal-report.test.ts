@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AuditRecord } from '../../../src/model/audit-record.ts';
-import type { RefusedMessage } from '../../../src/serve/gate/refusal-report.ts';
-import { createRefusalReport } from '../../../src/serve/gate/refusal-report.ts';
+import type { RefusedMessage } from '../../../src/serve/gate/gate-service.ts';
+import { createRefusalReport } from '../../../src/serve/gate/gate-service.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const refused = (principal = 'uid:1', code: RefusedMessage['code'] = 'malformed'): RefusedMessage => ({

@@ -3,7 +3,7 @@ import { createConnection, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAnswerer, type GateDecide, type GateRequest } from '../../../src/serve/gate/gate-decider.ts';
-import type { RefusedMessage } from '../../../src/serve/gate/refusal-report.ts';
+import type { RefusedMessage } from '../../../src/serve/gate/gate-service.ts';
 
 export const OWN_UID = process.geteuid?.() ?? -1;
 

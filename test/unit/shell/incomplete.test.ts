@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isIncomplete } from '../../../src/shell/adapter/incomplete.ts';
+import { isIncomplete } from '../../../src/shell/adapter/read-shell.ts';
 
 describe('whether more has to be typed', () => {
   it.each([

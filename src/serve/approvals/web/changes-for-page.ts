@@ -1,11 +1,9 @@
 import { z } from 'zod';
-import { changeLine, markOf } from '../../../changes/change-line.ts';
-import { countsInWords } from '../../../changes/counts.ts';
+import { changeLine, countsInWords, markOf } from '../../../changes/in-words.ts';
 import type { ChangeSetDetail } from '../../../model/change-set.ts';
 import { ChangeSets } from '../../../run/changes/change-sets.ts';
-import { inItsWorkspace } from '../../../run/changes/in-workspace.ts';
+import { inItsWorkspace, linesOfApplied } from '../../../run/changes/in-workspace.ts';
 import { WaitingChanges } from '../../../run/changes/waiting-changes.ts';
-import { linesOfApplied } from '../../../run/output/applied.ts';
 import { visibleLine, visibleText } from '../../../util/visible-text.ts';
 import type { CHANGE_REQUESTS, WaitingChange, WaitingSet } from './page-messages.ts';
 

@@ -3,7 +3,6 @@ import {
   AUDIT_ARCHITECTURES,
   highestSyscallNumber,
   SECCOMP_ARCHITECTURES,
-  syscallName,
   syscallNumber,
 } from '../../../../src/kernel/seccomp/architecture.ts';
 import { assembleFilter } from '../../../../src/kernel/seccomp/assemble.ts';
@@ -20,6 +19,7 @@ import {
 } from '../../../../src/kernel/seccomp/ir.ts';
 import { SYSCALL_NUMBERS } from '../../../../src/kernel/seccomp/syscalls.gen.ts';
 import { encodeSyscallData, runBpf } from '../../../support/bpf-interpreter.ts';
+import { syscallName } from './disassemble.ts';
 import { evaluateFilter, expectedValue } from './evaluate-filter.ts';
 
 const FILTERS: readonly (readonly [string, SeccompFilter])[] = [

@@ -3,7 +3,7 @@ import { fact, make, shown } from './elements.ts';
 import { createLiveCard, type LiveCard } from './live-card.ts';
 
 /** What a card needs of its page. */
-export interface ChangesCardParts {
+interface ChangesCardParts {
   /** Does it; resolves to why that failed, or to nothing. `path`: what it is about; missing: all of it. */
   apply(path?: string): Promise<string | undefined>;
   discard(path?: string): Promise<string | undefined>;

@@ -1,5 +1,4 @@
 // What the page is made of. Everything that it shows becomes text, never markup; the policy of the page forbids the rest.
-import type { CommandView } from '../../../../approvals/approval-view.ts';
 
 /** An element with a class ('': none) and what is in it. */
 export function make<Name extends keyof HTMLElementTagNameMap>(
@@ -26,23 +25,9 @@ export function shown(text: string): DocumentFragment {
   return parts;
 }
 
-/** A command, numbered by lines or by words. */
-export function commandList(command: CommandView): HTMLOListElement {
-  const lines = command.kind === 'shell' ? command.lines : command.words;
-  const items = lines.map((line) => make('li', '', make('span', '', shown(line))));
-  const element = make('ol', `command ${command.kind}`, ...items);
-  element.setAttribute('aria-label', command.kind === 'shell' ? 'command, by lines' : 'command, by words');
-  return element;
-}
-
 /** One fact of a list: its name, and a line for each value. Without a value there is none. */
 export function fact(name: string, ...values: readonly string[]): readonly HTMLElement[] {
   if (values.length === 0) return [];
   const lines = values.map((value) => make('div', 'mono', shown(value)));
   return [make('dt', '', name), make('dd', '', ...lines)];
-}
-
-/** A list under a title; nothing if it is empty. */
-export function section(title: string, items: readonly HTMLLIElement[], className: string): readonly Node[] {
-  return items.length === 0 ? [] : [make('h3', '', title), make('ul', className, ...items)];
 }

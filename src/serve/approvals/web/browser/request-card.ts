@@ -1,6 +1,7 @@
+import type { CommandView } from '../../../../approvals/approval-view.ts';
 import type { ApprovalScope, PersonalAnswer } from '../../../../model/approval.ts';
 import type { PendingRequest } from '../page-messages.ts';
-import { commandList, fact, make, section, shown } from './elements.ts';
+import { fact, make, shown } from './elements.ts';
 import { createLiveCard } from './live-card.ts';
 
 /** A request on the page, with its buttons. */
@@ -14,7 +15,7 @@ export interface RequestCard {
 }
 
 /** What a card needs of its page. */
-export interface RequestCardParts {
+interface RequestCardParts {
   /** Sends an answer; resolves to why that failed, or to nothing. */
   send(answer: PersonalAnswer): Promise<string | undefined>;
   /** The card has changed its size. */
@@ -82,6 +83,20 @@ export function createRequestCard(request: PendingRequest, { send, resized }: Re
     },
     noticeMove: live.noticeMove,
   };
+}
+
+/** A command, numbered by lines or by words. */
+function commandList(command: CommandView): HTMLOListElement {
+  const lines = command.kind === 'shell' ? command.lines : command.words;
+  const items = lines.map((line) => make('li', '', make('span', '', shown(line))));
+  const element = make('ol', `command ${command.kind}`, ...items);
+  element.setAttribute('aria-label', command.kind === 'shell' ? 'command, by lines' : 'command, by words');
+  return element;
+}
+
+/** A list under a title; nothing if it is empty. */
+function section(title: string, items: readonly HTMLLIElement[], className: string): readonly Node[] {
+  return items.length === 0 ? [] : [make('h3', '', title), make('ul', className, ...items)];
 }
 
 function describe(request: PendingRequest, countdown: HTMLElement): readonly Node[] {

@@ -38,7 +38,7 @@ async function post(path: string, body: object): Promise<Said> {
 }
 
 /** Who hears what waits. */
-export interface Listeners {
+interface Listeners {
   pending(message: PendingRequests): void;
   changes(message: WaitingChanges): void;
 }

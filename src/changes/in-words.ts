@@ -1,4 +1,4 @@
-import type { Change } from '../model/change-set.ts';
+import type { Change, ChangeCounts } from '../model/change-set.ts';
 
 const MARKS: Readonly<Record<Change['change'], string>> = {
   created: '+',
@@ -28,4 +28,12 @@ export function changeLine(change: Change): string {
     ...(change.applied === true ? ['is in the workspace'] : []),
   ];
   return `${from === undefined ? '' : `${from} -> `}${path}${facts.length === 0 ? '' : ` (${facts.join('; ')})`}`;
+}
+
+/** `3 created, 1 changed, 2 deleted`; '': nothing. */
+export function countsInWords({ created, changed, deleted, renamed }: ChangeCounts): string {
+  return Object.entries({ created, changed, deleted, renamed })
+    .filter(([, number]) => number > 0)
+    .map(([name, number]) => `${number.toLocaleString('en-US')} ${name}`)
+    .join(', ');
 }

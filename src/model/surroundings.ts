@@ -1,0 +1,37 @@
+import type { SymbolicLink } from './launch-plan.ts';
+
+/** Where a path leads. */
+export interface ResolvedPath {
+  readonly kind: 'directory' | 'other' | 'missing';
+  /** Without links; for a missing path as far as it exists, plus the rest. */
+  readonly canonical: string;
+  /** The links followed, in order; their own paths are canonical but for the last part. */
+  readonly links: readonly SymbolicLink[];
+  /** Only for `missing`: what cannot be looked at, and so may be there; `undefined`: it is known not to be. */
+  readonly unknown?: { readonly path: string; readonly errno: string } | undefined;
+}
+
+/** Port: asks the host where paths lead. */
+export interface PathLookup {
+  resolve(path: string): ResolvedPath;
+}
+
+/** Port: what the version control of a workspace would bring back. Nothing more than a help against mistakes. */
+export interface Versions {
+  /** The first file at or beneath a canonical path, or matching it, that would be lost with it. */
+  lostWith(path: string): string | undefined;
+  /** The first file that is tracked, at or beneath a canonical path, and differs from what was committed or staged. */
+  changedAt(path: string): string | undefined;
+}
+
+/** What matters, for a decision, of a shell that has run other commands before. */
+export interface ShellFacts {
+  /** Names that stand for something of the shell's own now: its functions and aliases. */
+  readonly names: readonly string[];
+  /** Why words may mean something else than they say; each completes "in this session …". */
+  readonly doubts: readonly string[];
+  /** Variables that name a place, as decisions resolve them, and hold another one. */
+  readonly places: readonly string[];
+  /** Why a relative `cd` may lead elsewhere; completes the same. */
+  readonly directoryDoubt: string | undefined;
+}
