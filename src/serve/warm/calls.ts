@@ -193,13 +193,21 @@ class Conversation {
       this.#socket.destroy();
       return false;
     }
-    // One write, so that the client is woken once. What the caller does with its bytes from now on is its own.
+    // What the caller does with its bytes from now on is its own.
     const frame = Buffer.alloc(5 + bytes.length);
     frame.writeUInt8(type, 0);
     frame.writeUInt32LE(bytes.length, 1);
     frame.set(bytes, 5);
+    this.#cork();
     this.#socket.write(frame);
     return true;
+  }
+
+  /** What is said at the same time is one write, so that the client is woken once. */
+  #cork(): void {
+    if (this.#socket.writableCorked > 0) return;
+    this.#socket.cork();
+    process.nextTick(() => this.#socket.uncork());
   }
 
   onSignals(signals: readonly NodeJS.Signals[], handle: (signal: NodeJS.Signals) => void): Disposable {
