@@ -160,7 +160,7 @@ async function takeCall(
 ): Promise<Work | undefined> {
   const [first = '', ...rest] = args;
   if (first === 'hook') {
-    const wanted = quietly(caller, () => parseHookArguments(rest));
+    const wanted = quietly(caller, () => hookOf(rest));
     if (wanted === undefined || !hasPlainPolicy(wanted.options.sandbox)) return undefined;
     const { agent, options } = wanted;
     const kept = { ...options, createChecker: policies.checker.bind(policies) };
@@ -176,6 +176,15 @@ async function takeCall(
   }
   const asked = await quietly(caller, () => (first === 'sandbox-sh' ? ofShell(rest) : ofRun(args)));
   return asked && takeCommand(asked, hasTerminal, policies);
+}
+
+let lastHook: { readonly from: string; readonly wanted: ReturnType<typeof parseHookArguments> } | undefined;
+
+/** What `hook` parses; a session calls its hooks with the same words from the same place. */
+function hookOf(args: readonly string[]): ReturnType<typeof parseHookArguments> {
+  const from = JSON.stringify([currentDirectory(), args]);
+  if (lastHook?.from !== from) lastHook = { from, wanted: parseHookArguments(args) };
+  return lastHook.wanted;
 }
 
 /** What is said of arguments is said by the client itself, which has to parse them then. */
