@@ -198,13 +198,15 @@ class Conversation {
     frame.writeUInt8(type, 0);
     frame.writeUInt32LE(bytes.length, 1);
     frame.set(bytes, 5);
-    this.#cork();
+    this.#hold();
     this.#socket.write(frame);
+    // With it the call is over, and the server may end with it.
+    if (type === SAID.exit) this.#socket.uncork();
     return true;
   }
 
-  /** What is said at the same time is one write, so that the client is woken once. */
-  #cork(): void {
+  /** What is said in the same turn is one write, so that the client is woken once. */
+  #hold(): void {
     if (this.#socket.writableCorked > 0) return;
     this.#socket.cork();
     process.nextTick(() => this.#socket.uncork());
