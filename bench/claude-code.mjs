@@ -55,7 +55,10 @@ try {
   const samples = new Map();
   const of = (hooks, tool) => samples.get(`${hooks} ${tool}`) ?? [];
   for (let round = 0; round < rounds; round += 1)
-    for (const { name, hooks, cli } of contenders) {
+    // Each time another one first: a machine that is busy for a while is not always so for the same one.
+    for (const { name, hooks, cli } of [...contenders, ...contenders]
+      .slice(round % contenders.length)
+      .slice(0, contenders.length)) {
       const isReplaced = FLOORS.includes(hooks);
       const place = makeClaudePlace(resolve(cli), isReplaced ? 'decide' : hooks, TOOLS);
       if (isReplaced) replaceHooks(join(place.home, '.claude/settings.json'), hooks === 'fixed');
