@@ -1,7 +1,7 @@
 // Measures what the hooks add to a tool call of the real Claude Code: milliseconds from the model's call until its result
 // comes back, without hooks and in both modes, in turns.
-//   npm run bench:claude-code [-- --rounds 4] [--calls 10] [--cli FILE] [--command TEXT] [--think 150]
-// --cli: another build's dist/cli.cjs. --command: what the tool Bash runs; it must be allowed in every mode.
+//   npm run bench:claude-code [-- --rounds 4] [--calls 10] [--cli FILE] [--against FILE] [--command TEXT] [--think 150]
+// --cli: another build's dist/cli.cjs. --against: one to be measured beside it, in the same turns. --command: what the tool Bash runs; it must be allowed in every mode.
 // --think: milliseconds that the model takes for a turn, which are not counted. A real one takes longer; one that takes none
 // calls the next tool while hooks that nobody waits for still run.
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,9 +17,10 @@ import { milliseconds, printGoals, printTable } from './table.mjs';
 const ROOT = join(import.meta.dirname, '..');
 /**
  * What Claude Code itself takes for calling any hooks: those of mode decide, but `empty`: each is true(1), and `fixed`: the
- * one before a command is an echo(1) of a yes.
+ * one before a command is an echo(1) of a yes. No hook can take less.
  */
-const CONTENDERS = ['none', 'empty', 'fixed', 'decide', 'rewrite'];
+const FLOORS = ['empty', 'fixed'];
+const MODES = ['decide', 'rewrite'];
 const YES = { hookEventName: 'PreToolUse', permissionDecision: 'allow', permissionDecisionReason: 'always' };
 const TOOLS = ['Bash', 'Read'];
 /** Milliseconds that a call may take longer than without hooks. */
@@ -30,12 +31,19 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '4' },
     calls: { type: 'string', default: '10' },
     cli: { type: 'string', default: join(ROOT, 'dist/cli.cjs') },
+    against: { type: 'string' },
     command: { type: 'string', default: 'echo hello' },
     think: { type: 'string', default: '150' },
   },
 });
 const rounds = Number(options.rounds);
 const calls = Number(options.calls);
+const contenders = [
+  ...['none', ...FLOORS, ...MODES].map((name) => ({ name, hooks: name, cli: options.cli })),
+  ...(options.against === undefined
+    ? []
+    : MODES.map((hooks) => ({ name: `${hooks}, against`, hooks, cli: options.against }))),
+];
 
 const directory = mkdtempSync(join(realpathSync(tmpdir()), 'sandbox-run-bench-'));
 try {
@@ -47,13 +55,16 @@ try {
   const samples = new Map();
   const of = (hooks, tool) => samples.get(`${hooks} ${tool}`) ?? [];
   for (let round = 0; round < rounds; round += 1)
-    for (const hooks of CONTENDERS) {
-      const isReplaced = hooks === 'empty' || hooks === 'fixed';
-      const place = makeClaudePlace(resolve(options.cli), isReplaced ? 'decide' : hooks, TOOLS);
+    // Each time another one first: a machine that is busy for a while is not always so for the same one.
+    for (const { name, hooks, cli } of [...contenders, ...contenders]
+      .slice(round % contenders.length)
+      .slice(0, contenders.length)) {
+      const isReplaced = FLOORS.includes(hooks);
+      const place = makeClaudePlace(resolve(cli), isReplaced ? 'decide' : hooks, TOOLS);
       if (isReplaced) replaceHooks(join(place.home, '.claude/settings.json'), hooks === 'fixed');
       const measured = await session(runClaude, claude.program, place);
       await disposeOf(place);
-      for (const tool of TOOLS) samples.set(`${hooks} ${tool}`, [...of(hooks, tool), ...measured.get(tool)]);
+      for (const tool of TOOLS) samples.set(`${name} ${tool}`, [...of(name, tool), ...measured.get(tool)]);
     }
   report(of);
 } finally {
@@ -120,7 +131,7 @@ function report(of) {
     'A tool call of Claude Code (milliseconds)',
     ['tool', 'hooks', 'calls', 'fastest', 'median', 'p95', 'added'],
     TOOLS.flatMap((tool) =>
-      CONTENDERS.map((hooks) => {
+      contenders.map(({ name: hooks }) => {
         const all = of(hooks, tool);
         const numbers = [
           quantile(all, 0),
@@ -134,7 +145,7 @@ function report(of) {
   );
   printGoals(
     TOOLS.flatMap((tool) =>
-      ['decide', 'rewrite'].map((hooks) => ({
+      MODES.map((hooks) => ({
         what: `${tool} with hooks in mode ${hooks}: added to the median`,
         ...{ value: added(hooks, tool), limit: MOST_ADDED[tool], unit: ' ms' },
       })),

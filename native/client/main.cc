@@ -201,6 +201,28 @@ bool WriteAll(int fd, const char* bytes, size_t size) {
 
 UniqueFd MemoryFile(const char* name) { return UniqueFd(memfd_create(name, MFD_CLOEXEC)); }
 
+// Texts, each with its NUL, that are written at once: there may be hundreds of variables.
+class Texts {
+ public:
+  void Add(const char* text) {
+    const size_t size = strlen(text) + 1;
+    if (bytes_ != nullptr) memcpy(bytes_ + size_, text, size);
+    size_ += size;
+  }
+  // Room for all that was added up to now, which is to be added once more. False: there is none.
+  bool Reserve() {
+    bytes_ = static_cast<char*>(malloc(size_));
+    size_ = 0;
+    return bytes_ != nullptr;
+  }
+  bool WriteTo(int fd) const { return WriteAll(fd, bytes_, size_); }
+
+ private:
+  // Given back with the process, which does nothing else.
+  char* bytes_ = nullptr;
+  size_t size_ = 0;
+};
+
 UniqueFd WriteRequest(int count, char** arguments) {
   UniqueFd file = MemoryFile("sandbox-run-call");
   if (!file.valid()) return {};
@@ -208,16 +230,17 @@ UniqueFd WriteRequest(int count, char** arguments) {
   if (getcwd(directory, sizeof directory) == nullptr || directory[0] != '/') return {};
   char number[16];
   snprintf(number, sizeof number, "%d", count);
-  const auto add = [&file](const char* text) {
-    return WriteAll(file.get(), text, strlen(text) + 1);
+  Texts texts;
+  const auto add = [&] {
+    texts.Add(directory);
+    texts.Add(number);
+    for (int i = 0; i < count; ++i) texts.Add(arguments[i]);
+    for (char** variable = environ; *variable != nullptr; ++variable) texts.Add(*variable);
   };
-  if (!add(directory) || !add(number)) return {};
-  for (int i = 0; i < count; ++i) {
-    if (!add(arguments[i])) return {};
-  }
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (!add(*variable)) return {};
-  }
+  add();
+  if (!texts.Reserve()) return {};
+  add();
+  if (!texts.WriteTo(file.get())) return {};
   return file;
 }
 
@@ -360,9 +383,8 @@ constexpr const char* kDied =
 
 // Returns if the call is still this process's own: nothing has run, and its signals are as they
 // were.
-void HandOver(const UniqueFd& server, int count, char** arguments) {
-  UniqueFd request = WriteRequest(count, arguments);
-  if (!request.valid() || !SendCall(server.get(), request.get())) return;
+void HandOver(const UniqueFd& server, const UniqueFd& request) {
+  if (!SendCall(server.get(), request.get())) return;
   if (!IsTaken(server.get())) return;
   const sigset_t forwarded = Forwarded();
   UniqueFd signals(signalfd(-1, &forwarded, SFD_CLOEXEC));
@@ -392,11 +414,13 @@ int Main(int count, char** words) {
     // A server must not wait for somebody to write. What runs instead of it reads the same.
     if (is_hook && (!ReadInputInto(input.get()) || dup2(input.get(), STDIN_FILENO) < 0))
       Fail("the call cannot be read from standard input");
+    // Before there is a connection: a server that takes one up and finds nothing looks again later.
+    const UniqueFd request = WriteRequest(count - 3, words + 3);
     const UniqueFd server = Connect(address);
-    if (server.valid()) {
-      HandOver(server, count - 3, words + 3);
-    } else {
+    if (!server.valid()) {
       setenv(kServerVariable, address.sun_path, 1);
+    } else if (request.valid()) {
+      HandOver(server, request);
     }
   }
   execvp(node, words + 1);

@@ -76,7 +76,7 @@ export async function install(args: readonly string[]): Promise<number> {
   const scope = project === true ? 'project' : 'user';
   const places = { home: homeDirectory(), project: place, env: process.env };
   const given = hookOptionsOf(hook);
-  const options = uninstall ? undefined : { ...given, after: await neededAfterIn(place, given) };
+  const options = uninstall ? undefined : { ...given, ...(await neededAfterIn(place, given)) };
   const ways = [installer.hooks, installer.mcp].filter((way) => way !== undefined);
   // What is not wanted any more goes first, and nothing is written if one of the files cannot be changed.
   const changes = ways

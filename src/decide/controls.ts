@@ -296,14 +296,15 @@ const counted: Control = {
   },
 };
 
-/** What the command shows to its session is remembered before it runs: afterwards it cannot be taken back. */
+/**
+ * What the command shows to its session is remembered before it runs: afterwards it cannot be taken back. So is that of one
+ * which somebody else is asked about: whether it runs is not known, and the next command may be here before that is.
+ */
 const exposed: Control = {
   name: 'exposed',
   isNeeded: ({ session }) => session !== undefined,
-  async decide({ ports, seen, approval }) {
-    // A question that is answered elsewhere: whether it runs is not known yet.
-    const isOpen = ports.approvals === 'elsewhere' && seen?.decision.verdict === 'ask' && !approval;
-    if (seen === undefined || isOpen) return undefined;
+  async decide({ ports, seen }) {
+    if (seen === undefined) return undefined;
     const { judgement, decision, effects } = seen;
     for (const { taint, reason } of judgement.exposures(decision, effects(), ports.plan))
       await ports.session?.taint(taint, reason);

@@ -53,7 +53,7 @@ export function effectivePolicy(
   keys: readonly PlacedKey[] = PLACED_KEYS,
 ): EffectivePolicy {
   const profile = profileNamed(layers);
-  const all: readonly PolicyLayer[] = [{ name: 'profile', says: profileFile(profile, keys) }, ...layers];
+  const all: readonly PolicyLayer[] = [{ name: 'profile', says: saidByProfile(profile, keys) }, ...layers];
   const inForce = keysInForce(all, keys).map(({ key, entries }) => ({
     key,
     entries: key.row.paths === true ? entries.map((entry) => withAbsolutePath(entry, place)) : entries,
@@ -99,6 +99,16 @@ function profileNamed(layers: readonly PolicyLayer[]): Profile {
   if (profile !== undefined) return profile;
   const known = PROFILES.map((candidate) => candidate.name).join(', ');
   throw new SandboxError('policy.unknown_profile', `there is no profile "${name}"; known: ${known}`);
+}
+
+const OF_TABLE = new Map<Profile, PolicyFile>();
+
+/** The same for every policy with that table, so it is merged once: a warm server makes several policies for each call. */
+function saidByProfile(profile: Profile, keys: readonly PlacedKey[]): PolicyFile {
+  if (keys !== PLACED_KEYS) return profileFile(profile, keys);
+  const says = OF_TABLE.get(profile) ?? profileFile(profile, keys);
+  OF_TABLE.set(profile, says);
+  return says;
 }
 
 /** All that a built-in profile says: the defaults of the table, what every profile says, and its own. */

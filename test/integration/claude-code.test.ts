@@ -609,20 +609,33 @@ describe('what a session has seen', () => {
     },
   );
 
+  it('refuses commands where it is not told how they end, and the policy has that on record', async () => {
+    const policy = join(place.root, 'ends.toml');
+    writeFileSync(policy, '[audit]\nenabled = true\n', { mode: 0o600 });
+    const args = ['--policy', policy, '--after', 'outside'];
+    const refused = await decisionOn('ls', args);
+    expect(refused.permissionDecision).toBe('deny');
+    expect(refused.permissionDecisionReason).toContain('for this agent again');
+    expect((await decisionOn('ls', [...args, '--ends'])).permissionDecision).toBe('allow');
+    expect((await decisionOn('ls', ['--after', 'outside'])).permissionDecision).toBe('allow');
+    // A command of ours puts its own end on record.
+    expect((await decisionOn('ls', [...REWRITE, ...args])).permissionDecision).toBe('allow');
+  });
+
   it('needs to be told nothing where nothing can be carried off', async () => {
     expect((await decisionOn('ls', [...REWRITE, '--after', 'nothing'])).permissionDecision).toBe('allow');
   });
 
-  it('remembers what an allowed command shows before it runs, and one that was asked about afterwards', async () => {
+  it('remembers what a command shows before it runs, whatever the answer to a question will be', async () => {
     writeFileSync(join(project, 'token'), '1');
     const policy = join(place.root, 'token.toml');
     writeFileSync(policy, `[filesystem]\nsecret = [${JSON.stringify(join(project, 'token'))}]\n`, {
       mode: 0o600,
     });
     const args = ['--policy', policy];
-    expect((await decisionOn('cat token > copy', args)).permissionDecision).toBe('ask');
+    expect((await decisionOn('echo x > copy', args)).permissionDecision).toBe('ask');
     expect(await taints()).not.toMatch(/secret/);
-    await ask({ event: 'PostToolUse', input: { command: 'cat token > copy' } }, args);
+    expect((await decisionOn('cat token > copy', args)).permissionDecision).toBe('ask');
     expect(await taints()).toMatch(/secret/);
     stateHome = `${stateHome}-other`;
     expect((await decisionOn('cat token', args)).permissionDecision).toBe('allow');

@@ -105,6 +105,22 @@ describe('sandbox-run install claude-code', () => {
     });
   });
 
+  it.each([
+    ['nothing of it is remembered', '', false],
+    ['the policy has it on record', '[audit]\nenabled = true\n', true],
+  ])('in mode decide is told how commands ended only where it has a use: %s', async (_, text, isTold) => {
+    const policy = join(home, 'told.toml');
+    writeFileSync(policy, text, { mode: 0o600 });
+    await install('--mode', 'decide', '--policy', policy);
+    const { PreToolUse, PostToolUse, PostToolUseFailure } = JSON.parse(read(userFile())).hooks;
+    for (const [{ matcher, hooks }] of [PostToolUse, PostToolUseFailure]) {
+      expect(new RegExp(`^(?:${matcher})$`).test('Bash')).toBe(isTold);
+      expect(new RegExp(`^(?:${matcher})$`).test('WebFetch')).toBe(true);
+      expect(hooks[0].command.includes("'--ends'")).toBe(isTold);
+    }
+    expect(PreToolUse[0].hooks[0].command.includes("'--ends'")).toBe(isTold);
+  });
+
   it('shows what would change and writes nothing with --dry-run', async () => {
     const { stdout, exitCode } = await install('--dry-run');
     expect(exitCode).toBe(0);

@@ -18,6 +18,7 @@ import { ownWords } from '../warm/start.ts';
 /** What {@link addHookOptions} reads. */
 export interface HookArguments extends Pick<SandboxOptions, 'profile' | 'backend' | 'autonomy' | 'timeout'> {
   readonly after?: AfterScope;
+  readonly ends?: boolean;
   readonly mode: HookMode;
   readonly policy?: string;
 }
@@ -36,6 +37,7 @@ export function addHookOptions(program: Command): Command {
     .addOption(
       new Option('--after <scope>', 'what the settings tell of afterwards').choices(AFTER_SCOPES).hideHelp(),
     )
+    .addOption(new Option('--ends', 'the settings tell how commands ended').hideHelp())
     .option('--policy <file>', 'a policy file (TOML), added to those of the machine and the user')
     .option('--profile <name>', 'built-in profile (default: workspace-write)')
     .addOption(backendOption())
@@ -48,11 +50,12 @@ export function addHookOptions(program: Command): Command {
 }
 
 /** What they say of a hook, which starts in another directory, as do the commands that it rewrites. */
-export function hookOptionsOf({ mode, policy, after, ...others }: HookArguments): HookOptions {
+export function hookOptionsOf({ mode, policy, after, ends, ...others }: HookArguments): HookOptions {
   return {
     mode,
     sandbox: policy === undefined ? others : { ...others, policy: resolve(currentDirectory(), policy) },
     ...(after === undefined ? {} : { after }),
+    ...(ends === undefined ? {} : { ends }),
     ...ownWords(),
   };
 }

@@ -101,8 +101,16 @@ class Sessions {
   #calls = 0;
   #isOver = false;
   #isLast = false;
+  #hook: { readonly from: string; readonly wanted: ReturnType<typeof parseHookArguments> } | undefined;
   /** Settles when the last session has ended, and every call with it. */
   readonly over: Promise<void> = this.#over.promise;
+
+  /** As `parseHookArguments`: a session calls its hooks with the same words from the same place. */
+  hookOf(args: readonly string[]): ReturnType<typeof parseHookArguments> {
+    const from = JSON.stringify([currentDirectory(), args]);
+    if (this.#hook?.from !== from) this.#hook = { from, wanted: parseHookArguments(args) };
+    return this.#hook.wanted;
+  }
 
   saw(event: HookEvent): void {
     if (event.kind === 'other') return;
@@ -160,7 +168,7 @@ async function takeCall(
 ): Promise<Work | undefined> {
   const [first = '', ...rest] = args;
   if (first === 'hook') {
-    const wanted = quietly(caller, () => parseHookArguments(rest));
+    const wanted = quietly(caller, () => sessions.hookOf(rest));
     if (wanted === undefined || !hasPlainPolicy(wanted.options.sandbox)) return undefined;
     const { agent, options } = wanted;
     const kept = { ...options, createChecker: policies.checker.bind(policies) };

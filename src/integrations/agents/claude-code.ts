@@ -171,8 +171,8 @@ export function claudeCodeChange(options: HookOptions | undefined): SettingsChan
 }
 
 function wantedHooks(options: HookOptions): readonly WantedHook[] {
-  const { after: told = 'looks' } = options;
-  const command = shellWords([...hookWords('claude-code', options), '--after', told]);
+  const told = ['--after', options.after ?? 'looks', ...(options.ends === true ? ['--ends'] : [])];
+  const command = shellWords([...hookWords('claude-code', options), ...told]);
   const orBlock = `${command} || exit 2`;
   // A hook that does not start, or dies, has any status but 2, and only that one stops the call; versions that know
   // onFailure treat the other ways to fail the same. What is not answered in time is let through by old versions.
@@ -195,10 +195,10 @@ function wantedHooks(options: HookOptions): readonly WantedHook[] {
   ];
 }
 
-/** The tools that we are told of when they have ended. What runs in the sandbox has been remembered by then. */
-function toldAfterwards({ mode, after = 'looks' }: HookOptions): string {
+/** The tools that we are told of when they have ended. What a command shows is remembered before it runs. */
+function toldAfterwards({ after = 'looks', ends = false }: HookOptions): string {
   return [
-    ...(mode === 'decide' ? [COMMANDS] : []),
+    ...(ends ? [COMMANDS] : []),
     ...(after === 'looks' ? [LOOKS] : []),
     ...(after === 'nothing' ? [] : [OUTSIDE]),
   ].join('|');

@@ -11,29 +11,34 @@ import {
   AFTER_SCOPES,
   type AfterCommand,
   type AfterLook,
-  type AfterScope,
   type HookAnswer,
   type HookMode,
   type HookOptions,
+  type ToldAfterwards,
 } from './hook-adapter.ts';
-import { type AgentMemory, ofAgent, recordOf } from './session-memory.ts';
+import { type AgentMemory, recordOf } from './session-memory.ts';
 
 /**
  * What has to be remembered under a policy: what a session was exposed to counts where something can reach the network. Where
  * the agent runs commands itself nothing keeps them from it.
  */
-function neededAfter(policy: Policy, mode: HookMode): AfterScope {
-  if (mode === 'rewrite' && policy.network.mode === 'off') return 'nothing';
-  return policy.filesystem.secret.length === 0 ? 'outside' : 'looks';
+function neededAfter(policy: Policy, mode: HookMode): Required<ToldAfterwards> {
+  // A command of ours has put its own end on record.
+  const ends = mode === 'decide' && policy.audit.enabled === true;
+  if (mode === 'rewrite' && policy.network.mode === 'off') return { after: 'nothing', ends };
+  return { after: policy.filesystem.secret.length === 0 ? 'outside' : 'looks', ends };
 }
 
 /** The same for who writes an agent's settings; all of it where the policy cannot be read. */
-export async function neededAfterIn(workspace: string, { mode, sandbox }: HookOptions): Promise<AfterScope> {
+export async function neededAfterIn(
+  workspace: string,
+  { mode, sandbox }: HookOptions,
+): Promise<ToldAfterwards> {
   try {
     const { policy } = await resolvePolicy({ ...sandbox, workspace });
     return neededAfter(policy, mode);
   } catch (error) {
-    if (error instanceof SandboxError) return 'looks';
+    if (error instanceof SandboxError) return { after: 'looks', ends: mode === 'decide' };
     throw error;
   }
 }
@@ -42,11 +47,15 @@ export async function neededAfterIn(workspace: string, { mode, sandbox }: HookOp
  * What is not remembered could be carried off.
  * @throws {SandboxError} `hook.unusable`: the settings that call us were written for another policy.
  */
-export function requireAfter(policy: Policy, { mode, after = 'looks' }: HookOptions): void {
+export function requireAfter(policy: Policy, { mode, after, ends }: HookOptions): void {
+  // Settings without the scope tell of everything.
+  if (after === undefined) return;
   const needed = neededAfter(policy, mode);
-  if (AFTER_SCOPES.indexOf(needed) <= AFTER_SCOPES.indexOf(after)) return;
-  const what =
-    needed === 'looks'
+  const isTold = AFTER_SCOPES.indexOf(needed.after) <= AFTER_SCOPES.indexOf(after);
+  if (isTold && (ends === true || !needed.ends)) return;
+  const what = isTold
+    ? 'how commands ended (audit.enabled)'
+    : needed.after === 'looks'
       ? 'which files the agent reads (filesystem.secret)'
       : 'what the agent is shown from outside';
   throw new SandboxError(
@@ -57,10 +66,7 @@ export function requireAfter(policy: Policy, { mode, after = 'looks' }: HookOpti
 
 const NOTHING: HookAnswer = { verdict: 'none' };
 
-/**
- * A command has ended. What was asked about is only known to have been run by now, before the model sees its output. A
- * command of ours has remembered and recorded all that itself.
- */
+/** A command that the agent ran itself has ended. One of ours has recorded that. */
 export async function afterCommand(
   event: AfterCommand,
   options: HookOptions,
@@ -70,8 +76,6 @@ export async function afterCommand(
   if (options.mode === 'rewrite') return NOTHING;
   const checker = await openCheckerAfterwards(options, project);
   try {
-    for (const { taint, reason } of await exposuresAfter(checker, event.command, event.cwd))
-      await memory.taint(taint, reason);
     await recordAfter(checker, event, memory);
     return NOTHING;
   } finally {
@@ -159,11 +163,4 @@ async function openCheckerAfterwards(
 ): Promise<Checker> {
   const options = { ...sandbox, workspace: workspace ?? currentDirectory() };
   return create(options, { kernel: 'none', records: true });
-}
-
-/** What the session was exposed to by a command that the agent has run itself. */
-async function exposuresAfter(checker: Checker, command: string, cwd: string | undefined) {
-  const judgement = checker.judge({ command, cwd: cwd ?? checker.workspace, env: ofAgent() });
-  const decision = await judgement.decision;
-  return judgement.exposures(decision, judgement.effects(decision), undefined);
 }

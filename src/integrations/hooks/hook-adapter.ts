@@ -10,13 +10,19 @@ export type HookMode = (typeof HOOK_MODES)[number];
 export const AFTER_SCOPES = ['nothing', 'outside', 'looks'] as const;
 export type AfterScope = (typeof AFTER_SCOPES)[number];
 
+/** What an agent's settings tell us of when it is over. */
+export interface ToldAfterwards {
+  /** `undefined`: of everything. */
+  readonly after?: AfterScope;
+  /** How commands ended that the agent ran itself. */
+  readonly ends?: boolean;
+}
+
 /** What the operator wrote behind `hook AGENT`. */
-export interface HookOptions {
+export interface HookOptions extends ToldAfterwards {
   /** `decide`: the agent runs it itself, confined by nothing; `rewrite`: it runs through this program. */
   readonly mode: HookMode;
   readonly sandbox: Pick<SandboxOptions, 'profile' | 'policy' | 'backend' | 'autonomy' | 'timeout'>;
-  /** What the settings that call us tell us of afterwards; `undefined`: all of it. */
-  readonly after?: AfterScope;
   /** Makes what decides; without it `createChecker`. */
   readonly createChecker?: typeof createChecker;
   /** Remembers sessions; without it the state of this user. */

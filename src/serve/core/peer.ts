@@ -42,10 +42,13 @@ interface Confinement {
  */
 function isMoreConfined(pid: number): boolean {
   const peer = pid > 0 ? confinementOf(String(pid)) : undefined;
-  const own = confinementOf('self');
+  own ??= confinementOf('self');
   if (peer === undefined || own === undefined) return true;
   return peer.noNewPrivileges > own.noNewPrivileges || peer.filters > own.filters;
 }
+
+/** It never becomes less; if it becomes more, those are refused that are as confined as we are then. */
+let own: Confinement | undefined;
 
 function confinementOf(process: string): Confinement | undefined {
   try {

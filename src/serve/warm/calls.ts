@@ -193,13 +193,23 @@ class Conversation {
       this.#socket.destroy();
       return false;
     }
-    // One write, so that the client is woken once. What the caller does with its bytes from now on is its own.
+    // What the caller does with its bytes from now on is its own.
     const frame = Buffer.alloc(5 + bytes.length);
     frame.writeUInt8(type, 0);
     frame.writeUInt32LE(bytes.length, 1);
     frame.set(bytes, 5);
+    this.#hold();
     this.#socket.write(frame);
+    // With it the call is over, and the server may end with it.
+    if (type === SAID.exit) this.#socket.uncork();
     return true;
+  }
+
+  /** What is said in the same turn is one write, so that the client is woken once. */
+  #hold(): void {
+    if (this.#socket.writableCorked > 0) return;
+    this.#socket.cork();
+    process.nextTick(() => this.#socket.uncork());
   }
 
   onSignals(signals: readonly NodeJS.Signals[], handle: (signal: NodeJS.Signals) => void): Disposable {

@@ -18,7 +18,8 @@ const NICE = 16;
 
 /** What is known of a process; `undefined`: not enough, as of one that is gone. */
 export function peerProcess(process: number | 'self'): ProcessLooks | undefined {
-  const read = (file: string) => readFileSync(`/proc/${process}/${file}`, 'latin1');
+  // Which of the two keeps names apart that are not text; the other is read in one call.
+  const read = (file: string, as: 'utf8' | 'latin1' = 'utf8') => readFileSync(`/proc/${process}/${file}`, as);
   return orElse(() => {
     const stat = read('stat');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -28,7 +29,7 @@ export function peerProcess(process: number | 'self'): ProcessLooks | undefined 
       readlinkSync(`/proc/${process}/root`),
       // Node raises its own soft limit of files at its start.
       read('limits').replace(/^(Max open files +)\S+/m, '$1'),
-      read('cgroup'),
+      read('cgroup', 'latin1'),
       `nice ${fields[NICE]}`,
     ];
     return { inherited: inherited.join('\n'), hasTerminal: fields[TERMINAL] !== '0' };
