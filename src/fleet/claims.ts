@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { JobRecord } from '../model/fleet.ts';
-import { parsed } from './lease.ts';
+import { parsedJson } from '../util/parsed-json.ts';
 import { compareAndSet, type Queue } from './queue.ts';
 
 const [FIRST_RETRY_MS, LONGEST_RETRY_MS] = [50, 2000];
@@ -23,7 +23,7 @@ export async function standingOf(queue: Queue, job: string): Promise<Standing | 
 
 /** A record of a job; `undefined`: it is none. */
 export function readRecord(value: Uint8Array): JobRecord | undefined {
-  const read = JobRecord.safeParse(parsed(value));
+  const read = JobRecord.safeParse(parsedJson(value));
   return read.success ? read.data : undefined;
 }
 

@@ -19,12 +19,12 @@ import { patiently } from '../nats/patience.ts';
 import { openTelemetry } from '../run/telemetry.ts';
 import { readOptions } from '../run/validation.ts';
 import { deferred } from '../util/deferred.ts';
+import { parsedJson } from '../util/parsed-json.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import type { Downloaded, HeldChanges } from './archive/receive.ts';
 import { readRecord, standingOf, writeRecord } from './claims.ts';
 import type { Fleet, FleetJob, FleetOptions } from './fleet-api.ts';
 import { unfinished } from './job.ts';
-import { parsed } from './lease.ts';
 import { OutputReader, readFrame } from './output.ts';
 import { needsToken, openQueue, type Queue } from './queue.ts';
 
@@ -236,11 +236,12 @@ class OpenFleet implements Fleet {
     const until = performance.now() + SUBMIT_MS;
     for (;;) {
       try {
-        await this.#queue.js.publish(subject, bytes, { msgID: message.job });
+        await this.#queue.publisher.publish(subject, bytes, { 'Nats-Msg-Id': message.job });
         return;
       } catch (error) {
-        if (performance.now() > until || this.#closing.signal.aborted)
-          throw natsFailure(error, this.#queue.connection.getServer());
+        const failure = natsFailure(error, this.#queue.connection.getServer());
+        if (failure.code === 'fleet.refused' || performance.now() > until || this.#closing.signal.aborted)
+          throw failure;
         await delay(RETRY_MS);
       }
     }
@@ -333,7 +334,7 @@ class OpenFleet implements Fleet {
         );
       texts.push(read.bytes);
     }
-    const sent = SentResult.safeParse(parsed(Buffer.concat(texts)));
+    const sent = SentResult.safeParse(parsedJson(Buffer.concat(texts)));
     if (sent.success) return sent.data;
     throw new SandboxError(
       'output.lost',

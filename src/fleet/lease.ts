@@ -4,6 +4,7 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import type { WorkerRecord } from '../model/fleet.ts';
 import { WorkerRecord as WorkerRecordSchema } from '../model/fleet.ts';
 import { deferred } from '../util/deferred.ts';
+import { parsedJson } from '../util/parsed-json.ts';
 import { compareAndSet, type Queue } from './queue.ts';
 
 /*
@@ -90,8 +91,13 @@ export class Lease {
     return lease;
   }
 
-  /** Whether jobs may be begun and run now. */
+  /** Whether jobs may run, as far as it was known a moment ago: a machine that slept meanwhile is not asked. */
   get held(): boolean {
+    return this.#held && performance.now() - this.#renewedAt.awake < this.leaseMs - marginOf(this.leaseMs);
+  }
+
+  /** Whether a job may be begun now. */
+  isHeldNow(): boolean {
     return this.#held && this.#clock.since(this.#renewedAt) < this.leaseMs - marginOf(this.leaseMs);
   }
 
@@ -105,7 +111,7 @@ export class Lease {
   }
 
   #look(): void {
-    if (!this.held) this.#giveUp();
+    if (!this.isHeldNow()) this.#giveUp();
   }
 
   #stop(): void {
@@ -186,17 +192,8 @@ async function within<T>(milliseconds: number, work: Promise<T>): Promise<T> {
 
 /** A record of a worker; `undefined`: it is none. */
 export function readWorker(value: Uint8Array): WorkerRecord | undefined {
-  const read = WorkerRecordSchema.safeParse(parsed(value));
+  const read = WorkerRecordSchema.safeParse(parsedJson(value));
   return read.success ? read.data : undefined;
-}
-
-/** JSON of anybody; `undefined`: it is none. */
-export function parsed(value: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(value).toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }
 
 const FORGOTTEN: WorkerRecord = {

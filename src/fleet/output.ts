@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { OutputChunk } from '../model/output.ts';
 import { OutputStream } from '../model/output.ts';
 import { count } from '../model/value.ts';
-import { parsed } from './lease.ts';
+import { parsedJson } from '../util/parsed-json.ts';
 import type { Queue } from './queue.ts';
 
 /** Bytes of one message; servers take 1 MiB at most, unless they are told otherwise. */
@@ -35,7 +35,7 @@ export function readFrame(
   message: Uint8Array,
 ): { readonly frame: Frame; readonly bytes: Uint8Array } | undefined {
   const end = message.indexOf(NEW_LINE);
-  const frame = end === -1 ? undefined : Frame.safeParse(parsed(message.subarray(0, end)));
+  const frame = end === -1 ? undefined : Frame.safeParse(parsedJson(message.subarray(0, end)));
   return frame?.success === true ? { frame: frame.data, bytes: message.subarray(end + 1) } : undefined;
 }
 
@@ -44,19 +44,19 @@ export class OutputSender {
   readonly #queue: Queue;
   readonly #job: string;
   readonly #attempt: number;
-  /** Aborted: nobody waits for it any more. */
-  readonly #signal: AbortSignal;
+  /** Nobody waits for it any more. */
+  readonly #isOver: () => boolean;
   readonly #pending: OutputChunk[] = [];
   #pendingBytes = 0;
   #pieces = 0;
   readonly #sent = { stdout: 0, stderr: 0 };
   #sending: Promise<void> | undefined;
 
-  constructor(queue: Queue, job: string, attempt: number, signal: AbortSignal) {
+  constructor(queue: Queue, job: string, attempt: number, isOver: () => boolean) {
     this.#queue = queue;
     this.#job = job;
     this.#attempt = attempt;
-    this.#signal = signal;
+    this.#isOver = isOver;
   }
 
   /** Takes a piece; settles when there is room for the next one. */
@@ -66,7 +66,7 @@ export class OutputSender {
     this.#sending ??= this.#sendAll().finally(() => {
       this.#sending = undefined;
     });
-    while (this.#pendingBytes > PENDING_BYTES && !this.#signal.aborted) await this.#sending;
+    while (this.#pendingBytes > PENDING_BYTES && !this.#isOver()) await this.#sending;
   }
 
   /** Settles with the number of pieces, once all of them are with the server. */
@@ -113,13 +113,17 @@ export class OutputSender {
   /** Until the server has it; by its id a message that comes twice is one. Gives its place in the stream. */
   async #publish(frame: Frame, bytes: Uint8Array): Promise<number> {
     const which = 'part' in frame ? `part.${frame.part}` : `${frame.piece}`;
-    const msgID = `${this.#job}.${this.#attempt}.${which}`;
+    const id = `${this.#job}.${this.#attempt}.${which}`;
     const message = framed(frame, bytes);
     for (;;) {
       try {
-        return (await this.#queue.js.publish(this.#queue.names.outputOf(this.#job), message, { msgID })).seq;
+        return (
+          await this.#queue.publisher.publish(this.#queue.names.outputOf(this.#job), message, {
+            'Nats-Msg-Id': id,
+          })
+        ).seq;
       } catch {
-        if (this.#signal.aborted) return 0;
+        if (this.#isOver()) return 0;
         await delay(RETRY_MS);
       }
     }

@@ -1,10 +1,11 @@
 import type { JetStreamClient, JetStreamManager, StreamConfig } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
-import type { Msg, NatsConnection } from '@nats-io/transport-node';
+import type { NatsConnection } from '@nats-io/transport-node';
 import type { FleetPriority } from '../model/fleet.ts';
 import { FLEET_PRIORITIES } from '../model/words.ts';
 import { natsFailure, whereInstalled } from '../nats/connection.ts';
 import { patiently } from '../nats/patience.ts';
+import { Publisher } from '../nats/publisher.ts';
 import { writeBehind } from '../nats/write-behind.ts';
 import { errorMessage } from '../util/error-message.ts';
 
@@ -61,6 +62,7 @@ export interface Queue {
   readonly names: QueueNames;
   readonly connection: NatsConnection;
   readonly js: JetStreamClient;
+  readonly publisher: Publisher;
   readonly manager: JetStreamManager;
   /** Where each job stands, by id. */
   readonly records: KV;
@@ -91,7 +93,8 @@ export async function openQueue(
     // From the leader: a copy may lag behind, and what is decided by it must not.
     const open = (bucket: string) => kv.open(bucket, { allow_direct: false });
     const [records, workers] = await patiently(() => Promise.all([open(names.records), open(names.workers)]));
-    return { name, names, connection, js, manager, records, workers, replicas };
+    const publisher = await Publisher.on(connection);
+    return { name, names, connection, js, publisher, manager, records, workers, replicas };
   } catch (error) {
     throw natsFailure(error, connection.getServer());
   }
@@ -177,64 +180,6 @@ export async function jobsBySubject(
   });
 }
 
-/** A job that the server offers to this worker, until it is acknowledged or nothing was said of it for {@link ACK_WAIT}. */
-export class Offer {
-  readonly data: Uint8Array;
-  /** When the server took it; milliseconds since 1970. */
-  readonly at: number;
-  readonly #message: Msg;
-
-  constructor(message: Msg) {
-    this.#message = message;
-    this.data = message.data;
-    // $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.SEQ.NANOSECONDS.PENDING, or with domain and account in front of the stream.
-    const parts = message.reply?.split('.') ?? [];
-    this.at = Number(parts[parts.length < 11 ? 7 : 9]) / 1e6;
-  }
-
-  /** It is over. */
-  ack(): void {
-    this.#message.respond('+ACK');
-  }
-
-  /** Others may have it, after a time in milliseconds. */
-  giveBack(delay = 0): void {
-    this.#message.respond(delay === 0 ? '-NAK' : `-NAK ${JSON.stringify({ delay: nanoseconds(delay) })}`);
-  }
-
-  /** It is being worked on. */
-  hold(): void {
-    this.#message.respond('+WPI');
-  }
-}
-
-/**
- * Asks for the next job of a consumer; `waitMs` 0: only if there is one. `none`: there is none, or none came; `failed`: there
- * was no answer that is understood.
- */
-export async function nextJob(
-  queue: Queue,
-  consumer: string,
-  waitMs: number,
-): Promise<Offer | 'none' | 'failed'> {
-  const ask = waitMs === 0 ? { batch: 1, no_wait: true } : { batch: 1, expires: nanoseconds(waitMs) };
-  try {
-    // What the library has for it opens a subscription each time, and cannot ask without waiting.
-    const reply = await queue.connection.request(
-      `$JS.API.CONSUMER.MSG.NEXT.${queue.names.jobs}.${consumer}`,
-      JSON.stringify(ask),
-      // A job comes by its own subject, which a shared subscription for answers does not know.
-      { timeout: waitMs + 2000, noMux: true },
-    );
-    // What is no job is a status: 404 there is none, 408 the time is over, 409 the consumer is gone.
-    const status = reply.headers?.code ?? 0;
-    if (status === 404 || status === 408) return 'none';
-    return status === 0 && reply.reply !== undefined ? new Offer(reply) : 'failed';
-  } catch {
-    return 'failed';
-  }
-}
-
 /**
  * Writes a value of a bucket (`names.records`, `names.workers`) by compare-and-set: gives its revision. `undefined`: the value
  * there is not that of `revision` (0: there is none) any more.
@@ -248,5 +193,5 @@ export function compareAndSet(
   revision: number,
 ): Promise<number | undefined> {
   const follower = { subject: `$KV.${bucket}.${key}`, data: JSON.stringify(value), behind: revision };
-  return writeBehind(queue.js, follower, queue.connection.getServer());
+  return writeBehind(queue.publisher, follower, queue.connection.getServer());
 }

@@ -4,13 +4,7 @@ import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import {
-  type FleetPriority,
-  type FleetRun,
-  JobMessage,
-  type JobRecord,
-  type SentResult,
-} from '../model/fleet.ts';
+import { type FleetRun, JobMessage, type JobRecord, type SentResult } from '../model/fleet.ts';
 import type { SandboxOptions } from '../model/options.ts';
 import type { Telemetry } from '../model/telemetry.ts';
 import { FLEET_PRIORITIES } from '../model/words.ts';
@@ -18,19 +12,19 @@ import { natsFailure } from '../nats/connection.ts';
 import { patiently } from '../nats/patience.ts';
 import { refuseReadableCredentials } from '../run/credentials.ts';
 import { openTelemetry } from '../run/telemetry.ts';
+import { parsedJson } from '../util/parsed-json.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import { packageVersion } from '../version.ts';
 import { standingOf, writeRecord } from './claims.ts';
 import { type ClaimedJob, runJob, unfinished } from './job.ts';
-import { DEFAULT_LEASE, Lease, LeaseWatch, marginOf, parsed } from './lease.ts';
+import { DEFAULT_LEASE, Lease, LeaseWatch, marginOf } from './lease.ts';
+import { JobSource, type Offer } from './offers.ts';
 import { MESSAGE_BYTES, OutputSender } from './output.ts';
 import {
   ACK_WAIT,
   ensureConsumer,
   jobsBySubject,
   LONGEST_WAIT,
-  nextJob,
-  type Offer,
   openQueue,
   type Queue,
   satisfies,
@@ -82,9 +76,8 @@ export class FleetWorker {
   readonly #sandboxes: JobSandboxes;
   readonly #watch: LeaseWatch;
   readonly #held = new Map<string, Held>();
-  readonly #consumers = new Map<string, { readonly priority: FleetPriority; readonly name: string }>();
-  /** Requests that wait at the server, by consumer. */
-  readonly #pulls = new Set<string>();
+  /** By consumer. */
+  readonly #sources = new Map<string, JobSource>();
   readonly #closing = new AbortController();
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #since = Date.now();
@@ -173,6 +166,7 @@ export class FleetWorker {
     for (const { offered } of left) offered.giveBack();
     await this.#pulling;
     await this.#sandboxes.close();
+    this.#queue.publisher.flush();
     await this.#queue.connection.flush().catch(() => {});
   }
 
@@ -197,12 +191,14 @@ export class FleetWorker {
   /** Makes the consumers for needs that this worker has. */
   async #findNeeds(found: readonly string[]): Promise<void> {
     const { labels = [] } = this.#options;
-    const isNew = (needs: string) => !this.#consumers.has(`${FLEET_PRIORITIES[0]}-${needs}`);
+    const isNew = (needs: string) => !this.#sources.has(`${FLEET_PRIORITIES[0]}-${needs}`);
     for (const needs of new Set(found)) {
       if (!satisfies(labels, needs) || !isNew(needs)) continue;
       for (const priority of FLEET_PRIORITIES) {
         const name = await ensureConsumer(this.#queue, priority, needs);
-        this.#consumers.set(name, { priority, name });
+        // Two may have found the same needs.
+        if (this.#sources.has(name)) continue;
+        this.#sources.set(name, new JobSource(this.#queue, name, priority, (job) => this.#offer(job)));
       }
       this.#wake();
     }
@@ -265,8 +261,8 @@ export class FleetWorker {
         timer = setTimeout(resolve, PULL_MS);
         this.#wake = resolve;
       });
-      // Where one consumer is left to be asked there is no order to keep: it is asked once, and waited for.
-      const isOrdered = this.#consumers.size - this.#pulls.size > 1;
+      // Where one is left to be asked there is no order to keep: it is asked once, and waited for.
+      const isOrdered = [...this.#sources.values()].filter(({ isAsked }) => !isAsked).length > 1;
       if (isOrdered && this.#isFree && (await this.#takeWaiting())) this.#wake();
       else if (this.#isFree) this.#askAll();
       await woken;
@@ -277,9 +273,9 @@ export class FleetWorker {
   /** Takes one job, if there is one. */
   async #takeWaiting(): Promise<boolean> {
     for (const priority of FLEET_PRIORITIES) {
-      for (const consumer of this.#consumers.values()) {
-        if (consumer.priority !== priority || this.#pulls.has(consumer.name)) continue;
-        const job = await nextJob(this.#queue, consumer.name, 0);
+      for (const source of this.#sources.values()) {
+        if (source.priority !== priority || source.isAsked || source.wasEmpty) continue;
+        const job = await source.next(0);
         if (job === 'failed') {
           await this.#pause(RECONNECT_MS);
           return false;
@@ -294,13 +290,11 @@ export class FleetWorker {
 
   /** Asks every consumer to tell when there is a job. */
   #askAll(): void {
-    for (const { name } of this.#consumers.values()) {
-      if (this.#pulls.has(name)) continue;
-      this.#pulls.add(name);
-      void nextJob(this.#queue, name, PULL_MS).then(async (job) => {
+    for (const source of this.#sources.values()) {
+      if (source.isAsked) continue;
+      void source.next(PULL_MS).then(async (job) => {
         if (job === 'failed') await this.#pause(RECONNECT_MS);
-        this.#pulls.delete(name);
-        if (job !== 'failed' && job !== 'none') this.#offer(job);
+        else if (job !== 'none') this.#offer(job);
         this.#wake();
       });
     }
@@ -327,7 +321,7 @@ export class FleetWorker {
 
   /** `free`: gives the slot to the next job. */
   async #handle(offered: Offer, free: () => void): Promise<void> {
-    const read = JobMessage.safeParse(parsed(offered.data));
+    const read = JobMessage.safeParse(parsedJson(offered.data));
     const { error } = read;
     if (error !== undefined) {
       await this.#refuseUnread(offered, error.issues[0]);
@@ -354,7 +348,7 @@ export class FleetWorker {
     offered: Offer,
     issue: { readonly path: readonly PropertyKey[]; readonly message: string } | undefined,
   ): Promise<void> {
-    const raw = parsed(offered.data);
+    const raw = parsedJson(offered.data);
     const job = typeof raw === 'object' && raw !== null ? Reflect.get(raw, 'job') : undefined;
     const name = JobMessage.shape.job.safeParse(job);
     const where = visibleLine(issue?.path.map(String).join('.') ?? '', 100);
@@ -371,7 +365,7 @@ export class FleetWorker {
   /** Makes a job this worker's own; `undefined`: it is somebody's, or over. */
   async #claim(job: JobMessage, held: Held): Promise<ClaimedJob | undefined> {
     const lease = this.#lease;
-    if (lease?.held !== true) return undefined;
+    if (lease?.isHeldNow() !== true) return undefined;
     const queuedAt = held.offered.at;
     const queueMs = Math.max(0, Date.now() - queuedAt);
     const claim = (attempt: number): JobRecord => ({
@@ -385,7 +379,7 @@ export class FleetWorker {
     // Most jobs are nobody's, so that is tried first.
     const own = await this.#write(job.job, claim(1), 0, held.ending.signal);
     if (own !== undefined) return claimed(1, own);
-    while (!held.ending.signal.aborted && lease.held) {
+    while (!held.ending.signal.aborted && lease.isHeldNow()) {
       const standing = await standingOf(this.#queue, job.job).catch(() => 'unknown' as const);
       if (standing === 'unknown' || standing === undefined) {
         await this.#pause(RECONNECT_MS);
@@ -436,7 +430,7 @@ export class FleetWorker {
       this.#queue,
       job.job,
       attempt,
-      AbortSignal.any([held.ending.signal, this.#closing.signal]),
+      () => held.ending.signal.aborted || this.#closing.signal.aborted,
     );
     const measured = this.#telemetry?.begin('job', { parent: job.traceparent });
     const waited = () => this.#telemetry?.begin('queue-wait', { since: Date.now() - queueMs }).end(ofQueue);

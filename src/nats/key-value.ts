@@ -1,10 +1,10 @@
-import type { JetStreamClient } from '@nats-io/jetstream';
 import type { KV, KvOptions } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { FleetStore, KeyValue, KeyValueEntry } from '../model/key-value.ts';
 import { ANSWER_MS, connectNats, type NatsSettings, natsFailure, whereInstalled } from './connection.ts';
 import { patiently } from './patience.ts';
+import { Publisher } from './publisher.ts';
 import { writeBehind } from './write-behind.ts';
 
 /** The buckets of the state; documented, for the permissions of accounts. */
@@ -41,15 +41,16 @@ export async function fleetStoreOn(
 ): Promise<FleetStore> {
   try {
     const alone = new Map<string, Promise<KeyValue>>();
-    const values = await openBucket(connection, settings, BUCKETS.values, {});
-    const shortLived = await openBucket(connection, settings, BUCKETS.shortLived, { ttl: SHORT_LIVED_MS });
+    const publisher = await Publisher.on(connection);
+    const values = await openBucket(publisher, settings, BUCKETS.values, {});
+    const shortLived = await openBucket(publisher, settings, BUCKETS.shortLived, { ttl: SHORT_LIVED_MS });
     return {
       values: keyValue(values, settings.url),
       alone: (word) => {
         const name = `sandbox-run-budget-${word}`;
         const known = alone.get(name);
         if (known !== undefined) return known;
-        const opened = openBucket(connection, settings, name, {}).then(
+        const opened = openBucket(publisher, settings, name, {}).then(
           (one) => keyValue(one, settings.url, true),
           (error: unknown) => {
             alone.delete(name);
@@ -74,25 +75,26 @@ export async function fleetStoreOn(
 /** A bucket, and the stream that it is. */
 interface Bucket {
   readonly kv: KV;
-  readonly js: JetStreamClient;
+  readonly publisher: Publisher;
   readonly name: string;
 }
 
 function openBucket(
-  connection: NatsConnection,
+  publisher: Publisher,
   settings: FleetStoreSettings,
   name: string,
   options: Partial<KvOptions>,
 ): Promise<Bucket> {
-  return patiently(() => openBucketNow(connection, settings, name, options), OPEN_MS);
+  return patiently(() => openBucketNow(publisher, settings, name, options), OPEN_MS);
 }
 
 async function openBucketNow(
-  connection: NatsConnection,
+  publisher: Publisher,
   { replicas, url }: FleetStoreSettings,
   name: string,
   options: Partial<KvOptions>,
 ): Promise<Bucket> {
+  const { connection } = publisher;
   const { Kvm } = await whereInstalled(() => import('@nats-io/kv'));
   const { jetstream } = await whereInstalled(() => import('@nats-io/jetstream'));
   const wanted = replicas ?? (connection.info?.cluster === undefined ? 1 : 3);
@@ -110,10 +112,10 @@ async function openBucketNow(
       'fleet.invalid',
       `the bucket ${name} of ${url} is kept by ${has} of the ${replicas} servers that state.replicas wants; nats stream edit KV_${name} --replicas ${replicas} changes it`,
     );
-  return { kv, js, name };
+  return { kv, publisher, name };
 }
 
-function keyValue({ kv, js, name }: Bucket, url: string, isAlone = false): KeyValue {
+function keyValue({ kv, publisher, name }: Bucket, url: string, isAlone = false): KeyValue {
   const answered = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
@@ -124,7 +126,7 @@ function keyValue({ kv, js, name }: Bucket, url: string, isAlone = false): KeyVa
 
   const follow = (key: string, data: string, behind: number, headers?: Readonly<Record<string, string>>) =>
     writeBehind(
-      js,
+      publisher,
       { subject: `$KV.${name}.${key}`, data, behind, isAlone, ...(headers && { headers }) },
       url,
     );

@@ -5,6 +5,7 @@ import type { RecordStream, StreamedLines } from '../model/record-stream.ts';
 import { ANSWER_MS, connectNats, natsFailure, whereInstalled } from './connection.ts';
 import type { FleetStoreSettings } from './key-value.ts';
 import { patiently } from './patience.ts';
+import { Publisher } from './publisher.ts';
 import { writeBehind } from './write-behind.ts';
 
 /** The stream and its subjects; documented, for the permissions of accounts. */
@@ -27,7 +28,8 @@ export async function openRecordStream(settings: FleetStoreSettings, name: strin
     // Whether there is JetStream is seen by the next request.
     const manager = await jetstreamManager(connection, { timeout: ANSWER_MS, checkAPI: false });
     await patiently(() => ensureStream(manager, connection, settings), OPEN_MS);
-    return recordStream(js, manager, connection, settings.url);
+    const publisher = await Publisher.on(connection);
+    return recordStream({ js, manager, publisher, connection }, settings.url);
   } catch (error) {
     await connection.close().catch(() => {});
     throw natsFailure(error, settings.url);
@@ -64,9 +66,17 @@ async function ensureStream(
 }
 
 function recordStream(
-  js: JetStreamClient,
-  manager: JetStreamManager,
-  connection: NatsConnection,
+  {
+    js,
+    manager,
+    publisher,
+    connection,
+  }: {
+    readonly js: JetStreamClient;
+    readonly manager: JetStreamManager;
+    readonly publisher: Publisher;
+    readonly connection: NatsConnection;
+  },
   url: string,
 ): RecordStream {
   const answered = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -83,7 +93,7 @@ function recordStream(
         return found === null ? undefined : { trail, position: found.seq, lines: Buffer.from(found.data) };
       }),
     append: (trail, lines, behind) =>
-      writeBehind(js, { subject: `${SUBJECTS}.${trail}`, data: lines, behind }, url),
+      writeBehind(publisher, { subject: `${SUBJECTS}.${trail}`, data: lines, behind }, url),
     extent: () =>
       answered(async () => {
         const { state, config } = await manager.streams.info(STREAM);

@@ -1,5 +1,5 @@
-import type { JetStreamClient } from '@nats-io/jetstream';
-import { ANSWER_MS, natsFailure } from './connection.ts';
+import { natsFailure } from './connection.ts';
+import type { Publisher } from './publisher.ts';
 
 /** Errors of JetStream: another last sequence (two of them), a message with this id is being written. */
 const OUTRUN: ReadonlySet<number> = new Set([10071, 10164, 10158]);
@@ -23,20 +23,16 @@ interface Follower {
  * @throws {SandboxError} `fleet.…`: whether it was written is unknown.
  */
 export async function writeBehind(
-  js: JetStreamClient,
-  { subject, data, behind, headers: extra = {}, isAlone = false }: Follower,
+  publisher: Publisher,
+  { subject, data, behind, headers = {}, isAlone = false }: Follower,
   url: string,
 ): Promise<number | undefined> {
-  const { headers } = await import('@nats-io/transport-node');
-  const marked = headers();
-  for (const [name, value] of Object.entries(extra)) marked.set(name, value);
   try {
-    const { seq, duplicate } = await js.publish(subject, data, {
-      msgID: `${subject}@${behind}`,
-      expect: { lastSubjectSequence: behind, ...(isAlone && behind > 0 && { lastSequence: behind }) },
-      headers: marked,
-      timeout: ANSWER_MS,
-      retries: 0,
+    const { seq, duplicate } = await publisher.publish(subject, data, {
+      ...headers,
+      'Nats-Msg-Id': `${subject}@${behind}`,
+      'Nats-Expected-Last-Subject-Sequence': String(behind),
+      ...(isAlone && behind > 0 && { 'Nats-Expected-Last-Sequence': String(behind) }),
     });
     return duplicate ? undefined : seq;
   } catch (error) {

@@ -111,6 +111,13 @@ describe('the roles of examples/fleet/nats-server.conf', () => {
     await expect(manager.streams.purge('SR_JOBS_builds')).rejects.toThrow();
   }, 120_000);
 
+  it('read: is told at once that it may not hand jobs over', async () => {
+    const fleet = await fleetAs('READ');
+    const before = performance.now();
+    await expect(fleet.submit('true')).rejects.toMatchObject({ code: 'fleet.refused' });
+    expect(performance.now() - before).toBeLessThan(10_000);
+  });
+
   it('work: takes jobs and hands none over', async () => {
     const connection = await connectAs('WORK');
     const { js } = await openQueue(connection, 'builds');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { MAX_WORKSPACE_BYTES, Manifest, type ManifestEntry } from '../../model/fleet.ts';
 import { visibleLine } from '../../util/visible-text.ts';
-import { parsed } from '../lease.ts';
+import { parsedJson } from '../../util/parsed-json.ts';
 import type { Queue } from '../queue.ts';
 import { Blobs } from './blobs.ts';
 import { AT_ONCE, forEach } from './tree.ts';
@@ -23,7 +23,7 @@ export async function fetchWorkspace(queue: Queue, digest: string, directory: st
 
 /** Reads a manifest of somebody else. @throws {SandboxError} `file.unusable`. */
 export async function readManifest(blobs: Blobs, digest: string): Promise<Manifest> {
-  const read = Manifest.safeParse(parsed(await blobs.read(digest, MOST_MANIFEST)));
+  const read = Manifest.safeParse(parsedJson(await blobs.read(digest, MOST_MANIFEST)));
   if (!read.success) {
     const [issue] = read.error.issues;
     throw unusable(`${issue?.path.map(String).join('.')}: ${issue?.message}`);

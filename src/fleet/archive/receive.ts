@@ -7,7 +7,7 @@ import { type ManifestEntry, WorkspaceChange } from '../../model/fleet.ts';
 import { OBEYED_FILES } from '../../policy/profiles/obeyed-files.ts';
 import { openSandbox } from '../../run/sandbox.ts';
 import { visibleLine } from '../../util/visible-text.ts';
-import { parsed } from '../lease.ts';
+import { parsedJson } from '../../util/parsed-json.ts';
 import type { Queue } from '../queue.ts';
 import { Blobs } from './blobs.ts';
 import { differs } from './collect.ts';
@@ -108,7 +108,7 @@ export async function holdChanges(queue: Queue, digest: string, directory: strin
 }
 
 async function readChange(blobs: Blobs, digest: string): Promise<WorkspaceChange> {
-  const read = WorkspaceChange.safeParse(parsed(await blobs.read(digest, MOST_MANIFEST)));
+  const read = WorkspaceChange.safeParse(parsedJson(await blobs.read(digest, MOST_MANIFEST)));
   if (read.success) return read.data;
   throw new SandboxError(
     'file.unusable',
