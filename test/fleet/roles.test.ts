@@ -8,6 +8,7 @@ import type { Fleet } from '../../src/fleet/fleet-api.ts';
 import { openQueue } from '../../src/fleet/queue.ts';
 import { FleetWorker } from '../../src/fleet/worker.ts';
 import { connectNats } from '../../src/nats/connection.ts';
+import { fleetStoreOn } from '../../src/nats/key-value.ts';
 import { makePlace, type Place } from '../library/support.ts';
 import { type NatsServers, startNats } from '../support/nats.ts';
 
@@ -123,6 +124,13 @@ describe('the roles of examples/fleet/nats-server.conf', () => {
     const { js } = await openQueue(connection, 'builds');
     await expect(js.publish('sr.builds.jobs.normal.any', '{}', { timeout: 500 })).rejects.toThrow();
   });
+
+  it('work: counts the budget of a principal', async () => {
+    const store = await fleetStoreOn(await connectAs('WORK'), { url: servers.url });
+    const budget = await store.alone('principal');
+    const revision = await budget.put('actions', '[]', 0);
+    expect(await budget.get('actions')).toMatchObject({ value: '[]', revision });
+  }, 120_000);
 
   it('approve: has what is asked, and neither hands jobs over nor reads results', async () => {
     const connection = await connectAs('APPROVE');
