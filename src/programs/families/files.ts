@@ -205,8 +205,24 @@ export const FILES: readonly ProgramRow[] = [
     grammar: { source: 'coreutils 9.1', flags: 'Z', values: 'm mode' },
     operands: 'writes',
   }),
-  ...programs('truncate fallocate', 'medium', 'local', {
-    grammar: { open: true, values: 's size l length o offset', reads: 'r reference' },
+  ...programs('truncate', 'medium', 'local', {
+    grammar: {
+      source: 'coreutils 9.1',
+      open: true,
+      flags: 'c no-create o io-blocks help version',
+      values: 's size',
+      reads: 'r reference',
+    },
+    operands: 'writes',
+  }),
+  ...programs('fallocate', 'medium', 'local', {
+    grammar: {
+      source: 'util-linux 2.38.1',
+      open: true,
+      flags:
+        'c collapse-range d dig-holes i insert-range n keep-size p punch-hole z zero-range x posix v verbose h help V version',
+      values: 'l length o offset',
+    },
     operands: 'writes',
   }),
   ...programs('rm', 'high', 'local', {
@@ -326,7 +342,14 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('df', 'low', 'local', {
     // None of its options writes or runs anything.
-    grammar: { open: true, values: 'B block-size t type x exclude-type' },
+    grammar: {
+      source: 'coreutils 9.1',
+      open: true,
+      flags:
+        'a all h human-readable H si i inodes k l local no-sync P portability sync total T print-type v help version',
+      values: 'B block-size t type x exclude-type',
+      optionals: 'output',
+    },
     operands: 'reads',
   }),
   ...programs('wc', 'low', 'local', {
