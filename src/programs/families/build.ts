@@ -226,7 +226,11 @@ export const BUILD: readonly ProgramRow[] = [
   }),
   // It has the loader open the file, which may run code of it: only what the system brought is read.
   ...programs('ldd', 'medium', 'local', {
-    grammar: { open: true },
+    grammar: {
+      source: 'glibc 2.36',
+      open: true,
+      flags: 'd data-relocs r function-relocs u unused v verbose help version',
+    },
     onlyReads: ({ operands }) =>
       operands.every(
         ({ text, complete }) => complete && /^\/(?:usr\/)?(?:bin|sbin|lib\w*)\/(?!.*\.\.)/.test(text),

@@ -309,11 +309,17 @@ export const FILES: readonly ProgramRow[] = [
       without: 'c check w warn untagged quiet status strict ignore-missing debug a algorithm l length',
     },
   }),
-  ...programs('sum shasum', 'low', 'local', {
+  ...programs('sum', 'low', 'local', {
+    grammar: { source: 'coreutils 9.1', open: true, flags: 'r s sysv help version' },
+    operands: 'reads',
+  }),
+  ...programs('shasum', 'low', 'local', {
     grammar: {
+      source: 'shasum 6.02',
       open: true,
-      flags: 'b binary c check t text z zero w warn tag quiet status strict ignore-missing',
-      values: 'a algorithm l length',
+      flags:
+        'b binary c check t text U UNIVERSAL 0 01 w warn q quiet s status strict tag ignore-missing h help v version',
+      values: 'a algorithm',
     },
     operands: 'reads',
   }),
