@@ -5,6 +5,7 @@
 //
 //   npm run programs:compare                 every program that has a grammar and is installed here
 //   npm run programs:compare -- ls wc        only these
+//   npm run programs:compare -- --unsourced  only which grammars do not say what they were compared with; 1 if there are any
 //
 // The programs run without network, in an empty directory, with nothing on their standard input. Those that the table calls
 // dangerous are not run, nor are others where the network cannot be taken away.
@@ -112,7 +113,22 @@ function compare(name, grammar, prefix) {
   }
 }
 
+/** How many grammars say what they were compared with, and which do not. */
+function sayUnsourced(rows) {
+  // Rows may share a grammar.
+  const grammars = new Map();
+  for (const { grammar, names } of rows)
+    if (grammar !== undefined) grammars.set(grammar, `${grammars.get(grammar) ?? ''} ${names}`.trim());
+  const without = [...grammars].filter(([{ source }]) => source === undefined).map(([, names]) => names);
+  console.log(
+    `${grammars.size - without.length} of ${grammars.size} grammars have a source; without one: ${without.join('; ') || 'none'}`,
+  );
+  return without.length;
+}
+
 async function main(wanted) {
+  const rows = await loadRows();
+  if (wanted.includes('--unsourced')) process.exit(sayUnsourced(rows) === 0 ? 0 : 1);
   const prefix = withoutNetwork();
   if (prefix === undefined) {
     console.error(
@@ -120,12 +136,13 @@ async function main(wanted) {
     );
     process.exit(1);
   }
-  for (const row of await loadRows()) {
+  for (const row of rows) {
     if (row.grammar === undefined || row.danger !== undefined) continue;
     for (const name of row.names.split(' '))
       if ((wanted.length === 0 || wanted.includes(name)) && isInstalled(name))
         compare(name, row.grammar, prefix);
   }
+  if (wanted.length === 0) sayUnsourced(rows);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv.slice(2));

@@ -226,7 +226,11 @@ export const BUILD: readonly ProgramRow[] = [
   }),
   // It has the loader open the file, which may run code of it: only what the system brought is read.
   ...programs('ldd', 'medium', 'local', {
-    grammar: { open: true },
+    grammar: {
+      source: 'glibc 2.36',
+      open: true,
+      flags: 'd data-relocs r function-relocs u unused v verbose help version',
+    },
     onlyReads: ({ operands }) =>
       operands.every(
         ({ text, complete }) => complete && /^\/(?:usr\/)?(?:bin|sbin|lib\w*)\/(?!.*\.\.)/.test(text),
@@ -261,11 +265,15 @@ export const BUILD: readonly ProgramRow[] = [
   ),
   ...programs('patch', 'medium', 'local', {
     grammar: {
+      source: 'GNU patch 2.7.6',
       open: true,
-      flags: 'R N E s f u t b',
-      values: 'p F V z',
+      flags:
+        'l ignore-whitespace c context e ed n normal u unified N forward R reverse merge E remove-empty-files Z set-utc T set-time b backup backup-if-mismatch no-backup-if-mismatch t batch f force s quiet silent verbose dry-run posix binary follow-symlinks v version help',
+      values:
+        'p strip F fuzz D ifdef quoting-style V version-control z suffix g get x debug reject-format read-only',
       reads: 'i input d directory',
-      writes: 'o output r reject-file',
+      // What the names of its backups begin with may be another directory.
+      writes: 'o output r reject-file B prefix Y basename-prefix',
     },
     operands: 'writes',
   }),

@@ -205,8 +205,24 @@ export const FILES: readonly ProgramRow[] = [
     grammar: { source: 'coreutils 9.1', flags: 'Z', values: 'm mode' },
     operands: 'writes',
   }),
-  ...programs('truncate fallocate', 'medium', 'local', {
-    grammar: { open: true, values: 's size l length o offset', reads: 'r reference' },
+  ...programs('truncate', 'medium', 'local', {
+    grammar: {
+      source: 'coreutils 9.1',
+      open: true,
+      flags: 'c no-create o io-blocks help version',
+      values: 's size',
+      reads: 'r reference',
+    },
+    operands: 'writes',
+  }),
+  ...programs('fallocate', 'medium', 'local', {
+    grammar: {
+      source: 'util-linux 2.38.1',
+      open: true,
+      flags:
+        'c collapse-range d dig-holes i insert-range n keep-size p punch-hole z zero-range x posix v verbose h help V version',
+      values: 'l length o offset',
+    },
     operands: 'writes',
   }),
   ...programs('rm', 'high', 'local', {
@@ -293,11 +309,17 @@ export const FILES: readonly ProgramRow[] = [
       without: 'c check w warn untagged quiet status strict ignore-missing debug a algorithm l length',
     },
   }),
-  ...programs('sum shasum', 'low', 'local', {
+  ...programs('sum', 'low', 'local', {
+    grammar: { source: 'coreutils 9.1', open: true, flags: 'r s sysv help version' },
+    operands: 'reads',
+  }),
+  ...programs('shasum', 'low', 'local', {
     grammar: {
+      source: 'shasum 6.02',
       open: true,
-      flags: 'b binary c check t text z zero w warn tag quiet status strict ignore-missing',
-      values: 'a algorithm l length',
+      flags:
+        'b binary c check t text U UNIVERSAL 0 01 w warn q quiet s status strict tag ignore-missing h help v version',
+      values: 'a algorithm',
     },
     operands: 'reads',
   }),
@@ -326,7 +348,14 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('df', 'low', 'local', {
     // None of its options writes or runs anything.
-    grammar: { open: true, values: 'B block-size t type x exclude-type' },
+    grammar: {
+      source: 'coreutils 9.1',
+      open: true,
+      flags:
+        'a all h human-readable H si i inodes k l local no-sync P portability sync total T print-type v help version',
+      values: 'B block-size t type x exclude-type',
+      optionals: 'output',
+    },
     operands: 'reads',
   }),
   ...programs('wc', 'low', 'local', {

@@ -96,7 +96,19 @@ export const SYSTEM: readonly ProgramRow[] = [
       operands: 'none',
     },
   ),
-  ...programs('logger', 'high', 'local', { operands: 'none', grammar: { open: true, network: 'n server' } }),
+  ...programs('logger', 'high', 'local', {
+    operands: 'none',
+    grammar: {
+      source: 'util-linux 2.38.1',
+      open: true,
+      flags: 'i e skip-empty no-act octet-count prio-prefix s stderr T tcp d udp rfc3164 h help V version',
+      values: 'p priority S size t tag P port sd-id sd-param msgid',
+      optionals: 'id rfc5424 socket-errors journald',
+      reads: 'f file',
+      writes: 'u socket',
+      network: 'n server',
+    },
+  }),
   ...programs('xdotool xte ydotool wmctrl gnome-terminal xterm konsole', 'high', 'unknown', {
     operands: 'none',
   }),

@@ -120,9 +120,12 @@ export const TEXT: readonly ProgramRow[] = [
   }),
   ...programs('column', 'low', 'local', {
     grammar: {
+      source: 'util-linux 2.38.1',
       open: true,
-      flags: 't x n e J table',
-      values: 's separator o output-separator c N H R d O T E table-columns output-width',
+      flags:
+        't table x fillrows d table-noheadings e table-header-repeat J json L keep-empty-lines h help V version',
+      values:
+        's separator o output-separator c output-width n table-name N table-columns O table-order l table-columns-limit E table-noextreme H table-hide R table-right T table-truncate W table-wrap r tree i tree-id p tree-parent',
     },
     operands: 'reads',
   }),
@@ -146,8 +149,24 @@ export const TEXT: readonly ProgramRow[] = [
     operands: 'reads',
     application: {},
   }),
-  ...programs('fmt expand unexpand', 'low', 'local', {
-    grammar: { open: true, flags: 's p z u c a', values: 'w b d f h i l n v t g width tabs' },
+  ...programs('fmt', 'low', 'local', {
+    grammar: {
+      source: 'coreutils 9.1',
+      open: true,
+      numeric: true,
+      flags: 'c crown-margin s split-only t tagged-paragraph u uniform-spacing help version',
+      values: 'p prefix w width g goal',
+    },
+    operands: 'reads',
+  }),
+  ...programs('expand unexpand', 'low', 'local', {
+    grammar: {
+      source: 'coreutils 9.1',
+      open: true,
+      numeric: true,
+      flags: 'i initial a all first-only help version',
+      values: 't tabs',
+    },
     operands: 'reads',
   }),
   ...programs('rev', 'low', 'local', {
@@ -155,8 +174,30 @@ export const TEXT: readonly ProgramRow[] = [
     operands: 'reads',
     application: {},
   }),
-  ...programs('pr look tsort', 'low', 'local', {
-    grammar: { open: true, flags: 'm a d f', values: 'h l w e' },
+  ...programs('pr', 'low', 'local', {
+    grammar: {
+      source: 'coreutils 9.1',
+      open: true,
+      numeric: true,
+      flags:
+        'a across c show-control-chars d double-space F f form-feed J join-lines m merge r no-file-warnings t omit-header T omit-pagination v show-nonprinting help version',
+      values:
+        'pages columns D date-format h header l length N first-line-number o indent w width W page-width',
+      optionals: 'e expand-tabs i output-tabs n number-lines s separator S sep-string',
+    },
+    operands: 'reads',
+  }),
+  ...programs('look', 'low', 'local', {
+    grammar: {
+      source: 'util-linux 2.38.1',
+      open: true,
+      flags: 'a alternative d alphanum f ignore-case h help V version',
+      values: 't terminate',
+    },
+    operands: 'reads',
+  }),
+  ...programs('tsort', 'low', 'local', {
+    grammar: { source: 'coreutils 9.1', open: true, flags: 'help version' },
     operands: 'reads',
   }),
   ...programs('iconv', 'low', 'local', {
