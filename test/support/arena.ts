@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import type { Sandbox, SandboxOptions } from '../../src/index.ts';
 import { PROGRAMS } from './sandboxee.ts';
+import { makeDirectory } from './state-home.ts';
 import { sandboxIn, type Tier } from './tiers.ts';
 
 /** A workspace, and beside it what a command must not touch. */
@@ -35,7 +36,7 @@ export const SECRET = 'the-secret-7d1f';
 
 /** Makes an arena under `parent` for the current test file, which cleans it up. */
 export function makeArena(parent: string = tmpdir()): Arena {
-  const root = mkdtempSync(join(realpathSync(parent), 'enforcement-'));
+  const root = makeDirectory(join(realpathSync(parent), 'enforcement-'));
   const workspace = join(root, 'workspace');
   const outside = join(root, 'outside');
   const secret = join(outside, 'secret.txt');

@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { mkdirSync, realpathSync, rmSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import type { RunOptions, Sandbox } from '../../src/index.ts';
+import { makeDirectory } from './state-home.ts';
 
 /** Programs of this process's tests; give it to sandboxes as a readable path. */
-export const PROGRAMS = mkdtempSync(join(realpathSync(tmpdir()), 'enforcement-programs-'));
+export const PROGRAMS = makeDirectory(join(realpathSync(tmpdir()), 'enforcement-programs-'));
 
 const removePrograms = () => rmSync(PROGRAMS, { recursive: true, force: true });
 // In a virtual machine one process runs several files, and this module belongs to the first of them.

@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
+/** Names the file in which directories are that go when all tests have ended. */
+const LIST = 'SANDBOX_RUN_TEST_DIRECTORIES';
 
 let directory: string | undefined;
 
@@ -9,11 +12,28 @@ let directory: string | undefined;
 export function setup(): void {
   directory = mkdtempSync(join(tmpdir(), 'sandbox-run-state-test-'));
   process.env.XDG_STATE_HOME = directory;
+  process.env[LIST] = `${directory}.list`;
+  writeFileSync(`${directory}.list`, '');
 }
 
 export function teardown(): void {
   if (directory === undefined) return;
+  for (const made of readFileSync(`${directory}.list`, 'utf8').split('\n').filter(Boolean)) remove(made);
+  remove(directory);
+  rmSync(`${directory}.list`);
+}
+
+/** A directory of a test file, which has nobody to remove it where all of its tests are skipped. */
+export function makeDirectory(prefix: string): string {
+  const made = mkdtempSync(prefix);
+  const list = process.env[LIST];
+  if (list !== undefined) appendFileSync(list, `${made}\n`);
+  return made;
+}
+
+function remove(path: string): void {
+  if (!existsSync(path)) return;
   // What commands left in layers may be shut, for their user, too.
-  spawnSync('chmod', ['-R', 'u+rwx', directory]);
-  rmSync(directory, { recursive: true, force: true });
+  spawnSync('chmod', ['-R', 'u+rwx', path]);
+  rmSync(path, { recursive: true, force: true });
 }
