@@ -103,9 +103,12 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
     grammar: {
       open: true,
       exact: true,
-      flags: 'h v quiet color no-color cache debug fix-dry-run no-inline-config no-eslintrc no-ignore stdin',
-      values: 'f format ext rule env global max-warnings parser-options stdin-filename cache-strategy',
-      reads: 'ignore-path ignore-pattern',
+      source: 'eslint 10.15.0',
+      flags:
+        'h help v version quiet color no-color cache debug fix-dry-run no-inline-config no-eslintrc no-config-lookup no-ignore stdin report-unused-disable-directives pass-on-unpruned-suppressions env-info no-error-on-unmatched-pattern exit-on-fatal-error no-warn-ignored pass-on-no-patterns stats mcp',
+      values:
+        'f format ext rule env global max-warnings parser-options stdin-filename cache-strategy fix-type report-unused-disable-directives-severity report-unused-inline-configs flag concurrency',
+      reads: 'ignore-path ignore-pattern print-config',
       loads: 'c config',
       writes: 'o output-file',
       produces: 'cache-location cache-file suppressions-location',
@@ -119,19 +122,24 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
     grammar: {
       open: true,
       exact: true,
-      flags: 'i b o f h v e coverage watch watchAll runInBand ci silent verbose bail json',
-      values: eitherCase(
-        't testNamePattern w maxWorkers testPathPattern testPathPatterns env testEnvironment reporters preset test-environment',
+      source: 'jest 30.5.2',
+      flags: eitherCase(
+        'i b o f h v e help version all automock cache changedFilesWithAncestor clearCache clearMocks collectCoverage collectTests color colors coverage debug detectLeaks detectOpenHandles errorOnDeprecated expand findRelatedTests forceExit injectGlobals lastCommit listTests logHeapUsage noStackTrace notify onlyChanged onlyFailures passWithNoTests randomize resetMocks resetModules restoreMocks runTestsByPath showConfig showSeed skipFilter testLocationInResults useStderr waitForUnhandledRejections watch watchAll watchman workerThreads runInBand ci silent verbose bail json',
       ),
-      reads: eitherCase('rootDir roots'),
+      values: eitherCase(
+        't testNamePattern w maxWorkers testPathPattern testPathPatterns env testEnvironment reporters preset test-environment changedSince collectCoverageFrom coveragePathIgnorePatterns coverageProvider coverageReporters coverageThreshold ignoreProjects maxConcurrency moduleFileExtensions modulePathIgnorePatterns notifyMode openHandlesTimeout seed selectProjects shard testEnvironmentOptions testFailureExitCode testMatch testPathIgnorePatterns testRegex testTimeout transformIgnorePatterns unmockedModulePathPatterns watchPathIgnorePatterns workerGracefulExitTimeout',
+      ),
+      reads: eitherCase('rootDir roots projects moduleDirectories modulePaths'),
       loads: eitherCase(
-        'c config setupFiles setupFilesAfterEnv globalSetup globalTeardown runner testRunner test-runner resolver transform filter testSequencer testResultsProcessor snapshotSerializers watchPlugins dependencyExtractor moduleLoader prettierPath haste globals',
+        'c config setupFiles setupFilesAfterEnv globalSetup globalTeardown runner testRunner test-runner resolver transform filter testSequencer testResultsProcessor snapshotSerializers watchPlugins dependencyExtractor moduleLoader moduleNameMapper prettierPath haste globals',
       ),
       writes: eitherCase('outputFile coverageDirectory'),
       produces: eitherCase('cacheDirectory'),
       writing: eitherCase('u updateSnapshot init'),
     },
-    inspect: modules('env testEnvironment test-environment reporters preset'),
+    inspect: modules(
+      'env testEnvironment test-environment reporters preset coverageReporters coverage-reporters',
+    ),
   }),
   ...programs('vitest', 'low', 'unknown', {
     grammar: {
@@ -153,11 +161,13 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
     grammar: {
       open: true,
       exact: true,
-      flags: 'A b bail c color colors C h help i invert p parallel G growl w watch exit V version',
+      source: 'mocha 12.0.3',
+      flags:
+        'A async-only b bail c color colors C no-color no-colors h help i invert p parallel G growl w watch exit V version allow-uncaught check-leaks delay diff no-diff dry-run fail-hook-affected-tests pass-on-failing-test-suite fail-zero forbid-only forbid-pending full-trace inline-diffs list-interfaces list-reporters posix-exit-codes recursive S sort',
       values: eitherCase(
-        'f fgrep g grep j jobs s slow t timeout R reporter u ui O reporter-option reporter-options extension',
+        'f fgrep g grep j jobs s slow t timeout R reporter u ui O reporter-option reporter-options extension global globals watch-files watch-ignore retries timeouts',
       ),
-      reads: 'spec ignore package',
+      reads: 'spec ignore exclude package',
       loads: eitherCase('r require import loader experimental-loader config file'),
       executes: eitherCase('n node-option eval e'),
     },

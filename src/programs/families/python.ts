@@ -114,6 +114,16 @@ function rewritesUnless(asking: string, word: number): (use: Use) => readonly Fi
       : [finding('writes', 'rewrites', 'rewrites files', use.command.words[word]?.source ?? '')];
 }
 
+/** That of the interpreter; `-P` of 3.11 and later. */
+const INTERPRETER: Grammar = {
+  source: 'CPython 3.11.7',
+  open: true,
+  exact: true,
+  stopAtOperand: true,
+  flags: 'b B d E h ? i I O P q s S u v V x help help-env help-xoptions help-all version',
+  values: 'c m W X check-hash-based-pycs',
+};
+
 const PYTHON_ITSELF: Behaviour = {
   grammar: { open: true, stopAtOperand: true, flags: 'b B d E i I O q s S u v x P', values: 'c m W X' },
   onlyReads: printsJson,
@@ -124,6 +134,7 @@ const PYTHON_ITSELF: Behaviour = {
 export const PYTHON: readonly ProgramRow[] = [
   ...programs('python python2 python3 pypy pypy3', 'medium', 'network', {
     ...PYTHON_ITSELF,
+    grammar: INTERPRETER,
     interprets: 'script',
     versionOption: '-V',
   }),
