@@ -88,12 +88,15 @@ function eitherCase(names: string): string {
 const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
   ...programs('tsc tsgo vue-tsc', 'low', 'unknown', {
     grammar: {
+      source: 'typescript 7.0.2',
       open: true,
       style: 'single-dash',
-      values: anyCase('t target m module lib jsx moduleResolution locale types'),
-      reads: anyCase('p project rootDir baseUrl typeRoots'),
+      values: anyCase(
+        't target m module lib jsx moduleResolution locale types checkers customConditions moduleSuffixes maxNodeModuleJsDepth mapRoot sourceRoot newLine jsxFactory jsxFragmentFactory jsxImportSource moduleDetection reactNamespace watchInterval watchFile watchDirectory fallbackPolling excludeDirectories excludeFiles builders',
+      ),
+      reads: anyCase('p project rootDir rootDirs baseUrl typeRoots'),
       writes: anyCase('outDir outFile declarationDir out'),
-      produces: anyCase('tsBuildInfoFile generateTrace generateCpuProfile'),
+      produces: anyCase('tsBuildInfoFile generateTrace generateCpuProfile pprofDir'),
       writing: 'init',
       removing: 'clean',
     },
@@ -145,17 +148,21 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
     grammar: {
       open: true,
       exact: true,
-      flags: 'h v w run watch coverage silent',
-      values: eitherCase('t testNamePattern reporter maxWorkers environment pool project'),
-      reads: 'r root dir',
-      loads: eitherCase(
-        'c config globalSetup setupFiles runner diff snapshotEnvironment coverage.customProviderModule',
+      source: 'vitest 4.1.12',
+      flags: 'h help v version w run watch coverage',
+      values: eitherCase(
+        't testNamePattern reporter maxWorkers environment pool project coverage.provider coverage.include coverage.exclude coverage.reporter coverage.thresholds.lines coverage.thresholds.functions coverage.thresholds.branches coverage.thresholds.statements coverage.ignoreClassMethods coverage.processingConcurrency coverage.changed mode shard vmMemoryLimit testTimeout hookTimeout teardownTimeout bail retry exclude slowTestThreshold maxConcurrency expect.poll.interval expect.poll.timeout configLoader tagsFilter',
       ),
-      writes: eitherCase('outputFile coverage.reportsDirectory'),
+      optionals: eitherCase('silent changed inspect inspectBrk mergeReports listTags api'),
+      reads: eitherCase('r root dir coverage.htmlDir'),
+      loads: eitherCase(
+        'c config globalSetup setupFiles runner diff snapshotEnvironment coverage.customProviderModule experimental.vcsProvider',
+      ),
+      writes: eitherCase('outputFile coverage.reportsDirectory attachmentsDir'),
       writing: 'u update init',
       executes: eitherCase('execArgv poolOptions.forks.execArgv poolOptions.threads.execArgv'),
     },
-    inspect: modules('reporter environment pool'),
+    inspect: modules('reporter environment pool coverage.reporter'),
   }),
   ...programs('mocha', 'low', 'unknown', {
     grammar: {
@@ -178,9 +185,15 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
     grammar: {
       open: true,
       exact: true,
-      values: 'reporter max-diagnostics diagnostic-level colors stdin-file-path only skip',
+      source: 'biome 2.6.8',
+      flags:
+        'h help use-server verbose skip-parse-errors no-errors-on-unmatched error-on-warnings profile-rules profile-type-inference staged changed watch',
+      values:
+        'reporter max-diagnostics diagnostic-level colors stdin-file-path only skip since log-prefix-name log-level log-kind reason threads enforce-assist indent-style indent-width line-ending line-width attribute-position bracket-same-line bracket-spacing delimiter-spacing expand trailing-newline use-editorconfig',
       loads: 'config-path',
-      writing: 'fix write apply apply-unsafe apply-suggested unsafe',
+      produces: 'log-file log-path',
+      writes: 'reporter-file',
+      writing: 'fix write apply apply-unsafe apply-suggested unsafe suppress',
     },
   }),
   ...programs(

@@ -229,28 +229,63 @@ export const PYTHON: readonly ProgramRow[] = [
     },
   ),
   ...programs('ruff', 'low', 'unknown', {
-    grammar: { open: true, reads: 'config' },
+    grammar: {
+      source: 'ruff 0.16.9',
+      open: true,
+      exact: true,
+      flags: 'h help V version v verbose q quiet s silent isolated',
+      values: 'color',
+      reads: 'config',
+    },
     verbs: {
       check: {
         risk: 'low',
         operands: 'guess',
         grammar: {
+          source: 'ruff 0.16.9',
           open: true,
-          values: 'select ignore extend-select output-format line-length target-version',
+          exact: true,
+          flags:
+            'show-fixes diff w watch ignore-noqa preview statistics show-files show-settings h help respect-gitignore force-exclude n no-cache e exit-zero exit-non-zero-on-fix v verbose q quiet s silent isolated',
+          values:
+            'select ignore extend-select output-format line-length target-version extension per-file-ignores extend-per-file-ignores fixable unfixable extend-fixable exclude extend-exclude stdin-filename color',
           reads: 'config',
-          writing: 'fix fix-only unsafe-fixes add-noqa',
+          writing: 'fix fix-only unsafe-fixes add-noqa add-ignore',
           writes: 'o output-file cache-dir',
         },
       },
       format: {
         risk: 'low',
         operands: 'guess',
-        grammar: { open: true, flags: 'check diff', reads: 'config', values: 'line-length' },
+        grammar: {
+          source: 'ruff 0.16.9',
+          open: true,
+          exact: true,
+          flags:
+            'check diff preview h help n no-cache exit-non-zero-on-format respect-gitignore force-exclude v verbose q quiet s silent isolated',
+          values:
+            'extension target-version output-format stdin-filename exclude extend-exclude line-length range color',
+          reads: 'config',
+          produces: 'cache-dir',
+        },
         inspect: rewritesUnless('check diff', 1),
       },
     },
   }),
-  ...programs('black isort autopep8 yapf autoflake pyupgrade docformatter', 'low', 'unknown', {
+  ...programs('isort', 'low', 'unknown', {
+    grammar: {
+      source: 'isort 9.0.2',
+      open: true,
+      flags:
+        'h help V version vn version-number v verbose q quiet d stdout overwrite-in-place show-config show-files df diff c check check-only ws ignore-whitespace resolve-all-configs ac atomic interactive srx sort-reexports filter-files gitignore skip-gitignore dont-follow-links allow-root e balanced n color',
+      values:
+        'l w line-length line-width profile format-error format-success s skip extend-skip sg skip-glob extend-skip-glob ext extension supported-extension blocked-extension filename a add-import rm remove-import fs forced-separate i indent lbi lines-before-imports lai lines-after-imports lbt lines-between-types le line-ending m multi-line sort-order nsl single-line-exclusions wl wrap-length treat-comment-as-code formatter ext-format sd section-default t top nlb no-lines-before b builtin extra-builtin f future o thirdparty p project known-local-folder py python-version',
+      optionals: 'j jobs fgw force-grid-wrap',
+      reads: 'sp settings-path settings-file settings cr config-root src src-path virtual-env conda-env',
+    },
+    inspect: rewritesUnless('check diff df check-only c', 0),
+  }),
+  ...programs('black autopep8 yapf autoflake pyupgrade docformatter', 'low', 'unknown', {
     grammar: { open: true, flags: 'check diff c check-only', values: 'l line-length k', reads: 'config' },
     inspect: rewritesUnless('check diff check-only c', 0),
   }),
