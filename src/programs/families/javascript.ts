@@ -353,6 +353,20 @@ const NODE: Behaviour = {
   },
 };
 
+/** Options of its own that take a value, or write. Words behind the script are looked at too. */
+const NODE_ITSELF: Grammar = {
+  ...NODE.grammar,
+  source: 'node 20.20.2',
+  flags: `${NODE.grammar?.flags} h help v version`,
+  values: `${NODE.grammar?.values} allow-fs-read allow-fs-write cpu-prof-interval disable-proto disable-warning dns-result-order experimental-default-type heap-prof-interval heapsnapshot-near-heap-limit heapsnapshot-signal inspect-port debug-port inspect-publish-uid max-http-header-size network-family-autoselection-attempt-timeout policy-integrity report-signal secure-heap secure-heap-min test-concurrency test-shard test-timeout title tls-cipher-list trace-event-categories unhandled-rejections use-largepages v8-pool-size`,
+  optionals: 'inspect inspect-brk inspect-wait trace-require-module',
+  reads: 'icu-data-dir watch-path',
+  produces:
+    'cpu-prof-dir cpu-prof-name diagnostic-dir heap-prof-dir heap-prof-name report-directory report-dir report-filename',
+  writes: 'redirect-warnings test-reporter-destination tls-keylog trace-event-file-pattern',
+  loads: `${NODE.grammar?.loads} env-file-if-exists build-snapshot-config experimental-policy experimental-sea-config openssl-config snapshot-blob`,
+};
+
 /** Node and what comes with it. */
 export const JAVASCRIPT: readonly ProgramRow[] = [
   ...programs('npm pnpm yarn', 'medium', 'network', {
@@ -386,7 +400,11 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
     operands: 'none',
     onlyReads: asksVersion,
   }),
-  ...programs('node nodejs', 'medium', 'network', { ...NODE, versionOption: '-v' }),
+  ...programs('node nodejs', 'medium', 'network', {
+    ...NODE,
+    grammar: NODE_ITSELF,
+    versionOption: '-v',
+  }),
   ...programs('deno tsx ts-node ts-node-esm esno swc-node babel-node zx electron', 'medium', 'network', NODE),
   ...JAVASCRIPT_TOOLS,
   ...programs('vercel netlify firebase wrangler changeset lerna semantic-release', 'medium', 'unknown', {

@@ -182,12 +182,13 @@ export const PYTHON: readonly ProgramRow[] = [
   ...programs('uvx', 'medium', 'unknown', { operands: 'none', grammar: UV_TOOL, launches: {} }),
   ...programs('pytest py.test', 'low', 'unknown', {
     grammar: {
+      source: 'pytest 9.1.1',
       open: true,
       flags:
-        'x q v s l h verbose quiet exitfirst lf ff nf last-failed failed-first new-first co collect-only no-header no-summary no-cov cov-reset no-cov-on-fail cov-branch cov-append fixtures markers strict-markers strict-config setup-show setup-only setup-plan sw stepwise trace pdb showlocals disable-warnings json-report help version',
+        'V funcargs fixtures-per-test strict runxfail cache-clear stepwise-skip sw-skip stepwise-reset sw-reset no-fold-skipped force-short-summary disable-pytest-warnings no-showlocals xfail-tb full-trace pyargs noconftest keep-duplicates collect-in-virtualenv continue-on-collection-errors doctest-modules doctest-ignore-import-errors doctest-continue-on-failure disable-plugin-autoload trace-config x q v s l h verbose quiet exitfirst lf ff nf last-failed failed-first new-first co collect-only no-header no-summary no-cov cov-reset no-cov-on-fail cov-branch cov-append fixtures markers strict-markers strict-config setup-show setup-only setup-plan sw stepwise trace pdb showlocals disable-warnings json-report help version',
       values:
-        'k m n p W r tb maxfail durations durations-min cov-report cov-fail-under cov-context color capture show-capture import-mode log-level log-cli-level log-file-level log-file-mode log-format log-cli-format log-date-format log-file-format log-cli-date-format log-file-date-format log-auto-indent numprocesses dist junit-prefix timeout deselect assert code-highlight verbosity',
-      optionals: 'cov',
+        'k m n p W r tb maxfail durations durations-min cov-report cov-fail-under cov-context color capture show-capture import-mode log-level log-cli-level log-file-level log-file-mode log-format log-cli-format log-date-format log-file-format log-cli-date-format log-file-date-format log-auto-indent numprocesses dist junit-prefix timeout deselect assert code-highlight verbosity report-chars pythonwarnings max-warnings lfnf last-failed-no-failures doctest-report doctest-glob log-disable',
+      optionals: 'cov cache-show',
       reads: 'rootdir confcutdir ignore ignore-glob cov-config',
       writes: 'basetemp',
       produces:

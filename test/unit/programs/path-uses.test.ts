@@ -90,6 +90,8 @@ describe('pathUses', () => {
     ['tsc --sourceRoot ../x --pprofDir ../y ../z', '>../y <../z'],
     ['vitest --attachmentsDir ../x --mode ../y', '>../x'],
     ['biome lint --reporter-file ../x --reason ../y --suppress ../z', '>../x >../z'],
+    ['node --redirect-warnings ../x --title ../z ../y.js', '>../x <../y.js'],
+    ['pytest --doctest-glob ../x ../y', '<../y'],
     ['git show HEAD:../x', ''],
     ['git log -- ../x', '<../x'],
     ['git diff --no-index a b', '<a <b'],
