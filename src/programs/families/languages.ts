@@ -259,10 +259,11 @@ export const LANGUAGES: readonly ProgramRow[] = [
       open: true,
       // Words behind the script are its own.
       stopAtOperand: true,
-      flags: 'a c f h n p s S t T u U v w W X',
+      // The digits are those of -0777 and -l012, behind which more letters may stand.
+      flags: '0 1 2 3 4 5 6 7 a c d f h l n p s S t T u U v w W X',
       values: 'e E M m',
       // Only attached: in -pi -e the code is that of -e.
-      optionals: '0 C d D F l V x',
+      optionals: 'C D F V x',
       reads: 'I',
       writing: 'i',
     },
