@@ -5,6 +5,7 @@ import {
   type Call,
   type Finding,
   finding,
+  type PathUse,
   type ProgramRow,
   programs,
   type Runs,
@@ -145,6 +146,96 @@ function inspectNinja({ options, operands }: Use): readonly Finding[] {
   return [...tools, ...changes(operands)];
 }
 
+/** Behind `--help-full` and its kin, behind `--version` and `--system-information` stands the file that they go to. */
+function writesHelp({ options, operands }: Use): readonly PathUse[] {
+  return options.some(({ name }) => /^(?:help-.*|version|system-information)$/.test(name))
+    ? operands.map((argument) => ({ argument, effect: 'writes' as const }))
+    : [];
+}
+
+const HELP_OF_CMAKE = {
+  flags:
+    'help help-full help-manual-list help-command-list help-commands help-module-list help-modules help-policy-list help-policies help-property-list help-properties help-variable-list help-variables version',
+  values: 'help-manual help-command help-module help-policy help-property help-variable',
+} as const;
+
+const BINUTILS = 'GNU binutils 2.40';
+
+/** What prints object files. One letter means something else in each. */
+const OBJECT_READERS: readonly ProgramRow[] = [
+  ...programs('nm', 'low', 'local', {
+    grammar: {
+      source: BINUTILS,
+      open: true,
+      flags:
+        'a debug-syms A print-file-name o B C no-demangle recurse-limit no-recurse-limit recursion-limit no-recursion-limit D dynamic e g extern-only j just-symbols l line-numbers n v numeric-sort p no-sort P portability r reverse-sort S print-size s print-armap quiet size-sort special-syms synthetic u undefined-only U defined-only W no-weak with-symbol-versions without-symbol-versions h help V version',
+      values: 'f format ifunc-chars t radix target unicode X',
+      optionals: 'demangle',
+      executes: 'plugin',
+    },
+    operands: 'reads',
+  }),
+  ...programs('objdump', 'low', 'local', {
+    grammar: {
+      source: BINUTILS,
+      open: true,
+      flags:
+        'a archive-headers archive-header f file-headers p private-headers h headers section-headers x all-headers d D disassemble-all S source s full-contents g debugging e debugging-tags G stabs L process-links t syms T dynamic-syms r reloc R dynamic-reloc v V version i info H help file-start-context l line-numbers F file-offsets C recurse-limit no-recurse-limit recursion-limit no-recursion-limit w wide z disassemble-zeroes no-addresses prefix-addresses show-raw-insn no-show-raw-insn show-all-symbols special-syms inlines dwarf-check',
+      values:
+        'P private b target m architecture j section M disassembler-options E endian U unicode start-address stop-address insn-width adjust-vma prefix-strip dwarf-depth dwarf-start ctf-parent disassembler-color',
+      optionals: 'disassemble source-comment W dwarf ctf sframe demangle visualize-jumps',
+      reads: 'I include prefix',
+      executes: 'plugin',
+    },
+    operands: 'reads',
+  }),
+  ...programs('readelf', 'low', 'local', {
+    grammar: {
+      source: BINUTILS,
+      open: true,
+      flags:
+        'a all h file-header l program-headers segments S section-headers sections g section-groups t section-details e headers s syms symbols dyn-syms lto-syms C no-demangle recurse-limit no-recurse-limit recursion-limit no-recursion-limit n notes r relocs u unwind d dynamic V version-info A arch-specific c archive-index D use-dynamic L lint enable-checks z decompress P process-links I histogram W wide T silent-truncation H help v version',
+      values:
+        'sym-base U unicode x hex-dump p string-dump R relocated-dump dwarf-depth dwarf-start ctf ctf-parent ctf-symbols ctf-strings',
+      optionals: 'demangle w debug-dump sframe',
+    },
+    operands: 'reads',
+  }),
+  ...programs('size', 'low', 'local', {
+    grammar: {
+      source: BINUTILS,
+      open: true,
+      flags: 'A B G o d x t totals f common h H ? help v V version',
+      values: 'format radix target',
+    },
+    operands: 'reads',
+  }),
+  ...programs('addr2line', 'low', 'local', {
+    grammar: {
+      source: BINUTILS,
+      open: true,
+      flags:
+        'a addresses i inlines p pretty-print s basenames f functions C R recurse-limit recursion-limit r no-recurse-limit no-recursion-limit h help v version',
+      values: 'b target j section',
+      optionals: 'demangle',
+      reads: 'e exe',
+    },
+    // Addresses.
+    operands: 'none',
+  }),
+  ...programs('c++filt', 'low', 'local', {
+    grammar: {
+      source: BINUTILS,
+      open: true,
+      flags:
+        '_ strip-underscore n no-strip-underscore p no-params i no-verbose R recurse-limit recursion-limit r no-recurse-limit no-recursion-limit t types h help v version',
+      values: 's format',
+    },
+    // Names.
+    operands: 'none',
+  }),
+];
+
 /** Builders and compilers. What their files say is code of the workspace. */
 export const BUILD: readonly ProgramRow[] = [
   ...programs('make gmake', 'low', 'unknown', {
@@ -164,10 +255,14 @@ export const BUILD: readonly ProgramRow[] = [
   }),
   ...programs('cmake', 'low', 'unknown', {
     grammar: {
+      source: 'cmake 3.25.1',
       open: true,
       exact: true,
-      flags: 'L A',
-      values: 'G D j parallel target config preset t',
+      flags: `N h H usage fresh workflow list-presets clean-first use-stderr v verbose strip compile-no-warning-as-error debug-trycompile debug-output debug-find trace trace-expand warn-uninitialized no-warn-unused-cli check-system-vars find-package ${HELP_OF_CMAKE.flags} system-information`,
+      values: `G A T U D target config preset t component default-directory-permissions ${HELP_OF_CMAKE.values}`,
+      // -LAH, -Wno-dev; -j may stand alone.
+      optionals:
+        'L W j parallel resolve-package-references log-level log-context trace-format trace-source profiling-format debug-find-pkg debug-find-var list-presets',
       reads: 'S build install',
       produces: 'B graphviz trace-redirect profiling-output debugger-dap-log prefix install-prefix',
       // -E is a tool box of file commands.
@@ -175,11 +270,13 @@ export const BUILD: readonly ProgramRow[] = [
       executes: 'open',
     },
     inspect: inspectCmake,
+    morePaths: writesHelp,
   }),
   ...programs('ninja samu', 'low', 'unknown', {
     grammar: {
+      source: 'ninja 1.11.1',
       open: true,
-      flags: 'v n verbose quiet h version',
+      flags: 'v n verbose quiet h help version',
       values: 'j k t d l w',
       reads: 'C',
       loads: 'f',
@@ -191,13 +288,17 @@ export const BUILD: readonly ProgramRow[] = [
     grammar: {
       open: true,
       exact: true,
-      flags: 'v n V Q N F H U W output-on-failure progress rerun-failed',
-      values: 'j R E L t d l w C I LE D M T A',
-      reads: 'test-dir',
+      source: 'ctest 3.25.1',
+      flags: `V verbose extra-verbose debug Q quiet N F h H U union output-on-failure stop-on-failure progress rerun-failed no-label-summary no-subproject-summary build-nocmake build-two-config build-noclean tomorrow-tag force-new-ctest-process schedule-random no-compress-output print-labels list-presets http1.0 ${HELP_OF_CMAKE.flags}`,
+      values: `j parallel R tests-regex E exclude-regex L label-regex label-exclude fixture-exclude-any fixture-exclude-setup fixture-exclude-cleanup C build-config D dashboard M test-model T test-action group repeat repeat-until-fail max-width W interactive-debug-mode preset test-output-size-passed test-output-size-failed test-output-truncation build-target build-generator build-generator-platform build-generator-toolset build-project build-config-sample build-options test-timeout test-load submit-index timeout stop-time ${HELP_OF_CMAKE.values}`,
+      optionals: 'show-only no-tests',
+      reads:
+        'test-dir A add-notes I tests-information resource-spec-file build-run-dir build-exe-dir extra-submit',
       produces: 'O output-log output-junit',
-      loads: 'S script SP',
-      executes: 'test-command build-and-test overwrite',
+      loads: 'S script script-new-process',
+      executes: 'test-command build-and-test overwrite build-makeprogram',
     },
+    morePaths: writesHelp,
     operands: 'none',
   }),
   ...programs(
@@ -215,15 +316,7 @@ export const BUILD: readonly ProgramRow[] = [
       executes: 'wrapper specs fplugin B fuse-ld',
     },
   }),
-  ...programs('nm objdump readelf size addr2line c++filt', 'low', 'local', {
-    grammar: {
-      open: true,
-      style: 'single-dash',
-      values: 'j M section',
-      writes: 'o',
-      executes: 'plugin load',
-    },
-  }),
+  ...OBJECT_READERS,
   // It has the loader open the file, which may run code of it: only what the system brought is read.
   ...programs('ldd', 'medium', 'local', {
     grammar: {

@@ -88,12 +88,15 @@ function eitherCase(names: string): string {
 const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
   ...programs('tsc tsgo vue-tsc', 'low', 'unknown', {
     grammar: {
+      source: 'typescript 7.0.2',
       open: true,
       style: 'single-dash',
-      values: anyCase('t target m module lib jsx moduleResolution locale types'),
-      reads: anyCase('p project rootDir baseUrl typeRoots'),
+      values: anyCase(
+        't target m module lib jsx moduleResolution locale types checkers customConditions moduleSuffixes maxNodeModuleJsDepth mapRoot sourceRoot newLine jsxFactory jsxFragmentFactory jsxImportSource moduleDetection reactNamespace watchInterval watchFile watchDirectory fallbackPolling excludeDirectories excludeFiles builders',
+      ),
+      reads: anyCase('p project rootDir rootDirs baseUrl typeRoots'),
       writes: anyCase('outDir outFile declarationDir out'),
-      produces: anyCase('tsBuildInfoFile generateTrace generateCpuProfile'),
+      produces: anyCase('tsBuildInfoFile generateTrace generateCpuProfile pprofDir'),
       writing: 'init',
       removing: 'clean',
     },
@@ -103,9 +106,12 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
     grammar: {
       open: true,
       exact: true,
-      flags: 'h v quiet color no-color cache debug fix-dry-run no-inline-config no-eslintrc no-ignore stdin',
-      values: 'f format ext rule env global max-warnings parser-options stdin-filename cache-strategy',
-      reads: 'ignore-path ignore-pattern',
+      source: 'eslint 10.15.0',
+      flags:
+        'h help v version quiet color no-color cache debug fix-dry-run no-inline-config no-eslintrc no-config-lookup no-ignore stdin report-unused-disable-directives pass-on-unpruned-suppressions env-info no-error-on-unmatched-pattern exit-on-fatal-error no-warn-ignored pass-on-no-patterns stats mcp',
+      values:
+        'f format ext rule env global max-warnings parser-options stdin-filename cache-strategy fix-type report-unused-disable-directives-severity report-unused-inline-configs flag concurrency',
+      reads: 'ignore-path ignore-pattern print-config',
       loads: 'c config',
       writes: 'o output-file',
       produces: 'cache-location cache-file suppressions-location',
@@ -119,45 +125,56 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
     grammar: {
       open: true,
       exact: true,
-      flags: 'i b o f h v e coverage watch watchAll runInBand ci silent verbose bail json',
-      values: eitherCase(
-        't testNamePattern w maxWorkers testPathPattern testPathPatterns env testEnvironment reporters preset test-environment',
+      source: 'jest 30.5.2',
+      flags: eitherCase(
+        'i b o f h v e help version all automock cache changedFilesWithAncestor clearCache clearMocks collectCoverage collectTests color colors coverage debug detectLeaks detectOpenHandles errorOnDeprecated expand findRelatedTests forceExit injectGlobals lastCommit listTests logHeapUsage noStackTrace notify onlyChanged onlyFailures passWithNoTests randomize resetMocks resetModules restoreMocks runTestsByPath showConfig showSeed skipFilter testLocationInResults useStderr waitForUnhandledRejections watch watchAll watchman workerThreads runInBand ci silent verbose bail json',
       ),
-      reads: eitherCase('rootDir roots'),
+      values: eitherCase(
+        't testNamePattern w maxWorkers testPathPattern testPathPatterns env testEnvironment reporters preset test-environment changedSince collectCoverageFrom coveragePathIgnorePatterns coverageProvider coverageReporters coverageThreshold ignoreProjects maxConcurrency moduleFileExtensions modulePathIgnorePatterns notifyMode openHandlesTimeout seed selectProjects shard testEnvironmentOptions testFailureExitCode testMatch testPathIgnorePatterns testRegex testTimeout transformIgnorePatterns unmockedModulePathPatterns watchPathIgnorePatterns workerGracefulExitTimeout',
+      ),
+      reads: eitherCase('rootDir roots projects moduleDirectories modulePaths'),
       loads: eitherCase(
-        'c config setupFiles setupFilesAfterEnv globalSetup globalTeardown runner testRunner test-runner resolver transform filter testSequencer testResultsProcessor snapshotSerializers watchPlugins dependencyExtractor moduleLoader prettierPath haste globals',
+        'c config setupFiles setupFilesAfterEnv globalSetup globalTeardown runner testRunner test-runner resolver transform filter testSequencer testResultsProcessor snapshotSerializers watchPlugins dependencyExtractor moduleLoader moduleNameMapper prettierPath haste globals',
       ),
       writes: eitherCase('outputFile coverageDirectory'),
       produces: eitherCase('cacheDirectory'),
       writing: eitherCase('u updateSnapshot init'),
     },
-    inspect: modules('env testEnvironment test-environment reporters preset'),
+    inspect: modules(
+      'env testEnvironment test-environment reporters preset coverageReporters coverage-reporters',
+    ),
   }),
   ...programs('vitest', 'low', 'unknown', {
     grammar: {
       open: true,
       exact: true,
-      flags: 'h v w run watch coverage silent',
-      values: eitherCase('t testNamePattern reporter maxWorkers environment pool project'),
-      reads: 'r root dir',
-      loads: eitherCase(
-        'c config globalSetup setupFiles runner diff snapshotEnvironment coverage.customProviderModule',
+      source: 'vitest 4.1.12',
+      flags: 'h help v version w run watch coverage',
+      values: eitherCase(
+        't testNamePattern reporter maxWorkers environment pool project coverage.provider coverage.include coverage.exclude coverage.reporter coverage.thresholds.lines coverage.thresholds.functions coverage.thresholds.branches coverage.thresholds.statements coverage.ignoreClassMethods coverage.processingConcurrency coverage.changed mode shard vmMemoryLimit testTimeout hookTimeout teardownTimeout bail retry exclude slowTestThreshold maxConcurrency expect.poll.interval expect.poll.timeout configLoader tagsFilter',
       ),
-      writes: eitherCase('outputFile coverage.reportsDirectory'),
+      optionals: eitherCase('silent changed inspect inspectBrk mergeReports listTags api'),
+      reads: eitherCase('r root dir coverage.htmlDir'),
+      loads: eitherCase(
+        'c config globalSetup setupFiles runner diff snapshotEnvironment coverage.customProviderModule experimental.vcsProvider',
+      ),
+      writes: eitherCase('outputFile coverage.reportsDirectory attachmentsDir'),
       writing: 'u update init',
       executes: eitherCase('execArgv poolOptions.forks.execArgv poolOptions.threads.execArgv'),
     },
-    inspect: modules('reporter environment pool'),
+    inspect: modules('reporter environment pool coverage.reporter'),
   }),
   ...programs('mocha', 'low', 'unknown', {
     grammar: {
       open: true,
       exact: true,
-      flags: 'A b bail c color colors C h help i invert p parallel G growl w watch exit V version',
+      source: 'mocha 12.0.3',
+      flags:
+        'A async-only b bail c color colors C no-color no-colors h help i invert p parallel G growl w watch exit V version allow-uncaught check-leaks delay diff no-diff dry-run fail-hook-affected-tests pass-on-failing-test-suite fail-zero forbid-only forbid-pending full-trace inline-diffs list-interfaces list-reporters posix-exit-codes recursive S sort',
       values: eitherCase(
-        'f fgrep g grep j jobs s slow t timeout R reporter u ui O reporter-option reporter-options extension',
+        'f fgrep g grep j jobs s slow t timeout R reporter u ui O reporter-option reporter-options extension global globals watch-files watch-ignore retries timeouts',
       ),
-      reads: 'spec ignore package',
+      reads: 'spec ignore exclude package',
       loads: eitherCase('r require import loader experimental-loader config file'),
       executes: eitherCase('n node-option eval e'),
     },
@@ -168,9 +185,15 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
     grammar: {
       open: true,
       exact: true,
-      values: 'reporter max-diagnostics diagnostic-level colors stdin-file-path only skip',
+      source: 'biome 2.6.8',
+      flags:
+        'h help use-server verbose skip-parse-errors no-errors-on-unmatched error-on-warnings profile-rules profile-type-inference staged changed watch',
+      values:
+        'reporter max-diagnostics diagnostic-level colors stdin-file-path only skip since log-prefix-name log-level log-kind reason threads enforce-assist indent-style indent-width line-ending line-width attribute-position bracket-same-line bracket-spacing delimiter-spacing expand trailing-newline use-editorconfig',
       loads: 'config-path',
-      writing: 'fix write apply apply-unsafe apply-suggested unsafe',
+      produces: 'log-file log-path',
+      writes: 'reporter-file',
+      writing: 'fix write apply apply-unsafe apply-suggested unsafe suppress',
     },
   }),
   ...programs(
@@ -330,6 +353,20 @@ const NODE: Behaviour = {
   },
 };
 
+/** Options of its own that take a value, or write. Words behind the script are looked at too. */
+const NODE_ITSELF: Grammar = {
+  ...NODE.grammar,
+  source: 'node 20.20.2',
+  flags: `${NODE.grammar?.flags} h help v version`,
+  values: `${NODE.grammar?.values} allow-fs-read allow-fs-write cpu-prof-interval disable-proto disable-warning dns-result-order experimental-default-type heap-prof-interval heapsnapshot-near-heap-limit heapsnapshot-signal inspect-port debug-port inspect-publish-uid max-http-header-size network-family-autoselection-attempt-timeout policy-integrity report-signal secure-heap secure-heap-min test-concurrency test-shard test-timeout title tls-cipher-list trace-event-categories unhandled-rejections use-largepages v8-pool-size`,
+  optionals: 'inspect inspect-brk inspect-wait trace-require-module',
+  reads: 'icu-data-dir watch-path',
+  produces:
+    'cpu-prof-dir cpu-prof-name diagnostic-dir heap-prof-dir heap-prof-name report-directory report-dir report-filename',
+  writes: 'redirect-warnings test-reporter-destination tls-keylog trace-event-file-pattern',
+  loads: `${NODE.grammar?.loads} env-file-if-exists build-snapshot-config experimental-policy experimental-sea-config openssl-config snapshot-blob`,
+};
+
 /** Node and what comes with it. */
 export const JAVASCRIPT: readonly ProgramRow[] = [
   ...programs('npm pnpm yarn', 'medium', 'network', {
@@ -363,7 +400,11 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
     operands: 'none',
     onlyReads: asksVersion,
   }),
-  ...programs('node nodejs', 'medium', 'network', { ...NODE, versionOption: '-v' }),
+  ...programs('node nodejs', 'medium', 'network', {
+    ...NODE,
+    grammar: NODE_ITSELF,
+    versionOption: '-v',
+  }),
   ...programs('deno tsx ts-node ts-node-esm esno swc-node babel-node zx electron', 'medium', 'network', NODE),
   ...JAVASCRIPT_TOOLS,
   ...programs('vercel netlify firebase wrangler changeset lerna semantic-release', 'medium', 'unknown', {

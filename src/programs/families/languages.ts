@@ -2,11 +2,13 @@ import {
   type Behaviour,
   type Finding,
   finding,
+  type PathUse,
   type ProgramRow,
   programs,
   type Use,
   verbs,
 } from '../behaviour.ts';
+import { argumentOf } from '../options.ts';
 
 const LOW: Behaviour = { risk: 'low' };
 const MEDIUM: Behaviour = { risk: 'medium' };
@@ -25,6 +27,33 @@ function inspectGo({ options }: Use): readonly Finding[] {
     .map(({ word }) =>
       finding('executes', 'executes_by_option', 'can run a program through -extld', word.source),
     );
+}
+
+const RUST_VALUES =
+  'C codegen Z crate-type crate-name edition cfg check-cfg extern target A allow W warn force-warn D deny F forbid cap-lints error-format json color diagnostic-width remap-path-prefix';
+
+/** `-C linker=PROGRAM` and its kin. */
+function inspectRust({ options }: Use): readonly Finding[] {
+  return options
+    .filter(
+      ({ name, value }) =>
+        /^(?:C|codegen|Z)$/.test(name) &&
+        value !== undefined &&
+        (!value.complete || /^(?:linker|ar|codegen-backend|llvm-plugins)=/.test(value.text)),
+    )
+    .map(({ word }) =>
+      finding('executes', 'executes_by_option', 'can run a program through its settings', word.source),
+    );
+}
+
+/** `--emit TYPE=FILE`, `--print INFO=FILE`. */
+function outputsOfRust({ options }: Use): readonly PathUse[] {
+  return options.flatMap(({ name, value }) => {
+    const equals = /^(?:emit|print)$/.test(name) ? (value?.text.indexOf('=') ?? -1) : -1;
+    return value === undefined || equals < 0
+      ? []
+      : [{ argument: argumentOf(value.word, value.start + equals + 1), effect: 'writes' as const }];
+  });
 }
 
 const RUBY: Behaviour = {
@@ -107,13 +136,37 @@ export const LANGUAGES: readonly ProgramRow[] = [
       ...verbs('publish yank owner', { ...CARGO_CHANGES, outward: PUBLISHES }),
     },
   }),
-  ...programs('rustc rustdoc', 'medium', 'unknown', {
+  ...programs('rustc', 'medium', 'unknown', {
     grammar: {
+      source: 'rustc 1.95.0',
       open: true,
-      values: 'C codegen crate-type crate-name edition emit cfg A W D F',
+      exact: true,
+      flags: 'h help g O test V version v verbose',
+      values: `${RUST_VALUES} l emit print explain remap-path-scope`,
+      reads: 'L',
       writes: 'o out-dir',
+      loads: 'sysroot',
       executes: 'linker',
     },
+    inspect: inspectRust,
+    morePaths: outputsOfRust,
+  }),
+  ...programs('rustdoc', 'medium', 'unknown', {
+    grammar: {
+      source: 'rustdoc 1.95.0',
+      open: true,
+      exact: true,
+      flags:
+        'h help V version v verbose extern-html-root-takes-precedence document-private-items document-hidden-items test markdown-no-toc display-doctest-warnings sort-modules-by-appearance enable-index-page show-coverage check generate-redirect-map no-run show-type-layout no-capture nocapture generate-link-to-definition scrape-tests html-no-source disable-minification generate-macro-expansion no-defaults',
+      values: `${RUST_VALUES} w output-format r input-format extern-html-root-url test-args markdown-playground-url playground-url crate-version default-theme default-setting resource-suffix static-root-path test-runtool-arg emit merge-doctests scrape-examples-target-crate merge doctest-build-arg passes`,
+      reads:
+        'L library-path test-run-directory markdown-css html-in-header html-before-content html-after-content markdown-before-content markdown-after-content e extend-css theme check-theme index-page with-examples include-parts-dir',
+      writes: 'o out-dir output persist-doctests scrape-examples-output-path parts-out-dir',
+      loads: 'sysroot plugin-path plugins',
+      executes: 'linker test-runtool test-builder test-builder-wrapper',
+    },
+    inspect: inspectRust,
+    morePaths: outputsOfRust,
   }),
   ...programs('rustup', 'medium', 'unknown', {
     grammar: { open: true, flags: 'q v' },
@@ -166,7 +219,19 @@ export const LANGUAGES: readonly ProgramRow[] = [
       }),
     },
   }),
-  ...programs('gofmt goimports gofumpt', 'low', 'local', {
+  ...programs('gofmt', 'low', 'local', {
+    grammar: {
+      source: 'go 1.19.8',
+      style: 'single-dash',
+      open: true,
+      flags: 'l d e s h help',
+      values: 'r',
+      writing: 'w',
+      writes: 'cpuprofile',
+    },
+    operands: 'reads',
+  }),
+  ...programs('goimports gofumpt', 'low', 'local', {
     grammar: { style: 'single-dash', open: true, flags: 'l d e s', values: 'r', writing: 'w' },
     operands: 'reads',
   }),
@@ -189,7 +254,19 @@ export const LANGUAGES: readonly ProgramRow[] = [
     code: 'language',
     interprets: 'script',
     versionOption: '-v',
-    grammar: { open: true, values: 'e E M m I 0 i', flags: 'n p l a w' },
+    grammar: {
+      source: 'perl 5.36.0',
+      open: true,
+      // Words behind the script are its own.
+      stopAtOperand: true,
+      // The digits are those of -0777 and -l012, behind which more letters may stand.
+      flags: '0 1 2 3 4 5 6 7 a c d f h l n p s S t T u U v w W X',
+      values: 'e E M m',
+      // Only attached: in -pi -e the code is that of -e.
+      optionals: 'C D F V x',
+      reads: 'I',
+      writing: 'i',
+    },
   }),
   ...programs('ruby', 'medium', 'network', { ...RUBY, interprets: 'script', versionOption: '-v' }),
   ...programs('irb rails rake rspec erb jruby', 'medium', 'network', RUBY),

@@ -114,6 +114,16 @@ function rewritesUnless(asking: string, word: number): (use: Use) => readonly Fi
       : [finding('writes', 'rewrites', 'rewrites files', use.command.words[word]?.source ?? '')];
 }
 
+/** That of the interpreter; `-P` of 3.11 and later. */
+const INTERPRETER: Grammar = {
+  source: 'CPython 3.11.7',
+  open: true,
+  exact: true,
+  stopAtOperand: true,
+  flags: 'b B d E h ? i I O P q s S u v V x help help-env help-xoptions help-all version',
+  values: 'c m W X check-hash-based-pycs',
+};
+
 const PYTHON_ITSELF: Behaviour = {
   grammar: { open: true, stopAtOperand: true, flags: 'b B d E i I O q s S u v x P', values: 'c m W X' },
   onlyReads: printsJson,
@@ -124,6 +134,7 @@ const PYTHON_ITSELF: Behaviour = {
 export const PYTHON: readonly ProgramRow[] = [
   ...programs('python python2 python3 pypy pypy3', 'medium', 'network', {
     ...PYTHON_ITSELF,
+    grammar: INTERPRETER,
     interprets: 'script',
     versionOption: '-V',
   }),
@@ -171,12 +182,13 @@ export const PYTHON: readonly ProgramRow[] = [
   ...programs('uvx', 'medium', 'unknown', { operands: 'none', grammar: UV_TOOL, launches: {} }),
   ...programs('pytest py.test', 'low', 'unknown', {
     grammar: {
+      source: 'pytest 9.1.1',
       open: true,
       flags:
-        'x q v s l h verbose quiet exitfirst lf ff nf last-failed failed-first new-first co collect-only no-header no-summary no-cov cov-reset no-cov-on-fail cov-branch cov-append fixtures markers strict-markers strict-config setup-show setup-only setup-plan sw stepwise trace pdb showlocals disable-warnings json-report help version',
+        'V funcargs fixtures-per-test strict runxfail cache-clear stepwise-skip sw-skip stepwise-reset sw-reset no-fold-skipped force-short-summary disable-pytest-warnings no-showlocals xfail-tb full-trace pyargs noconftest keep-duplicates collect-in-virtualenv continue-on-collection-errors doctest-modules doctest-ignore-import-errors doctest-continue-on-failure disable-plugin-autoload trace-config x q v s l h verbose quiet exitfirst lf ff nf last-failed failed-first new-first co collect-only no-header no-summary no-cov cov-reset no-cov-on-fail cov-branch cov-append fixtures markers strict-markers strict-config setup-show setup-only setup-plan sw stepwise trace pdb showlocals disable-warnings json-report help version',
       values:
-        'k m n p W r tb maxfail durations durations-min cov-report cov-fail-under cov-context color capture show-capture import-mode log-level log-cli-level log-file-level log-file-mode log-format log-cli-format log-date-format log-file-format log-cli-date-format log-file-date-format log-auto-indent numprocesses dist junit-prefix timeout deselect assert code-highlight verbosity',
-      optionals: 'cov',
+        'k m n p W r tb maxfail durations durations-min cov-report cov-fail-under cov-context color capture show-capture import-mode log-level log-cli-level log-file-level log-file-mode log-format log-cli-format log-date-format log-file-format log-cli-date-format log-file-date-format log-auto-indent numprocesses dist junit-prefix timeout deselect assert code-highlight verbosity report-chars pythonwarnings max-warnings lfnf last-failed-no-failures doctest-report doctest-glob log-disable',
+      optionals: 'cov cache-show',
       reads: 'rootdir confcutdir ignore ignore-glob cov-config',
       writes: 'basetemp',
       produces:
@@ -218,28 +230,63 @@ export const PYTHON: readonly ProgramRow[] = [
     },
   ),
   ...programs('ruff', 'low', 'unknown', {
-    grammar: { open: true, reads: 'config' },
+    grammar: {
+      source: 'ruff 0.16.9',
+      open: true,
+      exact: true,
+      flags: 'h help V version v verbose q quiet s silent isolated',
+      values: 'color',
+      reads: 'config',
+    },
     verbs: {
       check: {
         risk: 'low',
         operands: 'guess',
         grammar: {
+          source: 'ruff 0.16.9',
           open: true,
-          values: 'select ignore extend-select output-format line-length target-version',
+          exact: true,
+          flags:
+            'show-fixes diff w watch ignore-noqa preview statistics show-files show-settings h help respect-gitignore force-exclude n no-cache e exit-zero exit-non-zero-on-fix v verbose q quiet s silent isolated',
+          values:
+            'select ignore extend-select output-format line-length target-version extension per-file-ignores extend-per-file-ignores fixable unfixable extend-fixable exclude extend-exclude stdin-filename color',
           reads: 'config',
-          writing: 'fix fix-only unsafe-fixes add-noqa',
+          writing: 'fix fix-only unsafe-fixes add-noqa add-ignore',
           writes: 'o output-file cache-dir',
         },
       },
       format: {
         risk: 'low',
         operands: 'guess',
-        grammar: { open: true, flags: 'check diff', reads: 'config', values: 'line-length' },
+        grammar: {
+          source: 'ruff 0.16.9',
+          open: true,
+          exact: true,
+          flags:
+            'check diff preview h help n no-cache exit-non-zero-on-format respect-gitignore force-exclude v verbose q quiet s silent isolated',
+          values:
+            'extension target-version output-format stdin-filename exclude extend-exclude line-length range color',
+          reads: 'config',
+          produces: 'cache-dir',
+        },
         inspect: rewritesUnless('check diff', 1),
       },
     },
   }),
-  ...programs('black isort autopep8 yapf autoflake pyupgrade docformatter', 'low', 'unknown', {
+  ...programs('isort', 'low', 'unknown', {
+    grammar: {
+      source: 'isort 9.0.2',
+      open: true,
+      flags:
+        'h help V version vn version-number v verbose q quiet d stdout overwrite-in-place show-config show-files df diff c check check-only ws ignore-whitespace resolve-all-configs ac atomic interactive srx sort-reexports filter-files gitignore skip-gitignore dont-follow-links allow-root e balanced n color',
+      values:
+        'l w line-length line-width profile format-error format-success s skip extend-skip sg skip-glob extend-skip-glob ext extension supported-extension blocked-extension filename a add-import rm remove-import fs forced-separate i indent lbi lines-before-imports lai lines-after-imports lbt lines-between-types le line-ending m multi-line sort-order nsl single-line-exclusions wl wrap-length treat-comment-as-code formatter ext-format sd section-default t top nlb no-lines-before b builtin extra-builtin f future o thirdparty p project known-local-folder py python-version',
+      optionals: 'j jobs fgw force-grid-wrap',
+      reads: 'sp settings-path settings-file settings cr config-root src src-path virtual-env conda-env',
+    },
+    inspect: rewritesUnless('check diff df check-only c', 0),
+  }),
+  ...programs('black autopep8 yapf autoflake pyupgrade docformatter', 'low', 'unknown', {
     grammar: { open: true, flags: 'check diff c check-only', values: 'l line-length k', reads: 'config' },
     inspect: rewritesUnless('check diff check-only c', 0),
   }),
