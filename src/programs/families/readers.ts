@@ -205,8 +205,9 @@ export const READERS: readonly ProgramRow[] = [
       open: true,
       // `-ps` is one option, and not `-p -s`.
       style: 'single-dash',
-      flags: 'a b C d E e h i p ps r u v',
-      values: 'c cols g l len n o s seek',
+      flags:
+        'a autoskip b bits C capitalize d E EBCDIC e h help i include p ps plain postscript r revert u v version',
+      values: 'c cols g groupsize l len n name o s seek',
     },
     paths: ({ operands }) => writtenAt(operands, 1),
     operands: 'reads',
