@@ -189,8 +189,8 @@ function fromInput(name: string, word: Word | undefined, input: string | undefin
   return runText([literalWord(input, word.span)], dialect);
 }
 
-/** Of bash, and taken for that of the others, which were not compared with it. */
 const SHELL: Grammar = {
+  source: 'bash 5.2.15',
   stopAtOperand: true,
   flags:
     'a b e f h i k l m n p r t u v x B C E H P T login norc noprofile posix restricted verbose noediting',
@@ -218,28 +218,14 @@ function inspectShell(use: Use): readonly Finding[] {
     : [finding('loads', 'runs_script', 'runs a script', script.word.source)];
 }
 
-/** Shells whose text is read. */
-const READ_SHELL = {
-  grammar: SHELL,
-  interprets: 'script',
-  inspect: inspectShell,
-  runs: runsOfShell,
-} as const;
-
 /** Shells, of which those that are not read run nothing but what asks for their version. */
 export const SHELLS: readonly ProgramRow[] = [
-  ...programs('bash rbash', 'low', 'network', {
-    ...READ_SHELL,
-    grammar: { ...SHELL, source: 'bash 5.2.15' },
+  ...programs(Object.keys(DIALECTS).join(' '), 'low', 'network', {
+    grammar: SHELL,
+    interprets: 'script',
+    inspect: inspectShell,
+    runs: runsOfShell,
   }),
-  ...programs(
-    Object.keys(DIALECTS)
-      .filter((name) => !/^r?bash$/.test(name))
-      .join(' '),
-    'low',
-    'network',
-    READ_SHELL,
-  ),
   ...programs('csh tcsh', 'low', 'network', {
     grammar: SHELL,
     interprets: 'script',
