@@ -1,5 +1,6 @@
 import {
   type Argument,
+  type Behaviour,
   type Finding,
   finding,
   type Loss,
@@ -95,6 +96,12 @@ function toStdout(use: Use): boolean {
   return hasOption(use, 'c stdout to-stdout t test l list');
 }
 
+/** What all that put a file in the place of another do. */
+const COMPRESSES: Pick<Behaviour, 'paths' | 'onlyReads'> = {
+  paths: (use) => plainPaths(use.operands, toStdout(use) ? 'reads' : 'writes'),
+  onlyReads: toStdout,
+};
+
 /** Programs that pack and unpack. */
 export const ARCHIVES: readonly ProgramRow[] = [
   ...programs('tar bsdtar gtar', 'low', 'local', {
@@ -144,25 +151,70 @@ export const ARCHIVES: readonly ProgramRow[] = [
     grammar: { open: true, flags: 'q l t o n v p j', writes: 'd', executes: 'rsh-command to-command' },
     loses: lossOf7z,
   }),
-  ...programs(
-    'gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd compress uncompress pigz lzma',
-    'medium',
-    'local',
-    {
-      grammar: {
-        open: true,
-        exact: true,
-        flags:
-          'd k c f v t l q r n N z a 0 1 2 3 4 5 6 7 8 9 stdout to-stdout decompress uncompress keep force quiet verbose test list fast best',
-        values: 'S suffix T threads',
-        writes: 'o output',
-        removing: 'rm',
-        reads: 'D files files0',
-      },
-      paths: (use) => plainPaths(use.operands, toStdout(use) ? 'reads' : 'writes'),
-      onlyReads: toStdout,
+  ...programs('gzip gunzip', 'medium', 'local', {
+    ...COMPRESSES,
+    grammar: {
+      source: 'gzip 1.12',
+      open: true,
+      exact: true,
+      flags:
+        '0 1 2 3 4 5 6 7 8 9 a ascii c stdout to-stdout d decompress uncompress f force h help k keep l list L license n no-name N name q quiet r recursive rsyncable synchronous t test v verbose V version fast best',
+      values: 'S suffix',
     },
-  ),
+  }),
+  ...programs('bzip2 bunzip2', 'medium', 'local', {
+    ...COMPRESSES,
+    grammar: {
+      source: 'bzip2 1.0.8',
+      open: true,
+      exact: true,
+      flags:
+        '0 1 2 3 4 5 6 7 8 9 h help d decompress z compress k keep f force t test c stdout q quiet v verbose L license V version s small fast best repetitive-fast repetitive-best',
+    },
+  }),
+  ...programs('xz unxz lzma', 'medium', 'local', {
+    ...COMPRESSES,
+    grammar: {
+      source: 'xz 5.4.1',
+      open: true,
+      exact: true,
+      flags:
+        '0 1 2 3 4 5 6 7 8 9 z compress d decompress uncompress t test l list k keep f force c stdout to-stdout single-stream no-sparse ignore-check e extreme no-adjust q quiet v verbose Q no-warn robot info-memory h help H long-help V version fast best',
+      values:
+        'S suffix F format C check T threads block-size block-list flush-timeout memlimit-compress memlimit-decompress memlimit-mt-decompress M memlimit memory',
+      optionals: 'lzma1 lzma2 x86 arm armthumb arm64 powerpc ia64 sparc delta',
+      reads: 'files files0',
+    },
+  }),
+  ...programs('zstd unzstd', 'medium', 'local', {
+    ...COMPRESSES,
+    grammar: {
+      source: 'zstd 1.5.4',
+      open: true,
+      exact: true,
+      flags:
+        '0 1 2 3 4 5 6 7 8 9 k keep d decompress uncompress z compress f force h H help V version c stdout v verbose q quiet r t test l list S n adapt ultra rsyncable single-thread exclude-compressed no-dictID train C best no-name content-size no-progress show-default-cparams',
+      optionals:
+        'fast long zstd T B M b e i auto-threads train-cover train-fastcover train-legacy priority format',
+      values: 'block-size threads maxdict dictID stream-size size-hint target-compressed-block-size memory',
+      reads: 'D filelist patch-from',
+      writes: 'o output-dir-flat output-dir-mirror trace',
+      removing: 'rm',
+    },
+  }),
+  ...programs('compress uncompress pigz', 'medium', 'local', {
+    grammar: {
+      open: true,
+      exact: true,
+      flags:
+        'd k c f v t l q r n N z a 0 1 2 3 4 5 6 7 8 9 stdout to-stdout decompress uncompress keep force quiet verbose test list fast best',
+      values: 'S suffix T threads',
+      writes: 'o output',
+      removing: 'rm',
+      reads: 'D files files0',
+    },
+    ...COMPRESSES,
+  }),
   ...programs('lz4 brotli', 'medium', 'local', {
     grammar: {
       open: true,

@@ -77,7 +77,7 @@ function runsOfPerf({ args: [verb] }: Call): Runs {
 
 /** Values of valgrind are attached. From valgrind 3.19's --help, and the manuals of its tools. */
 const VALGRIND =
-  'alignment alloc-fn allow-mismatched-debuginfo aspace-minaddr avg-transtab-entry-size branch-sim cache-sim check-stack-refs child-silent-after-fork collect-atstart collect-jumps conflict-cache-size debuginfo-server default-suppressions demangle depth detailed-freq dsymutil dump-after dump-before dump-instr dump-line error-exitcode error-limit error-markers errors-for-leak-kinds exit-on-first-error expensive-definedness-checks extra-debuginfo-path fair-sched free-fill free-is-write freelist-big-blocks freelist-vol fullpath-after gen-suppressions heap heap-admin history-level ignore-fn ignore-range-below-sp ignore-ranges input-fd instr-atstart keep-debuginfo keep-stacktraces kernel-variant leak-check leak-check-heuristics leak-resolution log-fd log-socket main-stacksize malloc-fill max-snapshots max-stackframe max-threads merge-recursive-frames num-callers num-transtab-sectors pages-as-heap partial-loads-ok peak-inaccuracy read-inline-info read-var-info redzone-size require-text-symbol resync-filter run-cxx-freeres run-libc-freeres separate-threads show-below-main show-emwarns show-error-list show-leak-kinds show-mismatched-frees show-reachable sigill-diagnostics sim-hints smc-check soname-synonyms stacks threshold time-stamp time-unit toggle-collect tool trace-children trace-children-skip trace-children-skip-by-arg trace-sched trace-signals trace-syscalls track-fds track-origins undef-value-errors unw-stack-scan-frames unw-stack-scan-thresh valgrind-stacksize vgdb vgdb-error vgdb-poll vgdb-prefix vgdb-shadow-registers vgdb-stop-at workaround-gcc296-bugs xml xml-fd xml-socket xml-user-comment xtree-leak xtree-memory suppressions';
+  'alignment alloc-fn allow-mismatched-debuginfo aspace-minaddr avg-transtab-entry-size basic-counts branch-sim cache-sim check-stack-refs check-stack-var child-silent-after-fork collect-atstart collect-bus collect-jumps collect-systime combine-dumps compress-pos compress-strings conflict-cache-size D1 debuginfo-server default-suppressions delta-stacktrace demangle depth detailed-counts detailed-freq dsymutil dump-after dump-before dump-every-bb dump-instr dump-line error-exitcode error-limit error-markers errors-for-leak-kinds exclusive-threshold exit-on-first-error expensive-definedness-checks extra-debuginfo-path fair-sched first-race-only fnname free-fill free-is-write freelist-big-blocks freelist-vol fullpath-after gen-suppressions heap heap-admin history-level I1 ignore-fn ignore-range-below-sp ignore-ranges ignore-thread-creation input-fd instr-atstart instr-count-only interval-size join-list-vol keep-debuginfo keep-stacktraces kernel-variant leak-check leak-check-heuristics leak-resolution LL log-fd log-socket main-stacksize malloc-fill max-snapshots max-stackframe max-threads merge-recursive-frames num-callers num-transtab-sectors pages-as-heap partial-loads-ok peak-inaccuracy progress-interval ptrace-addr read-inline-info read-var-info redzone-size report-signal-unlocked require-text-symbol resync-filter run-cxx-freeres run-libc-freeres segment-merging segment-merging-interval separate-threads shared-threshold show-below-main show-confl-seg show-emwarns show-error-list show-leak-kinds show-mismatched-frees show-possibly-lost show-reachable show-stack-usage sigill-diagnostics sim-hints smc-check soname-synonyms stacks suppressions threshold time-stamp time-unit toggle-collect tool trace-addr trace-alloc trace-barrier trace-children trace-children-skip trace-children-skip-by-arg trace-cond trace-fork-join trace-hb trace-mem trace-mutex trace-rwlock trace-sched trace-semaphore trace-signals trace-superblocks trace-syscalls track-fds track-lockorders track-origins undef-value-errors unw-stack-scan-frames unw-stack-scan-thresh valgrind-stacksize vgdb vgdb-error vgdb-poll vgdb-prefix vgdb-shadow-registers vgdb-stop-at workaround-gcc296-bugs xml xml-fd xml-socket xml-user-comment xtree-leak xtree-memory zero-before';
 
 /** A verb of perf that measures the command behind its options. */
 const measuring = (grammar: Grammar): Behaviour => ({
@@ -109,8 +109,12 @@ export const DEBUGGING: readonly ProgramRow[] = [
     grammar: {
       source: 'strace 6.1',
       stopAtOperand: true,
-      flags: 'c C d f h i k n q r t T v V w x y Y z Z D help version follow-forks seccomp-bpf summary-only',
-      values: 'a b e E I O p P s S u U X trace string-limit attach env user',
+      flags:
+        'A c C d f F h i k n q r t T v V w x y Y z Z D debug failed-only follow-forks help instruction-pointer no-abbrev output-append-mode output-separately seccomp-bpf stack-traces successful-only summary summary-only summary-wall-clock syscall-number version',
+      values:
+        'a b e E I O p P s S u U X abbrev attach columns const-print-style detach-on env fault inject interruptible kvm raw read signal status string-limit summary-columns summary-sort-by summary-syscall-overhead trace trace-path user verbose write',
+      optionals:
+        'absolute-timestamps timestamps daemonize decode-fds decode-pids pidns-translation quiet silence silent relative-timestamps strings-in-hex syscall-times tips',
       writes: 'o output',
     },
   }),
@@ -131,10 +135,10 @@ export const DEBUGGING: readonly ProgramRow[] = [
     grammar: {
       source: 'valgrind 3.19.0',
       stopAtOperand: true,
-      flags: 'v q d h version help help-debug help-dyn-options',
+      flags: 'v q d h s verbose quiet version help help-debug help-dyn-options',
       optionals: VALGRIND,
       producesAttached:
-        'log-file xml-file xtree-leak-file xtree-memory-file callgrind-out-file cachegrind-out-file massif-out-file',
+        'log-file xml-file xtree-leak-file xtree-memory-file callgrind-out-file cachegrind-out-file massif-out-file bb-out-file pc-out-file',
     },
   }),
   ...programs('perf', 'medium', 'unknown', {

@@ -243,10 +243,35 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('chmod', 'high', 'local', {
     ...CHANGES_RIGHTS,
+    grammar: {
+      ...CHANGES_RIGHTS.grammar,
+      source: 'coreutils 9.1',
+      flags: 'R recursive v verbose f silent quiet c changes preserve-root no-preserve-root help version',
+    },
     dangers: ({ operands: [mode] }) => setsUser(mode),
     onlyInside: 'change permissions',
   }),
-  ...programs('chgrp chattr setfacl setfattr', 'high', 'local', CHANGES_RIGHTS),
+  ...programs('chgrp', 'high', 'local', {
+    ...CHANGES_RIGHTS,
+    grammar: {
+      ...CHANGES_RIGHTS.grammar,
+      source: 'coreutils 9.1',
+      flags:
+        'R recursive v verbose f silent quiet c changes h no-dereference dereference H L P preserve-root no-preserve-root help version',
+    },
+  }),
+  ...programs('chattr', 'high', 'local', {
+    ...CHANGES_RIGHTS,
+    grammar: {
+      source: 'e2fsprogs 1.47.0',
+      open: true,
+      flags: 'R V f a A c C d D e i j m P s S t T u F x',
+      values: 'p v',
+    },
+    // What is taken away looks like an option.
+    scriptOptions: 'a A c C d D e i j m P s S t T u F x p v',
+  }),
+  ...programs('setfacl setfattr', 'high', 'local', CHANGES_RIGHTS),
   ...programs('tee', 'medium', 'local', {
     grammar: { source: 'coreutils 9.1', flags: 'a append i ignore-interrupts p', optionals: 'output-error' },
     operands: 'writes',

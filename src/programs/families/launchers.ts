@@ -419,12 +419,13 @@ export const LAUNCHERS: readonly ProgramRow[] = [
   ),
   ...launchers('gpg-agent', 'high', 'unknown', {
     source: 'gnupg 2.2.40',
-    flags: `v q s c k daemon server supervised verbose quiet batch sh csh no-options no-detach no-grab keep-tty keep-display debug-all disable-scdaemon use-standard-socket enable-ssh-support enable-putty-support allow-preset-passphrase allow-loopback-pinentry gpgconf-list gpgconf-test dump-options ${HELP}`,
-    values: 'debug-level default-cache-ttl default-cache-ttl-ssh max-cache-ttl max-cache-ttl-ssh',
-    reads: 'homedir',
+    flags: `v q s c k daemon server supervised verbose quiet batch sh csh no-options no-detach no-grab keep-tty keep-display debug-all disable-scdaemon use-standard-socket enable-ssh-support enable-putty-support allow-preset-passphrase allow-loopback-pinentry gpgconf-list gpgconf-test dump-options allow-emacs-pinentry allow-mark-trusted debug-pinentry debug-quick-random disable-check-own-socket disable-extended-key-format enable-extended-key-format enable-passphrase-history enforce-passphrase-constraints pinentry-formatted-passphrase grab ignore-cache-for-signing no-allow-external-cache no-allow-loopback-pinentry no-allow-mark-trusted no-use-standard-socket no-user-trustlist steal-socket use-standard-socket-p ${HELP}`,
+    values:
+      'debug debug-level debug-wait default-cache-ttl default-cache-ttl-ssh max-cache-ttl max-cache-ttl-ssh display faked-system-time lc-ctype lc-messages listen-backlog max-passphrase-days min-passphrase-len min-passphrase-nonalpha pinentry-invisible-char pinentry-timeout s2k-calibration s2k-count ssh-fingerprint-digest ttyname ttytype',
+    reads: 'homedir check-passphrase-pattern check-sym-passphrase-pattern sys-trustlist-name xauthority',
     loads: 'options',
-    produces: 'log-file',
+    produces: 'log-file extra-socket browser-socket pinentry-touch-file',
     executes: 'pinentry-program scdaemon-program',
-    optionals: 'write-env-file',
+    optionals: 'auto-expand-secmem write-env-file',
   }),
 ];

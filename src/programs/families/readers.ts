@@ -167,22 +167,55 @@ export const READERS: readonly ProgramRow[] = [
     // The other data bases ask name servers.
     onlyReads: ({ operands }) => /^(?:passwd|group|shells|services|protocols)$/.test(operands[0]?.text ?? ''),
   }),
-  ...programs('hexdump hd od xxd strings', 'low', 'local', {
+  ...programs('hexdump hd', 'low', 'local', {
     grammar: {
+      source: 'util-linux 2.38.1',
       open: true,
-      flags: 'C b c d o x v a i p r u E e',
-      values: 'n s l t A j N w g len seek cols format radix width skip-bytes read-bytes',
-      reads: 'f',
+      flags:
+        'b c C d o x v h V one-byte-octal one-byte-char canonical two-bytes-decimal two-bytes-octal two-bytes-hex no-squeezing help version',
+      values: 'e format n length s skip',
+      optionals: 'L color',
+      reads: 'f format-file',
     },
-    paths: ({ program, operands }) => writtenAt(operands, program.name === 'xxd' ? 1 : -1),
     operands: 'reads',
-    // The second file of xxd is its output.
-    inspect: ({ program, operands }) => {
-      const target = program.name === 'xxd' ? operands[1] : undefined;
-      return target === undefined
-        ? []
-        : [finding('writes', 'writes_output', 'writes its second file', target.word.source)];
+  }),
+  ...programs('od', 'low', 'local', {
+    grammar: {
+      source: 'coreutils 9.1',
+      open: true,
+      flags: 'a b c d f i l o s x v output-duplicates traditional help version',
+      values: 'A address-radix endian j skip-bytes N read-bytes S t format',
+      optionals: 'w width strings',
     },
+    operands: 'reads',
+  }),
+  ...programs('strings', 'low', 'local', {
+    grammar: {
+      source: 'binutils 2.40',
+      open: true,
+      numeric: true,
+      flags: 'a all d data f print-file-name o w include-all-whitespace v V h version help',
+      values: 'n bytes t radix T target e encoding U unicode s output-separator',
+    },
+    operands: 'reads',
+  }),
+  ...programs('xxd', 'low', 'local', {
+    grammar: {
+      source: 'xxd 2022-01-14',
+      open: true,
+      // `-ps` is one option, and not `-p -s`.
+      style: 'single-dash',
+      flags:
+        'a autoskip b bits C capitalize d E EBCDIC e h help i include p ps plain postscript r revert u v version',
+      values: 'c cols g groupsize l len n name o s seek',
+    },
+    paths: ({ operands }) => writtenAt(operands, 1),
+    operands: 'reads',
+    // The second file is its output.
+    inspect: ({ operands: [, target] }) =>
+      target === undefined
+        ? []
+        : [finding('writes', 'writes_output', 'writes its second file', target.word.source)],
   }),
   ...programs('comm', 'low', 'local', {
     grammar: {
@@ -225,7 +258,30 @@ export const READERS: readonly ProgramRow[] = [
           : undefined,
     },
   }),
-  ...programs('diff3 sdiff colordiff', 'low', 'local', {
+  ...programs('diff3', 'low', 'local', {
+    grammar: {
+      source: 'diffutils 3.8',
+      open: true,
+      flags:
+        'A show-all e ed E show-overlap 3 easy-only x overlap-only X i m merge a text strip-trailing-cr T initial-tab v version help',
+      values: 'L label',
+      executes: 'diff-program',
+    },
+    operands: 'reads',
+  }),
+  ...programs('sdiff', 'low', 'local', {
+    grammar: {
+      source: 'diffutils 3.8',
+      open: true,
+      flags:
+        'i ignore-case E ignore-tab-expansion Z ignore-trailing-space b ignore-space-change W ignore-all-space B ignore-blank-lines strip-trailing-cr a text l left-column s suppress-common-lines t expand-tabs d minimal H speed-large-files v version help',
+      values: 'I ignore-matching-lines w width tabsize',
+      writes: 'o output',
+      executes: 'diff-program',
+    },
+    operands: 'reads',
+  }),
+  ...programs('colordiff', 'low', 'local', {
     grammar: {
       open: true,
       flags:
