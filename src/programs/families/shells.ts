@@ -114,7 +114,6 @@ const DIALECTS: Readonly<Record<string, Dialect>> = {
   zsh: 'zsh',
   ksh: 'zsh',
   mksh: 'zsh',
-  fish: 'zsh',
 };
 
 /** `csh -c text`, a script, or commands on the standard input: none is understood. */
@@ -226,7 +225,7 @@ export const SHELLS: readonly ProgramRow[] = [
     inspect: inspectShell,
     runs: runsOfShell,
   }),
-  ...programs('csh tcsh', 'low', 'network', {
+  ...programs('csh tcsh fish', 'low', 'network', {
     grammar: SHELL,
     interprets: 'script',
     inspect: inspectShell,

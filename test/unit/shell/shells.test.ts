@@ -21,6 +21,8 @@ describe('shells', () => {
     "tcsh -c 'rm x'",
     "csh -fc 'rm x'",
     'csh x.csh',
+    "fish -c 'rm x'",
+    "fish -C 'rm x' x.fish",
     'echo ls | tcsh',
     "/bin/csh -c 'rm x'",
     "env tcsh -c 'rm x'",
