@@ -3,7 +3,7 @@
 Standard input: JSON {"argv": [...], "cwd": "...", "env": {...}, "size": [rows, columns], "steps": [step, ...]}, a step
 being {"expect": REGEX}, {"send": TEXT}, {"resize": [rows, columns]}, {"pause": SECONDS}, {"cook": true}: what a process that ends
 does to the terminal, or {"insist": TEXT, "until": REGEX}:
-typed again and again until that comes.
+typed again and again, every 0.1 or "every" seconds, until that comes.
 Standard output: JSON {"output": TEXT, "failed": STEP or null, "status": wait status or null}.
 """
 import fcntl
@@ -66,12 +66,14 @@ def main():
         else:
             pattern = re.compile(step["until" if "insist" in step else "expect"].encode())
             end = time.monotonic() + STEP_TIMEOUT
+            typed = float("-inf")
             while True:
                 found = pattern.search(output, position)
                 if found:
                     position = found.end()
                     break
-                if "insist" in step:
+                if "insist" in step and time.monotonic() >= typed + step.get("every", 0.1):
+                    typed = time.monotonic()
                     os.write(terminal, step["insist"].encode())
                 if time.monotonic() > end or not read(0.1):
                     found = pattern.search(output, position)
