@@ -155,6 +155,8 @@ describe('what the environment says', () => {
     const env = {
       ...{ SANDBOX_RUN: '1', SANDBOX_SH: '1', IN_SANDBOX: '1', SANDBOX_RUN_INSIDE: '1', container: 'docker' },
       ...{ SHLVL: '5', SHELL: '/bin/bash', BASH: '/bin/bash', HOME: '/home/sandbox', TMPDIR: unjudged.tmp },
+      // Nothing of ours is made in a home of this machine.
+      XDG_STATE_HOME: join(root, 'state'),
     };
     const { stdout } = await unjudgedSh(['-c', READ], { env });
     expect(stdout).toBe('end\n');
