@@ -170,7 +170,8 @@ void NetworkSupervisor::End() {
     Refuse(listener_.get(), call.id, ECONNABORTED);
   unix_.End(listener_.get());
   kept_.Set(CountKept());
-  Wake();
+  // Most commands make no call of the network: then nothing is watched that is gone.
+  if (std::exchange(has_served_, false)) Wake();
 }
 
 void NetworkSupervisor::Answer(uint32_t query, const std::string& message) {
@@ -315,6 +316,7 @@ void NetworkSupervisor::TakePostponed() {
 }
 
 void NetworkSupervisor::HandleCall(const abi::SeccompNotification& call) {
+  has_served_ = true;
   if (unix_.Answer(listener_.get(), call) || udp_.Answer(listener_.get(), call)) return;
   switch (NumberOf(call)) {
     case SYS_socket:

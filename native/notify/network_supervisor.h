@@ -189,6 +189,7 @@ class NetworkSupervisor {
 
   std::mutex mutex_;  // guards what follows
   bool stop_ = false;
+  bool has_served_ = false;  // a call of the network, since the last End()
   UniqueFd listener_;
   AnswerOther answer_other_;
   OnQuery on_query_;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sys/kernel_abi.h"
+#include "sys/own_call.h"
 #include "sys/raw_syscall.h"
 #include "sys/removal.h"
 
@@ -23,7 +24,8 @@ Result<UniqueFd> AboveStdio(int fd, const char* stage) {
 
 Result<UniqueFd> OpenPath(const std::string& path, const char* stage) {
   const abi::OpenHow how{O_PATH | O_CLOEXEC, 0, abi::kResolveNoSymlinks};
-  long fd = RawSyscall(abi::kSysOpenat2, AT_FDCWD, Arg(path.c_str()), Arg(&how), sizeof(how));
+  // A thread of a command is looked at like the command, and this would wait for the answer.
+  long fd = OwnCall(abi::kSysOpenat2, AT_FDCWD, Arg(path.c_str()), Arg(&how), sizeof(how));
   if (fd == -ENOSYS || fd == -EPERM) {
     // Before 5.6, or an outer seccomp filter that does not know openat2.
     fd = RawSyscall(SYS_openat, AT_FDCWD, Arg(path.c_str()), O_PATH | O_CLOEXEC | O_NOFOLLOW, 0);

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <utility>
 
+#include "sys/own_call.h"
+
 namespace sandbox_run {
 namespace {
 
@@ -26,6 +28,12 @@ bool IsDotOrDotDot(const char* name) {
 bool IsBeneath(const std::string& path, const std::string& ancestor) {
   return path.size() > ancestor.size() && path.starts_with(ancestor) &&
          path[ancestor.size()] == '/';
+}
+
+// 0 or an error number. A thread of a command is looked at like the command: each of ten thousand
+// files would wait for an answer.
+int Unlink(int parent, const char* name, int flags) {
+  return static_cast<int>(-OwnCall(SYS_unlinkat, parent, Arg(name), flags));
 }
 
 enum class Keep { kNothing, kSomethingBeneath, kAll };
@@ -117,8 +125,9 @@ void RemoveSubdirectory(int parent, const char* name, const std::string& path, K
   if (!child.valid()) return removal.left.Note(error);
   RemoveEntries(std::move(child), path, removal, depth + 1);
   if (kept == Keep::kSomethingBeneath && !ResetAttributes(path)) removal.left.Note(0);
-  if (kept == Keep::kNothing && unlinkat(parent, name, AT_REMOVEDIR) != 0 && errno != ENOENT) {
-    removal.left.Note(errno);
+  if (kept != Keep::kNothing) return;
+  if (const int gone = Unlink(parent, name, AT_REMOVEDIR); gone != 0 && gone != ENOENT) {
+    removal.left.Note(gone);
   }
 }
 
@@ -134,8 +143,8 @@ void RemoveEntries(UniqueFd directory, const std::string& path, Removal& removal
     const Keep kept = keeps ? KeepOf(entry_path, removal.keep) : Keep::kNothing;
     if (kept == Keep::kAll) continue;
     if (kept == Keep::kNothing) {
-      if (entry->d_type != DT_DIR && unlinkat(fd, entry->d_name, 0) == 0) continue;
-      if (unlinkat(fd, entry->d_name, AT_REMOVEDIR) == 0) continue;
+      if (entry->d_type != DT_DIR && Unlink(fd, entry->d_name, 0) == 0) continue;
+      if (Unlink(fd, entry->d_name, AT_REMOVEDIR) == 0) continue;
     }
     RemoveSubdirectory(fd, entry->d_name, entry_path, kept, removal, depth);
   }
