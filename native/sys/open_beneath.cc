@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "sys/own_call.h"
+
 namespace sandbox_run {
 namespace {
 
@@ -117,10 +119,10 @@ int OpenBeneath(int root, const char* path, int flags, mode_t mode) {
   how.mode = (flags & O_CREAT) != 0 ? mode : 0;
   how.resolve = kBeneath | kNoSymbolicLinks | kNoMagicLinks;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const long fd = syscall(kOpenat2, root, path, &how, sizeof how);
-    if (fd >= 0) return static_cast<int>(fd);
-    if (errno == ENOSYS || errno == EPERM) return OpenBeneathByWalking(root, path, flags, mode);
-    if (errno != EAGAIN && errno != EINTR) return -errno;
+    // Where a thread is looked at like its command, this would wait for the answer.
+    const long fd = OwnCall(kOpenat2, root, Arg(path), Arg(&how), sizeof how);
+    if (fd == -ENOSYS || fd == -EPERM) return OpenBeneathByWalking(root, path, flags, mode);
+    if (fd != -EAGAIN && fd != -EINTR) return static_cast<int>(fd);
   }
   return -EAGAIN;
 }
