@@ -8,7 +8,7 @@ import { type FleetRun, JobMessage, type JobRecord, type SentResult } from '../m
 import type { SandboxOptions } from '../model/options.ts';
 import type { Telemetry } from '../model/telemetry.ts';
 import { FLEET_PRIORITIES } from '../model/words.ts';
-import { natsFailure } from '../nats/connection.ts';
+import { ANSWER_MS, natsFailure } from '../nats/connection.ts';
 import { patiently } from '../nats/patience.ts';
 import { refuseReadableCredentials } from '../run/credentials.ts';
 import { openTelemetry } from '../run/telemetry.ts';
@@ -163,8 +163,10 @@ export class FleetWorker {
     await Promise.race([this.#idle(), patience]);
     const left = [...this.#held.values()];
     for (const held of left) this.#abandon(held);
-    await this.#idle();
+    // A result that the server does not take for as long as a lease lasts is another worker's to replace by then.
+    await Promise.race([this.#idle(), this.#pause(this.#options.leaseMs ?? DEFAULT_LEASE)]);
     this.#closing.abort();
+    await this.#idle();
     for (const timer of this.#timers) clearInterval(timer);
     this.#cancels?.unsubscribe();
     await this.#lease?.end();
@@ -173,7 +175,7 @@ export class FleetWorker {
     await this.#pulling;
     await this.#sandboxes.close();
     this.#queue.publisher.flush();
-    await this.#queue.connection.flush().catch(() => {});
+    await Promise.race([this.#queue.connection.flush().catch(() => {}), delay(ANSWER_MS)]);
   }
 
   #begin(): void {
@@ -248,7 +250,7 @@ export class FleetWorker {
   }
 
   async #idle(): Promise<void> {
-    while (this.#busy > 0 || this.#held.size > 0) await this.#pause(20);
+    while (this.#busy > 0 || this.#held.size > 0) await delay(20);
   }
 
   async #pause(milliseconds: number): Promise<void> {
