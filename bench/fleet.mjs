@@ -2,15 +2,18 @@
 //   npm run bench:fleet [-- JOBS]
 // Needs nats-server, and dist/ (npm run build:ts).
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createFleet, createSandbox } from '../dist/index.js';
 
-const JOBS = Number(process.argv[2] ?? 1000);
-const WARM = 50;
+const JOBS = Number(process.argv[2] ?? 3000);
+/** Commands that the local loop, and each worker, has run before it is measured: all of them go on getting faster until then. */
+const WARM = 500;
+/** Loop and fleet take turns, so that both have the same machine. */
+const ROUNDS = 5;
 const CLI = fileURLToPath(new URL('../dist/cli.cjs', import.meta.url));
 const root = mkdtempSync(join(tmpdir(), 'sandbox-run-bench-fleet-'));
 const children = [];
@@ -97,6 +100,34 @@ async function rate(run, jobs, atOnce) {
   return jobs / ((performance.now() - from) / 1000);
 }
 
+/** Milliseconds of processor time of processes, and of those that they have waited for. */
+function processorTime(pids) {
+  let ticks = 0;
+  for (const pid of pids) {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    // utime, stime, cutime, cstime: see proc_pid_stat(5).
+    for (const field of fields.slice(11, 15)) ticks += Number(field);
+  }
+  return ticks * 10;
+}
+
+/** Both in turns: medians of jobs a second, of their ratio, and of the ratio of the processor time of a job. */
+async function compare(local, run, atOnce, pids) {
+  const rounds = [];
+  const jobs = Math.ceil(JOBS / ROUNDS);
+  for (let at = 0; at < ROUNDS; at += 1) {
+    const start = processorTime(pids);
+    const loop = await rate(local, jobs, 1);
+    const between = processorTime(pids);
+    const dispatched = await rate(run, jobs, atOnce);
+    const processor = (processorTime(pids) - between) / (between - start);
+    rounds.push({ loop, dispatched, part: dispatched / loop, processor });
+  }
+  const of = (name) => median(rounds.map((round) => round[name]));
+  return { loop: of('loop'), dispatched: of('dispatched'), part: of('part'), processor: of('processor') };
+}
+
 async function latency(run, times) {
   const values = [];
   for (let at = 0; at < times; at += 1) {
@@ -131,11 +162,16 @@ try {
       const fleet = await createFleet({ url, queue });
       const run = () => fleet.run(['true']);
       await rate(run, WARM * workers, 2 * workers);
-      const loop = await rate(local, JOBS, 1);
-      const dispatched = await rate(run, JOBS, 4 * workers);
+      const pids = [
+        process.pid,
+        ...children
+          .filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
+          .map(({ pid }) => pid),
+      ];
+      const { loop, dispatched, part, processor } = await compare(local, run, 4 * workers, pids);
       const [alone, away] = [await latency(local, 200), await latency(run, 200)];
       console.log(
-        `  ${workers} workers: ${dispatched.toFixed(0)} jobs/s, ${(dispatched / loop).toFixed(2)} of one local loop (${loop.toFixed(0)}/s); one at a time ${away.toFixed(2)} ms, local ${alone.toFixed(2)} ms`,
+        `  ${workers} workers: ${dispatched.toFixed(0)} jobs/s, ${part.toFixed(2)} of one local loop (${loop.toFixed(0)}/s), with ${processor.toFixed(1)} times the processor time; one at a time ${away.toFixed(2)} ms, local ${alone.toFixed(2)} ms`,
       );
       if (count === 1 && workers === 1) {
         for (const bytes of [1e3, 1e5, 1e6, 1e7, 1e8]) {

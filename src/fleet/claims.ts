@@ -21,6 +21,11 @@ export async function standingOf(queue: Queue, job: string): Promise<Standing | 
   return { record, revision: entry.revision };
 }
 
+const CLAIM = Buffer.from('{"state":"claimed",');
+
+/** Whether this begins like a claim: who waits for the end of a job need not read it. */
+export const isClaim = (value: Uint8Array) => CLAIM.equals(value.subarray(0, CLAIM.length));
+
 /** A record of a job; `undefined`: it is none. */
 export function readRecord(value: Uint8Array): JobRecord | undefined {
   const read = JobRecord.safeParse(parsedJson(value));
@@ -36,12 +41,13 @@ export async function writeRecord(
   queue: Queue,
   job: string,
   {
-    record,
+    text,
     revision,
     isOurs,
     signal,
   }: {
-    readonly record: JobRecord;
+    /** The record as JSON. */
+    readonly text: string;
     readonly revision: number;
     readonly isOurs: (record: JobRecord) => boolean;
     readonly signal: AbortSignal;
@@ -49,7 +55,7 @@ export async function writeRecord(
 ): Promise<number | undefined> {
   for (let wait = FIRST_RETRY_MS; !signal.aborted; wait = Math.min(2 * wait, LONGEST_RETRY_MS)) {
     try {
-      const written = await compareAndSet(queue, queue.names.records, job, record, revision);
+      const written = await compareAndSet(queue, queue.names.records, job, text, revision);
       if (written !== undefined) return written;
       const standing = await standingOf(queue, job);
       // None: it is being written.

@@ -22,11 +22,12 @@ import { deferred } from '../util/deferred.ts';
 import { parsedJson } from '../util/parsed-json.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import type { Downloaded, HeldChanges } from './archive/receive.ts';
-import { readRecord, standingOf, writeRecord } from './claims.ts';
+import { isClaim, readRecord, standingOf, writeRecord } from './claims.ts';
 import type { Fleet, FleetJob, FleetOptions } from './fleet-api.ts';
 import { unfinished } from './job.ts';
 import { OutputReader, readFrame } from './output.ts';
 import { needsToken, openQueue, type Queue } from './queue.ts';
+import { KnownReports } from './reports.ts';
 
 /** How long a job that cannot be handed over is tried again. */
 const SUBMIT_MS = 60_000;
@@ -69,6 +70,7 @@ class OpenFleet implements Fleet {
   readonly #awaited = new Map<string, Awaited>();
   readonly #closing = new AbortController();
   readonly #stops: (() => void)[] = [];
+  readonly #reports = new KnownReports();
   #jobs = 0;
   #told = new Set<string>();
 
@@ -306,17 +308,17 @@ class OpenFleet implements Fleet {
     output: OutputReader | undefined,
   ): Promise<FleetResult> {
     const sent = 'inline' in result ? result.inline : await this.#fromParts(run.job, result.parts);
+    const about = { fleet: run, outputCut: output?.cut ?? false };
+    if (!('report' in sent)) return { ...sent.result, ...about };
+    const report = this.#reports.read(sent.report);
+    if (report === undefined) throw notUnderstood(run.job);
     const bytes = sent.bytes && {
       stdout: Buffer.from(sent.bytes.stdout, 'base64'),
       stderr: Buffer.from(sent.bytes.stderr, 'base64'),
       gapAt: sent.bytes.gapAt,
     };
     // Of the union either member, with what was sent apart.
-    return {
-      ...sent.result,
-      ...(bytes === undefined ? {} : { bytes }),
-      ...{ fleet: run, outputCut: output?.cut ?? false },
-    } as FleetResult;
+    return { ...sent.result, report, ...(bytes && { bytes }), ...about } as FleetResult;
   }
 
   /** @throws {SandboxError} `output.lost`: it is not there any more. */
@@ -336,10 +338,7 @@ class OpenFleet implements Fleet {
     }
     const sent = SentResult.safeParse(parsedJson(Buffer.concat(texts)));
     if (sent.success) return sent.data;
-    throw new SandboxError(
-      'output.lost',
-      `the result of job ${job} is not understood: is its worker of another version?`,
-    );
+    throw notUnderstood(job);
   }
 
   /** A job that nobody has claimed will not be. */
@@ -351,7 +350,8 @@ class OpenFleet implements Fleet {
       run: { job, attempts: 0, queueMs: 0, ...none },
     };
     const isOurs = (found: JobRecord) => found.state === 'done' && found.at === record.at;
-    await writeRecord(this.#queue, job, { record, revision: 0, isOurs, signal: this.#closing.signal });
+    const text = JSON.stringify(record);
+    await writeRecord(this.#queue, job, { text, revision: 0, isOurs, signal: this.#closing.signal });
   }
 
   /** One watch for the jobs of this process: what was missed comes again. */
@@ -364,20 +364,15 @@ class OpenFleet implements Fleet {
     );
     this.#stops.push(() => watched.stop());
     void (async () => {
-      for await (const entry of watched) this.#onRecord(entry.key, readRecord(entry.value));
+      for await (const entry of watched)
+        if (!isClaim(entry.value)) this.#onRecord(entry.key, readRecord(entry.value));
     })().catch(() => {});
   }
 
   #onRecord(job: string, record: JobRecord | undefined): void {
     const awaited = this.#awaited.get(job);
     if (record !== undefined) awaited?.record(record);
-    else
-      awaited?.fail(
-        new SandboxError(
-          'output.lost',
-          `what became of job ${job} is not understood: is its worker of another version?`,
-        ),
-      );
+    else awaited?.fail(notUnderstood(job));
   }
 
   #outputWatched: Promise<void> | undefined;
@@ -415,6 +410,13 @@ class OpenFleet implements Fleet {
       if (standing !== undefined) this.#onRecord(job, standing.record);
     }
   }
+}
+
+function notUnderstood(job: string): SandboxError {
+  return new SandboxError(
+    'output.lost',
+    `the result of job ${job} is not understood: is its worker of another version?`,
+  );
 }
 
 /** @throws {SandboxError} `usage.invalid`. */

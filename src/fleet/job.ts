@@ -6,6 +6,7 @@ import {
   type FleetRun,
   type JobMessage,
   LONGEST_JOB,
+  type SentExecution,
   type SentResult,
   type UnfinishedJob,
 } from '../model/fleet.ts';
@@ -14,6 +15,7 @@ import { errorMessage } from '../util/error-message.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import type { OutputSender } from './output.ts';
 import type { Queue } from './queue.ts';
+import { reportText } from './reports.ts';
 import { checkNarrowing, type JobSandbox, type JobSandboxes, shorter, smallerOutput } from './sandboxes.ts';
 
 /** A job that belongs to this worker. */
@@ -130,13 +132,13 @@ async function collect(
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
 
 /** Files of this machine are none of the submitter. */
-function sentOf({ bytes, spilled: _spilled, ...result }: ExecutionResult): SentResult {
-  // A part of the union was taken away from each of its members.
-  const sent = { ...result, bytes: undefined, spilled: undefined } as ExecutionResult;
-  return bytes === undefined
-    ? { result: sent }
-    : {
-        result: sent,
-        bytes: { stdout: base64(bytes.stdout), stderr: base64(bytes.stderr), gapAt: bytes.gapAt },
-      };
+function sentOf({ bytes, spilled: _spilled, report, ...result }: ExecutionResult): SentExecution {
+  return {
+    // A part of the union was taken away from each of its members.
+    result: { ...result, bytes: undefined, spilled: undefined } as SentExecution['result'],
+    report: reportText(report),
+    ...(bytes && {
+      bytes: { stdout: base64(bytes.stdout), stderr: base64(bytes.stderr), gapAt: bytes.gapAt },
+    }),
+  };
 }

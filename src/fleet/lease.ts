@@ -173,7 +173,7 @@ export class Lease {
       ...{ state, beat: this.#beat, leaseMs: this.leaseMs },
     };
     const { names } = this.#queue;
-    return compareAndSet(this.#queue, names.workers, this.worker, record, this.#revision);
+    return compareAndSet(this.#queue, names.workers, this.worker, JSON.stringify(record), this.#revision);
   }
 }
 
@@ -244,8 +244,9 @@ export class LeaseWatch {
   }
 
   async #take(worker: string, lost: WorkerRecord, revision: number): Promise<boolean> {
+    const text = JSON.stringify(lost);
     return (
-      (await compareAndSet(this.#queue, this.#queue.names.workers, worker, lost, revision)) !== undefined
+      (await compareAndSet(this.#queue, this.#queue.names.workers, worker, text, revision)) !== undefined
     );
   }
 

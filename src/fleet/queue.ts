@@ -181,7 +181,7 @@ export async function jobsBySubject(
 }
 
 /**
- * Writes a value of a bucket (`names.records`, `names.workers`) by compare-and-set: gives its revision. `undefined`: the value
+ * Writes JSON into a bucket (`names.records`, `names.workers`) by compare-and-set: gives its revision. `undefined`: the value
  * there is not that of `revision` (0: there is none) any more.
  * @throws {SandboxError} `fleet.…`: whether it was written is unknown.
  */
@@ -189,9 +189,9 @@ export function compareAndSet(
   queue: Queue,
   bucket: string,
   key: string,
-  value: unknown,
+  text: string,
   revision: number,
 ): Promise<number | undefined> {
-  const follower = { subject: `$KV.${bucket}.${key}`, data: JSON.stringify(value), behind: revision };
+  const follower = { subject: `$KV.${bucket}.${key}`, data: text, behind: revision };
   return writeBehind(queue.publisher, follower, queue.connection.getServer());
 }

@@ -8,7 +8,7 @@ import { type FleetRun, JobMessage, type JobRecord, type SentResult } from '../m
 import type { SandboxOptions } from '../model/options.ts';
 import type { Telemetry } from '../model/telemetry.ts';
 import { FLEET_PRIORITIES } from '../model/words.ts';
-import { natsFailure } from '../nats/connection.ts';
+import { ANSWER_MS, natsFailure } from '../nats/connection.ts';
 import { patiently } from '../nats/patience.ts';
 import { refuseReadableCredentials } from '../run/credentials.ts';
 import { openTelemetry } from '../run/telemetry.ts';
@@ -60,6 +60,11 @@ export interface WorkerOptions {
   readonly onProblem?: (line: string) => void;
 }
 
+/** Where the parts of a result are that is too long for its record. */
+interface SentParts {
+  readonly parts: readonly number[];
+}
+
 /** A job that this worker has. */
 interface Held {
   /** As it was offered the last time. */
@@ -81,6 +86,7 @@ export class FleetWorker {
   readonly #closing = new AbortController();
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #since = Date.now();
+  readonly #host = hostname();
   #lease: Lease | undefined;
   #cancels: Subscription | undefined;
   #busy = 0;
@@ -157,8 +163,10 @@ export class FleetWorker {
     await Promise.race([this.#idle(), patience]);
     const left = [...this.#held.values()];
     for (const held of left) this.#abandon(held);
-    await this.#idle();
+    // A result that the server does not take for as long as a lease lasts is another worker's to replace by then.
+    await Promise.race([this.#idle(), this.#pause(this.#options.leaseMs ?? DEFAULT_LEASE)]);
     this.#closing.abort();
+    await this.#idle();
     for (const timer of this.#timers) clearInterval(timer);
     this.#cancels?.unsubscribe();
     await this.#lease?.end();
@@ -167,7 +175,7 @@ export class FleetWorker {
     await this.#pulling;
     await this.#sandboxes.close();
     this.#queue.publisher.flush();
-    await this.#queue.connection.flush().catch(() => {});
+    await Promise.race([this.#queue.connection.flush().catch(() => {}), delay(ANSWER_MS)]);
   }
 
   #begin(): void {
@@ -208,7 +216,7 @@ export class FleetWorker {
     const worker = randomBytes(8).toString('hex');
     const { slots = 1, labels = [], leaseMs = DEFAULT_LEASE } = this.#options;
     const lease = await Lease.take(this.#queue, worker, leaseMs, () => ({
-      ...{ host: hostname(), pid: process.pid, version: packageVersion, labels: [...labels], slots },
+      ...{ host: this.#host, pid: process.pid, version: packageVersion, labels: [...labels], slots },
       ...{ running: this.#held.size, done: this.#done, failed: this.#failed, since: this.#since },
     }));
     this.#cancels?.unsubscribe();
@@ -242,7 +250,7 @@ export class FleetWorker {
   }
 
   async #idle(): Promise<void> {
-    while (this.#busy > 0 || this.#held.size > 0) await this.#pause(20);
+    while (this.#busy > 0 || this.#held.size > 0) await delay(20);
   }
 
   async #pause(milliseconds: number): Promise<void> {
@@ -369,7 +377,7 @@ export class FleetWorker {
     const queuedAt = held.offered.at;
     const queueMs = Math.max(0, Date.now() - queuedAt);
     const claim = (attempt: number): JobRecord => ({
-      ...{ state: 'claimed', worker: lease.worker, host: hostname(), attempt, at: Date.now(), queueMs },
+      ...{ state: 'claimed', worker: lease.worker, host: this.#host, attempt, at: Date.now(), queueMs },
     });
     const claimed = (attempt: number, revision: number): ClaimedJob => ({
       ...{ job, attempt, revision, queueMs, queue: this.#queue.name, worker: lease.worker },
@@ -377,7 +385,7 @@ export class FleetWorker {
     });
     if (queueMs > LONGEST_WAIT) return this.#endAsTooLate(job, held);
     // Most jobs are nobody's, so that is tried first.
-    const own = await this.#write(job.job, claim(1), 0, held.ending.signal);
+    const own = await this.#write(job.job, claim(1), 0, { signal: held.ending.signal });
     if (own !== undefined) return claimed(1, own);
     while (!held.ending.signal.aborted && lease.isHeldNow()) {
       const standing = await standingOf(this.#queue, job.job).catch(() => 'unknown' as const);
@@ -396,7 +404,7 @@ export class FleetWorker {
       }
       if (record.attempt > job.retry) return this.#endAsLost(job, held, record, revision);
       const attempt = record.attempt + 1;
-      const again = await this.#write(job.job, claim(attempt), revision, held.ending.signal);
+      const again = await this.#write(job.job, claim(attempt), revision, { signal: held.ending.signal });
       if (again !== undefined) return claimed(attempt, again);
     }
     return undefined;
@@ -445,18 +453,24 @@ export class FleetWorker {
     const pieces = await output.end();
     this.#done += 1;
     if (!ran.sent.result.ok) this.#failed += 1;
-    const about = { worker, host: hostname(), queueMs, ...ran.collected };
-    const text = Buffer.from(JSON.stringify(ran.sent));
-    const sent = text.length <= INLINE_BYTES ? ran.sent : { parts: await output.sendParts(text) };
-    const record = this.#doneRecord(job.job, attempt, pieces, sent, ran.sent.result.status, about);
-    if ((await this.#write(job.job, record, revision)) !== undefined) held.offered.ack();
+    const about = { worker, host: this.#host, queueMs, ...ran.collected };
+    const { status } = ran.sent.result;
+    const recordOf = (sent: SentResult | SentParts) =>
+      this.#doneRecord(job.job, attempt, pieces, sent, status, about);
+    let record = recordOf(ran.sent);
+    let text = JSON.stringify(record);
+    if (Buffer.byteLength(text) > INLINE_BYTES) {
+      record = recordOf({ parts: await output.sendParts(Buffer.from(JSON.stringify(ran.sent))) });
+      text = JSON.stringify(record);
+    }
+    if ((await this.#write(job.job, record, revision, { text })) !== undefined) held.offered.ack();
   }
 
   #doneRecord(
     job: string,
     attempts: number,
     chunks: number,
-    sent: SentResult | { readonly parts: readonly number[] },
+    sent: SentResult | SentParts,
     status: string,
     about: Partial<FleetRun> = {},
   ): JobRecord {
@@ -473,7 +487,7 @@ export class FleetWorker {
     job: string,
     record: JobRecord,
     revision: number,
-    signal = this.#closing.signal,
+    { signal = this.#closing.signal, text = JSON.stringify(record) } = {},
   ): Promise<number | undefined> {
     const isOurs = (found: JobRecord) => {
       if (found.state === 'claimed' && record.state === 'claimed')
@@ -485,7 +499,7 @@ export class FleetWorker {
         found.run.worker === record.run.worker
       );
     };
-    return writeRecord(this.#queue, job, { record, revision, isOurs, signal });
+    return writeRecord(this.#queue, job, { text, revision, isOurs, signal });
   }
 
   #say(line: string): void {

@@ -227,18 +227,39 @@ export const FleetAnswer = z.union([
   UnfinishedJob.omit({ exitCode: true, signal: true }).extend(answered),
 ]);
 
-/** The result of a command as it is sent: bytes as base64. */
-export const SentResult = z.strictObject({
-  result: z.union([ExecutionResult, UnfinishedJob]),
-  bytes: z
-    .strictObject({
-      stdout: text,
-      stderr: text,
-      gapAt: z.strictObject({ stdout: maybe(count), stderr: maybe(count) }),
-    })
-    .optional(),
-});
+type WithoutReport<Result> = Result extends unknown ? Omit<Result, 'report'> : never;
+
+// Omitting keeps what tells the options apart, and loses that the type knows of it.
+const withoutReport: readonly z.ZodObject[] = ExecutionResult.options.map((option: z.ZodObject) =>
+  option.omit({ report: true }),
+);
+const ExecutionWithoutReport = z.discriminatedUnion('status', [
+  ...withoutReport,
+] as unknown as typeof ExecutionResult.options) as unknown as z.ZodType<
+  WithoutReport<z.output<typeof ExecutionResult>>
+>;
+
+/**
+ * The result of a command as it is sent: bytes as base64, and the report, which is most of it and the same for all commands of
+ * a sandbox, as text.
+ */
+export const SentResult = z.union([
+  z.strictObject({
+    result: ExecutionWithoutReport,
+    report: text.describe('an EnforcementReport as JSON'),
+    bytes: z
+      .strictObject({
+        stdout: text,
+        stderr: text,
+        gapAt: z.strictObject({ stdout: maybe(count), stderr: maybe(count) }),
+      })
+      .optional(),
+  }),
+  z.strictObject({ result: UnfinishedJob }),
+]);
 export type SentResult = Value<typeof SentResult>;
+/** Of a command, and not of a job that no worker brought to an end. */
+export type SentExecution = Extract<SentResult, { readonly report: string }>;
 
 /** Where a job stands: the one record of it, which changes by compare-and-set only. */
 export const JobRecord = z.discriminatedUnion('state', [

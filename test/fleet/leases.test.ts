@@ -132,6 +132,24 @@ describe('a worker that is cut off', () => {
     expect(await fleet.run(['true'])).toMatchObject({ ok: true, fleet: { worker: worker.id } });
   }, 120_000);
 
+  it('ends when it is told to, also with a result that nobody takes', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const worker = await startWorkerProcess(world, queue, { args: ['--grace', '0'] });
+    const mark = 'mark-of-the-deserted';
+    await fleet.submit(`echo begun >> deserted; exec -a ${mark} sleep 1`);
+    await eventually(() => expect(linesOf('deserted')).toHaveLength(1), LONG);
+    const [server] = world.servers.nodes;
+    await server?.kill();
+    try {
+      await eventually(() => expect(processesWith(mark)).toEqual([]), LONG);
+      worker.kill('SIGTERM');
+      expect(await Promise.race([worker.ended, sleep(30_000, 'not ended')])).toBe(0);
+    } finally {
+      await server?.start();
+    }
+  }, 120_000);
+
   it('cannot end a job that another one has by then', async () => {
     const queue = world.queue();
     const fleet = await world.fleet(queue);

@@ -1,0 +1,50 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+const example = (name: string) => fileURLToPath(new URL(`../../examples/fleet/${name}`, import.meta.url));
+
+describe('an example', () => {
+  it.skipIf(!existsSync('/usr/bin/systemd-analyze'))('is a unit that systemd takes', () => {
+    const { status, stdout, stderr } = spawnSync(
+      'systemd-analyze',
+      ['verify', '--man=no', example('sandbox-run-worker.service')],
+      { encoding: 'utf8' },
+    );
+    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '', stderr: '' });
+  });
+
+  it('starts workers by Slurm, hands its signal on, and leaves nothing behind', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'sandbox-run-sbatch-'));
+    onTestFinished(() => rmSync(root, { recursive: true }));
+    const [programs, temporary] = [join(root, 'bin'), join(root, 'tmp')];
+    for (const directory of [programs, temporary]) mkdirSync(directory);
+    const program = (name: string, text: string) =>
+      writeFileSync(join(programs, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    program('srun', 'shift; exec "$@"');
+    program('sandbox-run', 'trap "sleep 0.3; echo ended; exit 0" TERM; echo "begun: $*"; sleep 60 & wait');
+    const child = spawn('sh', [example('worker.sbatch')], {
+      env: {
+        ...{ PATH: `${programs}${delimiter}${process.env.PATH}`, HOME: root },
+        ...{ TMPDIR: temporary, SLURM_CPUS_PER_TASK: '3' },
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+      detached: true,
+    });
+    onTestFinished(() => {
+      if (child.pid !== undefined) spawnSync('kill', ['-KILL', '--', `-${child.pid}`], { stdio: 'ignore' });
+    });
+    let said = '';
+    child.stdout.on('data', (bytes) => {
+      said += String(bytes);
+      if (/^begun: .*\n$/.test(said)) child.kill('SIGTERM');
+    });
+    const status = await new Promise((done) => child.once('exit', done));
+    expect(status).toBe(0);
+    expect(said).toMatch(/^begun: worker --queue builds --slots 3 .*\nended\n$/);
+    expect(readdirSync(temporary)).toEqual([]);
+  });
+});
