@@ -3,7 +3,8 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Taint } from '../../model/decision.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import type { OutputLimits } from '../../model/output.ts';
-import { type FlagKind, PLACED_KEYS, type PlacedKey, type PolicyKey } from '../../model/policy-keys.ts';
+import type { FlagKind, PlacedKey, PolicyKey } from '../../model/policy-key.ts';
+import { PLACED_KEYS } from '../../model/policy-keys.ts';
 import { BACKEND_IDS, MAX_OUTPUT_BYTES, TAINTS } from '../../model/words.ts';
 import { putAt } from '../../policy/layers.ts';
 

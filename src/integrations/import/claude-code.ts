@@ -1,5 +1,5 @@
 import { basename, dirname } from 'node:path';
-import type { RuleInFile } from '../../model/policy-keys.ts';
+import type { RuleInFile } from '../../model/command-rule.ts';
 import { namePath, translateAccess } from './access.ts';
 import {
   as,

@@ -1,5 +1,6 @@
+import type { RuleInFile } from '../../model/command-rule.ts';
 import type { Autonomy } from '../../model/decision.ts';
-import { POLICY_KEYS, type RuleInFile } from '../../model/policy-keys.ts';
+import { POLICY_KEYS } from '../../model/policy-keys.ts';
 import type { PathLookup } from '../../model/surroundings.ts';
 import type { APPROVERS, LOSS_EFFECTS } from '../../model/words.ts';
 
