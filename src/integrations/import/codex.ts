@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { orElse } from '../../util/or-else.ts';
 import { looksSecret } from '../../util/secret-name.ts';
 import { namePath, OWN_TMP, translateAccess } from './access.ts';
 import {
@@ -460,11 +461,7 @@ function readCall([name = '', open, ...rest]: readonly string[]): Call | undefin
   const names = rest.filter((_, index) => rest[index + 1] === '=');
   if (new Set(names).size < names.length) return undefined;
   const json = rest.map((token, index) => jsonOf(token, rest[index + 1]));
-  try {
-    return { name, args: JSON.parse(`{${json.join(' ')}}`) };
-  } catch {
-    return undefined;
-  }
+  return orElse(() => ({ name, args: JSON.parse(`{${json.join(' ')}}`) }), undefined);
 }
 
 const AS_JSON: ReadonlyMap<string, string> = new Map([

@@ -7,6 +7,7 @@ import { PLACED_KEYS } from '../../model/policy-keys.ts';
 import { effectivePolicy } from '../../policy/effective.ts';
 import { type LayerName, type PolicyLayer, putAt, valueAt } from '../../policy/layers.ts';
 import { absoluteOr } from '../../util/absolute-path.ts';
+import { orElse } from '../../util/or-else.ts';
 
 /** The policy of the machine. */
 const SYSTEM_POLICY = '/etc/sandbox-run/policy.toml';
@@ -134,11 +135,7 @@ async function tryExamples(layer: PolicyLayer): Promise<void> {
 
 /** A place that we may not look into may hold a policy: reading it will say what is wrong. */
 function mayExist(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch {
-    return true;
-  }
+  return orElse(() => statSync(path, { throwIfNoEntry: false }) !== undefined, true);
 }
 
 function ownerOf(directory: string): number {
