@@ -12,7 +12,7 @@ import type { NetworkBroker } from '../network/broker.ts';
 import type { ChunkReceiver } from '../output/feed.ts';
 
 /** What is done about a process of the addon: a command, or a shell. */
-export interface ProcessEvents {
+interface ProcessEvents {
   /** Where the network is listed. */
   readonly network: NetworkBroker | undefined;
   /** Who takes its output now; `undefined`: nobody reads it. */
