@@ -1,6 +1,7 @@
 import { closeSync, constants, openSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deferred } from '../util/deferred.ts';
+import { orElse } from '../util/or-else.ts';
 import { isInBackground, openTerminal, type Terminal, terminalFile } from './terminal.ts';
 
 const TTY = '/dev/tty';
@@ -58,11 +59,10 @@ async function lockTerminal({ tryLock, end, signal }: TerminalOptions): Promise<
 }
 
 function openOrNot(path: string): number | undefined {
-  try {
-    return openSync(path, constants.O_RDONLY | constants.O_NOCTTY | constants.O_NONBLOCK);
-  } catch {
-    return undefined;
-  }
+  return orElse(
+    () => openSync(path, constants.O_RDONLY | constants.O_NOCTTY | constants.O_NONBLOCK),
+    undefined,
+  );
 }
 
 /** What was typed before somebody can have read the question is no answer to it. */

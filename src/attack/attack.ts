@@ -101,6 +101,15 @@ export const says =
   (...move: Move): Stage =>
   () => ({ move });
 
+/** The process that starts the attacks. */
+export const LAUNCHER = String(process.pid);
+/** `htons(ETH_P_ALL)`. */
+export const ALL_PACKETS = 0x0300;
+
+/** For a socket of this family, type and protocol. */
+export const asksForSocket = (...what: readonly [number, number, number]): Stage =>
+  says('ask-for-socket', ...what.map(String));
+
 /** One that is to get the secret: whether it worked is read from what was got. */
 export const getsSecret =
   (move: (place: Place) => Move): Stage =>

@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  ALL_PACKETS,
   type Attack,
+  asksForSocket,
   attacksOn,
   freshName,
   getsSecret,
   IN_PART,
+  LAUNCHER,
   onlyIf,
   type Place,
   type Stage,
@@ -22,9 +25,6 @@ const tells =
     return { move: [move, String(target), word], worked: () => place.victim.got(word) };
   };
 
-const asksForSocket = (...what: readonly [number, number, number]): Stage =>
-  says('ask-for-socket', ...what.map(String));
-
 const sends =
   (move: string): Stage =>
   (place) => {
@@ -41,9 +41,6 @@ const looks =
   ({ victim }) => ({ move: [move, String(victim.pid), ...args] });
 
 const tcp = ({ victim }: Place) => victim.tcp;
-const LAUNCHER = String(process.pid);
-/** `htons(ETH_P_ALL)`. */
-const ALL_PACKETS = 0x0300;
 /** What a process has after the end of its command to be gone. */
 const GRACE_MS = 500;
 const STEP_MS = 20;

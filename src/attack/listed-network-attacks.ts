@@ -1,4 +1,15 @@
-import { type Attack, attacksOn, freshName, onlyIf, type Place, type Stage, says } from './attack.ts';
+import {
+  ALL_PACKETS,
+  type Attack,
+  asksForSocket,
+  attacksOn,
+  freshName,
+  LAUNCHER,
+  onlyIf,
+  type Place,
+  type Stage,
+  says,
+} from './attack.ts';
 
 /** Says a word to a server that is not listed; it worked if the word came. */
 const tells =
@@ -12,15 +23,9 @@ const tells =
     };
   };
 
-const asksForSocket = (...what: readonly [number, number, number]): Stage =>
-  says('ask-for-socket', ...what.map(String));
-
 const tcp = ({ victim }: Place) => victim.tcp;
 const udp = ({ victim }: Place) => victim.udp;
 const listed = ({ victim }: Place) => victim.listed;
-const LAUNCHER = String(process.pid);
-/** `htons(ETH_P_ALL)`. */
-const ALL_PACKETS = 0x0300;
 
 /**
  * Ways out of a network that is listed: another server than the one that is listed is to be reached. The sandbox is one of

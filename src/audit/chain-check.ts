@@ -1,7 +1,8 @@
 import type { AuditProblem } from '../model/audit-record.ts';
+import { isObject } from '../util/is-object.ts';
 import { ACKNOWLEDGED, type Kept } from './break.ts';
 import { type Head, macOf, NO_HASH, type OpenedLine, openLine } from './record-line.ts';
-import { isObject, parseRecord, type StoredRecord, textOf } from './stored-record.ts';
+import { parseRecord, type StoredRecord, textOf } from './stored-record.ts';
 import type { FileLine } from './trail-files.ts';
 
 /** What a chain is compared with. */

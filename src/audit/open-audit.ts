@@ -35,31 +35,12 @@ export interface AuditOptions {
     | undefined;
 }
 
-/** An audit trail that is written to. */
-export interface AuditTrail extends AuditSink {
-  /**
-   * Goes on after a break at the end of the trail: what is torn is kept in a file beside it, and a record says what is
-   * missing. Settles with that record when it is on the disk, or with nothing where the end is whole.
-   */
-  acknowledge(principal: string): Promise<EventRecord | undefined>;
-  /** Waits for what is being written; nothing can be appended any more. */
-  close(): Promise<void>;
-}
-
 interface Entry {
   readonly fields: string;
   /** The caller that appended it waits for the disk. */
   readonly durable: boolean;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
-}
-
-/**
- * The audit trail in a directory, which must exist and be ours by the time of the first record (`ensureStateDirectory`).
- * Opens nothing before that. Any number of processes may write to it.
- */
-export function openAudit(directory: string, options: AuditOptions): AuditTrail {
-  return new Trail(directory, options);
 }
 
 /**
@@ -196,7 +177,11 @@ function isBefore(start: string, since: number): boolean {
   return time !== undefined && Date.parse(time) < since;
 }
 
-class Trail implements AuditTrail {
+/**
+ * The audit trail in a directory, which must exist and be ours by the time of the first record (`ensureStateDirectory`).
+ * Opens nothing before that. Any number of processes may write to it.
+ */
+export class AuditTrail implements AuditSink {
   readonly #directory: string;
   readonly #stream: AuditOptions['stream'];
   readonly #writer: TrailWriter;
@@ -227,6 +212,10 @@ class Trail implements AuditTrail {
     }
   }
 
+  /**
+   * Goes on after a break at the end of the trail: what is torn is kept in a file beside it, and a record says what is
+   * missing. Settles with that record when it is on the disk, or with nothing where the end is whole.
+   */
   async acknowledge(principal: string): Promise<EventRecord | undefined> {
     await this.#takeLock();
     let done: Acknowledged | undefined;
@@ -239,6 +228,7 @@ class Trail implements AuditTrail {
     return done?.record;
   }
 
+  /** Waits for what is being written; nothing can be appended any more. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -336,6 +326,10 @@ class Trail implements AuditTrail {
     );
   }
 }
+
+/** As {@link AuditTrail}. */
+export const openAudit = (directory: string, options: AuditOptions): AuditTrail =>
+  new AuditTrail(directory, options);
 
 /** The next turn of the event loop. */
 function turn(): Promise<void> {

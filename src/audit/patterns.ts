@@ -1,5 +1,6 @@
 import type { EventRecord } from '../model/audit-record.ts';
-import { commandText, isObject, objectsOf, type StoredRecord, textOf, textsOf } from './stored-record.ts';
+import { isObject } from '../util/is-object.ts';
+import { commandText, objectsOf, type StoredRecord, textOf, textsOf } from './stored-record.ts';
 
 /** What the patterns know of a decision. */
 interface ObservedDecision {

@@ -1,3 +1,4 @@
+import { isObject } from '../util/is-object.ts';
 import { readableWord } from '../util/shell-quote.ts';
 
 /** A record as it was read from the trail. What it contains is as trustworthy as the file. */
@@ -21,11 +22,6 @@ export function parseRecord(line: Buffer | string): StoredRecord | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** True for an object that is no array. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A member that is a text. */

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { Parsed, SimpleCommand, Word } from '../model/command-line.ts';
+import type { CommandRule } from '../model/command-rule.ts';
 import type { Decision, Reason } from '../model/decision.ts';
-import type { CommandRule } from '../model/policy-keys.ts';
 import { type Check, commandsOf, reasonFor } from './check.ts';
 
 const reason = reasonFor('rules');

@@ -10,7 +10,7 @@ import type { GateOutcome } from '../serve/gate/ask-gate.ts';
 import type { GateAnswer, GateRequest } from '../serve/gate/gate-decider.ts';
 import type { RefusedMessage } from '../serve/gate/gate-service.ts';
 import { visibleLine, visibleText } from '../util/visible-text.ts';
-import { parseTaints, wholeNumber } from './shared/options.ts';
+import { POLICY_FILE, parseTaints, profileOption, wholeNumber } from './shared/options.ts';
 import { withSubcommands } from './shared/parse.ts';
 import { jsonLine, printError, printOut } from './shared/print.ts';
 import { aborted, untilEnded } from './shared/signals.ts';
@@ -96,8 +96,8 @@ export async function gate(args: readonly string[]): Promise<number> {
     command(name, description, help)
       .option('--socket <path>', 'the Unix socket (check: default $SANDBOX_RUN_GATE)')
       .option('--workspace <dir>', 'the directory where commands run (default: the current directory)')
-      .option('--profile <name>', 'built-in profile (default: workspace-write)')
-      .option('--policy <file>', 'a policy file (TOML), added to those of the machine and the user');
+      .addOption(profileOption())
+      .option(...POLICY_FILE);
   ofGate('serve', 'answers requests until a signal ends it', SERVE_HELP)
     .option('--allow-uid <uid>', 'a further user id that may send requests; repeatable', collect)
     .option('-q, --quiet', 'no line on standard error for each decision')

@@ -1,7 +1,7 @@
 import { describeRule, ruleMatchesLine } from '../checks/own-rules.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Parsed } from '../model/command-line.ts';
-import { commandRule, type RuleInFile } from '../model/policy-keys.ts';
+import { commandRule, type RuleInFile } from '../model/command-rule.ts';
 import type { PolicyLayer } from '../policy/layers.ts';
 
 /**

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { JobNarrowing } from '../model/fleet.ts';
 import type { SandboxOptions } from '../model/options.ts';
-import { NARROWINGS } from '../model/policy-keys.ts';
+import { NARROWINGS } from '../model/policy-key.ts';
 import { type OpenSandbox, openSandbox } from '../run/sandbox.ts';
 import { removeTree } from './archive/tree.ts';
 

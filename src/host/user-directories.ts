@@ -2,6 +2,7 @@ import { existsSync, lstatSync, mkdirSync, realpathSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { absoluteOr } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
 
 /**
@@ -30,8 +31,7 @@ export function homeDirectory(): string {
  * exist.
  */
 export function stateDirectoryPath(home: string, stateHome: string | undefined): string {
-  const base = stateHome !== undefined && isAbsolute(stateHome) ? stateHome : join(home, '.local/state');
-  return join(base, 'sandbox-run');
+  return join(absoluteOr(stateHome, join(home, '.local/state')), 'sandbox-run');
 }
 
 /**

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isObject } from '../util/is-object.ts';
 import { Command } from './command.ts';
 import { ExecutionError, ExecutionResult, RunAnswer } from './execution-result.ts';
 import { RunOptions } from './options.ts';
@@ -108,7 +109,7 @@ export type WorkspaceChange = Value<typeof WorkspaceChange>;
 export const JobNarrowing = z.strictObject({
   readOnly: z.boolean().optional().describe('the workspace can only be read'),
   policy: z
-    .custom<PolicyFile>((value) => typeof value === 'object' && value !== null && !Array.isArray(value))
+    .custom<PolicyFile>(isObject)
     .optional()
     .describe('keys of a policy file, as a file in the workspace may have them: they can only take away'),
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isObject } from '../util/is-object.ts';
 import { JobOrigin } from './command.ts';
 import type { GateOptions } from './gate-ports.ts';
 import { MaxOutput, type OutputChunk } from './output.ts';
@@ -45,7 +46,6 @@ const SHELL_VARIABLES = 'an object of strings by names that a shell takes; other
 const string = z.string('a string');
 const strings = z.array(z.string(STRINGS), STRINGS);
 const boolean = z.boolean('true or false');
-const isRecord = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const Milliseconds = numberOf('milliseconds from 0 (none) to a year', 0, MAX_MILLISECONDS);
 
@@ -59,13 +59,13 @@ function variables<Text extends string | undefined>(
   isName = /^[^=]+$/,
 ) {
   return z.unknown().transform((given, context): Readonly<Record<string, Text>> => {
-    const entries = isRecord(given) ? Object.entries(given as object) : [];
+    const entries = isObject(given) ? Object.entries(given) : [];
     const copy: [string, Text][] = [];
     for (const [name, value] of entries) {
       if (isName.test(name) && isValue(value)) copy.push([name, value]);
       else context.addIssue({ code: 'custom', message: must, path: [name] });
     }
-    if (!isRecord(given)) context.addIssue({ code: 'custom', message: must });
+    if (!isObject(given)) context.addIssue({ code: 'custom', message: must });
     return Object.fromEntries(copy);
   });
 }
@@ -124,7 +124,7 @@ export const SandboxOptions = z.strictObject({
     .optional()
     .describe('Name of a built-in profile. Default: the policy file’s, else `workspace-write`.'),
   policy: z
-    .union([string, z.custom<PolicyFile>(isRecord)], 'a path or an object')
+    .union([string, z.custom<PolicyFile>(isObject)], 'a path or an object')
     .optional()
     .describe(
       'Path of a TOML policy file, or its content as an object; comes on top of the machine’s and the user’s.',
@@ -135,7 +135,7 @@ export const SandboxOptions = z.strictObject({
       'Internal. False: only the built-in policy and `policy`, whatever files there are; to ask what the host can do.',
     ),
   narrow: z
-    .custom<Narrowing>(isRecord)
+    .custom<Narrowing>(isObject)
     .optional()
     .describe('Internal. What a submitter of a job takes away from the policy.'),
   backend: z
@@ -155,7 +155,7 @@ export const SandboxOptions = z.strictObject({
       'Who is asked what the policy asks. Default: the policy’s, else `terminal`; a library has none without an approver.',
     ),
   gate: z
-    .custom<GateOptions>(isRecord, 'an object')
+    .custom<GateOptions>(isObject, 'an object')
     .optional()
     .describe(
       'What has a state or belongs to the application; each takes the place of what the policy would give.',
@@ -168,12 +168,7 @@ export const SandboxOptions = z.strictObject({
     ),
   session: z
     .union(
-      [
-        string,
-        z.custom<AgentSession>(
-          (value) => isRecord(value) && typeof Reflect.get(value as object, 'onEnd') === 'function',
-        ),
-      ],
+      [string, z.custom<AgentSession>((value) => isObject(value) && typeof value.onEnd === 'function')],
       'a session of openSession() or its id',
     )
     .optional()
@@ -210,7 +205,7 @@ export const SandboxOptions = z.strictObject({
       'What is looked at to tell what the sandbox denied (`denials` of a result): `auto` all but what is read, `always` that too, which is slower, `never` nothing. Default: the policy’s.',
     ),
   shadow: z
-    .union([string, z.custom<PolicyFile>(isRecord)], 'the path of a policy file, or its content')
+    .union([string, z.custom<PolicyFile>(isObject)], 'the path of a policy file, or its content')
     .optional()
     .describe(
       'Another policy, as a file or its content: commands run under that of the sandbox, and `wouldDeny` of a result says what this one would have denied, in place of all policy files. It is as slow as `explain: "always"`.',
@@ -378,7 +373,7 @@ export const ShellOptions = z.strictObject({
     ),
   env: Variables.optional().describe('Variables of the shell, beyond those of every command.'),
   restore: z
-    .custom<ShellSnapshot>(isRecord, 'a snapshot of a session')
+    .custom<ShellSnapshot>(isObject, 'a snapshot of a session')
     .optional()
     .describe(
       'Directory and variables of another session. What would change which programs run is left out: see `warnings`.',

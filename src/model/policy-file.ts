@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { POLICY_KEYS, type PolicyFile, type PolicyKey } from './policy-keys.ts';
+import type { PolicyKey } from './policy-key.ts';
+import { POLICY_KEYS, type PolicyFile } from './policy-keys.ts';
 
 /** Who wrote a file: a file inside the workspace can take away and not give, as commands and strangers write it, too. */
 type FileKind = 'operator' | 'workspace';

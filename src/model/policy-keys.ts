@@ -1,7 +1,15 @@
 import type { z } from 'zod';
 import { readNamePattern } from '../util/name-pattern.ts';
-import type { Autonomy } from './decision.ts';
-import type { BackendId } from './enforcement-report.ts';
+import { commandRule, rule } from './command-rule.ts';
+import {
+  type AnyKey,
+  key,
+  type NameOf,
+  placedKeys,
+  type Said,
+  type ValueOf,
+  type Zod,
+} from './policy-key.ts';
 import {
   APPROVERS,
   AUTONOMIES,
@@ -9,104 +17,13 @@ import {
   CONTROL_IDS,
   DEMANDS,
   EXPLAIN,
-  isAtLeast,
   MAX_OUTPUT_BYTES,
   NETWORK_MODES,
   UNLISTED,
   VERIFY,
 } from './words.ts';
 
-/**
- * zod is handed to the table when a file is read: most starts meet no policy file, and must not pay for loading it.
- */
-type Zod = typeof z;
-
-/** How much of the network commands have. */
-export type NetworkMode = (typeof NETWORK_MODES)[number];
-
 const MIB = 1024 ** 2;
-
-/** The stricter of two values: the operator's (`before`; `undefined`: none) and that of a file in the workspace. */
-export const NARROWINGS = {
-  smaller: (before: number | undefined, said: number) =>
-    before === undefined ? said : Math.min(before, said),
-  /** 0 means no time-out, which is the longest. */
-  shorter: (before: number | undefined, said: number) => {
-    if (before === undefined || before === 0) return said;
-    return said === 0 ? before : Math.min(before, said);
-  },
-  /** No list allows everything. */
-  intersection: (before: readonly string[] | undefined, said: readonly string[]) =>
-    before === undefined ? said : before.filter((entry) => said.includes(entry)),
-  stricterAutonomy: (before: Autonomy | undefined, said: Autonomy) =>
-    before !== undefined && AUTONOMIES.indexOf(before) >= AUTONOMIES.indexOf(said) ? before : said,
-  narrowerNetwork: (before: NetworkMode | undefined, said: NetworkMode) =>
-    before !== undefined && NETWORK_MODES.indexOf(before) <= NETWORK_MODES.indexOf(said) ? before : said,
-  strongerBackend: (before: BackendId | undefined, said: BackendId) =>
-    before !== undefined && !isAtLeast(said, before) ? before : said,
-} as const;
-
-/** How a flag's word is read: `cli/quantities.ts` has one reader for each. */
-export type FlagKind = 'choice' | 'word' | 'paths' | 'seconds' | 'size' | 'count';
-
-/** One key of policy files: everything that there is to know about it. */
-export interface PolicyKey<
-  Schema extends z.ZodType = z.ZodType,
-  Default = unknown,
-  Name extends string = string,
-  Value = unknown,
-> {
-  /** What a file may say. */
-  readonly schema: (zod: Zod) => Schema;
-  /** What it means, for people: in the schema, in the file that `policy init` writes, in the reference. */
-  readonly text: string;
-  /** In TOML. Uncommented, all examples together are a valid policy. */
-  readonly example: string;
-  /** What holds where no layer says anything; `undefined`: it is not set. */
-  readonly default: Default;
-  /** What a later layer does: takes the place of an earlier one, adds to its list, or does either name by name. */
-  readonly layers: 'replace' | 'add' | 'by-name';
-  /** What a file in the workspace may say, and its effect. Missing: it may not have this key. */
-  readonly workspace?: {
-    /**
-     * `adds`: as any other layer; what it adds is forbidden or demanded, so that nothing is given. `strictest`: it may say
-     * one value only, that of `only`.
-     */
-    readonly narrow: keyof typeof NARROWINGS | 'adds' | 'strictest';
-    /** The one value that it may say, of a table the one for each name. */
-    readonly only?: string;
-    /** Where less is allowed there in another way. */
-    readonly schema?: (zod: Zod) => z.ZodType;
-    readonly text?: string;
-  };
-  /** What is weaker than the default, for `policy show`. */
-  readonly weaker?: { readonly is: (value: NoInfer<Value>) => boolean; readonly meaning: string };
-  /** Paths: `~` is the home directory, others are relative to the workspace. Made absolute before use. */
-  readonly paths?: true;
-  /** Its name in {@link Policy}, where that is not the key in camel case. */
-  readonly name?: Name;
-  /** What the program uses of what a file says, where that is something else. */
-  readonly value?: (said: z.output<Schema>) => Value;
-  /** The option of `createSandbox` that says the same. */
-  readonly option?: { readonly name: string; readonly said?: (given: never) => unknown };
-  /** The option of the command line, whose value becomes that of `option`. */
-  readonly flag?: {
-    readonly name: string;
-    readonly text: string;
-    readonly kind: FlagKind;
-    readonly choices?: readonly string[];
-  };
-}
-
-/** Lets TypeScript infer the types of a row, and checks the default against the schema. */
-function key<
-  Schema extends z.ZodType,
-  Default extends z.output<Schema> | undefined,
-  Name extends string = '',
-  Value = z.output<Schema>,
->(row: PolicyKey<Schema, Default, Name, Value>): PolicyKey<Schema, Default, Name, Value> {
-  return row;
-}
 
 const path = (zod: Zod) =>
   zod
@@ -150,46 +67,6 @@ export const UNIX_ENTRY = {
   forms: 'must be an absolute path, one that begins with ~/, @ssh-agent or @docker',
 } as const;
 const unixEntries = (zod: Zod) => zod.array(zod.string().regex(UNIX_ENTRY.pattern, UNIX_ENTRY.forms));
-const examples = (zod: Zod) => zod.array(zod.string().min(1)).optional();
-
-const rule = (zod: Zod) =>
-  zod
-    .strictObject({
-      program: zod
-        .string()
-        .regex(/^[^\s/]+$/, 'must be the name of a program; * stands for any text')
-        .describe('Name of the program, without a directory. * stands for any text.'),
-      words: zod
-        .array(zod.string().min(1))
-        .optional()
-        .describe(
-          'Patterns that words of the command must match, in this order. Other words may stand between them.',
-        ),
-      verdict: zod
-        .enum(['ask', 'deny'])
-        .optional()
-        .describe('ask: a matching command needs approval. deny: it is refused.'),
-      effect: zod
-        .enum(['preview'])
-        .optional()
-        .describe(
-          'preview: what a matching command changes in the workspace waits until a person applies it; where that is not possible, it is asked about.',
-        ),
-      reason: zod.string().min(1).optional().describe('Shown when a command is refused or asked about.'),
-      match: examples(zod).describe(
-        'Commands that the rule must match. This is checked when the policy is loaded.',
-      ),
-      not_match: examples(zod).describe(
-        'Commands that the rule must not match. This is checked when the policy is loaded.',
-      ),
-    })
-    .refine(({ verdict, effect }) => (verdict === undefined) !== (effect === undefined), {
-      message: 'needs either verdict = "ask" or "deny", or effect = "preview"',
-    });
-
-/** A rule as it stands in a policy file. */
-export type RuleInFile = z.output<ReturnType<typeof rule>>;
-
 const plugin = (zod: Zod) =>
   zod.strictObject({
     path: zod.string().regex(/^\//, 'must be absolute').describe('An ES module outside of every workspace.'),
@@ -230,7 +107,6 @@ export const POLICY_KEYS = {
     text: 'Built-in profile to start from.',
     example: '"workspace-write"',
     default: 'workspace-write',
-    layers: 'replace',
     option: { name: 'profile' },
     flag: { name: '--profile <name>', text: 'built-in profile (default: workspace-write)', kind: 'word' },
   }),
@@ -240,7 +116,6 @@ export const POLICY_KEYS = {
       text: 'What an agent may do without a question. readonly: only commands that read are run. supervised: medium and high risk need approval. contained: approval is needed for what acts outside the sandbox, and for losing work in the workspace that version control does not have; where the kernel does not hold files and network, this is supervised. autonomous: nothing is asked because of risk. A refused command stays refused at every level. Default: contained.',
       example: '"contained"',
       default: 'contained',
-      layers: 'replace',
       workspace: {
         narrow: 'stricterAutonomy',
         schema: (zod) => zod.enum(AUTONOMIES).exclude(['autonomous']),
@@ -259,16 +134,12 @@ export const POLICY_KEYS = {
       schema: (zod) => zod.number().int().nonnegative(),
       text: 'How many commands may start in any 3,600 seconds. 0 blocks every command. Default: no limit.',
       example: '500',
-      default: undefined,
-      layers: 'replace',
       workspace: { narrow: 'smaller' },
     }),
     workspace_dir: key({
       schema: (zod) => zod.string().regex(/^(\/|~(\/|$))/, 'must be absolute or begin with ~/'),
       text: 'The workspace, if none is named on the command line or in the library. Default: the current directory.',
       example: '"~/work"',
-      default: undefined,
-      layers: 'replace',
     }),
   },
   commands: {
@@ -276,8 +147,6 @@ export const POLICY_KEYS = {
       schema: programs,
       text: 'The only programs that may run, by name or absolute path. Default: every program.',
       example: '["ls", "cat", "git"]',
-      default: undefined,
-      layers: 'replace',
       workspace: { narrow: 'intersection', text: 'The only ones of the allowed programs that may run.' },
     }),
     permit_dangerous: key({
@@ -359,7 +228,6 @@ export const POLICY_KEYS = {
       text: 'auto (default): each command has its own /tmp; on hosts without namespaces it has the /tmp of the host and a private $TMPDIR. private: its own /tmp, or none. host: the /tmp of the host.',
       example: '"auto"',
       default: 'auto',
-      layers: 'replace',
       workspace: {
         narrow: 'strictest',
         only: 'private',
@@ -375,7 +243,6 @@ export const POLICY_KEYS = {
       text: 'private: each command has its own HOME, with no files but settings of tools and their caches. host: the home directory of the user, writable.',
       example: '"private"',
       default: 'private',
-      layers: 'replace',
       workspace: {
         narrow: 'strictest',
         only: 'private',
@@ -388,7 +255,6 @@ export const POLICY_KEYS = {
       text: 'workspace: what tools cache in a private HOME (~/.cache, ~/.npm, …) is kept for later commands in this workspace, if they can write the workspace. private: it is deleted when the command ends.',
       example: '"workspace"',
       default: 'workspace',
-      layers: 'replace',
       workspace: {
         narrow: 'strictest',
         only: 'private',
@@ -402,7 +268,6 @@ export const POLICY_KEYS = {
       text: 'off: a command reaches nothing outside the sandbox. listed: it reaches what network.allow lists, whatever program it uses. open: it has the network of the host.',
       example: '"listed"',
       default: 'off',
-      layers: 'replace',
       workspace: {
         narrow: 'narrowerNetwork',
         schema: (zod) => zod.enum(NETWORK_MODES).exclude(['open']),
@@ -436,7 +301,6 @@ export const POLICY_KEYS = {
       text: 'With mode = "listed": what becomes of a connection to what is not listed. deny: it is refused. ask: it waits while the approver of approval.ask is asked about this host and port. The own network of this machine and what network.deny lists are refused without a question.',
       example: '"ask"',
       default: 'deny',
-      layers: 'replace',
       workspace: {
         narrow: 'strictest',
         only: 'deny',
@@ -459,7 +323,6 @@ export const POLICY_KEYS = {
       text: 'With mode = "listed". sni: what a command sends first through a connection to a listed name must itself name a listed host, at port 443 by the server name of TLS, at port 80 by the Host header; such connections pass through the supervisor. So an address that hosts share leads to no other host. /tls or /http behind an entry does the same for its ports. none: a connection is known by its address alone.',
       example: '"sni"',
       default: 'none',
-      layers: 'replace',
       workspace: {
         narrow: 'strictest',
         only: 'sni',
@@ -488,7 +351,6 @@ export const POLICY_KEYS = {
       text: 'Unix sockets that have a path. contained: a command cannot reach those of the host; where only this helps, all Unix sockets are refused. allowed: no restriction.',
       example: '"contained"',
       default: 'contained',
-      layers: 'replace',
       workspace: {
         narrow: 'strictest',
         only: 'contained',
@@ -538,7 +400,6 @@ export const POLICY_KEYS = {
       text: 'How long one command may run. 0: without a limit.',
       example: '60',
       default: 60,
-      layers: 'replace',
       workspace: { narrow: 'shorter' },
       name: 'timeoutMs',
       value: milliseconds,
@@ -554,7 +415,6 @@ export const POLICY_KEYS = {
       text: 'The time between SIGTERM and SIGKILL when a command is ended.',
       example: '2',
       default: 2,
-      layers: 'replace',
       workspace: { narrow: 'smaller' },
       name: 'killGraceMs',
       value: milliseconds,
@@ -564,22 +424,18 @@ export const POLICY_KEYS = {
       text: 'How much of each output stream is kept: its beginning and its end. At most 128 MiB.',
       example: '1048576',
       default: MIB,
-      layers: 'replace',
       workspace: { narrow: 'smaller' },
     }),
     output_head_bytes: key({
       schema: outputSize,
       text: 'How many of these bytes are from the beginning. Default: half.',
       example: '262144',
-      default: undefined,
-      layers: 'replace',
     }),
     idle_timeout_seconds: key({
       schema: duration,
       text: 'A command that writes no output for this time is ended. 0: never.',
       example: '0',
       default: 0,
-      layers: 'replace',
       workspace: { narrow: 'shorter' },
       name: 'idleTimeoutMs',
       value: milliseconds,
@@ -594,8 +450,6 @@ export const POLICY_KEYS = {
       schema: positive,
       text: 'Bytes of memory of a command and all that it starts. Default: four fifths of the memory of the host.',
       example: '4294967296',
-      default: undefined,
-      layers: 'replace',
       workspace: { narrow: 'smaller' },
       option: { name: 'limits.memory' },
       flag: {
@@ -611,7 +465,6 @@ export const POLICY_KEYS = {
       text: 'Processes and threads of a command and all that it starts. Default: 4096.',
       example: '4096',
       default: 4096,
-      layers: 'replace',
       workspace: { narrow: 'smaller' },
       option: { name: 'limits.processes' },
       flag: {
@@ -624,8 +477,6 @@ export const POLICY_KEYS = {
       schema: positive,
       text: 'Processor time of a command and all that it starts, in seconds.',
       example: '600',
-      default: undefined,
-      layers: 'replace',
       workspace: { narrow: 'smaller' },
       option: { name: 'limits.cpuSeconds' },
       flag: {
@@ -638,8 +489,6 @@ export const POLICY_KEYS = {
       schema: positive,
       text: 'Bytes in the private directories of a command: temporary files, home, shared memory.',
       example: '4294967296',
-      default: undefined,
-      layers: 'replace',
       workspace: { narrow: 'smaller' },
       option: { name: 'limits.tmpBytes' },
       flag: { name: '--max-tmp <size>', text: 'size of the private directories, such as /tmp', kind: 'size' },
@@ -648,40 +497,30 @@ export const POLICY_KEYS = {
       schema: positive,
       text: 'RLIMIT_NPROC: all processes and threads of the user, also those outside the sandbox. It does not limit root.',
       example: '10000',
-      default: undefined,
-      layers: 'replace',
       workspace: { narrow: 'smaller' },
     }),
     open_files: key({
       schema: positive,
       text: 'RLIMIT_NOFILE: open files of each process.',
       example: '1024',
-      default: undefined,
-      layers: 'replace',
       workspace: { narrow: 'smaller' },
     }),
     file_size: key({
       schema: positive,
       text: 'RLIMIT_FSIZE: bytes of each file that a process writes.',
       example: '1073741824',
-      default: undefined,
-      layers: 'replace',
       workspace: { narrow: 'smaller' },
     }),
     address_space: key({
       schema: positive,
       text: 'RLIMIT_AS: bytes of address space of each process.',
       example: '8589934592',
-      default: undefined,
-      layers: 'replace',
       workspace: { narrow: 'smaller' },
     }),
     umask: key({
       schema: (zod: Zod) => zod.string().regex(/^0?[0-7]{3}$/, 'must be an octal string such as "022"'),
       text: 'File mode creation mask, octal. Default: that of sandbox-run itself.',
       example: '"022"',
-      default: undefined,
-      layers: 'replace',
       value: octal,
     }),
   },
@@ -691,7 +530,6 @@ export const POLICY_KEYS = {
       text: 'Who answers the questions of the policy. terminal: the person at the terminal. queue: this user, with sandbox-run approvals, from anywhere on this machine. nobody: a command that needs approval is refused.',
       example: '"terminal"',
       default: 'terminal',
-      layers: 'replace',
       option: { name: 'ask' },
       flag: {
         name: '--ask <whom>',
@@ -705,7 +543,6 @@ export const POLICY_KEYS = {
       text: 'How long an answer may take. After that the command is refused. Default: 300.',
       example: '300',
       default: 300,
-      layers: 'replace',
       name: 'timeoutMs',
       value: milliseconds,
     }),
@@ -714,7 +551,6 @@ export const POLICY_KEYS = {
       text: 'How long a reviewer, a guard, a hook, or a budget or audit sink of the application may take. After that a person is asked, or the command is refused.',
       example: '10',
       default: 10,
-      layers: 'replace',
       name: 'reviewerTimeoutMs',
       value: milliseconds,
     }),
@@ -724,29 +560,22 @@ export const POLICY_KEYS = {
       schema: (zod) => zod.array(zod.string().min(1)).min(1),
       text: 'A program that reviews commands, with its arguments. Its path must be absolute. It reads and writes JSON on standard input and output. It is used instead of a model.',
       example: '["/usr/local/bin/review-command"]',
-      default: undefined,
-      layers: 'replace',
     }),
     model: key({
       schema: (zod) => zod.string().min(1),
       text: 'A model that reviews commands, through the Messages API.',
       example: '"claude-haiku-4-5"',
-      default: undefined,
-      layers: 'replace',
     }),
     base_url: key({
       schema: (zod) => zod.url({ protocol: /^https?$/ }),
       text: 'The address of that API. Default: that of the SDK.',
       example: '"https://api.anthropic.com"',
-      default: undefined,
-      layers: 'replace',
     }),
     key_variable: key({
       schema: (zod) => zod.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/),
       text: 'The variable in the environment of sandbox-run that holds the API key. Default: ANTHROPIC_API_KEY.',
       example: '"ANTHROPIC_API_KEY"',
       default: 'ANTHROPIC_API_KEY',
-      layers: 'replace',
     }),
     // Models that think before they answer count that too.
     max_tokens: key({
@@ -754,7 +583,6 @@ export const POLICY_KEYS = {
       text: 'The most tokens of an answer, thinking included. Default: 1024.',
       example: '1024',
       default: 1024,
-      layers: 'replace',
     }),
   },
   hooks: {
@@ -763,7 +591,6 @@ export const POLICY_KEYS = {
       text: 'true: git push, pull and rebase are refused, and other commands that do the same.',
       example: 'true',
       default: false,
-      layers: 'replace',
     }),
     plugins: key({
       schema: (zod) => zod.array(plugin(zod)),
@@ -778,15 +605,12 @@ export const POLICY_KEYS = {
       schema: (zod) => zod.boolean(),
       text: 'true: every decision and result is written to the audit trail. Default: only decisions of the gate server.',
       example: 'true',
-      default: undefined,
-      layers: 'replace',
     }),
     on_failure: key({
       schema: (zod) => zod.enum(['refuse', 'warn']),
       text: 'What happens if a record cannot be written. refuse (default): the command does not run. warn: it runs, with a warning.',
       example: '"refuse"',
       default: 'refuse',
-      layers: 'replace',
       weaker: {
         is: (onFailure) => onFailure === 'warn',
         meaning: 'commands may run without a record in the audit trail',
@@ -796,15 +620,12 @@ export const POLICY_KEYS = {
       schema: (zod) => zod.string().regex(/^\//, 'must be absolute'),
       text: 'A file with a secret of at least 32 bytes, which signs the records. Only its owner may be able to read it.',
       example: '"/etc/sandbox-run/audit.key"',
-      default: undefined,
-      layers: 'replace',
     }),
     stream: key({
       schema: (zod) => zod.enum(AUDIT_STREAMS),
       text: 'Whether records go to a stream of the NATS server of state.url, too. off (default). publish: as soon as the server is there. require: a command starts only when most of the servers that keep the stream have its decision; what happens without them says on_failure.',
       example: '"off"',
       default: 'off',
-      layers: 'replace',
     }),
   },
   state: {
@@ -813,36 +634,27 @@ export const POLICY_KEYS = {
         zod.string().regex(/^(nats|tls):\/\/[^\s@]+$/, 'must begin with nats:// or tls://, without a user'),
       text: 'The NATS server where budget, approvals, grants, sessions and taints are kept, for a fleet of machines (docs/fleet.md). Those of a cluster with commas between. Default: files of this user on this machine.',
       example: '"tls://one.example:4222,two.example:4222"',
-      default: undefined,
-      layers: 'replace',
     }),
     credentials: key({
       schema: (zod) => zod.string().regex(/^\//, 'must be absolute'),
       text: 'A file with NATS credentials or an nkey seed. Only its owner may be able to read it. Default: the file that the variable SANDBOX_RUN_NATS_CREDS names.',
       example: '"/etc/sandbox-run/nats.creds"',
-      default: undefined,
-      layers: 'replace',
     }),
     ca: key({
       schema: (zod) => zod.string().regex(/^\//, 'must be absolute'),
       text: 'A file with the certificates that sign those of the server. Default: those of Node.',
       example: '"/etc/sandbox-run/ca.pem"',
-      default: undefined,
-      layers: 'replace',
     }),
     replicas: key({
       schema: (zod: Zod) => positive(zod).max(5),
       text: 'How many servers keep the state. Default: 3 in a cluster, 1 without.',
       example: '3',
-      default: undefined,
-      layers: 'replace',
     }),
     on_failure: key({
       schema: (zod) => zod.enum(['refuse', 'warn']),
       text: 'What happens if that server cannot be used. refuse (default): a command that needs the state does not run. warn: it runs uncounted and as if its session had every taint, with a warning; what needs an approval is refused all the same.',
       example: '"refuse"',
       default: 'refuse',
-      layers: 'replace',
       weaker: {
         is: (onFailure) => onFailure === 'warn',
         meaning: 'commands may run without being counted',
@@ -854,8 +666,6 @@ export const POLICY_KEYS = {
       schema: (zod) => zod.enum(BACKEND_IDS),
       text: 'The weakest backend that may run commands. Naming one accepts that it can never hold some controls that the profile requires. What `demand` of a policy file requires stays required. Default: only a backend that holds everything that is required.',
       example: '"landlock"',
-      default: undefined,
-      layers: 'replace',
       workspace: {
         narrow: 'strongerBackend',
         text: 'A stronger minimum than that of the policy.',
@@ -866,7 +676,6 @@ export const POLICY_KEYS = {
       text: 'What is looked at to tell what the sandbox denied a command. auto: calls that write, create, remove, execute, connect and signal, which costs nothing that can be measured. always: what is read, too, which slows down programs that open many files. never: nothing. It changes what is told, not what is held.',
       example: '"auto"',
       default: 'auto',
-      layers: 'replace',
       option: { name: 'explain' },
       flag: {
         name: '--explain <when>',
@@ -899,7 +708,6 @@ export const POLICY_KEYS = {
       text: 'true: what each command changes in the workspace can be taken back (sandbox-run undo). It is made on a layer and applied when the command ends, which takes longer; not in sessions, in the background or on a terminal. Losing work in the workspace is then no reason to ask. Needs namespaces. Default: false.',
       example: 'false',
       default: false,
-      layers: 'replace',
       option: { name: 'undo' },
     }),
   },
@@ -909,7 +717,6 @@ export const POLICY_KEYS = {
       text: 'true: commands run without being judged, and no hook or guard is asked. Only the kernel contains them.',
       example: 'false',
       default: false,
-      layers: 'replace',
       weaker: {
         is: (unjudged) => unjudged,
         meaning: 'commands are not judged, and no hook or guard is asked about them',
@@ -918,82 +725,10 @@ export const POLICY_KEYS = {
   },
 };
 
-/**
- * A rule of the operator: it asks, refuses, or has changes wait. The strictest check wins, so a rule that allows would do
- * nothing.
- */
-export interface CommandRule {
-  /** Name of the program, `*` stands for any text; compared with the last part of the program's path. */
-  readonly program: string;
-  /** Patterns that its words must match, in this order. Other words may stand between them. */
-  readonly words: readonly string[];
-  readonly verdict: 'ask' | 'deny' | 'preview';
-  /** Shown when a command is refused or asked about. */
-  readonly reason: string | undefined;
-}
-
-/** A rule as the checks use it. */
-export function commandRule({ program, words, verdict, reason }: RuleInFile): CommandRule {
-  return { program, words: words ?? [], verdict: verdict ?? 'preview', reason };
-}
-
-/** A row with its place in files and in {@link Policy}. */
-export interface PlacedKey {
-  /** `limits.timeout_seconds`. */
-  readonly key: string;
-  /** `['limits', 'timeout_seconds']`. */
-  readonly place: readonly string[];
-  /** `['limits', 'timeoutMs']`. */
-  readonly at: readonly string[];
-  // Rows differ in their types; what reads them all treats values as what the row's own schema accepted.
-  // biome-ignore lint/suspicious/noExplicitAny: the types of one row fit each other, which key() checked
-  readonly row: PolicyKey<z.ZodType, unknown, string, any>;
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: as above
-function isRow(entry: object): entry is PolicyKey<z.ZodType, unknown, string, any> {
-  return typeof Reflect.get(entry, 'schema') === 'function';
-}
-
-function camelCase(key: string): string {
-  return key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-}
-
-/** The rows of a table, in their order. */
-export function placedKeys(table: object, above: readonly string[] = []): readonly PlacedKey[] {
-  return Object.entries(table).flatMap(([name, entry]: [string, object]): readonly PlacedKey[] => {
-    const place = [...above, name];
-    if (!isRow(entry)) return placedKeys(entry, place);
-    return [{ key: place.join('.'), place, at: [...above, entry.name ?? camelCase(name)], row: entry }];
-  });
-}
-
 /** The rows of {@link POLICY_KEYS}. */
 export const PLACED_KEYS = placedKeys(POLICY_KEYS);
 
 type Table = typeof POLICY_KEYS;
-type AnyKey = { readonly schema: (zod: Zod) => z.ZodType };
-type Said<Row> = Row extends { readonly schema: (zod: Zod) => infer Schema extends z.ZodType }
-  ? z.output<Schema>
-  : never;
-type CamelCase<Key> = Key extends `${infer Head}_${infer Letter}${infer Rest}`
-  ? `${Head}${Uppercase<Letter>}${CamelCase<Rest>}`
-  : Key;
-type NameOf<Key, Row> =
-  Row extends PolicyKey<z.ZodType, unknown, infer Name, infer _>
-    ? Name extends ''
-      ? CamelCase<Key>
-      : Name
-    : never;
-type ValueOf<Row> = Row extends {
-  readonly default: infer Default;
-  readonly value?: (said: never) => infer Value;
-}
-  ? [Default] extends [undefined]
-    ? Value | undefined
-    : Value
-  : never;
-
 /** A policy file after validation: every key optional. */
 export type PolicyFile = {
   -readonly [Section in keyof Table]?:

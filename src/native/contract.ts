@@ -447,7 +447,7 @@ export interface NativeConfinement {
  * 0.7 µs more than its values as arguments for a chunk, 1.9 µs for an outcome, once per command. So what is seldom there is
  * an optional property, and absent.
  */
-export type NativeEvent =
+type NativeEvent =
   | NativeChunk
   | NativeGap
   | NativeExit

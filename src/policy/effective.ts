@@ -2,7 +2,8 @@ import { resolve } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { BackendId } from '../model/enforcement-report.ts';
 import type { PathRule, Policy } from '../model/policy.ts';
-import { PLACED_KEYS, type PlacedKey, type PolicyFile } from '../model/policy-keys.ts';
+import type { PlacedKey } from '../model/policy-key.ts';
+import { PLACED_KEYS, type PolicyFile } from '../model/policy-keys.ts';
 import { CONTROL_IDS } from '../model/words.ts';
 import {
   type Entry,

@@ -1,4 +1,5 @@
-import { NARROWINGS, PLACED_KEYS, type PlacedKey, type PolicyFile } from '../model/policy-keys.ts';
+import { NARROWINGS, type PlacedKey } from '../model/policy-key.ts';
+import { PLACED_KEYS, type PolicyFile } from '../model/policy-keys.ts';
 import type { LAYER_NAMES } from '../model/words.ts';
 import { assertNever } from '../util/assert-never.ts';
 

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { isAbsolute } from 'node:path';
 import type { Reviewer } from '../model/gate-ports.ts';
 import type { ReviewerSettings } from '../model/policy.ts';
+import { orElse } from '../util/or-else.ts';
 import { exactText, reviewOf, type Subject, subjectOf, TOO_LONG, unclear } from './exchange.ts';
 
 type CommandSettings = Extract<ReviewerSettings, { readonly kind: 'command' }>;
@@ -39,11 +40,7 @@ function reviewerEnvironment(env: Environment): NodeJS.ProcessEnv {
 }
 
 function decoded(output: Buffer): string | undefined {
-  try {
-    return exactText(output);
-  } catch {
-    return undefined;
-  }
+  return orElse(() => exactText(output), undefined);
 }
 
 /** All that it wrote, if it exits with 0 in time. Whatever it started ends with it. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Reach, Taint } from '../model/decision.ts';
 import type { Review, ReviewRequest } from '../model/gate-ports.ts';
+import { parsedJson } from '../util/parsed-json.ts';
 import { visibleLine } from '../util/visible-text.ts';
 
 /** Longer commands are not reviewed: whoever reads only a part of one cannot say that nothing is wrong with it. */
@@ -63,14 +64,6 @@ export function reviewOf(text: string): Review {
 /** The text of exact UTF-8; a byte order mark is a character like any other, and no JSON. Throws for other bytes. */
 export function exactText(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

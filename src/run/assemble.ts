@@ -12,7 +12,7 @@ import type { ActionBudget } from '../model/gate-ports.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { SandboxOptions } from '../model/options.ts';
 import { type Policy, reviewerSettings } from '../model/policy.ts';
-import { NARROWINGS } from '../model/policy-keys.ts';
+import { NARROWINGS } from '../model/policy-key.ts';
 import { type BuiltEnvironment, buildEnvironment } from '../policy/environment.ts';
 import { commandRules } from './resolve/command-rules.ts';
 import { planOnly, planResolved } from './resolve/plan-sandbox.ts';

@@ -20,3 +20,7 @@ export function directoriesBetween(path: string, root: string): readonly string[
   const above = root === sep ? '' : root;
   return parts.slice(0, -1).map((_, index) => [above, ...parts.slice(0, index + 1)].join(sep));
 }
+
+/** What a variable names, where that is absolute: a relative path is none, for us as for most tools. */
+export const absoluteOr = (named: string | undefined, otherwise: string): string =>
+  named?.startsWith('/') === true ? named : otherwise;

@@ -23,31 +23,36 @@ export function readNamePattern(text: string): NamePattern | string {
 /** Whether a name is one of a pattern. Capital letters, and the ways to write an accent, are no difference. */
 export function matchesName(pattern: NamePattern, name: string): boolean {
   const letters = [...folded(name)];
-  return pattern.some((tokens) => matches(tokens, letters));
+  return pattern.some((tokens) => matchesAll(tokens, '*', letters, (token, letter) => token(letter)));
 }
 
-/** Takes no longer than the product of both lengths: the last `*` alone is tried again. */
-function matches(tokens: readonly Token[], letters: readonly string[]): boolean {
-  let token = 0;
-  let letter = 0;
-  let star = -1;
-  let resumed = 0;
-  while (letter < letters.length) {
-    const wanted = tokens[token];
-    if (wanted === '*') {
-      star = token;
-      resumed = letter;
-      token += 1;
-    } else if (wanted?.(letters[letter] ?? '') === true) {
-      token += 1;
-      letter += 1;
-    } else if (star >= 0) {
-      token = star + 1;
+/**
+ * Whether items fit a pattern in which a star stands for any number of them. Takes no longer than the product of both lengths:
+ * the last star alone is tried again.
+ */
+export function matchesAll<Part, Star extends string, Item>(
+  pattern: readonly Part[],
+  star: Star,
+  items: readonly Item[],
+  fits: (part: Exclude<Part, Star>, item: Item) => boolean,
+): boolean {
+  const isStar = (part: unknown) => part === star;
+  let [at, item, before, resumed] = [0, 0, -1, 0];
+  while (item < items.length) {
+    if (isStar(pattern[at])) {
+      before = at;
+      resumed = item;
+      at += 1;
+    } else if (at < pattern.length && fits(pattern[at] as Exclude<Part, Star>, items[item] as Item)) {
+      at += 1;
+      item += 1;
+    } else if (before >= 0) {
+      at = before + 1;
       resumed += 1;
-      letter = resumed;
+      item = resumed;
     } else return false;
   }
-  return tokens.slice(token).every((left) => left === '*');
+  return pattern.slice(at).every(isStar);
 }
 
 const folded = (text: string) => text.normalize('NFC').toLowerCase();

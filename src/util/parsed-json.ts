@@ -1,7 +1,10 @@
 /** JSON of anybody; `undefined`: it is none. */
-export function parsedJson(value: Uint8Array): unknown {
+export function parsedJson(value: Uint8Array | string): unknown {
   try {
-    return JSON.parse(Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('utf8'));
+    const isText = typeof value === 'string';
+    return JSON.parse(
+      isText ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('utf8'),
+    );
   } catch {
     return undefined;
   }

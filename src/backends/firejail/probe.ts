@@ -7,6 +7,7 @@ import { errnoName } from '../../kernel/errno.ts';
 import type { FirejailFacility } from '../../model/host-features.ts';
 import type { NativeConfinementSpec, NativeSetUidLauncher } from '../../native/contract.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { orElse } from '../../util/or-else.ts';
 import type { Trial, TryCommand } from '../backend.ts';
 import { canChangeRoot, describeRootFailure, keptOpen, topEntries } from './root-directory.ts';
 import { parseVersion, refuseVersion, showVersion } from './version.ts';
@@ -164,11 +165,7 @@ function firstError({ stderr, stdout }: Answer): string {
 }
 
 function gainsNothing(): boolean {
-  try {
-    return /^NoNewPrivs:\s*1$/m.test(readFileSync('/proc/self/status', 'utf8'));
-  } catch {
-    return false;
-  }
+  return orElse(() => /^NoNewPrivs:\s*1$/m.test(readFileSync('/proc/self/status', 'utf8')), false);
 }
 
 /** A sandbox of Firejail's with nothing in it but what every one has. */
@@ -257,11 +254,7 @@ function lookNow(path: string): Stats | undefined {
 }
 
 function resolveNow(path: string): string | undefined {
-  try {
-    return realpathSync(path);
-  } catch {
-    return undefined;
-  }
+  return orElse(() => realpathSync(path), undefined);
 }
 
 /** Firejail answers in a tenth of a second; one that hangs is not used. */

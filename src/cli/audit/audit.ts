@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { isObject, objectsOf, type StoredRecord, textOf } from '../../audit/stored-record.ts';
+import { objectsOf, type StoredRecord, textOf } from '../../audit/stored-record.ts';
 import { VERDICTS } from '../../model/words.ts';
+import { isObject } from '../../util/is-object.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { wholeNumber } from '../shared/options.ts';
 import { withSubcommands } from '../shared/parse.ts';

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { commandText, isObject, objectsOf, type StoredRecord, textOf } from '../../audit/stored-record.ts';
+import { commandText, objectsOf, type StoredRecord, textOf } from '../../audit/stored-record.ts';
 import { lastLines, linesOfFile, listDayFiles, TrailCursor } from '../../audit/trail-files.ts';
 import type { Verdict } from '../../model/decision.ts';
+import { isObject } from '../../util/is-object.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
 import { printError, printOut } from '../shared/print.ts';
 import { type Mood, moodOf, type Paint, paintFor } from '../shared/style.ts';

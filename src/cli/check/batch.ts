@@ -10,8 +10,9 @@ import { Command } from '../../model/command.ts';
 import { Autonomy, type Decision, Taint } from '../../model/decision.ts';
 import { text } from '../../model/value.ts';
 import { TAINTS } from '../../model/words.ts';
+import { isObject } from '../../util/is-object.ts';
 import { createLineReader } from '../../util/line-reader.ts';
-import { orElse } from '../../util/or-else.ts';
+import { parsedJson } from '../../util/parsed-json.ts';
 import { andThen } from '../../util/promise.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { isTaint } from '../shared/options.ts';
@@ -150,9 +151,9 @@ function isNear(key: string, known: string): boolean {
 }
 
 function parseRow(text: string): Row | string {
-  const row: unknown = orElse(() => JSON.parse(text), undefined);
+  const row = parsedJson(text);
   if (row === undefined) return 'not JSON';
-  return typeof row === 'object' && row !== null && !Array.isArray(row) ? (row as Row) : 'not a JSON object';
+  return isObject(row) ? row : 'not a JSON object';
 }
 
 const NO_TAINTS = `taint must be a list of ${TAINTS.join(' and ')}`;

@@ -11,7 +11,7 @@ import { EXIT_STATUS } from '../../run/launch/exit-status.ts';
 import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { commandOf } from '../run/options.ts';
-import { autonomyOption, backendOption, parseTaints } from '../shared/options.ts';
+import { autonomyOption, backendOption, POLICY_FILE, profileOption, TAINTS_SEEN } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { jsonLine, printError, printOut } from '../shared/print.ts';
 import { moodOf, type Paint, paintFor } from '../shared/style.ts';
@@ -63,12 +63,12 @@ export async function check(args: readonly string[]): Promise<number> {
     .option('-c, --shell <string>', 'a shell string')
     .option('--workspace <dir>', 'the directory to work in (default: the current directory)')
     .addOption(backendOption())
-    .option('--profile <name>', 'built-in profile (default: workspace-write)')
-    .option('--policy <file>', 'a policy file (TOML), added to those of the machine and the user')
+    .addOption(profileOption())
+    .option(...POLICY_FILE)
     .option('--cwd <dir>', 'where the command starts (default: the workspace)')
     .addOption(autonomyOption())
     .option('--approved', 'judge it as if a person had approved the risk')
-    .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
+    .option(...TAINTS_SEEN)
     .option('--json', 'one JSON object')
     .option('--batch', 'JSON lines from standard input to standard output');
   const parsed = parseArguments(program, args);

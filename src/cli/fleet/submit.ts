@@ -12,7 +12,7 @@ import { briefly } from '../../run/output/brief.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { printEnd } from '../run/pass-through.ts';
-import { parseSeconds, parseTaints, wholeNumber } from '../shared/options.ts';
+import { parseSeconds, TAINTS_SEEN, wholeNumber } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { jsonLine, printBytes, printError, printOut, startProgress } from '../shared/print.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
@@ -115,7 +115,7 @@ export async function submit(args: readonly string[]): Promise<number> {
     .option('--offline', 'it has no network, whatever the worker’s policy says')
     .option('--env <name=value>', 'a variable for it; repeatable', collect)
     .option('--cwd <dir>', 'where it runs, relative to the workspace')
-    .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints);
+    .option(...TAINTS_SEEN);
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const options = parsed.opts<SubmitArguments>();

@@ -12,7 +12,13 @@ import {
   type HookOptions,
 } from '../../integrations/hooks/hook-adapter.ts';
 import type { SandboxOptions } from '../../model/options.ts';
-import { autonomyOption, backendOption, parseSeconds } from '../shared/options.ts';
+import {
+  autonomyOption,
+  backendOption,
+  POLICY_FILE,
+  parseSeconds,
+  profileOption,
+} from '../shared/options.ts';
 import { ownWords } from '../warm/start.ts';
 
 /** What {@link addHookOptions} reads. */
@@ -38,8 +44,8 @@ export function addHookOptions(program: Command): Command {
       new Option('--after <scope>', 'what the settings tell of afterwards').choices(AFTER_SCOPES).hideHelp(),
     )
     .addOption(new Option('--ends', 'the settings tell how commands ended').hideHelp())
-    .option('--policy <file>', 'a policy file (TOML), added to those of the machine and the user')
-    .option('--profile <name>', 'built-in profile (default: workspace-write)')
+    .option(...POLICY_FILE)
+    .addOption(profileOption())
     .addOption(backendOption())
     .addOption(autonomyOption())
     .option(

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { PLACED_KEYS, type PlacedKey } from '../../model/policy-keys.ts';
+import type { PlacedKey } from '../../model/policy-key.ts';
+import { PLACED_KEYS } from '../../model/policy-keys.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { wrap } from '../shared/style.ts';
 

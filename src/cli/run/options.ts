@@ -8,9 +8,9 @@ import { PROFILES } from '../../policy/profiles/built-in.ts';
 import { packageVersion } from '../../version.ts';
 import {
   addSandboxOptions,
-  parseTaints,
   type SandboxArguments,
   sandboxOptionsOf,
+  TAINTS_SEEN,
 } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 
@@ -137,7 +137,7 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     .addOption(new Option('--live', 'with --for-model: the agent reads the output while it comes').hideHelp())
     .option('--preview', 'hold back what it changes in the workspace, to be looked at and applied or not')
     .option('--on <id>', 'preview it on a change set that waits: build and test before you apply')
-    .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
+    .option(...TAINTS_SEEN)
     .option('-t, --tty', 'run on its own terminal: for shells, editors and prompts')
     .option('--combined', 'with --json: both streams in stdout, in the order in which they were written')
     .option('--neutralize', 'with --json: remove escape sequences and control characters from the output')

@@ -12,7 +12,7 @@ import { visibleText } from '../../util/visible-text.ts';
 import { FULL } from '../run/options.ts';
 import { printEnd, printRestart } from '../run/pass-through.ts';
 import { hasTerminal, sayQueued, terminalApprover } from '../shared/ask-here.ts';
-import { parseSeconds, parseTaints } from '../shared/options.ts';
+import { parseSeconds, TAINTS_SEEN } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { jsonLine, printBytes, printError, printOut } from '../shared/print.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
@@ -56,7 +56,7 @@ export function parseShellRun(
       .passThroughOptions()
       .option('-c, --shell <string>', 'run a shell string')
       .option('--approved', 'you looked at this command: run it though the policy asks')
-      .option('--taint <list>', 'what the session was exposed to: corruption, secret', parseTaints)
+      .option(...TAINTS_SEEN)
       .option('--timeout <seconds>', 'interrupt the command after this time; 0: never', parseSeconds)
       .option('--json', 'print one result object, with captured output, instead of passing it through')
       .option(FULL, 'the same with everything: what is enforced, every reason, what was used')

@@ -3,7 +3,8 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Taint } from '../../model/decision.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import type { OutputLimits } from '../../model/output.ts';
-import { type FlagKind, PLACED_KEYS, type PlacedKey, type PolicyKey } from '../../model/policy-keys.ts';
+import type { FlagKind, PlacedKey, PolicyKey } from '../../model/policy-key.ts';
+import { PLACED_KEYS } from '../../model/policy-keys.ts';
 import { BACKEND_IDS, MAX_OUTPUT_BYTES, TAINTS } from '../../model/words.ts';
 import { putAt } from '../../policy/layers.ts';
 
@@ -85,9 +86,9 @@ export function policyOptions(keys: readonly PlacedKey[] = PLACED_KEYS): readonl
 }
 
 function policyOption(key: string): Option {
-  const found = policyOptions().find((one) => one.key === key);
-  if (found === undefined) throw new TypeError(`the table of keys has no option for ${key}`);
-  return found.option;
+  const flag = PLACED_KEYS.find((one) => one.key === key)?.row.flag;
+  if (flag === undefined) throw new TypeError(`the table of keys has no option for ${key}`);
+  return optionOf(flag);
 }
 
 /** `--autonomy A`. */
@@ -108,7 +109,18 @@ export function isTaint(word: unknown): word is Taint {
   return TAINTS.some((taint) => taint === word);
 }
 
-/** `--taint a,b`. */
+/** `--policy FILE`, of commands that judge or run others. */
+export const POLICY_FILE = [
+  '--policy <file>',
+  'a policy file (TOML), added to those of the machine and the user',
+] as const;
+
+/** `--profile NAME`. */
+export function profileOption(): Option {
+  return policyOption('profile');
+}
+
+/** Of a list of taints. */
 export function parseTaints(text: string): readonly Taint[] {
   return text
     .split(',')
@@ -118,6 +130,13 @@ export function parseTaints(text: string): readonly Taint[] {
       return word;
     });
 }
+
+/** `--taint a,b`. */
+export const TAINTS_SEEN = [
+  '--taint <list>',
+  'what the session was exposed to: corruption, secret',
+  parseTaints,
+] as const;
 
 /** What {@link addSandboxOptions} reads, beside the options that stand for keys of the policy. */
 export interface SandboxArguments extends Pick<SandboxOptions, 'timeout' | (typeof UNCHANGED)[number]> {
@@ -132,7 +151,7 @@ export function addSandboxOptions(
   const collect = (value: string, before: string[] = []) => [...before, value];
   program
     .option('--workspace <dir>', 'the directory to work in (default: the current directory)')
-    .option('--policy <file>', 'a policy file (TOML), added to those of the machine and the user')
+    .option(...POLICY_FILE)
     .addOption(backendOption())
     .option('--env <name[=value]>', 'pass a variable to the command, or set it; repeatable', collect);
   if (agentSession) program.option('--session <id>', 'the session of the agent; its taints are remembered');

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { ManifestEntry, WorkspaceChange } from '../../model/fleet.ts';
 import { assertNever } from '../../util/assert-never.ts';
-import { matchesName, type NamePattern, readNamePattern } from '../../util/name-pattern.ts';
+import { matchesAll, matchesName, type NamePattern, readNamePattern } from '../../util/name-pattern.ts';
 import type { Queue } from '../queue.ts';
 import { Blobs } from './blobs.ts';
 import { readManifest } from './fetch.ts';
@@ -49,7 +49,8 @@ export async function collectArtefacts(
   const read = patterns.map(readPattern);
   const blobs = await Blobs.open(queue);
   const found = (await readTree(workspace)).filter(
-    ({ kind, path }) => kind === 'file' && read.some((pattern) => matches(pattern, path.split('/'))),
+    ({ kind, path }) =>
+      kind === 'file' && read.some((pattern) => matchesAll(pattern, '**', path.split('/'), matchesName)),
   );
   await sendFiles(blobs, found, (path) => readFileAt(join(workspace, path)));
   return sendManifest(blobs, withDirectories(found));
@@ -68,25 +69,4 @@ function readPattern(text: string): PathPattern {
       `the pattern ${JSON.stringify(text)} of artefacts is not understood: ${read}`,
     );
   });
-}
-
-/** Takes no longer than the product of both lengths: the last `**` alone is tried again. */
-function matches(pattern: PathPattern, names: readonly string[]): boolean {
-  let [part, name, star, resumed] = [0, 0, -1, 0];
-  while (name < names.length) {
-    const wanted = pattern[part];
-    if (wanted === '**') {
-      star = part;
-      resumed = name;
-      part += 1;
-    } else if (wanted !== undefined && matchesName(wanted, names[name] ?? '')) {
-      part += 1;
-      name += 1;
-    } else if (star >= 0) {
-      part = star + 1;
-      resumed += 1;
-      name = resumed;
-    } else return false;
-  }
-  return pattern.slice(part).every((left) => left === '**');
 }

@@ -3,7 +3,7 @@ import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { refuseShortage } from '../../errors/shortage.ts';
 import type { PathLookup } from '../../model/surroundings.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
+import { absoluteOr, isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { readRegular } from '../held-directory.ts';
 import { type GitSetting, parseGitConfig } from './config-file.ts';
@@ -67,8 +67,7 @@ export function userConfigFiles(
   home: string,
   env: Readonly<Record<string, string | undefined>>,
 ): readonly string[] {
-  const xdg = env.XDG_CONFIG_HOME;
-  const config = xdg !== undefined && isAbsolute(xdg) ? xdg : join(home, '.config');
+  const config = absoluteOr(env.XDG_CONFIG_HOME, join(home, '.config'));
   const system = env.GIT_CONFIG_NOSYSTEM === undefined ? [env.GIT_CONFIG_SYSTEM ?? SYSTEM_CONFIG] : [];
   const global =
     env.GIT_CONFIG_GLOBAL === undefined

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { dirname, isAbsolute, join } from 'node:path';
+import { absoluteOr } from '../../util/absolute-path.ts';
 import { type SettingsCollector, withoutUserInfo } from '../settings/carried.ts';
 import { type GitSetting, parseGitConfig, writeGitConfig } from './config-file.ts';
 import { effectOfKey } from './config-keys.ts';
@@ -38,8 +39,7 @@ class UserSettings {
   carry(): void {
     const { home, environment } = this.into.owner;
     const files = userConfigFiles(home, environment).filter((path) => path !== SYSTEM_CONFIG);
-    const xdg = environment.XDG_CONFIG_HOME;
-    const config = xdg !== undefined && isAbsolute(xdg) ? xdg : join(home, '.config');
+    const config = absoluteOr(environment.XDG_CONFIG_HOME, join(home, '.config'));
     const settings = [
       ...Object.entries(DEFAULT_FILES).flatMap(([name, key]) => {
         const value = this.fileFor(join(config, 'git', name), key);

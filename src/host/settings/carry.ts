@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
+import { absoluteOr } from '../../util/absolute-path.ts';
 import { looksSecret } from '../../util/secret-name.ts';
 import { gitSettings } from '../git/user-settings.ts';
 import { type CarriedSettings, SettingsCollector, type SettingsOwner } from './carried.ts';
@@ -60,16 +61,11 @@ function rootsOf({
   environment,
   machine,
 }: SettingsOwner): Readonly<Record<SettingsPlace['root'], string>> {
-  // As for the tools, a relative path is none.
-  const named = (name: string, otherwise: string) => {
-    const path = environment[name];
-    return path !== undefined && isAbsolute(path) ? path : otherwise;
-  };
   return {
     home,
     machine,
-    config: named('XDG_CONFIG_HOME', join(home, '.config')),
-    cargo: named('CARGO_HOME', join(home, '.cargo')),
+    config: absoluteOr(environment.XDG_CONFIG_HOME, join(home, '.config')),
+    cargo: absoluteOr(environment.CARGO_HOME, join(home, '.cargo')),
   };
 }
 

@@ -49,23 +49,17 @@ function readPattern(text: string, base: string, home: string, isLiteral: boolea
 /** Puts what the source says of paths into the policy: never more than it allows. */
 export function translateAccess(draft: Draft): void {
   const { allowRead, allowWrite, denyWrite, denyRead } = draft.paths;
+  const note = (path: NamedPath, outcome: Outcome, instead: Outcome) =>
+    draft.note(path, path.asked === true && 'to' in outcome ? instead : outcome);
   for (const path of allowRead) draft.note(path, grantRead(draft, path));
   for (const path of allowWrite) draft.note(path, grantWrite(draft, path));
-  for (const path of denyWrite) {
-    const outcome = keepFromWriting(draft, path);
-    const isRefused = path.asked === true && 'to' in outcome;
-    draft.note(path, isRefused ? REFUSED : outcome);
-  }
+  for (const path of denyWrite) note(path, keepFromWriting(draft, path), REFUSED);
   const readable = [
     ...readableAnyway(draft.where),
     ...draft.policy.filesystem.read,
     ...draft.policy.filesystem.write,
   ];
-  for (const path of denyRead) {
-    const outcome = keepFromReading(draft, path, readable);
-    const isHidden = path.asked === true && 'to' in outcome;
-    draft.note(path, isHidden ? HIDDEN : outcome);
-  }
+  for (const path of denyRead) note(path, keepFromReading(draft, path, readable), HIDDEN);
 }
 
 const HIDDEN = narrower(

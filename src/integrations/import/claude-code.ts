@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path';
-import type { RuleInFile } from '../../model/policy-keys.ts';
-import { namePath, translateAccess } from './access.ts';
+import type { RuleInFile } from '../../model/command-rule.ts';
+import { namePath } from './access.ts';
 import {
   as,
   Draft,
@@ -17,9 +17,9 @@ import {
   unrelated,
   wider,
 } from './draft.ts';
-import { nameHost, translateHosts } from './hosts.ts';
+import { nameHost } from './hosts.ts';
 import { autonomy, choice, isAlways, items, keys, type Rows, variables } from './readers.ts';
-import { filtersRequests, protectBuiltIn, sandboxRows } from './srt.ts';
+import { concluded, sandboxRows } from './srt.ts';
 
 /** Permission rules and sandbox settings of Claude Code: `settings.json`. */
 export function claudeCode(settings: Table, where: ImportPlace): Imported {
@@ -37,12 +37,8 @@ export function claudeCode(settings: Table, where: ImportPlace): Imported {
     env: variables,
   };
   draft.read({ place: [], value: settings }, keys(rows));
-  translateAccess(draft);
   const sandbox = tableOf(settings.sandbox);
-  draft.noHosts ??= filtersRequests(sandbox);
-  translateHosts(draft);
-  protectBuiltIn(draft, sandbox, ['sandbox'], sandbox.enabled === true);
-  return draft.imported();
+  return concluded(draft, sandbox, ['sandbox'], sandbox.enabled === true);
 }
 
 const LEAVE_IT = 'leave it in Claude Code';

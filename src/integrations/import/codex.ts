@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { orElse } from '../../util/or-else.ts';
 import { looksSecret } from '../../util/secret-name.ts';
 import { namePath, OWN_TMP, translateAccess } from './access.ts';
 import {
@@ -21,7 +22,18 @@ import {
   wider,
 } from './draft.ts';
 import { nameHost, translateHosts } from './hosts.ts';
-import { autonomy, choice, isAlways, items, keys, leaves, type Rows, variables } from './readers.ts';
+import {
+  autonomy,
+  byName,
+  choice,
+  isAlways,
+  items,
+  keys,
+  leaves,
+  named,
+  type Rows,
+  variables,
+} from './readers.ts';
 
 /** Configuration of Codex: `config.toml`. */
 export function codex(config: Table, where: ImportPlace): Imported {
@@ -52,12 +64,13 @@ function configRows(draft: Draft, config: Table): Rows {
   const selected = isTable(found) ? found : undefined;
   const inForce = { ...config, ...selected };
   const hasMode = Object.hasOwn(inForce, 'sandbox_mode');
-  const { default_permissions: named } = config;
-  const ofName = typeof named === 'string' && !hasMode ? tableOf(config.permissions)[named] : undefined;
-  const isNamed = typeof named === 'string' && isTable(ofName);
+  const { default_permissions: selectedName } = config;
+  const ofName =
+    typeof selectedName === 'string' && !hasMode ? tableOf(config.permissions)[selectedName] : undefined;
+  const isNamed = typeof selectedName === 'string' && isTable(ofName);
   const mode = setMode(
     draft,
-    hasMode ? inForce.sandbox_mode : isNamed ? modeOfPermissions(ofName) : BUILT_IN.get(named),
+    hasMode ? inForce.sandbox_mode : isNamed ? modeOfPermissions(ofName) : BUILT_IN.get(selectedName),
   );
   const settings: Rows = { sandbox_mode: mode, approval_policy: APPROVALS };
   const overridden = Object.keys(settings).filter((key) => Object.hasOwn(selected ?? {}, key));
@@ -72,8 +85,8 @@ function configRows(draft: Draft, config: Table): Rows {
     default_permissions: hasMode ? undefined : isNamed ? as('its rules are taken') : mode,
     permissions: isNamed
       ? keys({
-          ...Object.fromEntries(Object.keys(tableOf(config.permissions)).map((name) => [name, notSelected])),
-          [named]: keys(permissionRows(draft, tableOf(ofName))),
+          ...named(config.permissions, () => notSelected),
+          [selectedName]: keys(permissionRows(draft, tableOf(ofName))),
         })
       : undefined,
     sandbox_workspace_write: draft.policy.profile === 'workspace-write' ? keys(WORKSPACE_WRITE) : notInForce,
@@ -110,8 +123,11 @@ function modeOfPermissions({ extends: base, filesystem }: Table): string | undef
   return isWritten ? 'workspace-write' : (BUILT_IN.get(base) ?? 'read-only');
 }
 
-function permissionRows({ where: { workspace, home } }: Draft, { network }: Table): Rows {
-  const hasDomains = isTable(tableOf(network).domains);
+function permissionRows(draft: Draft, { filesystem, network }: Table): Rows {
+  const { workspace, home } = draft.where;
+  const { domains, enabled } = tableOf(network);
+  const hasDomains = isTable(domains);
+  if (hasDomains && enabled !== true) draft.noHosts = 'the network is off there';
   const access =
     (path: string, base: string): Reader =>
     (part, draft) => {
@@ -123,28 +139,22 @@ function permissionRows({ where: { workspace, home } }: Draft, { network }: Tabl
   const beneath =
     (base: string): Reader =>
     (part, draft) => {
-      if (!isTable(part.value)) return access(base, base)(part, draft);
-      return keys(Object.fromEntries(Object.keys(part.value).map((path) => [path, access(path, base)])))(
-        part,
-        draft,
-      );
+      const reader = isTable(part.value) ? byName((path) => access(path, base)) : access(base, base);
+      return reader(part, draft);
     };
+  const isPath = (name: string) => !name.startsWith(':') && name !== DEPTH;
+  const paths = Object.fromEntries(Object.entries(tableOf(filesystem)).filter(([name]) => isPath(name)));
   return {
     extends: ({ value }) => (BUILT_IN.has(value) ? as('the mode') : undefined),
-    filesystem: (part, draft) => {
-      if (!isTable(part.value)) return undefined;
-      const named = Object.keys(part.value).filter((path) => !path.startsWith(':') && path !== DEPTH);
-      return keys({
-        ...Object.fromEntries(named.map((path) => [path, beneath(absolute(path))])),
-        ...Object.fromEntries(WORKSPACE_ROOTS.map((path) => [path, beneath(workspace)])),
-        ':minimal': ({ value }) => (value === 'read' ? as('what programs need can be read') : undefined),
-        ':root': ({ value }) => (value === 'read' ? ROOT : undefined),
-        ':tmpdir': ({ value }) => (value === 'write' ? OWN_TMP : undefined),
-        ':slash_tmp': ({ value }) => (value === 'write' ? OWN_TMP : undefined),
-        [DEPTH]: ({ value }) =>
-          typeof value === 'number' ? as('filesystem.hide, at every depth') : undefined,
-      })(part, draft);
-    },
+    filesystem: keys({
+      ...named(paths, (path) => beneath(absolute(path))),
+      ...Object.fromEntries(WORKSPACE_ROOTS.map((path) => [path, beneath(workspace)])),
+      ':minimal': ({ value }) => (value === 'read' ? as('what programs need can be read') : undefined),
+      ':root': ({ value }) => (value === 'read' ? ROOT : undefined),
+      ':tmpdir': ({ value }) => (value === 'write' ? OWN_TMP : undefined),
+      ':slash_tmp': ({ value }) => (value === 'write' ? OWN_TMP : undefined),
+      [DEPTH]: ({ value }) => (typeof value === 'number' ? as('filesystem.hide, at every depth') : undefined),
+    }),
     network: keys({
       enabled: ({ value }, draft) => {
         if (typeof value !== 'boolean') return undefined;
@@ -152,14 +162,7 @@ function permissionRows({ where: { workspace, home } }: Draft, { network }: Tabl
         draft.policy.network.mode = value ? 'open' : 'off';
         return as(`network.mode = "${draft.policy.network.mode}"`);
       },
-      domains: (part, draft) => {
-        if (!isTable(part.value)) return undefined;
-        if (tableOf(network).enabled !== true) draft.noHosts = 'the network is off there';
-        return keys(Object.fromEntries(Object.keys(part.value).map((text) => [text, domain(text)])))(
-          part,
-          draft,
-        );
-      },
+      domains: byName(domain),
     }),
   };
 }
@@ -458,11 +461,7 @@ function readCall([name = '', open, ...rest]: readonly string[]): Call | undefin
   const names = rest.filter((_, index) => rest[index + 1] === '=');
   if (new Set(names).size < names.length) return undefined;
   const json = rest.map((token, index) => jsonOf(token, rest[index + 1]));
-  try {
-    return { name, args: JSON.parse(`{${json.join(' ')}}`) };
-  } catch {
-    return undefined;
-  }
+  return orElse(() => ({ name, args: JSON.parse(`{${json.join(' ')}}`) }), undefined);
 }
 
 const AS_JSON: ReadonlyMap<string, string> = new Map([

@@ -1,7 +1,9 @@
+import type { RuleInFile } from '../../model/command-rule.ts';
 import type { Autonomy } from '../../model/decision.ts';
-import { POLICY_KEYS, type RuleInFile } from '../../model/policy-keys.ts';
+import { POLICY_KEYS } from '../../model/policy-keys.ts';
 import type { PathLookup } from '../../model/surroundings.ts';
 import type { APPROVERS, LOSS_EFFECTS } from '../../model/words.ts';
+import { isObject } from '../../util/is-object.ts';
 
 /** What `policy import --from` takes. */
 export const IMPORT_SOURCES = ['srt', 'claude-code', 'codex'] as const;
@@ -62,7 +64,7 @@ export interface ImportPlace {
 export type Table = Readonly<Record<string, unknown>>;
 
 export function isTable(value: unknown): value is Table {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+  return isObject(value) && !(value instanceof Date);
 }
 
 /** The table, or an empty one in place of anything else. */

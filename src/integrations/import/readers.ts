@@ -17,6 +17,16 @@ export const keys =
     return 'noted';
   };
 
+/** Rows for names that only the source knows. */
+export const named = (table: unknown, row: (name: string) => Rows[string]): Rows =>
+  Object.fromEntries(Object.keys(tableOf(table)).map((name) => [name, row(name)]));
+
+/** A table whose keys are names. */
+export const byName =
+  (row: (name: string) => Reader): Reader =>
+  (part, draft) =>
+    keys(named(part.value, row))(part, draft);
+
 /** A list, item by item; what is said where there is none. */
 export const items =
   (reader: Reader | Outcome, none?: Outcome): Reader =>
@@ -62,24 +72,17 @@ export const isAlways =
   };
 
 /** Variables that are set, by name. */
-export const variables: Reader = (part, draft) => {
-  const names = Object.keys(tableOf(part.value));
-  return keys(Object.fromEntries(names.map((name) => [name, variable(name)])))(part, draft);
-};
-
-const variable =
-  (name: string): Reader =>
-  ({ place, value }, draft) => {
-    if (typeof value !== 'string') return undefined;
-    const hidden = { place, value: '(not shown)' };
-    if (looksSecretVariable(name)) draft.note(hidden, SECRET);
-    else if (!/^[A-Za-z_]\w*$/.test(name)) draft.note(hidden, NO_NAME);
-    else {
-      draft.policy.environment.set[name] = value;
-      return as('environment.set');
-    }
-    return 'noted';
-  };
+export const variables = byName((name) => ({ place, value }, draft) => {
+  if (typeof value !== 'string') return undefined;
+  const hidden = { place, value: '(not shown)' };
+  if (looksSecretVariable(name)) draft.note(hidden, SECRET);
+  else if (!/^[A-Za-z_]\w*$/.test(name)) draft.note(hidden, NO_NAME);
+  else {
+    draft.policy.environment.set[name] = value;
+    return as('environment.set');
+  }
+  return 'noted';
+});
 
 const SECRET = narrower('it looks like a secret, which no policy should have', 'pass it by name: --pass-env');
 const NO_NAME = narrower('it is no name of a variable', 'correct it');

@@ -32,10 +32,15 @@ export function srt(settings: Table, where: ImportPlace): Imported {
     draft.policy.profile = 'read-only';
     draft.remarks.push('Nothing makes the workspace writable there, so the profile is read-only.');
   }
+  return concluded(draft, settings, [], true);
+}
+
+/** Weighs what these settings say, at this place of the source, against each other; the runtime may be in use or not. */
+export function concluded(draft: Draft, settings: Table, at: Place, isInUse: boolean): Imported {
   translateAccess(draft);
-  draft.noHosts = filtersRequests(settings);
+  draft.noHosts ??= filtersRequests(settings);
   translateHosts(draft);
-  protectBuiltIn(draft, settings, [], true);
+  protectBuiltIn(draft, settings, at, isInUse);
   return draft.imported();
 }
 
@@ -64,7 +69,7 @@ const FILTERS = [
 ];
 
 /** Why no hosts are taken over from settings of the runtime; `undefined`: they are. */
-export function filtersRequests({ network }: Table): string | undefined {
+function filtersRequests({ network }: Table): string | undefined {
   const settings = tableOf(network);
   // Then those of other settings count.
   if (settings.allowManagedDomainsOnly === true) return 'only managed hosts count there';
@@ -85,18 +90,7 @@ const NETWORK: Rows = {
   allowLocalBinding: as('each command has a loopback of its own, as there on Linux'),
   allowUnixSockets: SERVICES,
   allowMachLookup: SERVICES,
-  deniedDomainReasons: OF_PROXY,
-  httpProxyPort: OF_PROXY,
-  socksProxyPort: OF_PROXY,
-  mitmProxy: OF_PROXY,
-  filterRequest: OF_PROXY,
-  allowPlaintextHeaderSet: OF_PROXY,
-  stripResponseHeaders: OF_PROXY,
-  refuseOpaqueTunnels: OF_PROXY,
-  requireHostMatch: OF_PROXY,
-  ambiguousRequestTarget: OF_PROXY,
-  tlsTerminate: OF_PROXY,
-  parentProxy: OF_PROXY,
+  ...Object.fromEntries(['deniedDomainReasons', ...FILTERS].map((key) => [key, OF_PROXY])),
 };
 
 /** Variables that a command must not see. What is not passed on is not seen. */
@@ -191,7 +185,7 @@ const isOff = (settings: Table) => tableOf(settings.filesystem).disabled === tru
 const NEVER_WRITTEN = ['.gitconfig', '.gitmodules', '.ripgreprc'];
 
 /** Protects what the runtime, where it is in use, keeps from being written without being told, and says what cannot be. */
-export function protectBuiltIn(draft: Draft, settings: Table, at: Place, isInUse: boolean): void {
+function protectBuiltIn(draft: Draft, settings: Table, at: Place, isInUse: boolean): void {
   const { [SEARCH_DEPTH]: depth = '(the default)' } = settings;
   const part = { place: [...at, SEARCH_DEPTH], value: depth };
   if (!isInUse || isOff(settings) || draft.policy.profile === 'read-only') {

@@ -16,6 +16,7 @@ import { basename, dirname, join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
+import { orElse } from '../../util/or-else.ts';
 
 /** Another process that changes the file at the same time gets this many chances to finish. */
 const MOST_ATTEMPTS = 20;
@@ -69,11 +70,7 @@ function find(path: string, within: string | undefined): Found {
 }
 
 function realPathOf(path: string): string | undefined {
-  try {
-    return realpathSync(path);
-  } catch {
-    return undefined;
-  }
+  return orElse(() => realpathSync(path), undefined);
 }
 
 /** False: it has changed meanwhile. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'smol-toml';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { isObject } from '../../util/is-object.ts';
 
 type TomlValue = string | boolean | number | readonly string[];
 
@@ -44,7 +45,7 @@ export function changedToml(
 export function tomlSwitch(text: string, table: string, key: string): unknown {
   try {
     const found = parse(text)[table];
-    return isTable(found) ? found[key] : undefined;
+    return isObject(found) ? found[key] : undefined;
   } catch {
     return undefined;
   }
@@ -96,16 +97,12 @@ function withTable(text: string, root: Parsed, { name, values }: TomlTable, path
 function merged(root: Parsed, [first, ...rest]: readonly string[], values: TomlTable['values']): Parsed {
   if (first === undefined) return { ...root, ...values };
   const inner = root[first];
-  return { ...root, [first]: merged(isTable(inner) ? inner : {}, rest, values) };
+  return { ...root, [first]: merged(isObject(inner) ? inner : {}, rest, values) };
 }
 
 function tableAt(root: Parsed, name: readonly string[]): Parsed | undefined {
-  const found = name.reduce<unknown>((at, part) => (isTable(at) ? at[part] : undefined), root);
-  return isTable(found) ? found : undefined;
-}
-
-function isTable(value: unknown): value is Parsed {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  const found = name.reduce<unknown>((at, part) => (isObject(at) ? at[part] : undefined), root);
+  return isObject(found) ? found : undefined;
 }
 
 /** Without what the reader of TOML puts on its objects. */

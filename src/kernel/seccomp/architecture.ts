@@ -1,10 +1,10 @@
 import { SYSCALL_NUMBERS } from './syscalls.gen.ts';
 
 /** A CPU architecture that filters can be made for, by Node's name for it (`process.arch`). */
-export type SeccompArchitecture = keyof typeof SYSCALL_NUMBERS;
+export type SeccompArchitecture = (typeof SECCOMP_ARCHITECTURES)[number];
 
-/** Every architecture that filters can be made for. */
-export const SECCOMP_ARCHITECTURES: readonly SeccompArchitecture[] = ['x64', 'arm64'];
+/** Every architecture that filters can be made for, in the order of the table of numbers. */
+export const SECCOMP_ARCHITECTURES = ['x64', 'arm64'] as const;
 
 /**
  * `seccomp_data.arch` of native calls (`AUDIT_ARCH_*` of linux/audit.h): the ELF machine number with the flags for
@@ -18,16 +18,16 @@ export const AUDIT_ARCHITECTURES: Readonly<Record<SeccompArchitecture, number>> 
 
 /** The number of system call `name`, or undefined where the architecture does not have it. */
 export function syscallNumber(architecture: SeccompArchitecture, name: string): number | undefined {
-  const numbers = SYSCALL_NUMBERS[architecture];
-  return Object.hasOwn(numbers, name) ? numbers[name] : undefined;
+  const numbers = Object.hasOwn(SYSCALL_NUMBERS, name) ? SYSCALL_NUMBERS[name] : undefined;
+  return typeof numbers === 'object' ? numbers[SECCOMP_ARCHITECTURES.indexOf(architecture)] : numbers;
 }
 
 /** Whether at least one architecture has a system call of this name; false means a typing error. */
 export function isSyscallName(name: string): boolean {
-  return SECCOMP_ARCHITECTURES.some((architecture) => syscallNumber(architecture, name) !== undefined);
+  return Object.hasOwn(SYSCALL_NUMBERS, name);
 }
 
 /** The highest system call number that the generated table knows for the architecture. */
 export function highestSyscallNumber(architecture: SeccompArchitecture): number {
-  return Math.max(...Object.values(SYSCALL_NUMBERS[architecture]));
+  return Math.max(...Object.keys(SYSCALL_NUMBERS).map((name) => syscallNumber(architecture, name) ?? 0));
 }

@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import type { AddressRow, PortRange } from '../../model/network.ts';
+import { orElse } from '../../util/or-else.ts';
 
 /** What carries what is sent. */
 export type Protocol = AddressRow['protocol'];
@@ -171,9 +172,5 @@ function toAscii(name: string): string | undefined {
   if (/^[\x00-\x7f]*$/.test(name)) return name;
   // What separates the parts of an address has no place in a name, and neither has what is written as %41.
   if (/[\s/?#@:%[\]\\]/.test(name)) return undefined;
-  try {
-    return new URL(`http://${name}/`).hostname;
-  } catch {
-    return undefined;
-  }
+  return orElse(() => new URL(`http://${name}/`).hostname, undefined);
 }

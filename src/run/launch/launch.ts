@@ -9,14 +9,11 @@ import type { Policy } from '../../model/policy.ts';
 import {
   type NativeCapture,
   type NativeCommand,
-  type NativeEvent,
   type NativeExit,
   type NativeLaunchExtras,
   type NativeOutcome,
   STDIO_CAPTURE,
 } from '../../native/contract.ts';
-import { launchCommand } from '../../native/launch.ts';
-import { assertNever } from '../../util/assert-never.ts';
 import { type Deferred, deferred } from '../../util/deferred.ts';
 import type { NetworkBroker } from '../network/broker.ts';
 import type { ChunkReceiver, OutputFeed } from '../output/feed.ts';
@@ -26,6 +23,7 @@ import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
 import { stateDirectory } from '../state.ts';
 import { classify, notRun, type RunContext } from './classify.ts';
 import { describeFailure, failureIn } from './failure.ts';
+import { launchProcess } from './launch-process.ts';
 import { neverBegun, pendingCommand, type RunningCommand, signalNumber } from './pending-command.ts';
 
 /** A command whose program, directory and environment are known. */
@@ -223,7 +221,12 @@ class LaunchedCommand {
         this.#spill = openSpill(addon, stateDirectory(), output.spillLimit, output.extras?.combined ?? false);
       const timeoutMs = this.#options.timeout ?? (extras?.background === true ? 0 : policy.limits.timeoutMs);
       const command = commandOf(resolved, this.#how, policy, timeoutMs, this.#spill);
-      this.id = launchCommand(addon, confinement, command, (event) => this.#onEvent(event));
+      this.id = launchProcess(addon, confinement, command, {
+        network: this.#network,
+        receiver: () => this.#how.consumer ?? this.#how.feed,
+        exited: this.#how.onExit,
+        ended: (outcome) => this.#end(outcome),
+      });
       this.#spill?.release();
     } catch (error) {
       this.#spill?.discard();
@@ -248,36 +251,6 @@ class LaunchedCommand {
   readonly #cancel = () => {
     this.#sandbox.addon.cancel(this.id, false);
   };
-
-  #onEvent(event: NativeEvent): void {
-    const receiver = this.#how.consumer ?? this.#how.feed;
-    switch (event.kind) {
-      case 'chunk':
-        receiver?.onChunk(event.stream, event.bytes, () => {
-          this.#sandbox.addon.acknowledge(this.id, event.bytes.length);
-        });
-        break;
-      case 'gap':
-        receiver?.onGap?.(event.stream, event.missing);
-        break;
-      case 'exited':
-        this.#how.onExit?.(event);
-        break;
-      case 'ended':
-        this.#end(event);
-        break;
-      case 'name-asked':
-      case 'connection-asked':
-      case 'host-asked':
-        this.#network?.onAsked(this.id, event);
-        break;
-      // Only of shells.
-      case 'turn-ended':
-        break;
-      default:
-        assertNever(event);
-    }
-  }
 
   #end(outcome: NativeOutcome): void {
     const { settle, shadow } = this.#sandbox;

@@ -1,6 +1,6 @@
 import type { ControlState } from '../../model/enforcement-report.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
-import type { NetworkMode } from '../../model/policy-keys.ts';
+import type { NetworkMode } from '../../model/policy-key.ts';
 import { PACKAGE_CACHES } from '../../policy/profiles/caches.ts';
 import { SYSTEM_PATHS, TOOL_CHAINS } from '../../policy/profiles/system-paths.ts';
 import { isBeneath } from '../../util/absolute-path.ts';

@@ -5,6 +5,7 @@ import type { PathLookup } from '../../model/surroundings.ts';
 import { hostLibc, installedAddons } from '../../native/addon-locations.ts';
 import { packageDirectory } from '../../native/load.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { orElse } from '../../util/or-else.ts';
 
 /** What npm links to in `.bin`. */
 const PROGRAMS = ['sandbox-run', 'sandbox-sh'];
@@ -115,9 +116,5 @@ export function realPath(path: string, lookup?: PathLookup): string {
     const { kind, canonical } = lookup.resolve(path);
     return kind === 'missing' ? path : canonical;
   }
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
+  return orElse(() => realpathSync(path), path);
 }

@@ -11,6 +11,7 @@ import { loadAddon } from '../../native/load.ts';
 import type { HiddenFiles } from '../../plan/mechanisms.ts';
 import type { OwnPath } from '../../plan/own-paths.ts';
 import { makePlan } from '../../plan/plan.ts';
+import { orElse } from '../../util/or-else.ts';
 import type { HiddenFinder, Looked } from '../hidden-files.ts';
 import { layersRefused, stateDirectory } from '../state.ts';
 import { goDownLadder, isOfTheRung, type Rung } from './ladder.ts';
@@ -153,11 +154,7 @@ function ownPaths({ home, layers, policy, workspace }: ResolvedPolicy): readonly
 
 /** What cannot be looked at is not known to have only one. */
 function hasOtherNames(path: string): boolean {
-  try {
-    return (statSync(path, { throwIfNoEntry: false })?.nlink ?? 1) > 1;
-  } catch {
-    return true;
-  }
+  return orElse(() => (statSync(path, { throwIfNoEntry: false })?.nlink ?? 1) > 1, true);
 }
 
 /**

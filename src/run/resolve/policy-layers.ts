@@ -1,11 +1,13 @@
 import { statSync } from 'node:fs';
-import { dirname, isAbsolute, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { homeDirectory } from '../../host/user-directories.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import type { Policy } from '../../model/policy.ts';
 import { PLACED_KEYS } from '../../model/policy-keys.ts';
 import { effectivePolicy } from '../../policy/effective.ts';
 import { type LayerName, type PolicyLayer, putAt, valueAt } from '../../policy/layers.ts';
+import { absoluteOr } from '../../util/absolute-path.ts';
+import { orElse } from '../../util/or-else.ts';
 
 /** The policy of the machine. */
 const SYSTEM_POLICY = '/etc/sandbox-run/policy.toml';
@@ -14,8 +16,7 @@ export const WORKSPACE_POLICY = '.sandbox-run.toml';
 
 /** The policy of the user. A relative XDG_CONFIG_HOME is to be ignored (XDG Base Directory Specification). */
 export function userPolicyPath(home: string, configHome: string | undefined): string {
-  const base = configHome !== undefined && isAbsolute(configHome) ? configHome : join(home, '.config');
-  return join(base, 'sandbox-run/policy.toml');
+  return join(absoluteOr(configHome, join(home, '.config')), 'sandbox-run/policy.toml');
 }
 
 /**
@@ -134,11 +135,7 @@ async function tryExamples(layer: PolicyLayer): Promise<void> {
 
 /** A place that we may not look into may hold a policy: reading it will say what is wrong. */
 function mayExist(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch {
-    return true;
-  }
+  return orElse(() => statSync(path, { throwIfNoEntry: false }) !== undefined, true);
 }
 
 function ownerOf(directory: string): number {

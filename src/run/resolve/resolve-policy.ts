@@ -19,6 +19,7 @@ import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../../policy/profiles/cache
 import { PROTECTED_PATHS } from '../../policy/profiles/obeyed-files.ts';
 import { TOOL_CHAINS } from '../../policy/profiles/system-paths.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { orElse } from '../../util/or-else.ts';
 import { realPath } from './own-program.ts';
 import { callerLayer, loadOperatorLayers, loadWorkspaceLayer, workspaceNamed } from './policy-layers.ts';
 import { hasNpmCache } from './seed-npm-cache.ts';
@@ -309,11 +310,7 @@ function realDirectory(path: string, what: string): string {
 }
 
 function isDirectory(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-  } catch {
-    return false;
-  }
+  return orElse(() => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true, false);
 }
 
 /** Directories whose content the whole system trusts. */

@@ -22,6 +22,7 @@ import type { NativeAddon } from '../../native/contract.ts';
 import type { WorkspaceCachePlace } from '../../plan/plan.ts';
 import { CACHE_PLACES } from '../../policy/profiles/caches.ts';
 import { errnoOf } from '../../util/errno-of.ts';
+import { orElse } from '../../util/or-else.ts';
 import { stateDirectory } from '../state.ts';
 import { SEEDED } from './seed-npm-cache.ts';
 
@@ -207,11 +208,7 @@ function workspaceOf(directory: string): string | undefined {
 }
 
 function isCacheOf(directory: string, workspace: string): boolean {
-  try {
-    return cacheDirectoryOf(workspace, join(directory, '../..')) === directory;
-  } catch {
-    return false;
-  }
+  return orElse(() => cacheDirectoryOf(workspace, join(directory, '../..')) === directory, false);
 }
 
 /** Keeps commands from beginning; `undefined`: one uses the cache. */

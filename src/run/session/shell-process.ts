@@ -1,15 +1,13 @@
 import {
   type NativeAddon,
   type NativeConfinement,
-  type NativeEvent,
   type NativeOutcome,
   type NativeTurnEnd,
   STDIO_CAPTURE,
   STDIO_NULL,
 } from '../../native/contract.ts';
-import { launchCommand } from '../../native/launch.ts';
-import { assertNever } from '../../util/assert-never.ts';
 import { deferred } from '../../util/deferred.ts';
+import { launchProcess } from '../launch/launch-process.ts';
 import type { NetworkBroker } from '../network/broker.ts';
 import type { ChunkReceiver } from '../output/feed.ts';
 import type { OutputSettings } from '../output/settings.ts';
@@ -30,18 +28,6 @@ export type TurnOutcome =
   /** `broken`: it was ended because it wrote what is no report, and too much of it. */
   | { readonly alive: false; readonly outcome: NativeOutcome; readonly broken: boolean };
 
-/** A running bash that takes turns, one after the other. */
-export interface ShellProcess {
-  /** For the addon. */
-  readonly id: number;
-  alive(): boolean;
-  turn(request: TurnRequest): Promise<TurnOutcome>;
-  /** Interrupts the turn that runs. False: there is none. */
-  interrupt(): boolean;
-  /** Ends the shell and everything that it started. */
-  kill(): Promise<NativeOutcome>;
-}
-
 /** What a shell is started with. */
 interface ShellStart {
   readonly program: string;
@@ -58,19 +44,11 @@ interface ShellStart {
 /** Interactive, because only such a shell gives up a whole list at an interrupt; without anything for people. */
 const ARGUMENTS = ['--noprofile', '--norc', '--noediting', '-i'];
 
-/** Starts a shell. Throws if no thread can be made for it. */
-export function startShell(
-  addon: NativeAddon,
-  confinement: NativeConfinement,
-  start: ShellStart,
-): ShellProcess {
-  return new RunningShell(addon, confinement, start);
-}
-
-class RunningShell implements ShellProcess {
+/** A running bash that takes turns, one after the other. */
+export class ShellProcess {
+  /** For the addon. */
   readonly id: number;
   readonly #addon: NativeAddon;
-  readonly #network: NetworkBroker | undefined;
   readonly #end = deferred<NativeOutcome>();
   #ended: NativeOutcome | undefined;
   #broken = false;
@@ -79,10 +57,11 @@ class RunningShell implements ShellProcess {
     | { readonly turn: number; readonly request: TurnRequest; done(how: TurnOutcome): void }
     | undefined;
 
+  /** Starts it. Throws if no thread can be made for it. */
   constructor(addon: NativeAddon, confinement: NativeConfinement, start: ShellStart) {
     this.#addon = addon;
-    this.#network = start.network;
-    this.id = launchCommand(
+    const { network } = start;
+    this.id = launchProcess(
       addon,
       confinement,
       {
@@ -103,7 +82,22 @@ class RunningShell implements ShellProcess {
           ...(start.addedFilter === undefined ? {} : { addedFilter: start.addedFilter }),
         },
       },
-      (event) => this.#take(event),
+      {
+        network,
+        // Between two turns there is none for what is of a background process of an earlier one.
+        receiver: () => this.#current?.request.receiver,
+        turnEnded: (end) => {
+          // A broken shell is being ended: its end is the end of the turn.
+          if (end.broken) this.#broken = true;
+          else if (end.turn === this.#current?.turn) this.#settle({ alive: true, end });
+        },
+        ended: (outcome) => {
+          this.#ended = outcome;
+          network?.end(this.id);
+          this.#settle(this.#dead(outcome));
+          this.#end.resolve(outcome);
+        },
+      },
     );
   }
 
@@ -128,50 +122,15 @@ class RunningShell implements ShellProcess {
     });
   }
 
+  /** Interrupts the turn that runs. False: there is none. */
   interrupt(): boolean {
     return this.#current !== undefined && this.#addon.interruptTurn(this.id, this.#current.turn);
   }
 
+  /** Ends the shell and everything that it started. */
   kill(): Promise<NativeOutcome> {
     this.#addon.cancel(this.id, true);
     return this.#end.promise;
-  }
-
-  #take(event: NativeEvent): void {
-    switch (event.kind) {
-      case 'chunk': {
-        const acknowledge = () => void this.#addon.acknowledge(this.id, event.bytes.length);
-        // Of a background process of an earlier turn, between two turns: it is not read.
-        const receiver = this.#current?.request.receiver;
-        if (receiver === undefined) acknowledge();
-        else receiver.onChunk(event.stream, event.bytes, acknowledge);
-        break;
-      }
-      case 'turn-ended':
-        // A broken shell is being ended: its end is the end of the turn.
-        if (event.broken) this.#broken = true;
-        else if (event.turn === this.#current?.turn) this.#settle({ alive: true, end: event });
-        break;
-      case 'ended':
-        this.#ended = event;
-        this.#network?.end(this.id);
-        this.#settle(this.#dead(event));
-        this.#end.resolve(event);
-        break;
-      case 'gap':
-        this.#current?.request.receiver?.onGap?.(event.stream, event.missing);
-        break;
-      case 'name-asked':
-      case 'connection-asked':
-      case 'host-asked':
-        this.#network?.onAsked(this.id, event);
-        break;
-      // Only of commands in the background.
-      case 'exited':
-        break;
-      default:
-        assertNever(event);
-    }
   }
 
   #dead(outcome: NativeOutcome): TurnOutcome {

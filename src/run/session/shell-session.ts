@@ -21,7 +21,7 @@ import { OutputConsumer } from '../output/consumer.ts';
 import { createOutputSettings, type OutputSettings } from '../output/settings.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
 import type { OptionReader } from '../validation.ts';
-import { type ShellProcess, startShell, type TurnOutcome } from './shell-process.ts';
+import { ShellProcess, type TurnOutcome } from './shell-process.ts';
 import { changedVariables, factsOf, readShellState, type ShellState } from './shell-state.ts';
 import { ANEW, checkSnapshot, isUsableDirectory, restoreVariables } from './snapshot.ts';
 
@@ -230,7 +230,7 @@ class OpenShell implements ShellSession {
     const resolved = this.#sandbox.resolve(':', { cwd, env: { ...this.#options.env, ...env } });
     if (!resolved.ok) throw new SandboxError(resolved.code, resolved.message);
     try {
-      return startShell(prepared.addon, prepared.confinement, {
+      return new ShellProcess(prepared.addon, prepared.confinement, {
         program: resolved.program,
         env: resolved.env,
         cwd: resolved.cwd,

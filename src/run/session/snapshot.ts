@@ -5,6 +5,7 @@ import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { ShellSnapshot } from '../../model/options.ts';
 import { variableRule } from '../../programs/variables.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { orElse } from '../../util/or-else.ts';
 
 /** What of a snapshot a new shell gets. */
 interface Restored {
@@ -46,11 +47,7 @@ export function isUsableDirectory(path: string, plan: LaunchPlan): boolean {
     ({ path: root, access }) => access !== 'device' && isBeneath(canonical, root),
   );
   if (!readable && !isBeneath(canonical, plan.workspace)) return false;
-  try {
-    return statSync(canonical).isDirectory();
-  } catch {
-    return false;
-  }
+  return orElse(() => statSync(canonical).isDirectory(), false);
 }
 
 /** @throws {SandboxError} `usage.invalid`, `cwd.unusable`. */

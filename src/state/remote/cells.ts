@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { KeyValue, KeyValueEntry } from '../../model/key-value.ts';
 import type { Value } from '../../model/value.ts';
+import { parsedJson } from '../../util/parsed-json.ts';
 import type { MaybePromise } from '../../util/promise.ts';
 
 /** How long anything is tried for: others that write the same key come first, or the servers elect a leader. */
@@ -89,7 +90,7 @@ export class Cells<Schema extends z.ZodType> {
 
   /** @throws {SandboxError} `state.unusable`: nobody of ours wrote it. */
   decode({ key, value }: KeyValueEntry): Value<Schema> {
-    const read = this.#schema.safeParse(parsed(value));
+    const read = this.#schema.safeParse(parsedJson(value));
     if (read.success) return read.data as Value<Schema>;
     const [problem] = read.error.issues;
     throw new SandboxError(
@@ -113,11 +114,3 @@ async function answered<T>(read: () => Promise<T>): Promise<T> {
 }
 
 const mayPass = (error: unknown) => error instanceof SandboxError && error.code === 'fleet.unreachable';
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

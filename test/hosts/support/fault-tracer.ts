@@ -4,7 +4,7 @@ import { arch, constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
-import { SYSCALL_NUMBERS } from '../../../src/kernel/seccomp/syscalls.gen.ts';
+import { syscallsOf } from '../../support/syscall-numbers.ts';
 
 /** What happens to one system call: the process is killed before or after it, or it fails without having been made. */
 export const FAULTS = ['before', 'after', 'ENOMEM', 'EPERM', 'EMFILE', 'ENOSPC', 'EINTR'] as const;
@@ -47,9 +47,7 @@ type CommandFact =
   | ('net' | 'ipc' | 'mnt' | 'user' | 'root' | 'fds');
 
 const NAMES = new Map(
-  Object.entries(SYSCALL_NUMBERS[arch() === 'arm64' ? 'arm64' : 'x64']).map(
-    ([name, number]) => [number, name] as const,
-  ),
+  syscallsOf(arch() === 'arm64' ? 'arm64' : 'x64').map(([name, number]) => [number, name] as const),
 );
 
 /** Compiles fault-tracer.cc; for words to put before a launcher's, and what became of them. */

@@ -4,7 +4,7 @@ import { arch, constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
-import { SYSCALL_NUMBERS } from '../../../src/kernel/seccomp/syscalls.gen.ts';
+import { syscallNumber } from '../../../src/kernel/seccomp/architecture.ts';
 
 type ErrnoName = keyof typeof constants.errno;
 
@@ -23,7 +23,7 @@ export function buildOuterFilter(): (rules: Readonly<Record<string, ErrnoName>>)
   return (rules) => {
     const words = Object.entries(rules).flatMap(([call, errno]) => {
       const [, name = '', argument = ''] = /^(\w+)(\[.*\])?$/.exec(call) ?? [];
-      const number = SYSCALL_NUMBERS[arch() === 'arm64' ? 'arm64' : 'x64'][name];
+      const number = syscallNumber(arch() === 'arm64' ? 'arm64' : 'x64', name);
       return number === undefined ? [] : [`${number}${argument}=${constants.errno[errno]}`];
     });
     return [program, words.join(','), '--'];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { matchesPattern, ownRules } from '../../../src/checks/own-rules.ts';
+import type { CommandRule } from '../../../src/model/command-rule.ts';
 import type { Reason } from '../../../src/model/decision.ts';
-import type { CommandRule } from '../../../src/model/policy-keys.ts';
 import { contextOf } from '../../support/check-context.ts';
 
 const rule = (program: string, words: readonly string[] = [], changes: Partial<CommandRule> = {}) => ({

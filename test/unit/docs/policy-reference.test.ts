@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { PLACED_KEYS, type PlacedKey } from '../../../src/model/policy-keys.ts';
+import type { PlacedKey } from '../../../src/model/policy-key.ts';
+import { PLACED_KEYS } from '../../../src/model/policy-keys.ts';
 
 const PAGE = fileURLToPath(new URL('../../../docs/policy.md', import.meta.url));
 

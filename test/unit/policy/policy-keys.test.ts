@@ -5,14 +5,8 @@ import { policyTemplate } from '../../../src/cli/policy/init.ts';
 import { policyOptions } from '../../../src/cli/shared/options.ts';
 import type { Autonomy } from '../../../src/model/decision.ts';
 import { fileSchema, policyFileSchema, workspaceFileSchema } from '../../../src/model/policy-file.ts';
-import {
-  PLACED_KEYS,
-  type PlacedKey,
-  POLICY_KEYS,
-  type PolicyFile,
-  type PolicyKey,
-  placedKeys,
-} from '../../../src/model/policy-keys.ts';
+import { type PlacedKey, type PolicyKey, placedKeys } from '../../../src/model/policy-key.ts';
+import { PLACED_KEYS, POLICY_KEYS, type PolicyFile } from '../../../src/model/policy-keys.ts';
 import { AUTONOMIES, BACKEND_IDS, CONTROL_IDS, isAtLeast, LAYER_NAMES } from '../../../src/model/words.ts';
 import { effectivePolicy, weakenings } from '../../../src/policy/effective.ts';
 import {

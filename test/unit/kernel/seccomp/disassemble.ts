@@ -5,7 +5,7 @@ import {
 import type { SeccompProgram } from '../../../../src/kernel/seccomp/assemble.ts';
 import { formatActionValue } from '../../../../src/kernel/seccomp/ir.ts';
 import { BPF_OPCODES, type BpfInstruction, SECCOMP_DATA } from '../../../../src/kernel/seccomp/layout.ts';
-import { SYSCALL_NUMBERS } from '../../../../src/kernel/seccomp/syscalls.gen.ts';
+import { syscallsOf } from '../../../support/syscall-numbers.ts';
 
 /** What the accumulator holds at an instruction: text of the last load, or undefined where ways that differ meet. */
 type Operand = string | undefined;
@@ -120,5 +120,5 @@ function decodeInstructions(bytes: Uint8Array): readonly BpfInstruction[] {
 
 /** The name of system call `number`, or undefined for a number without a name in the table. */
 export function syscallName(architecture: SeccompArchitecture, number: number): string | undefined {
-  return Object.entries(SYSCALL_NUMBERS[architecture]).find((entry) => entry[1] === number)?.[0];
+  return syscallsOf(architecture).find((entry) => entry[1] === number)?.[0];
 }

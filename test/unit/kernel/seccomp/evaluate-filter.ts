@@ -1,6 +1,6 @@
 import type { ArgumentCondition, SeccompAction, SeccompFilter } from '../../../../src/kernel/seccomp/ir.ts';
-import { SYSCALL_NUMBERS } from '../../../../src/kernel/seccomp/syscalls.gen.ts';
 import type { SyscallData } from '../../../support/bpf-interpreter.ts';
+import { syscallsOf } from '../../../support/syscall-numbers.ts';
 
 const NATIVE = { x64: 0xc000003e, arm64: 0xc00000b7 };
 
@@ -9,7 +9,7 @@ const NAMES = { x64: namesByNumber('x64'), arm64: namesByNumber('arm64') };
 
 function namesByNumber(architecture: 'x64' | 'arm64'): readonly string[] {
   const names: string[] = [];
-  for (const [name, number] of Object.entries(SYSCALL_NUMBERS[architecture])) names[number] = name;
+  for (const [name, number] of syscallsOf(architecture)) names[number] = name;
   return names;
 }
 

@@ -1,0 +1,9 @@
+import { type SeccompArchitecture, syscallNumber } from '../../src/kernel/seccomp/architecture.ts';
+import { SYSCALL_NUMBERS } from '../../src/kernel/seccomp/syscalls.gen.ts';
+
+/** Every system call of an architecture, with its number. */
+export const syscallsOf = (architecture: SeccompArchitecture): readonly (readonly [string, number])[] =>
+  Object.keys(SYSCALL_NUMBERS).flatMap((name) => {
+    const number = syscallNumber(architecture, name);
+    return number === undefined ? [] : [[name, number] as const];
+  });
