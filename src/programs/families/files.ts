@@ -200,6 +200,7 @@ export const FILES: readonly ProgramRow[] = [
       writes: 'p',
     },
     operands: 'writes',
+    namesNew: () => true,
   }),
   ...programs('mkfifo mknod', 'medium', 'local', {
     grammar: { source: 'coreutils 9.1', flags: 'Z', values: 'm mode' },

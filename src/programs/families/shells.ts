@@ -18,10 +18,15 @@ import { NOTHING, refused, runText } from '../runs.ts';
 
 /** Builtins of bash. Which of them may run at all is the parser's business. */
 export const BUILTINS: readonly ProgramRow[] = [
-  ...programs('echo', 'low', 'local', { operands: 'none', application: { words: 'any' } }),
+  ...programs('echo', 'low', 'local', {
+    operands: 'none',
+    prints: printedByEcho,
+    application: { words: 'any' },
+  }),
   // `-v 'a[$(id)]'` has its subscript evaluated.
   ...programs('printf', 'low', 'local', {
     operands: 'none',
+    prints: printedByPrintf,
     application: { words: 'any', obeysEnvironment: () => true },
   }),
   ...programs('true false : exit return break continue shift wait jobs umask getopts times', 'low', 'local', {
@@ -79,6 +84,21 @@ export const BUILTINS: readonly ProgramRow[] = [
   ...programs('ulimit', 'low', 'local', { operands: 'none' }),
   ...programs('kill killall pkill', 'high', 'local', { operands: 'none', signals: true }),
 ];
+
+/** Backslashes, and what looks like an option, mean something to some shells. */
+function printedByEcho(words: readonly Word[]): string | undefined {
+  const texts = words.slice(1).map(({ value }) => value ?? '\\');
+  const isPlain = texts.every((text) => !text.includes('\\')) && !texts[0]?.startsWith('-');
+  return isPlain ? `${texts.join(' ')}\n` : undefined;
+}
+
+/** `printf '%s\n' text…`, or a text that is no format. */
+function printedByPrintf([, format, ...rest]: readonly Word[]): string | undefined {
+  const shape = format?.value?.replaceAll('\\n', '\n');
+  if (shape === undefined || rest.some(({ value }) => value === undefined)) return undefined;
+  if (/^%s\n?$/.test(shape)) return rest.map(({ value }) => shape.replace('%s', () => value ?? '')).join('');
+  return /[%\\]|^-/.test(shape) ? undefined : shape;
+}
 
 function sources(words: readonly { readonly source: string }[]): readonly string[] {
   return words.slice(1).map((word) => word.source);
