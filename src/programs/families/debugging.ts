@@ -98,7 +98,20 @@ const DEBUGGER: Grammar = {
 
 /** Programs that look into others. Most run what they look at, or commands of their own. */
 export const DEBUGGING: readonly ProgramRow[] = [
-  ...programs('gdb', 'medium', 'unknown', { grammar: DEBUGGER, runs: runsOfGdb }),
+  ...programs('gdb', 'medium', 'unknown', {
+    grammar: {
+      source: 'gdb 13.1',
+      open: true,
+      style: 'single-dash',
+      flags:
+        'args readnow readnever write nh nx n fullname f w nw tui q quiet silent batch batch-silent return-child-result configuration help h version v',
+      values: 'p pid b l i interpreter t tty',
+      reads: 'c core e exec d directory se s symbols cd',
+      executes: 'ex eval-command iex init-eval-command eiex early-init-eval-command',
+      loads: 'x command ix init-command eix early-init-command D data-directory',
+    },
+    runs: runsOfGdb,
+  }),
   ...programs('lldb cgdb rr pdb bpftrace bpftool gcore jdb', 'medium', 'unknown', {
     grammar: DEBUGGER,
   }),

@@ -268,7 +268,26 @@ export const LANGUAGES: readonly ProgramRow[] = [
       writing: 'i',
     },
   }),
-  ...programs('ruby', 'medium', 'network', { ...RUBY, interprets: 'script', versionOption: '-v' }),
+  ...programs('ruby', 'medium', 'network', {
+    code: 'language',
+    interprets: 'script',
+    versionOption: '-v',
+    grammar: {
+      source: 'ruby 3.1.2',
+      open: true,
+      exact: true,
+      // Words behind the script are its own.
+      stopAtOperand: true,
+      flags:
+        'a c d h l n p s S U v w y copyright version debug help verbose yydebug jit yjit mjit 0 1 2 3 4 5 6 7',
+      values: 'e E F K encoding external-encoding internal-encoding',
+      // Only attached.
+      optionals: 'T W x dump enable disable',
+      reads: 'C X I',
+      loads: 'r',
+      writing: 'i',
+    },
+  }),
   ...programs('irb rails rake rspec erb jruby', 'medium', 'network', RUBY),
   ...programs('bundle bundler', 'medium', 'network', {
     ...RUBY,
@@ -284,7 +303,23 @@ export const LANGUAGES: readonly ProgramRow[] = [
       writing: 'a A autocorrect autocorrect-all auto-correct x',
     },
   }),
-  ...programs('php', 'medium', 'network', { ...PHP, interprets: 'script', versionOption: '-v' }),
+  ...programs('php', 'medium', 'network', {
+    code: 'language',
+    interprets: 'script',
+    versionOption: '-v',
+    grammar: {
+      source: 'php 8.2.36',
+      open: true,
+      // Words behind the script are its own.
+      stopAtOperand: true,
+      flags:
+        'a C e h H i l m n q s v w interactive no-chdir no-header no-php-ini help hide-args info syntax-check modules syntax-highlight version strip ini',
+      values:
+        'r B R E d b S T run process-begin process-code process-end define bindpath server timing rf rc re rz ri rfunction rclass rextension rzendextension rextinfo',
+      reads: 't docroot working-dir',
+      loads: 'f file F process-file z zend-extension c php-ini',
+    },
+  }),
   ...programs('artisan composer symfony wp drush', 'medium', 'network', PHP),
   ...programs('phpunit phpstan psalm phpcs pest', 'low', 'unknown', {
     grammar: { open: true, loads: 'bootstrap a autoload-file c configuration prepend' },

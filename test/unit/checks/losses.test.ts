@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the shell that expands them
 import { describe, expect, it } from 'vitest';
 import { lossesCheck } from '../../../src/checks/losses.ts';
 import { contextOf } from '../../support/check-context.ts';
