@@ -116,8 +116,9 @@ const PRIVILEGE: readonly ProgramRow[] = [
 ];
 
 const ENGINE: Grammar = {
-  flags: 'D v debug tls version help',
-  values: 'H c l L host context config log-level',
+  source: 'docker 20.10.24',
+  flags: 'D v debug tls tlsverify version help',
+  values: 'H c l L host context config log-level tlscacert tlscert tlskey',
 };
 /** `docker exec [options] container command`: runs inside of the container. */
 const EXEC: Behaviour = {

@@ -371,7 +371,7 @@ export const SEARCH: readonly ProgramRow[] = [
   }),
   ...programs('find', 'low', 'local', {
     // Its words are read by `inspectFind`.
-    grammar: { open: true, style: 'single-dash' },
+    grammar: { source: 'findutils 4.9.0', open: true, style: 'single-dash' },
     paths: pathsOfFind,
     inspect: inspectFind,
     loses: lossOfFind,
@@ -381,10 +381,11 @@ export const SEARCH: readonly ProgramRow[] = [
   }),
   ...programs('fd fdfind', 'low', 'local', {
     grammar: {
+      source: 'fd 8.6.0',
       flags:
-        'H hidden I no-ignore u unrestricted no-ignore-vcs no-ignore-parent s case-sensitive i ignore-case g glob regex F fixed-strings and a absolute-path l list-details L follow p full-path 0 print0 prune 1 q quiet show-errors one-file-system h help V version strip-cwd-prefix no-require-git',
+        'H hidden I no-ignore u unrestricted no-ignore-vcs no-ignore-parent no-ignore-global no-global-ignore-file no-follow no-hidden ignore ignore-vcs relative-path s case-sensitive i ignore-case g glob regex F fixed-strings a absolute-path l list-details L follow p full-path 0 print0 prune 1 q quiet show-errors one-file-system h help V version strip-cwd-prefix no-require-git',
       values:
-        'd max-depth min-depth exact-depth t type e extension E exclude S size changed-within changed-before newer older c color j threads max-results max-buffer-time path-separator o owner batch-size format',
+        'and d max-depth maxdepth min-depth exact-depth t type e extension E exclude S size changed-within changed-before newer older c color j threads max-results max-buffer-time path-separator o owner batch-size format',
       reads: 'ignore-file search-path C base-directory',
       // What they run is listed as a command of its own.
       optionals: 'x exec X exec-batch',
