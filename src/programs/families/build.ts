@@ -373,12 +373,15 @@ export const BUILD: readonly ProgramRow[] = [
       source: 'GNU patch 2.7.6',
       open: true,
       flags:
-        'l ignore-whitespace c context e ed n normal u unified N forward R reverse merge E remove-empty-files Z set-utc T set-time b backup backup-if-mismatch no-backup-if-mismatch t batch f force s quiet silent verbose dry-run posix binary follow-symlinks v version help',
+        'l ignore-whitespace c context n normal u unified N forward R reverse merge E remove-empty-files Z set-utc T set-time b backup backup-if-mismatch no-backup-if-mismatch t batch f force s quiet silent verbose dry-run posix binary follow-symlinks v version help',
       values:
-        'p strip F fuzz D ifdef quoting-style V version-control z suffix g get x debug reject-format read-only',
+        'p strip F fuzz D ifdef quoting-style V version-control z suffix x debug reject-format read-only',
       reads: 'i input d directory',
       // What the names of its backups begin with may be another directory.
       writes: 'o output r reject-file B prefix Y basename-prefix',
+      // It has ed run a script, or gets files by the programs of a version control.
+      executing: 'e ed',
+      executes: 'g get',
     },
     operands: 'writes',
   }),

@@ -208,7 +208,7 @@ function fromInput(name: string, word: Word | undefined, input: string | undefin
   return runText([literalWord(input, word.span)], dialect);
 }
 
-const SHELL: Grammar = {
+const BASH: Grammar = {
   source: 'bash 5.2.15',
   stopAtOperand: true,
   flags:
@@ -237,19 +237,68 @@ function inspectShell(use: Use): readonly Finding[] {
     : [finding('loads', 'runs_script', 'runs a script', script.word.source)];
 }
 
+/** Shells that read their options alike. */
+const shells = (names: string, grammar: Grammar): readonly ProgramRow[] =>
+  programs(names, 'low', 'network', {
+    grammar,
+    interprets: 'script',
+    inspect: inspectShell,
+    runs: names.split(' ').every((name) => name in DIALECTS) ? runsOfShell : runsOfForeignShell,
+  });
+
 /** Shells, of which those that are not read run nothing but what asks for their version. */
 export const SHELLS: readonly ProgramRow[] = [
-  ...programs(Object.keys(DIALECTS).join(' '), 'low', 'network', {
-    grammar: SHELL,
-    interprets: 'script',
-    inspect: inspectShell,
-    runs: runsOfShell,
+  ...shells('bash rbash sandbox-sh', BASH),
+  ...shells('sh dash ash', {
+    source: 'dash 0.5.12',
+    stopAtOperand: true,
+    flags: 'a b C e E f i I l m n p q u v V x',
+    values: 'o',
+    optionals: 'c',
+    executing: 's',
   }),
-  ...programs('csh tcsh fish', 'low', 'network', {
-    grammar: SHELL,
-    interprets: 'script',
-    inspect: inspectShell,
-    runs: runsOfForeignShell,
+  ...shells('zsh', {
+    source: 'zsh 5.9',
+    stopAtOperand: true,
+    flags:
+      '0 1 2 3 4 5 6 7 8 9 a b B C d D e E f F g G h H i I J k K l L m M n N O p P Q r R S t T u U v V w W x X y Y Z help version login restricted verbose',
+    values: 'o emulate',
+    optionals: 'c',
+    executing: 's',
+  }),
+  ...shells('ksh', {
+    source: 'ksh 93u+m 1.0.4',
+    stopAtOperand: true,
+    flags: 'a b B C D e E f G h H i k l m n p r t u v x version',
+    values: 'o',
+    writes: 'R',
+    optionals: 'c',
+    executing: 's',
+  }),
+  ...shells('mksh', {
+    source: 'mksh 59c',
+    stopAtOperand: true,
+    flags: 'a b C e f h i k l m n p r u U v x X',
+    values: 'o T',
+    optionals: 'c',
+    executing: 's',
+  }),
+  ...shells('csh tcsh', {
+    source: 'tcsh 6.24.07',
+    stopAtOperand: true,
+    flags: 'b d e f F i l m n q t v x V X help version',
+    optionals: 'c',
+    executing: 's',
+  }),
+  ...shells('fish', {
+    source: 'fish 3.6.0',
+    stopAtOperand: true,
+    flags:
+      'i l n N P v h interactive login no-execute no-config private version help print-rusage-self print-debug-categories',
+    values: 'd D f debug debug-stack-frames features',
+    writes: 'o p debug-output profile profile-startup',
+    optionals: 'c command',
+    executes: 'C init-command',
   }),
   ...programs(
     'bcsh yash posh pdksh oksh lksh rksh ksh93 rzsh sash osh ysh nu elvish xonsh',

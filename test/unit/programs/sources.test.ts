@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PROGRAM_ROWS } from '../../../src/programs/program-table.ts';
+import { findProgram, PROGRAM_ROWS } from '../../../src/programs/program-table.ts';
 
 // Scripts have no types.
 const { optionsOf } = (await import(
@@ -16,6 +16,22 @@ describe('where options of the table come from', () => {
       ({ grammar }) => grammar !== undefined && grammar.open !== true && grammar.source === undefined,
     );
     expect(missing.map(({ names }) => names.split(' ')[0]).sort()).toEqual(WITHOUT_SOURCE.split(' ').sort());
+  });
+});
+
+describe('each shell says its own manual', () => {
+  it.each([
+    ['bash', 'bash 5.2.15'],
+    ['sandbox-sh', 'bash 5.2.15'],
+    ['sh', 'dash 0.5.12'],
+    ['dash', 'dash 0.5.12'],
+    ['zsh', 'zsh 5.9'],
+    ['ksh', 'ksh 93u+m 1.0.4'],
+    ['mksh', 'mksh 59c'],
+    ['tcsh', 'tcsh 6.24.07'],
+    ['fish', 'fish 3.6.0'],
+  ])('%s: %s', (name, source) => {
+    expect(findProgram(name)?.grammar?.source).toBe(source);
   });
 });
 
