@@ -135,11 +135,12 @@ export const DEBUGGING: readonly ProgramRow[] = [
     operands: 'none',
     launches: {},
     grammar: {
+      source: 'ltrace 0.7.3',
       stopAtOperand: true,
-      flags: 'b c C f h i L r S t T V',
-      values: 'a A D e n p s u w x',
-      loads: 'F l',
-      writes: 'o',
+      flags: 'b c C f h i L r S t T V no-signals demangle help version',
+      values: 'a A D e l n p s u w x align debug indent where library',
+      loads: 'F',
+      writes: 'o output',
     },
   }),
   ...programs('valgrind', 'medium', 'unknown', {

@@ -39,13 +39,26 @@ export const BUILTINS: readonly ProgramRow[] = [
   }),
   ...programs('unset set shopt type let', 'low', 'local', { operands: 'none' }),
   ...programs('read', 'low', 'local', {
-    grammar: { open: true, stopAtOperand: true, flags: 'e r s', values: 'a d i n N p t u' },
+    grammar: {
+      source: 'bash 5.2.15',
+      open: true,
+      stopAtOperand: true,
+      flags: 'e r s',
+      values: 'a d i n N p t u',
+    },
     operands: 'none',
     descriptors: 'u',
     splitsInput: true,
   }),
   ...programs('mapfile readarray', 'low', 'local', {
-    grammar: { open: true, stopAtOperand: true, flags: 't', values: 'd n O s u c', executes: 'C' },
+    grammar: {
+      source: 'bash 5.2.15',
+      open: true,
+      stopAtOperand: true,
+      flags: 't',
+      values: 'd n O s u c',
+      executes: 'C',
+    },
     operands: 'none',
     descriptors: 'u',
   }),
@@ -56,7 +69,10 @@ export const BUILTINS: readonly ProgramRow[] = [
       obeysEnvironment: () => true,
     },
   }),
-  ...programs('cd pushd popd dirs', 'low', 'local', { grammar: { flags: 'L P e' }, operands: 'reads' }),
+  ...programs('cd pushd popd dirs', 'low', 'local', {
+    grammar: { source: 'bash 5.2.15', flags: 'L P e @ n c l p v' },
+    operands: 'reads',
+  }),
   ...programs('pwd', 'low', 'local', {
     grammar: { source: 'coreutils 9.1', flags: 'L P logical physical' },
     operands: 'none',
