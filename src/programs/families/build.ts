@@ -315,7 +315,7 @@ export const BUILD: readonly ProgramRow[] = [
       flags: 'c S E v pie shared pipe time w g M MM MD MMD MG MP',
       values:
         'x std MT MQ Xlinker Xassembler Xpreprocessor Xclang isystem iquote idirafter iprefix iwithprefix iwithprefixbefore isysroot target arch L I l D U A u z e G dumpdir dumpbase dumpbase-ext param',
-      reads: 'include imacros T sysroot',
+      reads: 'include imacros T',
       writes: 'o MF MJ aux-info serialize-diagnostics',
       executes: 'wrapper specs fplugin B fuse-ld',
     },

@@ -215,11 +215,14 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
   ),
   ...programs('prettier', 'low', 'unknown', {
     grammar: {
+      source: 'prettier 3.10.1',
       open: true,
       exact: true,
-      flags: 'c check l list-different u ignore-unknown',
-      values: 'parser log-level stdin-filepath',
-      reads: 'ignore-path',
+      flags:
+        'c check l list-different u ignore-unknown bracket-same-line no-bracket-spacing no-experimental-ternaries jsx-single-quote no-semi single-attribute-per-line single-quote use-tabs vue-indent-script-and-style no-config no-editorconfig with-node-modules cache check-ignore-pragma no-color no-error-on-unmatched-pattern insert-pragma require-pragma no-plugin-search support-info v version',
+      values:
+        'parser log-level stdin-filepath arrow-parens cache-strategy config-precedence cursor-offset embedded-language-formatting end-of-line experimental-operator-position h help html-whitespace-sensitivity object-wrap print-width prose-wrap quote-props range-end range-start tab-width trailing-comma',
+      reads: 'ignore-path file-info find-config-path',
       loads: 'config plugin',
       produces: 'cache-location',
       writing: 'w write',

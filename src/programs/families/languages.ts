@@ -196,7 +196,7 @@ export const LANGUAGES: readonly ProgramRow[] = [
     morePaths: outputsOfRust,
   }),
   ...programs('rustup', 'medium', 'unknown', {
-    grammar: { open: true, flags: 'q v' },
+    grammar: { source: 'rustup 1.29.0', open: true, flags: 'q v h V quiet verbose help version' },
     verbs: {
       run: {
         operands: 'none',

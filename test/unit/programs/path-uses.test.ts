@@ -133,6 +133,8 @@ describe('pathUses', () => {
     ['tree --filesfirst ../x', '<../x'],
     ['tree -T ../t -o ../o ../x', '>../o <../x'],
     ['tree --hintro=../h --fromfile ../x', '<../h <../x'],
+    ['prettier --end-of-line ../x --file-info ../y ../z', '<../y <../z'],
+    ['prettier --tab-width ../x --ignore-path ../y -w ../z', '<../y >../z'],
     ['nm -o a', '<a'],
     ['nm -f posix -t x a', '<a'],
     ['objdump -dM intel -j .text --start-address 4 -I ../src a', '<../src <a'],
