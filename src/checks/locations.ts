@@ -180,7 +180,7 @@ export function wordTexts(word: Word, known: KnownValues): readonly WordText[] |
 }
 
 /** `{a,b}` gives `a` and `b`; nested braces and ranges stay as they are written, which no file is called. */
-function alternatives(brace: string): readonly string[] {
+export function alternatives(brace: string): readonly string[] {
   if (!brace.startsWith('{') || !brace.endsWith('}')) return [brace];
   const inner = brace.slice(1, -1);
   return /[{}"'\\]/.test(inner) || !inner.includes(',') ? [brace] : inner.split(',');

@@ -7,6 +7,7 @@ import { asksForHelp } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import { directoriesOf, pathsOf, useOf } from './locations.ts';
+import { meaningsOf, perhapsLost } from './unknown-words.ts';
 
 const reason = reasonFor('losses');
 
@@ -47,21 +48,27 @@ function judgeVerb(command: SimpleCommand, use: Use, context: CheckContext): rea
 }
 
 function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {
-  const removed = [...removedBy(use), ...movedOut(command, use, context)];
-  return placesOf(removed, command, context).flatMap((path) => {
-    const { workspace } = context.rules;
-    if (!isBeneath(path, workspace) || isRegenerable(path, workspace)) return [];
-    const lost = context.versions?.lostWith(path);
-    if (lost === undefined) return [];
-    const shown = inWorkspace(lost, context);
-    return [
-      reason(
-        'ask',
-        'deletes',
-        `${use.program.name} would delete ${shown}, which version control cannot restore`,
-        shown,
-      ),
-    ];
+  const { workspace } = context.rules;
+  const removed = [...removedBy(use), ...movedOut(command, use, context)].flatMap((argument) =>
+    meaningsOf(argument, command, context),
+  );
+  const lost = placesOf(removed, command, context).flatMap((path) =>
+    isBeneath(path, workspace) && !isRegenerable(path, workspace)
+      ? (context.versions?.lostWith(path) ?? [])
+      : [],
+  );
+  const reasons = lost.map((path) => {
+    const shown = inWorkspace(path, context);
+    const message = `${use.program.name} would delete ${shown}, which version control cannot restore`;
+    return reason('ask', 'deletes', message, shown);
+  });
+  if (reasons.length > 0) return reasons;
+  return removed.flatMap(({ word }) => {
+    const path = perhapsLost(word, directoriesOf(command, context), context);
+    if (path === undefined) return [];
+    const shown = inWorkspace(path, context);
+    const message = `${use.program.name} may delete ${shown}, which version control cannot restore: what ${word.source || 'its input'} stands for is known only when it runs`;
+    return [reason('ask', 'may_delete', message, word.source)];
   });
 }
 

@@ -96,6 +96,14 @@ export interface CommandLine {
   readonly commands: readonly SimpleCommand[];
   /** Variables that are set, or unset, by other means than an `Assignment`: loops, `read`, `unset`, `${name:=…}`. */
   readonly variables: readonly string[];
+  /** What `for` gives its variables, which are among `variables`. */
+  readonly loops: readonly LoopValues[];
+}
+
+/** `for name in words`. */
+export interface LoopValues {
+  readonly name: string;
+  readonly words: readonly Word[];
 }
 
 /** Stable names of why a command is not understood. */

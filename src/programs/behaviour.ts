@@ -193,6 +193,10 @@ export interface Behaviour {
   readonly movesCommits?: boolean;
   /** What it takes away that version control would not bring back. */
   readonly loses?: (use: Use) => Loss | undefined;
+  /** All that its output names is new, or what tools make anew: nothing is lost with that. */
+  readonly namesNew?: (use: Use) => boolean;
+  /** What it prints, where its words and its standard input tell. */
+  readonly prints?: (words: readonly Word[], input: string | undefined) => string | undefined;
   /** Options with which it takes nothing away. */
   readonly keepsWith?: string;
   /** The words that set variables, for what it runs or for the shell. */

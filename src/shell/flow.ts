@@ -1,5 +1,6 @@
-import type { Span, Word } from '../model/command-line.ts';
+import type { Redirect, Span, Word } from '../model/command-line.ts';
 import { literalWord } from '../model/word.ts';
+import { findProgram } from '../programs/program-table.ts';
 import { assertNever } from '../util/assert-never.ts';
 import type { Numbers } from './numbers.ts';
 import {
@@ -81,7 +82,9 @@ export function follow(node: SyntaxNode, scope: Scope, directories: Directories,
       const [only, ...others] = node.nodes;
       if (only === undefined) return both(directories);
       if (others.length > 0) {
-        for (const child of node.nodes) follow(child, scope, directories, visitor);
+        node.nodes.forEach((child, index) => {
+          follow(fed(child, node.nodes[index - 1], scope), scope, directories, visitor);
+        });
         return both(directories);
       }
       const flow = follow(only, scope, directories, visitor);
@@ -128,6 +131,17 @@ export function follow(node: SyntaxNode, scope: Scope, directories: Directories,
     default:
       return assertNever(node);
   }
+}
+
+/** `echo text | sh`: the command with what is written into it, where that can be told. */
+function fed(node: SyntaxNode, before: SyntaxNode | undefined, { functions }: Scope): SyntaxNode {
+  if (node.kind !== 'simple' || before?.kind !== 'simple') return node;
+  const isDocument = ({ operator }: Redirect) => operator.startsWith('<<');
+  if (node.redirects.some(({ operator }) => operator.startsWith('<')) || !before.redirects.every(isDocument))
+    return node;
+  const name = before.words[0]?.value;
+  if (name === undefined || functions.has(name)) return node;
+  return { ...node, input: findProgram(name)?.prints?.(before.words, before.input) };
 }
 
 function andOr(
@@ -265,6 +279,7 @@ export function moves(name: string, args: readonly Word[], directories: Director
     case 'cd':
       return afterCd(args, directories);
     case 'pushd':
+      return args.length === 0 ? both(undefined) : afterCd(args, directories);
     case 'popd':
       return both(undefined);
     case 'exit':

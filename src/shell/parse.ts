@@ -84,9 +84,9 @@ function read(source: string | undefined, limits: Limits, collect: (report: Repo
       refuse(report, 'too_deep', 'The command is nested too deeply.', undefined);
     else refuse(report, 'internal', 'The command made the parser fail: write it differently.', undefined);
   }
-  const { commands, variables, problem } = report;
+  const { commands, variables, loops, problem } = report;
   if (problem === undefined)
-    return { understood: true, line: { source, commands, variables: [...variables] } };
+    return { understood: true, line: { source, commands, variables: [...variables], loops } };
   return { understood: false, problem: { ...problem, recognized: commands } };
 }
 

@@ -1,4 +1,4 @@
-import type { NotUnderstoodCode, SimpleCommand, Span } from '../model/command-line.ts';
+import type { LoopValues, NotUnderstoodCode, SimpleCommand, Span } from '../model/command-line.ts';
 
 /** How much is read before a text counts as not understood. */
 export interface Limits {
@@ -36,6 +36,7 @@ export interface Report {
   readonly commands: SimpleCommand[];
   /** Variables that are set by other means than an assignment. */
   readonly variables: Set<string>;
+  readonly loops: LoopValues[];
   problem: Problem | undefined;
   /** Simple commands may not be more than this, those inside the texts of runners included. */
   readonly maxCommands: number;
@@ -44,7 +45,14 @@ export interface Report {
 }
 
 export function createReport(maxCommands: number, maxLength: number): Report {
-  return { commands: [], variables: new Set(), problem: undefined, maxCommands, remaining: maxLength };
+  return {
+    commands: [],
+    variables: new Set(),
+    loops: [],
+    problem: undefined,
+    maxCommands,
+    remaining: maxLength,
+  };
 }
 
 /** Longer messages are shortened in the middle: they quote what was written. */

@@ -26,14 +26,17 @@ export function createVersions(workspace: string): Versions {
     return entry !== undefined && isUnchanged(path, entry);
   }
 
-  function lostWith(path: string): string | undefined {
+  function lostWith(
+    path: string,
+    counts: (path: string, isDirectory: boolean) => boolean = () => true,
+  ): string | undefined {
     const name = basename(path);
     const pending = /[*?[]/.test(name) ? matching(dirname(path), name) : [path];
     let left = MOST_FILES;
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       if (left-- === 0) return next;
       const info = look(next);
-      if (info === undefined) continue;
+      if (info === undefined || !counts(next, info.isDirectory())) continue;
       if (info.isDirectory()) for (const entry of entriesOf(next)) pending.push(join(next, entry));
       else if (!isKept(next)) return next;
     }

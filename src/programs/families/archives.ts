@@ -84,6 +84,34 @@ function hasForceLocal(use: Use): boolean {
   return use.options.some(({ name }) => name === 'force-local');
 }
 
+const isRemote = (archive: Argument | undefined) => /^[\w.@-]+:/.test(archive?.text ?? '');
+
+/** Archives, and where copies go; the other operands of cpio are patterns. */
+function pathsOfCpio(use: Use): readonly PathUse[] {
+  const archives = (names: RegExp) =>
+    use.options.flatMap(({ name, value }) => (names.test(name) && !isRemote(value) ? [value] : []));
+  return [
+    ...plainPaths(archives(/^I$/), 'reads'),
+    ...plainPaths(archives(/^O$/), 'writes'),
+    ...plainPaths(archives(/^(?:F|file)$/), hasOption(use, 'o create A append') ? 'writes' : 'reads'),
+    ...(hasOption(use, 'p pass-through') ? plainPaths(use.operands, 'writes') : []),
+  ];
+}
+
+/** The archive, what goes into it, and the file behind `-lf`. */
+function pathsOfZip({ command, operands }: Use): readonly PathUse[] {
+  const log = command.words.findIndex(({ value }) => /^-[a-zA-Z0-9]*lf$/.test(value ?? '')) + 1;
+  const logs = operands.filter(({ word }) => log > 0 && word === command.words[log]);
+  const [archive, ...files] = operands.filter((operand) => !logs.includes(operand));
+  return [...plainPaths([...logs, archive], 'writes'), ...plainPaths(files, 'reads')];
+}
+
+/** `7z a archive files`, `7z x archive names`. */
+function pathsOf7z({ operands: [verb, archive, ...files] }: Use): readonly PathUse[] {
+  if (!/^(?:a|u|d|rn)$/.test(verb?.text ?? '')) return plainPaths([archive], 'reads');
+  return [...plainPaths([archive], 'writes'), ...plainPaths(verb?.text === 'd' ? [] : files, 'reads')];
+}
+
 /** zip runs what `-TT` names, and unpacks or packs files. */
 function inspectZip({ command }: Use): readonly Finding[] {
   return command.words
@@ -123,34 +151,64 @@ export const ARCHIVES: readonly ProgramRow[] = [
     loses: lossOfTar,
   }),
   ...programs('zip', 'medium', 'local', {
-    grammar: { open: true, flags: 'r q v u j m T move', values: 'x i b n P', executes: 'unzip-command' },
+    grammar: {
+      // Options of two letters are read as two of one, but for those that name a file or a program.
+      source: 'zip 3.0',
+      open: true,
+      flags:
+        '1 2 3 4 5 6 7 8 9 0 @ A c C d D e E f F g h i I j J k l L m N o p q r R S T u U v V w y X z adjust-sfx archive-clear archive-set archive-comment ascii binary copy-entries delete difference-archive display-bytes display-counts display-dots display-globaldots display-usize display-volume encrypt entry-comments fifo filesync fix fixfix freshen from-crlf grow help ignore-case junk-paths junk-sfx latest-time license log-append log-info longnames more-help move must-match names-stdin no-dir-entries no-extra no-image no-wild notes paths preserve-case quiet recurse-paths recurse-patterns regex show-command show-files show-just-unicode show-options show-unicode split-bell split-pause split-verbose symlinks system-hidden test to-crlf unicode update verbose volume-label wild-stop-dirs',
+      values:
+        'n P s t x Z suffixes password split-size from-date before-date exclude include compression-method dot-size',
+      writes: 'b O temp-path output-file logfile-path',
+      executes: 'unzip-command',
+    },
+    paths: pathsOfZip,
     inspect: inspectZip,
     loses: (use) => (hasOption(use, 'm move') ? movedInto(use.operands[0]) : undefined),
   }),
   ...programs('unzip', 'medium', 'local', {
-    grammar: { open: true, flags: 'q l t o n v p j c C L a b u f X Z z', values: 'P', writes: 'd' },
+    grammar: {
+      source: 'unzip 6.0',
+      open: true,
+      flags: '2 a A b B c C D E f F h i j J K l L M n N o p q s S t T u U v V W X Y z Z',
+      // The last two of Debian: sets of characters.
+      values: 'P x O I',
+      writes: 'd',
+    },
+    // Behind the archive stand names in it.
+    paths: ({ operands }) => plainPaths(operands.slice(0, 1), 'reads'),
     onlyReads: ({ options }) => options.some(({ name }) => /^[ltvpcZz]$/.test(name)),
   }),
   ...programs('cpio', 'medium', 'local', {
     grammar: {
+      source: 'cpio 2.13',
       open: true,
-      flags: 'i o p t d v u m a L r c B 0 A k n s S b f force-local',
-      values: 'F file I O C H M R format owner',
+      flags:
+        '? 0 a A b B c d f i k l L m n o p r s S t u v V absolute-filenames append create dereference device-independent dot extract force-local help ignore-devno link list make-directories no-absolute-filenames no-preserve-owner nonmatching null numeric-uid-gid only-verify-crc pass-through preserve-modification-time quiet rename renumber-inodes reproducible reset-access-time sparse swap swap-bytes swap-halfwords to-stdout unconditional usage verbose version',
+      values: 'F file I O C io-size H format M message R owner W warning block-size',
       writes: 'D directory',
       reads: 'E pattern-file',
       executes: 'rsh-command to-command',
     },
+    paths: pathsOfCpio,
     inspect: ({ options }) =>
       options.flatMap(({ name, value, word }) =>
-        /^(?:F|file|I|O)$/.test(name) && /^[\w.@-]+:/.test(value?.text ?? '')
+        /^(?:F|file|I|O)$/.test(name) && isRemote(value)
           ? [finding('network', 'remote_archive', 'opens an archive on another host', word.source)]
           : [],
       ),
   }),
-  ...programs('7z 7za 7zr unrar rar pax ar', 'medium', 'local', {
-    grammar: { open: true, flags: 'q l t o n v p j', writes: 'd', executes: 'rsh-command to-command' },
+  ...programs('7z 7za 7zr 7zz', 'medium', 'local', {
+    grammar: {
+      source: '7-Zip 26.02',
+      open: true,
+      optionals: 'a b i m p r s t u v x y',
+      producesAttached: 'o w',
+    },
+    paths: pathsOf7z,
     loses: lossOf7z,
   }),
+  ...programs('unrar rar pax ar', 'medium', 'local'),
   ...programs('gzip gunzip', 'medium', 'local', {
     ...COMPRESSES,
     grammar: {

@@ -211,6 +211,14 @@ function inspectAwk(use: Use): readonly Finding[] {
   );
 }
 
+/** `-o../x`, `--profile=x`: what gawk writes. */
+function filesOfOptions({ options }: Use): readonly PathUse[] {
+  return plainPaths(
+    options.flatMap(({ inPlace, value }) => (inPlace ? [value] : [])),
+    'writes',
+  );
+}
+
 /** Operands and -v set variables of awk, those of its own too. */
 const isNoSetting = ({ value }: Word) => value === undefined || !/^(?:-v)?(?:ARG|[A-Z]+TAB)/.test(value);
 
@@ -225,8 +233,9 @@ export const AWK: readonly ProgramRow[] = [
   ...programs('awk gawk mawk nawk', 'low', 'local', {
     code: 'language',
     grammar: {
+      source: 'gawk 5.2.1, mawk 1.3.4, original-awk 2022-09-12',
       flags:
-        'b characters-as-bytes c traditional C copyright h help n non-decimal-data N use-lc-numeric O optimize P posix r re-interval s no-optimize S sandbox t lint-old V version g gen-pot I trace csv k',
+        'M bignum b characters-as-bytes c traditional C copyright h help n non-decimal-data N use-lc-numeric O optimize P posix r re-interval s no-optimize S sandbox t lint-old V version g gen-pot I trace csv k',
       values: 'F field-separator v assign e source W',
       optionals: 'L lint',
       writing: 'd dump-variables p profile o pretty-print D debug',
@@ -235,7 +244,7 @@ export const AWK: readonly ProgramRow[] = [
     operands: 'script-then-reads',
     scriptOptions: 'e source f file E exec',
     inspect: inspectAwk,
-    morePaths: filesOfAwk,
+    morePaths: (use) => [...filesOfAwk(use), ...filesOfOptions(use)],
     application: {
       names: 'awk',
       // Options end at the program, and not every awk has long ones.

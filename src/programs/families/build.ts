@@ -1,5 +1,5 @@
 import type { Word } from '../../model/command-line.ts';
-import { prefixOf } from '../../model/word.ts';
+import { leadingText, prefixOf } from '../../model/word.ts';
 import {
   type Argument,
   type Call,
@@ -11,7 +11,7 @@ import {
   type Runs,
   type Use,
 } from '../behaviour.ts';
-import { hasOption } from '../options.ts';
+import { argumentOf, hasOption } from '../options.ts';
 import { NOTHING, refused } from '../runs.ts';
 import { variableRule } from '../variables.ts';
 
@@ -309,12 +309,24 @@ export const BUILD: readonly ProgramRow[] = [
   ...programs('gcc g++ cc c++ clang clang++ tcc nvcc', 'medium', 'unknown', {
     // Compilers write what -o names, and run what -wrapper, -B and specs say.
     grammar: {
+      source: 'gcc 12.2.0',
       open: true,
       style: 'single-dash',
-      values: 'x std MF MT MQ Xlinker Xassembler Xpreprocessor isystem include target arch L I',
-      writes: 'o',
+      flags: 'c S E v pie shared pipe time w g M MM MD MMD MG MP',
+      values:
+        'x std MT MQ Xlinker Xassembler Xpreprocessor Xclang isystem iquote idirafter iprefix iwithprefix iwithprefixbefore isysroot target arch L I l D U A u z e G dumpdir dumpbase dumpbase-ext param',
+      reads: 'include imacros T',
+      writes: 'o MF MJ aux-info serialize-diagnostics',
       executes: 'wrapper specs fplugin B fuse-ld',
     },
+    // `-oFILE`, `-MFFILE`.
+    morePaths: ({ command: { words } }) =>
+      words.flatMap((word) => {
+        const option = /^-(?:o|MF)(?=.)/.exec(leadingText(word))?.[0];
+        return option === undefined
+          ? []
+          : [{ argument: argumentOf(word, option.length), effect: 'writes' as const }];
+      }),
   }),
   ...OBJECT_READERS,
   // It has the loader open the file, which may run code of it: only what the system brought is read.
@@ -361,12 +373,15 @@ export const BUILD: readonly ProgramRow[] = [
       source: 'GNU patch 2.7.6',
       open: true,
       flags:
-        'l ignore-whitespace c context e ed n normal u unified N forward R reverse merge E remove-empty-files Z set-utc T set-time b backup backup-if-mismatch no-backup-if-mismatch t batch f force s quiet silent verbose dry-run posix binary follow-symlinks v version help',
+        'l ignore-whitespace c context n normal u unified N forward R reverse merge E remove-empty-files Z set-utc T set-time b backup backup-if-mismatch no-backup-if-mismatch t batch f force s quiet silent verbose dry-run posix binary follow-symlinks v version help',
       values:
-        'p strip F fuzz D ifdef quoting-style V version-control z suffix g get x debug reject-format read-only',
+        'p strip F fuzz D ifdef quoting-style V version-control z suffix x debug reject-format read-only',
       reads: 'i input d directory',
       // What the names of its backups begin with may be another directory.
       writes: 'o output r reject-file B prefix Y basename-prefix',
+      // It has ed run a script, or gets files by the programs of a version control.
+      executing: 'e ed',
+      executes: 'g get',
     },
     operands: 'writes',
   }),

@@ -66,6 +66,7 @@ const PRIVILEGE: readonly ProgramRow[] = [
     operands: 'none',
     runs: runsOfSudo,
     grammar: {
+      source: 'sudo 1.9.13p3',
       flags:
         'A b B e E H i K k l n P S s V v N askpass background bell edit set-home help login remove-timestamp reset-timestamp list non-interactive no-update preserve-groups stdin shell version validate',
       values:
@@ -77,7 +78,8 @@ const PRIVILEGE: readonly ProgramRow[] = [
     danger: 'privilege',
     operands: 'none',
     runs: runsOfDoas,
-    grammar: { flags: 'L n s', values: 'a C u' },
+    // `-a` is of OpenBSD.
+    grammar: { source: 'opendoas 6.8.2', flags: 'L n s', values: 'a C u' },
   }),
   ...programs('su', 'high', 'unknown', {
     danger: 'privilege',
@@ -95,13 +97,17 @@ const PRIVILEGE: readonly ProgramRow[] = [
     danger: 'privilege',
     operands: 'none',
     launches: {},
-    grammar: { flags: 'help version disable-internal-agent keep-cwd', values: 'user' },
+    grammar: {
+      source: 'polkit 122',
+      flags: 'help version disable-internal-agent keep-cwd',
+      values: 'user',
+    },
   }),
   ...programs('gosu su-exec', 'high', 'unknown', {
     danger: 'privilege',
     operands: 'none',
     launches: { operands: 1 },
-    grammar: {},
+    grammar: { source: 'gosu 1.14', flags: 'help version' },
   }),
   ...programs('sudoedit run0 dzdo calife super', 'high', 'unknown', {
     danger: 'privilege',
@@ -110,8 +116,9 @@ const PRIVILEGE: readonly ProgramRow[] = [
 ];
 
 const ENGINE: Grammar = {
-  flags: 'D v debug tls version help',
-  values: 'H c l L host context config log-level',
+  source: 'docker 20.10.24',
+  flags: 'D v debug tls tlsverify version help',
+  values: 'H c l L host context config log-level tlscacert tlscert tlskey',
 };
 /** `docker exec [options] container command`: runs inside of the container. */
 const EXEC: Behaviour = {
@@ -167,8 +174,11 @@ export const DANGEROUS: readonly ProgramRow[] = [
     launches: { directory: 'working-directory' },
     grammar: {
       stopAtOperand: true,
-      flags: 'd P q r G t S help version user system scope wait pipe pty quiet collect same-dir',
-      values: 'H M p u E unit property slice setenv working-directory uid gid description',
+      source: 'systemd 252',
+      flags:
+        'd h P q r G t S help version user system scope wait pipe pty quiet collect same-dir shell no-ask-password no-block remain-after-exit send-sighup slice-inherit on-clock-change on-timezone-change',
+      values:
+        'H M p u E host machine unit property slice setenv working-directory uid gid description nice service-type on-active on-boot on-startup on-unit-active on-unit-inactive on-calendar path-property socket-property timer-property',
     },
   }),
   ...programs('docker podman nerdctl', 'high', 'unknown', {

@@ -77,7 +77,7 @@ function runsOfPerf({ args: [verb] }: Call): Runs {
 
 /** Values of valgrind are attached. From valgrind 3.19's --help, and the manuals of its tools. */
 const VALGRIND =
-  'alignment alloc-fn allow-mismatched-debuginfo aspace-minaddr avg-transtab-entry-size basic-counts branch-sim cache-sim check-stack-refs check-stack-var child-silent-after-fork collect-atstart collect-bus collect-jumps collect-systime combine-dumps compress-pos compress-strings conflict-cache-size D1 debuginfo-server default-suppressions delta-stacktrace demangle depth detailed-counts detailed-freq dsymutil dump-after dump-before dump-every-bb dump-instr dump-line error-exitcode error-limit error-markers errors-for-leak-kinds exclusive-threshold exit-on-first-error expensive-definedness-checks extra-debuginfo-path fair-sched first-race-only fnname free-fill free-is-write freelist-big-blocks freelist-vol fullpath-after gen-suppressions heap heap-admin history-level I1 ignore-fn ignore-range-below-sp ignore-ranges ignore-thread-creation input-fd instr-atstart instr-count-only interval-size join-list-vol keep-debuginfo keep-stacktraces kernel-variant leak-check leak-check-heuristics leak-resolution LL log-fd log-socket main-stacksize malloc-fill max-snapshots max-stackframe max-threads merge-recursive-frames num-callers num-transtab-sectors pages-as-heap partial-loads-ok peak-inaccuracy progress-interval ptrace-addr read-inline-info read-var-info redzone-size report-signal-unlocked require-text-symbol resync-filter run-cxx-freeres run-libc-freeres segment-merging segment-merging-interval separate-threads shared-threshold show-below-main show-confl-seg show-emwarns show-error-list show-leak-kinds show-mismatched-frees show-possibly-lost show-reachable show-stack-usage sigill-diagnostics sim-hints smc-check soname-synonyms stacks suppressions threshold time-stamp time-unit toggle-collect tool trace-addr trace-alloc trace-barrier trace-children trace-children-skip trace-children-skip-by-arg trace-cond trace-fork-join trace-hb trace-mem trace-mutex trace-rwlock trace-sched trace-semaphore trace-signals trace-superblocks trace-syscalls track-fds track-lockorders track-origins undef-value-errors unw-stack-scan-frames unw-stack-scan-thresh valgrind-stacksize vgdb vgdb-error vgdb-poll vgdb-prefix vgdb-shadow-registers vgdb-stop-at workaround-gcc296-bugs xml xml-fd xml-socket xml-user-comment xtree-leak xtree-memory zero-before';
+  'alignment alloc-fn allow-mismatched-debuginfo aspace-minaddr avg-transtab-entry-size basic-counts branch-sim cache-sim check-stack-refs check-stack-var child-silent-after-fork collect-atstart collect-bus collect-jumps collect-systime combine-dumps compress-pos compress-strings conflict-cache-size D1 default-suppressions delta-stacktrace demangle depth detailed-counts detailed-freq dsymutil dump-after dump-before dump-every-bb dump-instr dump-line error-exitcode error-limit error-markers errors-for-leak-kinds exclusive-threshold exit-on-first-error expensive-definedness-checks extra-debuginfo-path fair-sched first-race-only fnname free-fill free-is-write freelist-big-blocks freelist-vol fullpath-after gen-suppressions heap heap-admin history-level I1 ignore-fn ignore-range-below-sp ignore-ranges ignore-thread-creation input-fd instr-atstart instr-count-only interval-size join-list-vol keep-debuginfo keep-stacktraces kernel-variant leak-check leak-check-heuristics leak-resolution LL log-fd main-stacksize malloc-fill max-snapshots max-stackframe max-threads merge-recursive-frames num-callers num-transtab-sectors pages-as-heap partial-loads-ok peak-inaccuracy progress-interval ptrace-addr read-inline-info read-var-info redzone-size report-signal-unlocked require-text-symbol resync-filter run-cxx-freeres run-libc-freeres segment-merging segment-merging-interval separate-threads shared-threshold show-below-main show-confl-seg show-emwarns show-error-list show-leak-kinds show-mismatched-frees show-possibly-lost show-reachable show-stack-usage sigill-diagnostics sim-hints smc-check soname-synonyms stacks suppressions threshold time-stamp time-unit toggle-collect tool trace-addr trace-alloc trace-barrier trace-children trace-children-skip trace-children-skip-by-arg trace-cond trace-fork-join trace-hb trace-mem trace-mutex trace-rwlock trace-sched trace-semaphore trace-signals trace-superblocks trace-syscalls track-fds track-lockorders track-origins undef-value-errors unw-stack-scan-frames unw-stack-scan-thresh valgrind-stacksize vgdb vgdb-error vgdb-poll vgdb-prefix vgdb-shadow-registers vgdb-stop-at workaround-gcc296-bugs xml xml-fd xml-user-comment xtree-leak xtree-memory zero-before';
 
 /** A verb of perf that measures the command behind its options. */
 const measuring = (grammar: Grammar): Behaviour => ({
@@ -98,7 +98,20 @@ const DEBUGGER: Grammar = {
 
 /** Programs that look into others. Most run what they look at, or commands of their own. */
 export const DEBUGGING: readonly ProgramRow[] = [
-  ...programs('gdb', 'medium', 'unknown', { grammar: DEBUGGER, runs: runsOfGdb }),
+  ...programs('gdb', 'medium', 'unknown', {
+    grammar: {
+      source: 'gdb 13.1',
+      open: true,
+      style: 'single-dash',
+      flags:
+        'args readnow readnever write nh nx n fullname f w nw tui q quiet silent batch batch-silent return-child-result configuration help h version v',
+      values: 'p pid b l i interpreter t tty',
+      reads: 'c core e exec d directory se s symbols cd',
+      executes: 'ex eval-command iex init-eval-command eiex early-init-eval-command',
+      loads: 'x command ix init-command eix early-init-command D data-directory',
+    },
+    runs: runsOfGdb,
+  }),
   ...programs('lldb cgdb rr pdb bpftrace bpftool gcore jdb', 'medium', 'unknown', {
     grammar: DEBUGGER,
   }),
@@ -122,11 +135,12 @@ export const DEBUGGING: readonly ProgramRow[] = [
     operands: 'none',
     launches: {},
     grammar: {
+      source: 'ltrace 0.7.3',
       stopAtOperand: true,
-      flags: 'b c C f h i L r S t T V',
-      values: 'a A D e n p s u w x',
-      loads: 'F l',
-      writes: 'o',
+      flags: 'b c C f h i L r S t T V no-signals demangle help version',
+      values: 'a A D e l n p s u w x align debug indent where library',
+      loads: 'F',
+      writes: 'o output',
     },
   }),
   ...programs('valgrind', 'medium', 'unknown', {
@@ -137,6 +151,7 @@ export const DEBUGGING: readonly ProgramRow[] = [
       stopAtOperand: true,
       flags: 'v q d h s verbose quiet version help help-debug help-dyn-options',
       optionals: VALGRIND,
+      networking: 'log-socket xml-socket debuginfo-server',
       producesAttached:
         'log-file xml-file xtree-leak-file xtree-memory-file callgrind-out-file cachegrind-out-file massif-out-file bb-out-file pc-out-file',
     },

@@ -79,12 +79,23 @@ export const FILES: readonly ProgramRow[] = [
       without: 'L dereference H dereference-command-line dereference-command-line-symlink-to-dir',
     },
   }),
-  ...programs('tree eza exa lsd', 'low', 'local', {
+  ...programs('tree', 'low', 'local', {
     grammar: {
+      source: 'tree 2.1.0',
+      flags:
+        'a d l f x i q N Q p u g s h D F v t c U r J X C n A S R gitignore ignore-case matchdirs metafirst prune info noreport si du inodes device dirsfirst filesfirst nolinks fromfile fflinks help version',
+      values: 'L P I H T charset sort filelimit timefmt',
+      reads: 'gitfile infofile hintro houtro',
+      writes: 'o',
+    },
+    operands: 'reads',
+  }),
+  ...programs('eza exa lsd', 'low', 'local', {
+    grammar: {
+      open: true,
       flags:
         'a d l f x i q N Q p u g s h D F v t c U r J X C n A S T R long all tree git icons header recurse dirsfirst noreport',
-      values: 'L P I H charset level ignore-glob sort filelimit timefmt filesfirst gitfile color',
-      writes: 'o',
+      values: 'L I level ignore-glob sort color',
     },
     operands: 'reads',
   }),
@@ -200,6 +211,7 @@ export const FILES: readonly ProgramRow[] = [
       writes: 'p',
     },
     operands: 'writes',
+    namesNew: () => true,
   }),
   ...programs('mkfifo mknod', 'medium', 'local', {
     grammar: { source: 'coreutils 9.1', flags: 'Z', values: 'm mode' },

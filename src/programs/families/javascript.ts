@@ -13,7 +13,7 @@ import {
   type Use,
   verbs,
 } from '../behaviour.ts';
-import { argumentOf, hasOption, optionValue, readOptions } from '../options.ts';
+import { argumentOf, hasOption, optionValue, parseOptions, readOptions } from '../options.ts';
 import { NOTHING, refused, runText, runWords } from '../runs.ts';
 
 /** The options of these names load a module unless their value is known, or at least no path. */
@@ -215,11 +215,14 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
   ),
   ...programs('prettier', 'low', 'unknown', {
     grammar: {
+      source: 'prettier 3.10.1',
       open: true,
       exact: true,
-      flags: 'c check l list-different u ignore-unknown',
-      values: 'parser log-level stdin-filepath',
-      reads: 'ignore-path',
+      flags:
+        'c check l list-different u ignore-unknown bracket-same-line no-bracket-spacing no-experimental-ternaries jsx-single-quote no-semi single-attribute-per-line single-quote use-tabs vue-indent-script-and-style no-config no-editorconfig with-node-modules cache check-ignore-pragma no-color no-error-on-unmatched-pattern insert-pragma require-pragma no-plugin-search support-info v version',
+      values:
+        'parser log-level stdin-filepath arrow-parens cache-strategy config-precedence cursor-offset embedded-language-formatting end-of-line experimental-operator-position h help html-whitespace-sensitivity object-wrap print-width prose-wrap quote-props range-end range-start tab-width trailing-comma',
+      reads: 'ignore-path file-info find-config-path',
       loads: 'config plugin',
       produces: 'cache-location',
       writing: 'w write',
@@ -257,15 +260,23 @@ function asksVersion({ program, command }: Use): boolean {
   );
 }
 
+const EXEC_VALUES = 'p c C package registry call loglevel prefix filter dir';
 const EXEC: Grammar = {
   flags:
     'y q v h s yes no no-install quiet silent offline prefer-offline version help bun workspaces include-workspace-root ignore-existing recursive parallel',
-  values: 'p w c C package workspace registry call loglevel prefix filter dir',
+  values: `w workspace ${EXEC_VALUES}`,
+};
+
+/** There `-w` is the root of the workspace. */
+const EXEC_OF_PNPM: Grammar = {
+  ...EXEC,
+  flags: `${EXEC.flags} w workspace-root`,
+  values: EXEC_VALUES,
 };
 
 /** `npx [options] [--] program words`, or `-c text`. */
 function execute({ name, args }: Call): Runs {
-  const read = readOptions(args, EXEC);
+  const read = readOptions(args, /^(?:pnpm|pnpx|yarn)$/.test(name) ? EXEC_OF_PNPM : EXEC);
   if (!read.ok) return refused(`${name}: ${read.message}`, read.word);
   const text = optionValue(read.options, 'c call');
   if (text !== undefined) return runText([text]);
@@ -277,9 +288,6 @@ function execute({ name, args }: Call): Runs {
   return runWords(command, elsewhere ? 'unknown' : undefined);
 }
 
-/** Options before the verb that take a value. */
-const WITH_VALUE =
-  /^(?:-C|-w|-F|--prefix|--workspace|--registry|--loglevel|--filter|--cwd|--dir|--package|-p|--userconfig|--cache)$/;
 /** Programs that the package manager starts in place of its own. */
 const EXECUTING =
   /^--?(?:script-shell|shell|editor|viewer|browser|git|node-options|init-module|ignore-scripts=false)\b/;
@@ -297,8 +305,7 @@ function runsOfManager(call: Call): Runs {
   const setting = args.find((word) => EXECUTING.test(prefixOf(word)));
   if (setting !== undefined)
     return refused(`${call.name}: ${setting.source} names a program to run.`, setting);
-  let at = 0;
-  while (prefixOf(args[at] ?? EMPTY).startsWith('-')) at += WITH_VALUE.test(args[at]?.value ?? '') ? 2 : 1;
+  const at = parseOptions(args, 0, call.grammar, true).next;
   const verb = args[at];
   if (verb === undefined) return NOTHING;
   if (verb.value === undefined)
@@ -314,8 +321,6 @@ function explore(args: readonly Word[]): Runs {
   if (text.length === 0) return refused('npm explore would start a shell: name the command.', args[0]);
   return runText(text, 'posix', 'unknown');
 }
-
-const EMPTY: Word = { value: '', parts: [], source: '', span: { start: 0, end: 0 } };
 
 /** Verbs of npm and its kin, with their aliases. */
 const VERBS: Readonly<Record<string, Behaviour>> = {
@@ -339,6 +344,23 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   audit: { ...READS, verbs: verbs('fix', CHANGES), inspect: fixes },
   config: { ...CHANGES, verbs: verbs('get list ls', READS) },
   c: { ...CHANGES, verbs: verbs('get list ls', READS) },
+};
+
+const MANAGER: Behaviour & { readonly versionOption: string } = {
+  versionOption: '-v',
+  runs: runsOfManager,
+  optionsAnywhere: true,
+  operands: 'none',
+  verbs: VERBS,
+};
+const MANAGER_OPTIONS: Grammar = {
+  open: true,
+  flags:
+    's silent q quiet d dd ddd g global D save-dev no-audit no-fund offline prefer-offline r recursive ws if-present json',
+  values: 'loglevel registry tag otp fetch-timeout https-proxy libc os proxy save-prefix user-agent package',
+  reads: 'C prefix dir cwd',
+  executes:
+    'script-shell shell node-options git viewer editor browser onload-script init-module node-gyp python',
 };
 
 const NODE: Behaviour = {
@@ -369,26 +391,44 @@ const NODE_ITSELF: Grammar = {
 
 /** Node and what comes with it. */
 export const JAVASCRIPT: readonly ProgramRow[] = [
-  ...programs('npm pnpm yarn', 'medium', 'network', {
-    versionOption: '-v',
-    runs: runsOfManager,
-    optionsAnywhere: true,
-    operands: 'none',
+  ...programs('npm', 'medium', 'network', {
+    ...MANAGER,
     grammar: {
-      open: true,
-      flags:
-        's silent q quiet d dd ddd g global D save-dev no-audit no-fund offline prefer-offline r recursive ws if-present json',
-      values: 'w workspace F filter loglevel registry tag otp',
-      reads: 'C prefix dir cwd',
-      writes: 'cache userconfig globalconfig',
-      executes: 'script-shell shell node-options git viewer editor browser onload-script init-module',
+      ...MANAGER_OPTIONS,
+      source: 'npm 11.19.1',
+      values: `${MANAGER_OPTIONS.values} w workspace m message L location F filter access allow-directory allow-file allow-git allow-remote also audit-level auth-type before ca cache-max cache-min cert cidr cpu depth diff diff-dst-prefix diff-src-prefix diff-unified expect-result-count expires fetch-retries fetch-retry-factor fetch-retry-maxtimeout fetch-retry-mintimeout heading include init-author-email init-author-name init-author-url init-license init-type init-version install-strategy key local-address lockfile-version logs-max maxsockets min-release-age min-release-age-exclude name noproxy omit only orgs orgs-permission packages packages-and-scopes-permission preid replace-registry-host sbom-format sbom-type scope scopes searchexclude searchlimit searchopts searchstaleness tag-version-prefix token-description umask`,
+      reads: `${MANAGER_OPTIONS.reads} cafile nodedir provenance-file`,
+      writes: 'cache userconfig globalconfig pack-destination logs-dir',
     },
-    verbs: VERBS,
+  }),
+  ...programs('pnpm', 'medium', 'network', {
+    ...MANAGER,
+    grammar: {
+      ...MANAGER_OPTIONS,
+      source: 'pnpm 12.21.0',
+      flags: `${MANAGER_OPTIONS.flags} w workspace-root`,
+      values: `${MANAGER_OPTIONS.values} F filter filter-prod workspace access allow-build changed-files-ignore-pattern cpu depth fetch-min-speed-ki-bps fetch-warn-timeout-ms find-by http-proxy merge-git-branch-lockfiles-branch-pattern network-concurrency no-proxy node-linker pack-gzip-level pnpr-server publication-name publish-branch publish-wait-timeout reporter resume-from save-catalog-name test-pattern upload-variant variant variant-integrity workspace-concurrency workspace-packages`,
+      reads: `${MANAGER_OPTIONS.reads} env-file npmrc-auth-file release-notes`,
+      loads: 'config-dir global-pnpmfile pnpmfile',
+      writes:
+        'cache userconfig globalconfig pack-destination out store-dir virtual-store-dir modules-dir lockfile-dir global-dir global-bin-dir state-dir cache-dir',
+    },
+  }),
+  ...programs('yarn', 'medium', 'network', {
+    ...MANAGER,
+    grammar: {
+      ...MANAGER_OPTIONS,
+      source: 'yarn 1.22.22',
+      values: `${MANAGER_OPTIONS.values} mutex network-concurrency network-timeout depth`,
+      loads: 'use-yarnrc',
+      writes: 'modules-folder cache-folder preferred-cache-folder global-folder link-folder',
+    },
   }),
   ...programs('bun', 'medium', 'network', {
     code: 'language',
     interprets: 'script',
     runs: runsOfManager,
+    grammar: { open: true, values: 'c config env-file r preload F filter e eval p print port', reads: 'cwd' },
     verbs: { ...VERBS, ...verbs('test', SCRIPT), ...verbs('run build x create upgrade', CHANGES) },
   }),
   ...programs('npx bunx pnpx', 'medium', 'network', {

@@ -2,6 +2,7 @@ import {
   type Behaviour,
   type Finding,
   finding,
+  type Grammar,
   type PathUse,
   type ProgramRow,
   programs,
@@ -76,6 +77,22 @@ const BUNDLE_EXEC: Behaviour = {
   grammar: { stopAtOperand: true, flags: 'keep-file-descriptors', values: 'gemfile' },
 };
 
+/** What builds, and what builds before it runs, takes the same options. */
+const GO_BUILD: Grammar = {
+  style: 'single-dash',
+  open: true,
+  flags:
+    'a n race msan asan v work x linkshared modcacherw trimpath buildvcs cover benchmem failfast json short c i e m u compiled deps export find test versions retracted',
+  values:
+    'run bench benchtime count timeout tags asmflags ldflags gcflags buildmode compiler installsuffix mod p cpu covermode coverpkg f skip fuzz fuzztime fuzzminimizetime list parallel shuffle vet blockprofilerate memprofilerate mutexprofilefraction reuse',
+  writes:
+    'o coverprofile cpuprofile memprofile blockprofile mutexprofile trace outputdir test.coverprofile test.cpuprofile test.memprofile test.blockprofile test.mutexprofile test.trace test.outputdir test.testlogfile',
+  produces: 'pkgdir',
+  reads: 'C pgo',
+  loads: 'overlay modfile',
+  executes: 'exec toolexec vettool gccgoflags',
+};
+
 const PUBLISHES = 'changes what is published';
 
 const CARGO_CHANGES: Behaviour = {
@@ -83,6 +100,8 @@ const CARGO_CHANGES: Behaviour = {
   operands: 'none',
   grammar: {
     open: true,
+    values:
+      'Z color F features p package j jobs bin example target profile message-format exclude version index registry git branch tag rev rename base vcs edition name',
     reads: 'manifest-path path',
     produces: 'lockfile-path',
     writes: 'target-dir root',
@@ -95,9 +114,11 @@ export const LANGUAGES: readonly ProgramRow[] = [
   ...programs('cargo', 'medium', 'network', {
     operands: 'none',
     grammar: {
+      source: 'cargo 1.95.0',
       open: true,
-      flags: 'v verbose q quiet offline locked frozen',
-      values: 'color Z',
+      exact: true,
+      flags: 'V version list h help v verbose q quiet offline locked frozen',
+      values: 'color Z explain',
       reads: 'C',
       executes: 'config',
     },
@@ -110,7 +131,7 @@ export const LANGUAGES: readonly ProgramRow[] = [
           grammar: {
             open: true,
             values:
-              'p package F features j jobs bin example target profile message-format exclude test color',
+              'Z p package F features j jobs bin bench example target profile message-format exclude test color e edges i invert prune depth prefix charset f format filter-platform format-version limit registry index',
             reads: 'manifest-path',
             produces: 'lockfile-path',
             writes: 'target-dir artifact-dir out-dir',
@@ -130,9 +151,15 @@ export const LANGUAGES: readonly ProgramRow[] = [
             : [finding('writes', 'rewrites', 'rewrites files', 'fmt')],
       },
       ...verbs(
-        'add remove rm install uninstall clean update login logout new init fix package vendor fetch generate-lockfile run r',
+        'add remove rm install uninstall clean update login logout fix package fetch generate-lockfile run r',
         CARGO_CHANGES,
       ),
+      ...verbs('new init', { ...CARGO_CHANGES, operands: 'writes' }),
+      vendor: {
+        ...CARGO_CHANGES,
+        operands: 'writes',
+        grammar: { ...CARGO_CHANGES.grammar, reads: 's sync manifest-path' },
+      },
       ...verbs('publish yank owner', { ...CARGO_CHANGES, outward: PUBLISHES }),
     },
   }),
@@ -169,7 +196,7 @@ export const LANGUAGES: readonly ProgramRow[] = [
     morePaths: outputsOfRust,
   }),
   ...programs('rustup', 'medium', 'unknown', {
-    grammar: { open: true, flags: 'q v' },
+    grammar: { source: 'rustup 1.29.0', open: true, flags: 'q v h V quiet verbose help version' },
     verbs: {
       run: {
         operands: 'none',
@@ -184,23 +211,12 @@ export const LANGUAGES: readonly ProgramRow[] = [
     'unknown',
   ),
   ...programs('go', 'medium', 'network', {
-    grammar: { style: 'single-dash', open: true, reads: 'C' },
+    grammar: { source: 'go 1.19.8', style: 'single-dash', open: true, reads: 'C' },
     verbs: {
       ...verbs('build test vet list env version doc help', {
         risk: 'low',
         operands: 'guess',
-        grammar: {
-          style: 'single-dash',
-          open: true,
-          flags: 'short',
-          values: 'run bench count timeout tags ldflags gcflags mod p cpu covermode coverpkg f skip',
-          writes:
-            'o coverprofile cpuprofile memprofile blockprofile mutexprofile trace outputdir test.coverprofile test.cpuprofile test.memprofile test.blockprofile test.mutexprofile test.trace test.outputdir test.testlogfile',
-          produces: 'pkgdir',
-          reads: 'C',
-          loads: 'overlay modfile',
-          executes: 'exec toolexec vettool gccgoflags',
-        },
+        grammar: GO_BUILD,
         inspect: inspectGo,
       }),
       env: {
@@ -216,6 +232,8 @@ export const LANGUAGES: readonly ProgramRow[] = [
       ...verbs('run get install generate clean work tool fix telemetry bug fmt', {
         risk: 'medium',
         operands: 'guess',
+        grammar: GO_BUILD,
+        inspect: inspectGo,
       }),
     },
   }),
@@ -268,7 +286,26 @@ export const LANGUAGES: readonly ProgramRow[] = [
       writing: 'i',
     },
   }),
-  ...programs('ruby', 'medium', 'network', { ...RUBY, interprets: 'script', versionOption: '-v' }),
+  ...programs('ruby', 'medium', 'network', {
+    code: 'language',
+    interprets: 'script',
+    versionOption: '-v',
+    grammar: {
+      source: 'ruby 3.1.2',
+      open: true,
+      exact: true,
+      // Words behind the script are its own.
+      stopAtOperand: true,
+      flags:
+        'a c d h l n p s S U v w y copyright version debug help verbose yydebug jit yjit mjit 0 1 2 3 4 5 6 7',
+      values: 'e E F K encoding external-encoding internal-encoding',
+      // Only attached.
+      optionals: 'T W x dump enable disable',
+      reads: 'C X I',
+      loads: 'r',
+      writing: 'i',
+    },
+  }),
   ...programs('irb rails rake rspec erb jruby', 'medium', 'network', RUBY),
   ...programs('bundle bundler', 'medium', 'network', {
     ...RUBY,
@@ -284,7 +321,23 @@ export const LANGUAGES: readonly ProgramRow[] = [
       writing: 'a A autocorrect autocorrect-all auto-correct x',
     },
   }),
-  ...programs('php', 'medium', 'network', { ...PHP, interprets: 'script', versionOption: '-v' }),
+  ...programs('php', 'medium', 'network', {
+    code: 'language',
+    interprets: 'script',
+    versionOption: '-v',
+    grammar: {
+      source: 'php 8.2.36',
+      open: true,
+      // Words behind the script are its own.
+      stopAtOperand: true,
+      flags:
+        'a C e h H i l m n q s v w interactive no-chdir no-header no-php-ini help hide-args info syntax-check modules syntax-highlight version strip ini',
+      values:
+        'r B R E d b S T run process-begin process-code process-end define bindpath server timing rf rc re rz ri rfunction rclass rextension rzendextension rextinfo',
+      reads: 't docroot working-dir',
+      loads: 'f file F process-file z zend-extension c php-ini',
+    },
+  }),
   ...programs('artisan composer symfony wp drush', 'medium', 'network', PHP),
   ...programs('phpunit phpstan psalm phpcs pest', 'low', 'unknown', {
     grammar: { open: true, loads: 'bootstrap a autoload-file c configuration prepend' },

@@ -155,18 +155,18 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     operands: 'none',
     builtin: true,
     runs: runsInShell,
-    grammar: { stopAtOperand: true },
+    grammar: { source: 'bash 5.2.15', stopAtOperand: true },
   }),
   ...programs('command', 'low', 'local', {
     operands: 'none',
     builtin: true,
     runs: runsInShell,
-    grammar: { stopAtOperand: true, flags: 'p v V' },
+    grammar: { source: 'bash 5.2.15', stopAtOperand: true, flags: 'p v V' },
   }),
   ...programs('exec', 'low', 'local', {
     operands: 'none',
     builtin: true,
-    grammar: { stopAtOperand: true, flags: 'c l', values: 'a' },
+    grammar: { source: 'bash 5.2.15', stopAtOperand: true, flags: 'c l', values: 'a' },
     launches: {},
   }),
   ...launchers('nohup', 'low', 'local', { source: 'coreutils 9.1', flags: HELP }),
@@ -279,10 +279,13 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     runs: runsOfParallel,
     interprets: 'input',
     grammar: {
+      // Options that send files and commands to other machines, or read data in blocks, are not understood.
+      source: 'parallel 20221122',
       stopAtOperand: true,
       flags: `0 k m q t u v x X bar eta keep-order dry-run null verbose tag progress line-buffer no-notice will-cite ungroup group ${HELP}`,
-      values: 'j I N n d C L jobs halt timeout retries delay max-args colsep',
-      reads: 'a',
+      values:
+        'j P I N n d C E L s jobs max-procs halt timeout retries delay max-args max-chars colsep memfree load nice tagstring trim',
+      reads: 'a arg-file',
       produces: 'joblog results',
     },
   }),
@@ -301,7 +304,8 @@ export const LAUNCHERS: readonly ProgramRow[] = [
   ...programs('entr', 'medium', 'local', {
     operands: 'none',
     runs: runsOfEntr,
-    grammar: { stopAtOperand: true, flags: 'a c d n p r s x z' },
+    // `-x` is of later versions.
+    grammar: { source: 'entr 5.3', stopAtOperand: true, flags: 'a c d n p r s x z' },
   }),
   ...programs('flock', 'medium', 'local', {
     operands: 'none',
@@ -388,28 +392,59 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     optionals: 'c d e f i l m n q r s t u v x y core data nice fsize nofile nproc as cpu stack rss memlock',
   }),
   ...launchers('xvfb-run', 'medium', 'unknown', {
-    flags: `a l h auto-servernum ${HELP}`,
-    values: 'e f n p s w server-args server-num',
-    produces: 'error-file',
+    source: 'xvfb-run 21.1.7',
+    flags: `a l h auto-servernum listen-tcp ${HELP}`,
+    values: 'n p s w server-args server-num wait xauth-protocol',
+    produces: 'e f error-file auth-file',
   }),
-  ...launchers('cgexec', 'medium', 'unknown', { flags: 'sticky', values: 'g' }),
+  ...launchers('cgexec', 'medium', 'unknown', {
+    source: 'cgroup-tools 2.0.2',
+    flags: 'h sticky help',
+    values: 'g',
+  }),
   ...launchers('systemd-inhibit', 'medium', 'unknown', {
     source: 'systemd 252',
     flags: `list ${HELP}`,
     values: 'what who why mode',
   }),
   ...launchers('numactl', 'medium', 'unknown', {
-    flags: `a s l H m localalloc ${HELP}`,
-    values: 'i N C p S interleave membind cpunodebind physcpubind',
+    source: 'numactl 2.0.16',
+    flags: `a b s l H all balancing show hardware localalloc huge strict touch dump dump-nodes ${HELP}`,
+    values:
+      'i m N C p P S interleave membind cpunodebind physcpubind preferred preferred-many offset length shmmode shmid shm',
+    reads: 'file',
   }),
-  ...launchers('torsocks', 'high', 'network', {}),
-  ...launchers('proxychains proxychains4', 'high', 'network', { flags: 'q', loads: 'f' }),
+  ...launchers('torsocks', 'high', 'network', {
+    source: 'torsocks 2.4.0',
+    flags: `h i d q isolate debug quiet ${HELP}`,
+    values: 'u p a P user pass address port',
+  }),
+  ...launchers('proxychains proxychains4', 'high', 'network', {
+    source: 'proxychains-ng 4.16',
+    flags: 'q',
+    loads: 'f',
+  }),
   ...launchers('rlwrap', 'medium', 'unknown', {
-    flags: 'a c i m n r v N',
-    values: 'b C D f H l O p P s S z',
+    source: 'rlwrap 0.46.1',
+    flags:
+      'c E h i I n N o r R U v W complete-filenames always-echo help case-insensitive pass-sigint-as-sigterm no-warnings no-children one-shot remember renice mirror-arguments version polling',
+    // Only attached.
+    optionals: 'a A m p always-readline ansi-colour-aware multi-line prompt-colour',
+    values:
+      'b C D e g M O P q s S t w break-chars command-name history-no-dupes extra-char-after-completion forget-matching multi-line-ext only-cook pre-given quote-characters histsize substitute-prompt set-term-name wait-before-prompt',
+    reads: 'f file',
+    writes: 'H l history-filename logfile',
+    executes: 'z filter',
   }),
-  ...launchers('faketime', 'medium', 'unknown', { flags: `f m ${HELP}` }, { operands: 1 }),
-  ...launchers('eatmydata ccache sccache distcc', 'medium', 'unknown', {}),
+  ...launchers(
+    'faketime',
+    'medium',
+    'unknown',
+    { source: 'faketime 0.9.10', flags: `f m exclude-monotonic ${HELP}`, values: 'p', executes: 'date-prog' },
+    { operands: 1 },
+  ),
+  // Of the last three no options are understood.
+  ...launchers('eatmydata ccache sccache distcc', 'medium', 'unknown', { source: 'eatmydata 130' }),
   ...launchers(
     'ssh-agent',
     'high',

@@ -168,11 +168,30 @@ export const NETWORK: readonly ProgramRow[] = [
       outward: 'works on another machine',
     },
   ),
-  ...programs('nc ncat netcat nc.openbsd nc.traditional', 'high', 'network', {
+  ...programs('nc netcat nc.openbsd nc.traditional', 'high', 'network', {
     grammar: {
+      // Which of the two a name stands for is not known: letters that only one has are here, too.
+      source: 'netcat-openbsd 1.219, netcat-traditional 1.10',
       open: true,
-      flags: '4 6 b C D d F h k l listen N n r S t U u v Z z udp verbose',
-      values: 'c e exec G g I i m M O o p P q s sh-exec T V w wait x X source-port',
+      flags: '4 6 b C D d F h k l N n r S t U u v Z z',
+      values: 'G g I i M m O P p q s T V W w X x',
+      executes: 'c e',
+      writes: 'o',
+    },
+    operands: 'none',
+    hosts: hostOfNetcat,
+  }),
+  ...programs('ncat', 'high', 'network', {
+    grammar: {
+      source: 'ncat 7.93',
+      open: true,
+      flags:
+        '4 6 C h k l n t U u v z append-output broker chat crlf help keep-open listen no-shutdown nodns recv-only sctp send-only ssl ssl-verify telnet udp unixsock verbose version vsock zero',
+      values:
+        'd G g i m p s w allow delay deny idle-timeout max-conns proxy proxy-auth proxy-dns proxy-type source source-port ssl-alpn ssl-ciphers ssl-servername wait',
+      reads: 'allowfile denyfile ssl-cert ssl-key ssl-trustfile',
+      executes: 'c e exec sh-exec lua-exec',
+      writes: 'o x output hex-dump',
     },
     operands: 'none',
     hosts: hostOfNetcat,
@@ -183,8 +202,21 @@ export const NETWORK: readonly ProgramRow[] = [
     hosts: ({ operands }) => operands.slice(0, 1),
   }),
   ...programs('socat', 'high', 'network', {
-    grammar: { open: true },
+    grammar: {
+      source: 'socat 1.7.4.4',
+      open: true,
+      flags: '4 6 D d g h s U u V v x',
+      values: 'b S T t',
+      writes: 'L R r W',
+    },
     operands: 'none',
+    // `-lf` alone of those that begin with `-l` has a value.
+    morePaths: ({ command: { words } }) =>
+      words.flatMap((word) =>
+        word.value?.startsWith('-lf') === true
+          ? [{ argument: argumentOf(word, 3), effect: 'writes' as const }]
+          : [],
+      ),
     hosts: hostsOfSocat,
   }),
   ...programs('http https xh httpie', 'high', 'network', {
@@ -198,13 +230,17 @@ export const NETWORK: readonly ProgramRow[] = [
   }),
   ...programs('rsync', 'high', 'network', {
     grammar: {
+      source: 'rsync 3.5.0',
       open: true,
       exact: true,
       flags:
-        '0 4 6 8 a A b c C D E F g h H i I J k K l L m n N o O p P q r R s S t u U v W x X y z dry-run remove-source-files remove-sent-files',
-      values: 'B f M T filter exclude include exclude-from include-from files-from e rsh block-size',
-      executes: 'rsync-path',
-      writes: 'log-file',
+        '0 4 6 8 a A b c C d D E F g h H i I J k K l L m n N o O p P q r R s S t u U v V W x X y z 8-bit-output acls append append-verify archive atimes backup blocking-io checksum compress copy-devices copy-dirlinks copy-links copy-unsafe-links crtimes cvs-exclude daemon del delay-updates delete delete-after delete-before delete-delay delete-during delete-excluded delete-missing-args devices dirs dry-run executability existing fake-super force from0 fsync fuzzy group hard-links help human-readable ignore-errors ignore-existing ignore-missing-args ignore-non-existing ignore-times inc-recursive inplace insecure-links ipv4 ipv6 itemize-changes keep-dirlinks links list-only mkpath munge-links no-detach no-implied-dirs no-motd numeric-ids old-args old-dirs omit-dir-times omit-link-times one-file-system open-noatime owner partial perms preallocate progress prune-empty-dirs quiet recursive relative remove-source-files remove-sent-files safe-links secluded-args size-only sparse specials stats super times trust-sender update verbose version whole-file write-devices xattrs',
+      values:
+        'B f M @ address block-size bwlimit cc checksum-choice checksum-seed chmod chown compress-choice compress-level compress-threads contimeout copy-as debug dparam exclude filter groupmap iconv include info log-file-format max-alloc max-delete max-size min-size modify-window out-format outbuf port protocol remote-option skip-compress sockopts stderr stop-after stop-at suffix time-limit timeout usermap zc zl zt',
+      reads:
+        'exclude-from include-from files-from compare-dest copy-dest link-dest password-file early-input read-batch config confine-root',
+      executes: 'e rsh rsync-path',
+      writes: 'T temp-dir backup-dir partial-dir log-file write-batch only-write-batch',
     },
     paths: ({ operands }) =>
       writtenAt(operands, operands.length - 1).filter(({ argument }) => !/^[^/]*:/.test(argument.text)),

@@ -72,6 +72,20 @@ const MANAGER: Behaviour = {
   },
 };
 
+/** One grammar for all verbs of pip, whose words `-e`, `-f` and `-i` take values only where they install. */
+const PIP: Grammar = {
+  source: 'pip 23.2.1',
+  open: true,
+  flags:
+    'h q v V U I l help quiet verbose version debug isolated require-virtualenv no-input no-cache-dir disable-pip-version-check no-color no-python-version-warning no-deps pre dry-run user upgrade force-reinstall ignore-installed ignore-requires-python no-build-isolation use-pep517 no-use-pep517 check-build-dependencies break-system-packages compile no-compile no-warn-script-location no-warn-conflicts prefer-binary require-hashes no-clean no-index y yes outdated uptodate local exclude-editable include-editable not-required all',
+  values:
+    'i index-url pypi-url extra-index-url f find-links proxy retries timeout exists-action trusted-host keyring-provider use-feature use-deprecated platform python-version implementation abi upgrade-strategy C config-settings global-option no-binary only-binary root-user-action progress-bar build-option format exclude e editable',
+  reads: 'r requirement c constraint cert client-cert path',
+  loads: 'python',
+  writes:
+    't target prefix root src d dest download download-dir w wheel-dir report cache-dir log log-file local-log',
+};
+
 /** Such a manager with verbs of its own. */
 function manager(own: Readonly<Record<string, Behaviour>>): Behaviour {
   return { ...MANAGER, verbs: { ...MANAGER.verbs, ...own } };
@@ -139,7 +153,11 @@ export const PYTHON: readonly ProgramRow[] = [
     versionOption: '-V',
   }),
   ...programs('ipython jupyter bpython', 'medium', 'network', PYTHON_ITSELF),
-  ...programs('pip pip3 easy_install', 'medium', 'network', MANAGER),
+  ...programs('pip pip3 easy_install', 'medium', 'network', {
+    ...MANAGER,
+    optionsAnywhere: true,
+    grammar: PIP,
+  }),
   ...programs(
     'uv',
     'medium',
@@ -203,10 +221,12 @@ export const PYTHON: readonly ProgramRow[] = [
   }),
   ...programs('mypy dmypy', 'low', 'unknown', {
     grammar: {
+      source: 'mypy 1.0.1',
       open: true,
       flags: 'h v V i strict pretty incremental no-incremental sqlite-cache',
-      values: 'm module p package c command python-version platform exclude follow-imports',
-      reads: 'custom-typeshed-dir',
+      values:
+        'm module p package c command python-version platform exclude follow-imports always-true always-false custom-typing-module find-occurrences soft-error-limit disable-error-code enable-error-code untyped-calls-exclude',
+      reads: 'custom-typeshed-dir package-root shadow-file',
       produces:
         'cache-dir junit-xml html-report any-exprs-report cobertura-xml-report linecount-report linecoverage-report lineprecision-report txt-report xml-report xslt-html-report xslt-txt-report timing-stats line-checking-stats',
       loads: 'config-file',

@@ -61,6 +61,7 @@ export const READERS: readonly ProgramRow[] = [
       values: 'separator',
     },
     operands: 'reads',
+    prints: (words, input) => (words.length === 1 && words[0]?.value === 'cat' ? input : undefined),
     strict: needsFile,
     application: {},
   }),

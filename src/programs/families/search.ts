@@ -95,16 +95,24 @@ const LOSS_OF_SEARCH: Loss = {
 function lossOfFind(use: Use): Loss | undefined {
   const { words } = use.command;
   if (!words.some((_, index) => deletesAt(words, index))) return undefined;
+  return startsInWork(use) && !findsByName(words, deletesAt) ? LOSS_OF_SEARCH : undefined;
+}
+
+/** `find build`, `find . -name '*.o'`: all that it prints is made anew. */
+function findsOnlyNew(use: Use): boolean {
+  return !startsInWork(use) || findsByName(use.command.words, () => false, true);
+}
+
+function startsInWork(use: Use): boolean {
   const starts = startsOfFind(use);
-  const isInWork = starts.length === 0 || !starts.every(isMadeAnew);
-  return isInWork && !deletesByName(words) ? LOSS_OF_SEARCH : undefined;
+  return starts.length === 0 || !starts.every(isMadeAnew);
 }
 
 /**
- * Before each action that deletes stands a `-name`, and all such names are of what tools make. With parentheses, in every
- * alternative; what `!` and `,` make of an expression is not followed.
+ * Before each action that counts (`actsAt`) stands a `-name`, and all such names are of what tools make. With parentheses, or
+ * if that is asked for, in every alternative; what `!` and `,` make of an expression is not followed.
  */
-function deletesByName(words: readonly Word[]): boolean {
+function findsByName(words: readonly Word[], actsAt: typeof deletesAt, inEvery = false): boolean {
   const texts = words.map(({ value }) => value ?? '');
   if (texts.some((text) => /^(?:!|-not|,)$/.test(text))) return false;
   const alternatives: number[][] = [[]];
@@ -112,15 +120,15 @@ function deletesByName(words: readonly Word[]): boolean {
     if (/^-o(?:r)?$/.test(texts[index] ?? '')) alternatives.push([]);
     else alternatives.at(-1)?.push(index);
   }
-  const inParentheses = texts.some((text) => text === '(');
+  const asked = inEvery || texts.some((text) => text === '(');
   return alternatives.every((indices) => {
-    const deletes = indices.find((index) => deletesAt(words, index));
-    if (deletes === undefined && !inParentheses) return true;
+    const acts = indices.find((index) => actsAt(words, index));
+    if (acts === undefined && !asked) return true;
     const names = indices.filter((index) => /^-i?name$/.test(texts[index] ?? ''));
     const [first] = names;
     return (
       first !== undefined &&
-      (deletes === undefined || first < deletes) &&
+      (acts === undefined || first < acts) &&
       names.every((index) => isRegenerableName(texts[index + 1] ?? ''))
     );
   });
@@ -131,16 +139,19 @@ function lossOfFd(use: Use): Loss | undefined {
   const { words } = use.command;
   const at = words.findIndex(({ value }) => /^(?:-[A-Za-z]*[xX]|--exec(?:-batch)?)$/.test(value ?? ''));
   if (at === -1 || !isRemover(words[at + 1]?.value ?? '')) return undefined;
-  const before = words[at]?.span.start ?? 0;
+  return fdFindsOnlyNew(use, words[at]?.span.start) ? undefined : LOSS_OF_SEARCH;
+}
+
+function fdFindsOnlyNew(use: Use, before = Number.POSITIVE_INFINITY): boolean {
   const [pattern, ...places] = use.operands.filter(({ word }) => word.span.start < before);
   const extensions = use.options.flatMap(({ name, value }) =>
     name === 'e' || name === 'extension' ? [`*.${value?.text ?? ''}`] : [],
   );
-  const isAnew =
+  return (
     (extensions.length > 0 && extensions.every(isRegenerableName)) ||
     (pattern !== undefined && isRegenerableName(pattern.text)) ||
-    (places.length > 0 && places.every(isMadeAnew));
-  return isAnew ? undefined : LOSS_OF_SEARCH;
+    (places.length > 0 && places.every(isMadeAnew))
+  );
 }
 
 /** `build`, `./dist/assets`: beneath it is only what tools make. */
@@ -360,24 +371,27 @@ export const SEARCH: readonly ProgramRow[] = [
   }),
   ...programs('find', 'low', 'local', {
     // Its words are read by `inspectFind`.
-    grammar: { open: true, style: 'single-dash' },
+    grammar: { source: 'findutils 4.9.0', open: true, style: 'single-dash' },
     paths: pathsOfFind,
     inspect: inspectFind,
     loses: lossOfFind,
+    namesNew: findsOnlyNew,
     runs: runsOfFind,
     application: { words: 'expression', objection: objectionToFind },
   }),
   ...programs('fd fdfind', 'low', 'local', {
     grammar: {
+      source: 'fd 8.6.0',
       flags:
-        'H hidden I no-ignore u unrestricted no-ignore-vcs no-ignore-parent s case-sensitive i ignore-case g glob regex F fixed-strings and a absolute-path l list-details L follow p full-path 0 print0 prune 1 q quiet show-errors one-file-system h help V version strip-cwd-prefix no-require-git',
+        'H hidden I no-ignore u unrestricted no-ignore-vcs no-ignore-parent no-ignore-global no-global-ignore-file no-follow no-hidden ignore ignore-vcs relative-path s case-sensitive i ignore-case g glob regex F fixed-strings a absolute-path l list-details L follow p full-path 0 print0 prune 1 q quiet show-errors one-file-system h help V version strip-cwd-prefix no-require-git',
       values:
-        'd max-depth min-depth exact-depth t type e extension E exclude S size changed-within changed-before newer older c color j threads max-results max-buffer-time path-separator o owner batch-size format',
+        'and d max-depth maxdepth min-depth exact-depth t type e extension E exclude S size changed-within changed-before newer older c color j threads max-results max-buffer-time path-separator o owner batch-size format',
       reads: 'ignore-file search-path C base-directory',
       // What they run is listed as a command of its own.
       optionals: 'x exec X exec-batch',
     },
     loses: lossOfFd,
+    namesNew: (use) => fdFindsOnlyNew(use),
     runs: runsOfFd,
   }),
   ...programs('fzf sk', 'medium', 'local', { operands: 'none' }),

@@ -18,10 +18,15 @@ import { NOTHING, refused, runText } from '../runs.ts';
 
 /** Builtins of bash. Which of them may run at all is the parser's business. */
 export const BUILTINS: readonly ProgramRow[] = [
-  ...programs('echo', 'low', 'local', { operands: 'none', application: { words: 'any' } }),
+  ...programs('echo', 'low', 'local', {
+    operands: 'none',
+    prints: printedByEcho,
+    application: { words: 'any' },
+  }),
   // `-v 'a[$(id)]'` has its subscript evaluated.
   ...programs('printf', 'low', 'local', {
     operands: 'none',
+    prints: printedByPrintf,
     application: { words: 'any', obeysEnvironment: () => true },
   }),
   ...programs('true false : exit return break continue shift wait jobs umask getopts times', 'low', 'local', {
@@ -34,13 +39,26 @@ export const BUILTINS: readonly ProgramRow[] = [
   }),
   ...programs('unset set shopt type let', 'low', 'local', { operands: 'none' }),
   ...programs('read', 'low', 'local', {
-    grammar: { open: true, stopAtOperand: true, flags: 'e r s', values: 'a d i n N p t u' },
+    grammar: {
+      source: 'bash 5.2.15',
+      open: true,
+      stopAtOperand: true,
+      flags: 'e r s',
+      values: 'a d i n N p t u',
+    },
     operands: 'none',
     descriptors: 'u',
     splitsInput: true,
   }),
   ...programs('mapfile readarray', 'low', 'local', {
-    grammar: { open: true, stopAtOperand: true, flags: 't', values: 'd n O s u c', executes: 'C' },
+    grammar: {
+      source: 'bash 5.2.15',
+      open: true,
+      stopAtOperand: true,
+      flags: 't',
+      values: 'd n O s u c',
+      executes: 'C',
+    },
     operands: 'none',
     descriptors: 'u',
   }),
@@ -51,7 +69,10 @@ export const BUILTINS: readonly ProgramRow[] = [
       obeysEnvironment: () => true,
     },
   }),
-  ...programs('cd pushd popd dirs', 'low', 'local', { grammar: { flags: 'L P e' }, operands: 'reads' }),
+  ...programs('cd pushd popd dirs', 'low', 'local', {
+    grammar: { source: 'bash 5.2.15', flags: 'L P e @ n c l p v' },
+    operands: 'reads',
+  }),
   ...programs('pwd', 'low', 'local', {
     grammar: { source: 'coreutils 9.1', flags: 'L P logical physical' },
     operands: 'none',
@@ -79,6 +100,21 @@ export const BUILTINS: readonly ProgramRow[] = [
   ...programs('ulimit', 'low', 'local', { operands: 'none' }),
   ...programs('kill killall pkill', 'high', 'local', { operands: 'none', signals: true }),
 ];
+
+/** Backslashes, and what looks like an option, mean something to some shells. */
+function printedByEcho(words: readonly Word[]): string | undefined {
+  const texts = words.slice(1).map(({ value }) => value ?? '\\');
+  const isPlain = texts.every((text) => !text.includes('\\')) && !texts[0]?.startsWith('-');
+  return isPlain ? `${texts.join(' ')}\n` : undefined;
+}
+
+/** `printf '%s\n' text…`, or a text that is no format. */
+function printedByPrintf([, format, ...rest]: readonly Word[]): string | undefined {
+  const shape = format?.value?.replaceAll('\\n', '\n');
+  if (shape === undefined || rest.some(({ value }) => value === undefined)) return undefined;
+  if (/^%s\n?$/.test(shape)) return rest.map(({ value }) => shape.replace('%s', () => value ?? '')).join('');
+  return /[%\\]|^-/.test(shape) ? undefined : shape;
+}
 
 function sources(words: readonly { readonly source: string }[]): readonly string[] {
   return words.slice(1).map((word) => word.source);
@@ -188,7 +224,7 @@ function fromInput(name: string, word: Word | undefined, input: string | undefin
   return runText([literalWord(input, word.span)], dialect);
 }
 
-const SHELL: Grammar = {
+const BASH: Grammar = {
   source: 'bash 5.2.15',
   stopAtOperand: true,
   flags:
@@ -217,19 +253,68 @@ function inspectShell(use: Use): readonly Finding[] {
     : [finding('loads', 'runs_script', 'runs a script', script.word.source)];
 }
 
+/** Shells that read their options alike. */
+const shells = (names: string, grammar: Grammar): readonly ProgramRow[] =>
+  programs(names, 'low', 'network', {
+    grammar,
+    interprets: 'script',
+    inspect: inspectShell,
+    runs: names.split(' ').every((name) => name in DIALECTS) ? runsOfShell : runsOfForeignShell,
+  });
+
 /** Shells, of which those that are not read run nothing but what asks for their version. */
 export const SHELLS: readonly ProgramRow[] = [
-  ...programs(Object.keys(DIALECTS).join(' '), 'low', 'network', {
-    grammar: SHELL,
-    interprets: 'script',
-    inspect: inspectShell,
-    runs: runsOfShell,
+  ...shells('bash rbash sandbox-sh', BASH),
+  ...shells('sh dash ash', {
+    source: 'dash 0.5.12',
+    stopAtOperand: true,
+    flags: 'a b C e E f i I l m n p q u v V x',
+    values: 'o',
+    optionals: 'c',
+    executing: 's',
   }),
-  ...programs('csh tcsh fish', 'low', 'network', {
-    grammar: SHELL,
-    interprets: 'script',
-    inspect: inspectShell,
-    runs: runsOfForeignShell,
+  ...shells('zsh', {
+    source: 'zsh 5.9',
+    stopAtOperand: true,
+    flags:
+      '0 1 2 3 4 5 6 7 8 9 a b B C d D e E f F g G h H i I J k K l L m M n N O p P Q r R S t T u U v V w W x X y Y Z help version login restricted verbose',
+    values: 'o emulate',
+    optionals: 'c',
+    executing: 's',
+  }),
+  ...shells('ksh', {
+    source: 'ksh 93u+m 1.0.4',
+    stopAtOperand: true,
+    flags: 'a b B C D e E f G h H i k l m n p r t u v x version',
+    values: 'o',
+    writes: 'R',
+    optionals: 'c',
+    executing: 's',
+  }),
+  ...shells('mksh', {
+    source: 'mksh 59c',
+    stopAtOperand: true,
+    flags: 'a b C e f h i k l m n p r u U v x X',
+    values: 'o T',
+    optionals: 'c',
+    executing: 's',
+  }),
+  ...shells('csh tcsh', {
+    source: 'tcsh 6.24.07',
+    stopAtOperand: true,
+    flags: 'b d e f F i l m n q t v x V X help version',
+    optionals: 'c',
+    executing: 's',
+  }),
+  ...shells('fish', {
+    source: 'fish 3.6.0',
+    stopAtOperand: true,
+    flags:
+      'i l n N P v h interactive login no-execute no-config private version help print-rusage-self print-debug-categories',
+    values: 'd D f debug debug-stack-frames features',
+    writes: 'o p debug-output profile profile-startup',
+    optionals: 'c command',
+    executes: 'C init-command',
   }),
   ...programs(
     'bcsh yash posh pdksh oksh lksh rksh ksh93 rzsh sash osh ysh nu elvish xonsh',

@@ -1,4 +1,13 @@
-import { type Behaviour, type Finding, finding, type ProgramRow, programs, type Use } from '../behaviour.ts';
+import {
+  type Behaviour,
+  type Finding,
+  finding,
+  type PathUse,
+  type ProgramRow,
+  programs,
+  type Use,
+} from '../behaviour.ts';
+import { hasOption, plainPaths } from '../options.ts';
 
 /** `.shell`, `.system`, `.output`, `.load` of sqlite3, and `\!` of psql. */
 function inspectClient({ command }: Use): readonly Finding[] {
@@ -21,15 +30,32 @@ function inspectClient({ command }: Use): readonly Finding[] {
     );
 }
 
+/** `sqlite3 [options] file [SQL]`. */
+function pathsOfSqlite(use: Use): readonly PathUse[] {
+  // They have two values, of which the second is read as an operand.
+  const pairs = use.options.filter(({ name }) => /^(?:lookaside|pagecache)$/.test(name)).length;
+  const [file, ...statements] = use.operands.slice(pairs);
+  const onlyReads =
+    hasOption(use, 'readonly') ||
+    (statements.length > 0 &&
+      statements.every(({ text }) =>
+        /^\s*(?:select\b[^;]*;?\s*$|\.(?:tables|schema|dump|indexes|databases)\b)/i.test(text),
+      ));
+  return plainPaths([file], onlyReads ? 'reads' : 'writes');
+}
+
 const SQLITE: Behaviour = {
   grammar: {
+    source: 'sqlite3 3.40.1',
     open: true,
     style: 'single-dash',
-    flags: 'header csv json line column readonly batch bail box table markdown',
-    values: 'cmd separator nullvalue',
+    flags:
+      'append ascii bail batch box column csv deserialize echo header noheader help html interactive json line list markdown memtrace nofollow quote readonly safe stats table tabs version zip',
+    values: 'cmd maxsize mmap newline nonce nullvalue separator vfs lookaside pagecache',
     loads: 'init',
-    executes: 'A',
+    executes: 'A archive',
   },
+  paths: pathsOfSqlite,
   inspect: inspectClient,
 };
 

@@ -25,17 +25,39 @@ function inspectEditor({ command }: Use): readonly Finding[] {
 const EDITORS: readonly ProgramRow[] = [
   ...programs('vi vim nvim view ex vimdiff gvim rvim rview', 'medium', 'unknown', {
     grammar: {
+      source: 'vim 9.0',
       open: true,
-      flags: 'R n e E s b d m M N C Z es',
-      values: 'T w W',
-      executes: 'c cmd',
+      exact: true,
+      flags:
+        'v e E s d y R Z m M b l C N D n r L A H F p o O q x h not-a-term ttyfail noplugin clean help version es remote remote-silent remote-wait remote-wait-silent remote-tab serverlist headless embed',
+      values: 'T t servername socketid remote-send listen',
+      optionals: 'V',
+      executes: 'c cmd remote-expr',
       loads: 'S u U i',
+      writes: 'w W startuptime log',
     },
     operands: 'writes',
     code: 'editor',
     inspect: inspectEditor,
   }),
-  ...programs('ed red emacs emacsclient nano pico micro joe jed mcedit kak hx helix', 'medium', 'unknown', {
+  ...programs('ed red', 'medium', 'unknown', {
+    grammar: {
+      source: 'ed 1.19',
+      open: true,
+      flags:
+        'h V E G l q r s v help version extended-regexp traditional loose-exit-status quiet silent restricted script verbose strip-trailing-cr',
+      values: 'p prompt',
+    },
+    operands: 'writes',
+    code: 'editor',
+    inspect: ({ operands }) =>
+      operands
+        .filter(({ text }) => text.startsWith('!'))
+        .map(({ word: { source } }) =>
+          finding('executes', 'editor_command', 'runs a command of the editor', source),
+        ),
+  }),
+  ...programs('emacs emacsclient nano pico micro joe jed mcedit kak hx helix', 'medium', 'unknown', {
     grammar: {
       open: true,
       flags: 'Q nw batch q s',

@@ -169,6 +169,7 @@ function readFor(
     text.refuse('construct', 'The variable of a for loop must be a plain name.', node.name);
   } else {
     numbers.implicit.add(name);
+    text.reading.report.loops.push({ name, words });
     if (words.length === 0) noteAssignment(numbers, name, undefined, text.span(node.name));
     for (const word of words) noteAssignment(numbers, name, word);
     noteDone(numbers, name);

@@ -27,8 +27,11 @@ export function readSimple(
     if (item.type === 'Word') words.push(readWord(item, context));
     else if (item.type !== 'Assignment') {
       // It may be expanded by the process that becomes the command.
-      redirects.push(apart(numbers, () => readRedirect(item, context)));
+      const redirect = apart(numbers, () => readRedirect(item, context));
+      redirects.push(redirect);
       if (item.type === 'HereDoc' && item.delimiter?.quoted === true) input = inputOf(item);
+      else if (redirect.operator === '<<<' && !leavesInput(item))
+        input = redirect.target.value === undefined ? undefined : `${redirect.target.value}\n`;
       else if (!leavesInput(item)) input = undefined;
     } else if (stays) assignments.push(readAssignment(item, context, true));
     else if (words.length === 0) assignments.push(apart(numbers, () => readAssignment(item, context, false)));

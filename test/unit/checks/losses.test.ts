@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the shell that expands them
 import { describe, expect, it } from 'vitest';
 import { lossesCheck } from '../../../src/checks/losses.ts';
 import { contextOf } from '../../support/check-context.ts';
@@ -21,6 +22,46 @@ describe('what version control would not bring back is asked about', () => {
     // Names of files, and not options.
     'rm -- --cached notes',
     'git rm -- --dry-run notes',
+    // In whatever directory that is.
+    'pushd sub && rm notes',
+    'popd; rm notes',
+    "trap 'rm -rf notes' EXIT",
+    // Whatever the names are.
+    'rm "$f"',
+    'rm -rf "$dir"/*',
+    'rm -rf /$dir',
+    'rm -rf "${dir:-x}"',
+    'rm $(ls)',
+    'rm `ls`',
+    'rm {a..c}',
+    'rm {a.tmp,notes}',
+    'd=no; rm -rf ${d}tes',
+    'rm "$a-$b-$c"',
+    'mv "$f" /tmp/',
+    'f=notes; rm "$f"',
+    'd=notes; f=$d/a.txt; rm "$f"',
+    'export f=notes; rm "$f"',
+    'for f in notes; do rm "$f"; done',
+    'for f in *; do rm "$f"; done',
+    'for f in a.tmp; do read f; rm "$f"; done',
+    'while read -r f; do rm "$f"; done < list',
+    'rm "$f"; f=$(mktemp)',
+    'f=$(mktemp); f=notes; rm "$f"',
+    'f() { rm "$1"; }; f notes',
+    'xargs rm < list',
+    'ls | xargs rm -f',
+    'ls | xargs -I{} rm {}',
+    'parallel rm < list',
+    "find . -name '*.txt' | xargs rm -rf",
+    "find . -name '*.o' -o -name '*.txt' | xargs rm",
+    "find . ! -name '*.o' | xargs rm",
+    "find . -name '*.o' | sed s/o$/c/ | xargs rm",
+    "rm $(find . -name '*.txt')",
+    // What is piped into a shell and can be read.
+    "echo 'rm -rf notes' | sh",
+    "printf '%s\\n' 'rm -rf notes' | bash",
+    "bash <<< 'rm -rf notes'",
+    "cat <<'END' | sh\nrm notes\nEND",
   ])('%s', async (source) => {
     expect(await asks(source)).toBe(true);
   });
@@ -31,6 +72,26 @@ describe('what version control would not bring back is asked about', () => {
     'git rm -rn notes',
     'git mv notes sub',
     'mv notes sub',
+    'tmp=$(mktemp -d); rm -rf "$tmp"',
+    'tmp="$(mktemp)"; trap \'rm -f "$tmp"\' EXIT',
+    'tmp=$(mktemp -d); d=$tmp/x; rm -rf "$d"',
+    'rm -rf "$TMPDIR/x"',
+    'rm -rf "$(mktemp -d)"',
+    'rm -rf "$dir/node_modules"',
+    'rm {a.tmp,b.log}',
+    'rm -rf {a,b}/dist',
+    'rm -f "${f%.c}.o"',
+    'for f in a.tmp b.log; do rm "$f"; done',
+    'for f in *.log; do rm "$f"; done',
+    'for d in a b; do rm -rf "$d/dist"; done',
+    'rm -rf /tmp/$x',
+    "find . -name '*.pyc' | xargs rm -f",
+    "find . -name '*.pyc' -print0 | xargs -0 rm -f",
+    'find build -type f | xargs rm',
+    "rm $(find . -name '*.pyc')",
+    'fd -e pyc | xargs rm',
+    'pushd sub && rm -rf dist',
+    "echo 'rm -rf dist' | sh",
   ])('and this loses nothing: %s', async (source) => {
     expect(await asks(source)).toBe(false);
   });

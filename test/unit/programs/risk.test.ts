@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { reachOfLine, riskOfLine } from '../../../src/programs/risk.ts';
+import { pathUses } from '../../../src/programs/path-uses.ts';
+import { describeCommand } from '../../../src/programs/program-table.ts';
+import { findingsOf, reachOfLine, riskOfLine } from '../../../src/programs/risk.ts';
 import { parseShell } from '../../../src/shell/parse.ts';
+import { commandIn } from '../../support/simple-command.ts';
 
 const riskIn = (source: string) => riskOfLine(parseShell(source));
 const reachIn = (source: string) => reachOfLine(parseShell(source));
@@ -91,6 +94,54 @@ describe('riskOfLine', () => {
     expect(riskIn(source)).toBe('low');
   });
 
+  it.each([
+    'patch -e -i a',
+    'patch -g 1 a',
+    'rustc -C linker=./x a.rs',
+    'rustc -Clinker=./x a.rs',
+    'rustc --codegen linker=./x a.rs',
+    'rustc -C ar=./x a.rs',
+    'rustdoc -C linker=./x a.rs',
+    'rsync -e ./x a h:b',
+    'ncat -c ./x h 80',
+    "ed '!x'",
+    'go run -exec ./x a.go',
+  ])('%s is high: it can run a program', (source) => {
+    expect(riskIn(source)).toBe('high');
+  });
+
+  it.each([
+    'jest --config ../x',
+    'jest -c ../x',
+    'jest --setupFiles ./x',
+    'jest --setupFilesAfterEnv=./x',
+    'jest --globalSetup ./x',
+    'jest --reporters ./x',
+    'jest --env ./x',
+    'jest --runner ./x',
+    'jest --resolver=./x',
+  ])('%s is medium: it loads code, and jest alone does not', (source) => {
+    expect(riskIn(source)).toBe('medium');
+    expect(riskIn('jest --ci')).toBe('low');
+  });
+
+  it.each([
+    ['node -r ../x a.js', '../x'],
+    ['node --require=../x a.js', '../x'],
+    ['node --import ../x a.js', '../x'],
+    ['node --loader ../x a.js', '../x'],
+    ['node --experimental-loader ../x a.js', '../x'],
+    ['node --env-file=../x a.js', '../x'],
+    ['node --env-file-if-exists=../x a.js', '../x'],
+    ['node --snapshot-blob ../x a.js', '../x'],
+  ])('what %s loads is %s', (source, file) => {
+    const command = commandIn(source);
+    const use = describeCommand(command);
+    const found = use === undefined ? [] : findingsOf(use);
+    expect(found.some(({ effect }) => effect === 'loads')).toBe(true);
+    expect(pathUses(command, use).map(({ argument }) => argument.text)).toContain(file);
+  });
+
   it('is high for what is not understood', () => {
     expect(riskIn('ls "')).toBe('high');
   });
@@ -118,6 +169,15 @@ describe('reachOfLine', () => {
     ['bash x.sh', 'network'],
     ['cat < /dev/tcp/h/1', 'network'],
     ['tar xf host:a.tar', 'network'],
+    ['valgrind ls', 'unknown'],
+    ['valgrind --log-socket=192.0.2.1:80 ls', 'network'],
+    ['valgrind --xml=yes --xml-socket=192.0.2.1 ls', 'network'],
+    ['valgrind --debuginfo-server=192.0.2.1:80 ls', 'network'],
+    ['patch -p1 -i a', 'local'],
+    ['patch -e -i a', 'unknown'],
+    ['patch --ed -i a', 'unknown'],
+    ['patch -g 1 a', 'unknown'],
+    ['patch --get=1 a', 'unknown'],
   ])('%s is %s', (source, expected) => {
     expect(reachIn(source)).toBe(expected);
   });

@@ -1,0 +1,177 @@
+import { resolve } from 'node:path';
+import type { SimpleCommand, Word } from '../model/command-line.ts';
+import { literalWord, mergeLiterals } from '../model/word.ts';
+import { type Argument, inherited } from '../programs/behaviour.ts';
+import { argumentOf, wordOf } from '../programs/options.ts';
+import { isRegenerableName } from '../programs/regenerable.ts';
+import { isBeneath } from '../util/absolute-path.ts';
+import { type CheckContext, commandsOf } from './check.ts';
+import { alternatives, useOf } from './locations.ts';
+import { matchesPattern } from './own-rules.ts';
+
+/*
+ * What a command takes away whose words say it only when it runs: `rm "$f"`, `xargs rm`.
+ */
+
+/** Variables within each other are not followed further, nor more possibilities. */
+const DEEPEST = 4;
+const MOST = 64;
+
+/**
+ * What an argument may stand for, with the variables put in that the line sets. Without what names only new files, or work
+ * that tools make anew: `tmp=$(mktemp -d); rm -rf "$tmp"`, `find . -name '*.pyc' | xargs rm`.
+ */
+export function meaningsOf(
+  argument: Argument,
+  command: SimpleCommand,
+  context: CheckContext,
+): readonly Argument[] {
+  const word = wordOf(argument);
+  if (word.parts.some(({ kind }) => kind === 'input') && isSettledByInput(command, context)) return [];
+  return valuesOf(word, context, DEEPEST)
+    .slice(0, MOST)
+    .map((one) => argumentOf(one));
+}
+
+function valuesOf(word: Word, context: CheckContext, depth: number): readonly Word[] {
+  if (word.value !== undefined) return [word];
+  if (isSubstitutedByNew(word, context)) return [];
+  if (depth === 0) return [word];
+  for (const [at, part] of word.parts.entries()) {
+    const values =
+      part.kind === 'brace'
+        ? branchesOf(part.text, word)
+        : part.kind === 'parameter' && part.plain
+          ? assignedTo(part.name, word, context)
+          : undefined;
+    if (values === undefined) continue;
+    return values
+      .flatMap((value) => valuesOf(value, context, depth - 1))
+      .slice(0, MOST)
+      .flatMap((value) => {
+        const parts = mergeLiterals([
+          ...word.parts.slice(0, at),
+          ...value.parts,
+          ...word.parts.slice(at + 1),
+        ]);
+        const texts = parts.map((one) => (one.kind === 'literal' ? one.text : undefined));
+        const isKnown = texts.every((text) => text !== undefined);
+        return valuesOf({ ...word, parts, value: isKnown ? texts.join('') : undefined }, context, depth - 1);
+      });
+  }
+  return [word];
+}
+
+/** `{a,b}`; `undefined`: of another form. */
+function branchesOf(brace: string, { span }: Word): readonly Word[] | undefined {
+  const texts = alternatives(brace);
+  return texts.length === 1 ? undefined : texts.map((text) => literalWord(text, span));
+}
+
+/** All that the line gives to a variable; `undefined`: where the word stands, it may hold something else. */
+function assignedTo(name: string, word: Word, context: CheckContext): readonly Word[] | undefined {
+  if (!context.parsed.understood) return undefined;
+  const { commands, loops, variables } = context.parsed.line;
+  const ofLoops = loops.filter((loop) => loop.name === name);
+  const assignments = commands.flatMap((command) =>
+    command.words.length === 0 ? command.assignments.filter((one) => one.name === name) : [],
+  );
+  const declared = commands.flatMap((command) => {
+    const use = useOf(command, context);
+    const words = use === undefined ? [] : (inherited(use, 'assigns')?.(use) ?? []);
+    return words.filter(({ source }) => source.startsWith(`${name}=`));
+  });
+  const isUnclear =
+    assignments.some(({ append, value }) => append || value.source.startsWith('(')) ||
+    (variables.includes(name) && ofLoops.length === 0) ||
+    // `read name`, `unset name`.
+    (ofLoops.length > 0 && commands.some(({ words }) => words.some(({ value }) => value === name)));
+  const values = [
+    ...ofLoops.flatMap(({ words }) => words),
+    ...assignments.map(({ value }) => value),
+    ...declared.map((one) => wordOf(argumentOf(one, name.length + 1))),
+  ];
+  const first = Math.min(...values.map(({ span }) => span.start));
+  return isUnclear || first > word.span.start ? undefined : values;
+}
+
+/** `$(mktemp)`, `$(find . -name '*.pyc')`. */
+function isSubstitutedByNew(word: Word, context: CheckContext): boolean {
+  const [first, ...others] = word.parts;
+  if (first?.kind !== 'command-substitution') return false;
+  if (!others.every((part) => part.kind === 'literal' && !part.text.includes('..'))) return false;
+  const inside = commandsOf(context.parsed).filter(
+    ({ span }) => span.start > word.span.start && span.end < word.span.end,
+  );
+  return inside.length === 1 && inside.every((command) => namesNew(command, context));
+}
+
+function namesNew(command: SimpleCommand | undefined, context: CheckContext): boolean {
+  const use = command === undefined ? undefined : useOf(command, context);
+  return use !== undefined && inherited(use, 'namesNew')?.(use) === true;
+}
+
+/** The runner says itself what is lost (`find -exec rm`), or gets only such names: `find … | xargs rm`. */
+function isSettledByInput({ runBy }: SimpleCommand, context: CheckContext): boolean {
+  const commands = commandsOf(context.parsed);
+  const runner = runBy === undefined ? undefined : commands[runBy];
+  const use = runner === undefined ? undefined : useOf(runner, context);
+  if (runner === undefined || use === undefined) return false;
+  if (inherited(use, 'loses') !== undefined) return true;
+  const before = commands.findLast(
+    ({ span }) =>
+      span.end <= runner.span.start && /^\s*\|&?\s*$/.test(context.text.slice(span.end, runner.span.start)),
+  );
+  return namesNew(before, context);
+}
+
+/** Stands for what is not known in the text of a word. */
+const UNKNOWN = '\0';
+
+/**
+ * The first file of the workspace that would be lost if it is what a word stands for that is known only when it runs.
+ * `cwds`: where the command may run.
+ */
+export function perhapsLost(
+  word: Word,
+  cwds: readonly (string | undefined)[],
+  context: CheckContext,
+): string | undefined {
+  const { workspace } = context.rules;
+  const shape = word.parts.map((part, index) => shapeOf(part, index === 0, context)).join('');
+  const isNew = shape.split('/').some((name) => isRegenerableName(name.replaceAll(UNKNOWN, '*')));
+  if (isNew) return undefined;
+  for (const cwd of shape.startsWith('/') ? ['/'] : cwds) {
+    if (cwd !== undefined && !shape.includes(UNKNOWN)) continue;
+    const known = shape.slice(0, shape.indexOf(UNKNOWN));
+    const prefix = shape.includes(UNKNOWN) ? known.slice(0, known.lastIndexOf('/') + 1) : '';
+    const isAnywhere = cwd === undefined || shape.startsWith(UNKNOWN);
+    const directory = isAnywhere ? workspace : context.paths.resolve(resolve(cwd, prefix)).canonical;
+    const isInside = isBeneath(directory, workspace);
+    if (!isInside && !isBeneath(workspace, directory)) continue;
+    const pattern = patternFor(isAnywhere ? shape : shape.slice(prefix.length));
+    const patterns = [pattern, `${pattern}/*`].flatMap((one) => (isAnywhere ? [one, `*/${one}`] : [one]));
+    const lost = context.versions?.lostWith(isInside ? directory : workspace, (path, isDirectory) => {
+      const name = path.slice(path.lastIndexOf('/') + 1);
+      if (path !== workspace && (name === '.git' || isRegenerableName(name))) return false;
+      const inside = path.slice(directory.length).replace(/^\//, '');
+      return isDirectory || patterns.some((one) => matchesPattern(inside, one));
+    });
+    if (lost !== undefined) return lost;
+  }
+  return undefined;
+}
+
+function shapeOf(part: Word['parts'][number], isFirst: boolean, { rules }: CheckContext): string {
+  if (part.kind === 'literal' || part.kind === 'glob') return part.text;
+  if (part.kind === 'tilde' && part.user === '') return rules.home;
+  // The command's own directory for what it does not keep.
+  if (isFirst && part.kind === 'parameter' && part.name === 'TMPDIR') return '/tmp';
+  if (part.kind === 'parameter' && part.plain && part.name === 'HOME') return rules.home;
+  return UNKNOWN;
+}
+
+/** As `matchesPattern` takes it: what is not known may be anything, and so may what a pattern of the shell matches. */
+function patternFor(shape: string): string {
+  return shape.replace(/^(?:\.\/)+/, '').replace(/(?:\0|\*|\?|\[[^\]]*\])+/g, '*');
+}
