@@ -74,7 +74,7 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
 
 /** What is gone afterwards. */
 function removedBy(use: Use): readonly Argument[] {
-  if (inherited(use, 'operands') !== 'removes') return [];
+  if (inherited(use, 'operands') !== 'removes' || inherited(use, 'onlyEmpty') === true) return [];
   return hasOption(use, inherited(use, 'keepsWith') ?? '') ? [] : use.operands;
 }
 

@@ -197,6 +197,8 @@ export interface Behaviour {
   readonly namesNew?: (use: Use) => boolean;
   /** What it prints, where its words and its standard input tell. */
   readonly prints?: (words: readonly Word[], input: string | undefined) => string | undefined;
+  /** Of what is removed only what holds nothing: nothing is lost with that. */
+  readonly onlyEmpty?: boolean;
   /** Options with which it takes nothing away. */
   readonly keepsWith?: string;
   /** The words that set variables, for what it runs or for the shell. */

@@ -73,6 +73,9 @@ describe('what version control would not bring back is asked about', () => {
     'git mv notes sub',
     'mv notes sub',
     'tmp=$(mktemp -d); rm -rf "$tmp"',
+    // It fails where anything is in it.
+    'rmdir notes',
+    'rmdir "$d"',
     'tmp="$(mktemp)"; trap \'rm -f "$tmp"\' EXIT',
     'tmp=$(mktemp -d); d=$tmp/x; rm -rf "$d"',
     'rm -rf "$TMPDIR/x"',
