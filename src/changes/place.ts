@@ -60,8 +60,9 @@ const MOUNTED = 'another file system is mounted in it';
 const NOT_THERE = 'its directory is not there any more, or cannot be entered';
 
 /**
- * Puts what a command left where it belongs, and takes it back. Each object is made beside its place, or is the
- * layer's own, and is put there by rename; no link is followed; what is not as it was when the command ended stays as it is. What was there before is kept.
+ * Puts what a command left where it belongs, and takes it back. Each object is made beside its place, or is the layer's own,
+ * and is put there by rename; no link is followed; what is not as it was when the command ended stays as it is. What was
+ * there before is kept.
  */
 export class Placer implements Disposable {
   readonly #parts: PlacerParts;
