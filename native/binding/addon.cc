@@ -367,6 +367,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["makePipe"] = Napi::Function::New(env, MakePipe);
   exports["tryLock"] = Napi::Function::New(env, TryLock);
   exports["unlock"] = Napi::Function::New(env, Unlock);
+  exports["removeLayerMarks"] = Napi::Function::New(env, RemoveLayerMarksOf);
   exports["hasWriter"] = Napi::Function::New(env, HasWriter);
   exports["measure"] = Napi::Function::New(env, Measure);
   exports["emptyDirectory"] = Napi::Function::New(env, EmptyDirectory);

@@ -165,6 +165,13 @@ Napi::Value Unlock(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+Napi::Value RemoveLayerMarksOf(const Napi::CallbackInfo& info) {
+  const Napi::Buffer<char> path = info[0].As<Napi::Buffer<char>>();
+  Status removed = RemoveLayerMarks(std::string(path.Data(), path.Length()));
+  if (!removed.ok()) ThrowFailure(info.Env(), removed.failure());
+  return info.Env().Undefined();
+}
+
 Napi::Value HasWriter(const Napi::CallbackInfo& info) {
   const int fd = Descriptor(info);
   // Who opens it just now is told of the lease, and we of that: by a signal that ends nobody.

@@ -18,6 +18,9 @@ Napi::Value TryLock(const Napi::CallbackInfo& info);
 // unlock(fd): gives that lock up.
 Napi::Value Unlock(const Napi::CallbackInfo& info);
 
+// removeLayerMarks(path): removes what the kernel noted on a file of a layer. The path is bytes.
+Napi::Value RemoveLayerMarksOf(const Napi::CallbackInfo& info);
+
 // hasWriter(fd): whether anybody has the file open for writing, mapped included. It is open for
 // reading only, and ours.
 Napi::Value HasWriter(const Napi::CallbackInfo& info);

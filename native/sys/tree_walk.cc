@@ -34,6 +34,11 @@ bool IsOpaque(int directory, const std::string& name) {
          (value == 'y' || value == 'x');
 }
 
+// What a command sets of the layer's own names the kernel puts behind one more prefix.
+bool IsLayerMark(std::string_view name) {
+  return name.starts_with("user.overlay.") && !name.starts_with("user.overlay.overlay.");
+}
+
 bool HasAttributes(int directory, const std::string& name) {
   std::string names(1024, '\0');
   const ssize_t length = llistxattr(NameOf(directory, name).c_str(), names.data(), names.size());
@@ -41,10 +46,7 @@ bool HasAttributes(int directory, const std::string& name) {
   if (length < 0) return errno == ERANGE;
   for (size_t at = 0; at < static_cast<size_t>(length);) {
     const std::string_view one(names.data() + at);
-    // What a command sets of the layer's own names the kernel puts behind one more prefix.
-    const bool is_own =
-        one.starts_with("user.overlay.") && !one.starts_with("user.overlay.overlay.");
-    if ((one.starts_with("user.") && !is_own) || one.starts_with("system.posix_acl") ||
+    if ((one.starts_with("user.") && !IsLayerMark(one)) || one.starts_with("system.posix_acl") ||
         one == "security.capability") {
       return true;
     }
@@ -127,6 +129,19 @@ Result<std::vector<TreeEntry>> WalkTree(const std::string& root, WalkKind kind, 
     }
   }
   return entries;
+}
+
+Status RemoveLayerMarks(const std::string& path) {
+  std::string names(1024, '\0');
+  const ssize_t length = llistxattr(path.c_str(), names.data(), names.size());
+  if (length < 0) return errno == ENOTSUP ? Status() : Failure{"marks", errno, ""};
+  for (size_t at = 0; at < static_cast<size_t>(length);) {
+    const std::string_view one(names.data() + at);
+    if (IsLayerMark(one) && lremovexattr(path.c_str(), one.data()) != 0)
+      return Failure{"marks", errno, ""};
+    at += one.size() + 1;
+  }
+  return Status();
 }
 
 namespace {

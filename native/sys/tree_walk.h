@@ -31,6 +31,10 @@ enum class WalkKind {
 // is more than `most`.
 Result<std::vector<TreeEntry>> WalkTree(const std::string& root, WalkKind kind, size_t most);
 
+// Removes what the kernel noted on a file of a layer (userxattr), which is to be one like any
+// other. No link is followed at the end of the path. Stage "marks".
+Status RemoveLayerMarks(const std::string& path);
+
 // Copies what an open file holds to another, which is empty, with the times of its content: shares
 // the blocks where the file system can (FICLONE), else copies and leaves holes holes. Stage "copy".
 Status CopyContent(int from, int to);

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import {
-  appendFileSync,
+  closeSync,
   existsSync,
   mkdirSync,
+  openSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -48,7 +49,17 @@ interface Intent {
   readonly token: string;
   /** Paths of the copies that are taken over, too. */
   readonly copies: readonly string[];
+  /** Nothing else needs the files of the layer: they are moved where they can be. */
+  readonly moves?: true;
 }
+
+/** What of a change set is to be applied: the same, before it is noted. */
+interface Wanted extends Pick<Intent, 'numbers' | 'copies' | 'moves'> {
+  readonly named: ReadonlySet<number>;
+}
+
+/** Why a file cannot be applied again that the layer did not get back. */
+const NOT_LEFT = 'what the command left went or changed after it was applied, and is not kept';
 
 /** Looks at what came into the workspace, as after a command. */
 export type Settle = (effects: NativeEffects) => void;
@@ -71,13 +82,7 @@ export class Applier {
     return existsSync(this.#store.journalOf(id));
   }
 
-  async apply(
-    set: StoredSet,
-    numbers: readonly number[],
-    named: ReadonlySet<number>,
-    copies: readonly string[],
-    settle: Settle,
-  ): Promise<Applied> {
+  async apply(set: StoredSet, { numbers, named, copies, moves }: Wanted, settle: Settle): Promise<Applied> {
     const begun = await this.resume(set, settle);
     const now = begun?.set ?? set;
     const placed = new Set(now.placed.map(({ number }) => number));
@@ -85,7 +90,10 @@ export class Applier {
     return this.#begin(
       now,
       begun,
-      { doing: 'apply', numbers: left, named: [...named], token: newToken(), copies },
+      {
+        ...{ doing: 'apply', numbers: left, named: [...named], token: newToken(), copies },
+        ...(moves === true ? { moves } : {}),
+      },
       settle,
     );
   }
@@ -143,7 +151,9 @@ export class Applier {
     const upper = this.#store.upperOf(set.id);
     const placedBefore = new Map(set.placed.map((one) => [one.number, one]));
     try {
-      using placer = new Placer({ addon: this.#addon, workspace, upper, kept, token: intent.token });
+      using journal = this.#openJournal(set.id);
+      const { token, moves = false } = intent;
+      using placer = new Placer({ addon: this.#addon, workspace, upper, kept, token, moves });
       for (const number of intent.doing === 'apply' ? intent.numbers : intent.numbers.toReversed()) {
         const operation = operations[number];
         if (operation === undefined) continue;
@@ -155,14 +165,14 @@ export class Applier {
         const placed =
           intent.doing === 'apply'
             ? await placer.put(operation, number, intent.named.includes(number), before !== undefined)
-            : await placer.takeBack(operation, number, was?.stamp, was?.isKept ?? false);
-        if (!placed.done) {
+            : await placer.takeBack(operation, was ?? { number, isKept: false });
+        if ('conflict' in placed) {
           notPlaced.push({ path: operation.path, why: placed.conflict });
           continue;
         }
-        const step = { number, ...(placed.stamp && { stamp: placed.stamp }), isKept: placed.isKept };
+        const step = { number, ...placed };
         steps.push(step);
-        this.#note(set.id, step);
+        journal.note(step);
       }
       placer.finish();
     } catch (error) {
@@ -187,16 +197,22 @@ export class Applier {
       const left = set.copies.filter(({ source }) => !copies.includes(source));
       return { ...set, state: 'applied', placed: [...set.placed, ...steps], copies: left };
     }
+    const wasMoved = new Set(set.placed.flatMap(({ number, isMoved }) => (isMoved ? [number] : [])));
     const back = new Map(steps.map((step) => [step.number, step]));
     const placed = set.placed.filter(({ number }) => !back.has(number));
     // What was put back may be taken back and put back again by others before this is applied again: it is known by its
     // content from now on, and not by its number.
     const operations = set.operations.map((operation, number) => {
-      const stamp = back.get(number)?.stamp;
-      const { before } = operation;
-      return stamp === undefined || before === undefined || before.kind === 'directory'
-        ? operation
-        : { ...operation, before: stamp, isOwn: false };
+      const { stamp, changed } = back.get(number) ?? {};
+      const { before, after } = operation;
+      return {
+        ...operation,
+        ...(stamp === undefined || before === undefined || before.kind === 'directory'
+          ? {}
+          : { before: stamp, isOwn: false }),
+        ...(after === undefined || changed === undefined ? {} : { after: { ...after, changed } }),
+        ...(wasMoved.has(number) && back.has(number) && changed === undefined ? { conflict: NOT_LEFT } : {}),
+      };
     });
     return { ...set, state: placed.length === 0 ? 'undone' : 'applied', placed, operations };
   }
@@ -231,8 +247,12 @@ export class Applier {
     renameSync(`${path}.new`, path);
   }
 
-  #note(id: string, step: PlacedStamp): void {
-    appendFileSync(this.#store.journalOf(id), `${JSON.stringify(step)}\n`, { mode: 0o600 });
+  #openJournal(id: string): Disposable & { note(step: PlacedStamp): void } {
+    const file = openSync(this.#store.journalOf(id), 'a', 0o600);
+    return {
+      note: (step) => writeFileSync(file, `${JSON.stringify(step)}\n`),
+      [Symbol.dispose]: () => closeSync(file),
+    };
   }
 }
 

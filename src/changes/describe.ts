@@ -1,10 +1,20 @@
 import type { Change } from '../model/change-set.ts';
-import { joined } from './below.ts';
 import { COMPARED_BYTES, haveSameBytes, type Operation } from './operations.ts';
 import { aroundPath, type RawPath, shownPath } from './tree.ts';
 
-/** Where the content can be read of what was there before an operation. */
-type BeforeAt = (number: number) => Buffer | undefined;
+/** Where contents can be read, by the number of an operation. */
+export interface Contents {
+  /** What was there before it. */
+  before(number: number): Buffer | undefined;
+  /** What the command left; it stays good while the other one is asked for. */
+  left(number: number): LeftContent | undefined;
+}
+
+interface LeftContent {
+  readonly at: Buffer;
+  /** The workspace has it itself. */
+  readonly isMoved: boolean;
+}
 
 /** The operations that make up one change, as a person sees it. */
 export interface DescribedChange {
@@ -22,10 +32,9 @@ const MOST_BYTES = 4 * COMPARED_BYTES;
 /** What operations are for a person: a file that is elsewhere now was renamed. */
 export function describeOperations(
   operations: readonly Operation[],
-  upper: string,
-  beforeAt: BeforeAt,
+  contents: Contents,
 ): readonly DescribedChange[] {
-  const renamedFrom = findRenames(operations, upper, beforeAt);
+  const renamedFrom = findRenames(operations, contents);
   const taken = new Set(renamedFrom.values());
   return operations.flatMap((operation, number) => {
     if (taken.has(number) || operation.discarded === true) return [];
@@ -41,11 +50,7 @@ export function describeOperations(
 }
 
 /** The numbers of removals by that of the creation that has their content. */
-function findRenames(
-  operations: readonly Operation[],
-  upper: string,
-  beforeAt: BeforeAt,
-): ReadonlyMap<number, number> {
+function findRenames(operations: readonly Operation[], contents: Contents): ReadonlyMap<number, number> {
   const removed = new Map<string, number[]>();
   operations.forEach(({ after, before, discarded }, number) => {
     if (after !== undefined || before?.kind !== 'file' || discarded === true) return;
@@ -58,15 +63,16 @@ function findRenames(
   const found = new Map<number, number>();
   let pairs = 0;
   let bytes = 0;
-  operations.forEach(({ path, after, before, discarded }, number) => {
+  operations.forEach(({ after, before, discarded }, number) => {
     if (before !== undefined || after?.kind !== 'file' || discarded === true) return;
     const candidates = removed.get(`${after.bytes}`) ?? [];
     for (const candidate of candidates) {
       bytes += after.bytes;
       if (++pairs > COMPARED_PAIRS || bytes > MOST_BYTES) break;
-      const at = beforeAt(candidate);
-      if (at === undefined) continue;
-      if (!haveSameBytes(joined(upper, path), at)) continue;
+      const left = contents.left(number);
+      const at = contents.before(candidate);
+      if (left === undefined || at === undefined) continue;
+      if (!haveSameBytes(left.at, at)) continue;
       found.set(number, candidate);
       candidates.splice(candidates.indexOf(candidate), 1);
       break;

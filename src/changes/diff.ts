@@ -3,11 +3,11 @@ import { createTwoFilesPatch } from 'diff';
 import type { NativeAddon } from '../native/contract.ts';
 import { orElse } from '../util/or-else.ts';
 import { visibleText } from '../util/visible-text.ts';
-import { joined } from './below.ts';
-import type { DescribedChange } from './describe.ts';
+import type { Contents, DescribedChange } from './describe.ts';
+import { openToRead } from './held-paths.ts';
 import { openAsLeft, STILL_WRITTEN } from './left-file.ts';
 import type { After } from './operations.ts';
-import type { ChangeStore, StoredSet } from './store.ts';
+import type { StoredSet } from './store.ts';
 
 /** Larger files are not compared line by line, nor those for which that takes longer. */
 const DIFFED_BYTES = 4 * 1024 * 1024;
@@ -17,14 +17,14 @@ const PATIENCE_MS = 2_000;
 export const MOST_DIFF = { characters: 64 * 1024 * 1024, ms: 60_000 };
 
 /**
- * One change as git shows it: a unified diff for text, one line for what is none. `beforeAt`: where the content of what an
- * operation found can be read. `isEnough`: its lines are not shown any more.
+ * One change as git shows it: a unified diff for text, one line for what is none. `isEnough`: its lines are not shown any
+ * more.
  */
 export function diffOf(
   { change, numbers }: DescribedChange,
   set: StoredSet,
-  { addon, store }: { readonly addon: NativeAddon; readonly store: ChangeStore },
-  beforeAt: (number: number) => Buffer | undefined,
+  addon: NativeAddon,
+  contents: Contents,
   isEnough: boolean,
 ): string {
   const { kind, mode, modeBefore } = change;
@@ -33,7 +33,7 @@ export function diffOf(
     (name) => name && visibleText(name),
   );
   const [first = -1, last = first] = numbers;
-  const { after, path: lastPath = '' } = set.operations[last] ?? {};
+  const { after } = set.operations[last] ?? {};
   const before = set.operations[first]?.before;
   const head = [
     `diff a/${from ?? path} b/${path}`,
@@ -47,14 +47,13 @@ export function diffOf(
   if ((after ?? before)?.kind !== 'file') return `${head}\n`;
   if (isEnough)
     return `${head}\nnot shown, because so much else is: sandbox-run changes diff ${set.id} PATH shows it\n`;
-  const left =
-    after?.kind === 'file' ? leftFile(addon, joined(store.upperOf(set.id), lastPath), after) : undefined;
+  const left = after?.kind === 'file' ? leftFile(addon, contents.left(last), after) : undefined;
   if (left === 'changed') return `${head}\nnot shown: ${STILL_WRITTEN}\n`;
   if (from !== undefined) {
     if (left !== undefined) closeSync(left);
     return `${head}\n`;
   }
-  const old = before?.kind === 'file' ? contentOf(openOrNot(beforeAt(first))) : '';
+  const old = before?.kind === 'file' ? contentOf(openOrNot(contents.before(first))) : '';
   const now = after?.kind === 'file' ? contentOf(left) : '';
   if (old === undefined || now === undefined) return `${head}\nbinary, large or gone: not shown\n`;
   if (old === now) return `${head}\n`;
@@ -81,10 +80,15 @@ function wholePatch(from: string, to: string, old: string, now: string): string 
   return `--- ${from}\n+++ ${to}\n@@ ${range} @@\n${sign}${lines.join(`\n${sign}`)}\n${rest}`;
 }
 
-/** Of the layer, open; `changed`: it is not what its command left; `undefined`: it is gone. */
-function leftFile(addon: NativeAddon, path: Buffer, after: After): number | 'changed' | undefined {
+/** What a command left, open; `changed`: it is not that any more; `undefined`: it is gone. */
+function leftFile(
+  addon: NativeAddon,
+  left: ReturnType<Contents['left']>,
+  after: After,
+): number | 'changed' | undefined {
+  if (left === undefined) return undefined;
   try {
-    return openAsLeft(addon, path, after) ?? 'changed';
+    return left.isMoved ? openToRead(left.at) : (openAsLeft(addon, left.at, after) ?? 'changed');
   } catch {
     return undefined;
   }

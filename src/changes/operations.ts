@@ -37,6 +37,8 @@ export interface After {
   readonly modified: string;
   /** Of a file of the layer: when anything of it changed last, which nobody can set. */
   readonly changed?: string;
+  /** Of a file of the layer: which one it is. */
+  readonly inode?: number;
   /** Of a link. */
   readonly target?: string;
   /** Of a file with several names: the same for all of them. */
@@ -126,7 +128,7 @@ export async function operationsOf(
       entry.kind === 'link' ? readlinkSync(at, { encoding: 'buffer' }).toString('latin1') : undefined;
     const after: After = {
       ...afterOf(entry),
-      ...(entry.kind === 'file' ? { changed: madeReadable(entry, at) } : {}),
+      ...(entry.kind === 'file' ? { changed: madeReadable(entry, at), inode: entry.inode } : {}),
       ...(target === undefined ? {} : { target }),
       ...(entry.kind === 'file' && entry.links > 1 ? { linked: entry.inode } : {}),
     };
@@ -257,10 +259,12 @@ export function haveSameBytes(one: Buffer, other: Buffer): boolean {
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
     for (const path of [one, other]) opened.push(openSync(path, flags));
     const [first = -1, second = -1] = opened;
-    const [piece, beside] = [Buffer.alloc(PIECE), Buffer.alloc(PIECE)];
+    // Of very many small files most of the time would go into making room.
+    const size = Math.min(PIECE, fstatSync(first).size + 1);
+    const [piece, beside] = [Buffer.allocUnsafe(size), Buffer.allocUnsafe(size)];
     for (let at = 0; ; ) {
-      const length = readSync(first, piece, 0, PIECE, at);
-      const besideLength = readSync(second, beside, 0, PIECE, at);
+      const length = readSync(first, piece, 0, size, at);
+      const besideLength = readSync(second, beside, 0, size, at);
       if (length !== besideLength || piece.compare(beside, 0, length, 0, length) !== 0) return false;
       if (length === 0) return true;
       at += length;

@@ -3,6 +3,7 @@ import {
   closeSync,
   constants,
   fchmodSync,
+  fstatSync,
   linkSync,
   lutimesSync,
   mkdirSync,
@@ -20,23 +21,16 @@ import {
 import { isNoDirectory } from '../host/held-directory.ts';
 import type { NativeAddon, NativeFailure } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
+import { orElse } from '../util/or-else.ts';
 import { Below, joined, lookAt } from './below.ts';
 import { HeldPaths, O_PATH, openToRead, renameOurs } from './held-paths.ts';
 import { isAsLeft, openAsLeft, STILL_WRITTEN } from './left-file.ts';
-import {
-  type After,
-  COMPARED_BYTES,
-  canBeNamed,
-  haveSameBytes,
-  type Operation,
-  UNREADABLE,
-} from './operations.ts';
-import { bytesOf, failureError, isWithin, type RawPath, rawPath, type Stamp } from './tree.ts';
+import { COMPARED_BYTES, canBeNamed, haveSameBytes, type Operation, UNREADABLE } from './operations.ts';
+import type { PlacedStamp } from './store.ts';
+import { bytesOf, failureError, isWithin, PERMISSIONS, type RawPath, rawPath, type Stamp } from './tree.ts';
 
-/** What became of an operation. */
-type Placed =
-  | { readonly done: true; readonly stamp: Stamp | undefined; readonly isKept: boolean }
-  | { readonly done: false; readonly conflict: string };
+/** What became of an operation: what is noted of it, or why it was not carried out. */
+type Placed = Omit<PlacedStamp, 'number'> | { readonly conflict: string };
 
 /** What the operations of one change set are placed with. */
 interface PlacerParts {
@@ -49,6 +43,8 @@ interface PlacerParts {
   readonly kept: string;
   /** Part of the names of what is being made: nobody else knows it beforehand. */
   readonly token: string;
+  /** Files of the layer are moved where they can be: nothing else needs them there. */
+  readonly moves: boolean;
 }
 
 /** What lies on another file system than the state directory is copied to be kept; more than this is not. */
@@ -58,13 +54,15 @@ const KEPT_OBJECTS = 20_000;
 /** What the name of something ends in that is to be put in place. */
 const NEW = '-new';
 
-const conflict = (why: string): Placed => ({ done: false, conflict: why });
+const conflict = (why: string): Placed => ({ conflict: why });
+const placedAs = (stamp: Stamp | undefined, isKept: boolean): Placed => ({ ...(stamp && { stamp }), isKept });
 const MOUNTED = 'another file system is mounted in it';
 const NOT_THERE = 'its directory is not there any more, or cannot be entered';
 
 /**
- * Puts what a command left where it belongs, and takes it back. Each object is made beside its place and put there by
- * rename; no link is followed; what is not as it was when the command ended stays as it is. What was there before is kept.
+ * Puts what a command left where it belongs, and takes it back. Each object is made beside its place, or is the layer's own,
+ * and is put there by rename; no link is followed; what is not as it was when the command ended stays as it is. What was
+ * there before is kept.
  */
 export class Placer implements Disposable {
   readonly #parts: PlacerParts;
@@ -76,6 +74,8 @@ export class Placer implements Disposable {
   #mounts: readonly RawPath[] | undefined;
   /** Directories, whose permissions and times come last. */
   readonly #directories: Operation[] = [];
+  /** Nothing can be moved: the layer is on another file system. */
+  #isElsewhere = false;
 
   constructor(parts: PlacerParts) {
     this.#parts = parts;
@@ -99,7 +99,9 @@ export class Placer implements Disposable {
     const isBegun = resumes && lookAt(this.#keptAt(number)) !== undefined;
     if (resumes && this.#isDone(operation, name, now)) {
       this.noteDone(operation, 'apply');
-      return { done: true, stamp: now, isKept: isBegun };
+      if (!this.#isMoved(operation, now)) return placedAs(now, isBegun);
+      this.#parts.addon.removeLayerMarks(name);
+      return { ...placedAs(lookAt(name), isBegun), isMoved: true };
     }
     // Since the crash somebody may have worked here; being kept changed nothing but the time of that.
     const known = isBegun && before && now ? { ...before, changed: now.changed } : before;
@@ -111,10 +113,12 @@ export class Placer implements Disposable {
     if (problem !== undefined) return conflict(problem);
     if (before?.kind === 'directory' && after?.kind === 'directory') {
       this.#directories.push(operation);
-      return { done: true, stamp: now, isKept: true };
+      return placedAs(now, true);
     }
     const beside = this.#beside(name, number, NEW);
-    if (after !== undefined && !(await this.#make(path, after, beside))) return conflict(STILL_WRITTEN);
+    const moves = this.#canMove(operation);
+    const why = moves ? undefined : await this.#make(operation, beside);
+    if (why !== undefined) return conflict(why);
     const replaces = before?.kind === 'file' && (after?.kind === 'file' || after?.kind === 'link');
     let isKept: boolean | undefined;
     try {
@@ -125,32 +129,31 @@ export class Placer implements Disposable {
     }
     if (isKept === undefined) return conflict('it belongs to somebody else, and cannot be kept');
     if (before !== undefined && !replaces) await this.#clear(name, number);
-    if (after !== undefined) this.#putThere(operation, beside);
-    return { done: true, stamp: lookAt(this.#held.nameOf(path) ?? name), isKept };
+    const isMoved = moves && this.#move(path);
+    // It is another file system after all.
+    const whyNot = moves && !isMoved ? await this.#make(operation, beside) : undefined;
+    if (whyNot !== undefined) return conflict(whyNot);
+    if (after !== undefined && !isMoved) this.#putThere(operation, beside);
+    const placed = placedAs(lookAt(this.#held.nameOf(path) ?? name), isKept);
+    return isMoved ? { ...placed, isMoved } : placed;
   }
 
-  /** Puts back what was there before, which its `stamp` then says. `stamp`: what was put there. */
-  async takeBack(
-    operation: Operation,
-    number: number,
-    stamp: Stamp | undefined,
-    isKept: boolean,
-  ): Promise<Placed> {
+  /** Puts back what was there before, which the stamp then says. The other one says what was put there. */
+  async takeBack(operation: Operation, { number, stamp, isKept, isMoved }: PlacedStamp): Promise<Placed> {
     const { path, after, before } = operation;
     const name = this.#held.writableNameOf(path);
-    if (name === undefined)
-      return after === undefined ? conflict(NOT_THERE) : { done: true, stamp: undefined, isKept };
+    if (name === undefined) return after === undefined ? conflict(NOT_THERE) : placedAs(undefined, isKept);
     const now = lookAt(name);
     if (before?.kind === 'directory' && after?.kind === 'directory') {
       if (now?.kind !== 'directory') return conflict('it is no directory any more');
       this.noteDone(operation, 'undo');
-      return { done: true, stamp: now, isKept };
+      return placedAs(now, isKept);
     }
     if (this.#isMounted(operation)) return conflict(MOUNTED);
     if (before !== undefined && !isKept) return conflict('what was there before was not kept');
     const kept = this.#keptAt(number);
     const isBack = before !== undefined && lookAt(kept) === undefined;
-    if (isBack) return { done: true, stamp: now, isKept };
+    if (isBack) return { ...placedAs(now, isKept), ...(isMoved && this.#inLayer(path, stamp)) };
     // What was set aside when it was applied is gone already.
     const isGone = now === undefined && after !== undefined;
     if (!isGone && !isSameObject(stamp, now)) return conflict('it changed since it was applied');
@@ -158,10 +161,11 @@ export class Placer implements Disposable {
       const left = this.#removeDirectory(name);
       if (left !== undefined) return conflict(left);
     }
+    if (isMoved && stamp !== undefined && now !== undefined) this.#giveBack(path, name, stamp);
     const replaces = before !== undefined && before.kind !== 'directory';
     if (now !== undefined && now.kind !== 'directory' && !replaces) unlinkSync(name);
     if (before !== undefined) await this.#putBack(kept, name, before, number);
-    return { done: true, stamp: lookAt(name), isKept: true };
+    return { ...placedAs(lookAt(name), true), ...(isMoved && this.#inLayer(path, stamp)) };
   }
 
   /** Takes into account what was done, perhaps before this process. */
@@ -251,6 +255,7 @@ export class Placer implements Disposable {
     if (after.kind === 'link') return readlinkSync(name, 'latin1') === after.target;
     const from = joined(this.#parts.upper, path);
     if (now.mode !== after.mode || now.bytes !== after.bytes) return false;
+    if (this.#isMoved({ after, path }, now)) return now.modified === after.modified;
     // A file may be larger than anybody can read.
     return after.bytes > COMPARED_BYTES ? now.modified === after.modified : haveSameBytes(from, name);
   }
@@ -360,23 +365,87 @@ export class Placer implements Disposable {
     rmdirSync(at);
   }
 
-  /** Makes what the command left, beside its place; a directory comes later. False: it is not what the command left. */
-  async #make(path: RawPath, after: After, beside: Buffer): Promise<boolean> {
-    if (after.kind === 'directory') return true;
+  /**
+   * Whether a file of the layer itself can be the one in the workspace: it is what the command left, it belongs to whoever
+   * applies, and nothing of it is left out. Nobody can open it to write to it any more: no path leads into the layer.
+   */
+  #canMove({ path, after, note }: Operation): boolean {
+    if (!this.#parts.moves || this.#isElsewhere || note !== undefined) return false;
+    if (after?.kind !== 'file' || after.linked !== undefined) return false;
+    const source = orElse(
+      () => openAsLeft(this.#parts.addon, joined(this.#parts.upper, path), after),
+      undefined,
+    );
+    if (source === undefined) return false;
+    try {
+      const { uid, mode } = fstatSync(source);
+      return uid === process.geteuid?.() && (mode & PERMISSIONS) === after.mode;
+    } finally {
+      closeSync(source);
+    }
+  }
+
+  /** Moves a file of the layer to its place. False: it is on another file system. */
+  #move(path: RawPath): boolean {
+    const name = this.#held.writableNameOf(path);
+    if (name === undefined) return false;
+    try {
+      renameSync(joined(this.#parts.upper, path), name);
+    } catch (error) {
+      if (errnoOf(error) !== 'EXDEV') throw error;
+      this.#isElsewhere = true;
+      return false;
+    }
+    this.#parts.addon.removeLayerMarks(name);
+    return true;
+  }
+
+  /** Whether a file is that of the layer, which has it no more. */
+  #isMoved({ path, after }: Pick<Operation, 'path' | 'after'>, now: Stamp | undefined): boolean {
+    return (
+      this.#parts.moves &&
+      now?.kind === 'file' &&
+      now.inode === after?.inode &&
+      lookAt(joined(this.#parts.upper, path)) === undefined
+    );
+  }
+
+  /** Has the layer get the file again that was moved from it, as far as that can be: it may be applied again. */
+  #giveBack(path: RawPath, name: Buffer, stamp: Stamp): void {
+    const to = joined(this.#parts.upper, path);
+    try {
+      linkSync(name, to);
+    } catch (error) {
+      // It was done before a crash; it has to go without.
+      if (!['EEXIST', 'EXDEV', 'EPERM', 'EMLINK', 'ENOENT'].includes(errnoOf(error) ?? '')) throw error;
+    }
+    // Another one may have taken its place at just that time.
+    if (!isSameObject(stamp, lookAt(to))) rmSync(to, { force: true });
+  }
+
+  /** When a file that the layer has again changed last. */
+  #inLayer(path: RawPath, stamp: Stamp | undefined): Pick<PlacedStamp, 'changed'> {
+    const now = lookAt(joined(this.#parts.upper, path));
+    return now !== undefined && isSameObject(stamp, now) ? { changed: now.changed } : {};
+  }
+
+  /** Makes what the command left, beside its place; a directory comes later. Returns why that cannot be. */
+  async #make({ path, after }: Operation, beside: Buffer): Promise<string | undefined> {
+    if (after === undefined || after.kind === 'directory') return undefined;
     rmSync(beside, { force: true });
     if (after.kind === 'link') {
       symlinkSync(bytesOf(after.target ?? ''), beside);
       lutimesSync(beside, seconds(after.modified), seconds(after.modified));
-      return true;
+      return undefined;
     }
-    if (this.#linkTo(after.linked, beside)) return true;
+    if (this.#linkTo(after.linked, beside)) return undefined;
     const source = openAsLeft(this.#parts.addon, joined(this.#parts.upper, path), after);
-    if (source === undefined) return false;
+    if (source === undefined) return STILL_WRITTEN;
     try {
       await this.#copyOpened(source, beside, after.mode);
-      if (isAsLeft(this.#parts.addon, source, after)) return true;
+      if (isAsLeft(this.#parts.addon, source, after)) return undefined;
       rmSync(beside);
-      return false;
+      return STILL_WRITTEN;
     } catch (error) {
       // A full disk is no place for halves.
       rmSync(beside, { force: true });
@@ -476,7 +545,7 @@ function mountsWithin(workspace: string): readonly RawPath[] {
 }
 
 /** The same object as was put there: somebody may have read it, and linked to it, but not changed it. */
-function isSameObject(one: Stamp | undefined, other: Stamp | undefined): boolean {
+export function isSameObject(one: Stamp | undefined, other: Stamp | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   if (one.kind !== other.kind || one.inode !== other.inode) return false;
   if (one.kind === 'directory') return true;

@@ -40,6 +40,10 @@ export interface PlacedStamp {
   readonly stamp?: Stamp;
   /** What was there before can be put back. */
   readonly isKept: boolean;
+  /** It is the file of the layer itself, and no copy: the layer has it no more. */
+  readonly isMoved?: true;
+  /** Of such a file that was taken back: when it changed last, now that the layer has it again. */
+  readonly changed?: string;
 }
 
 /** A file of which the command had a copy of its own: git's configuration. Contents in base64. */

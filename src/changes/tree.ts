@@ -62,7 +62,7 @@ export interface TreeEntry extends Stamp {
 }
 
 const FIELDS = 9;
-const PERMISSIONS = 0o7777;
+export const PERMISSIONS = 0o7777;
 
 const { S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK } = constants;
 const KIND_OF_TYPE: ReadonlyMap<number, ObjectKind> = new Map([

@@ -676,6 +676,8 @@ export interface NativeAddon {
    * that belongs to somebody else, and a file system that cannot tell.
    */
   hasWriter(fd: number): boolean;
+  /** Removes what the kernel noted on a file of a layer; no link is followed at the end of the path. */
+  removeLayerMarks(path: Buffer): void;
   /**
    * Adds up what lies beneath directories, on a thread: blocks, and something for each entry. No link is followed and no other
    * file system entered. `complete`: false where the time was not enough, and there is more.

@@ -283,7 +283,10 @@ for at, name in enumerate(names):
       operations.push({ path: `dir/new${at}`, after: stamp, isOwn: true });
     }
     const started = performance.now();
-    const described = describeOperations(operations, '/nowhere', () => Buffer.from('/nowhere'));
+    const described = describeOperations(operations, {
+      before: () => Buffer.from('/nowhere'),
+      left: () => ({ at: Buffer.from('/nowhere'), isMoved: false }),
+    });
     expect(described).toHaveLength(100_000);
     expect(chosenNumbers(described, operations, ['dir']).numbers).toHaveLength(100_000);
     const paths = operations.map(({ path }) => path);

@@ -1,12 +1,19 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Applied, Applier, type NotPlaced, type Settle } from '../../changes/apply.ts';
-import { Below, type LowerLayer } from '../../changes/below.ts';
-import { chosenNumbers, type DescribedChange, describeOperations } from '../../changes/describe.ts';
+import { Below, joined, type LowerLayer, lookAt } from '../../changes/below.ts';
+import {
+  type Contents,
+  chosenNumbers,
+  type DescribedChange,
+  describeOperations,
+} from '../../changes/describe.ts';
 import { diffOf, MOST_DIFF } from '../../changes/diff.ts';
 import { HeldPaths } from '../../changes/held-paths.ts';
 import { operationsOf } from '../../changes/operations.ts';
+import { isSameObject } from '../../changes/place.ts';
 import { ChangeStore, type OpenLayer, type StoredSet } from '../../changes/store.ts';
-import { isWithin, shownPath, walkTree } from '../../changes/tree.ts';
+import { isWithin, type RawPath, type Stamp, shownPath, walkTree } from '../../changes/tree.ts';
 import { unfinishedIn } from '../../changes/unfinished.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type {
@@ -94,8 +101,7 @@ export class ChangeSets {
     const set = this.#store.find(id);
     const described = this.#described(set);
     const chosen = path === undefined ? undefined : new Set(this.#chosen(set, described, [path]).numbers);
-    using held = new HeldPaths(set.workspace);
-    const below = this.#belowNow(set, held);
+    using contents = this.#contentsOf(set);
     const until = performance.now() + MOST_DIFF.ms;
     let length = 0;
     return described
@@ -103,7 +109,7 @@ export class ChangeSets {
       .filter(({ change }) => !itself || change.path === path)
       .map((one) => {
         const isEnough = length > MOST_DIFF.characters || performance.now() > until;
-        const text = diffOf(one, set, { addon: this.#addon, store: this.#store }, below, isEnough);
+        const text = diffOf(one, set, this.#addon, contents, isEnough);
         length += text.length;
         return text;
       })
@@ -130,18 +136,21 @@ export class ChangeSets {
         : this.#chosen(set, this.#described(set), paths);
     const copies = copiesAt(set, paths ?? []);
     return await this.#settled(prepared, (settle) =>
-      this.#applier.apply(set, numbers, named, copies, settle),
+      this.#applier.apply(set, { numbers, named, copies }, settle),
     );
   }
 
-  /** Puts all that a command changed into the workspace, links that lead out as well: as if it had changed that itself. */
+  /**
+   * Puts all that a command changed just now into the workspace, links that lead out as well: as if it had changed that
+   * itself. Nobody has seen the change set yet, so nothing runs on it: its files are moved.
+   */
   async applyAll(prepared: PreparedSandbox, id: string): Promise<AppliedChanges> {
     using _lock = await this.#store.waitForLock();
     const set = this.#own(id, prepared);
     const numbers = keptNumbers(set);
     const copies = copiesAt(set, []);
     return await this.#settled(prepared, (settle) =>
-      this.#applier.apply(set, numbers, new Set(numbers), copies, settle),
+      this.#applier.apply(set, { numbers, named: new Set(numbers), copies, moves: true }, settle),
     );
   }
 
@@ -330,14 +339,54 @@ export class ChangeSets {
     };
   }
 
+  #contentsOf(set: StoredSet): Contents & Disposable {
+    const [below, above] = [new HeldPaths(set.workspace), new HeldPaths(set.workspace)];
+    return {
+      before: this.#belowNow(set, below),
+      left: this.#leftNow(set, above),
+      [Symbol.dispose]() {
+        below[Symbol.dispose]();
+        above[Symbol.dispose]();
+      },
+    };
+  }
+
+  /** What a command left, as far as it still is: in its layer, or where it was moved to. */
+  #leftNow(set: StoredSet, held: HeldPaths): Contents['left'] {
+    const moved = new Map(set.placed.map(({ number, isMoved, stamp }) => [number, isMoved && stamp]));
+    return (number) => {
+      const { path = '' } = set.operations[number] ?? {};
+      const stamp = moved.get(number);
+      if (stamp === undefined) return { at: joined(this.#store.upperOf(set.id), path), isMoved: false };
+      const name = held.nameOf(path);
+      const isThere = name !== undefined && isSameObject(stamp, lookAt(name));
+      const at = isThere ? name : this.#keptSince(set, path, stamp);
+      return at && { at, isMoved: true };
+    };
+  }
+
+  /** Where a file is kept that a later command did away with. */
+  #keptSince({ workspace, at }: StoredSet, path: RawPath, stamp: Stamp): Buffer | undefined {
+    for (const set of this.#store.list()) {
+      if (set.workspace !== workspace || set.at < at) continue;
+      for (const { number, isKept } of set.placed) {
+        const operation = set.operations[number];
+        if (!isKept || operation === undefined || !isWithin(path, operation.path)) continue;
+        const kept = join(this.#store.directoryOf(set.id), 'kept', String(number));
+        const found = joined(kept, path.slice(operation.path.length + 1));
+        if (isSameObject(stamp, lookAt(found))) return found;
+      }
+    }
+    return undefined;
+  }
+
   #described(set: StoredSet): readonly DescribedChange[] {
-    using held = new HeldPaths(set.workspace);
+    using contents = this.#contentsOf(set);
     const placed = new Set(set.placed.map(({ number }) => number));
-    return describeOperations(set.operations, this.#store.upperOf(set.id), this.#belowNow(set, held)).map(
-      ({ change, numbers }) =>
-        numbers.every((number) => placed.has(number))
-          ? { change: { ...change, applied: true }, numbers }
-          : { change, numbers },
+    return describeOperations(set.operations, contents).map(({ change, numbers }) =>
+      numbers.every((number) => placed.has(number))
+        ? { change: { ...change, applied: true }, numbers }
+        : { change, numbers },
     );
   }
 

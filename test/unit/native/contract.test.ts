@@ -42,6 +42,7 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   walkTree: true,
   copyContent: true,
   hasWriter: true,
+  removeLayerMarks: true,
   emptyDirectory: true,
   peerCredentials: true,
   terminalSize: true,

@@ -1,0 +1,186 @@
+import { execFileSync } from 'node:child_process';
+import {
+  appendFileSync,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ExecutionResult } from '../../src/model/execution-result.ts';
+import { cli, makePlace, type Place, startCli } from '../cli/support.ts';
+import { makeArena } from '../support/arena.ts';
+import { HOST, WITH_VIEW } from '../support/tiers.ts';
+
+// With workspace.undo, files go from the layer into the workspace as they are, and back into it.
+
+const arena = makeArena();
+const describe_ = describe.skipIf(!HOST.namespaces);
+
+function idOf({ changes }: ExecutionResult): string {
+  if (changes?.id === undefined) throw new Error('nothing was changed');
+  return changes.id;
+}
+
+async function undoing(writable: readonly string[] = []) {
+  const root = arena.freshCorner();
+  const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true, writable });
+  const run = async (command: string) => {
+    const result = await sandbox.run(command);
+    expect([result.status, result.stderr, result.warnings]).toEqual(['exited', '', []]);
+    return result;
+  };
+  const read = (name: string) => readFileSync(join(root, name), 'utf8');
+  return { root, sandbox, run, read, changes: await sandbox.changes() };
+}
+
+describe_('a file that a command left (needs namespaces)', () => {
+  it('is in the workspace itself, without the marks of the layer', async () => {
+    const { root, run } = await undoing();
+    writeFileSync(join(root, 'old'), 'one\n');
+    const { stdout } = await run('mkdir d; echo new > d/new; echo two >> old; stat -c %i d/new');
+    expect(stdout).toBe(`${lstatSync(join(root, 'd/new')).ino}\n`);
+    const marks = 'import os; print([os.listxattr(f) for f in ["d/new", "old"]])';
+    expect(String(execFileSync('/usr/bin/python3', ['-c', marks], { cwd: root }))).toBe('[[], []]\n');
+  });
+
+  it('is a copy where the layer holds more than is taken over', async () => {
+    const { root, run, read } = await undoing();
+    const { stdout } = await run(
+      `/usr/bin/python3 -c "import os; open('f', 'w').write('x'); os.setxattr('f', 'user.own', b'1')"; echo a > a; ln a b; stat -c %i f a`,
+    );
+    const all = ['f', 'a', 'b'].map((name) => lstatSync(join(root, name)));
+    expect(stdout.split('\n').slice(0, 2)).not.toEqual(all.slice(0, 2).map(({ ino }) => String(ino)));
+    const listed = 'import os; print(os.listxattr("f"))';
+    expect(String(execFileSync('/usr/bin/python3', ['-c', listed], { cwd: root }))).toBe('[]\n');
+    expect([all[1]?.ino === all[2]?.ino, all[1]?.nlink, read('b')]).toEqual([true, 2, 'a\n']);
+  });
+
+  it('is shown, taken back and applied again when later commands changed it', async () => {
+    const { root, run, read, changes } = await undoing();
+    const first = idOf(await run('echo one > f; mkdir d; echo one > d/g; echo stays > h'));
+    const second = idOf(await run('echo two >> f; rm -r d'));
+    const third = idOf(await run('rm f; mkdir f'));
+    for (const name of ['f', 'd/g', 'h'])
+      expect(await changes.diff(first, name)).toContain(name === 'h' ? '+stays' : '+one');
+    expect(await changes.diff(second, 'f')).toContain(' one\n+two');
+    for (const id of [third, second, first]) expect((await changes.undo(id)).notDone).toEqual([]);
+    expect(readdirSync(root)).toEqual([]);
+    expect(await changes.diff(first, 'f')).toContain('+one');
+    for (const id of [first, second]) {
+      const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root });
+      expect((await (await sandbox.changes()).apply(id)).notDone).toEqual([]);
+    }
+    expect([readdirSync(root).toSorted(), read('f')]).toEqual([['f', 'h'], 'one\ntwo\n']);
+  });
+
+  it('keeps its name as a file that was renamed', async () => {
+    const { root, run, changes } = await undoing();
+    writeFileSync(join(root, 'a'), 'content that is moved\n');
+    const id = idOf(await run('mv a b'));
+    expect((await changes.show(id)).changes).toEqual([
+      expect.objectContaining({ change: 'renamed', from: 'a', path: 'b', applied: true }),
+    ]);
+  });
+
+  it('is not applied again once it went or was changed by others, and says so', async () => {
+    const { root, run, read, changes } = await undoing();
+    const id = idOf(await run('echo one > gone; echo one > changed; echo one > same'));
+    rmSync(join(root, 'gone'));
+    writeFileSync(join(root, 'changed'), 'mine\n');
+    expect(await changes.diff(id, 'changed')).not.toContain('mine');
+    const back = await changes.undo(id);
+    expect(back.notDone).toEqual([{ path: 'changed', why: expect.stringContaining('it changed') }]);
+    expect([readdirSync(root), read('changed')]).toEqual([['changed'], 'mine\n']);
+    const again = await changes.apply(id);
+    expect(again.notDone).toEqual([{ path: 'gone', why: expect.stringContaining('is not kept') }]);
+    expect([readdirSync(root).toSorted(), read('same')]).toEqual([['changed', 'same'], 'one\n']);
+  });
+
+  it('does not come where another command may still write to it', async () => {
+    const shared = arena.freshCorner();
+    const { root, sandbox } = await undoing([shared]);
+    const job = sandbox.start(
+      `/usr/bin/python3 -c "
+import socket, array, os, time
+s = socket.socket(socket.AF_UNIX); s.bind('${shared}/sock'); s.listen(); c, _ = s.accept()
+_, anc, _, _ = c.recvmsg(10, 4096)
+fd = array.array('i', anc[0][2][:4])[0]
+c.send(b'x')
+while not os.path.exists('${shared}/write'): time.sleep(0.01)
+os.pwrite(fd, b'EVIL', 0); open('${shared}/written', 'w').close(); time.sleep(60)"`,
+      { background: true },
+    );
+    await expect.poll(() => existsSync(join(shared, 'sock')), { timeout: 10_000 }).toBe(true);
+    const result = await sandbox.run(`/usr/bin/python3 -c "
+import socket, array, os
+f = os.open('f', os.O_RDWR | os.O_CREAT, 0o644); os.write(f, b'good' * 100)
+s = socket.socket(socket.AF_UNIX); s.connect('${shared}/sock')
+s.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [f]))]); s.recv(1)"; echo ok > other`);
+    expect(result.warnings).toEqual([expect.stringContaining('f is not in the workspace: something writes')]);
+    writeFileSync(join(shared, 'write'), '');
+    await expect.poll(() => existsSync(join(shared, 'written')), { timeout: 10_000 }).toBe(true);
+    expect(readdirSync(root)).toEqual(['other']);
+    await job.kill('SIGKILL');
+  }, 30_000);
+});
+
+describe_('workspace.undo, killed in the middle (needs namespaces)', () => {
+  let place: Place;
+  beforeAll(() => {
+    place = makePlace();
+  });
+  afterAll(() => place.dispose());
+
+  it('is finished by the next command, and can be taken back', { timeout: 300_000 }, async () => {
+    const policy = join(place.env.XDG_CONFIG_HOME ?? '', 'sandbox-run/policy.toml');
+    appendFileSync(policy, '\n[workspace]\nundo = true\n');
+    const picture = `find . -printf "%P %y %m %n %l\\n" | sort; find . -type f | sort | xargs -r cat; /usr/bin/python3 -c "import os; print([f for d, _, n in os.walk('.') for f in n if os.listxattr(os.path.join(d, f), follow_symlinks=False)])"`;
+    const tree = (cwd: string) => String(execFileSync('bash', ['-c', picture], { cwd }));
+    const make =
+      'umask 022; for d in 1 2 3 4; do mkdir d$d; for f in $(seq 100); do echo $d.$f > d$d/f$f; done; done';
+    execFileSync('bash', ['-c', make], { cwd: place.workspace });
+    const before = tree(place.workspace);
+    const change =
+      'umask 022; rm -r d1; for f in d2/*; do echo more >> $f; done; rm -r d3; mkdir -p d3/in n; for f in $(seq 200); do echo $f > n/$f; echo new > d3/f$f; done; ln -s n l; ln n/1 n/other';
+    const plain = join(place.root, 'plain');
+    execFileSync('bash', ['-c', `cp -a ${place.workspace} ${plain}; cd ${plain}; ${change}`]);
+    const wanted = tree(plain);
+    const journals = join(place.root, 'home/.local/state/sandbox-run/changes/journals');
+    const begun = () =>
+      existsSync(journals) ? readdirSync(journals).filter((name) => !name.endsWith('.new')) : [];
+    let cutShort = 0;
+    for (let round = 0; round < 10; round++) {
+      const running = startCli(place, ['-c', change]);
+      while (running.exitCode === null && begun().length === 0)
+        await new Promise((done) => setTimeout(done, 1));
+      await new Promise((done) => setTimeout(done, round * 5));
+      running.kill('SIGKILL');
+      await running;
+      if (begun().length > 0) cutShort++;
+      const next = await cli(place, ['-c', 'true']);
+      expect([next.exitCode, next.stderr, begun()]).toEqual([0, '', []]);
+      expect(tree(place.workspace)).toBe(wanted);
+      const back = startCli(place, ['undo']);
+      if (round % 2 === 1) {
+        while (back.exitCode === null && begun().length === 0)
+          await new Promise((done) => setTimeout(done, 1));
+        await new Promise((done) => setTimeout(done, round * 3));
+        back.kill('SIGKILL');
+        await back;
+        if (begun().length > 0) cutShort++;
+        await cli(place, ['-c', 'true']);
+      } else expect((await back).exitCode).toBe(0);
+      expect(tree(place.workspace)).toBe(before);
+      if (round === 9) {
+        const redone = await cli(place, ['redo']);
+        expect([redone.exitCode, tree(place.workspace)]).toEqual([0, wanted]);
+      }
+    }
+    // Otherwise nothing was tried.
+    expect(cutShort).toBeGreaterThan(3);
+  });
+});
