@@ -5,9 +5,11 @@
 //
 // Both ends speak once, in this order, on a Unix stream socket:
 //   client: one byte with four descriptors: a file with the request, and its streams 0, 1 and 2
-//   server: kCold, which ends it, or kTaken
-//   client: kGo. Up to here nothing has run, and the client may still do it itself. From here on
-//           it must not: it would run twice.
+//   server: kCold, which ends it, or kTaken, and begins when the kernel has taken that byte. A
+//   client
+//           that waits no longer shuts its end for reading first: either the byte is there by then,
+//           or the server cannot write it. With the byte the client must not do the call itself: it
+//           would run twice. Without it nothing has run.
 //   client: one byte for each signal that it gets, which is the signal's number
 //   server: frames {type, length, bytes}: text for the client's streams; the last one is kExit
 // The request: the current directory, the number of arguments behind SCRIPT, those, and the
@@ -43,7 +45,6 @@ namespace {
 constexpr char kCall = 'R';
 constexpr char kCold = 'C';
 constexpr char kTaken = 'A';
-constexpr char kGo = 'G';
 constexpr char kOutput = 'O';
 constexpr char kError = 'E';
 constexpr char kExit = 'X';
@@ -282,8 +283,8 @@ bool SendCall(int socket_fd, int request) {
   return sendmsg(socket_fd, &message, MSG_NOSIGNAL) == 1;
 }
 
-// Whether the server takes the call.
-bool IsTaken(int socket_fd) {
+// Waits for the server's word, but not for ever.
+void AwaitAnswer(int socket_fd) {
   pollfd answer{socket_fd, POLLIN, 0};
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -291,13 +292,24 @@ bool IsTaken(int socket_fd) {
   for (;;) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     const long long left = end - (now.tv_sec * 1000LL + now.tv_nsec / 1'000'000);
-    if (left <= 0) return false;
+    if (left <= 0) break;
     const int ready = poll(&answer, 1, static_cast<int>(left));
-    if (ready > 0) break;
-    if (ready < 0 && errno != EINTR) return false;
+    if (ready > 0) return;
+    if (ready < 0 && errno != EINTR) break;
   }
+  // From now on it cannot take the call any more (shutdown(2); unix(7): EPIPE).
+  shutdown(socket_fd, SHUT_RD);
+}
+
+// Whether the server takes the call, and has begun. If not, it never will.
+bool IsTaken(int socket_fd) {
+  AwaitAnswer(socket_fd);
   char said = 0;
-  return recv(socket_fd, &said, 1, 0) == 1 && said == kTaken;
+  ssize_t count;
+  do {
+    count = recv(socket_fd, &said, 1, 0);
+  } while (count < 0 && errno == EINTR);
+  return count == 1 && said == kTaken;
 }
 
 // The signals that sandbox-run hands on (src/cli/shared/signals.ts).
@@ -384,17 +396,14 @@ constexpr const char* kDied =
 // Returns if the call is still this process's own: nothing has run, and its signals are as they
 // were.
 void HandOver(const UniqueFd& server, const UniqueFd& request) {
-  if (!SendCall(server.get(), request.get())) return;
-  if (!IsTaken(server.get())) return;
   const sigset_t forwarded = Forwarded();
   UniqueFd signals(signalfd(-1, &forwarded, SFD_CLOEXEC));
   if (!signals.valid()) return;
+  if (!SendCall(server.get(), request.get())) return;
+  if (!IsTaken(server.get())) return;
   // A hook has no command that they could be handed on to: they end it, as without a server.
   if (failure_status != kHookBlocks) sigprocmask(SIG_BLOCK, &forwarded, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  // If this fails the server has gone, and has begun nothing without it. But that is hardly ever
-  // so, and the server's word that it has not is not to be had.
-  if (!SendByte(server.get(), kGo)) Fail(kDied);
   Follow(server.get(), signals.get());
 }
 

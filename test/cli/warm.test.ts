@@ -337,10 +337,9 @@ describe('a call that is handed over to a warm server', () => {
     let isTaken = false;
     const fake = createServer((socket) => {
       socket.on('error', () => {});
-      socket.on('data', (bytes) => {
-        isTaken ||= bytes.includes('G');
+      socket.write('A', () => {
+        isTaken = true;
       });
-      socket.write('A');
     });
     await new Promise<void>((done) => fake.listen(path, done));
     const running = startCall(place, HOOK, { input: toolCall('ls') });
@@ -540,9 +539,9 @@ describe('a server that is not what it should be', () => {
   });
 
   it.each([
-    ['takes a call and says no more', Buffer.from('A'), 'G'],
-    ['says nonsense', Buffer.from('A\xff\xff\xff\xff\xffnonsense', 'latin1'), 'G'],
-    ['ends after a part of a frame', Buffer.from([0x41, 0x4f, 9, 0, 0, 0, 0x61]), 'G'],
+    ['takes a call and says no more', Buffer.from('A')],
+    ['says nonsense', Buffer.from('A\xff\xff\xff\xff\xffnonsense', 'latin1')],
+    ['ends after a part of a frame', Buffer.from([0x41, 0x4f, 9, 0, 0, 0, 0x61])],
   ])('that %s stops the tool call of a hook', async (_, said) => {
     const path = await addressOf();
     const fake = createServer((socket) => {
@@ -557,6 +556,24 @@ describe('a server that is not what it should be', () => {
       expect(ended.stdout).not.toContain('allow');
     } finally {
       await new Promise((done) => fake.close(done));
+    }
+  });
+
+  it('that was stopped for longer than its caller waits does not begin what that one did itself', async () => {
+    server = await warmUp(place);
+    process.kill(server, 'SIGSTOP');
+    const file = join(place.workspace, 'begun');
+    const running = startCall(place, ['--warm', '-c', 'echo x >> begun; sleep 3']);
+    try {
+      // By its caller: the server is stopped.
+      await eventually(() => expect(readFileSync(file, 'utf8')).toBe('x\n'), 20_000);
+      process.kill(server, 'SIGCONT');
+      expect((await running).exitCode).toBe(0);
+      // It serves again, and has not begun the earlier one.
+      expect((await call(place, ['--warm', '-c', 'cat begun'])).stdout).toBe('x\n');
+    } finally {
+      process.kill(server, 'SIGCONT');
+      rmSync(file, { force: true });
     }
   });
 

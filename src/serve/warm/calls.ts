@@ -2,7 +2,7 @@ import { closeSync, fstatSync, readSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { type Caller, onBehalfOf } from '../../host/caller.ts';
 import type { NativeAddon } from '../../native/contract.ts';
 import { deferred } from '../../util/deferred.ts';
@@ -37,9 +37,10 @@ interface CallsOptions {
 
 /** The other end of native/client/main.cc, which has the protocol. */
 const SAID = { cold: 0x43, taken: 0x41, output: 0x4f, error: 0x45, exit: 0x58 } as const;
-const GO = 0x47;
 /** Its request is there when it connects, or in no time. */
 const PATIENCE_MS = 1_000;
+/** Turns of the event loop in which it is looked for before a timer, which takes longer, comes in between. */
+const TURNS_BEFORE_PAUSE = 50;
 /** More than the kernel takes for arguments and environment of a program. */
 const MOST_REQUEST_BYTES = 16 * 1024 * 1024;
 /** What was to be said to a client that reads nothing ends it when it is more than this. */
@@ -80,7 +81,7 @@ async function serveCall(
     const process = peerProcess(peer.pid);
     const conversation = new Conversation(socket);
     if (asked === undefined || process === undefined || !isLikeThisProcess(process)) {
-      conversation.say(SAID.cold);
+      await conversation.say(SAID.cold);
       return;
     }
     const [input = -1, output = -1, error = -1] = stdio;
@@ -97,8 +98,9 @@ async function serveCall(
     const call: Call = { args: asked.args, caller, hasTerminal: process.hasTerminal };
     await onBehalfOf(caller, async () => {
       using work = await take(call);
-      conversation.say(work === undefined ? SAID.cold : SAID.taken);
-      if (work === undefined || !(await conversation.go)) return;
+      const isSaid = await conversation.say(work === undefined ? SAID.cold : SAID.taken);
+      // A client that has not got the word does the call itself.
+      if (work === undefined || !isSaid) return;
       conversation.frame(SAID.exit, Uint8Array.of(await work.do()));
     });
   } finally {
@@ -108,11 +110,13 @@ async function serveCall(
 
 async function descriptorsOf(socket: Socket, addon: NativeAddon): Promise<readonly number[]> {
   const end = performance.now() + PATIENCE_MS;
+  let soon = TURNS_BEFORE_PAUSE;
   while (performance.now() < end) {
     const fd = descriptorOf(socket);
     const found = fd === undefined ? null : addon.receiveCall(fd);
     if (found !== undefined) return found ?? [];
-    await pause(1);
+    // It connects first, and sends in no time.
+    await (soon-- > 0 ? nextTurn() : pause(1));
   }
   return [];
 }
@@ -163,9 +167,6 @@ class Conversation {
     handle(signal: NodeJS.Signals): void;
   }>();
   readonly #gone = new AbortController();
-  readonly #go = deferred<boolean>();
-  /** Whether the client left the call to us. */
-  readonly go: Promise<boolean> = this.#go.promise;
   readonly gone: AbortSignal = this.#gone.signal;
 
   constructor(socket: Socket) {
@@ -173,17 +174,17 @@ class Conversation {
     socket.on('data', (bytes: Buffer) => {
       for (const byte of bytes) this.#hear(byte);
     });
-    const leave = () => {
-      this.#go.resolve(false);
-      this.#gone.abort();
-    };
+    const leave = () => this.#gone.abort();
     socket.on('end', leave);
     socket.on('close', leave);
     socket.resume();
   }
 
-  say(byte: number): void {
-    if (this.#socket.writable) this.#socket.write(Uint8Array.of(byte));
+  /** Whether the kernel has taken it for the client, who can read it from then on whatever becomes of us. */
+  say(byte: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#socket.write(Uint8Array.of(byte), (error) => resolve(error === undefined || error === null));
+    });
   }
 
   /** False: nobody reads it. */
@@ -219,10 +220,6 @@ class Conversation {
   }
 
   #hear(byte: number): void {
-    if (byte === GO) {
-      this.#go.resolve(true);
-      return;
-    }
     const found = Object.entries(constants.signals).find(([, number]) => number === byte);
     if (found === undefined) return;
     const signal = found[0] as NodeJS.Signals;
