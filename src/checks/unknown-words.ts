@@ -49,6 +49,7 @@ function valuesOf(word: Word, context: CheckContext, depth: number): readonly Wo
       .flatMap((value) => valuesOf(value, context, depth - 1))
       .slice(0, MOST)
       .flatMap((value) => {
+        if (isSplit(part, value)) return word.parts.length === 1 ? wordsOf(value) : [word];
         const parts = mergeLiterals([
           ...word.parts.slice(0, at),
           ...value.parts,
@@ -60,6 +61,21 @@ function valuesOf(word: Word, context: CheckContext, depth: number): readonly Wo
       });
   }
   return [word];
+}
+
+/** Whether the shell makes several words of a value, as it does without quotes. */
+function isSplit(part: Word['parts'][number], value: Word): boolean {
+  if (part.kind !== 'parameter' || part.quoted === true) return false;
+  return value.parts.some((one) => one.kind === 'literal' && /\s/.test(one.text));
+}
+
+/** The words of such a value; what is not known of it may be anything. */
+function wordsOf({ parts, span }: Word): readonly Word[] {
+  return parts.flatMap((part): readonly Word[] =>
+    part.kind === 'literal'
+      ? (part.text.match(/\S+/g) ?? []).map((text) => literalWord(text, span))
+      : [{ value: undefined, parts: [part], source: '', span }],
+  );
 }
 
 /** `{a,b}`; `undefined`: of another form. */
