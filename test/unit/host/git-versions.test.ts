@@ -97,3 +97,13 @@ describe('without a repository', () => {
     expect(createVersions(workspace).lostWith(at('a.txt'))).toBe(at('a.txt'));
   });
 });
+
+it('looks at those files only that count, of however many', () => {
+  mkdirSync(at('many'));
+  for (let number = 0; number < 20_001; number++) writeFileSync(at(`many/${number}`), '');
+  const versions = createVersions(workspace);
+  const counts = (end: string) => (path: string, isDirectory: boolean) =>
+    isDirectory ? !path.endsWith('/.git') : path.endsWith(end);
+  expect(versions.lostWith(workspace, counts('.tgz'))).toBeUndefined();
+  expect(versions.lostWith(workspace, counts('/20000'))).toBe(at('many/20000'));
+});
