@@ -27,7 +27,7 @@ export function meaningsOf(
   context: CheckContext,
 ): readonly Argument[] {
   const word = wordOf(argument);
-  if (word.parts.some(({ kind }) => kind === 'input') && isSettledByInput(command, context)) return [];
+  if (word.parts[0]?.kind === 'input' && isSettledByInput(command, context)) return [];
   return valuesOf(word, context, DEEPEST)
     .slice(0, MOST)
     .map((one) => argumentOf(one));

@@ -59,6 +59,9 @@ describe('what version control would not bring back is asked about', () => {
     "find . -name '*.txt' | xargs rm -rf",
     "find . -name '*.o' -o -name '*.txt' | xargs rm",
     "find . ! -name '*.o' | xargs rm",
+    "find build -printf '%f\\n' | xargs rm",
+    'find build -type f | xargs -I{} rm src/{}',
+    "find build/../src -name '*.c' | xargs rm",
     "find . -name '*.o' | sed s/o$/c/ | xargs rm",
     "rm $(find . -name '*.txt')",
     // What is piped into a shell and can be read.
