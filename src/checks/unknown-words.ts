@@ -116,10 +116,14 @@ function isSubstitutedByNew(word: Word, context: CheckContext): boolean {
   const [first, ...others] = word.parts;
   if (first?.kind !== 'command-substitution') return false;
   if (!others.every((part) => part.kind === 'literal' && !part.text.includes('..'))) return false;
+  const [, text] = /^"?[$`]\(?([^()`]+)[)`]/.exec(word.source) ?? [];
+  // In a text that a shell reads, all have the place of that text.
   const inside = commandsOf(context.parsed).filter(
-    ({ span }) => span.start > word.span.start && span.end < word.span.end,
+    ({ span, words, redirects }) =>
+      (span.start > word.span.start && span.end < word.span.end) ||
+      (redirects.length === 0 && words.map(({ source }) => source).join(' ') === text),
   );
-  return inside.length === 1 && inside.every((command) => namesNew(command, context));
+  return inside.length > 0 && inside.every((command) => namesNew(command, context));
 }
 
 function namesNew(command: SimpleCommand | undefined, context: CheckContext): boolean {
