@@ -41,7 +41,7 @@ function valuesOf(word: Word, context: CheckContext, depth: number): readonly Wo
     const values =
       part.kind === 'brace'
         ? branchesOf(part.text, word)
-        : part.kind === 'parameter' && part.plain
+        : part.kind === 'parameter' && (part.plain || endsWithout(part.name, word))
           ? assignedTo(part.name, word, context)
           : undefined;
     if (values === undefined) continue;
@@ -62,6 +62,9 @@ function valuesOf(word: Word, context: CheckContext, depth: number): readonly Wo
   }
   return [word];
 }
+
+/** `${name:?}` is its value, or the end of the command. */
+const endsWithout = (name: string, { source }: Word) => source.includes(`\${${name}:?`);
 
 /** Whether the shell makes several words of a value, as it does without quotes. */
 function isSplit(part: Word['parts'][number], value: Word): boolean {
