@@ -1,5 +1,5 @@
 import { type BigIntStats, type Dirent, lstatSync, readdirSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { readOr } from '../../errors/shortage.ts';
 import type { Versions } from '../../model/surroundings.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
@@ -10,6 +10,8 @@ import { type GitIndex, INDEX_BYTES, type IndexEntry, parseIndex } from './index
 const MOST_FILES = 20_000;
 /** Names that are read for one question, of which most are not asked about. */
 const MOST_NAMES = 200_000;
+/** Bytes of a `.git` that is a file. */
+const MOST_LINK = 8192;
 
 /**
  * What the repository of a workspace has, by its index. Git is not run: what it obeys may be a command's. Nor is the index
@@ -69,8 +71,17 @@ export function createVersions(workspace: string): Versions {
   return { lostWith, changedAt };
 }
 
+/** In a further working tree of a repository, and in a submodule, `.git` is a file that names it. */
+function gitDirectoryOf(workspace: string): string {
+  const at = join(workspace, '.git');
+  const content = readOr(() => readRegular(at, MOST_LINK), undefined);
+  const [, named] = /^gitdir: ([^\n]+)\n?$/.exec(content?.toString() ?? '') ?? [];
+  return named === undefined ? at : resolve(workspace, named);
+}
+
 function readIndex(workspace: string) {
-  const content = readOr(() => readRegular(join(workspace, '.git/index'), INDEX_BYTES), undefined);
+  const path = join(gitDirectoryOf(workspace), 'index');
+  const content = readOr(() => readRegular(path, INDEX_BYTES), undefined);
   const index = content && parseIndex(content);
   return { index, entries: new Map(index?.entries.map((entry) => [entry.path, entry])) };
 }

@@ -98,6 +98,15 @@ describe('without a repository', () => {
   });
 });
 
+it('a further working tree of a repository has what was committed', () => {
+  git('worktree', 'add', '-q', 'tree');
+  const versions = createVersions(at('tree'));
+  expect(versions.lostWith(at('tree/src'))).toBeUndefined();
+  expect(versions.changedAt(at('tree'))).toBeUndefined();
+  write('tree/src/new.js');
+  expect(versions.lostWith(at('tree/src'))).toBe(at('tree/src/new.js'));
+});
+
 it('looks at those files only that count, of however many', () => {
   mkdirSync(at('many'));
   for (let number = 0; number < 20_001; number++) writeFileSync(at(`many/${number}`), '');
