@@ -130,7 +130,7 @@ export class Placer implements Disposable {
     if (isKept === undefined) return conflict('it belongs to somebody else, and cannot be kept');
     if (before !== undefined && !replaces) await this.#clear(name, number);
     const isMoved = moves && this.#move(path);
-    // It is another file system after all.
+    // It cannot be moved after all.
     const whyNot = moves && !isMoved ? await this.#make(operation, beside) : undefined;
     if (whyNot !== undefined) return conflict(whyNot);
     if (after !== undefined && !isMoved) this.#putThere(operation, beside);
@@ -385,15 +385,16 @@ export class Placer implements Disposable {
     }
   }
 
-  /** Moves a file of the layer to its place. False: it is on another file system. */
+  /** Moves a file of the layer to its place. False: it is on another file system, or the command shut its directory. */
   #move(path: RawPath): boolean {
     const name = this.#held.writableNameOf(path);
     if (name === undefined) return false;
     try {
       renameSync(joined(this.#parts.upper, path), name);
     } catch (error) {
-      if (errnoOf(error) !== 'EXDEV') throw error;
-      this.#isElsewhere = true;
+      const errno = errnoOf(error);
+      if (errno !== 'EXDEV' && errno !== 'EACCES') throw error;
+      this.#isElsewhere ||= errno === 'EXDEV';
       return false;
     }
     this.#parts.addon.removeLayerMarks(name);

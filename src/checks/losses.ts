@@ -63,13 +63,16 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
     return reason('ask', 'deletes', message, shown);
   });
   if (reasons.length > 0) return reasons;
-  return removed.flatMap(({ word }) => {
+  for (const { word } of removed) {
     const path = perhapsLost(word, directoriesOf(command, context), context);
-    if (path === undefined) return [];
+    if (path === undefined) continue;
     const shown = inWorkspace(path, context);
-    const message = `${use.program.name} may delete ${shown}, which version control cannot restore: what ${word.source || 'its input'} stands for is known only when it runs`;
+    const unknown =
+      word.value === undefined ? `what ${word.source || 'its input'} stands for` : `where ${word.source} is`;
+    const message = `${use.program.name} may delete ${shown}, which version control cannot restore: ${unknown} is known only when it runs`;
     return [reason('ask', 'may_delete', message, word.source)];
-  });
+  }
+  return [];
 }
 
 /** What is gone afterwards. */

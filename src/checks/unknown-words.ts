@@ -27,7 +27,7 @@ export function meaningsOf(
   context: CheckContext,
 ): readonly Argument[] {
   const word = wordOf(argument);
-  if (word.parts.some(({ kind }) => kind === 'input') && isSettledByInput(command, context)) return [];
+  if (word.parts[0]?.kind === 'input' && isSettledByInput(command, context)) return [];
   return valuesOf(word, context, DEEPEST)
     .slice(0, MOST)
     .map((one) => argumentOf(one));
@@ -41,7 +41,7 @@ function valuesOf(word: Word, context: CheckContext, depth: number): readonly Wo
     const values =
       part.kind === 'brace'
         ? branchesOf(part.text, word)
-        : part.kind === 'parameter' && part.plain
+        : part.kind === 'parameter' && (part.plain || endsWithout(part.name, word))
           ? assignedTo(part.name, word, context)
           : undefined;
     if (values === undefined) continue;
@@ -49,6 +49,7 @@ function valuesOf(word: Word, context: CheckContext, depth: number): readonly Wo
       .flatMap((value) => valuesOf(value, context, depth - 1))
       .slice(0, MOST)
       .flatMap((value) => {
+        if (isSplit(part, value)) return word.parts.length === 1 ? wordsOf(value) : [word];
         const parts = mergeLiterals([
           ...word.parts.slice(0, at),
           ...value.parts,
@@ -60,6 +61,24 @@ function valuesOf(word: Word, context: CheckContext, depth: number): readonly Wo
       });
   }
   return [word];
+}
+
+/** `${name:?}` is its value, or the end of the command. */
+const endsWithout = (name: string, { source }: Word) => source.includes(`\${${name}:?`);
+
+/** Whether the shell makes several words of a value, as it does without quotes. */
+function isSplit(part: Word['parts'][number], value: Word): boolean {
+  if (part.kind !== 'parameter' || part.quoted === true) return false;
+  return value.parts.some((one) => one.kind === 'literal' && /\s/.test(one.text));
+}
+
+/** The words of such a value; what is not known of it may be anything. */
+function wordsOf({ parts, span }: Word): readonly Word[] {
+  return parts.flatMap((part): readonly Word[] =>
+    part.kind === 'literal'
+      ? (part.text.match(/\S+/g) ?? []).map((text) => literalWord(text, span))
+      : [{ value: undefined, parts: [part], source: '', span }],
+  );
 }
 
 /** `{a,b}`; `undefined`: of another form. */
@@ -100,10 +119,14 @@ function isSubstitutedByNew(word: Word, context: CheckContext): boolean {
   const [first, ...others] = word.parts;
   if (first?.kind !== 'command-substitution') return false;
   if (!others.every((part) => part.kind === 'literal' && !part.text.includes('..'))) return false;
+  const [, text] = /^"?[$`]\(?([^()`]+)[)`]/.exec(word.source) ?? [];
+  // In a text that a shell reads, all have the place of that text.
   const inside = commandsOf(context.parsed).filter(
-    ({ span }) => span.start > word.span.start && span.end < word.span.end,
+    ({ span, words, redirects }) =>
+      (span.start > word.span.start && span.end < word.span.end) ||
+      (redirects.length === 0 && words.map(({ source }) => source).join(' ') === text),
   );
-  return inside.length === 1 && inside.every((command) => namesNew(command, context));
+  return inside.length > 0 && inside.every((command) => namesNew(command, context));
 }
 
 function namesNew(command: SimpleCommand | undefined, context: CheckContext): boolean {

@@ -9,9 +9,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { execa } from 'execa';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ExecutionResult } from '../../src/model/execution-result.ts';
-import { cli, makePlace, type Place, startCli } from '../cli/support.ts';
+import { CLI, cli, makePlace, type Place, startCli } from '../cli/support.ts';
+import { AS_STRANGER } from '../hosts/support/mounts.ts';
 import { makeArena } from '../support/arena.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
 
@@ -24,6 +26,8 @@ function idOf({ changes }: ExecutionResult): string {
   if (changes?.id === undefined) throw new Error('nothing was changed');
   return changes.id;
 }
+
+const policyOf = ({ env }: Place) => join(env.XDG_CONFIG_HOME ?? '', 'sandbox-run/policy.toml');
 
 async function undoing(writable: readonly string[] = []) {
   const root = arena.freshCorner();
@@ -128,16 +132,35 @@ s.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [f]))
   }, 30_000);
 });
 
-describe_('workspace.undo, killed in the middle (needs namespaces)', () => {
+describe_('workspace.undo on the command line (needs namespaces)', () => {
   let place: Place;
-  beforeAll(() => {
+  beforeEach(() => {
     place = makePlace();
   });
-  afterAll(() => place.dispose());
+  afterEach(() => place.dispose());
+
+  // For root every directory is open.
+  it('takes over files in directories that a command shut, of a user who is not root', async () => {
+    appendFileSync(policyOf(place), '\n[workspace]\nundo = true\n');
+    if (HOST.root) execFileSync('chown', ['-R', '54321:54321', place.root]);
+    const [program = '', ...words] = [...(HOST.root ? AS_STRANGER : []), process.execPath, CLI];
+    const run = async (...args: readonly string[]) => {
+      const { exitCode, stderr } = await execa(program, [...words, ...args], {
+        ...{ cwd: place.workspace, env: place.env, extendEnv: false, reject: false },
+      });
+      expect([exitCode, stderr]).toEqual([0, expect.not.stringContaining('warning')]);
+    };
+    await run('-c', 'mkdir d; echo new > d/f; echo more > d/g; chmod 555 d');
+    expect(readFileSync(join(place.workspace, 'd/f'), 'utf8')).toBe('new\n');
+    expect(lstatSync(join(place.workspace, 'd')).mode & 0o777).toBe(0o555);
+    await run('undo');
+    expect(readdirSync(place.workspace)).toEqual([]);
+    await run('redo');
+    expect(readFileSync(join(place.workspace, 'd/g'), 'utf8')).toBe('more\n');
+  });
 
   it('is finished by the next command, and can be taken back', { timeout: 300_000 }, async () => {
-    const policy = join(place.env.XDG_CONFIG_HOME ?? '', 'sandbox-run/policy.toml');
-    appendFileSync(policy, '\n[workspace]\nundo = true\n');
+    appendFileSync(policyOf(place), '\n[workspace]\nundo = true\n');
     const picture = `find . -printf "%P %y %m %n %l\\n" | sort; find . -type f | sort | xargs -r cat; /usr/bin/python3 -c "import os; print([f for d, _, n in os.walk('.') for f in n if os.listxattr(os.path.join(d, f), follow_symlinks=False)])"`;
     const tree = (cwd: string) => String(execFileSync('bash', ['-c', picture], { cwd }));
     const make =

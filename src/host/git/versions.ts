@@ -1,5 +1,5 @@
-import { type BigIntStats, lstatSync, readdirSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { type BigIntStats, type Dirent, lstatSync, readdirSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { readOr } from '../../errors/shortage.ts';
 import type { Versions } from '../../model/surroundings.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
@@ -8,6 +8,10 @@ import { type GitIndex, INDEX_BYTES, type IndexEntry, parseIndex } from './index
 
 /** Files that are looked at for one question; of a larger tree something may be lost. */
 const MOST_FILES = 20_000;
+/** Names that are read for one question, of which most are not asked about. */
+const MOST_NAMES = 200_000;
+/** Bytes of a `.git` that is a file. */
+const MOST_LINK = 8192;
 
 /**
  * What the repository of a workspace has, by its index. Git is not run: what it obeys may be a command's. Nor is the index
@@ -32,13 +36,22 @@ export function createVersions(workspace: string): Versions {
   ): string | undefined {
     const name = basename(path);
     const pending = /[*?[]/.test(name) ? matching(dirname(path), name) : [path];
-    let left = MOST_FILES;
+    let [left, names] = [MOST_FILES, MOST_NAMES];
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      if (left-- === 0) return next;
+      if (left-- === 0 || names < 0) return next;
       const info = look(next);
       if (info === undefined || !counts(next, info.isDirectory())) continue;
-      if (info.isDirectory()) for (const entry of entriesOf(next)) pending.push(join(next, entry));
-      else if (!isKept(next)) return next;
+      if (!info.isDirectory()) {
+        if (!isKept(next)) return next;
+        continue;
+      }
+      const entries = entriesOf(next);
+      names -= entries.length;
+      // Most do not count, and need not be looked at.
+      for (const entry of entries) {
+        const inside = join(next, entry.name);
+        if (counts(inside, entry.isDirectory())) pending.push(inside);
+      }
     }
     return undefined;
   }
@@ -58,8 +71,17 @@ export function createVersions(workspace: string): Versions {
   return { lostWith, changedAt };
 }
 
+/** In a further working tree of a repository, and in a submodule, `.git` is a file that names it. */
+function gitDirectoryOf(workspace: string): string {
+  const at = join(workspace, '.git');
+  const content = readOr(() => readRegular(at, MOST_LINK), undefined);
+  const [, named] = /^gitdir: ([^\n]+)\n?$/.exec(content?.toString() ?? '') ?? [];
+  return named === undefined ? at : resolve(workspace, named);
+}
+
 function readIndex(workspace: string) {
-  const content = readOr(() => readRegular(join(workspace, '.git/index'), INDEX_BYTES), undefined);
+  const path = join(gitDirectoryOf(workspace), 'index');
+  const content = readOr(() => readRegular(path, INDEX_BYTES), undefined);
   const index = content && parseIndex(content);
   return { index, entries: new Map(index?.entries.map((entry) => [entry.path, entry])) };
 }
@@ -80,8 +102,8 @@ function look(path: string): BigIntStats | undefined {
   return readOr(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }), undefined);
 }
 
-function entriesOf(directory: string): readonly string[] {
-  return readOr(() => readdirSync(directory), []);
+function entriesOf(directory: string): readonly Dirent[] {
+  return readOr(() => readdirSync(directory, { withFileTypes: true }), []);
 }
 
 /** As the shell finds them: `*`, `?` and, with more of a chance than is right, brackets; no hidden files. */
@@ -93,6 +115,7 @@ function matching(directory: string, pattern: string): string[] {
     .replaceAll('?', '.');
   const wanted = new RegExp(`^${text}$`, 's');
   return entriesOf(directory)
+    .map(({ name }) => name)
     .filter((name) => wanted.test(name) && (name[0] !== '.' || pattern[0] === '.'))
     .map((name) => join(directory, name));
 }

@@ -396,6 +396,8 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
     grammar: {
       ...MANAGER_OPTIONS,
       source: 'npm 11.19.1',
+      // Some are the beginning of another one's name, which has a value.
+      flags: `${MANAGER_OPTIONS.flags} audit provenance diff-name-only allow-same-version`,
       values: `${MANAGER_OPTIONS.values} w workspace m message L location F filter access allow-directory allow-file allow-git allow-remote also audit-level auth-type before ca cache-max cache-min cert cidr cpu depth diff diff-dst-prefix diff-src-prefix diff-unified expect-result-count expires fetch-retries fetch-retry-factor fetch-retry-maxtimeout fetch-retry-mintimeout heading include init-author-email init-author-name init-author-url init-license init-type init-version install-strategy key local-address lockfile-version logs-max maxsockets min-release-age min-release-age-exclude name noproxy omit only orgs orgs-permission packages packages-and-scopes-permission preid replace-registry-host sbom-format sbom-type scope scopes searchexclude searchlimit searchopts searchstaleness tag-version-prefix token-description umask`,
       reads: `${MANAGER_OPTIONS.reads} cafile nodedir provenance-file`,
       writes: 'cache userconfig globalconfig pack-destination logs-dir',
@@ -406,8 +408,8 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
     grammar: {
       ...MANAGER_OPTIONS,
       source: 'pnpm 12.21.0',
-      flags: `${MANAGER_OPTIONS.flags} w workspace-root`,
-      values: `${MANAGER_OPTIONS.values} F filter filter-prod workspace access allow-build changed-files-ignore-pattern cpu depth fetch-min-speed-ki-bps fetch-warn-timeout-ms find-by http-proxy merge-git-branch-lockfiles-branch-pattern network-concurrency no-proxy node-linker pack-gzip-level pnpr-server publication-name publish-branch publish-wait-timeout reporter resume-from save-catalog-name test-pattern upload-variant variant variant-integrity workspace-concurrency workspace-packages`,
+      flags: `${MANAGER_OPTIONS.flags} w workspace-root workspace lockfile save-catalog merge-git-branch-lockfiles`,
+      values: `${MANAGER_OPTIONS.values} F filter filter-prod access allow-build changed-files-ignore-pattern cpu depth fetch-min-speed-ki-bps fetch-warn-timeout-ms find-by http-proxy merge-git-branch-lockfiles-branch-pattern network-concurrency no-proxy node-linker pack-gzip-level pnpr-server publication-name publish-branch publish-wait-timeout reporter resume-from save-catalog-name test-pattern upload-variant variant variant-integrity workspace-concurrency workspace-packages`,
       reads: `${MANAGER_OPTIONS.reads} env-file npmrc-auth-file release-notes`,
       loads: 'config-dir global-pnpmfile pnpmfile',
       writes:

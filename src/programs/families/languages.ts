@@ -229,7 +229,14 @@ export const LANGUAGES: readonly ProgramRow[] = [
         operands: 'none',
         verbs: verbs('graph verify why', { risk: 'low' }),
       },
-      ...verbs('run get install generate clean work tool fix telemetry bug fmt', {
+      run: {
+        risk: 'medium',
+        operands: 'guess',
+        // Words behind the package are its own.
+        grammar: { ...GO_BUILD, stopAtOperand: true },
+        inspect: inspectGo,
+      },
+      ...verbs('get install generate clean work tool fix telemetry bug fmt', {
         risk: 'medium',
         operands: 'guess',
         grammar: GO_BUILD,

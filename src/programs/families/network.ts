@@ -2,12 +2,21 @@ import {
   type Argument,
   type Call,
   type Loss,
+  type PathUse,
   type ProgramRow,
   programs,
   type Runs,
   type Use,
 } from '../behaviour.ts';
-import { argumentOf, hasOption, leadsAway, MOVES_AWAY, readOptions, writtenAt } from '../options.ts';
+import {
+  argumentOf,
+  hasOption,
+  leadsAway,
+  MOVES_AWAY,
+  pathInside,
+  readOptions,
+  writtenAt,
+} from '../options.ts';
 import { refused, runText } from '../runs.ts';
 
 /** Settings that run nothing on this side. */
@@ -29,6 +38,22 @@ function runsOfSsh(call: Call): Runs {
     }
   }
   return runText(behind.rest);
+}
+
+/** Directories that are found from the destination. */
+const IN_DESTINATION = /^(?:T|(?:temp|backup|partial)-dir|(?:compare|copy|link)-dest)$/;
+
+function pathsOfRsync({ operands, options }: Use): readonly PathUse[] {
+  const isRemote = ({ text }: Argument) => /^[^/]*:/.test(text);
+  const to = operands.at(-1);
+  const inDestination = options.flatMap(({ name, value }): readonly PathUse[] => {
+    if (value === undefined || !IN_DESTINATION.test(name) || (to !== undefined && isRemote(to))) return [];
+    const isFound = to?.complete === true && value.complete && !value.text.startsWith('/');
+    const argument = isFound ? pathInside(value, `${to.text}/${value.text}`) : value;
+    return [{ argument, effect: name.endsWith('-dest') ? 'reads' : 'writes' }];
+  });
+  const own = writtenAt(operands, operands.length - 1).filter(({ argument }) => !isRemote(argument));
+  return [...inDestination, ...own];
 }
 
 /** What is at the destination and not at the source; what it moves out of the workspace. */
@@ -236,14 +261,12 @@ export const NETWORK: readonly ProgramRow[] = [
       flags:
         '0 4 6 8 a A b c C d D E F g h H i I J k K l L m n N o O p P q r R s S t u U v V W x X y z 8-bit-output acls append append-verify archive atimes backup blocking-io checksum compress copy-devices copy-dirlinks copy-links copy-unsafe-links crtimes cvs-exclude daemon del delay-updates delete delete-after delete-before delete-delay delete-during delete-excluded delete-missing-args devices dirs dry-run executability existing fake-super force from0 fsync fuzzy group hard-links help human-readable ignore-errors ignore-existing ignore-missing-args ignore-non-existing ignore-times inc-recursive inplace insecure-links ipv4 ipv6 itemize-changes keep-dirlinks links list-only mkpath munge-links no-detach no-implied-dirs no-motd numeric-ids old-args old-dirs omit-dir-times omit-link-times one-file-system open-noatime owner partial perms preallocate progress prune-empty-dirs quiet recursive relative remove-source-files remove-sent-files safe-links secluded-args size-only sparse specials stats super times trust-sender update verbose version whole-file write-devices xattrs',
       values:
-        'B f M @ address block-size bwlimit cc checksum-choice checksum-seed chmod chown compress-choice compress-level compress-threads contimeout copy-as debug dparam exclude filter groupmap iconv include info log-file-format max-alloc max-delete max-size min-size modify-window out-format outbuf port protocol remote-option skip-compress sockopts stderr stop-after stop-at suffix time-limit timeout usermap zc zl zt',
-      reads:
-        'exclude-from include-from files-from compare-dest copy-dest link-dest password-file early-input read-batch config confine-root',
+        'T temp-dir backup-dir partial-dir compare-dest copy-dest link-dest B f M @ address block-size bwlimit cc checksum-choice checksum-seed chmod chown compress-choice compress-level compress-threads contimeout copy-as debug dparam exclude filter groupmap iconv include info log-file-format max-alloc max-delete max-size min-size modify-window out-format outbuf port protocol remote-option skip-compress sockopts stderr stop-after stop-at suffix time-limit timeout usermap zc zl zt',
+      reads: 'exclude-from include-from files-from password-file early-input read-batch config confine-root',
       executes: 'e rsh rsync-path',
-      writes: 'T temp-dir backup-dir partial-dir log-file write-batch only-write-batch',
+      writes: 'log-file write-batch only-write-batch',
     },
-    paths: ({ operands }) =>
-      writtenAt(operands, operands.length - 1).filter(({ argument }) => !/^[^/]*:/.test(argument.text)),
+    paths: pathsOfRsync,
     loses: lossOfRsync,
     outward: ({ operands }) =>
       /^[^/]*:/.test(operands.at(-1)?.text ?? '') ? 'changes files on another machine' : undefined,

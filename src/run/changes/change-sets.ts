@@ -13,7 +13,7 @@ import { HeldPaths } from '../../changes/held-paths.ts';
 import { operationsOf } from '../../changes/operations.ts';
 import { isSameObject } from '../../changes/place.ts';
 import { ChangeStore, type OpenLayer, type StoredSet } from '../../changes/store.ts';
-import { isWithin, type RawPath, type Stamp, shownPath, walkTree } from '../../changes/tree.ts';
+import { aroundPath, isWithin, type RawPath, type Stamp, shownPath, walkTree } from '../../changes/tree.ts';
 import { unfinishedIn } from '../../changes/unfinished.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type {
@@ -43,6 +43,9 @@ function copiesAt({ copies, workspace }: StoredSet, paths: readonly string[]): r
 /** The numbers of all that was not discarded. */
 const keptNumbers = ({ operations }: StoredSet): readonly number[] =>
   operations.flatMap(({ discarded }, number) => (discarded === true ? [] : [number]));
+
+/** Where what was done away with is kept, by where it was. */
+type KeptPlaces = ReadonlyMap<RawPath, readonly string[]>;
 
 /** What commands changed in previews: to be looked at, applied, taken back and discarded. */
 export class ChangeSets {
@@ -354,30 +357,34 @@ export class ChangeSets {
   /** What a command left, as far as it still is: in its layer, or where it was moved to. */
   #leftNow(set: StoredSet, held: HeldPaths): Contents['left'] {
     const moved = new Map(set.placed.map(({ number, isMoved, stamp }) => [number, isMoved && stamp]));
+    // Most is where it was put. The sets are read once for all that is not.
+    let kept: KeptPlaces | undefined;
     return (number) => {
       const { path = '' } = set.operations[number] ?? {};
       const stamp = moved.get(number);
       if (stamp === undefined) return { at: joined(this.#store.upperOf(set.id), path), isMoved: false };
       const name = held.nameOf(path);
       const isThere = name !== undefined && isSameObject(stamp, lookAt(name));
-      const at = isThere ? name : this.#keptSince(set, path, stamp);
+      if (isThere) return { at: name, isMoved: true };
+      kept ??= this.#keptSince(set);
+      const at = keptAmong(kept, path, stamp);
       return at && { at, isMoved: true };
     };
   }
 
-  /** Where a file is kept that a later command did away with. */
-  #keptSince({ workspace, at }: StoredSet, path: RawPath, stamp: Stamp): Buffer | undefined {
+  /** What this command and later ones did away with. */
+  #keptSince({ workspace, at }: StoredSet): KeptPlaces {
+    const found = new Map<RawPath, string[]>();
     for (const set of this.#store.list()) {
       if (set.workspace !== workspace || set.at < at) continue;
       for (const { number, isKept } of set.placed) {
-        const operation = set.operations[number];
-        if (!isKept || operation === undefined || !isWithin(path, operation.path)) continue;
+        const path = set.operations[number]?.path;
+        if (!isKept || path === undefined) continue;
         const kept = join(this.#store.directoryOf(set.id), 'kept', String(number));
-        const found = joined(kept, path.slice(operation.path.length + 1));
-        if (isSameObject(stamp, lookAt(found))) return found;
+        found.set(path, [...(found.get(path) ?? []), kept]);
       }
     }
-    return undefined;
+    return found;
   }
 
   #described(set: StoredSet): readonly DescribedChange[] {
@@ -423,4 +430,15 @@ function countChanges(changes: readonly Change[]): ChangeCounts {
   const counts = { created: 0, changed: 0, deleted: 0, renamed: 0 };
   for (const { change } of changes) counts[change === 'mode' || change === 'times' ? 'changed' : change]++;
   return counts;
+}
+
+/** Where a file is kept itself, or with a directory around it. */
+function keptAmong(kept: KeptPlaces, path: RawPath, stamp: Stamp): Buffer | undefined {
+  for (let around = path; around !== ''; around = aroundPath(around)) {
+    for (const at of kept.get(around) ?? []) {
+      const found = joined(at, path.slice(around.length + 1));
+      if (isSameObject(stamp, lookAt(found))) return found;
+    }
+  }
+  return undefined;
 }

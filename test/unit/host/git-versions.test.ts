@@ -97,3 +97,22 @@ describe('without a repository', () => {
     expect(createVersions(workspace).lostWith(at('a.txt'))).toBe(at('a.txt'));
   });
 });
+
+it('a further working tree of a repository has what was committed', () => {
+  git('worktree', 'add', '-q', 'tree');
+  const versions = createVersions(at('tree'));
+  expect(versions.lostWith(at('tree/src'))).toBeUndefined();
+  expect(versions.changedAt(at('tree'))).toBeUndefined();
+  write('tree/src/new.js');
+  expect(versions.lostWith(at('tree/src'))).toBe(at('tree/src/new.js'));
+});
+
+it('looks at those files only that count, of however many', () => {
+  mkdirSync(at('many'));
+  for (let number = 0; number < 20_001; number++) writeFileSync(at(`many/${number}`), '');
+  const versions = createVersions(workspace);
+  const counts = (end: string) => (path: string, isDirectory: boolean) =>
+    isDirectory ? !path.endsWith('/.git') : path.endsWith(end);
+  expect(versions.lostWith(workspace, counts('.tgz'))).toBeUndefined();
+  expect(versions.lostWith(workspace, counts('/20000'))).toBe(at('many/20000'));
+});
