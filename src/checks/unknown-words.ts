@@ -28,12 +28,12 @@ export function meaningsOf(
 ): readonly Argument[] {
   const word = wordOf(argument);
   if (word.parts[0]?.kind === 'input' && isSettledByInput(command, context)) return [];
-  return valuesOf(word, context, DEEPEST)
+  return valuesOf(word, command, context, DEEPEST)
     .slice(0, MOST)
     .map((one) => argumentOf(one));
 }
 
-function valuesOf(word: Word, context: CheckContext, depth: number): readonly Word[] {
+function valuesOf(word: Word, command: SimpleCommand, context: CheckContext, depth: number): readonly Word[] {
   if (word.value !== undefined) return [word];
   if (isSubstitutedByNew(word, context)) return [];
   if (depth === 0) return [word];
@@ -42,11 +42,11 @@ function valuesOf(word: Word, context: CheckContext, depth: number): readonly Wo
       part.kind === 'brace'
         ? branchesOf(part.text, word)
         : part.kind === 'parameter' && (part.plain || endsWithout(part.name, word))
-          ? assignedTo(part.name, word, context)
+          ? assignedTo(part.name, word, command, context)
           : undefined;
     if (values === undefined) continue;
     return values
-      .flatMap((value) => valuesOf(value, context, depth - 1))
+      .flatMap((value) => valuesOf(value, command, context, depth - 1))
       .slice(0, MOST)
       .flatMap((value) => {
         if (isSplit(part, value)) return word.parts.length === 1 ? wordsOf(value) : [word];
@@ -57,7 +57,8 @@ function valuesOf(word: Word, context: CheckContext, depth: number): readonly Wo
         ]);
         const texts = parts.map((one) => (one.kind === 'literal' ? one.text : undefined));
         const isKnown = texts.every((text) => text !== undefined);
-        return valuesOf({ ...word, parts, value: isKnown ? texts.join('') : undefined }, context, depth - 1);
+        const now = { ...word, parts, value: isKnown ? texts.join('') : undefined };
+        return valuesOf(now, command, context, depth - 1);
       });
   }
   return [word];
@@ -88,7 +89,12 @@ function branchesOf(brace: string, { span }: Word): readonly Word[] | undefined 
 }
 
 /** All that the line gives to a variable; `undefined`: where the word stands, it may hold something else. */
-function assignedTo(name: string, word: Word, context: CheckContext): readonly Word[] | undefined {
+function assignedTo(
+  name: string,
+  word: Word,
+  { runsLater }: SimpleCommand,
+  context: CheckContext,
+): readonly Word[] | undefined {
   if (!context.parsed.understood) return undefined;
   const { commands, loops, variables } = context.parsed.line;
   const ofLoops = loops.filter((loop) => loop.name === name);
@@ -111,7 +117,8 @@ function assignedTo(name: string, word: Word, context: CheckContext): readonly W
     ...declared.map((one) => wordOf(argumentOf(one, name.length + 1))),
   ];
   const first = Math.min(...values.map(({ span }) => span.start));
-  return isUnclear || first > word.span.start ? undefined : values;
+  const isBefore = first <= word.span.start || (runsLater === true && values.length > 0);
+  return isUnclear || !isBefore ? undefined : values;
 }
 
 /** `$(mktemp)`, `$(find . -name '*.pyc')`. */

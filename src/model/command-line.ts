@@ -81,6 +81,8 @@ export interface SimpleCommand {
   readonly runBy: number | undefined;
   /** It calls a function that the same source defines: no program, and the commands of its body are listed too. */
   readonly callsFunction?: true;
+  /** It stands in a function or a trap: what comes behind it may have been done when it runs. */
+  readonly runsLater?: true;
   /**
    * The `cd`s that may have been made before, each possibility as the list of their targets in order: `[[]]` if there
    * was none, `[[], ['a']]` after `cd a;`, `[['a']]` after `cd a &&`. `undefined`: they cannot be told.

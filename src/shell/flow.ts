@@ -26,6 +26,8 @@ export interface Scope {
   readonly lost: boolean;
   /** Some command of the text, at whatever depth, may change the directory. */
   readonly moving: boolean;
+  /** The text runs when what stands behind it may have run: a function, a trap. */
+  readonly later: boolean;
 }
 
 /** What holds for a command that nothing stands around. */
@@ -40,6 +42,7 @@ export function outermost(inShell: boolean, numbers: Numbers): Scope {
     depth: 0,
     lost: false,
     moving: false,
+    later: false,
   };
 }
 
@@ -123,7 +126,7 @@ export function follow(node: SyntaxNode, scope: Scope, directories: Directories,
     }
     case 'function':
       // Called from anywhere, so nothing is known about the place unless nothing ever moves.
-      follow(node.body, scope, scope.moving ? undefined : directories, visitor);
+      follow(node.body, { ...scope, later: true }, scope.moving ? undefined : directories, visitor);
       return both(directories);
     case 'expression':
       followAll(node.substitutions, scope, directories, visitor);

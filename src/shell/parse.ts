@@ -209,6 +209,7 @@ class Collector implements Visitor {
       background: scope.background,
       runBy: scope.runBy,
       ...(scope.inShell && name !== undefined && scope.functions.has(name) ? { callsFunction: true } : {}),
+      ...(scope.later ? { runsLater: true } : {}),
       // No possibility at all: the place is not reached, and nothing should be built on that.
       directories: isLost(scope) || directories?.length === 0 ? undefined : directories,
     });
@@ -315,9 +316,11 @@ class Collector implements Visitor {
     const place = { start: first.span.start, end: run.text.at(-1)?.span.end ?? first.span.end };
     const known = this.report.problem;
     if (run.sameShell === true) {
-      const flow = this.text(text, { ...scope, inShell: true, place }, start, false);
       // With a directory of its own it runs at another time, and leaves this one alone.
-      return run.directory === undefined ? flow : both(directories);
+      const later = run.directory !== undefined;
+      const inner = { ...scope, inShell: true, place, later: later || scope.later };
+      const flow = this.text(text, inner, start, false);
+      return later ? both(directories) : flow;
     }
     const problem = plainProblem(text, run.dialect);
     if (problem !== undefined) refuse(this.report, 'inner_text', problem, place);

@@ -56,6 +56,8 @@ describe('what version control would not bring back is asked about', () => {
     'for f in a.tmp; do read f; rm "$f"; done',
     'while read -r f; do rm "$f"; done < list',
     'rm "$f"; f=$(mktemp)',
+    'cleanup() { rm "$f"; }; cleanup',
+    'cleanup() { rm "$f"; }; f=notes; cleanup',
     'f=$(mktemp); f=notes; rm "$f"',
     'f() { rm "$1"; }; f notes',
     'xargs rm < list',
@@ -86,6 +88,9 @@ describe('what version control would not bring back is asked about', () => {
     'git mv notes sub',
     'mv notes sub',
     'tmp=$(mktemp -d); rm -rf "$tmp"',
+    // When it runs, it is set.
+    'cleanup() { rm -f "$tmp"; }; tmp=$(mktemp); trap cleanup EXIT',
+    'trap \'rm -rf "$tmp"\' EXIT; tmp=$(mktemp -d)',
     // It fails where anything is in it.
     'rmdir notes',
     'rmdir "$d"',
