@@ -137,7 +137,11 @@ describe_('workspace.undo on the command line (needs namespaces)', () => {
   beforeEach(() => {
     place = makePlace();
   });
-  afterEach(() => place.dispose());
+  afterEach(() => {
+    // Directories that a command shut are shut for who removes them, too.
+    execFileSync('chmod', ['-R', 'u+rwX', place.root]);
+    place.dispose();
+  });
 
   // For root every directory is open.
   it('takes over files in directories that a command shut, of a user who is not root', async () => {
