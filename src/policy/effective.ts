@@ -44,36 +44,14 @@ const EVERY_PROFILE: {
   filesystem: { rules: SYSTEM_PATHS, masked: MASKED_PATHS },
 };
 
-/** What was made last, by what it was made of. */
-const MADE = new Map<string, EffectivePolicy>();
-const MOST_MADE = 8;
-
 /**
- * What the layers say on top of the profile that they name. Pure, so the same again for the same layers: a warm server asks
- * twice for each call.
+ * What the layers say on top of the profile that they name. Pure.
  * @throws {SandboxError} `policy.unknown_profile`.
  */
 export function effectivePolicy(
   layers: readonly PolicyLayer[],
   place: PolicyPlace,
   keys: readonly PlacedKey[] = PLACED_KEYS,
-): EffectivePolicy {
-  if (keys !== PLACED_KEYS) return make(layers, place, keys);
-  const from = JSON.stringify([layers, place]);
-  const made = MADE.get(from) ?? make(layers, place, keys);
-  // What JSON has no word for, such as infinity, is null there.
-  if (from.includes('null')) return made;
-  MADE.delete(from);
-  MADE.set(from, made);
-  const [oldest] = MADE.keys();
-  if (MADE.size > MOST_MADE && oldest !== undefined) MADE.delete(oldest);
-  return made;
-}
-
-function make(
-  layers: readonly PolicyLayer[],
-  place: PolicyPlace,
-  keys: readonly PlacedKey[],
 ): EffectivePolicy {
   const profile = profileNamed(layers);
   const all: readonly PolicyLayer[] = [{ name: 'profile', says: saidByProfile(profile, keys) }, ...layers];
