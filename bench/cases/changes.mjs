@@ -54,6 +54,10 @@ export async function measureChanges({ createSandbox, directory, counts }) {
       pause,
     });
   }
+  await contenders('cp of one file', repository, ['cp', '.git/HEAD', 'copied'], {
+    rounds: counts.rounds,
+    pause: true,
+  });
   const packages = join(directory, 'packages');
   makePackages(packages, counts.packages);
   const install = 'npm ci --offline --ignore-scripts --no-audit --no-fund --loglevel=error';

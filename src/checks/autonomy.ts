@@ -1,8 +1,11 @@
+import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import { reachOfLine } from '../programs/risk.ts';
+import { inherited } from '../programs/behaviour.ts';
+import { pathUses } from '../programs/path-uses.ts';
+import { asksForHelp, reachOfLine } from '../programs/risk.ts';
 import { assertNever } from '../util/assert-never.ts';
-import { type Check, type CheckContext, reasonFor } from './check.ts';
-import { isForeignTo } from './locations.ts';
+import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
+import { isForeignTo, useOf } from './locations.ts';
 
 const reason = reasonFor('autonomy');
 
@@ -10,7 +13,7 @@ function opinion(context: CheckContext): Reason {
   const { autonomy, approved, risk } = context;
   switch (autonomy) {
     case 'readonly':
-      return risk === 'low' && onlyReads(context)
+      return onlyReads(context)
         ? reason('allow', 'reads', 'autonomy is readonly, and it only reads')
         : reason(
             'deny',
@@ -38,9 +41,27 @@ function opinion(context: CheckContext): Reason {
   }
 }
 
-/** An unknown program may do more than read. */
-function onlyReads(context: CheckContext): boolean {
-  return reachOfLine(context.parsed, isForeignTo(context), { settingsHeld: true }) === 'local';
+/**
+ * True for a line that does nothing but read and print, as far as its words tell. An unknown program may do more. Rather once
+ * too seldom.
+ */
+export function onlyReads(context: CheckContext): boolean {
+  const { parsed, risk } = context;
+  return (
+    risk === 'low' &&
+    reachOfLine(parsed, isForeignTo(context), { settingsHeld: true }) === 'local' &&
+    commandsOf(parsed).every((command) => writesNothing(command, context))
+  );
+}
+
+/** What is of low risk may write all the same: `mktemp x`, `git merge-tree`. */
+function writesNothing(command: SimpleCommand, context: CheckContext): boolean {
+  const use = useOf(command, context);
+  if (use === undefined || asksForHelp(use)) return true;
+  return (
+    inherited(use, 'onlyReads')?.(use) !== false &&
+    pathUses(command, use).every(({ effect }) => effect === 'reads')
+  );
 }
 
 /** How much is left to the agent. */

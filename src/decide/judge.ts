@@ -24,6 +24,7 @@ import {
   isMissing,
   isPlainLine,
   leavesDoubts,
+  onlyReads,
   parseArgv,
   parseShell,
   reachOfLine,
@@ -70,6 +71,8 @@ export interface Judgement {
   ) => readonly Exposure[];
   /** It is harmless wherever it runs, with nothing around it. About as dear as the decision. */
   readonly isPlain: () => boolean;
+  /** It does nothing but read, as far as its words tell. */
+  readonly onlyReads: () => boolean;
   /** What it does to the shell that runs it cannot be told from its text. */
   readonly leavesDoubts: () => boolean;
   /** Where programs of its words are that this host could execute and the sandbox does not show. */
@@ -222,6 +225,7 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
         plain ??= typeof command === 'string' && isPlainLine(context, stepsOf(command));
         return plain;
       },
+      onlyReads: () => onlyReads(context),
       leavesDoubts: () => leavesDoubts(parsed),
       // A program that was started without a shell, and ended well, missed none.
       hiddenPrograms: (exitCode) =>

@@ -2,6 +2,7 @@
 // compiling it would be the greater part of the command line's start (scripts/build-compiled.mjs).
 
 export { CHECKS, CHECKS_IN_SESSION } from '../checks/all-checks.ts';
+export { onlyReads } from '../checks/autonomy.ts';
 export { isPlainLine } from '../checks/application.ts';
 export { commandsOf } from '../checks/check.ts';
 export { effectsOf, secretAmong } from '../checks/effects.ts';

@@ -154,6 +154,9 @@ export const LaunchPlan = z.strictObject({
     'what filesystem.hide matches now: files and directories that are empty and shut for the command',
   ),
   layer: maybe(PlannedLayer).describe('missing: commands change the workspace itself'),
+  onlyReads: z
+    .boolean()
+    .describe('commands are known to do nothing but read, and can write nothing that is not private to them'),
   copies: z
     .array(z.strictObject({ source: text, path: text, shownAs: text }))
     .describe(

@@ -62,11 +62,18 @@ export const notTold = (why: string): Finding => [
 ];
 
 /** Of the control `workspace-changes`, which is off unless a preview is asked for. */
-export const workspaceChanges: Judge = ({ view, backend }, _, { namespaces, layersRefused }, { layer }) => {
+export const workspaceChanges: Judge = (
+  { view, backend },
+  _,
+  { namespaces, layersRefused },
+  { layer, onlyReads },
+) => {
   const why = namespaces.available ? `not with ${backend}` : namespaces.reason;
   const impossible = view
     ? layersRefused && `a preview needs a layer: ${layersRefused}`
     : `a preview needs a mount namespace of ours (${why})`;
+  if (onlyReads === true)
+    return ['enforced', 'the command only reads, as far as its words tell, so it cannot write the workspace'];
   if (layer === undefined)
     return ['off', `commands change the workspace at once; ${impossible ?? '--preview holds changes back'}`];
   if (impossible !== undefined)

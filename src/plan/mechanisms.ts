@@ -33,6 +33,8 @@ export interface WorkspaceFindings {
   readonly hidden?: HiddenFiles | undefined;
   /** Changes of the workspace wait in a layer; what could be written beside it, and is only read. */
   readonly layer?: { readonly shut: readonly string[] } | undefined;
+  /** Commands are known to do nothing but read. */
+  readonly onlyReads?: boolean | undefined;
 }
 
 /** What is said about a control. */

@@ -58,6 +58,8 @@ export interface PlanInput extends OwnPathsInput {
   readonly tellsUses?: boolean;
   /** Over the workspace; `undefined`: commands change the workspace itself. */
   readonly layer?: PlannedLayer | undefined;
+  /** For commands that are known to do nothing but read: they can write what is private to them, and nothing else. */
+  readonly onlyReads?: boolean;
 }
 
 /**
@@ -71,12 +73,13 @@ export function makePlan(input: PlanInput): LaunchPlan {
   const tmp = tmpOfHost(input, used, named);
   const granted = tmp !== undefined && 'granted' in tmp ? withPath(named, tmp.granted) : named;
   const { paths, hidden } = withoutHidden(layeredOnly(granted, input), input.hidden);
-  const protection = protectedInWorkspace(input);
+  const protection = input.onlyReads === true ? NOTHING_TO_PROTECT : protectedInWorkspace(input);
   const report = reportOn(input, used, {
     replaceableLinks: [...new Set(protection.links.map(({ path }) => path))],
     tmp,
     hidden,
     layer: input.layer && { shut: granted.filter((path) => isShut(path, input)).map(({ path }) => path) },
+    onlyReads: input.onlyReads,
   });
 
   const { protectedPaths, watchedLinks, hiddenPaths } = shutPaths(input, paths, used, protection);
@@ -96,6 +99,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
     hiddenPaths,
     emptied,
     layer: input.layer,
+    onlyReads: input.onlyReads ?? false,
     copies,
     landlock: {
       ...handledRights(used),
@@ -312,9 +316,13 @@ function layeredOnly(granted: readonly PlannedPath[], input: PlanInput): readonl
   return granted.map((path) => (isShut(path, input) ? { ...path, access: 'read' } : path));
 }
 
-function isShut({ path, access }: PlannedPath, { layer, workspace }: PlanInput): boolean {
-  return layer !== undefined && access === 'write' && !isBeneath(path, workspace);
+function isShut({ path, access }: PlannedPath, { layer, onlyReads, workspace }: PlanInput): boolean {
+  if (access !== 'write') return false;
+  return onlyReads === true || (layer !== undefined && !isBeneath(path, workspace));
 }
+
+/** Nothing of the workspace can be written. */
+const NOTHING_TO_PROTECT: ReturnType<typeof protectedInWorkspace> = { paths: [], links: [] };
 
 function noPreview({ controls }: EnforcementReport): SandboxError {
   const why = controls.find(({ id }) => id === 'workspace-changes')?.reason ?? '';

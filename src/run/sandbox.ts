@@ -582,14 +582,14 @@ export class OpenSandbox implements Sandbox {
     // Without a program that was found, a control has objected.
     if (isGivenUp() || resolved?.ok !== true)
       return without(followed(ended, notRun(context, { status: 'canceled' }), false));
-    if (ended === undefined) return this.#launchOn(resolved, context, options, how);
+    if (ended === undefined) return this.#launchOn(decided, resolved, context, options, how);
     // It may be given up while it waits for its turn.
     let launched = false;
     const onLaunch = (id: number) => {
       launched = true;
       how.onLaunch?.(id);
     };
-    const started = this.#launchOn(resolved, context, options, { ...how, onLaunch });
+    const started = this.#launchOn(decided, resolved, context, options, { ...how, onLaunch });
     return { ...started, result: started.result.then((result) => followed(ended, result, launched)) };
   }
 
@@ -607,8 +607,9 @@ export class OpenSandbox implements Sandbox {
     return this.#layers;
   }
 
-  /** On the workspace, or on a layer over it. */
+  /** On the workspace, or on a layer over it, or where the workspace cannot be written. */
   #launchOn(
+    decided: Decided,
     resolved: StartableCommand,
     context: RunContext,
     options: SpawnOptions,
@@ -620,9 +621,12 @@ export class OpenSandbox implements Sandbox {
       return this.#launcher.launch(resolved, context, options, how);
     const own = new AbortController();
     const { signal = own.signal } = options;
+    const onlyReads = effect === 'undoable' && decided.judgement?.onlyReads() === true;
     const begun = this.#previews().then((previews) => {
       if (!this.#closed && !own.signal.aborted && !signal.aborted)
-        return previews.launch(resolved, context, { ...options, effect }, how);
+        return onlyReads
+          ? previews.launchReading(resolved, context, options, how)
+          : previews.launch(resolved, context, { ...options, effect }, how);
       how.release?.();
       return neverBegun(notRun(context, { status: 'canceled' }));
     });

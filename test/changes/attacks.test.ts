@@ -136,10 +136,12 @@ open('end', 'w').close()"`;
       }
     }
     const below = new Below(loadAddon(), arena.freshCorner(), [{ directory: '/nowhere', entries }]);
-    const started = performance.now();
+    const before = process.cpuUsage();
     expect([...below.within('')]).toHaveLength(21_000);
     for (const path of entries.keys()) expect(below.find(`${path}-not`)).toBeUndefined();
-    expect(performance.now() - started).toBeLessThan(10_000);
+    // Not by the clock, which runs for the others on this machine, too.
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1000).toBeLessThan(10_000);
   }, 60_000);
 
   it('have more taken away from one directory than a call takes', async () => {

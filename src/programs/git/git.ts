@@ -233,12 +233,24 @@ const WITH_REMOTE: Behaviour = {
 const COMMON: Grammar = { open: true, values: 'm b B c C X s strategy' };
 
 const VERBS: Readonly<Record<string, Behaviour>> = {
-  ...verbs('log show diff whatchanged shortlog range-diff', READING),
+  ...verbs('log show', {
+    ...READING,
+    // A merge is made again among the objects of the repository.
+    onlyReads: ({ options }) =>
+      !options.some(
+        ({ name, value }) =>
+          name === 'remerge-diff' || (name === 'diff-merges' && value?.text.startsWith('r')),
+      ),
+  }),
+  ...verbs('diff whatchanged shortlog range-diff', READING),
   ...verbs('diff-tree diff-index diff-files', READING),
   ...verbs(
-    'status rev-parse rev-list describe ls-tree name-rev cat-file show-ref for-each-ref merge-base cherry count-objects var check-ignore check-attr check-mailmap check-ref-format fsck verify-commit verify-tag show-branch version get-tar-commit-id merge-tree patch-id stripspace column',
+    'status rev-parse rev-list describe ls-tree name-rev cat-file show-ref for-each-ref merge-base cherry count-objects var check-ignore check-attr check-mailmap check-ref-format verify-commit verify-tag show-branch version get-tar-commit-id patch-id stripspace column',
     PLAIN,
   ),
+  fsck: { ...PLAIN, grammar: { ...PLAIN.grammar, writing: 'lost-found' } },
+  // It keeps the trees that it makes, and says nothing else of them than their names.
+  'merge-tree': { ...PLAIN, onlyReads: () => false },
   'ls-files': {
     ...PLAIN,
     grammar: {

@@ -26,13 +26,21 @@ interface Layered {
   readonly sandbox: PreparedSandbox;
 }
 
-/** Runs commands of one sandbox on layers over the workspace. */
+/** What runs commands that only read. */
+interface Reader {
+  readonly launcher: Launcher;
+  readonly sandbox: PreparedSandbox;
+}
+
+/** Runs commands of one sandbox that do not change the workspace at once: on layers over it, or not able to write it. */
 export class Previews {
   readonly #prepared: PreparedSandbox;
   readonly #sets: ChangeSets;
   /** Made ahead, because to make one takes longer than most commands. Nothing in the workspace is looked at through it. */
   #spare: Promise<Layered | undefined> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** Launches what only reads, which needs no layer because it cannot write the workspace. */
+  #reader: Promise<Reader> | undefined;
   /** What goes meanwhile. */
   readonly #going = new Set<Promise<void>>();
   #closed = false;
@@ -50,6 +58,27 @@ export class Previews {
     this.#spare = this.#make(undefined).catch(() => undefined);
   }
 
+  /** Launches a command that only reads. */
+  async launchReading(
+    resolved: StartableCommand,
+    context: RunContext,
+    options: SpawnOptions,
+    how: Launch,
+  ): Promise<RunningCommand> {
+    this.#reader ??= this.#prepared
+      .forReading()
+      .then((sandbox) => ({ launcher: new Launcher(sandbox), sandbox }));
+    let reader: Reader;
+    try {
+      reader = await this.#reader;
+    } catch (error) {
+      this.#reader = undefined;
+      return notPrepared(error, context, how);
+    }
+    const { launcher, sandbox } = reader;
+    return launcher.launch(resolved, { ...context, report: sandbox.plan.report }, options, how);
+  }
+
   /**
    * Launches a command on a layer; its result says what it changed. With the effect `undoable` that is in the workspace by
    * then.
@@ -64,11 +93,7 @@ export class Previews {
     try {
       layered = await this.#take(options.on);
     } catch (error) {
-      if (!(error instanceof SandboxError)) throw error;
-      how.release?.();
-      return neverBegun(
-        notRun(context, { status: 'setup-failed', error: errorOf(error.code, error.message) }),
-      );
+      return notPrepared(error, context, how);
     }
     const { opened, sandbox } = layered;
     const copies: NativeChangedCopy[] = [];
@@ -100,6 +125,8 @@ export class Previews {
     clearTimeout(this.#timer);
     const spare = await this.#spare;
     if (spare !== undefined) this.#drop(spare);
+    const reader = await this.#reader?.catch(() => undefined);
+    if (reader !== undefined) await this.#closeConfinement(reader.sandbox);
     await Promise.all(this.#going);
   }
 
@@ -181,6 +208,13 @@ export class Previews {
   #closeConfinement({ addon, confinement }: PreparedSandbox): Promise<void> {
     return new Promise<void>((done) => addon.closeConfinement(confinement, done));
   }
+}
+
+/** What a command ends with for which nothing could be made. */
+function notPrepared(error: unknown, context: RunContext, how: Launch): RunningCommand {
+  how.release?.();
+  if (!(error instanceof SandboxError)) throw error;
+  return neverBegun(notRun(context, { status: 'setup-failed', error: errorOf(error.code, error.message) }));
 }
 
 function shownCommand(argv: readonly string[]): string {

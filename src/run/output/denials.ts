@@ -15,7 +15,10 @@ const NAMED = 4;
 const QUOTED_CHARACTERS = 200;
 
 /** What of a plan says why something was denied. */
-export type HoldingPlan = Pick<LaunchPlan, 'observed' | 'protectedPaths' | 'emptied' | 'network' | 'tmp'>;
+export type HoldingPlan = Pick<
+  LaunchPlan,
+  'observed' | 'workspace' | 'onlyReads' | 'protectedPaths' | 'emptied' | 'network' | 'tmp'
+>;
 
 type Allow = NonNullable<Denial['allow']>;
 
@@ -92,6 +95,8 @@ const NO_RULE = {
 } as const;
 
 const HIDDEN = 'filesystem.hide hides it';
+const ONLY_READS =
+  'such a command only reads as a rule, and with workspace.undo none of those can write the workspace; --preview lets it';
 
 function heldBy(
   { control, operation, path }: NativeDenial,
@@ -104,6 +109,13 @@ function heldBy(
       if (isIn(plan.emptied)) return { control: 'hidden-paths', why: HIDDEN };
       if (isIn(plan.protectedPaths))
         return { control: 'protected-paths', why: 'programs outside the sandbox run it or obey it' };
+      if (
+        plan.onlyReads &&
+        isBeneath(path, plan.workspace) &&
+        operation !== 'read' &&
+        operation !== 'execute'
+      )
+        return { control: 'workspace-changes', why: ONLY_READS };
       return {
         control: 'filesystem',
         why: operation === 'read' || operation === 'execute' ? NO_RULE[operation] : NO_RULE.write,
@@ -142,12 +154,20 @@ function heldBy(
   }
 }
 
+/** Controls of which no path in a policy takes anything back. */
+const NOT_BY_POLICY: ReadonlySet<Denial['control']> = new Set([
+  'protected-paths',
+  'hidden-paths',
+  'privileges',
+  'workspace-changes',
+]);
+
 /** What would let it through; `undefined`: nothing that a policy can say. */
 function allowOf(
   { control, operation, path, named }: NativeDenial,
   held: Denial['control'],
 ): Allow | undefined {
-  if (held === 'protected-paths' || held === 'hidden-paths' || held === 'privileges') return undefined;
+  if (NOT_BY_POLICY.has(held)) return undefined;
   switch (operation) {
     case 'read':
     case 'execute':

@@ -33,12 +33,15 @@ export interface PlannedSandbox {
   readonly finder: HiddenFinder | undefined;
   readonly hidden: Looked | undefined;
   readonly shadow: LaunchPlan | undefined;
-  /** The plan for one rung of the ladder. `hidden`: in place of what was found at first. */
+  /**
+   * The plan for one rung of the ladder. `hidden`: in place of what was found at first; `changes`: where those of the
+   * workspace go, instead of into it.
+   */
   readonly planFor: (
     rung: Rung,
     impossible?: readonly string[],
     hidden?: HiddenFiles,
-    layer?: PlannedLayer,
+    changes?: PlannedLayer | 'none',
   ) => LaunchPlan;
 }
 
@@ -58,7 +61,7 @@ export async function planResolved(
     { backend, features: wanted, passedOver },
     impossible = [],
     hidden = found?.files,
-    layer = undefined,
+    changes = undefined,
   ) =>
     makePlan({
       policy,
@@ -81,7 +84,8 @@ export async function planResolved(
       shortfall: findings?.shortfall,
       sharedByGroup: policy.filesystem.workspaceAccess === 'write' && isSharedByGroup(workspace),
       hidden,
-      layer,
+      layer: changes === 'none' ? undefined : changes,
+      onlyReads: changes === 'none',
       tellsUses: resolved.shadow !== undefined,
       lookup: createPathLookup(),
     });

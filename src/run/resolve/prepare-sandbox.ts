@@ -58,6 +58,11 @@ export interface PreparedSandbox {
    * @throws {SandboxError} `changes.unavailable`.
    */
   readonly withLayer: (layer: PlannedLayer) => Promise<PreparedSandbox>;
+  /**
+   * The same for commands that only read: they cannot write the workspace. Its confinement is to be closed when no other
+   * command is to come.
+   */
+  readonly forReading: () => Promise<PreparedSandbox>;
 }
 
 /** What `filesystem.hide` matches, from command to command. */
@@ -122,8 +127,7 @@ async function prepareResolved(
     // What is made later changes it.
     const prepared = { ...own, hidden: undefined };
     const hidden = hiddenNow(planned, tried, prepared, lookup);
-    const withLayer = layering(planned, tried, prepared, lookup);
-    return Object.assign(prepared, { hidden, withLayer });
+    return Object.assign(prepared, { hidden, ...variantsOf(planned, tried, prepared, lookup) });
   } catch (error) {
     addon.closeConfinement(rung.confinement);
     throw error;
@@ -181,25 +185,28 @@ function hiddenNow(
   };
 }
 
-/** @see PreparedSandbox.withLayer */
-function layering(
+/** The same sandbox, of which commands do not change the workspace at once. */
+function variantsOf(
   planned: PlannedSandbox,
   rung: Rung,
-  prepared: Omit<PreparedSandbox, 'withLayer'>,
+  prepared: Omit<PreparedSandbox, 'withLayer' | 'forReading'>,
   lookup: NameLookup | undefined,
-): PreparedSandbox['withLayer'] {
+): Pick<PreparedSandbox, 'withLayer' | 'forReading'> {
   const { addon, finder } = planned;
-  const prepareWith = async (layer: PlannedLayer, hidden: HiddenFiles | undefined) => {
-    const planFor: PlannedSandbox['planFor'] = (one, impossible) =>
-      planned.planFor(one, impossible, hidden, layer);
-    // Nothing comes into the workspace, so nothing is looked for there.
+  const prepareBeside = async (variant: PlannedSandbox): Promise<PreparedRung> => {
     const outcome = await prepareRung(
-      { ...planned, planFor, findings: undefined },
+      // Nothing comes into the workspace, so nothing is looked for there.
+      { ...variant, findings: undefined },
       { ...rung, features: prepared.features },
       prepared.confinement,
     );
     if ('refused' in outcome) throw outcome.refused;
     return outcome.result;
+  };
+  const prepareWith = (layer: PlannedLayer, hidden: HiddenFiles | undefined) => {
+    const planFor: PlannedSandbox['planFor'] = (one, impossible) =>
+      planned.planFor(one, impossible, hidden, layer);
+    return prepareBeside({ ...planned, planFor });
   };
   /** They differ in the directories of the layer only, as long as the same is hidden. */
   let last: { readonly hidden: HiddenFiles | undefined; readonly made: PreparedRung } | undefined;
@@ -220,9 +227,18 @@ function layering(
         : await prepareWith(layer, hidden);
     last = { hidden, made };
     const network = await brokerFor(addon, made, lookup);
-    return { ...prepared, ...made, network, hidden: undefined, settle: () => [], withLayer };
+    return { ...prepared, ...made, network, hidden: undefined, settle: () => [], withLayer, forReading };
   };
-  return withLayer;
+  const forReading = async (): Promise<PreparedSandbox> => {
+    const planFor: PlannedSandbox['planFor'] = (one, impossible, hidden) =>
+      planned.planFor(one, impossible, hidden, 'none');
+    const readers = { ...planned, planFor };
+    const made = await prepareBeside(readers);
+    const network = await brokerFor(addon, made, lookup);
+    const own = { ...prepared, ...made, network, settle: () => [], withLayer, forReading };
+    return Object.assign(own, { hidden: hiddenNow(readers, rung, own, lookup) });
+  };
+  return { withLayer, forReading };
 }
 
 /** The same with another layer. */

@@ -18,6 +18,7 @@ function judgement(verdict: Verdict): Judgement {
     effects: () => EFFECTS,
     exposures: () => [],
     isPlain: () => true,
+    onlyReads: () => true,
     leavesDoubts: () => false,
     hiddenPrograms: () => [],
   };

@@ -49,6 +49,8 @@ const VIEW = { limits: { head: 3, tail: 2 }, headBytes: 3, asBytes: false, neutr
 const PLAN: LimitsOfPlan & HoldingPlan = {
   ...LIMITS,
   ...{ observed: 'changes', network: 'isolated' },
+  workspace: '/work',
+  onlyReads: false,
   protectedPaths: [],
   emptied: [],
   tmp: '/tmp',
