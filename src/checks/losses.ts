@@ -38,9 +38,16 @@ function judgeVerb(command: SimpleCommand, use: Use, context: CheckContext): rea
   if (loss === undefined) return [];
   const words = [[use.program.name, ...use.verbs].join(' ')];
   if (loss.what === 'always') return [reason('ask', 'loses', `${words[0]} ${loss.message}`, ...words)];
-  const lost = (
-    loss.paths === undefined ? [context.rules.workspace] : placesOf(loss.paths, command, context)
-  ).flatMap((path) => context.versions?.changedAt(path) ?? []);
+  const cwds = directoriesFor(command, use, context);
+  const lost =
+    loss.paths === undefined
+      ? cwds.flatMap(
+          (cwd) =>
+            context.versions?.changedAround(
+              context.paths.resolve(cwd ?? context.rules.workspace).canonical,
+            ) ?? [],
+        )
+      : placesOf(loss.paths, cwds, context).flatMap((path) => context.versions?.changedAt(path) ?? []);
   const [first] = lost;
   return first === undefined
     ? []
@@ -52,7 +59,8 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
   const removed = [...removedBy(use), ...movedOut(command, use, context)].flatMap((argument) =>
     meaningsOf(argument, command, context),
   );
-  const lost = placesOf(removed, command, context).flatMap((path) =>
+  const cwds = directoriesFor(command, use, context);
+  const lost = placesOf(removed, cwds, context).flatMap((path) =>
     isBeneath(path, workspace) && !isRegenerable(path, workspace)
       ? (context.versions?.lostWith(path) ?? [])
       : [],
@@ -64,7 +72,7 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
   });
   if (reasons.length > 0) return reasons;
   for (const { word } of removed) {
-    const path = perhapsLost(word, directoriesOf(command, context), context);
+    const path = perhapsLost(word, cwds, context);
     if (path === undefined) continue;
     const shown = inWorkspace(path, context);
     const unknown =
@@ -91,17 +99,31 @@ function movedOut(command: SimpleCommand, use: Use, context: CheckContext): read
   const leaves =
     to !== undefined &&
     (/^"?\$\{?TMPDIR\b/.test(to.word.source) ||
-      placesOf([to], command, context).some((path) => !isBeneath(path, context.rules.workspace)));
+      placesOf([to], directoriesOf(command, context), context).some(
+        (path) => !isBeneath(path, context.rules.workspace),
+      ));
   return leaves ? use.operands.filter((one) => one !== to) : [];
+}
+
+/** The directories in which its words are paths: `git -C DIR` goes there first. */
+function directoriesFor(
+  command: SimpleCommand,
+  use: Use,
+  context: CheckContext,
+): readonly (string | undefined)[] {
+  const moves = use.program.repository?.(use).moves ?? [];
+  return moves.reduce<readonly (string | undefined)[]>(
+    (cwds, move) => placesOf([move], cwds, context),
+    directoriesOf(command, context),
+  );
 }
 
 /** Where words lead that are known; what a program gets from elsewhere is not asked about, as code is not. */
 function placesOf(
   words: readonly Argument[],
-  command: SimpleCommand,
+  cwds: readonly (string | undefined)[],
   context: CheckContext,
 ): readonly string[] {
-  const cwds = directoriesOf(command, context);
   return words.flatMap((word) =>
     pathsOf(word, cwds, context, { partial: false }).map(({ canonical }) => canonical),
   );

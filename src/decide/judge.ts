@@ -207,7 +207,7 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
       gate: request.said === undefined ? ports : askedOnce(ports, request.said),
       shell: request.shell,
       variables: request.env,
-      versions: createVersions(rules.workspace),
+      versions: createVersions(),
       syntaxError: typeof command === 'string' ? bashSyntaxError : undefined,
       steps: rules.onlyChecks === true && typeof command === 'string' ? stepsOf(command) : undefined,
     };

@@ -16,7 +16,7 @@ export interface PathLookup {
   resolve(path: string): ResolvedPath;
 }
 
-/** Port: what the version control of a workspace would bring back. Nothing more than a help against mistakes. */
+/** Port: what the version control around files would bring back. Nothing more than a help against mistakes. */
 export interface Versions {
   /**
    * The first file at or beneath a canonical path, or matching it, that would be lost with it. `counts`: only those for
@@ -25,6 +25,8 @@ export interface Versions {
   lostWith(path: string, counts?: (path: string, isDirectory: boolean) => boolean): string | undefined;
   /** The first file that is tracked, at or beneath a canonical path, and differs from what was committed or staged. */
   changedAt(path: string): string | undefined;
+  /** The same of the whole repository that a canonical directory is in. */
+  changedAround(directory: string): string | undefined;
 }
 
 /** What matters, for a decision, of a shell that has run other commands before. */

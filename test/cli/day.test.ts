@@ -192,3 +192,59 @@ describe('what bash would refuse', () => {
     },
   );
 });
+
+describe.each(['a directory of repositories', 'a directory in a repository'])('%s', (kind) => {
+  const other = makePlace();
+  afterAll(() => other.dispose());
+  const isAround = kind === 'a directory of repositories';
+  beforeAll(() => {
+    const root = isAround ? join(other.workspace, 'sub') : join(other.workspace, '..');
+    const files = isAround ? root : other.workspace;
+    mkdirSync(join(files, 'src'), { recursive: true });
+    const git = (...args: string[]) =>
+      execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], { cwd: root });
+    const write = (name: string, content: string) => writeFileSync(join(files, name), content);
+    git('init', '-q');
+    for (const name of ['one', 'changed']) write(`src/${name}.js`, `// ${name}\n`);
+    git('add', join(files, 'src'));
+    git('commit', '-qm', 'first');
+    write('src/changed.js', '// other, and longer\n');
+    write('notes', 'untracked\n');
+    if (isAround) writeFileSync(join(other.workspace, 'loose'), 'in no repository\n');
+  });
+
+  const cases: readonly (readonly [string, string])[] = isAround
+    ? [
+        ['rm sub/src/one.js', 'allow'],
+        ['cd sub && rm src/one.js', 'allow'],
+        ['git -C sub rm src/one.js', 'allow'],
+        ['git -C sub restore src/one.js', 'allow'],
+        ['f=$1; cd sub && rm -f "src/one$f.js"', 'allow'],
+        ['rm sub/src/changed.js', 'ask'],
+        ['rm sub/notes', 'ask'],
+        ['rm loose', 'ask'],
+        ['rm -rf sub', 'deny'],
+        ['rm -rf sub/.git', 'deny'],
+        ['cd sub && git reset --hard', 'ask'],
+        ['cd sub/src && git reset --hard', 'ask'],
+        ['git -C sub reset --hard', 'ask'],
+        ['git -C sub/src checkout -- changed.js', 'ask'],
+        ['git -C sub rm -f src/changed.js', 'ask'],
+        ['cd sub && git checkout -- src', 'ask'],
+      ]
+    : [
+        ['rm src/one.js', 'allow'],
+        ['rm -r src/one.js', 'allow'],
+        ['rm "src/one.js"', 'allow'],
+        ['f=$1; rm -f "src/one$f.js"', 'allow'],
+        ['rm src/changed.js', 'ask'],
+        ['rm -r src', 'ask'],
+        ['rm notes', 'ask'],
+        ['git checkout -- src', 'ask'],
+      ];
+  it.each(cases)('%s: %s', async (command, verdict) => {
+    const input = `${JSON.stringify({ id: 'x', command })}\n`;
+    const { stdout } = await cli(other, ['check', '--batch'], { env: { XDG_CONFIG_HOME: '/none' }, input });
+    expect(JSON.parse(stdout)).toMatchObject({ verdict });
+  });
+});

@@ -13,20 +13,38 @@ const MOST_NAMES = 200_000;
 /** Bytes of a `.git` that is a file. */
 const MOST_LINK = 8192;
 
+interface Repository {
+  /** Of its working tree. */
+  readonly root: string;
+  readonly index: GitIndex | undefined;
+  /** By their paths beneath the root. */
+  readonly entries: ReadonlyMap<string, IndexEntry>;
+}
+
 /**
- * What the repository of a workspace has, by its index. Git is not run: what it obeys may be a command's. Nor is the index
- * believed for anything but whether to ask: a command can write it, and it can delete without being asked, too.
+ * What the repositories have that files are in, by their indexes: that of a workspace, one around it, those within. Git is
+ * not run: what it obeys may be a command's. Nor is the index believed for anything but whether to ask: a command can write
+ * it, and it can delete without being asked, too.
  */
-export function createVersions(workspace: string): Versions {
-  let known: { readonly index: GitIndex | undefined; readonly entries: Map<string, IndexEntry> } | undefined;
-  const read = () => {
-    known ??= readIndex(workspace);
-    return known;
-  };
+export function createVersions(): Versions {
+  const known = new Map<string, Repository | undefined>();
+
+  function repositoryOf(directory: string): Repository | undefined {
+    if (known.has(directory)) return known.get(directory);
+    const found =
+      look(join(directory, '.git')) !== undefined
+        ? readRepository(directory)
+        : directory === '/'
+          ? undefined
+          : repositoryOf(dirname(directory));
+    known.set(directory, found);
+    return found;
+  }
 
   /** Tracked, and as git saw it last. */
   function isKept(path: string): boolean {
-    const entry = read().entries.get(path.slice(workspace.length + 1));
+    const repository = repositoryOf(dirname(path));
+    const entry = repository?.entries.get(beneath(repository.root, path));
     return entry !== undefined && isUnchanged(path, entry);
   }
 
@@ -56,34 +74,43 @@ export function createVersions(workspace: string): Versions {
     return undefined;
   }
 
-  function changedAt(path: string): string | undefined {
-    const { index, entries } = read();
-    if (index === undefined) return undefined;
-    if (!index.isAsCommitted) return path;
-    for (const entry of entries.values()) {
-      const file = join(workspace, entry.path);
-      // What is gone is not lost by being brought back.
-      if (isBeneath(file, path) && look(file) !== undefined && !isUnchanged(file, entry)) return file;
-    }
-    return undefined;
-  }
+  const changedAt = (path: string) => changedIn(repositoryOf(path), path);
+  const changedAround = (directory: string) => {
+    const repository = repositoryOf(directory);
+    return changedIn(repository, repository?.root ?? directory);
+  };
 
-  return { lostWith, changedAt };
+  return { lostWith, changedAt, changedAround };
 }
+
+function changedIn(repository: Repository | undefined, path: string): string | undefined {
+  if (repository?.index === undefined) return undefined;
+  const { root, index, entries } = repository;
+  if (!index.isAsCommitted) return path;
+  for (const entry of entries.values()) {
+    const file = join(root, entry.path);
+    // What is gone is not lost by being brought back.
+    if (isBeneath(file, path) && look(file) !== undefined && !isUnchanged(file, entry)) return file;
+  }
+  return undefined;
+}
+
+/** A path without that of a directory around it. */
+const beneath = (directory: string, path: string) => path.slice(directory === '/' ? 1 : directory.length + 1);
 
 /** In a further working tree of a repository, and in a submodule, `.git` is a file that names it. */
-function gitDirectoryOf(workspace: string): string {
-  const at = join(workspace, '.git');
+function gitDirectoryOf(root: string): string {
+  const at = join(root, '.git');
   const content = readOr(() => readRegular(at, MOST_LINK), undefined);
   const [, named] = /^gitdir: ([^\n]+)\n?$/.exec(content?.toString() ?? '') ?? [];
-  return named === undefined ? at : resolve(workspace, named);
+  return named === undefined ? at : resolve(root, named);
 }
 
-function readIndex(workspace: string) {
-  const path = join(gitDirectoryOf(workspace), 'index');
+function readRepository(root: string): Repository {
+  const path = join(gitDirectoryOf(root), 'index');
   const content = readOr(() => readRegular(path, INDEX_BYTES), undefined);
   const index = content && parseIndex(content);
-  return { index, entries: new Map(index?.entries.map((entry) => [entry.path, entry])) };
+  return { root, index, entries: new Map(index?.entries.map((entry) => [entry.path, entry])) };
 }
 
 function isUnchanged(path: string, { kind, mtime, size }: IndexEntry): boolean {

@@ -4,7 +4,11 @@ import { lossesCheck } from '../../../src/checks/losses.ts';
 import { contextOf } from '../../support/check-context.ts';
 
 /** Version control has nothing of what is there. */
-const versions = { changedAt: () => undefined, lostWith: (path: string) => path };
+const versions = {
+  changedAt: () => undefined,
+  changedAround: () => undefined,
+  lostWith: (path: string) => path,
+};
 
 async function asks(source: string): Promise<boolean> {
   const context = { ...contextOf(source), autonomy: 'contained' as const, versions };

@@ -30,7 +30,7 @@ afterEach(() => rmSync(workspace, { recursive: true }));
 describe.each(['2', '4'])('an index of version %s', (version) => {
   const versions = () => {
     git('update-index', '--index-version', version);
-    return createVersions(workspace);
+    return createVersions();
   };
 
   it('has what was committed', () => {
@@ -86,7 +86,7 @@ describe.each(['2', '4'])('an index of version %s', (version) => {
 describe('without a repository', () => {
   it('nothing is had, and nothing is changed', () => {
     rmSync(at('.git'), { recursive: true });
-    const versions = createVersions(workspace);
+    const versions = createVersions();
     expect(versions.lostWith(at('a.txt'))).toBe(at('a.txt'));
     expect(versions.lostWith(at('nothing'))).toBeUndefined();
     expect(versions.changedAt(workspace)).toBeUndefined();
@@ -94,13 +94,13 @@ describe('without a repository', () => {
 
   it('an index that is none of git has nothing', () => {
     writeFileSync(at('.git/index'), 'DIRC, and then something else');
-    expect(createVersions(workspace).lostWith(at('a.txt'))).toBe(at('a.txt'));
+    expect(createVersions().lostWith(at('a.txt'))).toBe(at('a.txt'));
   });
 });
 
 it('a further working tree of a repository has what was committed', () => {
   git('worktree', 'add', '-q', 'tree');
-  const versions = createVersions(at('tree'));
+  const versions = createVersions();
   expect(versions.lostWith(at('tree/src'))).toBeUndefined();
   expect(versions.changedAt(at('tree'))).toBeUndefined();
   write('tree/src/new.js');
@@ -110,7 +110,7 @@ it('a further working tree of a repository has what was committed', () => {
 it('looks at those files only that count, of however many', () => {
   mkdirSync(at('many'));
   for (let number = 0; number < 20_001; number++) writeFileSync(at(`many/${number}`), '');
-  const versions = createVersions(workspace);
+  const versions = createVersions();
   const counts = (end: string) => (path: string, isDirectory: boolean) =>
     isDirectory ? !path.endsWith('/.git') : path.endsWith(end);
   expect(versions.lostWith(workspace, counts('.tgz'))).toBeUndefined();
