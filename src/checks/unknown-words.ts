@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import { literalWord, mergeLiterals } from '../model/word.ts';
-import { type Argument, inherited } from '../programs/behaviour.ts';
+import { type Argument, inherited, type Use } from '../programs/behaviour.ts';
 import { argumentOf, wordOf } from '../programs/options.ts';
+import { pathUses } from '../programs/path-uses.ts';
 import { isRegenerableName } from '../programs/regenerable.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type CheckContext, commandsOf } from './check.ts';
@@ -138,7 +139,29 @@ function isSubstitutedByNew(word: Word, context: CheckContext): boolean {
 
 function namesNew(command: SimpleCommand | undefined, context: CheckContext): boolean {
   const use = command === undefined ? undefined : useOf(command, context);
-  return use !== undefined && inherited(use, 'namesNew')?.(use) === true;
+  if (command === undefined || use === undefined) return false;
+  if (inherited(use, 'namesNew')?.(use) === true) return true;
+  return passesOn(command, use) && namesNew(pipedInto(command, context), context);
+}
+
+/** It prints nothing but lines that it is piped: `sort -u`. */
+function passesOn(command: SimpleCommand, use: Use): boolean {
+  const harmless = inherited(use, 'passesOn')?.split(' ');
+  return (
+    harmless !== undefined &&
+    use.unknown.length === 0 &&
+    use.openEnded.length === 0 &&
+    use.options.every(({ name }) => harmless.includes(name)) &&
+    pathUses(command, use).length === 0
+  );
+}
+
+/** What stands before it in a pipeline. */
+function pipedInto({ span }: SimpleCommand, context: CheckContext): SimpleCommand | undefined {
+  return commandsOf(context.parsed).findLast(
+    (other) =>
+      other.span.end <= span.start && /^\s*\|&?\s*$/.test(context.text.slice(other.span.end, span.start)),
+  );
 }
 
 /** The runner says itself what is lost (`find -exec rm`), or gets only such names: `find … | xargs rm`. */
@@ -148,11 +171,7 @@ function isSettledByInput({ runBy }: SimpleCommand, context: CheckContext): bool
   const use = runner === undefined ? undefined : useOf(runner, context);
   if (runner === undefined || use === undefined) return false;
   if (inherited(use, 'loses') !== undefined) return true;
-  const before = commands.findLast(
-    ({ span }) =>
-      span.end <= runner.span.start && /^\s*\|&?\s*$/.test(context.text.slice(span.end, runner.span.start)),
-  );
-  return namesNew(before, context);
+  return namesNew(pipedInto(runner, context), context);
 }
 
 /** Stands for what is not known in the text of a word. */

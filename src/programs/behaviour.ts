@@ -195,6 +195,11 @@ export interface Behaviour {
   readonly loses?: (use: Use) => Loss | undefined;
   /** All that its output names is new, or what tools make anew: nothing is lost with that. */
   readonly namesNew?: (use: Use) => boolean;
+  /**
+   * It prints lines of its input, all or some, and nothing else, where it is given no file and no options but these:
+   * separated by blanks.
+   */
+  readonly passesOn?: string;
   /** What it prints, where its words and its standard input tell. */
   readonly prints?: (words: readonly Word[], input: string | undefined) => string | undefined;
   /** Of what is removed only what holds nothing: nothing is lost with that. */

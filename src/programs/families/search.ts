@@ -334,6 +334,8 @@ export const SEARCH: readonly ProgramRow[] = [
     },
     operands: 'script-then-reads',
     scriptOptions: 'e regexp f file',
+    passesOn:
+      'e regexp E extended-regexp F fixed-strings G basic-regexp P perl-regexp i ignore-case v invert-match w word-regexp x line-regexp m max-count z null-data a text line-buffered',
     application: { names: 'grep egrep fgrep', without: 'R dereference-recursive' },
   }),
   ...programs('rg', 'low', 'local', {

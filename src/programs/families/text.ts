@@ -84,6 +84,8 @@ export const TEXT: readonly ProgramRow[] = [
       executes: 'compress-program',
     },
     operands: 'reads',
+    passesOn:
+      'b ignore-leading-blanks d dictionary-order f ignore-case g general-numeric-sort h human-numeric-sort i ignore-nonprinting M month-sort n numeric-sort R random-sort r reverse V version-sort s stable u unique z zero-terminated k key t field-separator sort',
     application: { without: 'files0-from T temporary-directory' },
   }),
   ...programs('uniq', 'low', 'local', {
@@ -95,6 +97,8 @@ export const TEXT: readonly ProgramRow[] = [
     },
     paths: ({ operands }) => writtenAt(operands, 1),
     operands: 'reads',
+    passesOn:
+      'd repeated D i ignore-case u unique z zero-terminated f skip-fields s skip-chars w check-chars',
     // The second file of uniq is its output.
     inspect: ({ operands }) =>
       operands[1] === undefined
