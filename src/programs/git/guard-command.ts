@@ -4,8 +4,8 @@ import { literalWord } from '../../model/word.ts';
 import { shellWord } from '../../util/shell-quote.ts';
 import type { Argument } from '../behaviour.ts';
 import { hasOption, parseOptions } from '../options.ts';
+import { GIT_OPTIONS } from './git.ts';
 import { BUILT_IN, findingOf, type GuardFinding, merged, NOTHING, REFUSED, SHIPPED } from './guard-verbs.ts';
-import { GIT_OPTIONS } from './runs.ts';
 
 /** Aliases by name, in lower case; `unreadable`: nobody knows. */
 export type Aliases = ReadonlyMap<string, string> | 'unreadable';
