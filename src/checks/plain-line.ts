@@ -1,5 +1,4 @@
-import type { SimpleCommand, Word } from '../model/command-line.ts';
-import type { StepsOrNot } from '../model/steps.ts';
+import type { SimpleCommand, StepsOrNot, Word } from '../model/command-line.ts';
 import { describeAs } from '../programs/program-table.ts';
 import { applicationCheck, programOf } from './application.ts';
 import { type CheckContext, commandsOf } from './check.ts';

@@ -9,8 +9,7 @@ import {
   WORDS_OF_OPTIONS,
 } from '../../src/cli/describe/describe-programs.ts';
 import { SUBCOMMANDS } from '../../src/cli/dispatch.ts';
-import { EXAMPLE_LINES } from '../../src/cli/help/examples.ts';
-import { exitStatuses } from '../../src/cli/help/help.ts';
+import { EXAMPLE_LINES, exitStatuses } from '../../src/cli/help/help.ts';
 import { programOf } from '../../src/cli/shared/parse.ts';
 import { ERROR_CODES } from '../../src/errors/codes.ts';
 import { callsIn, parseAsCalled } from '../support/parse-example.ts';
