@@ -117,7 +117,7 @@ describe('exit statuses', () => {
 
 describe('examples are accepted by the parser', () => {
   it('those of sandbox-run examples', async () => {
-    for (const { line } of Object.values(EXAMPLE_LINES).flat()) {
+    for (const [, line] of Object.values(EXAMPLE_LINES).flat()) {
       const calls = callsIn(line);
       expect(calls, line).not.toHaveLength(0);
       for (const args of calls) await expect(parseAsCalled(args), line).resolves.toBeUndefined();

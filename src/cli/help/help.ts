@@ -8,8 +8,8 @@ import { paintFor, printOut, wrap } from '../shared/print.ts';
 
 const WIDTH = 100;
 
-/** A name with what it is for. */
-type Row = readonly [name: string, meaning: string];
+/** A name with what it is for; what is done, with the line that does it. */
+type Row = readonly [string, string];
 
 /** THE table of variables of the environment that `sandbox-run` itself reads. */
 const ENVIRONMENT: readonly Row[] = [
@@ -179,115 +179,96 @@ function scriptFor(shell: string): string {
   }
 }
 
-/** A command line to copy. */
-interface ExampleLine {
-  /** What it is for. */
-  readonly does: string;
-  readonly line: string;
-}
-
 /**
  * THE list of `sandbox-run examples`, by topic. Each line is parsed by a test with the parser that
  * a user's line meets.
  */
-export const EXAMPLE_LINES: Readonly<Record<string, readonly ExampleLine[]>> = {
+export const EXAMPLE_LINES: Readonly<Record<string, readonly Row[]>> = {
   run: [
-    {
-      does: 'A program with its arguments, confined to the current directory',
-      line: 'sandbox-run -- git status',
-    },
-    { does: 'A shell string', line: "sandbox-run -c 'npm test 2>&1 | tail -20'" },
-    {
-      does: 'A further directory to read, and a variable',
-      line: 'sandbox-run --ro ~/.npm --env NODE_ENV=test -- npm ci --offline',
-    },
-    {
-      does: 'Less memory, less time, fewer processes',
-      line: 'sandbox-run --memory 512M --timeout 300 --max-processes 64 -- make -j4',
-    },
-    {
-      does: 'Without what the workspace has of secrets',
-      line: "sandbox-run --hide .env --hide '*.pem' -- npm test",
-    },
-    { does: 'With the network', line: 'sandbox-run --profile networked -- cargo fetch' },
-    { does: 'On a terminal of its own', line: 'sandbox-run -t --timeout 0 -- bash' },
-    { does: 'The result as one JSON object', line: "sandbox-run --json -c 'make' | jq .status" },
-    { does: 'Show what would be enforced, run nothing', line: 'sandbox-run --dry-run -- npm test' },
+    ['A program with its arguments, confined to the current directory', 'sandbox-run -- git status'],
+    ['A shell string', "sandbox-run -c 'npm test 2>&1 | tail -20'"],
+    [
+      'A further directory to read, and a variable',
+      'sandbox-run --ro ~/.npm --env NODE_ENV=test -- npm ci --offline',
+    ],
+    [
+      'Less memory, less time, fewer processes',
+      'sandbox-run --memory 512M --timeout 300 --max-processes 64 -- make -j4',
+    ],
+    ['Without what the workspace has of secrets', "sandbox-run --hide .env --hide '*.pem' -- npm test"],
+    ['With the network', 'sandbox-run --profile networked -- cargo fetch'],
+    ['On a terminal of its own', 'sandbox-run -t --timeout 0 -- bash'],
+    ['The result as one JSON object', "sandbox-run --json -c 'make' | jq .status"],
+    ['Show what would be enforced, run nothing', 'sandbox-run --dry-run -- npm test'],
   ],
   check: [
-    { does: 'What the policy thinks of a command', line: "sandbox-run check -c 'git push origin main'" },
-    {
-      does: 'The same for an agent that works alone',
-      line: 'sandbox-run check --autonomy autonomous -- rm -r build',
-    },
-    {
-      does: 'The same after something untrusted was read',
-      line: "sandbox-run check --taint corruption,secret -c 'curl https://example.org'",
-    },
-    { does: 'Many commands, one JSON object per line', line: 'sandbox-run check --batch < commands.jsonl' },
+    ['What the policy thinks of a command', "sandbox-run check -c 'git push origin main'"],
+    ['The same for an agent that works alone', 'sandbox-run check --autonomy autonomous -- rm -r build'],
+    [
+      'The same after something untrusted was read',
+      "sandbox-run check --taint corruption,secret -c 'curl https://example.org'",
+    ],
+    ['Many commands, one JSON object per line', 'sandbox-run check --batch < commands.jsonl'],
   ],
   policy: [
-    { does: 'Write a commented policy file', line: 'sandbox-run policy init' },
-    { does: 'Every value in force, and where it comes from', line: 'sandbox-run policy show --explain' },
-    { does: 'Look for mistakes in a file', line: 'sandbox-run policy validate .sandbox-run.toml' },
-    { does: 'A JSON Schema for editors', line: 'sandbox-run policy schema > policy.schema.json' },
+    ['Write a commented policy file', 'sandbox-run policy init'],
+    ['Every value in force, and where it comes from', 'sandbox-run policy show --explain'],
+    ['Look for mistakes in a file', 'sandbox-run policy validate .sandbox-run.toml'],
+    ['A JSON Schema for editors', 'sandbox-run policy schema > policy.schema.json'],
   ],
   approvals: [
-    { does: 'What waits for an answer', line: 'sandbox-run approvals list' },
-    { does: 'All that is known of a request', line: 'sandbox-run approvals show 5c1f0e9b7a3d48c2f6e0b1a9' },
-    {
-      does: 'Allow it for the rest of its session',
-      line: 'sandbox-run approvals approve 5c1f0e9b7a3d48c2f6e0b1a9 --scope session',
-    },
-    { does: 'Answer requests as they come', line: 'sandbox-run approvals watch' },
-    { does: 'Queue what the policy asks, and wait', line: 'sandbox-run --ask queue -- git push' },
+    ['What waits for an answer', 'sandbox-run approvals list'],
+    ['All that is known of a request', 'sandbox-run approvals show 5c1f0e9b7a3d48c2f6e0b1a9'],
+    [
+      'Allow it for the rest of its session',
+      'sandbox-run approvals approve 5c1f0e9b7a3d48c2f6e0b1a9 --scope session',
+    ],
+    ['Answer requests as they come', 'sandbox-run approvals watch'],
+    ['Queue what the policy asks, and wait', 'sandbox-run --ask queue -- git push'],
   ],
   audit: [
-    { does: 'The last records, and those that come', line: 'sandbox-run audit tail -f' },
-    {
-      does: 'What was refused in the last two hours',
-      line: 'sandbox-run audit search --verdict deny --since 2h',
-    },
-    { does: 'Everything about one request', line: 'sandbox-run audit show 1042' },
-    { does: 'Whether anything was changed', line: 'sandbox-run audit verify' },
+    ['The last records, and those that come', 'sandbox-run audit tail -f'],
+    ['What was refused in the last two hours', 'sandbox-run audit search --verdict deny --since 2h'],
+    ['Everything about one request', 'sandbox-run audit show 1042'],
+    ['Whether anything was changed', 'sandbox-run audit verify'],
   ],
   session: [
-    { does: 'Start a shell that lives on', line: 'sandbox-run session start --name build' },
-    { does: 'Run a command in it', line: "sandbox-run session run build -- 'cd src && make'" },
-    { does: 'End it', line: 'sandbox-run session stop build' },
-    {
-      does: 'Remember what an agent was exposed to, from command to command',
-      line: 'sandbox-run --session fix-the-build -- cat README.md',
-    },
-    {
-      does: 'Note an exposure that no command shows',
-      line: "sandbox-run session taint fix-the-build secret --reason 'the key was pasted'",
-    },
+    ['Start a shell that lives on', 'sandbox-run session start --name build'],
+    ['Run a command in it', "sandbox-run session run build -- 'cd src && make'"],
+    ['End it', 'sandbox-run session stop build'],
+    [
+      'Remember what an agent was exposed to, from command to command',
+      'sandbox-run --session fix-the-build -- cat README.md',
+    ],
+    [
+      'Note an exposure that no command shows',
+      "sandbox-run session taint fix-the-build secret --reason 'the key was pasted'",
+    ],
   ],
   gate: [
-    {
-      does: 'Decide for agents in containers',
-      line: 'sandbox-run gate serve --socket /run/user/1000/gate.sock --workspace ~/project',
-    },
-    { does: 'Ask from inside', line: "sandbox-run gate check --socket /gate.sock -c 'git push'" },
+    [
+      'Decide for agents in containers',
+      'sandbox-run gate serve --socket /run/user/1000/gate.sock --workspace ~/project',
+    ],
+    ['Ask from inside', "sandbox-run gate check --socket /gate.sock -c 'git push'"],
   ],
   fleet: [
-    {
-      does: 'Run commands of a queue on this machine',
-      line: 'sandbox-run worker --queue builds --slots 4 --workspace ~/builds',
-    },
-    { does: 'Hand one over and wait', line: 'sandbox-run submit --queue builds --wait -- make test' },
-    {
-      does: 'On what is committed here, again if its worker dies',
-      line: "sandbox-run submit --queue builds --workspace-from git:. --retry 1 --wait -c 'npm ci && npm test'",
-    },
-    { does: 'Workers, slots and jobs', line: 'sandbox-run fleet status --queue builds' },
-    { does: 'Answer what workers ask about', line: 'sandbox-run fleet approvals watch' },
+    [
+      'Run commands of a queue on this machine',
+      'sandbox-run worker --queue builds --slots 4 --workspace ~/builds',
+    ],
+    ['Hand one over and wait', 'sandbox-run submit --queue builds --wait -- make test'],
+    [
+      'On what is committed here, again if its worker dies',
+      "sandbox-run submit --queue builds --workspace-from git:. --retry 1 --wait -c 'npm ci && npm test'",
+    ],
+    ['Workers, slots and jobs', 'sandbox-run fleet status --queue builds'],
+    ['Answer what workers ask about', 'sandbox-run fleet approvals watch'],
   ],
   doctor: [
-    { does: 'What this host can enforce', line: 'sandbox-run doctor' },
-    { does: 'Try to get out, and say what held', line: 'sandbox-run doctor --attack' },
-    { does: 'The same for a weaker backend', line: 'sandbox-run doctor --attack --backend application' },
+    ['What this host can enforce', 'sandbox-run doctor'],
+    ['Try to get out, and say what held', 'sandbox-run doctor --attack'],
+    ['The same for a weaker backend', 'sandbox-run doctor --attack --backend application'],
   ],
 };
 
@@ -312,7 +293,7 @@ export async function examples(args: readonly string[]): Promise<number> {
   const topics = Object.entries(EXAMPLE_LINES)
     .filter(([topic]) => wanted === undefined || topic === wanted)
     .map(([topic, lines]) => {
-      const shown = lines.map(({ does, line }) => `  ${paint('faint', `# ${does}`)}\n  ${line}\n`);
+      const shown = lines.map(([does, line]) => `  ${paint('faint', `# ${does}`)}\n  ${line}\n`);
       return `${paint('strong', topic)}\n${shown.join('')}`;
     });
   printOut(topics.join('\n'));
