@@ -4,7 +4,7 @@ import { assertNever } from '../util/assert-never.ts';
 import { viewOf } from './approval-view.ts';
 import { presentQuestion, presentRequest, scopeSentence, sizeOfCommand } from './presentation.ts';
 import type { Terminal } from './terminal.ts';
-import { type TalkOptions, type Turn, talkOn, type Unheard, withTerminal } from './terminal-talk.ts';
+import { type TalkOptions, type Turn, talkOn, type Unheard, withTerminal } from './terminal.ts';
 
 /** How a terminal is used. */
 interface TerminalApproverOptions {

@@ -1,8 +1,13 @@
 import { join } from 'node:path';
 import type { ErrorCode } from '../errors/codes.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { AttackOutcome, AttackReport, AttackResult } from '../model/attack-report.ts';
-import type { DoctorReport, Remedy } from '../model/doctor-report.ts';
+import type {
+  AttackOutcome,
+  AttackReport,
+  AttackResult,
+  DoctorReport,
+  Remedy,
+} from '../model/doctor-report.ts';
 import type { Control, ControlId, EnforcementReport } from '../model/enforcement-report.ts';
 import type { SandboxOptions } from '../model/options.ts';
 import { ATTACK_RESULTS, BACKEND_IDS } from '../model/words.ts';

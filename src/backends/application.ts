@@ -1,5 +1,5 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { ResolvedStage, ResolvedSteps, StepRedirect } from '../model/steps.ts';
+import type { ResolvedStage, ResolvedSteps, StepRedirect } from '../model/command-line.ts';
 import { programBesideAddon } from '../native/load.ts';
 import { assertNever } from '../util/assert-never.ts';
 import type { Backend } from './backend.ts';

@@ -1,7 +1,7 @@
+import type { ResolvedSteps } from '../model/command-line.ts';
 import type { BackendId } from '../model/enforcement-report.ts';
 import type { HostFeatures } from '../model/host-features.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
-import type { ResolvedSteps } from '../model/steps.ts';
 import type { NativeConfinementSpec, NativeFailure } from '../native/contract.ts';
 
 /** Whether this host has what a backend needs. */

@@ -1,7 +1,6 @@
 import { posix } from 'node:path';
 import type { Redirect, SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import type { StepsOrNot } from '../model/steps.ts';
 import type { ResolvedPath } from '../model/surroundings.ts';
 import type { Argument, Use } from '../programs/behaviour.ts';
 import { argumentOf } from '../programs/options.ts';
@@ -14,8 +13,7 @@ import {
 } from '../programs/program-table.ts';
 import { findingsOf } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { effectsOf } from './effects.ts';
+import { type Check, type CheckContext, reasonFor } from './check.ts';
 import { directoriesOf, isForeignTo, locationsOf, pathsOf } from './locations.ts';
 
 const reason = reasonFor('application');
@@ -101,7 +99,7 @@ function judgeCommand(command: SimpleCommand, context: CheckContext): readonly R
   return [...reasons, ...judgeUse(command, known, context)];
 }
 
-function programOf(command: SimpleCommand, context: CheckContext): ApplicationProgram | undefined {
+export function programOf(command: SimpleCommand, context: CheckContext): ApplicationProgram | undefined {
   const name = programName(command, isForeignTo(context));
   return name === undefined ? undefined : findForApplication(name);
 }
@@ -274,49 +272,3 @@ function judgeMoves(context: CheckContext): readonly Reason[] {
       ),
     );
 }
-
-/** Text that no shell takes for more than text; quoted parts are taken out before. */
-const BARE = /^(?!=)[\w@%+=:,./-]*$/;
-const QUOTED = /'[^']*'|"(?:[^"\\]|\\[\s\S])*"|\\[\s\S]/g;
-
-/**
- * True for a line that is harmless wherever it runs, with any environment and nothing around it: it would be let through
- * where decisions are all that holds a command (every word, option and path is known, and in the workspace), its risk is
- * low, it writes nothing, and what it reads is there. Rather once too seldom.
- */
-export function isPlainLine(context: CheckContext, steps: StepsOrNot): boolean {
-  const { parsed, risk, reach, rules } = context;
-  if (!parsed.understood || !steps.ok || risk !== 'low' || reach !== 'local') return false;
-  // The environment is that of the program that runs the line, not one that a request gives.
-  const strict: CheckContext = {
-    ...context,
-    variables: undefined,
-    rules: { ...rules, onlyChecks: true },
-    steps,
-  };
-  const said = applicationCheck.judge(strict);
-  if (!Array.isArray(said) || said.length > 0) return false;
-  const commands = commandsOf(parsed);
-  const { reads, writes, executes, parts } = effectsOf(context, [], undefined);
-  return (
-    commands.every((command) => isPlainCommand(command, context)) &&
-    writes.length === 0 &&
-    executes.length === 0 &&
-    parts.every(({ isOpen }) => !isOpen) &&
-    reads.every((path) => context.paths.resolve(path).kind !== 'missing')
-  );
-}
-
-function isPlainCommand(command: SimpleCommand, context: CheckContext): boolean {
-  const { words, redirects, assignments } = command;
-  if (assignments.length > 0) return false;
-  if (![...words, ...redirects.map(({ target }) => target)].every(isBare)) return false;
-  const [program, target] = words.map(({ value }) => value ?? '');
-  // CDPATH may lead any other name elsewhere.
-  if (program === 'cd') return /^(?:\/|\.\.?(?:\/|$))/.test(target ?? '');
-  const known = programOf(command, context);
-  return known?.application.obeysEnvironment?.(describeAs(command, known)) !== true;
-}
-
-/** It means the same to every shell: which one the agent starts is the user's choice. */
-const isBare = ({ value, source }: Word) => value !== undefined && BARE.test(source.replace(QUOTED, ''));

@@ -1,9 +1,8 @@
 import type { Effect } from '../model/change-set.ts';
-import type { Parsed, SimpleCommand } from '../model/command-line.ts';
+import type { Parsed, SimpleCommand, StepsOrNot } from '../model/command-line.ts';
 import type { CommandRule } from '../model/command-rule.ts';
 import type { Autonomy, Reach, Reason, Risk, Taint, Verdict } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
-import type { StepsOrNot } from '../model/steps.ts';
 import type { PathLookup, ShellFacts, Versions } from '../model/surroundings.ts';
 
 /** What keeps a command in while it runs, by the enforcement report: a question about it would be asked for nothing. */

@@ -3,7 +3,7 @@ import type { Reason } from '../model/decision.ts';
 import { type Argument, inherited, type Need, type Use } from '../programs/behaviour.ts';
 import { changesGitSettings } from '../programs/git/settings.ts';
 import { pathUses } from '../programs/path-uses.ts';
-import { describeCommand } from '../programs/program-table.ts';
+import { describeCommand, programName } from '../programs/program-table.ts';
 import { asksForHelp, findingsOf, reachOf, reachOfRedirect } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
@@ -44,7 +44,7 @@ function judgeWayOut(command: SimpleCommand, context: CheckContext): readonly Re
   if (autonomy === 'autonomous' || autonomy === 'readonly') return [];
   if (opened === undefined) return held.listedNetwork === true ? judgeOutward(command, context) : [];
   const commands = commandsOf(parsed);
-  const settingsHeld = !changesGitSettings(commands);
+  const settingsHeld = !changesGitSettings(commands, programName);
   const setsHome = commands.some(({ assignments, words }) =>
     [...assignments.map(({ name }) => name), ...words.map(({ source }) => source)].some((name) =>
       /^HOME(?:=|$)/.test(name),

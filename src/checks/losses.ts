@@ -1,13 +1,16 @@
-import type { SimpleCommand } from '../model/command-line.ts';
+import { resolve } from 'node:path';
+import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
+import { literalWord, mergeLiterals } from '../model/word.ts';
 import { type Argument, inherited, type Use } from '../programs/behaviour.ts';
-import { hasOption } from '../programs/options.ts';
-import { isRegenerable } from '../programs/regenerable.ts';
+import { argumentOf, hasOption, wordOf } from '../programs/options.ts';
+import { pathUses } from '../programs/path-uses.ts';
+import { isRegenerable, isRegenerableName } from '../programs/regenerable.ts';
 import { asksForHelp } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, pathsOf, useOf } from './locations.ts';
-import { meaningsOf, perhapsLost } from './unknown-words.ts';
+import { alternatives, directoriesOf, pathsOf, useOf } from './locations.ts';
+import { matchesPattern } from './own-rules.ts';
 
 const reason = reasonFor('losses');
 
@@ -131,4 +134,215 @@ function placesOf(
 
 function inWorkspace(path: string, { rules: { workspace } }: CheckContext): string {
   return isBeneath(path, workspace) && path !== workspace ? path.slice(workspace.length + 1) : path;
+}
+
+/*
+ * What a command takes away whose words say it only when it runs: `rm "$f"`, `xargs rm`.
+ */
+
+/** Variables within each other are not followed further, nor more possibilities. */
+const DEEPEST = 4;
+const MOST = 64;
+
+/**
+ * What an argument may stand for, with the variables put in that the line sets. Without what names only new files, or work
+ * that tools make anew: `tmp=$(mktemp -d); rm -rf "$tmp"`, `find . -name '*.pyc' | xargs rm`.
+ */
+function meaningsOf(argument: Argument, command: SimpleCommand, context: CheckContext): readonly Argument[] {
+  const word = wordOf(argument);
+  if (word.parts[0]?.kind === 'input' && isSettledByInput(command, context)) return [];
+  return valuesOf(word, command, context, DEEPEST)
+    .slice(0, MOST)
+    .map((one) => argumentOf(one));
+}
+
+function valuesOf(word: Word, command: SimpleCommand, context: CheckContext, depth: number): readonly Word[] {
+  if (word.value !== undefined) return [word];
+  if (isSubstitutedByNew(word, context)) return [];
+  if (depth === 0) return [word];
+  for (const [at, part] of word.parts.entries()) {
+    const values =
+      part.kind === 'brace'
+        ? branchesOf(part.text, word)
+        : part.kind === 'parameter' && (part.plain || endsWithout(part.name, word))
+          ? assignedTo(part.name, word, command, context)
+          : undefined;
+    if (values === undefined) continue;
+    return values
+      .flatMap((value) => valuesOf(value, command, context, depth - 1))
+      .slice(0, MOST)
+      .flatMap((value) => {
+        if (isSplit(part, value)) return word.parts.length === 1 ? wordsOf(value) : [word];
+        const parts = mergeLiterals([
+          ...word.parts.slice(0, at),
+          ...value.parts,
+          ...word.parts.slice(at + 1),
+        ]);
+        const texts = parts.map((one) => (one.kind === 'literal' ? one.text : undefined));
+        const isKnown = texts.every((text) => text !== undefined);
+        const now = { ...word, parts, value: isKnown ? texts.join('') : undefined };
+        return valuesOf(now, command, context, depth - 1);
+      });
+  }
+  return [word];
+}
+
+/** `${name:?}` is its value, or the end of the command. */
+const endsWithout = (name: string, { source }: Word) => source.includes(`\${${name}:?`);
+
+/** Whether the shell makes several words of a value, as it does without quotes. */
+function isSplit(part: Word['parts'][number], value: Word): boolean {
+  if (part.kind !== 'parameter' || part.quoted === true) return false;
+  return value.parts.some((one) => one.kind === 'literal' && /\s/.test(one.text));
+}
+
+/** The words of such a value; what is not known of it may be anything. */
+function wordsOf({ parts, span }: Word): readonly Word[] {
+  return parts.flatMap((part): readonly Word[] =>
+    part.kind === 'literal'
+      ? (part.text.match(/\S+/g) ?? []).map((text) => literalWord(text, span))
+      : [{ value: undefined, parts: [part], source: '', span }],
+  );
+}
+
+/** `{a,b}`; `undefined`: of another form. */
+function branchesOf(brace: string, { span }: Word): readonly Word[] | undefined {
+  const texts = alternatives(brace);
+  return texts.length === 1 ? undefined : texts.map((text) => literalWord(text, span));
+}
+
+/** All that the line gives to a variable; `undefined`: where the word stands, it may hold something else. */
+function assignedTo(
+  name: string,
+  word: Word,
+  { runsLater }: SimpleCommand,
+  context: CheckContext,
+): readonly Word[] | undefined {
+  if (!context.parsed.understood) return undefined;
+  const { commands, loops, variables } = context.parsed.line;
+  const ofLoops = loops.filter((loop) => loop.name === name);
+  const assignments = commands.flatMap((command) =>
+    command.words.length === 0 ? command.assignments.filter((one) => one.name === name) : [],
+  );
+  const declared = commands.flatMap((command) => {
+    const use = useOf(command, context);
+    const words = use === undefined ? [] : (inherited(use, 'assigns')?.(use) ?? []);
+    return words.filter(({ source }) => source.startsWith(`${name}=`));
+  });
+  const isUnclear =
+    assignments.some(({ append, value }) => append || value.source.startsWith('(')) ||
+    (variables.includes(name) && ofLoops.length === 0) ||
+    // `read name`, `unset name`.
+    (ofLoops.length > 0 && commands.some(({ words }) => words.some(({ value }) => value === name)));
+  const values = [
+    ...ofLoops.flatMap(({ words }) => words),
+    ...assignments.map(({ value }) => value),
+    ...declared.map((one) => wordOf(argumentOf(one, name.length + 1))),
+  ];
+  const first = Math.min(...values.map(({ span }) => span.start));
+  const isBefore = first <= word.span.start || (runsLater === true && values.length > 0);
+  return isUnclear || !isBefore ? undefined : values;
+}
+
+/** `$(mktemp)`, `$(find . -name '*.pyc')`. */
+function isSubstitutedByNew(word: Word, context: CheckContext): boolean {
+  const [first, ...others] = word.parts;
+  if (first?.kind !== 'command-substitution') return false;
+  if (!others.every((part) => part.kind === 'literal' && !part.text.includes('..'))) return false;
+  const [, text] = /^"?[$`]\(?([^()`]+)[)`]/.exec(word.source) ?? [];
+  // In a text that a shell reads, all have the place of that text.
+  const inside = commandsOf(context.parsed).filter(
+    ({ span, words, redirects }) =>
+      (span.start > word.span.start && span.end < word.span.end) ||
+      (redirects.length === 0 && words.map(({ source }) => source).join(' ') === text),
+  );
+  return inside.length > 0 && inside.every((command) => namesNew(command, context));
+}
+
+function namesNew(command: SimpleCommand | undefined, context: CheckContext): boolean {
+  const use = command === undefined ? undefined : useOf(command, context);
+  if (command === undefined || use === undefined) return false;
+  if (inherited(use, 'namesNew')?.(use) === true) return true;
+  return passesOn(command, use) && namesNew(pipedInto(command, context), context);
+}
+
+/** It prints nothing but lines that it is piped: `sort -u`. */
+function passesOn(command: SimpleCommand, use: Use): boolean {
+  const harmless = inherited(use, 'passesOn')?.split(' ');
+  return (
+    harmless !== undefined &&
+    use.unknown.length === 0 &&
+    use.openEnded.length === 0 &&
+    use.options.every(({ name }) => harmless.includes(name)) &&
+    pathUses(command, use).length === 0
+  );
+}
+
+/** What stands before it in a pipeline. */
+function pipedInto({ span }: SimpleCommand, context: CheckContext): SimpleCommand | undefined {
+  return commandsOf(context.parsed).findLast(
+    (other) =>
+      other.span.end <= span.start && /^\s*\|&?\s*$/.test(context.text.slice(other.span.end, span.start)),
+  );
+}
+
+/** The runner says itself what is lost (`find -exec rm`), or gets only such names: `find … | xargs rm`. */
+function isSettledByInput({ runBy }: SimpleCommand, context: CheckContext): boolean {
+  const commands = commandsOf(context.parsed);
+  const runner = runBy === undefined ? undefined : commands[runBy];
+  const use = runner === undefined ? undefined : useOf(runner, context);
+  if (runner === undefined || use === undefined) return false;
+  if (inherited(use, 'loses') !== undefined) return true;
+  return namesNew(pipedInto(runner, context), context);
+}
+
+/** Stands for what is not known in the text of a word. */
+const UNKNOWN = '\0';
+
+/**
+ * The first file of the workspace that would be lost if it is what a word stands for that is known only when it runs.
+ * `cwds`: where the command may run.
+ */
+function perhapsLost(
+  word: Word,
+  cwds: readonly (string | undefined)[],
+  context: CheckContext,
+): string | undefined {
+  const { workspace } = context.rules;
+  const shape = word.parts.map((part, index) => shapeOf(part, index === 0, context)).join('');
+  const isNew = shape.split('/').some((name) => isRegenerableName(name.replaceAll(UNKNOWN, '*')));
+  if (isNew) return undefined;
+  for (const cwd of shape.startsWith('/') ? ['/'] : cwds) {
+    if (cwd !== undefined && !shape.includes(UNKNOWN)) continue;
+    const known = shape.slice(0, shape.indexOf(UNKNOWN));
+    const prefix = shape.includes(UNKNOWN) ? known.slice(0, known.lastIndexOf('/') + 1) : '';
+    const isAnywhere = cwd === undefined || shape.startsWith(UNKNOWN);
+    const directory = isAnywhere ? workspace : context.paths.resolve(resolve(cwd, prefix)).canonical;
+    const isInside = isBeneath(directory, workspace);
+    if (!isInside && !isBeneath(workspace, directory)) continue;
+    const pattern = patternFor(isAnywhere ? shape : shape.slice(prefix.length));
+    const patterns = [pattern, `${pattern}/*`].flatMap((one) => (isAnywhere ? [one, `*/${one}`] : [one]));
+    const lost = context.versions?.lostWith(isInside ? directory : workspace, (path, isDirectory) => {
+      const name = path.slice(path.lastIndexOf('/') + 1);
+      if (path !== workspace && (name === '.git' || isRegenerableName(name))) return false;
+      const inside = path.slice(directory.length).replace(/^\//, '');
+      return isDirectory || patterns.some((one) => matchesPattern(inside, one));
+    });
+    if (lost !== undefined) return lost;
+  }
+  return undefined;
+}
+
+function shapeOf(part: Word['parts'][number], isFirst: boolean, { rules }: CheckContext): string {
+  if (part.kind === 'literal' || part.kind === 'glob') return part.text;
+  if (part.kind === 'tilde' && part.user === '') return rules.home;
+  // The command's own directory for what it does not keep.
+  if (isFirst && part.kind === 'parameter' && part.name === 'TMPDIR') return '/tmp';
+  if (part.kind === 'parameter' && part.plain && part.name === 'HOME') return rules.home;
+  return UNKNOWN;
+}
+
+/** As `matchesPattern` takes it: what is not known may be anything, and so may what a pattern of the shell matches. */
+function patternFor(shape: string): string {
+  return shape.replace(/^(?:\.\/)+/, '').replace(/(?:\0|\*|\?|\[[^\]]*\])+/g, '*');
 }

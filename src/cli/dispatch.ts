@@ -16,7 +16,7 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   completion: async () => (await import('./help/help.ts')).completion,
   confined: async () => (await import('./confined.ts')).confined,
   doctor: async () => (await import('./doctor/doctor.ts')).doctor,
-  examples: async () => (await import('./help/examples.ts')).examples,
+  examples: async () => (await import('./help/help.ts')).examples,
   fleet: async () => (await import('./fleet/fleet.ts')).fleet,
   gate: async () => (await import('./gate.ts')).gate,
   help: async () => (await import('./help/help.ts')).help,

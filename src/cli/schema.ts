@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { ApprovalGrant, QueuedRequest, WatchedRequest } from '../model/approval.ts';
-import { AttackReport } from '../model/attack-report.ts';
 import { AuditLine, StreamVerification, Verification } from '../model/audit-record.ts';
 import { ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
 import { CheckAnswer, Taint } from '../model/decision.ts';
-import { DoctorReport } from '../model/doctor-report.ts';
+import { AttackReport, DoctorReport } from '../model/doctor-report.ts';
 import { FullRunAnswer, FullTurnAnswer, RunAnswer, TurnAnswer } from '../model/execution-result.ts';
 import { FleetAnswer, FleetStatus } from '../model/fleet.ts';
 import { LaunchPlan, RunDefaults } from '../model/launch-plan.ts';

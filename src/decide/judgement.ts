@@ -3,12 +3,12 @@
 
 export { CHECKS, CHECKS_IN_SESSION } from '../checks/all-checks.ts';
 export { onlyReads } from '../checks/autonomy.ts';
-export { isPlainLine } from '../checks/application.ts';
 export { commandsOf } from '../checks/check.ts';
 export { effectsOf, secretAmong } from '../checks/effects.ts';
 export { evaluate } from '../checks/evaluate.ts';
 export { isMissing } from '../checks/leaves.ts';
 export { isForeignTo } from '../checks/locations.ts';
+export { isPlainLine } from '../checks/plain-line.ts';
 export { leavesDoubts } from '../checks/shell-session.ts';
 export { reachOfLine, riskOfLine } from '../programs/risk.ts';
 export { isIncomplete } from '../shell/adapter/read-shell.ts';

@@ -7,8 +7,8 @@ import {
   type GitEdit,
   parseGitConfig,
 } from '../host/git/config-file.ts';
-import { repositoriesOutOfSight } from '../host/git/index-file.ts';
 import { isGitDirectory, SEQUENCE_NAMES } from '../host/git/repositories.ts';
+import { repositoriesOutOfSight } from '../host/git/versions.ts';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedEntry } from '../native/contract.ts';

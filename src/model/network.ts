@@ -17,21 +17,22 @@ const AddressRange = z.strictObject({
   bits: count.describe('how many of their bits count'),
 });
 
-const protocol = z.enum(['tcp', 'udp']).describe('a row speaks of one of them');
-
-const inside = z
-  .enum(['tls', 'http'])
-  .optional()
-  .describe('what a connection has to be, naming a host that may be reached; missing: anything');
+/** What every row says of connections that it fits. */
+const verdictOfRule = {
+  protocol: z.enum(['tcp', 'udp']).describe('a row speaks of one of them'),
+  verdict,
+  inside: z
+    .enum(['tls', 'http'])
+    .optional()
+    .describe('what a connection has to be, naming a host that may be reached; missing: anything'),
+  rule,
+};
 
 /** Addresses that a rule speaks of, at a range of ports. */
 export const AddressRow = z.strictObject({
   ...PortRange.shape,
   ...AddressRange.shape,
-  protocol,
-  verdict,
-  inside,
-  rule,
+  ...verdictOfRule,
 });
 export type AddressRow = Value<typeof AddressRow>;
 
@@ -42,10 +43,7 @@ export const NameRow = z.strictObject({
   ),
   beneath: z.boolean().describe('the names beneath it, and not itself'),
   ports: z.array(PortRange),
-  protocol,
-  verdict,
-  inside,
-  rule,
+  ...verdictOfRule,
 });
 export type NameRow = Value<typeof NameRow>;
 

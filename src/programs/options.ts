@@ -1,6 +1,6 @@
-import type { Word } from '../model/command-line.ts';
+import type { NotUnderstoodCode, Word } from '../model/command-line.ts';
 import { isSingle, leadingText, withoutPrefix } from '../model/word.ts';
-import type { Argument, Effect, Grammar, OptionUse, PathUse, Use } from './behaviour.ts';
+import type { Argument, Call, Dialect, Effect, Grammar, OptionUse, PathUse, Runs, Use } from './behaviour.ts';
 
 /** One option. */
 interface OptionRule {
@@ -259,7 +259,7 @@ export function beginsWithPath(word: Word): boolean {
   return first?.kind === 'input' && first.path === true;
 }
 
-export type ReadOptions =
+type ReadOptions =
   | { readonly ok: true; readonly options: readonly OptionUse[]; readonly rest: readonly Word[] }
   | ({ readonly ok: false } & Doubt);
 
@@ -340,4 +340,68 @@ export const MOVES_AWAY = 'would move files out of the workspace, to a place tha
 export function leadsAway(argument: Argument | undefined): boolean {
   if (argument === undefined) return false;
   return !argument.complete || /^[/~]|(?:^|\/)\.\.(?:\/|$)|^[^/]*:/.test(argument.text);
+}
+
+/** The scripts on the command line: values of options, else the first operand. */
+export function scriptsOf(
+  use: Use,
+  scriptOptions: readonly string[],
+  fileOptions: readonly string[],
+): readonly Argument[] {
+  const given = use.options.flatMap(({ name, value }) =>
+    scriptOptions.includes(name) && value !== undefined ? [value] : [],
+  );
+  if (given.length > 0 || use.options.some(({ name }) => fileOptions.includes(name))) return given;
+  return use.operands.slice(0, 1);
+}
+
+/** A time may name a file of a zone: `TZ="../x"`. */
+export function readsZone({ command }: Use): string | undefined {
+  return command.words.some(({ value }) => value?.includes('TZ') === true)
+    ? 'reads a file for the zone that it is given'
+    : undefined;
+}
+
+/*
+ * What the `runs` of the tables are made of.
+ */
+
+export const NOTHING: Runs = { runs: [] };
+
+/** The words of a call are not understood. */
+export function refused(message: string, word?: Word, code: NotUnderstoodCode = 'runner'): Runs {
+  return { refusal: { code, message, ...(word === undefined ? {} : { word }) } };
+}
+
+/** The words as a command of their own; none: nothing runs. */
+export function runWords(words: readonly Word[], directory?: Word | 'unknown'): Runs {
+  if (words.length === 0) return NOTHING;
+  return { runs: [{ kind: 'argv', words, ...(directory === undefined ? {} : { directory }) }] };
+}
+
+/** The words as a text that a shell reads; none: nothing runs. */
+export function runText(text: readonly Word[], dialect: Dialect = 'posix', directory?: 'unknown'): Runs {
+  if (text.length === 0) return NOTHING;
+  return { runs: [{ kind: 'text', text, dialect, ...(directory === undefined ? {} : { directory }) }] };
+}
+
+/** A runner that goes by the options of a call, which is refused where their reading leaves a doubt. */
+export function behindOptions(
+  runs: (read: Extract<ReadOptions, { readonly ok: true }>, call: Call) => Runs,
+  where?: 'anywhere',
+): (call: Call) => Runs {
+  return (call) => {
+    const read = readOptions(call.args, call.grammar, where);
+    return read.ok ? runs(read, call) : refused(`${call.name}: ${read.message}`, read.word);
+  };
+}
+
+/** Programs that run commands in ways which are not read here; only questions about themselves are understood. */
+export function unreadable(call: Call): Runs {
+  const [only, ...others] = call.args;
+  if (others.length === 0 && /^(?:-V|-h|-l|--version|--help)$/.test(only?.value ?? '')) return NOTHING;
+  return refused(
+    `${call.name} runs commands in a way that is not understood: run the command directly.`,
+    call.words[0],
+  );
 }

@@ -30,8 +30,7 @@ import { BUILTINS, SHELLS } from './families/shells.ts';
 import { SYSTEM } from './families/system.ts';
 import { TEXT } from './families/text.ts';
 import { GIT } from './git/git.ts';
-import { hasOption, optionValue, parseOptions, readOptions } from './options.ts';
-import { NOTHING, refused, runsSomething, runWords } from './runs.ts';
+import { hasOption, NOTHING, optionValue, parseOptions, readOptions, refused, runWords } from './options.ts';
 
 /** Every family of programs. A new family is a file and a line here. */
 const FAMILIES: readonly (readonly ProgramRow[])[] = [
@@ -162,6 +161,13 @@ function runsOf(behaviour: Behaviour, call: Call): Runs {
   return runsSomething(inner)
     ? runsOf(inner, { ...call, args, grammar: inner.grammar ?? {}, outer: before.options })
     : otherwise();
+}
+
+/** True if the program, or a verb of it, runs what stands in its words. */
+export function runsSomething(behaviour: Behaviour | undefined): behaviour is Behaviour {
+  if (behaviour === undefined) return false;
+  const { runs, launches, verbs = {} } = behaviour;
+  return runs !== undefined || launches !== undefined || Object.values(verbs).some(runsSomething);
 }
 
 function verbOf({ verbs }: Behaviour, name: string | undefined): Behaviour | undefined {

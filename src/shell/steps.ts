@@ -1,5 +1,14 @@
-import type { Redirect, Span, Word, WordPart } from '../model/command-line.ts';
-import type { Stage, StepPipeline, StepRedirect, Steps, StepsOrNot } from '../model/steps.ts';
+import type {
+  Redirect,
+  Span,
+  Stage,
+  StepPipeline,
+  StepRedirect,
+  Steps,
+  StepsOrNot,
+  Word,
+  WordPart,
+} from '../model/command-line.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { readShell } from './adapter/read-shell.ts';
 import { isBuiltin } from './builtins.ts';

@@ -9,8 +9,7 @@ import {
   WORDS_OF_OPTIONS,
 } from '../../src/cli/describe/describe-programs.ts';
 import { SUBCOMMANDS } from '../../src/cli/dispatch.ts';
-import { EXAMPLE_LINES } from '../../src/cli/help/examples.ts';
-import { exitStatuses } from '../../src/cli/help/help.ts';
+import { EXAMPLE_LINES, exitStatuses } from '../../src/cli/help/help.ts';
 import { programOf } from '../../src/cli/shared/parse.ts';
 import { ERROR_CODES } from '../../src/errors/codes.ts';
 import { callsIn, parseAsCalled } from '../support/parse-example.ts';
@@ -118,7 +117,7 @@ describe('exit statuses', () => {
 
 describe('examples are accepted by the parser', () => {
   it('those of sandbox-run examples', async () => {
-    for (const { line } of Object.values(EXAMPLE_LINES).flat()) {
+    for (const [, line] of Object.values(EXAMPLE_LINES).flat()) {
       const calls = callsIn(line);
       expect(calls, line).not.toHaveLength(0);
       for (const args of calls) await expect(parseAsCalled(args), line).resolves.toBeUndefined();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ATTACKS, attackHost, type Prepare } from '../../src/attack/attack-host.ts';
 import { doctorAttack } from '../../src/cli/doctor/attack.ts';
 import { examineHost } from '../../src/cli/doctor/examine.ts';
-import type { AttackReport } from '../../src/model/attack-report.ts';
+import type { AttackReport } from '../../src/model/doctor-report.ts';
 import type { ControlId } from '../../src/model/enforcement-report.ts';
 import type { HostFeatures } from '../../src/model/host-features.ts';
 import type { LaunchPlan } from '../../src/model/launch-plan.ts';

@@ -13,9 +13,8 @@ import { orElse } from '../../util/or-else.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { askAboutChanges } from '../shared/ask-changes.ts';
 import { terminalApprover } from '../shared/ask-here.ts';
-import { jsonLine, printError, printOut } from '../shared/print.ts';
+import { jsonLine, type Mood, type Paint, paintFor, printError, printOut } from '../shared/print.ts';
 import { untilEnded } from '../shared/signals.ts';
-import { type Mood, type Paint, paintFor } from '../shared/style.ts';
 
 /** As wide as the terminal, if it is one. */
 const outputWidth = () => ({ columns: process.stdout.columns ?? 100 });

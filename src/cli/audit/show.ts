@@ -5,8 +5,7 @@ import { lastLines, linesOfFile, listDayFiles, TrailCursor } from '../../audit/t
 import type { Verdict } from '../../model/decision.ts';
 import { isObject } from '../../util/is-object.ts';
 import { visibleJson, visibleText } from '../../util/visible-text.ts';
-import { printError, printOut } from '../shared/print.ts';
-import { type Mood, moodOf, type Paint, paintFor } from '../shared/style.ts';
+import { type Mood, moodOf, type Paint, paintFor, printError, printOut } from '../shared/print.ts';
 import {
   type ReadRecord,
   reading,

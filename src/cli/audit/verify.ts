@@ -1,6 +1,5 @@
 import { openAudit } from '../../audit/open-audit.ts';
-import { verifyTrail } from '../../audit/verify.ts';
-import { verifyStream } from '../../audit/verify-stream.ts';
+import { verifyStream, verifyTrail } from '../../audit/verify.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { loadAuditKey } from '../../host/private-file.ts';
 import { ensureStateDirectory } from '../../host/user-directories.ts';

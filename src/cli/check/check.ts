@@ -13,8 +13,7 @@ import { visibleText } from '../../util/visible-text.ts';
 import { commandOf } from '../run/options.ts';
 import { autonomyOption, backendOption, POLICY_FILE, profileOption, TAINTS_SEEN } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
-import { jsonLine, printError, printOut } from '../shared/print.ts';
-import { moodOf, type Paint, paintFor } from '../shared/style.ts';
+import { jsonLine, moodOf, type Paint, paintFor, printError, printOut } from '../shared/print.ts';
 import type { DecisionAnswer } from './batch.ts';
 
 /** Exit statuses of `check`. */

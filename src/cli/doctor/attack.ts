@@ -1,10 +1,9 @@
 import { type AttackParts, attackHost } from '../../attack/attack-host.ts';
-import type { AttackedControl, AttackReport, AttackResult } from '../../model/attack-report.ts';
+import type { AttackedControl, AttackReport, AttackResult } from '../../model/doctor-report.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { endedBy } from '../../run/launch/exit-status.ts';
-import { jsonText, printOut, startProgress } from '../shared/print.ts';
+import { jsonText, type Mood, type Paint, paintFor, printOut, startProgress, wrap } from '../shared/print.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
-import { type Mood, type Paint, paintFor, wrap } from '../shared/style.ts';
 import { examineHost } from './examine.ts';
 
 /** What `sandbox-run doctor --attack` is asked for. */

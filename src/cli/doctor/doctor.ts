@@ -2,8 +2,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { backendOption } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
-import { jsonText, printOut, startProgress } from '../shared/print.ts';
-import { paintFor } from '../shared/style.ts';
+import { jsonText, paintFor, printOut, startProgress } from '../shared/print.ts';
 
 const HELP_AFTER = `
 Makes a sandbox with the default profile in a temporary directory, runs \`true\` in it, and says what

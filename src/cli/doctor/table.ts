@@ -1,7 +1,7 @@
 import type { DoctorReport, Remedy } from '../../model/doctor-report.ts';
 import type { BackendId, ControlState } from '../../model/enforcement-report.ts';
 import { givesUpByNature } from '../../plan/enforcement.ts';
-import { type Mood, type Paint, wrap } from '../shared/style.ts';
+import { type Mood, type Paint, wrap } from '../shared/print.ts';
 
 /** A line of the table before it is laid out. */
 interface Row {

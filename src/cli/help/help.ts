@@ -4,13 +4,12 @@ import { ERROR_CODES } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { EXIT_STATUS } from '../../run/launch/exit-status.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
-import { printOut } from '../shared/print.ts';
-import { wrap } from '../shared/style.ts';
+import { paintFor, printOut, wrap } from '../shared/print.ts';
 
 const WIDTH = 100;
 
-/** A name with what it is for. */
-type Row = readonly [name: string, meaning: string];
+/** A name with what it is for; what is done, with the line that does it. */
+type Row = readonly [string, string];
 
 /** THE table of variables of the environment that `sandbox-run` itself reads. */
 const ENVIRONMENT: readonly Row[] = [
@@ -178,4 +177,125 @@ function scriptFor(shell: string): string {
       { cause: error },
     );
   }
+}
+
+/**
+ * THE list of `sandbox-run examples`, by topic. Each line is parsed by a test with the parser that
+ * a user's line meets.
+ */
+export const EXAMPLE_LINES: Readonly<Record<string, readonly Row[]>> = {
+  run: [
+    ['A program with its arguments, confined to the current directory', 'sandbox-run -- git status'],
+    ['A shell string', "sandbox-run -c 'npm test 2>&1 | tail -20'"],
+    [
+      'A further directory to read, and a variable',
+      'sandbox-run --ro ~/.npm --env NODE_ENV=test -- npm ci --offline',
+    ],
+    [
+      'Less memory, less time, fewer processes',
+      'sandbox-run --memory 512M --timeout 300 --max-processes 64 -- make -j4',
+    ],
+    ['Without what the workspace has of secrets', "sandbox-run --hide .env --hide '*.pem' -- npm test"],
+    ['With the network', 'sandbox-run --profile networked -- cargo fetch'],
+    ['On a terminal of its own', 'sandbox-run -t --timeout 0 -- bash'],
+    ['The result as one JSON object', "sandbox-run --json -c 'make' | jq .status"],
+    ['Show what would be enforced, run nothing', 'sandbox-run --dry-run -- npm test'],
+  ],
+  check: [
+    ['What the policy thinks of a command', "sandbox-run check -c 'git push origin main'"],
+    ['The same for an agent that works alone', 'sandbox-run check --autonomy autonomous -- rm -r build'],
+    [
+      'The same after something untrusted was read',
+      "sandbox-run check --taint corruption,secret -c 'curl https://example.org'",
+    ],
+    ['Many commands, one JSON object per line', 'sandbox-run check --batch < commands.jsonl'],
+  ],
+  policy: [
+    ['Write a commented policy file', 'sandbox-run policy init'],
+    ['Every value in force, and where it comes from', 'sandbox-run policy show --explain'],
+    ['Look for mistakes in a file', 'sandbox-run policy validate .sandbox-run.toml'],
+    ['A JSON Schema for editors', 'sandbox-run policy schema > policy.schema.json'],
+  ],
+  approvals: [
+    ['What waits for an answer', 'sandbox-run approvals list'],
+    ['All that is known of a request', 'sandbox-run approvals show 5c1f0e9b7a3d48c2f6e0b1a9'],
+    [
+      'Allow it for the rest of its session',
+      'sandbox-run approvals approve 5c1f0e9b7a3d48c2f6e0b1a9 --scope session',
+    ],
+    ['Answer requests as they come', 'sandbox-run approvals watch'],
+    ['Queue what the policy asks, and wait', 'sandbox-run --ask queue -- git push'],
+  ],
+  audit: [
+    ['The last records, and those that come', 'sandbox-run audit tail -f'],
+    ['What was refused in the last two hours', 'sandbox-run audit search --verdict deny --since 2h'],
+    ['Everything about one request', 'sandbox-run audit show 1042'],
+    ['Whether anything was changed', 'sandbox-run audit verify'],
+  ],
+  session: [
+    ['Start a shell that lives on', 'sandbox-run session start --name build'],
+    ['Run a command in it', "sandbox-run session run build -- 'cd src && make'"],
+    ['End it', 'sandbox-run session stop build'],
+    [
+      'Remember what an agent was exposed to, from command to command',
+      'sandbox-run --session fix-the-build -- cat README.md',
+    ],
+    [
+      'Note an exposure that no command shows',
+      "sandbox-run session taint fix-the-build secret --reason 'the key was pasted'",
+    ],
+  ],
+  gate: [
+    [
+      'Decide for agents in containers',
+      'sandbox-run gate serve --socket /run/user/1000/gate.sock --workspace ~/project',
+    ],
+    ['Ask from inside', "sandbox-run gate check --socket /gate.sock -c 'git push'"],
+  ],
+  fleet: [
+    [
+      'Run commands of a queue on this machine',
+      'sandbox-run worker --queue builds --slots 4 --workspace ~/builds',
+    ],
+    ['Hand one over and wait', 'sandbox-run submit --queue builds --wait -- make test'],
+    [
+      'On what is committed here, again if its worker dies',
+      "sandbox-run submit --queue builds --workspace-from git:. --retry 1 --wait -c 'npm ci && npm test'",
+    ],
+    ['Workers, slots and jobs', 'sandbox-run fleet status --queue builds'],
+    ['Answer what workers ask about', 'sandbox-run fleet approvals watch'],
+  ],
+  doctor: [
+    ['What this host can enforce', 'sandbox-run doctor'],
+    ['Try to get out, and say what held', 'sandbox-run doctor --attack'],
+    ['The same for a weaker backend', 'sandbox-run doctor --attack --backend application'],
+  ],
+};
+
+const HELP_OF_EXAMPLES = `
+Examples:
+  sandbox-run examples
+  sandbox-run examples session
+
+Exit status: 0; 125 if there is no such topic.`;
+
+/** `sandbox-run examples [TOPIC]`: command lines to copy. */
+export async function examples(args: readonly string[]): Promise<number> {
+  const program = createProgram(
+    'sandbox-run examples',
+    'Shows command lines to copy, by topic. Nothing is run.',
+    HELP_OF_EXAMPLES,
+  ).addArgument(new Argument('[topic]', 'only those of one topic').choices(Object.keys(EXAMPLE_LINES)));
+  const parsed = parseArguments(program, args);
+  if (parsed === undefined) return 0;
+  const [wanted] = parsed.args;
+  const paint = paintFor(1);
+  const topics = Object.entries(EXAMPLE_LINES)
+    .filter(([topic]) => wanted === undefined || topic === wanted)
+    .map(([topic, lines]) => {
+      const shown = lines.map(([does, line]) => `  ${paint('faint', `# ${does}`)}\n  ${line}\n`);
+      return `${paint('strong', topic)}\n${shown.join('')}`;
+    });
+  printOut(topics.join('\n'));
+  return 0;
 }

@@ -1,7 +1,11 @@
 import type { Behaviour, Grammar, Program } from '../../programs/behaviour.ts';
 import { optionTable } from '../../programs/options.ts';
-import { findForApplication, findProgram, PROGRAM_ROWS } from '../../programs/program-table.ts';
-import { runsSomething } from '../../programs/runs.ts';
+import {
+  findForApplication,
+  findProgram,
+  PROGRAM_ROWS,
+  runsSomething,
+} from '../../programs/program-table.ts';
 
 const OPERANDS: Readonly<Record<NonNullable<Behaviour['operands']>, string>> = {
   none: 'no operand is a path',

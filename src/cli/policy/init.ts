@@ -3,7 +3,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { PlacedKey } from '../../model/policy-key.ts';
 import { PLACED_KEYS } from '../../model/policy-keys.ts';
 import { errnoOf } from '../../util/errno-of.ts';
-import { wrap } from '../shared/style.ts';
+import { wrap } from '../shared/print.ts';
 
 /** Never over what is there, which `instead` says what to do about, and never through a link. */
 export function writeNewPolicy(path: string, text: string, instead: string, prepare = () => {}): void {

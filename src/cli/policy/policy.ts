@@ -65,7 +65,7 @@ export async function policy(args: readonly string[]): Promise<number> {
     .option('--workspace <dir>', 'the workspace (default: the current directory)')
     .option('--json', 'one JSON object per difference')
     .action((file: string, { json, ...where }: SandboxOptions & { readonly json?: boolean }) =>
-      does(async () => (await import('./diff.ts')).diffPolicy(file, where, json === true)),
+      does(async () => (await import('./show.ts')).diffPolicy(file, where, json === true)),
     );
   command('validate [file]', 'checks FILE, or every file that is in force here')
     .option('--workspace <dir>', 'the workspace (default: the current directory)')

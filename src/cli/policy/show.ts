@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { CHECKS_IN_SESSION } from '../../decide/judgement.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { PLACED_KEYS } from '../../model/policy-keys.ts';
@@ -5,7 +6,7 @@ import { weakenings } from '../../policy/effective.ts';
 import type { Entry } from '../../policy/layers.ts';
 import { type Source, sourceOf } from '../../policy/locate-key.ts';
 import { type ResolvedPolicy, resolvePolicy } from '../../run/resolve/resolve-policy.ts';
-import { jsonText } from '../shared/print.ts';
+import { jsonLine, jsonText } from '../shared/print.ts';
 
 /** One value of the effective policy. Of a list that adds up, one item; of a table, one name. */
 interface ShownValue {
@@ -71,4 +72,42 @@ function explanation({ named, layers }: ResolvedPolicy): readonly string[] {
     '# Checks, all of which run; the strictest wins:',
     ...CHECKS_IN_SESSION.map(({ name, summary }) => `#   ${name.padEnd(12)} ${summary}`),
   ];
+}
+
+/** A value that one policy has and the other has not. */
+interface Difference {
+  readonly change: 'added' | 'removed';
+  readonly key: string;
+  readonly value: unknown;
+}
+
+/**
+ * What a policy file would change here: the policy in force with `--policy FILE`, against that without.
+ * @throws {SandboxError} for anything wrong with any of them.
+ */
+export async function diffPolicy(file: string, where: SandboxOptions, json: boolean): Promise<string> {
+  const present = await resolvePolicy(where);
+  const other = await resolvePolicy({ ...where, policy: file });
+  const differences = [
+    ...without(present.entries, other.entries).map((entry) => ({ change: 'removed', ...entry }) as const),
+    ...without(other.entries, present.entries).map((entry) => ({ change: 'added', ...entry }) as const),
+  ].sort((one, two) => place(one) - place(two));
+  if (json) return differences.map((one) => jsonLine(one)).join('');
+  if (differences.length === 0) return 'no difference\n';
+  return differences.map(inWords).join('');
+}
+
+const place = ({ key }: Difference) => PLACED_KEYS.findIndex((placed) => placed.key === key);
+
+function without(some: readonly Entry[], others: readonly Entry[]): readonly Omit<Difference, 'change'>[] {
+  return some
+    .filter(
+      (entry) =>
+        !others.some((other) => other.key === entry.key && isDeepStrictEqual(other.value, entry.value)),
+    )
+    .map(({ key, value }) => ({ key, value }));
+}
+
+function inWords({ change, key, value }: Difference): string {
+  return `${change === 'added' ? '+' : '-'} ${key} = ${JSON.stringify(value)}\n`;
 }

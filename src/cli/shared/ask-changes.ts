@@ -1,6 +1,6 @@
 import { presentRows } from '../../approvals/presentation.ts';
 import type { Terminal } from '../../approvals/terminal.ts';
-import { type Turn, talkOn, withTerminal } from '../../approvals/terminal-talk.ts';
+import { type Turn, talkOn, withTerminal } from '../../approvals/terminal.ts';
 import { changeLine, markOf } from '../../changes/in-words.ts';
 import type { Change } from '../../model/change-set.ts';
 import { loadAddon } from '../../native/load.ts';

@@ -8,8 +8,7 @@ import {
   programs,
   type Use,
 } from '../behaviour.ts';
-import { pathInside, plainPaths } from '../options.ts';
-import { scriptsOf } from './sed.ts';
+import { pathInside, plainPaths, scriptsOf } from '../options.ts';
 
 /** Behind these, `/` begins a regular expression; behind anything else it divides. */
 const BEFORE_REGEXP = /(?:^|[(,!~&|{};\n=?:]|\b(?:print|printf|return|case)) ?$/;

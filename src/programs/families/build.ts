@@ -11,8 +11,7 @@ import {
   type Runs,
   type Use,
 } from '../behaviour.ts';
-import { argumentOf, hasOption } from '../options.ts';
-import { NOTHING, refused } from '../runs.ts';
+import { argumentOf, hasOption, NOTHING, refused } from '../options.ts';
 import { variableRule } from '../variables.ts';
 
 /** `make SHELL=…` is code on the command line; `CC=…` names a program as the environment does. */

@@ -8,8 +8,19 @@ import {
   programs,
   type Runs,
 } from '../behaviour.ts';
-import { argumentOf, hasOption, isHarmlessDevice, optionValue, readOptions } from '../options.ts';
-import { behindOptions, NOTHING, refused, runText, runWords, unreadable } from '../runs.ts';
+import {
+  argumentOf,
+  behindOptions,
+  hasOption,
+  isHarmlessDevice,
+  NOTHING,
+  optionValue,
+  readOptions,
+  refused,
+  runText,
+  runWords,
+  unreadable,
+} from '../options.ts';
 
 /** `sudo [options] [NAME=value] command`. */
 const runsOfSudo = behindOptions((read, call) => {

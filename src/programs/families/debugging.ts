@@ -6,8 +6,7 @@ import {
   programs,
   type Runs,
 } from '../behaviour.ts';
-import { hasOption, wordOf } from '../options.ts';
-import { behindOptions, NOTHING, refused, runWords } from '../runs.ts';
+import { behindOptions, hasOption, NOTHING, refused, runWords, wordOf } from '../options.ts';
 
 /** Commands for gdb that start no program but the one that is examined. */
 const GDB_COMMAND =

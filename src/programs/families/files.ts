@@ -8,8 +8,7 @@ import {
   programs,
   type Use,
 } from '../behaviour.ts';
-import { hasOption, isSink, pathInside, plainPaths, writtenAt } from '../options.ts';
-import { readsZone } from './readers.ts';
+import { hasOption, isSink, pathInside, plainPaths, readsZone, writtenAt } from '../options.ts';
 
 /** An operand count that a program would refuse, or that would make it read standard input. */
 function atLeast(count: number, message: string): (use: Use) => readonly Finding[] {

@@ -13,8 +13,17 @@ import {
   type Use,
   verbs,
 } from '../behaviour.ts';
-import { argumentOf, hasOption, optionValue, parseOptions, readOptions } from '../options.ts';
-import { NOTHING, refused, runText, runWords } from '../runs.ts';
+import {
+  argumentOf,
+  hasOption,
+  NOTHING,
+  optionValue,
+  parseOptions,
+  readOptions,
+  refused,
+  runText,
+  runWords,
+} from '../options.ts';
 
 /** The options of these names load a module unless their value is known, or at least no path. */
 function modules(names: string, known?: ReadonlySet<string>): (use: Use) => readonly Finding[] {

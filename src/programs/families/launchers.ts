@@ -9,8 +9,16 @@ import {
   programs,
   type Runs,
 } from '../behaviour.ts';
-import { hasOption, optionValue } from '../options.ts';
-import { behindOptions, NOTHING, refused, runText, runWords, unreadable } from '../runs.ts';
+import {
+  behindOptions,
+  hasOption,
+  NOTHING,
+  optionValue,
+  refused,
+  runText,
+  runWords,
+  unreadable,
+} from '../options.ts';
 
 const HELP = 'help version';
 const PLAIN_ASSIGNMENT = /^(?:[A-Za-z_][A-Za-z0-9_]*=|-$)/;

@@ -15,9 +15,10 @@ import {
   MOVES_AWAY,
   pathInside,
   readOptions,
+  refused,
+  runText,
   writtenAt,
 } from '../options.ts';
-import { refused, runText } from '../runs.ts';
 
 /** Settings that run nothing on this side. */
 const HARMLESS =

@@ -1,7 +1,6 @@
 import { isSingle, prefixOf, withoutPrefix } from '../../model/word.ts';
 import { type Behaviour, type Call, type ProgramRow, programs, type Runs, verbs } from '../behaviour.ts';
-import { readOptions } from '../options.ts';
-import { NOTHING, refused, runText, runWords } from '../runs.ts';
+import { NOTHING, readOptions, refused, runText, runWords } from '../options.ts';
 
 /** `nix develop … -c command`, `nix shell … -c command`, `nix run … -- words`. The command goes to the end of the line. */
 function runsOfNix(call: Call): Runs {

@@ -1,6 +1,6 @@
 import { looksSecret } from '../../util/secret-name.ts';
 import { type Finding, finding, type ProgramRow, programs, type Use } from '../behaviour.ts';
-import { hasOption, writtenAt } from '../options.ts';
+import { hasOption, readsZone, writtenAt } from '../options.ts';
 
 /** Reading standard input is not what the program is permitted for. */
 function needsFile(use: Use): readonly Finding[] {
@@ -42,13 +42,6 @@ function inspectPager(use: Use): readonly Finding[] {
   return use.operands
     .filter(({ text }) => /^\+\+?[^\d/G]|^\+.*!/.test(text))
     .map(({ word }) => finding('executes', 'pager_command', 'runs a command of the pager', word.source));
-}
-
-/** A time may name a file of a zone: `TZ="../x"`. */
-export function readsZone({ command }: Use): string | undefined {
-  return command.words.some(({ value }) => value?.includes('TZ') === true)
-    ? 'reads a file for the zone that it is given'
-    : undefined;
 }
 
 /** Programs that print files, the environment or facts about the machine. */

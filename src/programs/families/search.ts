@@ -13,10 +13,8 @@ import {
   type Runs,
   type Use,
 } from '../behaviour.ts';
-import { argumentOf, hasOption, readOptions } from '../options.ts';
+import { argumentOf, hasOption, readOptions, readsZone, refused } from '../options.ts';
 import { isRegenerableName } from '../regenerable.ts';
-import { refused } from '../runs.ts';
-import { readsZone } from './readers.ts';
 
 const words = (list: string) => new Set(list.split(' '));
 

@@ -1,13 +1,5 @@
-import {
-  type Argument,
-  type Finding,
-  finding,
-  type PathUse,
-  type ProgramRow,
-  programs,
-  type Use,
-} from '../behaviour.ts';
-import { pathInside } from '../options.ts';
+import { type Finding, finding, type PathUse, type ProgramRow, programs, type Use } from '../behaviour.ts';
+import { pathInside, scriptsOf } from '../options.ts';
 
 /** A file that a script names. */
 interface SedFile {
@@ -226,19 +218,6 @@ export function isPlainSed(script: string): boolean {
     const isCommand = COMMANDS.some(skip) ? skip(ENDS) : skip(TEXT) || skip(BRACE);
     if (!isCommand) return false;
   }
-}
-
-/** The scripts on the command line: values of options, else the first operand. */
-export function scriptsOf(
-  use: Use,
-  scriptOptions: readonly string[],
-  fileOptions: readonly string[],
-): readonly Argument[] {
-  const given = use.options.flatMap(({ name, value }) =>
-    scriptOptions.includes(name) && value !== undefined ? [value] : [],
-  );
-  if (given.length > 0 || use.options.some(({ name }) => fileOptions.includes(name))) return given;
-  return use.operands.slice(0, 1);
 }
 
 function inspectSed(use: Use): readonly Finding[] {

@@ -13,8 +13,7 @@ import {
   type Runs,
   type Use,
 } from '../behaviour.ts';
-import { argumentOf, beginsWithPath, plainPaths } from '../options.ts';
-import { NOTHING, refused, runText } from '../runs.ts';
+import { argumentOf, beginsWithPath, NOTHING, plainPaths, refused, runText } from '../options.ts';
 
 /** Builtins of bash. Which of them may run at all is the parser's business. */
 export const BUILTINS: readonly ProgramRow[] = [

@@ -5,8 +5,8 @@ import type { JudgeRequest } from '../../decide/judge.ts';
 import type { ResolvedCommand } from '../../decide/ports.ts';
 import type { ProgramFinder } from '../../decide/program-finder.ts';
 import type { Command } from '../../model/command.ts';
+import type { ResolvedStage, Stage, Steps } from '../../model/command-line.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
-import type { ResolvedStage, Stage, Steps } from '../../model/steps.ts';
 import type { BuiltEnvironment } from '../../policy/environment.ts';
 import { assertNever } from '../../util/assert-never.ts';
 

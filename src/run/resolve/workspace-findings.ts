@@ -2,7 +2,6 @@ import { lstatSync, mkdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { caller } from '../../host/caller.ts';
-import { repositoriesOutOfSight } from '../../host/git/index-file.ts';
 import {
   GIT_NAMES,
   gitDirectories,
@@ -11,6 +10,7 @@ import {
   SEQUENCE_NAMES,
   userConfigFiles,
 } from '../../host/git/repositories.ts';
+import { repositoriesOutOfSight } from '../../host/git/versions.ts';
 import { inDirectoryOf, NOT_TEXT, readRegular } from '../../host/held-directory.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import { Baseline } from '../../left-behind/baseline.ts';

@@ -13,9 +13,8 @@ import { assertNever } from '../../util/assert-never.ts';
 import { apart, inEach, needNumber, noteAssignment, noteDone } from '../numbers.ts';
 import type { SyntaxNode } from '../syntax.ts';
 import { isVariableName } from '../text-checks.ts';
-import { type Context, checkNeighbours, type ShellText } from './shell-text.ts';
 import { readRedirect, readSimple } from './simple-commands.ts';
-import { readArithmetic, readWord } from './words.ts';
+import { type Context, checkNeighbours, readArithmetic, readWord, type ShellText } from './words.ts';
 
 /** A whole text. An error in an expansion ends the line in which it happens, and bash goes on with the next one. */
 export function readLines(script: ParsedScript, text: ShellText): SyntaxNode {

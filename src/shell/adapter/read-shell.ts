@@ -1,7 +1,7 @@
 import { forEachChild, type SyntaxNode as ParsedNode, type ParsedScript, parse } from 'unbash';
 import type { SyntaxNode } from '../syntax.ts';
 import { readLines } from './commands.ts';
-import { type Reading, ShellText } from './shell-text.ts';
+import { type Reading, ShellText } from './words.ts';
 
 const OPEN_ROUND = 0x28;
 const CLOSE_ROUND = 0x29;

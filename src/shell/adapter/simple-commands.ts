@@ -4,8 +4,7 @@ import { literalWord, mergeLiterals } from '../../model/word.ts';
 import { apart, type Numbers, noteArray, noteAssignment, noteDone } from '../numbers.ts';
 import type { SimpleNode, SyntaxNode } from '../syntax.ts';
 import { isPlainQuoted, isVariableName } from '../text-checks.ts';
-import { type Context, checkNeighbours, type ShellText } from './shell-text.ts';
-import { readPart, readWord } from './words.ts';
+import { type Context, checkNeighbours, readPart, readWord, type ShellText } from './words.ts';
 
 /** Words, assignments and redirects; `substitutions` is the list that the context adds to. */
 export function readSimple(

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { verifyStream } from '../../../src/audit/verify-stream.ts';
+import { verifyStream } from '../../../src/audit/verify.ts';
 import type { RecordStream } from '../../../src/model/record-stream.ts';
 import { openRecordStream } from '../../../src/nats/record-stream.ts';
 import { type NatsServers, startNats } from '../../support/nats.ts';

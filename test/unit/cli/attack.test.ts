@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Arena } from '../../../src/attack/arena.ts';
 import { improvementFor, isClaimed, judgeAttack, worstOf } from '../../../src/attack/attack-host.ts';
 import { attackTable } from '../../../src/cli/doctor/attack.ts';
-import { painted, unpainted } from '../../../src/cli/shared/style.ts';
+import { painted, unpainted } from '../../../src/cli/shared/print.ts';
 
 const ATTACK = { id: 'read-outside', does: 'reads' };
 const worked = { kind: 'worked' } as const;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isHarmlessSetting } from '../../../src/programs/git/runs.ts';
+import { isHarmlessSetting } from '../../../src/programs/git/settings.ts';
 
 describe('isHarmlessSetting', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Steps } from '../../../src/model/steps.ts';
+import type { Steps } from '../../../src/model/command-line.ts';
 import { stepsOf } from '../../../src/shell/steps.ts';
 
 function accepted(source: string): Steps {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type FirejailHost, firejailLauncher } from '../../../../src/backends/firejail/settings.ts';
+import { type FirejailHost, firejailLauncher } from '../../../../src/backends/firejail/firejail.ts';
 import { BEST_HOST, planOf, policyOfRules, policyWith, rule, undemanding } from '../../plan/fixtures.ts';
 
 const HOST: FirejailHost = {

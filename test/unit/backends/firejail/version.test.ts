@@ -4,7 +4,7 @@ import {
   hasFeature,
   parseVersion,
   refuseVersion,
-} from '../../../../src/backends/firejail/version.ts';
+} from '../../../../src/backends/firejail/probe.ts';
 
 describe('the version', () => {
   it.each([
