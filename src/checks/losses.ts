@@ -3,7 +3,7 @@ import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import { literalWord, mergeLiterals } from '../model/word.ts';
 import { type Argument, inherited, type Use } from '../programs/behaviour.ts';
-import { argumentOf, hasOption, wordOf } from '../programs/options.ts';
+import { argumentOf, wordOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isRegenerable, isRegenerableName } from '../programs/regenerable.ts';
 import { asksForHelp } from '../programs/risk.ts';
@@ -88,8 +88,8 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
 
 /** What is gone afterwards. */
 function removedBy(use: Use): readonly Argument[] {
-  if (inherited(use, 'operands') !== 'removes' || inherited(use, 'onlyEmpty') === true) return [];
-  return hasOption(use, inherited(use, 'keepsWith') ?? '') ? [] : use.operands;
+  if (inherited(use, 'operands') !== 'removes' || inherited(use, 'keeps')?.(use) === true) return [];
+  return use.operands;
 }
 
 /** What is moved out of the workspace, to a place that is deleted with the command: `mv notes.txt /tmp/`. */

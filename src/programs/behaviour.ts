@@ -202,10 +202,8 @@ export interface Behaviour {
   readonly passesOn?: string;
   /** What it prints, where its words and its standard input tell. */
   readonly prints?: (words: readonly Word[], input: string | undefined) => string | undefined;
-  /** Of what is removed only what holds nothing: nothing is lost with that. */
-  readonly onlyEmpty?: boolean;
-  /** Options with which it takes nothing away. */
-  readonly keepsWith?: string;
+  /** True where nothing is lost with what it removes: it only says what it would, or refuses what is not kept elsewhere. */
+  readonly keeps?: (use: Use) => boolean;
   /** The words that set variables, for what it runs or for the shell. */
   readonly assigns?: (use: Use) => readonly Word[];
   /** Options whose value is the number of a descriptor that it reads. */

@@ -249,7 +249,8 @@ export const FILES: readonly ProgramRow[] = [
   ...programs('rmdir', 'medium', 'local', {
     grammar: { source: 'coreutils 9.1', flags: 'p parents v verbose ignore-fail-on-non-empty' },
     operands: 'removes',
-    onlyEmpty: true,
+    // Of directories those that hold nothing.
+    keeps: () => true,
     // With -p it climbs as far as directories are empty, out of the workspace too.
     application: { without: 'p parents', changesEntries: true },
   }),

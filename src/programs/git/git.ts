@@ -435,7 +435,11 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
       flags: 'f force n dry-run r cached q quiet ignore-unmatch sparse pathspec-file-nul',
       reads: 'pathspec-from-file',
     },
-    keepsWith: 'n dry-run cached',
+    // Without force it takes what is as it was committed, and nothing else.
+    keeps: (use) =>
+      hasOption(use, 'n dry-run cached') ||
+      // A word alone that is not known yet is no option, for then there is nothing to remove.
+      (!isGiven(use, 'force', 'f', '') && (use.openEnded.length === 0 || use.operands.length === 1)),
   },
   clean: {
     risk: 'medium',

@@ -19,13 +19,17 @@ async function asks(source: string): Promise<boolean> {
 describe('what version control would not bring back is asked about', () => {
   it.each([
     'rm notes',
-    'git rm notes',
+    'git rm -f notes',
+    'git rm -rqf notes',
+    'git rm --forc notes',
+    'git rm "$option" notes',
+    'git rm -f "$f"',
     'mv notes /tmp/x',
     'mv -t /tmp notes',
     'mv --target-dir=/tmp notes',
     // Names of files, and not options.
     'rm -- --cached notes',
-    'git rm -- --dry-run notes',
+    'git rm -f -- --dry-run notes',
     // In whatever directory that is.
     'pushd sub && rm notes',
     'popd; rm notes',
@@ -102,6 +106,11 @@ describe('what version control would not bring back is asked about', () => {
   it.each([
     'git rm --cached notes',
     'git rm -n notes',
+    'git rm -n -f notes',
+    'git rm notes',
+    'git rm -r "src/$f"',
+    'git rm "$f"',
+    'for f in a.js b.js; do git rm "$f"; done',
     'git rm -rn notes',
     'git mv notes sub',
     'mv notes sub',
