@@ -280,6 +280,11 @@ const counted: Control = {
     const reservation = await budget.reserve(limit);
     if (reservation === undefined) return { status: 'denied', error: budgetRefusal(limit) };
     reserved.set(deciding, reservation);
+    const { durable } = reservation;
+    if (durable === undefined) return undefined;
+    // It may fail while something else is waited for, or after another control has objected.
+    durable.catch(() => {});
+    deciding.beforeStart.push(durable);
     if (reservation.warning !== undefined) deciding.warnings.push(reservation.warning);
     return undefined;
   },

@@ -90,6 +90,7 @@ function begin(request: DecisionRequest, ports: DecisionPorts): Deciding {
     approval: undefined,
     said: new Map(),
     warnings: [],
+    beforeStart: [],
   };
 }
 
@@ -110,7 +111,11 @@ function step(deciding: Deciding, controls: readonly Control[], from: number): D
       return refuseBecause(deciding, controls, error);
     }
   }
-  return allow(deciding, controls);
+  if (deciding.beforeStart.length === 0) return allow(deciding, controls);
+  return Promise.all(deciding.beforeStart).then(
+    () => allow(deciding, controls),
+    (error) => refuseBecause(deciding, controls, error),
+  );
 }
 
 function allow(deciding: Deciding, controls: readonly Control[]): Decided {

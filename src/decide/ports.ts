@@ -125,6 +125,8 @@ export interface Deciding {
   /** What reviewer and hooks have said. */
   readonly said: Map<string, unknown>;
   readonly warnings: string[];
+  /** What goes on while the next controls are asked, and has to be done before anything starts; what fails objects. */
+  readonly beforeStart: Promise<void>[];
 }
 
 /** One thing that stands between a request and its launch. */

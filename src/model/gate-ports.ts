@@ -20,6 +20,8 @@ export interface Reservation {
   commit(): void | Promise<void>;
   /** Nothing started: the action is given back. */
   release(): void | Promise<void>;
+  /** Settles when a power cut cannot take it back any more: nothing starts before. Missing: it is so already. */
+  readonly durable?: Promise<void> | undefined;
   /** One sentence, where it is not counted and the policy accepts that. */
   readonly warning?: string | undefined;
 }

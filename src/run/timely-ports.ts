@@ -17,7 +17,9 @@ export function timelyBudget(budget: ActionBudget, timeoutMs: number): ActionBud
       let isLate = false;
       // What comes too late is for nothing that runs.
       const reserved = Promise.resolve(reserving).then(async (reservation) => {
-        if (isLate) await reservation?.release();
+        if (!isLate) return reservation;
+        reservation?.durable?.catch(() => {});
+        await reservation?.release();
         return reservation;
       });
       return Promise.resolve(inTime(reserved)).then(
@@ -38,6 +40,7 @@ function timelyReservation(
 ): Reservation | undefined {
   return (
     reservation && {
+      durable: reservation.durable && Promise.resolve(inTime(reservation.durable)),
       commit: () => inTime(reservation.commit()),
       release: () => inTime(reservation.release()),
     }

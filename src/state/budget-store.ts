@@ -26,7 +26,7 @@ export class SqliteBudget implements BudgetStore {
     });
   }
 
-  async reserve(principal: string, limit: number): Promise<Reservation | undefined> {
+  reserve(principal: string, limit: number): Reservation | undefined {
     const reserved = this.#database.transaction(() => {
       this.#forgetOld(principal);
       if (this.#count(principal) >= limit) return undefined;
@@ -42,10 +42,10 @@ export class SqliteBudget implements BudgetStore {
       this.#change(principal, 1);
       return id;
     });
-    // It is counted before anything runs, also if the power goes.
     if (reserved === undefined) return undefined;
-    await this.#database.durable();
     return {
+      // It is counted before anything runs, also if the power goes.
+      durable: this.#database.durable(),
       commit: () => {
         this.#database.run('UPDATE actions SET committed = 1 WHERE id = ?', reserved);
       },

@@ -6,6 +6,8 @@ import type { Control, DecisionPorts } from '../../../src/decide/ports.ts';
 import type { ApprovalRequest } from '../../../src/model/approval.ts';
 import type { AuditRecord } from '../../../src/model/audit-record.ts';
 import type { Verdict } from '../../../src/model/decision.ts';
+import type { ActionBudget } from '../../../src/model/gate-ports.ts';
+import { deferred } from '../../../src/util/deferred.ts';
 import { policyOf } from '../../support/policy-of.ts';
 
 const EFFECTS = { parts: [], reads: [], writes: [], executes: [], patterns: [], searches: [], text: '' };
@@ -75,6 +77,17 @@ function remembering(verdict: Verdict, more: Partial<DecisionPorts> = {}) {
   return { done, ports: all };
 }
 
+/** A budget whose reservations are on the disk later. */
+function reservingBudget(done: string[], durable: Promise<void>): ActionBudget {
+  return {
+    used: () => 0,
+    reserve: () => {
+      done.push('reserved');
+      return { durable, commit: () => {}, release: () => void done.push('released') };
+    },
+  };
+}
+
 const decide = async (given: DecisionPorts, controls = CONTROLS): Promise<Decided> =>
   createDecider(given, controls)({ command: 'true' });
 const objectionOf = (decided: Decided) =>
@@ -105,6 +118,53 @@ describe('the pipeline', () => {
     const { done, ports: all } = remembering('deny');
     expect(objectionOf(await decide(all))?.code).toBe('command.denied');
     expect(done).toEqual(['recorded command.denied']);
+  });
+
+  it('counts and records side by side, and allows nothing before both are on the disk', async () => {
+    const counted = deferred<void>();
+    const written = deferred<undefined>();
+    const { done, ports: all } = remembering('allow');
+    const deciding = decide({
+      ...all,
+      budget: reservingBudget(done, counted.promise),
+      record: async (record) => {
+        await all.record?.(record);
+        return written.promise;
+      },
+    }).then(({ allowed }) => done.push(allowed ? 'allowed' : 'refused'));
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    await turn();
+    expect(done).toEqual(['reserved', 'recorded launch']);
+    written.resolve(undefined);
+    await turn();
+    expect(done).toEqual(['reserved', 'recorded launch']);
+    counted.resolve();
+    await deciding;
+    expect(done).toEqual(['reserved', 'recorded launch', 'allowed']);
+  });
+
+  it('refuses what is not counted on the disk, gives it back, and has that on record', async () => {
+    const { done, ports: all } = remembering('allow');
+    const failed = Promise.reject(new Error('the disk is gone'));
+    const decided = await decide({ ...all, budget: reservingBudget(done, failed) });
+    expect(objectionOf(decided)?.message).toContain('the disk is gone');
+    expect(done).toEqual(['reserved', 'recorded launch', 'released', 'recorded command.denied']);
+  });
+
+  it('refuses what is not recorded while it is still being counted, and gives it back', async () => {
+    const failsAfter = (ms: number) =>
+      new Promise<never>((_, reject) => setTimeout(reject, ms, new Error('it is gone')));
+    for (const [recorded, counted] of [
+      [1, 10],
+      [10, 1],
+    ] as const) {
+      const { done, ports: all } = remembering('allow', { record: () => failsAfter(recorded) });
+      const decided = await decide({ ...all, budget: reservingBudget(done, failsAfter(counted)) });
+      expect(objectionOf(decided)?.code).toBe('audit.failed');
+      expect(done).toEqual(['reserved', 'released']);
+    }
+    // What nobody waits for is no unhandled rejection either.
+    await new Promise((resolve) => setTimeout(resolve, 20));
   });
 
   const broken = () => Promise.reject(new Error('it is broken'));
