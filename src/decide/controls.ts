@@ -280,12 +280,13 @@ const counted: Control = {
     const reservation = await budget.reserve(limit);
     if (reservation === undefined) return { status: 'denied', error: budgetRefusal(limit) };
     reserved.set(deciding, reservation);
-    const { durable } = reservation;
-    if (durable === undefined) return undefined;
-    // It may fail while something else is waited for, or after another control has objected.
-    durable.catch(() => {});
-    deciding.beforeStart.push(durable);
-    if (reservation.warning !== undefined) deciding.warnings.push(reservation.warning);
+    const { durable, warning } = reservation;
+    if (warning !== undefined) deciding.warnings.push(warning);
+    if (durable !== undefined) {
+      // It may fail while something else is waited for, or after another control has objected.
+      durable.catch(() => {});
+      deciding.beforeStart.push(durable);
+    }
     return undefined;
   },
   refused: async (deciding) => {

@@ -40,6 +40,7 @@ function timelyReservation(
 ): Reservation | undefined {
   return (
     reservation && {
+      warning: reservation.warning,
       durable: reservation.durable && Promise.resolve(inTime(reservation.durable)),
       commit: () => inTime(reservation.commit()),
       release: () => inTime(reservation.release()),

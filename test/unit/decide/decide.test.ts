@@ -7,6 +7,7 @@ import type { ApprovalRequest } from '../../../src/model/approval.ts';
 import type { AuditRecord } from '../../../src/model/audit-record.ts';
 import type { Verdict } from '../../../src/model/decision.ts';
 import type { ActionBudget } from '../../../src/model/gate-ports.ts';
+import { timelyBudget } from '../../../src/run/timely-ports.ts';
 import { deferred } from '../../../src/util/deferred.ts';
 import { policyOf } from '../../support/policy-of.ts';
 
@@ -106,6 +107,16 @@ describe('the pipeline', () => {
     if (decided.allowed) await decided.ended?.({ result: undefined, started: true });
     expect(done.slice(3)).toEqual(['committed']);
   });
+
+  it.each([[undefined], [Promise.resolve()]])(
+    'says why it was not counted (on the disk: %s)',
+    async (durable) => {
+      const reservation = { durable, warning: 'not counted: x', commit: () => {}, release: () => {} };
+      const budget = timelyBudget({ used: () => 0, reserve: () => reservation }, 1000);
+      const decided = await decide(ports('allow', { policy: policy(1), budget }));
+      expect(decided).toMatchObject({ allowed: true, warnings: ['not counted: x'] });
+    },
+  );
 
   it('gives back what was counted if the command was not started', async () => {
     const { done, ports: all } = remembering('allow');
