@@ -56,6 +56,7 @@ export class JobSource {
   #requests = 0;
   #answer: ((job: Offer | 'none' | 'failed') => void) | undefined;
   #emptyAt = Number.NEGATIVE_INFINITY;
+  #hadJob = false;
 
   /** `onLate`: told of a job that came when nobody waited for it any more. */
   constructor(queue: Queue, consumer: string, priority: FleetPriority, onLate: (job: Offer) => void) {
@@ -81,6 +82,11 @@ export class JobSource {
     return performance.now() - this.#emptyAt < EMPTY_MS;
   }
 
+  /** Whether it had one the last time. */
+  get hadJob(): boolean {
+    return this.#hadJob;
+  }
+
   /**
    * Asks for the next job; `waitMs` 0: only if there is one. `none`: there is none, or none came; `failed`: there was no answer
    * that is understood.
@@ -96,6 +102,7 @@ export class JobSource {
       this.#publisher.send({ subject: this.#subject, data: JSON.stringify(ask), reply });
     });
     clearTimeout(timer);
+    this.#hadJob = typeof job === 'object';
     if (job === 'none') this.#emptyAt = performance.now();
     return job;
   }
