@@ -177,6 +177,7 @@ export class FleetWorker {
     for (const { offered } of left) offered.giveBack();
     await this.#pulling;
     await this.#sandboxes.close();
+    for (const source of this.#sources.values()) source.acknowledge();
     this.#queue.publisher.flush();
     await Promise.race([this.#queue.connection.flush().catch(() => {}), delay(ANSWER_MS)]);
   }

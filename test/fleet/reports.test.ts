@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { openQueue } from '../../src/fleet/queue.ts';
+import type { FleetResult } from '../../src/model/fleet.ts';
 import { connectNats } from '../../src/nats/connection.ts';
 import { makeFleetWorld } from './support.ts';
 
@@ -10,7 +11,7 @@ async function threeJobs() {
   const queue = world.queue();
   await world.worker(queue);
   const fleet = await world.fleet(queue);
-  const results = [];
+  const results: FleetResult[] = [];
   for (let at = 0; at < 3; at += 1) results.push(await fleet.run(['true']));
   const connection = await connectNats({ url: world.servers.url }, 'test');
   onTestFinished(() => connection.close());
