@@ -70,7 +70,7 @@ class OpenFleet implements Fleet {
   readonly #awaited = new Map<string, Awaited>();
   readonly #closing = new AbortController();
   readonly #stops: (() => void)[] = [];
-  readonly #reports = new KnownReports();
+  readonly #reports: KnownReports;
   #jobs = 0;
   #told = new Set<string>();
 
@@ -78,6 +78,7 @@ class OpenFleet implements Fleet {
 
   private constructor(queue: Queue, telemetry: Telemetry | undefined) {
     this.#queue = queue;
+    this.#reports = new KnownReports(queue);
     this.#telemetry = telemetry;
   }
 
@@ -310,7 +311,7 @@ class OpenFleet implements Fleet {
     const sent = 'inline' in result ? result.inline : await this.#fromParts(run.job, result.parts);
     const about = { fleet: run, outputCut: output?.cut ?? false };
     if (!('report' in sent)) return { ...sent.result, ...about };
-    const report = this.#reports.read(sent.report);
+    const report = await this.#answered(() => this.#reports.read(sent.report));
     if (report === undefined) throw notUnderstood(run.job);
     const bytes = sent.bytes && {
       stdout: Buffer.from(sent.bytes.stdout, 'base64'),

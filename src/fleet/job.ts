@@ -15,7 +15,7 @@ import { errorMessage } from '../util/error-message.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import type { OutputSender } from './output.ts';
 import type { Queue } from './queue.ts';
-import { reportText } from './reports.ts';
+import type { ReportTeller } from './reports.ts';
 import { checkNarrowing, type JobSandbox, type JobSandboxes, shorter, smallerOutput } from './sandboxes.ts';
 
 /** A job that belongs to this worker. */
@@ -50,7 +50,7 @@ export async function runJob(
   claimed: ClaimedJob,
   sandboxes: JobSandboxes,
   queue: Queue,
-  output: OutputSender,
+  { output, reports }: { readonly output: OutputSender; readonly reports: ReportTeller },
 ): Promise<RanJob> {
   let opened: JobSandbox | undefined;
   try {
@@ -67,7 +67,7 @@ export async function runJob(
     }
     const result = await opened.sandbox.run(claimed.job.command, optionsOf(claimed, opened, output));
     const collected = workspace === undefined ? {} : await collect(queue, claimed, opened, result);
-    return { sent: sentOf(result), collected };
+    return { sent: await sentOf(result, reports), collected };
   } catch (error) {
     if (claimed.signal.aborted)
       return {
@@ -132,11 +132,14 @@ async function collect(
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64');
 
 /** Files of this machine are none of the submitter. */
-function sentOf({ bytes, spilled: _spilled, report, ...result }: ExecutionResult): SentExecution {
+async function sentOf(
+  { bytes, spilled: _spilled, report, ...result }: ExecutionResult,
+  reports: ReportTeller,
+): Promise<SentExecution> {
   return {
     // A part of the union was taken away from each of its members.
     result: { ...result, bytes: undefined, spilled: undefined } as SentExecution['result'],
-    report: reportText(report),
+    report: await reports.tell(report),
     ...(bytes && {
       bytes: { stdout: base64(bytes.stdout), stderr: base64(bytes.stderr), gapAt: bytes.gapAt },
     }),

@@ -5,6 +5,8 @@ import type { Queue } from './queue.ts';
 
 /** How long a consumer that had no job is not asked again while there are jobs of others. */
 const EMPTY_MS = 100;
+/** How long the server may be left to think that a job runs which is over: until the next one is asked for, as a rule. */
+const ACK_LATER_MS = 100;
 /** How much longer than asked for an answer may take. */
 const LATE_MS = 2000;
 
@@ -17,9 +19,12 @@ export class Offer {
   readonly at: number;
   readonly #subject: string;
   readonly #publisher: Publisher;
+  readonly #onOver: (subject: string) => void;
 
-  constructor(message: Msg, publisher: Publisher) {
+  /** `onOver`: acknowledges it, soon. */
+  constructor(message: Msg, publisher: Publisher, onOver: (subject: string) => void) {
     this.#publisher = publisher;
+    this.#onOver = onOver;
     this.#subject = message.reply ?? '';
     this.data = message.data;
     // $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.SEQ.NANOSECONDS.PENDING, or with domain and account in front of the stream.
@@ -29,7 +34,7 @@ export class Offer {
 
   /** It is over. Until that is heard, its record says so to whom it is offered. */
   ack(): void {
-    this.#publisher.sendLater({ subject: this.#subject, data: '+ACK' });
+    this.#onOver(this.#subject);
   }
 
   /** Others may have it, after a time in milliseconds. */
@@ -56,6 +61,10 @@ export class JobSource {
   #requests = 0;
   #answer: ((job: Offer | 'none' | 'failed') => void) | undefined;
   #emptyAt = Number.NEGATIVE_INFINITY;
+  #hadJob = false;
+  /** Where to acknowledge jobs that are over. */
+  readonly #over: string[] = [];
+  #acknowledging: NodeJS.Timeout | undefined;
 
   /** `onLate`: told of a job that came when nobody waited for it any more. */
   constructor(queue: Queue, consumer: string, priority: FleetPriority, onLate: (job: Offer) => void) {
@@ -81,23 +90,48 @@ export class JobSource {
     return performance.now() - this.#emptyAt < EMPTY_MS;
   }
 
+  /** Whether it had one the last time. */
+  get hadJob(): boolean {
+    return this.#hadJob;
+  }
+
   /**
    * Asks for the next job; `waitMs` 0: only if there is one. `none`: there is none, or none came; `failed`: there was no answer
    * that is understood.
    */
   async next(waitMs: number): Promise<Offer | 'none' | 'failed'> {
-    const ask = waitMs === 0 ? { batch: 1, no_wait: true } : { batch: 1, expires: nanoseconds(waitMs) };
+    const ask = JSON.stringify(
+      waitMs === 0 ? { batch: 1, no_wait: true } : { batch: 1, expires: nanoseconds(waitMs) },
+    );
+    // One that is over is acknowledged with the same message.
+    const over = this.#over.pop();
+    this.acknowledge();
+    const request =
+      over === undefined ? { subject: this.#subject, data: ask } : { subject: over, data: `+NXT ${ask}` };
     this.#requests += 1;
     const reply = `${this.#inbox}${this.#requests}`;
     let timer: NodeJS.Timeout | undefined;
     const job = await new Promise<Offer | 'none' | 'failed'>((answer) => {
       this.#answer = answer;
       timer = setTimeout(() => this.#settle('failed'), waitMs + LATE_MS);
-      this.#publisher.send({ subject: this.#subject, data: JSON.stringify(ask), reply });
+      this.#publisher.send({ ...request, reply });
     });
     clearTimeout(timer);
+    this.#hadJob = typeof job === 'object';
     if (job === 'none') this.#emptyAt = performance.now();
     return job;
+  }
+
+  /** Acknowledges at once what is over. */
+  acknowledge(): void {
+    clearTimeout(this.#acknowledging);
+    this.#acknowledging = undefined;
+    for (const subject of this.#over.splice(0)) this.#publisher.send({ subject, data: '+ACK' });
+  }
+
+  #onOver(subject: string): void {
+    this.#over.push(subject);
+    this.#acknowledging ??= setTimeout(() => this.acknowledge(), ACK_LATER_MS);
   }
 
   #onMessage(message: Msg, onLate: (job: Offer) => void): void {
@@ -108,7 +142,7 @@ export class JobSource {
       this.#settle(headers?.code === 404 || headers?.code === 408 ? 'none' : 'failed');
       return;
     }
-    const offer = new Offer(message, this.#publisher);
+    const offer = new Offer(message, this.#publisher, (over) => this.#onOver(over));
     if (this.isAsked) this.#settle(offer);
     else onLate(offer);
   }

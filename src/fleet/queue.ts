@@ -10,8 +10,13 @@ import { writeBehind } from '../nats/write-behind.ts';
 import { errorMessage } from '../util/error-message.ts';
 
 const DAY = 24 * 3600 * 1000;
-/** Records of jobs are kept as long. It is more than {@link LONGEST_WAIT} and the longest job together. */
-const RECORDS_KEPT = 8 * DAY;
+/** What many records have in common is put beside them again when it is older. */
+export const REPORT_KEPT = DAY;
+/**
+ * Records of jobs are kept as long. It is more than {@link LONGEST_WAIT} and the longest job together; what they have in common
+ * may go that much sooner.
+ */
+const RECORDS_KEPT = 8 * DAY + REPORT_KEPT;
 /**
  * A job that waited longer is not run: whether it was run before is known for as long as its record is kept. Measured from
  * when the server took it to the clock of the worker.
@@ -41,6 +46,8 @@ export const namesOf = (queue: string) => ({
   blobs: `sr_blobs_${queue}`,
   jobSubject: (priority: FleetPriority, needs: string) => `sr.${queue}.jobs.${priority}.${needs}`,
   allJobs: `sr.${queue}.jobs.>`,
+  /** Beside the records of jobs: no job has such an id. */
+  report: (digest: string) => `report.${digest}`,
   outputOf: (job: string) => `sr.${queue}.out.${job}`,
   allOutput: `sr.${queue}.out.>`,
   /** Told once a job with needs that are new was sent. */

@@ -1,38 +1,89 @@
+import { createHash } from 'node:crypto';
 import { EnforcementReport } from '../model/enforcement-report.ts';
+import type { SentExecution } from '../model/fleet.ts';
+import { patiently } from '../nats/patience.ts';
 import { parsedJson } from '../util/parsed-json.ts';
+import { type Queue, REPORT_KEPT } from './queue.ts';
 
 /*
- * What is enforced is the same for all commands of a sandbox, and most of what a result says. So it travels as text: a worker
- * writes it once for each sandbox, and a submitter reads it once for all jobs that say the same.
+ * What is enforced is the same for all commands of a sandbox, and most of what a result says. So a worker puts it beside the
+ * records of jobs once, and a submitter reads it once for all jobs that say its name.
  */
 
 /** As many different ones as a submitter remembers. */
 const MOST_KNOWN = 256;
 
-const texts = new WeakMap<EnforcementReport, string>();
+type SentReport = SentExecution['report'];
 
-/** A report as JSON. */
-export function reportText(report: EnforcementReport): string {
-  let text = texts.get(report);
-  if (text === undefined) {
-    text = JSON.stringify(report);
-    texts.set(report, text);
-  }
-  return text;
+const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
+
+/** A report that was told before. */
+interface Told {
+  readonly text: string;
+  readonly digest: string;
+  /** When it was put beside the records; milliseconds since 1970. */
+  keptAt: number;
 }
 
-/** Reports that were read, by their text. */
+/** Tells reports to submitters. */
+export class ReportTeller {
+  readonly #queue: Queue;
+  readonly #told = new WeakMap<EnforcementReport, Told>();
+
+  constructor(queue: Queue) {
+    this.#queue = queue;
+  }
+
+  /** A report as it is sent: itself at first, as many sandboxes have one job only, and from then on where it is kept. */
+  async tell(report: EnforcementReport): Promise<SentReport> {
+    const told = this.#told.get(report);
+    if (told === undefined) {
+      const text = JSON.stringify(report);
+      this.#told.set(report, { text, digest: digestOf(text), keptAt: Number.NEGATIVE_INFINITY });
+      return text;
+    }
+    const now = Date.now();
+    if (Math.abs(now - told.keptAt) > REPORT_KEPT) {
+      const { names, publisher } = this.#queue;
+      try {
+        await publisher.publish(`$KV.${names.records}.${names.report(told.digest)}`, told.text, {});
+      } catch {
+        // Whether it is there is unknown.
+        return told.text;
+      }
+      told.keptAt = now;
+    }
+    return { kept: told.digest };
+  }
+}
+
+/** Reports that were read, by the digest of their text. */
 export class KnownReports {
+  readonly #queue: Queue;
   readonly #known = new Map<string, EnforcementReport>();
 
-  /** `undefined`: it is none. */
-  read(text: string): EnforcementReport | undefined {
-    const known = this.#known.get(text);
+  constructor(queue: Queue) {
+    this.#queue = queue;
+  }
+
+  /** `undefined`: it is none, or is not there any more. @throws what the server says. */
+  async read(sent: SentReport): Promise<EnforcementReport | undefined> {
+    const digest = typeof sent === 'string' ? digestOf(sent) : sent.kept;
+    const known = this.#known.get(digest);
     if (known !== undefined) return known;
-    const read = EnforcementReport.safeParse(parsedJson(Buffer.from(text)));
+    const text = typeof sent === 'string' ? sent : await this.#kept(digest);
+    const read = EnforcementReport.safeParse(parsedJson(text));
     if (!read.success) return undefined;
     if (this.#known.size >= MOST_KNOWN) this.#known.clear();
-    this.#known.set(text, read.data);
+    this.#known.set(digest, read.data);
     return read.data;
+  }
+
+  async #kept(digest: string): Promise<string> {
+    const { names, records } = this.#queue;
+    const entry = await patiently(() => records.get(names.report(digest)));
+    const text = entry === null ? '' : Buffer.from(entry.value).toString('utf8');
+    // Under its name may be what somebody else wrote there.
+    return digestOf(text) === digest ? text : '';
   }
 }

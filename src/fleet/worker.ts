@@ -29,6 +29,7 @@ import {
   type Queue,
   satisfies,
 } from './queue.ts';
+import { ReportTeller } from './reports.ts';
 import { JobSandboxes } from './sandboxes.ts';
 
 /** How long one request for a job waits at the server. */
@@ -80,6 +81,7 @@ export class FleetWorker {
   readonly #queue: Queue;
   readonly #sandboxes: JobSandboxes;
   readonly #watch: LeaseWatch;
+  readonly #reports: ReportTeller;
   readonly #held = new Map<string, Held>();
   /** By consumer. */
   readonly #sources = new Map<string, JobSource>();
@@ -103,6 +105,7 @@ export class FleetWorker {
     this.#queue = queue;
     this.#sandboxes = new JobSandboxes(options.sandbox, options.scratch);
     this.#watch = new LeaseWatch(queue);
+    this.#reports = new ReportTeller(queue);
     // One for each job that waits for something.
     setMaxListeners(0, this.#closing.signal);
   }
@@ -174,6 +177,7 @@ export class FleetWorker {
     for (const { offered } of left) offered.giveBack();
     await this.#pulling;
     await this.#sandboxes.close();
+    for (const source of this.#sources.values()) source.acknowledge();
     this.#queue.publisher.flush();
     await Promise.race([this.#queue.connection.flush().catch(() => {}), delay(ANSWER_MS)]);
   }
@@ -280,17 +284,20 @@ export class FleetWorker {
 
   /** Takes one job, if there is one. */
   async #takeWaiting(): Promise<boolean> {
-    for (const priority of FLEET_PRIORITIES) {
-      for (const source of this.#sources.values()) {
-        if (source.priority !== priority || source.isAsked || source.wasEmpty) continue;
-        const job = await source.next(0);
-        if (job === 'failed') {
-          await this.#pause(RECONNECT_MS);
-          return false;
-        }
-        if (job === 'none') continue;
-        this.#offer(job);
-        return true;
+    const all = [...this.#sources.values()];
+    const left = FLEET_PRIORITIES.flatMap((priority) =>
+      all.filter((source) => source.priority === priority),
+    ).filter(({ isAsked, wasEmpty }) => !isAsked && !wasEmpty);
+    while (left.length > 0) {
+      // Down to the one that is likely to have a job: as a rule those above have none. What comes too much is given back.
+      const likely = left.findIndex(({ hadJob }) => hadJob);
+      const answers = left.splice(0, Math.max(likely, 0) + 1).map((source) => source.next(0));
+      const jobs = await Promise.all(answers);
+      for (const job of jobs) if (typeof job === 'object') this.#offer(job);
+      if (jobs.some((job) => typeof job === 'object')) return true;
+      if (jobs.includes('failed')) {
+        await this.#pause(RECONNECT_MS);
+        return false;
       }
     }
     return false;
@@ -444,7 +451,7 @@ export class FleetWorker {
     const waited = () => this.#telemetry?.begin('queue-wait', { since: Date.now() - queueMs }).end(ofQueue);
     const ofQueue = { queue: this.#queue.name };
     measured?.within(waited);
-    const run = () => runJob(claimed, this.#sandboxes, this.#queue, output);
+    const run = () => runJob(claimed, this.#sandboxes, this.#queue, { output, reports: this.#reports });
     const ran = await (measured === undefined ? run() : measured.within(run));
     measured?.end({ ...ofQueue, job: job.job, worker, attempt, status: ran.sent.result.status });
     // While it is told what became of this one, the next one runs.

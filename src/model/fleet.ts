@@ -242,12 +242,14 @@ const ExecutionWithoutReport = z.discriminatedUnion('status', [
 
 /**
  * The result of a command as it is sent: bytes as base64, and the report, which is most of it and the same for all commands of
- * a sandbox, as text.
+ * a sandbox, as text, or where that is.
  */
 export const SentResult = z.union([
   z.strictObject({
     result: ExecutionWithoutReport,
-    report: text.describe('an EnforcementReport as JSON'),
+    report: z
+      .union([text, z.strictObject({ kept: Digest.describe('of it: it is kept beside the records') })])
+      .describe('an EnforcementReport as JSON'),
     bytes: z
       .strictObject({
         stdout: text,
@@ -260,7 +262,7 @@ export const SentResult = z.union([
 ]);
 export type SentResult = Value<typeof SentResult>;
 /** Of a command, and not of a job that no worker brought to an end. */
-export type SentExecution = Extract<SentResult, { readonly report: string }>;
+export type SentExecution = Extract<SentResult, { readonly report: unknown }>;
 
 /** Where a job stands: the one record of it, which changes by compare-and-set only. */
 export const JobRecord = z.discriminatedUnion('state', [

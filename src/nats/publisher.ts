@@ -2,9 +2,6 @@ import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node';
 import { parsedJson } from '../util/parsed-json.ts';
 import { ANSWER_MS, whereInstalled } from './connection.ts';
 
-/** How long what need not go at once may wait for something to go along with. */
-const LATER_MS = 10;
-
 /** What a stream says of a message that it took. */
 interface Stored {
   readonly seq: number;
@@ -36,9 +33,7 @@ export class Publisher {
   /** What answers to this connection begin with. */
   readonly inbox: string;
   readonly #waiting = new Map<string, Waiting>();
-  readonly #later: Outgoing[] = [];
   #outgoing: Outgoing[] = [];
-  #laterTimer: NodeJS.Timeout | undefined;
   #published = 0;
   /** Why nothing can be answered any more. */
   #failure: Error | undefined;
@@ -97,17 +92,9 @@ export class Publisher {
     this.#outgoing.push(message);
   }
 
-  /** Sends it along with what is sent next, which is soon. */
-  sendLater(message: Outgoing): void {
-    this.#later.push(message);
-    this.#laterTimer ??= setTimeout(() => this.flush(), LATER_MS);
-  }
-
   /** Hands all of it to the connection. */
   flush(): void {
-    clearTimeout(this.#laterTimer);
-    this.#laterTimer = undefined;
-    const outgoing = [...this.#later.splice(0), ...this.#outgoing];
+    const outgoing = this.#outgoing;
     this.#outgoing = [];
     for (const { subject, data, reply, headers } of outgoing) {
       try {

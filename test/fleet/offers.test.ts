@@ -52,3 +52,23 @@ it('fails where the consumer is gone', async () => {
   await queue.manager.consumers.delete(queue.names.jobs, consumer);
   expect(await source.next(0)).toBe('failed');
 });
+
+it('acknowledges a job that is over with the next request, or soon', async () => {
+  const { queue, source, hand } = await open();
+  const left = async () => (await queue.manager.streams.info(queue.names.jobs)).state.messages;
+  await Promise.all([hand('1'), hand('2')]);
+  const take = async () => {
+    const job = await source.next(2000);
+    if (!(job instanceof Offer)) throw new Error(`no job: ${job}`);
+    return job;
+  };
+  const first = await take();
+  const before = queue.connection.stats().outMsgs;
+  first.ack();
+  const second = await take();
+  expect([textOf(first), textOf(second), queue.connection.stats().outMsgs - before]).toEqual(['1', '2', 1]);
+  expect(await left()).toBe(1);
+  second.ack();
+  await eventually(async () => void expect(await left()).toBe(0));
+  expect(await source.next(0)).toBe('none');
+});

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connectNats } from '../../../src/nats/connection.ts';
 import { Publisher } from '../../../src/nats/publisher.ts';
 import { writeBehind } from '../../../src/nats/write-behind.ts';
-import { eventually } from '../../support/eventually.ts';
 import { type NatsServers, startNats } from '../../support/nats.ts';
 
 let servers: NatsServers;
@@ -67,18 +66,5 @@ it('fails without an answer after its time', async () => {
   const { connection, publisher } = await open();
   connection.subscribe('silence', { callback: () => {} });
   await expect(publisher.publish('silence', '', {}, 100)).rejects.toThrow(/in time/);
-  await connection.close();
-});
-
-it('sends what may wait along with the next message, and soon without one', async () => {
-  const { connection, publisher } = await open();
-  const seen: string[] = [];
-  connection.subscribe('later.>', { callback: (_error, { subject }) => void seen.push(subject) });
-  await connection.flush();
-  publisher.sendLater({ subject: 'later.1', data: '' });
-  publisher.send({ subject: 'later.2', data: '' });
-  await eventually(() => void expect(seen).toEqual(['later.1', 'later.2']));
-  publisher.sendLater({ subject: 'later.3', data: '' });
-  await eventually(() => void expect(seen).toHaveLength(3));
   await connection.close();
 });
