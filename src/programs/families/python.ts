@@ -37,15 +37,15 @@ function running(grammar: Grammar, launches: Behaviour['launches'] = {}): Behavi
 const UV_OPTIONS: Grammar = {
   stopAtOperand: true,
   flags:
-    'q v n m s i frozen locked no-sync isolated active no-project all-extras offline no-dev dev exact no-env-file quiet verbose refresh no-cache all-packages module script all-groups',
+    'q v n m s U h frozen locked no-sync isolated active no-project no_workspace all-extras offline no-dev only-dev dev exact no-env-file quiet verbose refresh no-cache no-cache-dir all-packages module script gui-script all-groups compile-bytecode compile help managed-python no-managed-python native-tls no-binary no-build no-build-isolation no-config no-default-groups no-editable no-index no-progress no-python-downloads no-sources reinstall force-reinstall upgrade',
   values:
-    'p w C with with-editable with-requirements python extra group only-group no-group project directory env-file package index-url from',
+    'p w C f i P with with-editable with-requirements python extra group only-group no-group no-extra project directory env-file package index-url from allow-insecure-host trusted-host color config-setting config-settings default-index index extra-index-url exclude-newer find-links fork-strategy index-strategy keyring-provider link-mode no-binary-package no-build-isolation-package no-build-package prerelease refresh-package reinstall-package resolution upgrade-package',
 };
 const UV_RUN = running(UV_OPTIONS, { directory: 'directory', inert: 'm s module script' });
 /** uvx and `pipx run`: a tool that is fetched and run. */
 const UV_TOOL: Grammar = {
   ...UV_OPTIONS,
-  flags: `${UV_OPTIONS.flags} version help`,
+  flags: `${UV_OPTIONS.flags} version`,
   values: `${UV_OPTIONS.values} spec`,
 };
 

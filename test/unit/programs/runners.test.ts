@@ -172,6 +172,8 @@ const UNWRAPPED: readonly (readonly [string, readonly string[]])[] = [
   ['direnv exec . rm x', ['rm x']],
   ['direnv status', []],
   ['uv run --frozen pytest -q', ['pytest -q']],
+  ['uv run -i ls rm x', ['rm x']],
+  ['uv run -f ls rm x', ['rm x']],
   ['uv run -m pytest', []],
   ['uv sync', []],
   ['uvx ruff check', ['ruff check']],
