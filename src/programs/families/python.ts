@@ -49,6 +49,14 @@ const UV_TOOL: Grammar = {
   values: `${UV_OPTIONS.values} spec`,
 };
 
+/** The command line reference of uv and that of poetry have no version in them. */
+const UV_MANUAL = 'docs/reference/cli.md of uv, commit 0078aaead7c7';
+const UVX: Grammar = {
+  ...UV_TOOL,
+  source: UV_MANUAL,
+  values: `${UV_TOOL.values} b c build-constraints build-constraint constraints constraint overrides override`,
+};
+
 /** What installs packages for Python. */
 const MANAGER: Behaviour = {
   grammar: {
@@ -171,12 +179,16 @@ export const PYTHON: readonly ProgramRow[] = [
       run: { ...CHANGES, grammar: UV_TOOL, launches: {} },
     },
   }),
-  ...programs(
-    'poetry',
-    'medium',
-    'network',
-    manager({ run: running({ flags: 'q v' }, { directory: 'C directory' }) }),
-  ),
+  ...programs('poetry', 'medium', 'network', {
+    ...manager({ run: running({ flags: 'q v' }, { directory: 'C directory' }) }),
+    grammar: {
+      source: 'docs/cli.md of poetry, commit 004ffbe9cf18',
+      open: true,
+      flags: 'v verbose h help q quiet ansi no-ansi V version n no-interaction no-plugins no-cache',
+      reads: 'C directory P project cert client-cert dist-dir',
+      writes: 'o output',
+    },
+  }),
   ...programs('pipenv rye', 'medium', 'network', manager({ run: running({}) })),
   ...programs(
     'pdm',
@@ -197,7 +209,7 @@ export const PYTHON: readonly ProgramRow[] = [
     }),
   ),
   // Runs a tool that it downloads if need be; the tables of reach of the field call it unknown.
-  ...programs('uvx', 'medium', 'unknown', { operands: 'none', grammar: UV_TOOL, launches: {} }),
+  ...programs('uvx', 'medium', 'unknown', { operands: 'none', grammar: UVX, launches: {} }),
   ...programs('pytest py.test', 'low', 'unknown', {
     grammar: {
       source: 'pytest 9.1.1',

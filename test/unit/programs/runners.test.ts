@@ -174,6 +174,8 @@ const UNWRAPPED: readonly (readonly [string, readonly string[]])[] = [
   ['uv run --frozen pytest -q', ['pytest -q']],
   ['uv run -i ls rm x', ['rm x']],
   ['uv run -f ls rm x', ['rm x']],
+  ['uvx -c a rm x', ['rm x']],
+  ['poetry -P a run rm x', ['rm x']],
   ['uv run -m pytest', []],
   ['uv sync', []],
   ['uvx ruff check', ['ruff check']],
