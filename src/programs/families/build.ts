@@ -401,7 +401,7 @@ export const BUILD: readonly ProgramRow[] = [
       flags: 'a check-sourced list-optional norc V version x external-sources',
       values: 'i include e exclude f format o enable s shell S severity W wiki-link-count',
       optionals: 'C color',
-      reads: 'P source-path',
+      // -P and --source-path name where sourced files are looked for, which need not be there: left to be guessed.
     },
   }),
   ...programs('codespell', 'low', 'local', {
