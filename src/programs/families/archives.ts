@@ -260,7 +260,18 @@ export const ARCHIVES: readonly ProgramRow[] = [
       removing: 'rm',
     },
   }),
-  ...programs('compress uncompress pigz', 'medium', 'local', {
+  ...programs('pigz', 'medium', 'local', {
+    ...COMPRESSES,
+    grammar: {
+      source: 'pigz 2.6',
+      open: true,
+      exact: true,
+      flags:
+        '0 1 2 3 4 5 6 7 8 9 fast best c stdout d decompress f force F first h help H huffman i independent k keep K zip l list L license m no-time M time n no-name N name O oneblock q quiet r recursive R rsyncable t test U rle v verbose V version Y synchronous z zlib',
+      values: 'A alias b blocksize C comment I iterations J maxsplits p processes S suffix',
+    },
+  }),
+  ...programs('compress uncompress', 'medium', 'local', {
     grammar: {
       open: true,
       exact: true,
@@ -273,13 +284,30 @@ export const ARCHIVES: readonly ProgramRow[] = [
     },
     ...COMPRESSES,
   }),
-  ...programs('lz4 brotli', 'medium', 'local', {
+  ...programs('lz4', 'medium', 'local', {
     grammar: {
+      source: 'lz4 1.9.4',
       open: true,
-      numeric: true,
-      flags: 'd k c f v t l q r',
-      values: 'S suffix',
+      exact: true,
+      flags:
+        '0 1 2 3 4 5 6 7 8 9 d z f k h H V v q c t m r l no-frame-crc frame-crc content-size list sparse no-sparse favor-decSpeed best',
+      // Numbers and letters that are attached.
+      optionals: 'B b e i fast',
+      reads: 'D',
+      removing: 'rm',
+    },
+    operands: 'writes',
+  }),
+  ...programs('brotli', 'medium', 'local', {
+    grammar: {
+      source: 'brotli 1.0.9',
+      open: true,
+      exact: true,
+      flags:
+        '0 1 2 3 4 5 6 7 8 9 c stdout d decompress f force h help k keep n no-copy-stat t test v verbose V version Z best',
+      values: 'q quality w lgwin large_window S suffix',
       writes: 'o output',
+      removing: 'j rm',
     },
     operands: 'writes',
   }),

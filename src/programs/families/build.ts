@@ -341,7 +341,24 @@ export const BUILD: readonly ProgramRow[] = [
       ),
   }),
   ...programs('ld lld gold mold as objcopy strip ranlib patchelf install_name_tool', 'medium', 'local'),
-  ...programs('clang-tidy cppcheck iwyu', 'low', 'unknown', {
+  ...programs('cppcheck', 'low', 'unknown', {
+    grammar: {
+      source: 'cppcheck 2.10',
+      open: true,
+      style: 'single-dash',
+      flags:
+        'check-config check-library errorlist f force h help inconclusive inline-suppr q quiet report-progress v verbose version xml',
+      // All are attached, but for -I, -i, -D, -U, -j and -l, which may be.
+      values: 'D U I i j l',
+      optionals:
+        'disable enable error-exitcode language max-configs max-ctu-depth platform rp relative-paths rule std suppress template xml-version',
+      reads:
+        'exitcode-suppressions file-list includes-file config-exclude config-excludes-file include library rule-file suppressions-list suppress-xml project',
+      loads: 'addon',
+      writes: 'output-file plist-output cppcheck-build-dir',
+    },
+  }),
+  ...programs('clang-tidy iwyu', 'low', 'unknown', {
     grammar: {
       open: true,
       style: 'single-dash',
@@ -350,11 +367,55 @@ export const BUILD: readonly ProgramRow[] = [
       writes: 'export-fixes',
     },
   }),
-  ...programs('clang-format shfmt', 'low', 'local', {
-    grammar: { open: true, writing: 'i w', values: 'style', flags: 'd l' },
+  ...programs('clang-format', 'low', 'local', {
+    grammar: {
+      source: 'clang-format 14',
+      open: true,
+      style: 'single-dash',
+      flags:
+        'Werror dry-run n dump-config output-replacements-xml sort-includes verbose help help-list version',
+      values:
+        'Wno-error assume-filename cursor fallback-style ferror-limit length lines offset qualifier-alignment style',
+      reads: 'files',
+      writing: 'i',
+    },
     operands: 'reads',
   }),
-  ...programs('shellcheck hadolint yamllint markdownlint markdownlint-cli2 codespell typos', 'low', 'local', {
+  ...programs('shfmt', 'low', 'local', {
+    grammar: {
+      source: 'shfmt 3.6.0',
+      open: true,
+      style: 'single-dash',
+      flags:
+        'version l list d diff s simplify mn minify p posix bn binary-next-line ci case-indent sr space-redirects kp keep-padding fn func-next-line f find to-json from-json',
+      values: 'ln language-dialect filename i indent',
+      writing: 'w write',
+    },
+    operands: 'reads',
+  }),
+  ...programs('shellcheck', 'low', 'local', {
+    grammar: {
+      source: 'shellcheck 0.9.0',
+      open: true,
+      flags: 'a check-sourced list-optional norc V version x external-sources',
+      values: 'i include e exclude f format o enable s shell S severity W wiki-link-count',
+      optionals: 'C color',
+      // -P and --source-path name where sourced files are looked for, which need not be there: left to be guessed.
+    },
+  }),
+  ...programs('codespell', 'low', 'local', {
+    grammar: {
+      source: 'codespell 2.2.2',
+      open: true,
+      flags:
+        'h help version d disable-colors c enable-colors s summary count e hard-encoding-detection f check-filenames H check-hidden',
+      values:
+        'builtin ignore-regex L ignore-words-list uri-ignore-words-list r regex uri-regex S skip i interactive q quiet-level A after-context B before-context C context',
+      reads: 'D dictionary I ignore-words x exclude-file config toml',
+      writing: 'w write-changes',
+    },
+  }),
+  ...programs('hadolint yamllint markdownlint markdownlint-cli2 typos', 'low', 'local', {
     grammar: {
       open: true,
       writing: 'w fix write-changes',

@@ -89,12 +89,28 @@ export const FILES: readonly ProgramRow[] = [
     },
     operands: 'reads',
   }),
-  ...programs('eza exa lsd', 'low', 'local', {
+  ...programs('eza exa', 'low', 'local', {
     grammar: {
+      source: 'eza 0.19.1',
+      open: true,
+      exact: true,
+      flags:
+        '1 G l R T X x a A d r D f b B g h H i m M n O S u U o Z @ v help version oneline grid long recurse tree dereference across no-quotes hyperlink all almost-all list-dirs reverse git-ignore group-directories-first only-dirs only-files show-symlinks no-symlinks binary bytes changed group smart-group header links inode modified mounts numeric flags blocksize total-size accessed created no-permissions octal-permissions no-filesize no-user no-time stdin extended context git git-repos git-repos-no-status no-git',
+      values: 'w width L level s sort I ignore-glob t time time-style color-scale-mode colour-scale-mode',
+      optionals: 'F classify color colour icons color-scale colour-scale',
+      writes: 'write-theme',
+    },
+    operands: 'reads',
+  }),
+  ...programs('lsd', 'low', 'local', {
+    grammar: {
+      source: 'lsd 0.23.1',
       open: true,
       flags:
-        'a d l f x i q N Q p u g s h D F v t c U r J X C n A S T R long all tree git icons header recurse dirsfirst noreport',
-      values: 'L I level ignore-glob sort color',
+        '1 a A d F h i l L r R S t U v V X Z oneline all almost-all classic directory-only classify group-directories-first human-readable header help inode ignore-config long dereference no-symlink reverse recursive sizesort timesort total-size tree no-sort versionsort version extensionsort context',
+      values:
+        'I ignore-glob blocks color date depth group-dirs hyperlink icon icon-theme permission size sort',
+      reads: 'config-file',
     },
     operands: 'reads',
   }),

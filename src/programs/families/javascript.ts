@@ -206,7 +206,7 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
     },
   }),
   ...programs(
-    'ava tap c8 karma oxlint xo standard stylelint knip depcheck madge ncu attw publint tsd dpdm size-limit',
+    'ava tap c8 karma xo standard stylelint knip depcheck madge ncu attw publint tsd dpdm size-limit',
     'low',
     'unknown',
     {
@@ -222,6 +222,20 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
       },
     },
   ),
+  ...programs('oxlint', 'low', 'unknown', {
+    grammar: {
+      source: 'oxlint 1.94.0',
+      open: true,
+      exact: true,
+      flags:
+        'disable-unicorn-plugin disable-oxc-plugin disable-typescript-plugin import-plugin react-plugin jsdoc-plugin jest-plugin vitest-plugin jsx-a11y-plugin nextjs-plugin react-perf-plugin promise-plugin node-plugin vue-plugin no-ignore quiet deny-warnings silent no-error-on-unmatched-pattern print-config report-unused-disable-directives rules lsp disable-nested-config type-aware type-check h help V version',
+      values:
+        'A allow W warn D deny ignore-pattern max-warnings f format debug threads report-unused-disable-directives-severity',
+      reads: 'tsconfig ignore-path',
+      loads: 'c config',
+      writing: 'fix fix-suggestions fix-dangerously init',
+    },
+  }),
   ...programs('prettier', 'low', 'unknown', {
     grammar: {
       source: 'prettier 3.10.1',
@@ -398,6 +412,55 @@ const NODE_ITSELF: Grammar = {
   loads: `${NODE.grammar?.loads} env-file-if-exists build-snapshot-config experimental-policy experimental-sea-config openssl-config snapshot-blob`,
 };
 
+/** Options of its run time; what is missing here are flags. */
+const BUN: Grammar = {
+  source: 'bun 1.4.5',
+  open: true,
+  exact: true,
+  values:
+    'elide-lines shell F filter watch-kill-signal cpu-prof-interval heap-prof-interval install e eval p print port conditions fetch-preconnect max-http-header-size dns-result-order disable-warning title unhandled-rejections console-depth user-agent cron-title cron-period main-fields extension-order d define drop feature l loader jsx-factory jsx-fragment jsx-import-source jsx-runtime',
+  optionals: 'inspect inspect-wait inspect-brk',
+  reads: 'cwd env-file tsconfig-override',
+  loads: 'r preload require import c config',
+  produces: 'cpu-prof-name cpu-prof-dir heap-prof-name heap-prof-dir',
+  writes: 'redirect-warnings',
+};
+const BUN_TEST: Grammar = {
+  ...BUN,
+  flags: 'u update-snapshots',
+  values: `${BUN.values} timeout rerun-each retry seed coverage-reporter t test-name-pattern reporter max-concurrency path-ignore-patterns parallel-delay shard`,
+  optionals: `${BUN.optionals} bail changed parallel`,
+  produces: `${BUN.produces} coverage-dir`,
+  writes: `${BUN.writes} reporter-outfile timings`,
+};
+const BUN_BUILD: Grammar = {
+  ...BUN,
+  values: `${BUN.values} bytecode-order bytecode-depth compile-jit-policy target banner footer format min-chunk-size public-path external allow-unresolved packages entry-naming chunk-naming asset-naming env`,
+  optionals: 'sourcemap css-chunking',
+  reads: `${BUN.reads} root asset`,
+  writes: 'outdir outfile metafile metafile-md',
+  executes: 'compile-executable-path compile-exec-argv',
+};
+
+/** One grammar for all verbs of deno: what they have in common, and what some write. */
+const DENO: Grammar = {
+  source: 'deno 2.9.6',
+  open: true,
+  exact: true,
+  flags:
+    'A allow-all no-prompt q quiet V version no-clear-screen no-code-cache use-env-proxy no-remote no-npm no-config no-lock cached-only doc no-run clean shuffle parallel permit-no-files json compact rules no-editorconfig members if-present no-prefix no-save prod',
+  values:
+    'L log-level ext watch-exclude node-modules-linker min-dep-age inspect-publish-uid location seed conditions filter coverage-threshold reporter retry repeats shard line-width indent-width prose-wrap target engine app-name os arch',
+  optionals:
+    'h help check no-check watch hmr r reload frozen-lockfile node-modules-dir vendor unsafely-ignore-certificate-errors inspect inspect-brk inspect-wait v8-flags allow-scripts P permission-set R allow-read W allow-write I allow-import N allow-net E allow-env S allow-sys allow-run allow-ffi deny-read deny-write deny-net deny-env deny-sys deny-run deny-ffi deny-import ignore-env ignore-read fail-fast changed ignore use-tabs single-quote rules-tags rules-include rules-exclude env-file lock',
+  reads: 'cert related icon include exclude cwd',
+  loads: 'c config import-map preload require',
+  produces: 'junit-path',
+  producesAttached: 'coverage',
+  writes: 'o output root',
+  writing: 'fix u update-snapshots',
+};
+
 /** Node and what comes with it. */
 export const JAVASCRIPT: readonly ProgramRow[] = [
   ...programs('npm', 'medium', 'network', {
@@ -439,8 +502,13 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
     code: 'language',
     interprets: 'script',
     runs: runsOfManager,
-    grammar: { open: true, values: 'c config env-file r preload F filter e eval p print port', reads: 'cwd' },
-    verbs: { ...VERBS, ...verbs('test', SCRIPT), ...verbs('run build x create upgrade', CHANGES) },
+    grammar: BUN,
+    verbs: {
+      ...VERBS,
+      ...verbs('run x create upgrade', CHANGES),
+      test: { ...SCRIPT, grammar: BUN_TEST },
+      build: { ...CHANGES, grammar: BUN_BUILD },
+    },
   }),
   ...programs('npx bunx pnpx', 'medium', 'network', {
     operands: 'none',
@@ -456,7 +524,17 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
     grammar: NODE_ITSELF,
     versionOption: '-v',
   }),
-  ...programs('deno tsx ts-node ts-node-esm esno swc-node babel-node zx electron', 'medium', 'network', NODE),
+  ...programs('deno', 'medium', 'network', { ...NODE, grammar: DENO }),
+  ...programs('tsx', 'medium', 'network', {
+    ...NODE,
+    grammar: {
+      ...NODE_ITSELF,
+      source: 'tsx 4.23.15 and node 20.20.2',
+      flags: `${NODE_ITSELF.flags} no-cache`,
+      loads: `${NODE_ITSELF.loads} tsconfig`,
+    },
+  }),
+  ...programs('ts-node ts-node-esm esno swc-node babel-node zx electron', 'medium', 'network', NODE),
   ...JAVASCRIPT_TOOLS,
   ...programs('vercel netlify firebase wrangler changeset lerna semantic-release', 'medium', 'unknown', {
     outward: ({ command, program }) =>

@@ -70,6 +70,18 @@ const PHP: Behaviour = {
   grammar: { open: true, values: 'r d', flags: 'l i m', reads: 'working-dir' },
   verbs: verbs('show validate outdated why diagnose licenses', LOW),
 };
+/** `-d NAME=VALUE`: some settings of PHP name a file of code. */
+function inspectPhpunit({ options }: Use): readonly Finding[] {
+  return options
+    .filter(
+      ({ name, value }) =>
+        name === 'd' &&
+        value !== undefined &&
+        (!value.complete ||
+          /^(?:auto_(?:ap|pre)pend_file|(?:zend_)?extension|include_path)\b/.test(value.text)),
+    )
+    .map(({ word }) => finding('loads', 'loads_by_option', 'runs code from a file through -d', word.source));
+}
 const BUNDLE_EXEC: Behaviour = {
   ...MEDIUM,
   operands: 'none',
@@ -264,8 +276,36 @@ export const LANGUAGES: readonly ProgramRow[] = [
     grammar: { open: true, writing: 'fix', loads: 'c config' },
   }),
   ...programs('gotestsum gopls dlv', 'medium', 'unknown'),
+  ...programs('mvn mvnw', 'medium', 'unknown', {
+    grammar: {
+      source: 'Maven 3.8.7',
+      open: true,
+      style: 'single-dash',
+      flags:
+        'am also-make amd also-make-dependents B batch-mode C strict-checksums c lax-checksums cpu check-plugin-updates e errors fae fail-at-end ff fail-fast fn fail-never h help llr legacy-local-repository N non-recursive npr no-plugin-registry npu no-plugin-updates nsu no-snapshot-updates o offline q quiet U update-snapshots up update-plugins v version V show-version X debug',
+      values:
+        'b builder D define emp encrypt-master-password ep encrypt-password P activate-profiles pl projects rf resume-from T threads',
+      reads: 'f file gs global-settings gt global-toolchains s settings t toolchains',
+      writes: 'l log-file',
+    },
+    operands: 'none',
+  }),
+  ...programs('gradle gradlew', 'medium', 'unknown', {
+    grammar: {
+      source: 'gradle 4.4.1',
+      open: true,
+      exact: true,
+      flags:
+        '? h help a no-rebuild all build-cache no-build-cache continue configure-on-demand no-configure-on-demand d debug i info m dry-run offline parallel no-parallel profile q quiet recompile-scripts refresh-dependencies rerun-tasks S full-stacktrace s stacktrace scan no-scan t continuous u no-search-upward v version w warn daemon no-daemon foreground status stop',
+      values: 'console D system-prop max-workers P project-prop x exclude-task',
+      reads: 'include-build p project-dir',
+      loads: 'b build-file c settings-file I init-script',
+      produces: 'g gradle-user-home project-cache-dir',
+    },
+    operands: 'none',
+  }),
   ...programs(
-    'mvn mvnw gradle gradlew ant sbt lein mill bazel bazelisk buck2 pants scala-cli kotlinc scalac groovy',
+    'ant sbt lein mill bazel bazelisk buck2 pants scala-cli kotlinc scalac groovy',
     'medium',
     'unknown',
     {
@@ -313,7 +353,60 @@ export const LANGUAGES: readonly ProgramRow[] = [
       writing: 'i',
     },
   }),
-  ...programs('irb rails rake rspec erb jruby', 'medium', 'network', RUBY),
+  ...programs('irb', 'medium', 'network', {
+    ...RUBY,
+    grammar: {
+      source: 'irb of ruby 3.1',
+      open: true,
+      exact: true,
+      flags:
+        'version U d f w h help inspect noinspect multiline nomultiline singleline nosingleline extra-doc-dir echo noecho echo-on-assignment noecho-on-assignment truncate-echo-on-assignment colorize nocolorize autocomplete noautocomplete verbose noverbose inf-ruby-mode simple-prompt noprompt tracer',
+      values: 'E encoding prompt prompt-mode back-trace-limit',
+      optionals: 'W',
+      reads: 'I',
+      loads: 'r',
+    },
+  }),
+  ...programs('erb', 'medium', 'network', {
+    ...RUBY,
+    grammar: {
+      source: 'erb of ruby 3.1',
+      open: true,
+      exact: true,
+      flags: 'version P U d debug h help n v x',
+      values: 'E encoding S T',
+      loads: 'r',
+    },
+  }),
+  ...programs('rake', 'medium', 'network', {
+    ...RUBY,
+    grammar: {
+      source: 'rake 13.0.6',
+      open: true,
+      flags:
+        'm multitask B build-all N no-search nosearch G no-system nosystem g system rules n dry-run P prereqs v verbose q quiet s silent X no-deprecation-warnings comments A all V version h H help',
+      values: 'suppress-backtrace e execute p execute-print E execute-continue',
+      optionals: 'j jobs backtrace t trace T tasks D describe W where job-stats',
+      reads: 'I libdir',
+      loads: 'r require f rakefile R rakelib rakelibdir',
+    },
+  }),
+  ...programs('rspec', 'medium', 'network', {
+    ...RUBY,
+    grammar: {
+      source: 'rspec 3.12',
+      open: true,
+      flags:
+        'd debugger X drb no-drb configure b backtrace c color colour no-color no-colour p profile v version h help fail-fast',
+      values: 'order seed failure-exit-code drb-port f format P pattern e example l line_number t tag',
+      reads: 'I default_path',
+      // Options of a file may load more.
+      loads: 'r require O options',
+      writes: 'o out',
+      writing: 'init',
+    },
+  }),
+  ...programs('rails jruby', 'medium', 'network', RUBY),
   ...programs('bundle bundler', 'medium', 'network', {
     ...RUBY,
     grammar: { open: true, values: 'e gemfile', loads: 'r' },
@@ -345,8 +438,38 @@ export const LANGUAGES: readonly ProgramRow[] = [
       loads: 'f file F process-file z zend-extension c php-ini',
     },
   }),
-  ...programs('artisan composer symfony wp drush', 'medium', 'network', PHP),
-  ...programs('phpunit phpstan psalm phpcs pest', 'low', 'unknown', {
+  ...programs('composer', 'medium', 'network', {
+    ...PHP,
+    grammar: {
+      source: 'composer 2.5.5',
+      open: true,
+      flags:
+        'h help q quiet V version ansi no-ansi n no-interaction profile no-plugins no-scripts no-cache v verbose',
+      reads: 'd working-dir',
+    },
+  }),
+  ...programs('artisan symfony wp drush', 'medium', 'network', PHP),
+  ...programs('phpunit', 'low', 'unknown', {
+    grammar: {
+      source: 'PHPUnit 9.6.7',
+      open: true,
+      exact: true,
+      flags:
+        'warm-coverage-cache path-coverage disable-coverage-ignore no-coverage reverse-list no-logging list-suites list-groups list-tests dont-report-useless-tests strict-coverage strict-global-state disallow-test-output disallow-resource-usage enforce-time-limit disallow-todo-tests process-isolation globals-backup static-backup stderr stop-on-defect stop-on-error stop-on-failure stop-on-warning stop-on-risky stop-on-skipped stop-on-incomplete fail-on-incomplete fail-on-risky fail-on-skipped fail-on-warning v verbose debug teamcity testdox no-interaction cache-result do-not-cache-result no-configuration no-extensions h help version check-version',
+      values:
+        'testsuite group exclude-group covers uses filter test-suffix default-time-limit columns repeat testdox-group testdox-exclude-group order-by random-order-seed atleast-version d',
+      optionals: 'colors',
+      reads: 'coverage-filter',
+      writes:
+        'coverage-clover coverage-cobertura coverage-crap4j coverage-html coverage-php coverage-xml log-junit log-teamcity testdox-html testdox-text testdox-xml list-tests-xml',
+      produces: 'coverage-cache cache-result-file',
+      producesAttached: 'coverage-text',
+      loads: 'prepend bootstrap c configuration include-path printer extensions',
+      writing: 'generate-configuration migrate-configuration',
+    },
+    inspect: inspectPhpunit,
+  }),
+  ...programs('phpstan psalm phpcs pest', 'low', 'unknown', {
     grammar: { open: true, loads: 'bootstrap a autoload-file c configuration prepend' },
   }),
   ...programs('php-cs-fixer phpcbf rector', 'medium', 'unknown'),

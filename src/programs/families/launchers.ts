@@ -250,7 +250,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     { operands: 1 },
   ),
   ...launchers('catchsegv', 'low', 'local', {}),
-  ...launchers('caffeinate', 'low', 'local', { flags: 'd i s u m', values: 't w' }),
+  ...launchers('caffeinate', 'low', 'local', { source: 'caffeine 2.9.12', flags: `V version ${HELP}` }),
   ...launchers('dbus-run-session', 'low', 'local', {
     source: 'dbus 1.14.10',
     flags: HELP,

@@ -37,16 +37,24 @@ function running(grammar: Grammar, launches: Behaviour['launches'] = {}): Behavi
 const UV_OPTIONS: Grammar = {
   stopAtOperand: true,
   flags:
-    'q v n m s i frozen locked no-sync isolated active no-project all-extras offline no-dev dev exact no-env-file quiet verbose refresh no-cache all-packages module script all-groups',
+    'q v n m s U h frozen locked no-sync isolated active no-project no_workspace all-extras offline no-dev only-dev dev exact no-env-file quiet verbose refresh no-cache no-cache-dir all-packages module script gui-script all-groups compile-bytecode compile help managed-python no-managed-python native-tls no-binary no-build no-build-isolation no-config no-default-groups no-editable no-index no-progress no-python-downloads no-sources reinstall force-reinstall upgrade',
   values:
-    'p w C with with-editable with-requirements python extra group only-group no-group project directory env-file package index-url from',
+    'p w C f i P with with-editable with-requirements python extra group only-group no-group no-extra project directory env-file package index-url from allow-insecure-host trusted-host color config-setting config-settings default-index index extra-index-url exclude-newer find-links fork-strategy index-strategy keyring-provider link-mode no-binary-package no-build-isolation-package no-build-package prerelease refresh-package reinstall-package resolution upgrade-package',
 };
 const UV_RUN = running(UV_OPTIONS, { directory: 'directory', inert: 'm s module script' });
 /** uvx and `pipx run`: a tool that is fetched and run. */
 const UV_TOOL: Grammar = {
   ...UV_OPTIONS,
-  flags: `${UV_OPTIONS.flags} version help`,
+  flags: `${UV_OPTIONS.flags} version`,
   values: `${UV_OPTIONS.values} spec`,
+};
+
+/** The command line reference of uv and that of poetry have no version in them. */
+const UV_MANUAL = 'docs/reference/cli.md of uv, commit 0078aaead7c7';
+const UVX: Grammar = {
+  ...UV_TOOL,
+  source: UV_MANUAL,
+  values: `${UV_TOOL.values} b c build-constraints build-constraint constraints constraint overrides override`,
 };
 
 /** What installs packages for Python. */
@@ -171,12 +179,16 @@ export const PYTHON: readonly ProgramRow[] = [
       run: { ...CHANGES, grammar: UV_TOOL, launches: {} },
     },
   }),
-  ...programs(
-    'poetry',
-    'medium',
-    'network',
-    manager({ run: running({ flags: 'q v' }, { directory: 'C directory' }) }),
-  ),
+  ...programs('poetry', 'medium', 'network', {
+    ...manager({ run: running({ flags: 'q v' }, { directory: 'C directory' }) }),
+    grammar: {
+      source: 'docs/cli.md of poetry, commit 004ffbe9cf18',
+      open: true,
+      flags: 'v verbose h help q quiet ansi no-ansi V version n no-interaction no-plugins no-cache',
+      reads: 'C directory P project cert client-cert dist-dir',
+      writes: 'o output',
+    },
+  }),
   ...programs('pipenv rye', 'medium', 'network', manager({ run: running({}) })),
   ...programs(
     'pdm',
@@ -197,7 +209,7 @@ export const PYTHON: readonly ProgramRow[] = [
     }),
   ),
   // Runs a tool that it downloads if need be; the tables of reach of the field call it unknown.
-  ...programs('uvx', 'medium', 'unknown', { operands: 'none', grammar: UV_TOOL, launches: {} }),
+  ...programs('uvx', 'medium', 'unknown', { operands: 'none', grammar: UVX, launches: {} }),
   ...programs('pytest py.test', 'low', 'unknown', {
     grammar: {
       source: 'pytest 9.1.1',

@@ -61,9 +61,11 @@ export const READERS: readonly ProgramRow[] = [
   }),
   ...programs('bat batcat', 'low', 'local', {
     grammar: {
-      flags: 'A show-all p plain n number S chop-long-lines f force-colorization L list-languages',
+      source: 'bat 0.22.1',
+      flags:
+        'A show-all p plain n number S chop-long-lines f force-colorization d diff u unbuffered L list-languages list-themes diagnostic acknowledgements h help V version',
       values:
-        'l language H highlight-line file-name tabs wrap terminal-width color italic-text decorations paging m map-syntax theme style r line-range diff-context',
+        'l language H highlight-line file-name tabs wrap terminal-width color italic-text decorations paging m map-syntax ignored-suffix theme style r line-range diff-context',
       optionals: 'nonprintable-notation',
       executes: 'pager',
     },

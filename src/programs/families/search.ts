@@ -361,15 +361,38 @@ export const SEARCH: readonly ProgramRow[] = [
           : 'reads .gitignore and its like, and settings, wherever they lead; give --no-ignore --no-config',
     },
   }),
-  ...programs('ag ack', 'low', 'local', {
+  ...programs('ag', 'low', 'local', {
     searchesAll: () => true,
     grammar: {
+      source: 'ag 2.2.0',
       open: true,
-      flags: 'i l n w c v Q s S a u t f L H',
-      values: 'A B C m G ignore ignore-dir depth color',
+      exact: true,
+      flags:
+        'a all-types c count D debug f follow F fixed-strings H heading i ignore-case l files-with-matches L files-without-matches n norecurse o only-matching Q literal r recurse s case-sensitive S smart-case t all-text u unrestricted U skip-vcs-ignores v invert-match V version w word-regexp z search-zip 0 null print0 hidden one-device vimgrep stats stats-only silent list-file-types',
+      values:
+        'A after B before C context G file-search-regex m max-count g ignore ignore-dir depth color-line-number color-match color-path workers',
+      reads: 'p path-to-ignore',
       executes: 'pager',
     },
     operands: 'script-then-reads',
+    scriptOptions: 'g',
+  }),
+  ...programs('ack', 'low', 'local', {
+    searchesAll: () => true,
+    grammar: {
+      source: 'ack 3.6.0',
+      open: true,
+      exact: true,
+      flags:
+        'c count f H with-filename h no-filename i ignore-case I no-ignore-case k known-types l files-with-matches L files-without-matches n no-recurse o P Q literal r R recurse s S smart-case v invert-match w word-regexp x 1 sort-files show-types print0 passthru create-ackrc dump version',
+      values:
+        'A after-context B before-context m max-count g match output color-filename color-match color-colno color-lineno range-start range-end t type T type-add type-set type-del ignore-dir ignore-directory noignore-dir noignore-directory ignore-file',
+      optionals: 'C context p proximate',
+      reads: 'ackrc files-from',
+      executes: 'pager',
+    },
+    operands: 'script-then-reads',
+    scriptOptions: 'f g match x files-from',
   }),
   ...programs('find', 'low', 'local', {
     // Its words are read by `inspectFind`.

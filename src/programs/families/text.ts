@@ -270,11 +270,15 @@ export const TEXT: readonly ProgramRow[] = [
   }),
   ...programs('xmllint', 'low', 'local', {
     grammar: {
+      source: 'libxml2 2.9.14',
       open: true,
-      flags: 'noout format nonet',
-      values: 'xpath encode',
-      reads: 'schema dtdvalid relaxng',
+      flags:
+        'version debug debugent copy recover huge noent noenc noout load-trace nonet nocompact htmlout nowrap valid postvalid quiet timing repeat insert compress html xmlout nodefdtd push pushsmall memory nowarning noblanks nocdata format dropdtd c14n c14n11 exc-c14n nsclean testIO catalogs nocatalogs auto xinclude noxincludenode nofixup-base-uris loaddtd dtdattr stream walker chkregister sax1 sax oldxml10',
+      values: 'xpath encode maxmem pretty pattern dtdvalidfpi',
+      reads: 'schema dtdvalid relaxng schematron path',
       writes: 'o output',
+      // Its shell saves files by what stands on the standard input.
+      writing: 'shell',
       style: 'single-dash',
     },
     operands: 'reads',

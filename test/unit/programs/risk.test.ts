@@ -111,6 +111,12 @@ describe('riskOfLine', () => {
   });
 
   it.each([
+    'phpunit -d auto_prepend_file=../x',
+    'phpunit --prepend ../x',
+    'rspec -O ./x',
+    'oxlint --fix-dangerously',
+    'oxlint --fix-suggestions',
+    'oxlint --init',
     'jest --config ../x',
     'jest -c ../x',
     'jest --setupFiles ./x',

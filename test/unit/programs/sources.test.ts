@@ -7,7 +7,7 @@ const { optionsOf } = (await import(
 )) as { optionsOf: (text: string, singleDash?: boolean) => ReadonlySet<string> };
 
 /** First names of rows that were not compared with a manual yet. It may only become shorter. */
-const WITHOUT_SOURCE = 'bat uvx devbox mise catchsegv caffeinate';
+const WITHOUT_SOURCE = 'devbox mise catchsegv';
 
 describe('where options of the table come from', () => {
   it('is said by every grammar that is complete', () => {
