@@ -45,13 +45,21 @@ function opinion(context: CheckContext): Reason {
  * True for a line that does nothing but read and print, as far as its words tell. An unknown program may do more. Rather once
  * too seldom.
  */
-export function onlyReads(context: CheckContext): boolean {
+function onlyReads(context: CheckContext): boolean {
   const { parsed, risk } = context;
   return (
     risk === 'low' &&
     reachOfLine(parsed, isForeignTo(context), { settingsHeld: true }) === 'local' &&
     commandsOf(parsed).every((command) => writesNothing(command, context))
   );
+}
+
+/** `[ -w FILE ]`, `find -writable`: the answer is another one where nothing can be written. */
+const ASKS_FOR_WRITING = /\btest\s[^;&|\n]*-w\s|\[\s(?:[^\]]*\s)?-w\s|\s-writable\b/;
+
+/** True for a line that only reads, and finds the same where nothing can be written. */
+export function isSameUnwritable(context: CheckContext): boolean {
+  return onlyReads(context) && !ASKS_FOR_WRITING.test(context.text);
 }
 
 /** What is of low risk may write all the same: `mktemp x`, `git merge-tree`. */

@@ -23,8 +23,8 @@ import {
   isForeignTo,
   isMissing,
   isPlainLine,
+  isSameUnwritable,
   leavesDoubts,
-  onlyReads,
   parseArgv,
   parseShell,
   reachOfLine,
@@ -71,7 +71,7 @@ export interface Judgement {
   ) => readonly Exposure[];
   /** It is harmless wherever it runs, with nothing around it. About as dear as the decision. */
   readonly isPlain: () => boolean;
-  /** It does nothing but read, as far as its words tell. */
+  /** It does nothing but read, as far as its words tell, and finds the same where nothing can be written. */
   readonly onlyReads: () => boolean;
   /** What it does to the shell that runs it cannot be told from its text. */
   readonly leavesDoubts: () => boolean;
@@ -225,7 +225,7 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
         plain ??= typeof command === 'string' && isPlainLine(context, stepsOf(command));
         return plain;
       },
-      onlyReads: () => onlyReads(context),
+      onlyReads: () => isSameUnwritable(context),
       leavesDoubts: () => leavesDoubts(parsed),
       // A program that was started without a shell, and ended well, missed none.
       hiddenPrograms: (exitCode) =>

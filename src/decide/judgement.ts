@@ -2,7 +2,7 @@
 // compiling it would be the greater part of the command line's start (scripts/build-compiled.mjs).
 
 export { CHECKS, CHECKS_IN_SESSION } from '../checks/all-checks.ts';
-export { onlyReads } from '../checks/autonomy.ts';
+export { isSameUnwritable } from '../checks/autonomy.ts';
 export { commandsOf } from '../checks/check.ts';
 export { effectsOf, secretAmong } from '../checks/effects.ts';
 export { evaluate } from '../checks/evaluate.ts';

@@ -168,7 +168,7 @@ export interface Behaviour {
   readonly paths?: (use: Use) => readonly PathUse[];
   /** Paths besides those of options and operands: in a script, in a part of a value. */
   readonly morePaths?: (use: Use) => readonly PathUse[];
-  /** True where it only reads or prints, whatever the risk of the program is otherwise; false where it may write, however low that is. */
+  /** True where it only reads or prints, whatever the risk of the program is otherwise; false where it may write at low risk. */
   readonly onlyReads?: (use: Use) => boolean;
   /** Further demands under an allow-list. */
   readonly strict?: (use: Use) => readonly Finding[];

@@ -58,6 +58,13 @@ describe_('with workspace.undo (needs namespaces)', () => {
     ['mktemp', 'read-only'],
     ['node --version', 'read-only'],
     ['mktemp ./x.XXXX', 'layer'],
+    ['test -f notes && [[ -r notes ]]', 'read-only'],
+    // What cannot be written is not what they would find without a sandbox.
+    ['test -w notes', 'layer'],
+    ['[ -w . ]', 'layer'],
+    ['[[ -w notes ]]', 'layer'],
+    ['if [[ -f notes && -w notes ]]; then ls; fi', 'layer'],
+    ['find . -writable', 'layer'],
     ['touch made', 'layer'],
     ['git add notes', 'layer'],
     ['git merge-tree HEAD HEAD HEAD', 'layer'],
@@ -84,8 +91,9 @@ describe_('with workspace.undo (needs namespaces)', () => {
     const first = await sandbox.run('echo more >> notes; mkdir d; echo new > d/new');
     expect(first.changes?.id).toBeDefined();
     const seen = await sandbox.run('cat notes d/new; git status --short');
-    expect([seen.exitCode, seen.stdout, seen.changes]).toEqual([
+    expect([seen.exitCode, seen.stderr, seen.stdout, seen.changes]).toEqual([
       0,
+      '',
       'untracked\nmore\nnew\n M tracked\n?? d/\n?? notes\n',
       undefined,
     ]);
