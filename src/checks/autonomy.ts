@@ -5,6 +5,7 @@ import { pathUses } from '../programs/path-uses.ts';
 import { asksForHelp, reachOfLine } from '../programs/risk.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
+import { settingsOf } from './environment.ts';
 import { isForeignTo, useOf } from './locations.ts';
 
 const reason = reasonFor('autonomy');
@@ -57,9 +58,18 @@ function onlyReads(context: CheckContext): boolean {
 /** `[ -w FILE ]`, `find -writable`: the answer is another one where nothing can be written. */
 const ASKS_FOR_WRITING = /\btest\s[^;&|\n]*-w\s|\[\s(?:[^\]]*\s)?-w\s|\s-writable\b/;
 
-/** True for a line that only reads, and finds the same where nothing can be written. */
+/** Variables by which programs are told where to write: `GIT_TRACE=FILE`. */
+const SAYS_WHERE = /^(?:TMPDIR|TMP|TEMP|HOME|XDG_\w+|GIT_\w+)$/;
+
+/** True for a line that only reads, and finds the same where nothing can be written. Rather once too seldom. */
 export function isSameUnwritable(context: CheckContext): boolean {
-  return onlyReads(context) && !ASKS_FOR_WRITING.test(context.text);
+  return (
+    onlyReads(context) &&
+    !ASKS_FOR_WRITING.test(context.text) &&
+    !commandsOf(context.parsed)
+      .flatMap(settingsOf)
+      .some(({ name, value }) => SAYS_WHERE.test(name) || value?.includes('/') === true)
+  );
 }
 
 /** What is of low risk may write all the same: `mktemp x`, `git merge-tree`. */

@@ -39,7 +39,8 @@ export const environmentCheck: Check = {
   },
 };
 
-function settingsOf(command: SimpleCommand): readonly Setting[] {
+/** What a command sets, for itself, for what it runs or for the shell. */
+export function settingsOf(command: SimpleCommand): readonly Setting[] {
   const name = programName(command);
   const program = name === undefined ? undefined : findProgram(name);
   const ownAssignments = command.assignments.filter(

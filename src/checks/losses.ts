@@ -42,15 +42,11 @@ function judgeVerb(command: SimpleCommand, use: Use, context: CheckContext): rea
   const words = [[use.program.name, ...use.verbs].join(' ')];
   if (loss.what === 'always') return [reason('ask', 'loses', `${words[0]} ${loss.message}`, ...words)];
   const cwds = directoriesFor(command, use, context);
-  const lost =
-    loss.paths === undefined
-      ? cwds.flatMap(
-          (cwd) =>
-            context.versions?.changedAround(
-              context.paths.resolve(cwd ?? context.rules.workspace).canonical,
-            ) ?? [],
-        )
-      : placesOf(loss.paths, cwds, context).flatMap((path) => context.versions?.changedAt(path) ?? []);
+  const lost = cwds.flatMap((cwd) => {
+    const from = context.paths.resolve(cwd ?? context.rules.workspace).canonical;
+    const paths = loss.paths === undefined ? [undefined] : placesOf(loss.paths, [from], context);
+    return paths.flatMap((path) => context.versions?.changedFrom(from, path) ?? []);
+  });
   const [first] = lost;
   return first === undefined
     ? []
@@ -108,17 +104,26 @@ function movedOut(command: SimpleCommand, use: Use, context: CheckContext): read
   return leaves ? use.operands.filter((one) => one !== to) : [];
 }
 
-/** The directories in which its words are paths: `git -C DIR` goes there first. */
+/**
+ * The directories in which its words are paths, `undefined` for one that is not known: `git -C DIR` goes there first, and may
+ * name its repository.
+ */
 function directoriesFor(
   command: SimpleCommand,
   use: Use,
   context: CheckContext,
 ): readonly (string | undefined)[] {
-  const moves = use.program.repository?.(use).moves ?? [];
-  return moves.reduce<readonly (string | undefined)[]>(
-    (cwds, move) => placesOf([move], cwds, context),
-    directoriesOf(command, context),
-  );
+  const { moves = [], named = [] } = use.program.repository?.(use) ?? {};
+  const go = (cwds: readonly (string | undefined)[], word: Argument): readonly (string | undefined)[] => {
+    const meanings = meaningsOf(word, command, context);
+    const places = placesOf(meanings, cwds, context);
+    return meanings.every(({ complete }) => complete) ? places : [...places, undefined];
+  };
+  const cwds = moves.reduce(go, directoriesOf(command, context));
+  if (named.length === 0) return cwds;
+  const roots = named.flatMap((word) => go(cwds, word)).map((path) => path?.replace(/\/\.git$/, ''));
+  // The one is a repository, the other a working tree, and either may be that of the workspace.
+  return [...new Set([...cwds, ...roots, undefined])];
 }
 
 /** Where words lead that are known; what a program gets from elsewhere is not asked about, as code is not. */
@@ -150,7 +155,9 @@ const MOST = 64;
  */
 function meaningsOf(argument: Argument, command: SimpleCommand, context: CheckContext): readonly Argument[] {
   const word = wordOf(argument);
-  if (word.parts[0]?.kind === 'input' && isSettledByInput(command, context)) return [];
+  const [first, ...others] = word.parts;
+  const climbs = others.some((part) => part.kind !== 'literal' || part.text.includes('..'));
+  if (first?.kind === 'input' && !climbs && isSettledByInput(command, context)) return [];
   return valuesOf(word, command, context, DEEPEST)
     .slice(0, MOST)
     .map((one) => argumentOf(one));
@@ -266,24 +273,33 @@ function namesNew(command: SimpleCommand | undefined, context: CheckContext): bo
   return passesOn(command, use) && namesNew(pipedInto(command, context), context);
 }
 
-/** It prints nothing but lines that it is piped: `sort -u`. */
+/** It prints, or hands to what it runs, nothing but what it is piped: `sort -u`, `xargs -0`. */
 function passesOn(command: SimpleCommand, use: Use): boolean {
   const harmless = inherited(use, 'passesOn')?.split(' ');
   return (
     harmless !== undefined &&
     use.unknown.length === 0 &&
     use.openEnded.length === 0 &&
-    use.options.every(({ name }) => harmless.includes(name)) &&
-    pathUses(command, use).length === 0
+    use.options.every(
+      ({ name, value }) => harmless.includes(name) || harmless.includes(`${name}=${value?.text}`),
+    ) &&
+    // What it reads by a name, what it finds itself, and what comes in from elsewhere.
+    pathUses(command, use).length === 0 &&
+    use.program.searchesAll?.(use) !== true &&
+    !command.redirects.some(({ operator }) => operator.startsWith('<'))
   );
 }
 
-/** What stands before it in a pipeline. */
+/** What stands before it in a pipeline, if that is one command and runs no other. */
 function pipedInto({ span }: SimpleCommand, context: CheckContext): SimpleCommand | undefined {
-  return commandsOf(context.parsed).findLast(
+  const commands = commandsOf(context.parsed);
+  const before = commands.filter(
     (other) =>
       other.span.end <= span.start && /^\s*\|&?\s*$/.test(context.text.slice(other.span.end, span.start)),
   );
+  const [only, more] = before;
+  const isRunner = commands.some(({ runBy }) => runBy !== undefined && commands[runBy] === only);
+  return more === undefined && !isRunner ? only : undefined;
 }
 
 /** The runner says itself what is lost (`find -exec rm`), or gets only such names: `find … | xargs rm`. */
@@ -293,7 +309,7 @@ function isSettledByInput({ runBy }: SimpleCommand, context: CheckContext): bool
   const use = runner === undefined ? undefined : useOf(runner, context);
   if (runner === undefined || use === undefined) return false;
   if (inherited(use, 'loses') !== undefined) return true;
-  return namesNew(pipedInto(runner, context), context);
+  return passesOn(runner, use) && namesNew(pipedInto(runner, context), context);
 }
 
 /** Stands for what is not known in the text of a word. */

@@ -23,10 +23,11 @@ export interface Versions {
    * which it is true, and nothing beneath directories for which it is not.
    */
   lostWith(path: string, counts?: (path: string, isDirectory: boolean) => boolean): string | undefined;
-  /** The first file that is tracked, at or beneath a canonical path, and differs from what was committed or staged. */
-  changedAt(path: string): string | undefined;
-  /** The same of the whole repository that a canonical directory is in. */
-  changedAround(directory: string): string | undefined;
+  /**
+   * The first file that differs from what was committed or staged, of those that the repository tracks in which a canonical
+   * directory is: at or beneath a canonical path, or anywhere.
+   */
+  changedFrom(directory: string, path?: string): string | undefined;
 }
 
 /** What matters, for a decision, of a shell that has run other commands before. */

@@ -169,7 +169,7 @@ export interface Behaviour {
   /** Paths besides those of options and operands: in a script, in a part of a value. */
   readonly morePaths?: (use: Use) => readonly PathUse[];
   /** True where it only reads or prints, whatever the risk of the program is otherwise; false where it may write at low risk. */
-  readonly onlyReads?: (use: Use) => boolean;
+  readonly onlyReads?: (use: Use) => boolean | undefined;
   /** Further demands under an allow-list. */
   readonly strict?: (use: Use) => readonly Finding[];
   /** What it can do nothing without. */
@@ -196,8 +196,8 @@ export interface Behaviour {
   /** All that its output names is new, or what tools make anew: nothing is lost with that. */
   readonly namesNew?: (use: Use) => boolean;
   /**
-   * It prints lines of its input, all or some, and nothing else, where it is given no file and no options but these:
-   * separated by blanks.
+   * It prints lines of its input, all or some, or hands them to what it runs, and nothing else, where it is given no file and
+   * no options but these: separated by blanks, and with `=VALUE` only with that value.
    */
   readonly passesOn?: string;
   /** What it prints, where its words and its standard input tell. */
@@ -230,6 +230,8 @@ export interface Behaviour {
 export interface RepositoryWanted {
   readonly itself: boolean;
   readonly moves: readonly Argument[];
+  /** What is named as the repository, or as its working tree. */
+  readonly named: readonly Argument[];
 }
 
 /**

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeArena } from '../support/arena.ts';
+import { eventually } from '../support/eventually.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
 
 // With workspace.undo, what only reads runs without a layer, and cannot write the workspace.
@@ -65,6 +66,21 @@ describe_('with workspace.undo (needs namespaces)', () => {
     ['[[ -w notes ]]', 'layer'],
     ['if [[ -f notes && -w notes ]]; then ls; fi', 'layer'],
     ['find . -writable', 'layer'],
+    ["git branch --sort=refname --format='%(refname)'", 'read-only'],
+    ['git branch --format x', 'read-only'],
+    ['x=$(git status); LC_ALL=C sort notes', 'read-only'],
+    // They make a reference.
+    ['git branch --format=x one', 'layer'],
+    ['git tag --sort refname one', 'layer'],
+    ['git config -l -e', 'layer'],
+    ['git whatchanged --remerge-diff', 'layer'],
+    ['git -c log.diffMerges=remerge show -m', 'layer'],
+    // They say where to write.
+    ['mktemp --tmpdir=.', 'layer'],
+    ['TMPDIR=. mktemp', 'layer'],
+    ['env TMPDIR=. mktemp', 'layer'],
+    ['export TMPDIR=$PWD; mktemp -d', 'layer'],
+    ['GIT_TRACE=$PWD/trace git status', 'layer'],
     ['touch made', 'layer'],
     ['git add notes', 'layer'],
     ['git merge-tree HEAD HEAD HEAD', 'layer'],
@@ -148,6 +164,24 @@ describe_('with workspace.undo (needs namespaces)', () => {
     expect((await sandbox.run('cat notes d/b.key')).stdout).toBe('untracked\n');
     expect(readFileSync(join(workspace, 'd/b.key'), 'utf8')).toBe('SECRET\n');
     expect(readdirSync(workspace)).toContain('a.key');
+  });
+
+  it('takes nothing from what a job leaves behind meanwhile', async () => {
+    const workspace = repository();
+    const sandbox = await undoing(workspace, ['*.key']);
+    const reads = async () => expect((await sandbox.run('cat notes')).stdout).toBe('untracked\n');
+    await reads();
+    // What is hidden is another one now, and so is what keeps commands from it.
+    writeFileSync(join(workspace, 'a.key'), 'SECRET\n');
+    await reads();
+    const job = sandbox.start(
+      'git init -q planted && git -C planted config core.fsmonitor /bin/evil; touch there; sleep 1.5',
+      { background: true },
+    );
+    await eventually(() => expect(existsSync(join(workspace, 'there'))).toBe(true));
+    await reads();
+    const { leftBehind } = await job.wait();
+    expect(leftBehind).toEqual([expect.objectContaining({ done: 'shut' })]);
   });
 
   it('runs beside others', async () => {

@@ -210,6 +210,14 @@ describe.each(['a directory of repositories', 'a directory in a repository'])('%
     git('commit', '-qm', 'first');
     write('src/changed.js', '// other, and longer\n');
     write('notes', 'untracked\n');
+    // git takes the one for none, and the other for a repository that has nothing yet.
+    mkdirSync(join(files, 'odd/.git'), { recursive: true });
+    mkdirSync(join(files, 'made'));
+    for (const name of ['odd/a', 'made/a']) write(name, 'one\n');
+    git('add', join(files, 'odd/a'), join(files, 'made/a'));
+    git('commit', '-qm', 'second', '--', join(files, 'odd'), join(files, 'made'));
+    execFileSync('git', ['init', '-q', join(files, 'made')]);
+    for (const name of ['odd/a', 'made/a']) write(name, 'changed since\n');
     if (isAround) writeFileSync(join(other.workspace, 'loose'), 'in no repository\n');
   });
 
@@ -231,6 +239,17 @@ describe.each(['a directory of repositories', 'a directory in a repository'])('%
         ['git -C sub/src checkout -- changed.js', 'ask'],
         ['git -C sub rm -f src/changed.js', 'ask'],
         ['cd sub && git checkout -- src', 'ask'],
+        ['git -C "$(echo sub)" reset --hard; cd sub; git reset --hard', 'ask'],
+        ['R=sub; git -C "$R" reset --hard', 'ask'],
+        ['for d in . sub; do git -C $d reset --hard; done', 'ask'],
+        ['cd sub/odd && git reset --hard', 'ask'],
+        ['git -C sub checkout -- odd/a', 'ask'],
+        ['cd sub && git restore made', 'ask'],
+        ['git --git-dir=sub/.git --work-tree=sub reset --hard', 'ask'],
+        ['GIT_DIR=sub/.git GIT_WORK_TREE=sub git reset --hard', 'ask'],
+        ['cd sub/made && git --git-dir=../.git --work-tree=.. reset --hard', 'ask'],
+        ['cd sub/made && git reset --hard', 'allow'],
+        ['git -C "$(mktemp -d)" reset --hard', 'allow'],
       ]
     : [
         ['rm src/one.js', 'allow'],
@@ -241,6 +260,9 @@ describe.each(['a directory of repositories', 'a directory in a repository'])('%
         ['rm -r src', 'ask'],
         ['rm notes', 'ask'],
         ['git checkout -- src', 'ask'],
+        ['git -C "$(git rev-parse --show-toplevel)" reset --hard', 'ask'],
+        ['git -C "$(pwd)" restore src/changed.js', 'ask'],
+        ['cd /tmp && git --git-dir="$OLDPWD/../.git" --work-tree="$OLDPWD" reset --hard', 'ask'],
       ];
   it.each(cases)('%s: %s', async (command, verdict) => {
     const input = `${JSON.stringify({ id: 'x', command })}\n`;

@@ -1,7 +1,8 @@
-import { symlinkSync } from 'node:fs';
+import { readdirSync, readlinkSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/index.ts';
+import { orElse } from '../../src/util/or-else.ts';
 import { makeArena } from '../support/arena.ts';
 import { type Bystander, startBystander, until } from '../support/bystander.ts';
 import { type Argv, compile, confined, unconfined, worked } from '../support/sandboxee.ts';
@@ -305,6 +306,20 @@ describe('reaching sockets that are not listed', () => {
       const reached = await unconfined([caller, name, name, name, '@own', name, arena.freshCorner()]);
       expect(worked(reached)).toEqual([]);
       expect((await run).results.done).toBe('yes');
+    });
+
+    it('leaves no descriptor of sockets of its own to the launcher', async () => {
+      // Of this process, which is the launcher.
+      const held = () =>
+        readdirSync('/proc/self/fd')
+          .map((fd) => orElse(() => readlinkSync(`/proc/self/fd/${fd}`), ''))
+          .filter((path) => /\/sandbox-run-slot-\w+\/s\b/.test(path)).length;
+      const sandbox = await listedIn(tier);
+      const run = confined(sandbox, [own, arena.freshCorner(), '@own', '3']);
+      expect(await until(() => held() > 0)).toBe(true);
+      expect((await run).results.done).toBe('yes');
+      // No other command comes that would find them.
+      expect(await until(() => held() === 0)).toBe(true);
     });
   });
 

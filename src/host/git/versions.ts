@@ -30,21 +30,23 @@ export function createVersions(): Versions {
 
   function repositoryOf(directory: string): Repository | undefined {
     if (known.has(directory)) return known.get(directory);
-    const found =
-      look(join(directory, '.git')) !== undefined
-        ? readRepository(directory)
-        : directory === '/'
-          ? undefined
-          : repositoryOf(dirname(directory));
+    const found = readRepository(directory) ?? around(directory);
     known.set(directory, found);
     return found;
   }
 
-  /** Tracked, and as git saw it last. */
+  /** The one that a directory is in, if that is not the root of one. */
+  function around(directory: string): Repository | undefined {
+    return directory === '/' ? undefined : repositoryOf(dirname(directory));
+  }
+
+  /** Tracked, and as git saw it last, in whichever repository. */
   function isKept(path: string): boolean {
-    const repository = repositoryOf(dirname(path));
-    const entry = repository?.entries.get(beneath(repository.root, path));
-    return entry !== undefined && isUnchanged(path, entry);
+    for (let one = around(path); one !== undefined; one = around(one.root)) {
+      const entry = one.entries.get(beneath(one.root, path));
+      if (entry !== undefined && isUnchanged(path, entry)) return true;
+    }
+    return false;
   }
 
   function lostWith(
@@ -73,20 +75,20 @@ export function createVersions(): Versions {
     return undefined;
   }
 
-  const changedAt = (path: string) => changedIn(repositoryOf(path), path);
-  const changedAround = (directory: string) => {
+  const changedFrom = (directory: string, path?: string) => {
     const repository = repositoryOf(directory);
-    return changedIn(repository, repository?.root ?? directory);
+    return repository && changedIn(repository, path ?? repository.root);
   };
 
-  return { lostWith, changedAt, changedAround };
+  return { lostWith, changedFrom };
 }
 
-function changedIn(repository: Repository | undefined, path: string): string | undefined {
-  if (repository?.index === undefined) return undefined;
-  const { root, index, entries } = repository;
+function changedIn({ root, index, entries }: Repository, path: string): string | undefined {
+  if (index === undefined) return undefined;
   if (!index.isAsCommitted) return path;
   for (const entry of entries.values()) {
+    // What is in a submodule is left alone.
+    if (entry.kind === 'repository') continue;
     const file = join(root, entry.path);
     // What is gone is not lost by being brought back.
     if (isBeneath(file, path) && look(file) !== undefined && !isUnchanged(file, entry)) return file;
@@ -105,8 +107,14 @@ function gitDirectoryOf(root: string): string {
   return named === undefined ? at : resolve(root, named);
 }
 
-function readRepository(root: string): Repository {
-  const path = join(gitDirectoryOf(root), 'index');
+/** `undefined`: there is none, or what git would not take for one: it looks further up then, and so do we. */
+function readRepository(root: string): Repository | undefined {
+  if (look(join(root, '.git')) === undefined) return undefined;
+  const directory = gitDirectoryOf(root);
+  const has = (name: string) => look(join(directory, name)) !== undefined;
+  // That of a further working tree leads to the rest of it.
+  if (!has('HEAD') || !(has('commondir') || (has('objects') && has('refs')))) return undefined;
+  const path = join(directory, 'index');
   const content = readOr(() => readRegular(path, INDEX_BYTES), undefined);
   const index = content && parseIndex(content);
   return { root, index, entries: new Map(index?.entries.map((entry) => [entry.path, entry])) };

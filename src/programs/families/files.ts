@@ -222,7 +222,7 @@ export const FILES: readonly ProgramRow[] = [
       source: 'coreutils 9.1',
       flags: 'd directory u dry-run q quiet t',
       values: 'suffix',
-      optionals: 'tmpdir',
+      producesAttached: 'tmpdir',
       writes: 'p',
     },
     operands: 'writes',

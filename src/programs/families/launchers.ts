@@ -273,6 +273,8 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     operands: 'none',
     runs: runsOfXargs,
     interprets: 'input',
+    passesOn:
+      '0 null r no-run-if-empty t verbose p interactive x exit o open-tty n max-args P max-procs L l max-lines s max-chars I i replace d=\\n d=\\0 delimiter=\\n delimiter=\\0',
     grammar: {
       source: 'findutils 4.9.0',
       stopAtOperand: true,
@@ -286,6 +288,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     operands: 'none',
     runs: runsOfParallel,
     interprets: 'input',
+    passesOn: '0 null k keep-order j jobs m X bar eta will-cite no-notice line-buffer t verbose',
     grammar: {
       // Options that send files and commands to other machines, or read data in blocks, are not understood.
       source: 'parallel 20221122',

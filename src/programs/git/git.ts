@@ -15,6 +15,7 @@ import {
   verbs,
 } from '../behaviour.ts';
 import {
+  argumentOf,
   hasOption,
   NOTHING,
   parseOptions,
@@ -63,7 +64,15 @@ const LOG: Grammar = {
 };
 
 /** What they obey in a repository is out of the reach of commands, so that they reach nothing else. */
-const READING: Behaviour = { risk: 'low', runsNothing: true, operands: 'revisions', grammar: LOG };
+const READING: Behaviour = {
+  risk: 'low',
+  runsNothing: true,
+  operands: 'revisions',
+  grammar: LOG,
+  // A merge that is made again is, for a while, among the objects of the repository.
+  onlyReads: ({ command: { words } }) =>
+    words.some(({ value = '' }) => /remerge|diff-?merges=r/i.test(value)) ? false : undefined,
+};
 const PLAIN: Behaviour = {
   risk: 'low',
   runsNothing: true,
@@ -107,7 +116,10 @@ function listsUnless(pattern: RegExp, harmless = /^$/): (use: Use) => readonly F
 function inspectConfig(use: Use): readonly Finding[] {
   const has = (names: RegExp) =>
     use.command.words.some(({ value }) => value !== undefined && names.test(value));
-  if (has(/^--(?:get|get-all|get-regexp|get-urlmatch|list|get-color)$|^-l$/) && !has(/^--(?:add|unset)/))
+  if (
+    has(/^--(?:get|get-all|get-regexp|get-urlmatch|list|get-color)$|^-l$/) &&
+    !has(/^-e$|^--(?:add|unset|e|re[pnm])/)
+  )
     return [];
   const [first, second] = use.operands;
   if (first === undefined) return has(/^(?:-e|--e[a-z]*)$/) ? [changesConfig('--edit')] : [];
@@ -261,16 +273,7 @@ const WITH_REMOTE: Behaviour = {
 const COMMON: Grammar = { open: true, values: 'm b B c C X s strategy' };
 
 const VERBS: Readonly<Record<string, Behaviour>> = {
-  ...verbs('log show', {
-    ...READING,
-    // A merge is made again among the objects of the repository.
-    onlyReads: ({ options }) =>
-      !options.some(
-        ({ name, value }) =>
-          name === 'remerge-diff' || (name === 'diff-merges' && value?.text.startsWith('r')),
-      ),
-  }),
-  ...verbs('diff whatchanged shortlog range-diff', READING),
+  ...verbs('log show diff whatchanged shortlog range-diff', READING),
   ...verbs('diff-tree diff-index diff-files', READING),
   ...verbs(
     'status rev-parse rev-list describe ls-tree name-rev cat-file show-ref for-each-ref merge-base cherry count-objects var check-ignore check-attr check-mailmap check-ref-format verify-commit verify-tag show-branch version get-tar-commit-id patch-id stripspace column',
@@ -344,18 +347,20 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     risk: 'low',
     runsNothing: true,
     operands: 'none',
+    grammar: { open: true, values: 'sort format' },
     inspect: listsUnless(
       /^(?:-[a-z]*[dDmMcCfut][a-zA-Z]*|--(?:de|mov|copy|for(?:c|$)|se|un|ed|tr)[a-z-]*(?:=.*)?)$/,
-      /^(?:-l|--list|-a|-r|--all|--remotes|--contains|--no-contains|--merged|--no-merged|--points-at|--show-current|--sort|--format=?.*|-v*[ar][arv]*)$/,
+      /^(?:-l|--list|-a|-r|--all|--remotes|--contains|--no-contains|--merged|--no-merged|--points-at|--show-current|-v*[ar][arv]*)$/,
     ),
   },
   tag: {
     risk: 'low',
     runsNothing: true,
     operands: 'none',
+    grammar: { open: true, values: 'sort format' },
     inspect: listsUnless(
       /^(?:-[a-z]*[adfFsum][a-z]*|--(?:delete|force|annotate|sign|message|file|edit)(?:=.*)?)$/,
-      /^(?:-l|--list|-n\d*|--contains|--no-contains|--merged|--no-merged|--points-at|--sort=.*|--format=.*|--sort)$/,
+      /^(?:-l|--list|-n\d*|--contains|--no-contains|--merged|--no-merged|--points-at)$/,
     ),
   },
   remote: {
@@ -436,10 +441,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
       reads: 'pathspec-from-file',
     },
     // Without force it takes what is as it was committed, and nothing else.
-    keeps: (use) =>
-      hasOption(use, 'n dry-run cached') ||
-      // A word alone that is not known yet is no option, for then there is nothing to remove.
-      (!isGiven(use, 'force', 'f', '') && (use.openEnded.length === 0 || use.operands.length === 1)),
+    keeps: (use) => hasOption(use, 'n dry-run cached'),
   },
   clean: {
     risk: 'medium',
@@ -541,6 +543,14 @@ export const GIT: readonly ProgramRow[] = [
     repository: (use) => ({
       itself: hasOption(use, 'bare'),
       moves: use.options.flatMap(({ name, value }) => (name === 'C' && value !== undefined ? [value] : [])),
+      named: [
+        ...use.options.flatMap(({ name, value }) =>
+          value !== undefined && /^(?:git-dir|work-tree)$/.test(name) ? [value] : [],
+        ),
+        ...use.command.assignments.flatMap(({ name, value }) =>
+          /^GIT_(?:DIR|WORK_TREE)$/.test(name) ? [argumentOf(value)] : [],
+        ),
+      ],
     }),
     inspect: inspectGit,
     verbs: VERBS,

@@ -193,10 +193,11 @@ function variantsOf(
   lookup: NameLookup | undefined,
 ): Pick<PreparedSandbox, 'withLayer' | 'forReading'> {
   const { addon, finder } = planned;
+  // Nothing comes into the workspace, so nothing is looked for there.
+  const beside = { ...planned, findings: undefined };
   const prepareBeside = async (variant: PlannedSandbox): Promise<PreparedRung> => {
     const outcome = await prepareRung(
-      // Nothing comes into the workspace, so nothing is looked for there.
-      { ...variant, findings: undefined },
+      variant,
       { ...rung, features: prepared.features },
       prepared.confinement,
     );
@@ -206,7 +207,7 @@ function variantsOf(
   const prepareWith = (layer: PlannedLayer, hidden: HiddenFiles | undefined) => {
     const planFor: PlannedSandbox['planFor'] = (one, impossible) =>
       planned.planFor(one, impossible, hidden, layer);
-    return prepareBeside({ ...planned, planFor });
+    return prepareBeside({ ...beside, planFor });
   };
   /** They differ in the directories of the layer only, as long as the same is hidden. */
   let last: { readonly hidden: HiddenFiles | undefined; readonly made: PreparedRung } | undefined;
@@ -232,7 +233,7 @@ function variantsOf(
   const forReading = async (): Promise<PreparedSandbox> => {
     const planFor: PlannedSandbox['planFor'] = (one, impossible, hidden) =>
       planned.planFor(one, impossible, hidden, 'none');
-    const readers = { ...planned, planFor };
+    const readers = { ...beside, planFor };
     const made = await prepareBeside(readers);
     const network = await brokerFor(addon, made, lookup);
     const own = { ...prepared, ...made, network, settle: () => [], withLayer, forReading };

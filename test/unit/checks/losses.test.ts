@@ -5,8 +5,7 @@ import { contextOf } from '../../support/check-context.ts';
 
 /** Version control has nothing of what is there. */
 const versions = {
-  changedAt: () => undefined,
-  changedAround: () => undefined,
+  changedFrom: () => undefined,
   lostWith: (path: string) => path,
 };
 
@@ -19,10 +18,8 @@ async function asks(source: string): Promise<boolean> {
 describe('what version control would not bring back is asked about', () => {
   it.each([
     'rm notes',
-    'git rm -f notes',
+    'git rm notes',
     'git rm -rqf notes',
-    'git rm --forc notes',
-    'git rm "$option" notes',
     'git rm -f "$f"',
     'mv notes /tmp/x',
     'mv -t /tmp notes',
@@ -94,6 +91,18 @@ describe('what version control would not bring back is asked about', () => {
     "{ find . -name '*.pyc'; ls; } | sort | xargs rm",
     'rm $(ls | sort)',
     "find . -name '*.pyc' | sort $x | xargs rm",
+    "find . -name '*.pyc' | cat <<<notes | xargs rm",
+    "find . -name '*.pyc' | sort <<'END' | xargs rm\nnotes\nEND",
+    "find . -name '*.pyc' | sort 0<&3 | xargs rm",
+    "find . -name '*.pyc' | rgrep x | xargs rm",
+    "find . -name '*.pyc' | xargs rm <<<notes",
+    "find . -name '*.pyc' | xargs rm < notes",
+    "find . -name '*.pyc' | xargs -a list rm",
+    "find . -name '*.pyc' | xargs --arg-file=list rm",
+    "find . -name '*.pyc' | xargs -d o rm",
+    "find . -name '*.pyc' | xargs -I{} rm -rf {}/../notes",
+    'bash -c "echo notes; find . -name \'*.pyc\'" | xargs rm',
+    "find . -name '*.pyc' -exec echo notes \\; | xargs rm",
     // What is piped into a shell and can be read.
     "echo 'rm -rf notes' | sh",
     "printf '%s\\n' 'rm -rf notes' | bash",
@@ -107,10 +116,6 @@ describe('what version control would not bring back is asked about', () => {
     'git rm --cached notes',
     'git rm -n notes',
     'git rm -n -f notes',
-    'git rm notes',
-    'git rm -r "src/$f"',
-    'git rm "$f"',
-    'for f in a.js b.js; do git rm "$f"; done',
     'git rm -rn notes',
     'git mv notes sub',
     'mv notes sub',
@@ -147,6 +152,10 @@ describe('what version control would not bring back is asked about', () => {
     "find . -name '*.o' -print0 | sort -z | xargs -0 rm",
     "find . -name '*.o' | grep -v keep | grep -E 'a|b' | tail -n 3 | xargs rm -f",
     "rm $(find . -name '*.pyc' | sort)",
+    "find . -name '*.pyc' | xargs -d '\\n' -r rm",
+    "find . -name '*.pyc' | xargs -n 1 -I{} rm {}",
+    "find . -name '*.pyc' 2>/dev/null | xargs rm 2>/dev/null",
+    "find . -name '*.o' | parallel -j 4 rm",
     'pushd sub && rm -rf dist',
     "echo 'rm -rf dist' | sh",
   ])('and this loses nothing: %s', async (source) => {

@@ -36,21 +36,21 @@ describe.each(['2', '4'])('an index of version %s', (version) => {
   it('has what was committed', () => {
     expect(versions().lostWith(at('a.txt'))).toBeUndefined();
     expect(versions().lostWith(at('src'))).toBeUndefined();
-    expect(versions().changedAt(workspace)).toBeUndefined();
+    expect(versions().changedFrom(workspace)).toBeUndefined();
   });
 
   it('does not have what is not tracked, however deep', () => {
     write('src/deep/new.js');
     expect(versions().lostWith(at('src'))).toBe(at('src/deep/new.js'));
     expect(versions().lostWith(at('a.txt'))).toBeUndefined();
-    expect(versions().changedAt(workspace)).toBeUndefined();
+    expect(versions().changedFrom(workspace)).toBeUndefined();
   });
 
   it('does not have what was changed since', () => {
     write('src/one.js', 'longer than it was');
     expect(versions().lostWith(at('src/one.js'))).toBe(at('src/one.js'));
-    expect(versions().changedAt(workspace)).toBe(at('src/one.js'));
-    expect(versions().changedAt(at('src/deep'))).toBeUndefined();
+    expect(versions().changedFrom(workspace)).toBe(at('src/one.js'));
+    expect(versions().changedFrom(workspace, at('src/deep'))).toBeUndefined();
   });
 
   it('notices a change of the same length by its time', () => {
@@ -61,15 +61,15 @@ describe.each(['2', '4'])('an index of version %s', (version) => {
   it('has nothing of a commit that was staged only', () => {
     write('a.txt', 'staged, and nowhere else');
     git('add', 'a.txt');
-    expect(versions().changedAt(workspace)).toBe(workspace);
+    expect(versions().changedFrom(workspace)).toBe(workspace);
     git('commit', '-qm', 'second');
-    expect(versions().changedAt(workspace)).toBeUndefined();
+    expect(versions().changedFrom(workspace)).toBeUndefined();
   });
 
   it('brings back what is gone', () => {
     unlinkSync(at('a.txt'));
     expect(versions().lostWith(at('a.txt'))).toBeUndefined();
-    expect(versions().changedAt(workspace)).toBeUndefined();
+    expect(versions().changedFrom(workspace)).toBeUndefined();
   });
 
   it('is asked about what a pattern matches, without hidden files', () => {
@@ -89,7 +89,7 @@ describe('without a repository', () => {
     const versions = createVersions();
     expect(versions.lostWith(at('a.txt'))).toBe(at('a.txt'));
     expect(versions.lostWith(at('nothing'))).toBeUndefined();
-    expect(versions.changedAt(workspace)).toBeUndefined();
+    expect(versions.changedFrom(workspace)).toBeUndefined();
   });
 
   it('an index that is none of git has nothing', () => {
@@ -102,7 +102,7 @@ it('a further working tree of a repository has what was committed', () => {
   git('worktree', 'add', '-q', 'tree');
   const versions = createVersions();
   expect(versions.lostWith(at('tree/src'))).toBeUndefined();
-  expect(versions.changedAt(at('tree'))).toBeUndefined();
+  expect(versions.changedFrom(at('tree'))).toBeUndefined();
   write('tree/src/new.js');
   expect(versions.lostWith(at('tree/src'))).toBe(at('tree/src/new.js'));
 });
