@@ -705,7 +705,7 @@ export const POLICY_KEYS = {
   workspace: {
     undo: key({
       schema: (zod) => zod.boolean(),
-      text: 'true: what each command changes in the workspace can be taken back (sandbox-run undo). It is made on a layer and applied when the command ends, which takes longer; not in sessions, in the background or on a terminal. Losing work in the workspace is then no reason to ask. Needs namespaces. Default: false.',
+      text: 'true: what each command changes in the workspace can be taken back (sandbox-run undo). It is made on a layer and applied when the command ends, which takes longer; commands that only read have none, and cannot write the workspace. Not in sessions, in the background or on a terminal. Losing work in the workspace is then no reason to ask. Needs namespaces. Default: false.',
       example: 'false',
       default: false,
       option: { name: 'undo' },

@@ -355,7 +355,9 @@ export const BUILD: readonly ProgramRow[] = [
       reads:
         'exitcode-suppressions file-list includes-file config-exclude config-excludes-file include library rule-file suppressions-list suppress-xml project',
       loads: 'addon',
-      writes: 'output-file plist-output cppcheck-build-dir',
+      executes: 'clang addon-python',
+      writes: 'output-file plist-output cppcheck-build-dir checkers-report',
+      writing: 'dump',
     },
   }),
   ...programs('clang-tidy iwyu', 'low', 'unknown', {

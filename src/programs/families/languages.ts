@@ -461,7 +461,7 @@ export const LANGUAGES: readonly ProgramRow[] = [
       optionals: 'colors',
       reads: 'coverage-filter',
       writes:
-        'coverage-clover coverage-cobertura coverage-crap4j coverage-html coverage-php coverage-xml log-junit log-teamcity testdox-html testdox-text testdox-xml list-tests-xml',
+        'coverage-clover coverage-cobertura coverage-crap4j coverage-html coverage-php coverage-xml log-junit log-teamcity testdox-html testdox-text testdox-xml list-tests-xml coverage-openclover log-otr log-events-text log-events-verbose-text generate-baseline',
       produces: 'coverage-cache cache-result-file',
       producesAttached: 'coverage-text',
       loads: 'prepend bootstrap c configuration include-path printer extensions',

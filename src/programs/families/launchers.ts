@@ -250,7 +250,12 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     { operands: 1 },
   ),
   ...launchers('catchsegv', 'low', 'local', {}),
-  ...launchers('caffeinate', 'low', 'local', { source: 'caffeine 2.9.12', flags: `V version ${HELP}` }),
+  ...launchers('caffeinate', 'low', 'local', {
+    source: 'caffeine 2.9.12',
+    // The letters are those of macOS.
+    flags: `d i s u m V version ${HELP}`,
+    values: 't w',
+  }),
   ...launchers('dbus-run-session', 'low', 'local', {
     source: 'dbus 1.14.10',
     flags: HELP,

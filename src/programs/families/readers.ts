@@ -110,7 +110,17 @@ export const READERS: readonly ProgramRow[] = [
     operands: 'reads',
     inspect: inspectPager,
   }),
-  ...programs('man info apropos whatis tldr', 'low', 'local', {
+  ...programs('info', 'low', 'local', {
+    grammar: {
+      source: 'info 6.8',
+      flags: 'a all h help O show-options usage subnodes version w where location',
+      values: 'k apropos index-search n node v variable',
+      reads: 'd directory f file',
+      writes: 'o output dribble',
+    },
+    operands: 'none',
+  }),
+  ...programs('man apropos whatis tldr', 'low', 'local', {
     grammar: {
       source: 'man-db 2.11.2',
       flags:

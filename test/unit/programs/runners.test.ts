@@ -14,6 +14,8 @@ const UNWRAPPED: readonly (readonly [string, readonly string[]])[] = [
   ['env', []],
   ['/usr/bin/env rm', ['rm']],
   ['nohup rm x', ['rm x']],
+  ['caffeinate -i rm x', ['rm x']],
+  ['caffeinate -t 5 rm x', ['rm x']],
   ['perf stat -e cycles -r 3 -- rm x', ['rm x']],
   ['perf record -g -o f --call-graph=dwarf rm x', ['rm x']],
   ['perf list', []],
