@@ -15,6 +15,7 @@ import {
 } from '../behaviour.ts';
 import {
   argumentOf,
+  behindOptions,
   hasOption,
   NOTHING,
   optionValue,
@@ -206,7 +207,7 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
     },
   }),
   ...programs(
-    'ava tap c8 karma xo standard stylelint knip depcheck madge ncu attw publint tsd dpdm size-limit',
+    'ava tap karma xo standard knip depcheck madge ncu attw publint tsd dpdm size-limit',
     'low',
     'unknown',
     {
@@ -222,6 +223,43 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
       },
     },
   ),
+  ...programs('stylelint', 'low', 'unknown', {
+    grammar: {
+      source: 'stylelint 17.16.0',
+      open: true,
+      exact: true,
+      flags:
+        'print-config compute-edit-info cei stdin ignore-disables id disable-default-ignores di quiet q quiet-deprecation-warnings report-needless-disables rd report-invalid-scope-disables risd report-descriptionless-disables rdd allow-empty-input aei version v help h cache no-cache',
+      values: 'f formatter ignore-pattern ip stdin-filename cache-strategy max-warnings mw globby-options go',
+      reads: 'config-basedir i ignore-path',
+      writes: 'o output-file suppress-location',
+      produces: 'cache-location',
+      loads: 'c config',
+      writing: 'fix suppress',
+      executes: 'custom-syntax custom-formatter',
+    },
+  }),
+  ...programs('c8', 'low', 'unknown', {
+    operands: 'none',
+    // Two verbs of its own run nothing.
+    runs: behindOptions((read) =>
+      /^(?:report|check-coverage)$/.test(read.rest[0]?.value ?? '') ? NOTHING : runWords(read.rest),
+    ),
+    grammar: {
+      source: 'c8 12.0.0',
+      stopAtOperand: true,
+      exact: true,
+      flags: eitherCase(
+        'help version all a exclude-node-modules exclude-after-remap skip-full check-coverage per-file 100 clean omit-relative allow-external merge-async experimental-monocart',
+      ),
+      values: eitherCase(
+        'r reporter n include x exclude e extension branches functions lines statements wrapper-length',
+      ),
+      reads: 'src resolve',
+      writes: eitherCase('o reports-dir report-dir temp-directory'),
+      loads: 'c config',
+    },
+  }),
   ...programs('oxlint', 'low', 'unknown', {
     grammar: {
       source: 'oxlint 1.94.0',
@@ -534,7 +572,20 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
       loads: `${NODE_ITSELF.loads} tsconfig`,
     },
   }),
-  ...programs('ts-node ts-node-esm esno swc-node babel-node zx electron', 'medium', 'network', NODE),
+  ...programs('ts-node ts-node-esm', 'medium', 'network', {
+    ...NODE,
+    grammar: {
+      source: 'ts-node 10.9.1',
+      open: true,
+      flags:
+        'p print i interactive h help v version s script-mode T transpile-only H compiler-host files pretty skip-project skip-ignore prefer-ts-exts log-error esm emit type-check cwd-mode show-config scope',
+      values: 'e eval I ignore D ignore-diagnostics O compiler-options scope-dir',
+      reads: 'P project dir cwd',
+      // A compiler is a module.
+      loads: 'r require C compiler',
+    },
+  }),
+  ...programs('esno swc-node babel-node zx electron', 'medium', 'network', NODE),
   ...JAVASCRIPT_TOOLS,
   ...programs('vercel netlify firebase wrangler changeset lerna semantic-release', 'medium', 'unknown', {
     outward: ({ command, program }) =>

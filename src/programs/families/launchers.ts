@@ -249,7 +249,11 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     },
     { operands: 1 },
   ),
-  ...launchers('catchsegv', 'low', 'local', {}),
+  // Only where they stand alone are they its own.
+  ...launchers('catchsegv', 'low', 'local', {
+    source: 'debug/catchsegv.sh of glibc, commit 04277e02d7f5',
+    flags: HELP,
+  }),
   ...launchers('caffeinate', 'low', 'local', { source: 'caffeine 2.9.12', flags: `V version ${HELP}` }),
   ...launchers('dbus-run-session', 'low', 'local', {
     source: 'dbus 1.14.10',
