@@ -575,14 +575,18 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
   ...programs('ts-node ts-node-esm', 'medium', 'network', {
     ...NODE,
     grammar: {
-      source: 'ts-node 10.9.1',
+      source: 'ts-node 10.9.2',
       open: true,
-      flags:
-        'p print i interactive h help v version s script-mode T transpile-only H compiler-host files pretty skip-project skip-ignore prefer-ts-exts log-error esm emit type-check cwd-mode show-config scope',
-      values: 'e eval I ignore D ignore-diagnostics O compiler-options scope-dir',
-      reads: 'P project dir cwd',
-      // A compiler is a module.
-      loads: 'r require C compiler',
+      exact: true,
+      flags: eitherCase(
+        'p print i interactive h help v version s script-mode T transpile-only H compiler-host files pretty skip-project skip-ignore prefer-ts-exts log-error esm emit type-check cwd-mode show-config scope swc no-experimental-repl-await',
+      ),
+      values: eitherCase(
+        'e eval I ignore D ignore-diagnostics O compiler-options experimental-specifier-resolution',
+      ),
+      reads: eitherCase('P project dir cwd scope-dir'),
+      // Both of them are modules.
+      loads: 'r require C compiler transpiler',
     },
   }),
   ...programs('esno swc-node babel-node zx electron', 'medium', 'network', NODE),

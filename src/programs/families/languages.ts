@@ -409,15 +409,25 @@ export const LANGUAGES: readonly ProgramRow[] = [
     },
     operands: 'none',
   }),
-  ...programs(
-    'sbt lein mill bazel bazelisk buck2 pants scala-cli kotlinc scalac groovy',
-    'medium',
-    'unknown',
-    {
-      grammar: { open: true, reads: 'f file p project-dir', values: 'pl P D' },
-      operands: 'none',
+  ...programs('sbt', 'medium', 'unknown', {
+    grammar: {
+      source: 'the script sbt of sbt, commit 0c00dbaf4bd1',
+      open: true,
+      style: 'single-dash',
+      flags:
+        'h help v verbose V version numeric-version script-version d debug debug-inc no-colors traces timings sbt-create no-share no-global batch client server',
+      values: 'mem jvm-debug sbt-version',
+      optionals: 'color supershell',
+      writes: 'sbt-dir sbt-boot sbt-cache ivy',
+      loads: 'sbt-jar',
+      executes: 'java-home',
     },
-  ),
+    operands: 'none',
+  }),
+  ...programs('lein mill bazel bazelisk buck2 pants scala-cli kotlinc scalac groovy', 'medium', 'unknown', {
+    grammar: { open: true, reads: 'f file p project-dir', values: 'pl P D' },
+    operands: 'none',
+  }),
   ...programs('java javaw jshell jbang kotlin scala clojure clj', 'medium', 'network'),
   ...programs('javac javap jar javadoc jps jcmd jstack jmap jdeps keytool', 'medium', 'unknown'),
   ...programs('perl', 'medium', 'network', {

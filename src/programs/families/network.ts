@@ -238,8 +238,9 @@ export const NETWORK: readonly ProgramRow[] = [
     grammar: {
       source: 'tnftp 20210827',
       open: true,
-      flags: '4 6 A a d e f g i n p R t V v ?',
-      values: 'P q r s T x u',
+      // Behind -u stands the host, as it does without.
+      flags: '4 6 A a d e f g i n p R t u V v ?',
+      values: 'P q r s T x',
       reads: 'N',
       writes: 'o',
     },

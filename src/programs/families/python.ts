@@ -55,6 +55,12 @@ const UV_PROJECT: Grammar = {
   reads: `${UV.reads} r requirement requirements c constraint constraints b build-constraint build-constraints override overrides excludes with-requirements script`,
   writes: `${UV.writes} o output-file out-dir t target prefix`,
 };
+/** Of these the first operand is what it makes. */
+const UV_CREATES: Grammar = {
+  ...UV,
+  flags: `${UV.flags} bare virtual package no-package app application lib library script no-readme no-description pin-python no-pin-python workspace no-workspace project no-project system no-system seed force clear c no-clear allow-existing system-site-packages relocatable no-relocatable no-index`,
+  values: `${UV.values} p python name description vcs build-backend author-from prompt i index-url extra-index-url default-index index f find-links index-strategy keyring-provider exclude-newer exclude-newer-package link-mode`,
+};
 const UV_CHANGES: Behaviour = { ...CHANGES, grammar: UV_PROJECT };
 
 const UV_OPTIONS: Grammar = {
@@ -178,6 +184,21 @@ const PYTHON_ITSELF: Behaviour = {
   code: 'language',
 };
 
+const PYRIGHT: Grammar = {
+  source: 'docs/command-line.md of pyright, commit 93a6550b2acc',
+  open: true,
+  exact: true,
+  flags:
+    'dependencies h help ignoreexternal outputjson skipunannotated stats verbose version warnings w watch',
+  values: 'level pythonplatform pythonversion verifytypes',
+  optionals: 'threads',
+  reads: 't typeshedpath',
+  loads: 'p project',
+  // Its value is the name of a module, for which it writes files.
+  writing: 'createstub',
+  executes: 'pythonpath v venvpath',
+};
+
 /** Python, its package managers and tools. */
 export const PYTHON: readonly ProgramRow[] = [
   ...programs('python python2 python3 pypy pypy3', 'medium', 'network', {
@@ -200,7 +221,7 @@ export const PYTHON: readonly ProgramRow[] = [
         'add remove sync lock upgrade export format check audit build cache self auth workspace',
         UV_CHANGES,
       ),
-      ...verbs('init venv', { ...UV_CHANGES, operands: 'writes' }),
+      ...verbs('init venv', { ...CHANGES, operands: 'writes', grammar: UV_CREATES }),
       python: CHANGES,
       ...verbs('tree help', ASKS),
       version: {
@@ -249,12 +270,18 @@ export const PYTHON: readonly ProgramRow[] = [
     },
   }),
   ...programs('pipenv rye', 'medium', 'network', manager({ run: running({}) })),
-  ...programs(
-    'pdm',
-    'medium',
-    'network',
-    manager({ run: running({ flags: 's site', values: 'p project' }) }),
-  ),
+  ...programs('pdm', 'medium', 'network', {
+    ...manager({
+      run: running({ flags: 's site-packages site g global v verbose l list', values: 'p project' }),
+    }),
+    grammar: {
+      source: 'pdm 2.2.1',
+      open: true,
+      flags: 'h help V version v verbose I ignore-python g global dry-run',
+      reads: 'c config p project',
+      writes: 'L lockfile',
+    },
+  }),
   ...programs('hatch', 'medium', 'network', manager({ run: running({}) })),
   ...programs(
     'conda mamba micromamba',
@@ -321,20 +348,14 @@ export const PYTHON: readonly ProgramRow[] = [
       values: 'exclude-plugin verbosity log-level coverage-report',
     },
   }),
-  ...programs('pyright basedpyright', 'low', 'unknown', {
+  ...programs('pyright', 'low', 'unknown', { grammar: PYRIGHT }),
+  ...programs('basedpyright', 'low', 'unknown', {
     grammar: {
-      source: 'docs/command-line.md of pyright, commit 93a6550b2acc',
-      open: true,
-      exact: true,
-      flags:
-        'dependencies h help ignoreexternal outputjson skipunannotated stats verbose version warnings w watch',
-      values: 'level pythonplatform pythonversion verifytypes',
-      optionals: 'threads',
-      reads: 't typeshedpath',
-      loads: 'p project',
-      // Its value is the name of a module, for which it writes files.
-      writing: 'createstub',
-      executes: 'pythonpath v venvpath',
+      ...PYRIGHT,
+      source: 'docs/configuration/command-line.md of basedpyright, commit 162afb896956',
+      // It brings its baseline up to date unasked.
+      writes: 'gitlabcodequality baseline-file',
+      writing: `${PYRIGHT.writing} writebaseline`,
     },
   }),
   ...programs('pylint', 'low', 'unknown', {

@@ -74,7 +74,6 @@ const EDITORS: readonly ProgramRow[] = [
     },
     operands: 'writes',
     code: 'editor',
-    inspect: inspectEditor,
   }),
   ...programs('nano', 'medium', 'unknown', {
     grammar: {
@@ -381,7 +380,8 @@ export const TEXT: readonly ProgramRow[] = [
         'f from r read t to w write shift-heading-level-by base-header-level indented-code-classes default-image-extension M metadata tab-stop track-changes V variable D print-default-template eol dpi wrap columns toc-depth highlight-style print-highlight-style request-header reference-location markdown-headings top-level-division number-offset slide-level email-obfuscation id-prefix T title-prefix c css epub-chapter-level epub-subdirectory ipynb-output',
       optionals: 'list-extensions mathjax webtex katex',
       reads:
-        'metadata-file abbreviations template print-default-data-file syntax-definition H include-in-header B include-before-body A include-after-body resource-path reference-doc epub-cover-image epub-metadata epub-embed-font bibliography csl citation-abbreviations',
+        'metadata-file print-default-data-file syntax-definition H include-in-header B include-before-body A include-after-body epub-cover-image epub-metadata epub-embed-font bibliography citation-abbreviations',
+      // Templates, styles and documents to refer to may be names, or URLs: left to be guessed.
       writes: 'o output extract-media log',
       // Defaults may name filters, and a folder of data holds them.
       loads: 'd defaults data-dir',
@@ -411,7 +411,7 @@ export const TEXT: readonly ProgramRow[] = [
       stopAtOperand: true,
       flags: 'n N S A O c t j p T x icsv ocsv ijson ojson json jsonl csv tsv version',
       values:
-        'i o io fs ofs ifs ps ops ips rs ors irs ofmt fflatsep flatsep jflatsep nr-progress-mod records-per-batch seed tz nidx-fs pass-comments-with skip-comments-with gen-field-name gen-start gen-step gen-stop',
+        'i o io fs ofs ifs ps ops ips rs ors irs ifs-regex ips-regex ofmt flatsep jflatsep nr-progress-mod records-per-batch seed tz pass-comments-with skip-comments-with gen-field-name gen-start gen-step gen-stop',
       reads: 'from mfrom s',
       loads: 'load mload',
       writing: 'I',

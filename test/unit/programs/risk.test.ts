@@ -89,6 +89,9 @@ describe('riskOfLine', () => {
     'tsc --noEmit',
     'ls > /dev/null 2>&1',
     'python3 --version',
+    'uv version',
+    'golangci-lint run ./...',
+    'golangci-lint fmt --diff',
     'A=b',
   ])('%s is low', (source) => {
     expect(riskIn(source)).toBe('low');

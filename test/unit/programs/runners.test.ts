@@ -180,6 +180,7 @@ const UNWRAPPED: readonly (readonly [string, readonly string[]])[] = [
   ['uv run --python-platform linux --torch-backend cpu rm x', ['rm x']],
   ['pipx run -e --with a rm x', ['rm x']],
   ['c8 -r text rm x', ['rm x']],
+  ['pdm run -g rm x', ['rm x']],
   ['bundle exec --verbose rm x', ['rm x']],
   ['mise exec node@20 -- rm x', ['rm x']],
   ["mise exec -c 'rm x'", ['rm x']],
