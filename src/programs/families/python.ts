@@ -34,9 +34,10 @@ function running(grammar: Grammar, launches: Behaviour['launches'] = {}): Behavi
   return { ...CHANGES, operands: 'none', grammar: { ...grammar, stopAtOperand: true }, launches };
 }
 
+const UV_MANUAL = 'crates/uv-cli of uv, commit 26a9dd4b2125';
 /** What every verb of uv takes. */
 const UV: Grammar = {
-  source: 'crates/uv-cli of uv, commit 26a9dd4b2125',
+  source: UV_MANUAL,
   open: true,
   exact: true,
   flags:
@@ -77,7 +78,7 @@ const UV_RUN = running(UV_OPTIONS, { directory: 'directory', inert: 'm s module 
 /** uvx: a tool that is fetched and run. */
 const UVX: Grammar = {
   ...UV_OPTIONS,
-  source: 'docs/reference/cli.md of uv, commit 0078aaead7c7',
+  source: UV_MANUAL,
   flags: `${UV_OPTIONS.flags} V version`,
   reads: `${UV_OPTIONS.reads} b c build-constraints build-constraint constraints constraint overrides override`,
 };
