@@ -272,16 +272,7 @@ export const ARCHIVES: readonly ProgramRow[] = [
     },
   }),
   ...programs('compress uncompress', 'medium', 'local', {
-    grammar: {
-      open: true,
-      exact: true,
-      flags:
-        'd k c f v t l q r n N z a 0 1 2 3 4 5 6 7 8 9 stdout to-stdout decompress uncompress keep force quiet verbose test list fast best',
-      values: 'S suffix T threads',
-      writes: 'o output',
-      removing: 'rm',
-      reads: 'D files files0',
-    },
+    grammar: { source: 'ncompress 4.2.4.6', open: true, flags: 'f v c V r d', values: 'b' },
     ...COMPRESSES,
   }),
   ...programs('lz4', 'medium', 'local', {

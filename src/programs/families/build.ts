@@ -347,20 +347,37 @@ export const BUILD: readonly ProgramRow[] = [
       open: true,
       style: 'single-dash',
       flags:
-        'check-config check-library errorlist f force h help inconclusive inline-suppr q quiet report-progress v verbose version xml',
-      // All are attached, but for -I, -i, -D, -U, -j and -l, which may be.
-      values: 'D U I i j l',
+        'check-config check-library debug debug-normal debug-simplified debug-template debug-warnings doc E errorlist exception-handling f force h help inconclusive inline-suppr q quiet report-progress v verbose version xml',
+      // All are attached, but for -I, -i, -D, -U, -j, -l and -x, which may be.
+      values: 'D U I i j l x',
       optionals:
-        'disable enable error-exitcode language max-configs max-ctu-depth platform rp relative-paths rule std suppress template xml-version',
+        'checks-max-time disable enable error-exitcode file-filter language max-configs max-ctu-depth platform premium project-configuration rp relative-paths rule showtime std suppress template template-location template-max-time typedef-max-time valueflow-max-iterations xml-version',
       reads:
         'exitcode-suppressions file-list includes-file config-exclude config-excludes-file include library rule-file suppressions-list suppress-xml project',
       loads: 'addon',
-      executes: 'clang addon-python',
       writes: 'output-file plist-output cppcheck-build-dir checkers-report',
+      // Beside each file that it looks at.
       writing: 'dump',
+      executes: 'addon-python',
+      executing: 'clang',
     },
   }),
-  ...programs('clang-tidy iwyu', 'low', 'unknown', {
+  ...programs('clang-tidy', 'low', 'unknown', {
+    grammar: {
+      source: 'clang-tidy 14.0.6',
+      open: true,
+      style: 'single-dash',
+      flags:
+        'help help-hidden help-list help-list-hidden version dump-config enable-check-profile explain-config list-checks quiet system-headers use-color',
+      values:
+        'checks config extra-arg extra-arg-before format-style header-filter line-filter warnings-as-errors',
+      reads: 'config-file p vfsoverlay',
+      loads: 'load',
+      writes: 'export-fixes store-check-profile',
+      writing: 'fix fix-errors fix-notes',
+    },
+  }),
+  ...programs('iwyu', 'low', 'unknown', {
     grammar: {
       open: true,
       style: 'single-dash',
@@ -417,12 +434,62 @@ export const BUILD: readonly ProgramRow[] = [
       writing: 'w write-changes',
     },
   }),
-  ...programs('hadolint yamllint markdownlint markdownlint-cli2 typos', 'low', 'local', {
+  ...programs('hadolint', 'low', 'local', {
     grammar: {
+      source: 'README.md of hadolint, commit 8f936c5e975d',
       open: true,
-      writing: 'w fix write-changes',
-      loads: 'r rules',
-      values: 's S e f format severity',
+      flags: 'h help v version no-fail no-color V verbose strict-labels disable-ignore-pragma',
+      values:
+        'f format file-path-in-report error warning info style ignore trusted-registry require-label t failure-threshold',
+      reads: 'c config',
+    },
+  }),
+  ...programs('yamllint', 'low', 'local', {
+    grammar: {
+      source: 'yamllint 1.29.0',
+      open: true,
+      flags: 'h help list-files s strict no-warnings v version',
+      values: 'd config-data f format',
+      reads: 'c config-file',
+    },
+  }),
+  ...programs('markdownlint', 'low', 'local', {
+    grammar: {
+      source: 'markdownlint-cli 0.48.0',
+      open: true,
+      exact: true,
+      flags: 'h help V version d dot j json q quiet s stdin',
+      // Those of --enable and --disable are as many as there are.
+      values: 'configPointer i ignore',
+      reads: 'p ignore-path',
+      writes: 'o output',
+      // Settings may be a script, as rules are.
+      loads: 'c config r rules',
+      writing: 'f fix',
+    },
+  }),
+  ...programs('markdownlint-cli2', 'low', 'local', {
+    grammar: {
+      source: 'markdownlint-cli2 0.22.1',
+      open: true,
+      exact: true,
+      flags: 'format help no-globs',
+      values: 'configPointer',
+      loads: 'config',
+      writing: 'fix',
+    },
+  }),
+  ...programs('typos', 'low', 'local', {
+    grammar: {
+      source: 'typos-cli of typos, commit 3bc303c2',
+      open: true,
+      exact: true,
+      flags:
+        'sort force-exclude isolated diff files file-types highlight-identifiers identifiers highlight-words words type-list v verbose q quiet binary no-binary hidden no-hidden ignore no-ignore ignore-dot no-ignore-dot ignore-global no-ignore-global ignore-parent no-ignore-parent ignore-vcs no-ignore-vcs check-filenames no-check-filenames check-files no-check-files unicode no-unicode h help V version',
+      values: 'j threads locale exclude format color',
+      reads: 'file-list c config',
+      writes: 'dump-config',
+      writing: 'w write-changes',
     },
   }),
   ...programs(

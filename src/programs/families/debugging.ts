@@ -111,7 +111,27 @@ export const DEBUGGING: readonly ProgramRow[] = [
     },
     runs: runsOfGdb,
   }),
-  ...programs('lldb cgdb rr pdb bpftrace bpftool gcore jdb', 'medium', 'unknown', {
+  ...programs('lldb', 'medium', 'unknown', {
+    grammar: {
+      source: 'lldb 14.0.6',
+      open: true,
+      style: 'single-dash',
+      stopAtOperand: true,
+      flags:
+        'wait-for w batch b local-lldbinit no-lldbinit x source-quietly Q capture debug d editor e help h no-use-colors X reproducer-generate-on-exit version v r print-script-interpreter-info python-path P',
+      values: 'attach-name n attach-pid p arch a repl-language R script-language l',
+      optionals: 'repl',
+      reads: 'core c file f',
+      writes: 'capture-path',
+      executes: 'one-line o one-line-before-file O one-line-on-crash k',
+      loads: 'source s source-before-file S source-on-crash K',
+    },
+  }),
+  ...programs('gcore', 'medium', 'unknown', {
+    grammar: { source: 'gdb 13.1', open: true, flags: 'a', writes: 'o' },
+    operands: 'none',
+  }),
+  ...programs('cgdb rr pdb bpftrace bpftool jdb', 'medium', 'unknown', {
     grammar: DEBUGGER,
   }),
   ...programs('heaptrack uftrace systemtap stap sysdig ftrace flamegraph py-spy samply', 'medium', 'unknown'),

@@ -300,7 +300,28 @@ export const FILES: readonly ProgramRow[] = [
     // What is taken away looks like an option.
     scriptOptions: 'a A c C d D e i j m P s S t T u F x p v',
   }),
-  ...programs('setfacl setfattr', 'high', 'local', CHANGES_RIGHTS),
+  ...programs('setfacl', 'high', 'local', {
+    grammar: {
+      source: 'acl 2.3.1',
+      open: true,
+      flags:
+        'b remove-all k remove-default n no-mask mask d default test R recursive L logical P physical v version h help',
+      values: 'm modify x remove set',
+      // What a list of rights names is changed as well.
+      reads: 'M modify-file X remove-file set-file restore',
+    },
+    operands: 'reads',
+  }),
+  ...programs('setfattr', 'high', 'local', {
+    grammar: {
+      source: 'attr 2.5.1',
+      open: true,
+      flags: 'h no-dereference raw version help',
+      values: 'n name v value x remove',
+      reads: 'restore',
+    },
+    operands: 'reads',
+  }),
   ...programs('tee', 'medium', 'local', {
     grammar: { source: 'coreutils 9.1', flags: 'a append i ignore-interrupts p', optionals: 'output-error' },
     operands: 'writes',

@@ -15,6 +15,7 @@ import {
 } from '../behaviour.ts';
 import {
   argumentOf,
+  behindOptions,
   hasOption,
   NOTHING,
   optionValue,
@@ -206,7 +207,7 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
     },
   }),
   ...programs(
-    'ava tap c8 karma xo standard stylelint knip depcheck madge ncu attw publint tsd dpdm size-limit',
+    'ava tap karma xo standard knip depcheck madge ncu attw publint tsd dpdm size-limit',
     'low',
     'unknown',
     {
@@ -222,6 +223,65 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
       },
     },
   ),
+  ...programs('stylelint', 'low', 'unknown', {
+    grammar: {
+      source: 'stylelint 17.16.0',
+      open: true,
+      exact: true,
+      flags:
+        'print-config compute-edit-info cei stdin ignore-disables id disable-default-ignores di quiet q quiet-deprecation-warnings report-needless-disables rd report-invalid-scope-disables risd report-descriptionless-disables rdd allow-empty-input aei version v help h cache no-cache',
+      values: 'f formatter ignore-pattern ip stdin-filename cache-strategy max-warnings mw globby-options go',
+      reads: 'config-basedir i ignore-path',
+      writes: 'o output-file suppress-location',
+      produces: 'cache-location',
+      loads: 'c config',
+      writing: 'fix suppress',
+      executes: 'custom-syntax custom-formatter',
+    },
+  }),
+  ...programs('c8', 'low', 'unknown', {
+    operands: 'none',
+    // Two verbs of its own run nothing.
+    runs: behindOptions((read) =>
+      /^(?:report|check-coverage)$/.test(read.rest[0]?.value ?? '') ? NOTHING : runWords(read.rest),
+    ),
+    grammar: {
+      source: 'c8 12.0.0',
+      stopAtOperand: true,
+      exact: true,
+      flags: eitherCase(
+        'help version all a exclude-node-modules exclude-after-remap skip-full check-coverage per-file 100 clean omit-relative allow-external merge-async experimental-monocart',
+      ),
+      values: eitherCase(
+        'r reporter n include x exclude e extension branches functions lines statements wrapper-length',
+      ),
+      reads: 'src resolve',
+      writes: eitherCase('o reports-dir report-dir temp-directory'),
+      loads: 'c config',
+    },
+  }),
+  ...programs('nyc', 'low', 'unknown', {
+    operands: 'none',
+    runs: behindOptions((read) =>
+      /^(?:report|check-coverage|instrument|merge)$/.test(read.rest[0]?.value ?? '')
+        ? NOTHING
+        : runWords(read.rest),
+    ),
+    grammar: {
+      source: 'nyc 18.0.0',
+      stopAtOperand: true,
+      exact: true,
+      flags: eitherCase(
+        'h help version exclude-node-modules auto-wrap es-modules compact preserve-comments produce-source-map source-map instrument exclude-after-remap per-file check-coverage show-process-tree skip-empty skip-full s silent a all eager c cache babel-cache use-spawn-wrap hook-require hook-run-in-context hook-run-in-this-context clean no-clean no-cache no-source-map no-instrument',
+      ),
+      values: eitherCase(
+        'x exclude n include e extension ignore-class-methods parser-plugins branches functions lines statements r reporter',
+      ),
+      reads: 'cwd',
+      writes: eitherCase('t temp-dir report-dir cache-dir'),
+      loads: eitherCase('nycrc-path i require'),
+    },
+  }),
   ...programs('oxlint', 'low', 'unknown', {
     grammar: {
       source: 'oxlint 1.94.0',
@@ -534,7 +594,24 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
       loads: `${NODE_ITSELF.loads} tsconfig`,
     },
   }),
-  ...programs('ts-node ts-node-esm esno swc-node babel-node zx electron', 'medium', 'network', NODE),
+  ...programs('ts-node ts-node-esm', 'medium', 'network', {
+    ...NODE,
+    grammar: {
+      source: 'ts-node 10.9.2',
+      open: true,
+      exact: true,
+      flags: eitherCase(
+        'p print i interactive h help v version s script-mode T transpile-only H compiler-host files pretty skip-project skip-ignore prefer-ts-exts log-error esm emit type-check cwd-mode show-config scope swc no-experimental-repl-await',
+      ),
+      values: eitherCase(
+        'e eval I ignore D ignore-diagnostics O compiler-options experimental-specifier-resolution',
+      ),
+      reads: eitherCase('P project dir cwd scope-dir'),
+      // Both of them are modules.
+      loads: 'r require C compiler transpiler',
+    },
+  }),
+  ...programs('esno swc-node babel-node zx electron', 'medium', 'network', NODE),
   ...JAVASCRIPT_TOOLS,
   ...programs('vercel netlify firebase wrangler changeset lerna semantic-release', 'medium', 'unknown', {
     outward: ({ command, program }) =>
@@ -547,7 +624,7 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
   }),
   ...programs('rimraf del-cli', 'high', 'unknown', { operands: 'removes' }),
   ...programs(
-    'vite next nuxt astro webpack rollup esbuild parcel turbo nx tsup rslib rspack unbuild storybook svelte-kit gatsby ng vue expo metro remix playwright cypress puppeteer lighthouse husky lint-staged prisma drizzle-kit typeorm sequelize http-server serve npm-run-all run-s run-p nyc cross-env dotenv pm2 gulp grunt bower lefthook nest',
+    'vite next nuxt astro webpack rollup esbuild parcel turbo nx tsup rslib rspack unbuild storybook svelte-kit gatsby ng vue expo metro remix playwright cypress puppeteer lighthouse husky lint-staged prisma drizzle-kit typeorm sequelize http-server serve npm-run-all run-s run-p dotenv pm2 gulp grunt bower lefthook nest',
     'medium',
     'unknown',
   ),

@@ -9,7 +9,7 @@ import {
   type Use,
   verbs,
 } from '../behaviour.ts';
-import { argumentOf } from '../options.ts';
+import { argumentOf, hasOption } from '../options.ts';
 
 const LOW: Behaviour = { risk: 'low' };
 const MEDIUM: Behaviour = { risk: 'medium' };
@@ -82,11 +82,49 @@ function inspectPhpunit({ options }: Use): readonly Finding[] {
     )
     .map(({ word }) => finding('loads', 'loads_by_option', 'runs code from a file through -d', word.source));
 }
+/** Rules and filters of phpcs may be files, which name code or are such. */
+function loadsStandard({ options }: Use): readonly Finding[] {
+  return options
+    .filter(
+      ({ name, value }) =>
+        /^(?:standard|filter)$/.test(name) &&
+        value !== undefined &&
+        (!value.complete || value.text.includes('/')),
+    )
+    .map(({ name, word }) =>
+      finding('loads', 'loads_by_option', `runs code from a file through --${name}`, word.source),
+    );
+}
+
+/** `--report-json=FILE`, for each kind of report. */
+function reportsOfPhpcs({ command }: Use): readonly PathUse[] {
+  return command.words.flatMap((word) => {
+    const match = /^--report-(?!file=|width=)\w+=/.exec(word.value ?? '');
+    return match === null ? [] : [{ argument: argumentOf(word, match[0].length), effect: 'writes' as const }];
+  });
+}
 const BUNDLE_EXEC: Behaviour = {
   ...MEDIUM,
   operands: 'none',
   launches: {},
-  grammar: { stopAtOperand: true, flags: 'keep-file-descriptors', values: 'gemfile' },
+  grammar: {
+    stopAtOperand: true,
+    flags: 'keep-file-descriptors no-color verbose V',
+    values: 'gemfile r retry',
+  },
+};
+const BUNDLE_CHANGES: Behaviour = {
+  ...MEDIUM,
+  grammar: {
+    open: true,
+    flags:
+      'clean deployment redownload force frozen full-index local no-cache no-prune q quiet system no-color verbose V print patch minor major strict conservative',
+    values: 'j jobs r retry shebang trust-policy with without g group v version add-platform remove-platform',
+    optionals: 'standalone',
+    reads: 'gemfile',
+    writes: 'path lockfile cache-path',
+    producesAttached: 'binstubs',
+  },
 };
 
 /** What builds, and what builds before it runs, takes the same options. */
@@ -268,11 +306,63 @@ export const LANGUAGES: readonly ProgramRow[] = [
     },
     operands: 'reads',
   }),
-  ...programs('goimports gofumpt', 'low', 'local', {
+  ...programs('goimports', 'low', 'local', {
+    grammar: {
+      source: 'cmd/goimports of golang/tools, commit 8f0f8c7bde0e',
+      style: 'single-dash',
+      open: true,
+      flags: 'l d e v format-only h help',
+      values: 'srcdir local memrate',
+      writing: 'w',
+      writes: 'cpuprofile memprofile trace',
+    },
+    operands: 'reads',
+  }),
+  ...programs('gofumpt', 'low', 'local', {
     grammar: { style: 'single-dash', open: true, flags: 'l d e s', values: 'r', writing: 'w' },
     operands: 'reads',
   }),
-  ...programs('golangci-lint staticcheck golint revive', 'low', 'unknown', {
+  ...programs('golangci-lint', 'low', 'unknown', {
+    optionsAnywhere: true,
+    grammar: {
+      source: 'docs/data/cli_help.json of golangci-lint, commit 6fb5dee3889d',
+      open: true,
+      exact: true,
+      flags:
+        'h help v verbose version no-config fast-only tests allow-parallel-runners allow-serial-runners show-stats output.text.print-linter-name output.text.print-issued-lines output.text.colors output.tab.print-linter-name output.tab.colors output.junit-xml.extended uniq-by-line n new whole-files json d diff diff-colored stdin skip-validation',
+      values:
+        'color default D disable E enable enable-only j concurrency modules-download-mode issues-exit-code build-tags timeout path-prefix path-mode max-issues-per-linter max-same-issues new-from-rev new-from-merge-base format name',
+      reads: 'new-from-patch',
+      writes:
+        'output.text.path output.json.path output.tab.path output.html.path output.checkstyle.path output.code-climate.path output.junit-xml.path output.teamcity.path output.sarif.path cpu-profile-path mem-profile-path trace-path destination',
+      loads: 'c config',
+      writing: 'fix',
+    },
+    verbs: {
+      ...verbs('run linters formatters config help version', LOW),
+      // Builds a linter, or writes other settings.
+      ...verbs('custom migrate cache', MEDIUM),
+      fmt: {
+        risk: 'low',
+        inspect: (use) =>
+          hasOption(use, 'd diff diff-colored stdin')
+            ? []
+            : [finding('writes', 'rewrites', 'rewrites files', 'fmt')],
+      },
+    },
+  }),
+  ...programs('staticcheck', 'low', 'unknown', {
+    grammar: {
+      source: 'lintcmd of staticcheck, commit d69e7ee19e2d',
+      style: 'single-dash',
+      open: true,
+      flags:
+        'tests version show-ignored list-checks merge matrix debug.version debug.no-compile-errors h help',
+      values: 'tags f explain checks fail go',
+      writes: 'debug.cpuprofile debug.memprofile debug.measure-analyzers debug.trace',
+    },
+  }),
+  ...programs('golint revive', 'low', 'unknown', {
     grammar: { open: true, writing: 'fix', loads: 'c config' },
   }),
   ...programs('gotestsum gopls dlv', 'medium', 'unknown'),
@@ -304,15 +394,40 @@ export const LANGUAGES: readonly ProgramRow[] = [
     },
     operands: 'none',
   }),
-  ...programs(
-    'ant sbt lein mill bazel bazelisk buck2 pants scala-cli kotlinc scalac groovy',
-    'medium',
-    'unknown',
-    {
-      grammar: { open: true, reads: 'f file p project-dir', values: 'pl P D' },
-      operands: 'none',
+  ...programs('ant', 'medium', 'unknown', {
+    grammar: {
+      source: 'ant 1.10.13',
+      open: true,
+      style: 'single-dash',
+      flags:
+        'help h projecthelp p version diagnostics quiet q silent S verbose v debug d emacs e noinput keep-going k nouserlib noclasspath autoproxy',
+      // Names of classes, which are found by -lib.
+      values: 'logger listener inputhandler main nice',
+      reads: 'propertyfile',
+      writes: 'logfile l',
+      loads: 'lib buildfile file f find s',
     },
-  ),
+    operands: 'none',
+  }),
+  ...programs('sbt', 'medium', 'unknown', {
+    grammar: {
+      source: 'the script sbt of sbt, commit 0c00dbaf4bd1',
+      open: true,
+      style: 'single-dash',
+      flags:
+        'h help v verbose V version numeric-version script-version d debug debug-inc no-colors traces timings sbt-create no-share no-global batch client server',
+      values: 'mem jvm-debug sbt-version',
+      optionals: 'color supershell',
+      writes: 'sbt-dir sbt-boot sbt-cache ivy',
+      loads: 'sbt-jar',
+      executes: 'java-home',
+    },
+    operands: 'none',
+  }),
+  ...programs('lein mill bazel bazelisk buck2 pants scala-cli kotlinc scalac groovy', 'medium', 'unknown', {
+    grammar: { open: true, reads: 'f file p project-dir', values: 'pl P D' },
+    operands: 'none',
+  }),
   ...programs('java javaw jshell jbang kotlin scala clojure clj', 'medium', 'network'),
   ...programs('javac javap jar javadoc jps jcmd jstack jmap jdeps keytool', 'medium', 'unknown'),
   ...programs('perl', 'medium', 'network', {
@@ -409,10 +524,34 @@ export const LANGUAGES: readonly ProgramRow[] = [
   ...programs('rails jruby', 'medium', 'network', RUBY),
   ...programs('bundle bundler', 'medium', 'network', {
     ...RUBY,
-    grammar: { open: true, values: 'e gemfile', loads: 'r' },
-    verbs: { ...RUBY.verbs, ...verbs('exec e', BUNDLE_EXEC) },
+    grammar: {
+      source: 'bundler 2.3.15',
+      open: true,
+      flags: 'no-color verbose V version v help',
+      values: 'r retry',
+    },
+    verbs: {
+      ...RUBY.verbs,
+      ...verbs('install update lock add package cache', BUNDLE_CHANGES),
+      ...verbs('exec e', BUNDLE_EXEC),
+    },
   }),
-  ...programs('rubocop standardrb brakeman sorbet srb steep reek', 'low', 'unknown', {
+  ...programs('rubocop', 'low', 'unknown', {
+    grammar: {
+      source: 'lib/rubocop/options.rb of rubocop, commit 3a42c6221',
+      open: true,
+      flags:
+        'l lint safe only-guide-cops F fail-fast disable-pending-cops enable-pending-cops disable-all-cops enable-all-cops ignore-disable-comments force-exclusion only-recognized-file-types ignore-parent-exclusion ignore-unrecognized-cops force-default-config editor-mode P parallel no-parallel raise-cop-error D display-cop-names no-display-cop-names E extra-details S display-style-guide stderr display-time display-only-failed display-only-fail-level-offenses display-only-correctable display-only-safe-correctable display-suppressed report-unused-todo-entries no-exclude-limit offense-counts no-offense-counts auto-gen-only-exclude no-auto-gen-only-exclude auto-gen-timestamp no-auto-gen-timestamp auto-gen-enforced-style no-auto-gen-enforced-style server no-server restart-server start-server stop-server server-status no-detach L list-target-files d debug color no-color v version V verbose-version profile memory lsp mcp h help',
+      values: 's stdin fail-level f format C cache exclude-limit list-enabled-cops-for',
+      optionals: 'except only show-cops show-docs-url',
+      produces: 'cache-root',
+      writes: 'o out',
+      loads: 'c config r require plugin',
+      writing:
+        'a A autocorrect autocorrect-all auto-correct auto-correct-all safe-auto-correct x fix-layout disable-uncorrectable auto-gen-config regenerate-todo init',
+    },
+  }),
+  ...programs('standardrb brakeman sorbet srb steep reek', 'low', 'unknown', {
     grammar: {
       open: true,
       flags: 'D',
@@ -469,7 +608,40 @@ export const LANGUAGES: readonly ProgramRow[] = [
     },
     inspect: inspectPhpunit,
   }),
-  ...programs('phpstan psalm phpcs pest', 'low', 'unknown', {
+  ...programs('phpstan', 'low', 'unknown', {
+    grammar: {
+      source: 'website/src/user-guide/command-line-usage.md of phpstan, commit d871b7a411b6',
+      open: true,
+      flags:
+        'allow-empty-baseline no-progress xdebug debug v q quiet ansi no-ansi V version h help n no-interaction',
+      values: 'l level error-format memory-limit',
+      loads: 'c configuration a autoload-file bootstrap',
+      // Its value may be left out.
+      writing: 'b generate-baseline',
+      networking: 'pro',
+    },
+  }),
+  ...programs('phpcs', 'low', 'unknown', {
+    grammar: {
+      source: 'PHP_CodeSniffer 3.7.1',
+      open: true,
+      exact: true,
+      flags:
+        'h ? i v l s a e p q m n w help version colors no-colors no-cache ignore-annotations config-show',
+      values: 'd',
+      // Values of long options are attached.
+      optionals:
+        'runtime-set sniffs exclude stdin-path report report-width extensions suffix parallel severity error-severity warning-severity ignore generator encoding tab-width standard filter',
+      reads: 'basepath file-list',
+      loads: 'bootstrap',
+      writes: 'report-file',
+      producesAttached: 'cache',
+      writing: 'config-set config-delete',
+    },
+    inspect: (use) => [...inspectPhpunit(use), ...loadsStandard(use)],
+    morePaths: reportsOfPhpcs,
+  }),
+  ...programs('psalm pest', 'low', 'unknown', {
     grammar: { open: true, loads: 'bootstrap a autoload-file c configuration prepend' },
   }),
   ...programs('php-cs-fixer phpcbf rector', 'medium', 'unknown'),

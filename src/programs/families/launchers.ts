@@ -249,7 +249,11 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     },
     { operands: 1 },
   ),
-  ...launchers('catchsegv', 'low', 'local', {}),
+  // Only where they stand alone are they its own.
+  ...launchers('catchsegv', 'low', 'local', {
+    source: 'debug/catchsegv.sh of glibc, commit 04277e02d7f5',
+    flags: HELP,
+  }),
   ...launchers('caffeinate', 'low', 'local', {
     source: 'caffeine 2.9.12',
     // The letters are those of macOS.
@@ -261,6 +265,13 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     flags: HELP,
     values: 'config-file',
     executes: 'dbus-daemon',
+  }),
+  // It has no options; env refuses the same words.
+  ...programs('cross-env', 'low', 'local', {
+    operands: 'none',
+    runs: runsOfEnv,
+    assigns: ({ operands }) => assignmentsBefore(operands.map(({ word }) => word)),
+    grammar: { source: 'cross-env 10.1.0', stopAtOperand: true },
   }),
   ...programs('env', 'low', 'local', {
     operands: 'none',

@@ -222,8 +222,28 @@ export const NETWORK: readonly ProgramRow[] = [
     operands: 'none',
     hosts: hostOfNetcat,
   }),
-  ...programs('telnet ftp', 'high', 'network', {
-    grammar: { open: true, flags: '4 6 8 a c d E F i K L n p r v x', values: 'b e k l n S X' },
+  ...programs('telnet', 'high', 'network', {
+    grammar: {
+      source: 'inetutils 2.4',
+      open: true,
+      flags:
+        '4 ipv4 6 ipv6 8 binary L binary-output E no-escape a login K no-login r rlogin c no-rc d debug x encrypt',
+      values: 'e escape l user X disable-auth k realm',
+      writes: 'n trace',
+    },
+    operands: 'none',
+    hosts: ({ operands }) => operands.slice(0, 1),
+  }),
+  ...programs('ftp', 'high', 'network', {
+    grammar: {
+      source: 'tnftp 20210827',
+      open: true,
+      // Behind -u stands the host, as it does without.
+      flags: '4 6 A a d e f g i n p R t u V v ?',
+      values: 'P q r s T x',
+      reads: 'N',
+      writes: 'o',
+    },
     operands: 'none',
     hosts: ({ operands }) => operands.slice(0, 1),
   }),

@@ -1,6 +1,14 @@
 import { isSingle, prefixOf, withoutPrefix } from '../../model/word.ts';
-import { type Behaviour, type Call, type ProgramRow, programs, type Runs, verbs } from '../behaviour.ts';
-import { NOTHING, readOptions, refused, runText, runWords } from '../options.ts';
+import {
+  type Behaviour,
+  type Call,
+  type Grammar,
+  type ProgramRow,
+  programs,
+  type Runs,
+  verbs,
+} from '../behaviour.ts';
+import { hasOption, NOTHING, optionValue, readOptions, refused, runText, runWords } from '../options.ts';
 
 /** `nix develop … -c command`, `nix shell … -c command`, `nix run … -- words`. The command goes to the end of the line. */
 function runsOfNix(call: Call): Runs {
@@ -41,24 +49,45 @@ function runsOfNixShell(call: Call): Runs {
 }
 
 /** `devbox run [options] words`: the words are a text for a shell, unless the first is the name of a script. */
+const DEVBOX: Grammar = {
+  source: 'internal/boxcli of devbox, commit f26266e0edda',
+  flags: 'q h quiet help debug trace',
+};
 const DEVBOX_RUN: Behaviour = {
   grammar: {
     stopAtOperand: true,
-    flags: 'q l h all-projects help list omit-nix-env pure quiet recompute',
+    flags: 'debug trace q l h all-projects help list omit-nix-env pure quiet recompute',
     values: 'c e config env env-file environment',
   },
   runs: (call) => {
     const read = readOptions(call.args, call.grammar);
-    return read.ok ? runText(read.rest) : refused(`devbox: ${read.message}`, read.word);
+    if (!read.ok) return refused(`devbox: ${read.message}`, read.word);
+    // In the folder of another project.
+    const isElsewhere = hasOption(read, 'c config all-projects');
+    return runText(read.rest, 'posix', isElsewhere ? 'unknown' : undefined);
   },
 };
 
-/** `mise exec TOOL… -- command`. */
+const MISE: Grammar = {
+  source: 'docs/cli of mise, commit 70e94a1f89fa',
+  flags: 'q v y quiet verbose yes raw locked silent no-config no-env no-hooks',
+  values: 'C cd E env j jobs output',
+};
+const MISE_EXEC: Grammar = {
+  ...MISE,
+  flags: `${MISE.flags} deny-all deny-env deny-net deny-read deny-write fresh-env no-deps`,
+  values: `${MISE.values} c command allow-env allow-net allow-read allow-write`,
+};
+
+/** `mise exec TOOL… -- command`, `mise exec -c text`. */
 function runsOfMise(call: Call): Runs {
   const dashes = call.args.findIndex(({ value }) => value === '--');
   const read = readOptions(dashes === -1 ? call.args : call.args.slice(0, dashes), call.grammar, 'anywhere');
   if (!read.ok) return refused(`mise: ${read.message}`, read.word);
-  return runWords(dashes === -1 ? read.rest : call.args.slice(dashes + 1));
+  const directory = optionValue([...call.outer, ...read.options], 'C cd');
+  const text = optionValue(read.options, 'c command');
+  if (text !== undefined) return runText([text], 'posix', directory === undefined ? undefined : 'unknown');
+  return runWords(dashes === -1 ? read.rest : call.args.slice(dashes + 1), directory);
 }
 
 const INSTALLS: Behaviour = {
@@ -73,13 +102,13 @@ export const PACKAGES: readonly ProgramRow[] = [
   ...programs('nix-shell', 'high', 'network', { ...INSTALLS, runs: runsOfNixShell }),
   ...programs('devbox', 'medium', 'unknown', {
     operands: 'none',
-    grammar: { flags: 'q h quiet help' },
+    grammar: DEVBOX,
     verbs: { run: DEVBOX_RUN, global: { verbs: { run: DEVBOX_RUN } } },
   }),
   ...programs('mise', 'medium', 'network', {
     operands: 'none',
-    grammar: { flags: 'q v y', values: 'C' },
-    verbs: verbs('exec x', { runs: runsOfMise }),
+    grammar: MISE,
+    verbs: verbs('exec x', { grammar: MISE_EXEC, runs: runsOfMise }),
   }),
   ...programs('direnv', 'medium', 'unknown', {
     operands: 'none',

@@ -34,27 +34,60 @@ function running(grammar: Grammar, launches: Behaviour['launches'] = {}): Behavi
   return { ...CHANGES, operands: 'none', grammar: { ...grammar, stopAtOperand: true }, launches };
 }
 
-const UV_OPTIONS: Grammar = {
-  stopAtOperand: true,
+const UV_MANUAL = 'crates/uv-cli of uv, commit 26a9dd4b2125';
+/** What every verb of uv takes. */
+const UV: Grammar = {
+  source: UV_MANUAL,
+  open: true,
+  exact: true,
   flags:
-    'q v n m s U h frozen locked no-sync isolated active no-project no_workspace all-extras offline no-dev only-dev dev exact no-env-file quiet verbose refresh no-cache no-cache-dir all-packages module script gui-script all-groups compile-bytecode compile help managed-python no-managed-python native-tls no-binary no-build no-build-isolation no-config no-default-groups no-editable no-index no-progress no-python-downloads no-sources reinstall force-reinstall upgrade',
+    'q quiet v verbose n no-cache no-cache-dir managed-python no-managed-python allow-python-downloads no-python-downloads no-color native-tls no-native-tls system-certs no-system-certs offline no-offline preview no-preview isolated show-settings no-progress no-installer-metadata no-config h help V version',
   values:
-    'p w C f i P with with-editable with-requirements python extra group only-group no-group no-extra project directory env-file package index-url from allow-insecure-host trusted-host color config-setting config-settings default-index index extra-index-url exclude-newer find-links fork-strategy index-strategy keyring-provider link-mode no-binary-package no-build-isolation-package no-build-package prerelease refresh-package reinstall-package resolution upgrade-package',
-};
-const UV_RUN = running(UV_OPTIONS, { directory: 'directory', inert: 'm s module script' });
-/** uvx and `pipx run`: a tool that is fetched and run. */
-const UV_TOOL: Grammar = {
-  ...UV_OPTIONS,
-  flags: `${UV_OPTIONS.flags} version`,
-  values: `${UV_OPTIONS.values} spec`,
+    'python-preference python-fetch color allow-insecure-host trusted-host preview-features preview-feature',
+  reads: 'directory project config-file',
+  writes: 'cache-dir',
 };
 
-/** The command line reference of uv and that of poetry have no version in them. */
-const UV_MANUAL = 'docs/reference/cli.md of uv, commit 0078aaead7c7';
+/** What it installs, resolves and builds with; what is not listed may be a path, and is guessed. */
+const UV_PROJECT: Grammar = {
+  ...UV,
+  flags: `${UV.flags} U upgrade no-index all-extras dev no-dev frozen locked active dry-run all-packages`,
+  values: `${UV.values} p python i index-url extra-index-url default-index index extra group w with P upgrade-package C config-setting config-settings exclude-newer link-mode resolution prerelease index-strategy keyring-provider python-version python-platform torch-backend format`,
+  reads: `${UV.reads} r requirement requirements c constraint constraints b build-constraint build-constraints override overrides excludes with-requirements script`,
+  writes: `${UV.writes} o output-file out-dir t target prefix`,
+};
+/** Of these the first operand is what it makes. */
+const UV_CREATES: Grammar = {
+  ...UV,
+  flags: `${UV.flags} bare virtual package no-package app application lib library script no-readme no-description pin-python no-pin-python workspace no-workspace project no-project system no-system seed force clear c no-clear allow-existing system-site-packages relocatable no-relocatable no-index`,
+  values: `${UV.values} p python name description vcs build-backend author-from prompt i index-url extra-index-url default-index index f find-links index-strategy keyring-provider exclude-newer exclude-newer-package link-mode`,
+};
+const UV_CHANGES: Behaviour = { ...CHANGES, grammar: UV_PROJECT };
+
+const UV_OPTIONS: Grammar = {
+  stopAtOperand: true,
+  exact: true,
+  flags:
+    'no-all-extras editable inexact no-exact no-active no-offline no-upgrade no-reinstall build binary sources show-resolution no-color no-native-tls system-certs no-system-certs allow-python-downloads preview no-preview show-settings no-installer-metadata no-compile-bytecode lfs q v n m s U h frozen locked no-sync isolated active no-project no_workspace all-extras offline no-dev only-dev dev exact no-env-file quiet verbose refresh no-cache no-cache-dir all-packages module script gui-script all-groups compile-bytecode compile help managed-python no-managed-python native-tls no-binary no-build no-build-isolation no-config no-default-groups no-editable no-index no-progress no-python-downloads no-sources reinstall force-reinstall upgrade',
+  values:
+    'p w C f i P with with-editable python extra group only-group no-group no-extra package index-url from allow-insecure-host trusted-host color config-setting config-settings default-index index extra-index-url exclude-newer find-links fork-strategy index-strategy keyring-provider link-mode no-binary-package no-build-isolation-package no-build-package prerelease refresh-package reinstall-package resolution upgrade-package upgrade-group no-editable-package config-settings-package exclude-newer-package max-recursion-depth python-platform torch-backend python-preference python-fetch preview-feature preview-features',
+  reads: 'directory project env-file with-requirements config-file',
+  writes: 'cache-dir',
+};
+const UV_RUN = running(UV_OPTIONS, { directory: 'directory', inert: 'm s module script' });
+/** uvx: a tool that is fetched and run. */
 const UVX: Grammar = {
-  ...UV_TOOL,
+  ...UV_OPTIONS,
   source: UV_MANUAL,
-  values: `${UV_TOOL.values} b c build-constraints build-constraint constraints constraint overrides override`,
+  flags: `${UV_OPTIONS.flags} V version`,
+  reads: `${UV_OPTIONS.reads} b c build-constraints build-constraint constraints constraint overrides override`,
+};
+const UV_TOOL_RUN = running(UVX, { directory: 'directory' });
+
+const PIPX_RUN: Grammar = {
+  flags:
+    'h help q quiet v verbose global no-cache refresh no-path-check path pypackages system-site-packages e editable fetch-missing-python',
+  values: 'python-args with spec python fetch-python i index-url pip-args cooldown backend',
 };
 
 /** What installs packages for Python. */
@@ -152,6 +185,21 @@ const PYTHON_ITSELF: Behaviour = {
   code: 'language',
 };
 
+const PYRIGHT: Grammar = {
+  source: 'docs/command-line.md of pyright, commit 93a6550b2acc',
+  open: true,
+  exact: true,
+  flags:
+    'dependencies h help ignoreexternal outputjson skipunannotated stats verbose version warnings w watch',
+  values: 'level pythonplatform pythonversion verifytypes',
+  optionals: 'threads',
+  reads: 't typeshedpath',
+  loads: 'p project',
+  // Its value is the name of a module, for which it writes files.
+  writing: 'createstub',
+  executes: 'pythonpath v venvpath',
+};
+
 /** Python, its package managers and tools. */
 export const PYTHON: readonly ProgramRow[] = [
   ...programs('python python2 python3 pypy pypy3', 'medium', 'network', {
@@ -166,18 +214,51 @@ export const PYTHON: readonly ProgramRow[] = [
     optionsAnywhere: true,
     grammar: PIP,
   }),
-  ...programs(
-    'uv',
-    'medium',
-    'network',
-    manager({ run: UV_RUN, tool: { ...CHANGES, verbs: { run: UV_RUN } } }),
-  ),
+  ...programs('uv', 'medium', 'network', {
+    operands: 'none',
+    grammar: UV,
+    verbs: {
+      ...verbs(
+        'add remove sync lock upgrade export format check audit build cache self auth workspace',
+        UV_CHANGES,
+      ),
+      ...verbs('init venv', { ...CHANGES, operands: 'writes', grammar: UV_CREATES }),
+      python: CHANGES,
+      ...verbs('tree help', ASKS),
+      version: {
+        ...UV_CHANGES,
+        // Else it sets the version of the project.
+        onlyReads: ({ operands, command }) =>
+          operands.length === 0 && command.words.every(({ value }) => value?.startsWith('--bump') === false),
+      },
+      publish: {
+        ...CHANGES,
+        outward: 'changes what is published',
+        grammar: { ...UV, values: `${UV.values} index u username p password t token publish-url check-url` },
+      },
+      pip: {
+        ...CHANGES,
+        grammar: UV,
+        verbs: {
+          ...verbs('install uninstall sync compile', UV_CHANGES),
+          ...verbs('list show freeze check tree debug', ASKS),
+        },
+      },
+      run: UV_RUN,
+      tool: {
+        ...CHANGES,
+        grammar: UV,
+        verbs: {
+          ...verbs('run uvx', UV_TOOL_RUN),
+          ...verbs('install upgrade update uninstall', UV_CHANGES),
+        },
+      },
+    },
+  }),
   ...programs('pipx', 'medium', 'network', {
     ...MANAGER,
-    verbs: {
-      ...MANAGER.verbs,
-      run: { ...CHANGES, grammar: UV_TOOL, launches: {} },
-    },
+    grammar: { source: 'pipx 1.16.7', open: true, flags: 'h help version q quiet v verbose global' },
+    verbs: { ...MANAGER.verbs, run: running(PIPX_RUN) },
   }),
   ...programs('poetry', 'medium', 'network', {
     ...manager({ run: running({ flags: 'q v' }, { directory: 'C directory' }) }),
@@ -190,12 +271,18 @@ export const PYTHON: readonly ProgramRow[] = [
     },
   }),
   ...programs('pipenv rye', 'medium', 'network', manager({ run: running({}) })),
-  ...programs(
-    'pdm',
-    'medium',
-    'network',
-    manager({ run: running({ flags: 's site', values: 'p project' }) }),
-  ),
+  ...programs('pdm', 'medium', 'network', {
+    ...manager({
+      run: running({ flags: 's site-packages site g global v verbose l list', values: 'p project' }),
+    }),
+    grammar: {
+      source: 'pdm 2.2.1',
+      open: true,
+      flags: 'h help V version v verbose I ignore-python g global dry-run',
+      reads: 'c config p project',
+      writes: 'L lockfile',
+    },
+  }),
   ...programs('hatch', 'medium', 'network', manager({ run: running({}) })),
   ...programs(
     'conda mamba micromamba',
@@ -209,7 +296,11 @@ export const PYTHON: readonly ProgramRow[] = [
     }),
   ),
   // Runs a tool that it downloads if need be; the tables of reach of the field call it unknown.
-  ...programs('uvx', 'medium', 'unknown', { operands: 'none', grammar: UVX, launches: {} }),
+  ...programs('uvx', 'medium', 'unknown', {
+    operands: 'none',
+    grammar: UVX,
+    launches: { directory: 'directory' },
+  }),
   ...programs('pytest py.test', 'low', 'unknown', {
     grammar: {
       source: 'pytest 9.1.1',
@@ -246,21 +337,96 @@ export const PYTHON: readonly ProgramRow[] = [
       executing: 'install-types',
     },
   }),
-  ...programs(
-    'nose2 pyright basedpyright pyre pytype pylint flake8 pycodestyle pydocstyle bandit vulture radon ty',
-    'low',
-    'unknown',
-    {
-      grammar: {
-        open: true,
-        values: 'k m n W tb maxfail durations cov-report select ignore max-line-length cov',
-        reads: 'rootdir confcutdir',
-        writes: 'o output junitxml junit-xml html-report basetemp output-file',
-        loads: 'p c rcfile config config-file load-plugins init-hook override-ini',
-        executes: 'pythonpath venvpath',
-      },
+  ...programs('nose2', 'low', 'unknown', {
+    grammar: {
+      source: 'nose2 0.12.0',
+      open: true,
+      flags:
+        'h help no-user-config no-plugins v verbose q quiet B output-buffer C with-coverage D debugger F fail-fast pretty-assert',
+      reads: 's start-dir t top-level-directory project-directory coverage coverage-config',
+      loads: 'c config plugin',
+      produces: 'junit-xml-path',
+      values: 'exclude-plugin verbosity log-level coverage-report',
     },
-  ),
+  }),
+  ...programs('pyright', 'low', 'unknown', { grammar: PYRIGHT }),
+  ...programs('basedpyright', 'low', 'unknown', {
+    grammar: {
+      ...PYRIGHT,
+      source: 'docs/configuration/command-line.md of basedpyright, commit 162afb896956',
+      // It brings its baseline up to date unasked.
+      writes: 'gitlabcodequality baseline-file',
+      writing: `${PYRIGHT.writing} writebaseline`,
+    },
+  }),
+  ...programs('pylint', 'low', 'unknown', {
+    grammar: {
+      source: 'pylint 2.16.2',
+      open: true,
+      flags:
+        'h help long-help v verbose E errors-only version enable-all-extensions list-msgs list-msgs-enabled list-groups list-conf-levels list-extensions full-documentation generate-rcfile generate-toml-config exit-zero from-stdin',
+      values:
+        'f output-format r reports s score d disable e enable j jobs confidence msg-template help-msg fail-under fail-on ignore ignore-patterns ignore-paths recursive py-version persistent limit-inference-results extension-pkg-allow-list max-line-length',
+      reads: 'spelling-private-dict-file',
+      writes: 'output import-graph ext-import-graph int-import-graph',
+      loads: 'rcfile load-plugins',
+      executes: 'init-hook',
+    },
+  }),
+  ...programs('flake8', 'low', 'unknown', {
+    grammar: {
+      source: 'flake8 5.0.4',
+      open: true,
+      flags:
+        'h help version v verbose isolated q quiet count diff hang-closing disable-noqa show-source no-show-source statistics exit-zero tee benchmark bug-report doctests',
+      values:
+        'enable-extensions require-plugins color exclude extend-exclude filename stdin-display-name format ignore extend-ignore per-file-ignores max-line-length max-doc-length indent-size select extend-select j jobs max-complexity builtins include-in-doctest exclude-from-doctest',
+      writes: 'output-file',
+      // Settings may name plugins of their own.
+      loads: 'config append-config',
+    },
+  }),
+  ...programs('pycodestyle', 'low', 'unknown', {
+    grammar: {
+      source: 'pycodestyle 2.10.0',
+      open: true,
+      flags:
+        'h help version v verbose q quiet r repeat first show-source show-pep8 statistics count hang-closing diff benchmark doctest',
+      values: 'exclude filename select ignore max-line-length max-doc-length indent-size format',
+      reads: 'testsuite',
+      loads: 'config',
+    },
+  }),
+  ...programs('bandit', 'low', 'unknown', {
+    grammar: {
+      source: 'bandit 1.6.2',
+      open: true,
+      flags: 'h help r recursive l level i confidence v verbose d debug q quiet silent ignore-nosec version',
+      values: 'a aggregate n number p profile t tests s skip f format msg-template x exclude',
+      reads: 'b baseline ini',
+      writes: 'o output',
+      loads: 'c configfile',
+    },
+  }),
+  ...programs('vulture', 'low', 'unknown', {
+    grammar: {
+      source: 'vulture 2.7',
+      open: true,
+      flags: 'h help make-whitelist sort-by-size v verbose version',
+      values: 'exclude ignore-decorators ignore-names min-confidence',
+      loads: 'config',
+    },
+  }),
+  ...programs('pyre pytype pydocstyle radon ty', 'low', 'unknown', {
+    grammar: {
+      open: true,
+      values: 'k m n W tb maxfail durations cov-report select ignore max-line-length cov',
+      reads: 'rootdir confcutdir',
+      writes: 'o output junitxml junit-xml html-report basetemp output-file',
+      loads: 'p c rcfile config config-file load-plugins init-hook override-ini',
+      executes: 'pythonpath venvpath',
+    },
+  }),
   ...programs('ruff', 'low', 'unknown', {
     grammar: {
       source: 'ruff 0.16.9',
@@ -318,7 +484,62 @@ export const PYTHON: readonly ProgramRow[] = [
     },
     inspect: rewritesUnless('check diff df check-only c', 0),
   }),
-  ...programs('black autopep8 yapf autoflake pyupgrade docformatter', 'low', 'unknown', {
+  ...programs('black', 'low', 'unknown', {
+    grammar: {
+      source: 'black 23.1.0',
+      open: true,
+      exact: true,
+      flags:
+        'h help version pyi ipynb x skip-source-first-line S skip-string-normalization C skip-magic-trailing-comma experimental-string-processing preview check diff color no-color fast safe q quiet v verbose',
+      values:
+        'c code l line-length t target-version python-cell-magics required-version include exclude extend-exclude force-exclude stdin-filename W workers',
+      reads: 'config',
+    },
+    inspect: rewritesUnless('check diff c code', 0),
+  }),
+  // Settings can make it, and autoflake, change files where no option does.
+  ...programs('autopep8', 'low', 'unknown', {
+    grammar: {
+      source: 'autopep8 2.0.1',
+      open: true,
+      flags:
+        'h help version v verbose d diff i in-place ignore-local-config r recursive a aggressive experimental list-fixes hang-closing exit-code',
+      values: 'j jobs p pep8-passes exclude ignore select max-line-length line-range range indent-size',
+      reads: 'global-config',
+    },
+    inspect: rewritesUnless('d diff', 0),
+  }),
+  ...programs('autoflake', 'low', 'unknown', {
+    grammar: {
+      source: 'autoflake 2.1.1',
+      open: true,
+      flags:
+        'h help c check d check-diff remove-all-unused-imports r recursive expand-star-imports ignore-init-module-imports remove-duplicate-keys remove-unused-variables remove-rhs-for-unused-variables ignore-pass-statements ignore-pass-after-docstring version quiet v verbose i in-place s stdout',
+      values: 'imports j jobs exclude stdin-display-name',
+      reads: 'config',
+    },
+    inspect: rewritesUnless('c check check-diff', 0),
+  }),
+  ...programs('yapf', 'low', 'unknown', {
+    grammar: {
+      source: 'yapf 0.32.0',
+      open: true,
+      flags:
+        'h help version v d diff q quiet r recursive style-help no-local-style verify p parallel vv verbose',
+      values: 'l lines e exclude style',
+      writing: 'i in-place',
+    },
+  }),
+  ...programs('pyupgrade', 'low', 'unknown', {
+    grammar: {
+      source: 'pyupgrade 2.37.1',
+      open: true,
+      flags:
+        'h help exit-zero-even-if-changed keep-percent-format keep-mock keep-runtime-typing py3-plus py3-only py36-plus py37-plus py38-plus py39-plus py310-plus py311-plus',
+    },
+    inspect: rewritesUnless('', 0),
+  }),
+  ...programs('docformatter', 'low', 'unknown', {
     grammar: { open: true, flags: 'check diff c check-only', values: 'l line-length k', reads: 'config' },
     inspect: rewritesUnless('check diff check-only c', 0),
   }),

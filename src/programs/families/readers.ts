@@ -1,5 +1,5 @@
 import { looksSecret } from '../../util/secret-name.ts';
-import { type Finding, finding, type ProgramRow, programs, type Use } from '../behaviour.ts';
+import { type Finding, finding, type Grammar, type ProgramRow, programs, type Use } from '../behaviour.ts';
 import { hasOption, readsZone, writtenAt } from '../options.ts';
 
 /** Reading standard input is not what the program is permitted for. */
@@ -43,6 +43,19 @@ function inspectPager(use: Use): readonly Finding[] {
     .filter(({ text }) => /^\+\+?[^\d/G]|^\+.*!/.test(text))
     .map(({ word }) => finding('executes', 'pager_command', 'runs a command of the pager', word.source));
 }
+
+const DIFF: Grammar = {
+  source: 'diffutils 3.8',
+  flags:
+    '0 1 2 3 4 5 6 7 8 9 a text b ignore-space-change B ignore-blank-lines c d minimal e ed E ignore-tab-expansion i ignore-case ignore-file-name-case no-ignore-file-name-case l paginate left-column n rcs N new-file no-dereference normal p show-c-function q brief r recursive s report-identical-files H speed-large-files strip-trailing-cr suppress-blank-empty suppress-common-lines t expand-tabs T initial-tab u P unidirectional-new-file v version w ignore-all-space y side-by-side Z ignore-trailing-space help',
+  values:
+    'C D ifdef F show-function-line horizon-lines I ignore-matching-lines L label line-format old-line-format new-line-format unchanged-line-format old-group-format new-group-format unchanged-group-format changed-group-format palette tabsize U W width x exclude',
+  optionals: 'color context unified',
+  reads: 'S starting-file X exclude-from from-file to-file',
+  // Of its kin.
+  writes: 'o output',
+  executes: 'diff-program',
+};
 
 /** Programs that print files, the environment or facts about the machine. */
 export const READERS: readonly ProgramRow[] = [
@@ -245,18 +258,7 @@ export const READERS: readonly ProgramRow[] = [
     application: {},
   }),
   ...programs('diff', 'low', 'local', {
-    grammar: {
-      source: 'diffutils 3.8',
-      flags:
-        '0 1 2 3 4 5 6 7 8 9 a text b ignore-space-change B ignore-blank-lines c d minimal e ed E ignore-tab-expansion i ignore-case ignore-file-name-case no-ignore-file-name-case l paginate left-column n rcs N new-file no-dereference normal p show-c-function q brief r recursive s report-identical-files H speed-large-files strip-trailing-cr suppress-blank-empty suppress-common-lines t expand-tabs T initial-tab u P unidirectional-new-file v version w ignore-all-space y side-by-side Z ignore-trailing-space help',
-      values:
-        'C D ifdef F show-function-line horizon-lines I ignore-matching-lines L label line-format old-line-format new-line-format unchanged-line-format old-group-format new-group-format unchanged-group-format changed-group-format palette tabsize U W width x exclude',
-      optionals: 'color context unified',
-      reads: 'S starting-file X exclude-from from-file to-file',
-      // Of its kin.
-      writes: 'o output',
-      executes: 'diff-program',
-    },
+    grammar: DIFF,
     operands: 'reads',
     application: {
       without:
@@ -292,14 +294,11 @@ export const READERS: readonly ProgramRow[] = [
   }),
   ...programs('colordiff', 'low', 'local', {
     grammar: {
+      ...DIFF,
+      source: 'colordiff 1.0.20 and diffutils 3.8',
       open: true,
-      flags:
-        'q r u N a b B w i y s t T E Z p c n e d brief recursive unified new-file ignore-case side-by-side',
-      values: 'U C W I x F label L width exclude ignore-matching-lines D',
-      optionals: 'color unified context palette',
-      reads: 'S X exclude-from from-file to-file',
-      writes: 'o output',
-      executes: 'diff-program pager',
+      values: `${DIFF.values} difftype`,
+      executes: `${DIFF.executes} pager`,
     },
     operands: 'reads',
   }),

@@ -8,7 +8,7 @@ import {
   programs,
   type Use,
 } from '../behaviour.ts';
-import { argumentOf, pathInside, plainPaths, writtenAt } from '../options.ts';
+import { argumentOf, hasOption, pathInside, plainPaths, writtenAt } from '../options.ts';
 
 /** `+!id`, `+:q`: a command of the editor may run a program. */
 function inspectEditor({ command }: Use): readonly Finding[] {
@@ -57,7 +57,81 @@ const EDITORS: readonly ProgramRow[] = [
           finding('executes', 'editor_command', 'runs a command of the editor', source),
         ),
   }),
-  ...programs('emacs emacsclient nano pico micro joe jed mcedit kak hx helix', 'medium', 'unknown', {
+  ...programs('emacs', 'medium', 'unknown', {
+    grammar: {
+      source: 'doc/man/emacs.1 of emacs, commit 110b3d08d73b',
+      open: true,
+      style: 'single-dash',
+      flags:
+        'q no-init-file nl no-shared-memory no-site-file nsl no-site-lisp no-desktop Q quick no-splash debug-init version help batch kill no-x-resources r rv reverse-video vb vertical-scroll-bars fh fullheight fs fullscreen fw fullwidth mm maximized nbi no-bitmap-icon iconic nbc no-blinking-cursor nw no-window-system D basic-display',
+      values:
+        't terminal name T title fn font xrm bw border-width ib internal-border g geometry lsp line-spacing fg foreground-color bg background-color bd border-color cr cursor-color ms mouse-color d display parent-id',
+      optionals: 'daemon bg-daemon fg-daemon color',
+      reads: 'insert chdir',
+      writes: 'file find-file visit',
+      loads: 'l load script L directory u user init-directory',
+      executes: 'eval execute f funcall',
+    },
+    operands: 'writes',
+    code: 'editor',
+  }),
+  ...programs('nano', 'medium', 'unknown', {
+    grammar: {
+      source: 'nano 7.2',
+      open: true,
+      flags:
+        'A smarthome B backup D boldtext E tabstospaces F multibuffer G locking H historylog I ignorercfiles K rawsequences L nonewlines M trimblanks N noconvert O bookstyle P positionlog R restricted S softwrap U quickblank V version W wordbounds Z zap a atblanks b breaklonglines c constantshow d rebinddelete e emptyline g showcursor h help i autoindent j jumpyscrolling k cutfromcursor l linenumbers m mouse n noread p preserve q indicator t saveonexit u unix v view w nowrap x nohelp y afterends ! magic % stateflags _ minibar 0 zero',
+      values: 'J guidestripe Q quotestr T tabsize X wordchars Y syntax r fill',
+      reads: 'o operatingdir',
+      writes: 'C backupdir',
+      loads: 'f rcfile',
+      executes: 's speller',
+    },
+    operands: 'writes',
+    code: 'editor',
+  }),
+  ...programs('micro', 'medium', 'unknown', {
+    grammar: {
+      // Each of its settings is an option too.
+      source: 'micro 2.0.11',
+      open: true,
+      style: 'single-dash',
+      flags: 'clean options debug version help',
+      // Plugins are found there as well.
+      writes: 'config-dir',
+    },
+    operands: 'writes',
+    code: 'editor',
+  }),
+  ...programs('kak', 'medium', 'unknown', {
+    grammar: {
+      source: 'kakoune 2022.10.31',
+      open: true,
+      style: 'single-dash',
+      flags: 'help version n l d q clear ro',
+      values: 'i p c s ui',
+      executes: 'e E f',
+    },
+    operands: 'writes',
+    code: 'editor',
+  }),
+  ...programs('hx helix', 'medium', 'unknown', {
+    grammar: {
+      source: 'helix-term of helix, commit 079a789e8cb0',
+      open: true,
+      exact: true,
+      flags: 'h help strict tutor v V version vsplit hsplit',
+      optionals: 'health',
+      reads: 'w working-dir',
+      writes: 'log',
+      loads: 'c config',
+      // It fetches or builds them.
+      executes: 'g grammar',
+    },
+    operands: 'writes',
+    code: 'editor',
+  }),
+  ...programs('emacsclient pico joe jed mcedit', 'medium', 'unknown', {
     grammar: {
       open: true,
       flags: 'Q nw batch q s',
@@ -259,13 +333,20 @@ export const TEXT: readonly ProgramRow[] = [
   }),
   ...programs('yq', 'low', 'local', {
     grammar: {
+      // Not the wrapper of jq that has the same name: there -f names a file.
+      source: 'cmd/root.go of yq 4, commit c14f44638294',
       open: true,
-      flags: 'r y Y n P C M e j N raw-output prettyPrint null-input exit-status no-doc',
-      values: 'o p output-format input-format I indent arg',
-      // One file per document with -s.
+      flags:
+        'r y Y n P C M e j N V c 0 verbose debug-node-info tojson raw-output unwrapScalar prettyPrint null-input exit-status no-doc colors no-colors nul-output version xml-strict-mode xml-keep-namespace xml-raw-token xml-skip-proc-inst xml-skip-directives csv-auto-parse tsv-auto-parse lua-unquoted lua-globals ini-preserve-quotes properties-array-brackets string-interpolation header-preprocess yaml-fix-merge-anchor-to-spec yaml-compact-seq-indent security-disable-env-ops security-disable-file-ops',
+      values:
+        'o p output-format input-format I indent arg expression front-matter xml-attribute-prefix xml-content-name xml-proc-inst-prefix xml-directive-name csv-separator lua-prefix lua-suffix properties-separator shell-key-separator',
+      reads: 'from-file split-exp-file',
+      // One file per document with -s, whose value is an expression.
       writing: 'i inplace in-place s split-exp',
+      // An expression may run programs then.
+      executing: 'security-enable-system-operator',
     },
-    operands: 'script-then-reads',
+    paths: pathsOfYq,
     morePaths: filesOfYq,
   }),
   ...programs('xmllint', 'low', 'local', {
@@ -291,15 +372,53 @@ export const TEXT: readonly ProgramRow[] = [
   }),
   ...programs('pandoc', 'medium', 'local', {
     grammar: {
+      source: 'pandoc 2.17.1.1',
       open: true,
-      values: 'f t from to c d',
-      writes: 'o output extract-media',
-      executes: 'F filter L lua-filter pdf-engine',
+      flags:
+        'bash-completion verbose quiet fail-if-warnings list-input-formats list-output-formats list-highlight-languages list-highlight-styles v version h help strip-empty-paragraphs file-scope p preserve-tabs trace s standalone sandbox toc table-of-contents strip-comments no-highlight no-check-certificate html-q-tags ascii reference-links atx-headers N number-sections listings i incremental section-divs C citeproc natbib biblatex mathml gladtex dump-args ignore-args',
+      values:
+        'f from r read t to w write shift-heading-level-by base-header-level indented-code-classes default-image-extension M metadata tab-stop track-changes V variable D print-default-template eol dpi wrap columns toc-depth highlight-style print-highlight-style request-header reference-location markdown-headings top-level-division number-offset slide-level email-obfuscation id-prefix T title-prefix c css epub-chapter-level epub-subdirectory ipynb-output',
+      optionals: 'list-extensions mathjax webtex katex',
+      reads:
+        'metadata-file print-default-data-file syntax-definition H include-in-header B include-before-body A include-after-body epub-cover-image epub-metadata epub-embed-font bibliography citation-abbreviations',
+      // Templates, styles and documents to refer to may be names, or URLs: left to be guessed.
+      writes: 'o output extract-media log',
+      // Defaults may name filters, and a folder of data holds them.
+      loads: 'd defaults data-dir',
+      executes: 'F filter L lua-filter pdf-engine pdf-engine-opt',
       networking: 'self-contained embed-resources',
     },
-    inspect: fetches,
+    inspect: (use) => [...fetches(use), ...loadsFormat(use)],
   }),
-  ...programs('csvcut csvlook csvgrep csvstat mlr xsv miller fx gron dasel tomlq hjson', 'medium', 'local', {
+  ...programs('csvcut csvlook csvgrep csvstat', 'medium', 'local', {
+    grammar: {
+      source: 'csvkit 1.0.7',
+      open: true,
+      flags:
+        'h help t tabs b no-doublequote S skipinitialspace H no-header-row v verbose l linenumbers zero V version n names x delete-empty-rows i invert-match a any-match blanks I no-inference csv type nulls unique min max sum mean median stdev len freq count',
+      values:
+        'd delimiter q quotechar u quoting p escapechar z maxfieldsize e encoding K skip-lines c columns C not-columns m match r regex L locale date-format datetime-format max-rows max-columns max-column-width y snifflimit freq-count',
+      reads: 'f file',
+    },
+  }),
+  ...programs('mlr miller', 'medium', 'local', {
+    code: 'language',
+    grammar: {
+      source: 'miller 6.6.0',
+      open: true,
+      style: 'single-dash',
+      // Verbs have options of their own.
+      stopAtOperand: true,
+      flags: 'n N S A O c t j p T x icsv ocsv ijson ojson json jsonl csv tsv version',
+      values:
+        'i o io fs ofs ifs ps ops ips rs ors irs ifs-regex ips-regex ofmt flatsep jflatsep nr-progress-mod records-per-batch seed tz pass-comments-with skip-comments-with gen-field-name gen-start gen-step gen-stop',
+      reads: 'from mfrom s',
+      loads: 'load mload',
+      writing: 'I',
+      executes: 'prepipe prepipex',
+    },
+  }),
+  ...programs('xsv fx gron dasel tomlq hjson', 'medium', 'local', {
     grammar: {
       open: true,
       values: 'f t from to c d',
@@ -308,6 +427,36 @@ export const TEXT: readonly ProgramRow[] = [
     },
   }),
 ];
+
+/** The first operand of yq is an expression, or a file where that is left out. */
+function pathsOfYq(use: Use): readonly PathUse[] {
+  const [first, ...rest] = /^(?:e|ea|eval|eval-all)$/.test(use.operands[0]?.text ?? '')
+    ? use.operands.slice(1)
+    : use.operands;
+  const isFile =
+    hasOption(use, 'from-file expression') ||
+    /^(?:[/~]|\.\.?\/)|^[^.\s()[\]|][^\s()[\]|]*\.(?:ya?ml|json|xml|toml|csv|tsv|ini|hcl|lua|properties)$/.test(
+      first?.text ?? '',
+    );
+  return plainPaths(
+    isFile ? [first, ...rest] : rest,
+    use.options.some(({ inPlace }) => inPlace) ? 'writes' : 'reads',
+  );
+}
+
+/** Readers and writers of pandoc may be scripts: `-t ./mine.lua`. */
+function loadsFormat({ options }: Use): readonly Finding[] {
+  return options
+    .filter(
+      ({ name, value }) =>
+        /^(?:[ftrw]|from|to|read|write)$/.test(name) &&
+        value !== undefined &&
+        (!value.complete || /\.lua\b|\//.test(value.text)),
+    )
+    .map(({ word }) =>
+      finding('loads', 'loads_by_option', 'runs code from a file through its format', word.source),
+    );
+}
 
 /** `load("file")` and its kin in an expression of yq. */
 function filesOfYq({ operands }: Use): readonly PathUse[] {

@@ -39,7 +39,7 @@ describe('describeCommand', () => {
     ['npm -s --loglevel silent i', 'i'],
     ['cargo --color never -q add x', 'add'],
     ['pip --quiet install x', 'install'],
-    ['uv pip install x', 'pip'],
+    ['uv pip install x', 'pip install'],
     ['go mod tidy', 'mod'],
     ['git unknown-verb', ''],
   ])('finds the verb of %s', (source, expected) => {
