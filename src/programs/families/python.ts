@@ -261,13 +261,18 @@ export const PYTHON: readonly ProgramRow[] = [
     verbs: { ...MANAGER.verbs, run: running(PIPX_RUN) },
   }),
   ...programs('poetry', 'medium', 'network', {
-    ...manager({ run: running({ flags: 'q v' }, { directory: 'C directory' }) }),
+    ...manager({
+      run: running({ flags: 'q v' }, { directory: 'C directory' }),
+      ...verbs('build export', {
+        ...MANAGER.verbs?.build,
+        grammar: { open: true, values: 'f format', reads: 'C directory P project', writes: 'o output' },
+      }),
+    }),
     grammar: {
       source: 'docs/cli.md of poetry, commit 004ffbe9cf18',
       open: true,
       flags: 'v verbose h help q quiet ansi no-ansi V version n no-interaction no-plugins no-cache',
       reads: 'C directory P project cert client-cert dist-dir',
-      writes: 'o output',
     },
   }),
   ...programs('pipenv rye', 'medium', 'network', manager({ run: running({}) })),

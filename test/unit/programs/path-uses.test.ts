@@ -20,6 +20,8 @@ describe('pathUses', () => {
     ['phpunit --coverage-html ../x', '>../x'],
     ['phpunit --generate-baseline ../x', '>../x'],
     ['info -o ../x ls', '>../x'],
+    ['poetry build -o ../x', '>../x'],
+    ['poetry export -f requirements.txt --output ../x', '>../x'],
     ['info --dribble=../x ls', '>../x'],
     ['mktemp --tmpdir=../x', '>../x'],
     ['cppcheck --checkers-report=../x a.c', '>../x <../x'],
