@@ -246,7 +246,8 @@ describe('approvals watch on a terminal', () => {
     for (const { id } of await store.list('pending')) await store.withdraw(id);
     const expiresAt = Date.now() + 60_000;
     const first = await store.post(sampleRequest({ command: 'number one' }), expiresAt);
-    const approve = `${quoted([process.execPath, CLI, 'approvals', 'approve'])} ${first} > /dev/null`;
+    // Without the terminal: at its end Node sets a terminal back to how it found it, which is raw here.
+    const approve = `${quoted([process.execPath, CLI, 'approvals', 'approve'])} ${first} < /dev/null > /dev/null 2>&1`;
     const isRaw = 'stty -a < /dev/tty | grep -q -- -icanon';
     const script = [
       `${quoted(WATCH)} < /dev/tty & pid=$!`,
