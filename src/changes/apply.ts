@@ -195,7 +195,8 @@ export class Applier {
   #after(set: StoredSet, { doing, copies }: Intent, steps: readonly PlacedStamp[]): StoredSet {
     if (doing === 'apply') {
       const left = set.copies.filter(({ source }) => !copies.includes(source));
-      return { ...set, state: 'applied', placed: [...set.placed, ...steps], copies: left };
+      const all = [...set.placed, ...steps];
+      return { ...set, state: 'applied', undoneAt: undefined, placed: all, copies: left };
     }
     const wasMoved = new Set(set.placed.flatMap(({ number, isMoved }) => (isMoved ? [number] : [])));
     const back = new Map(steps.map((step) => [step.number, step]));
@@ -214,7 +215,8 @@ export class Applier {
         ...(wasMoved.has(number) && back.has(number) && changed === undefined ? { conflict: NOT_LEFT } : {}),
       };
     });
-    return { ...set, state: placed.length === 0 ? 'undone' : 'applied', placed, operations };
+    if (placed.length > 0) return { ...set, placed, operations };
+    return { ...set, state: 'undone', undoneAt: Date.now(), placed, operations };
   }
 
   /**

@@ -62,6 +62,8 @@ export interface StoredSet {
   readonly command: string;
   readonly on?: string;
   readonly state: ChangeSetState;
+  /** When it was taken back, in milliseconds since 1970; missing: it was not, or an older version did it. */
+  readonly undoneAt?: number | undefined;
   readonly operations: readonly Operation[];
   readonly copies: readonly StoredCopy[];
   readonly placed: readonly PlacedStamp[];

@@ -129,8 +129,15 @@ export async function redo(args: readonly string[]): Promise<number> {
   ).argument('[id]', 'from sandbox-run history');
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
-  const [id = ofWorkspace().find(({ state }) => state === 'undone')?.id] = parsed.args;
+  const [id = lastTakenBack(ofWorkspace())] = parsed.args;
   return each([id], 'apply again', (one) => applyChanges(one));
+}
+
+function lastTakenBack(sets: readonly ChangeSet[]): string | undefined {
+  const undone = sets.filter(({ state }) => state === 'undone');
+  // The oldest of those that went at the same time: undo --to goes backwards.
+  const last = Math.max(...undone.map(({ undoneAt = 0 }) => undoneAt));
+  return undone.find(({ undoneAt = 0 }) => undoneAt === last)?.id;
 }
 
 /** `sandbox-run history`: what commands changed in this workspace. */

@@ -93,10 +93,14 @@ describe('hooks and policies (needs namespaces)', () => {
     expect(decided.stdout).toContain('"ask"');
   });
 
-  it_('history, undo and redo work where the policy has undo', async () => {
+  function withUndo() {
     mkdirSync(config, { recursive: true });
     writeFileSync(join(config, 'policy.toml'), '[workspace]\nundo = true\n');
-    const run = (...args: readonly string[]) => cli(place, args, { env });
+    return (...args: readonly string[]) => cli(place, args, { env });
+  }
+
+  it_('history, undo and redo work where the policy has undo', async () => {
+    const run = withUndo();
     expect((await run('undo')).stderr).toContain('there is nothing to take back');
     for (const name of ['one', 'two', 'three'])
       expect(await run('-c', `echo ${name} > ${name}; echo ${name} >> all`)).toMatchObject({
@@ -124,5 +128,36 @@ describe('hooks and policies (needs namespaces)', () => {
     expect((await run('redo')).exitCode).toBe(0);
     expect(all()).toBe('one\ntwo\nthree\n');
     expect(existsSync(join(place.workspace, 'three'))).toBe(true);
+  });
+
+  it_('redo takes what was taken back last, wherever that stands in the history', async () => {
+    const run = withUndo();
+    const has = (name: string) => existsSync(join(place.workspace, name));
+    const undone = async () =>
+      (await run('history', '--json')).stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as { readonly id: string; readonly undoneAt?: number })
+        .filter((set) => set.undoneAt !== undefined)
+        .map(({ id }) => id);
+    await run('-c', 'echo > early');
+    await run('undo');
+    const [early = ''] = await undone();
+    for (const name of ['late', 'latest']) await run('-c', `echo > ${name}`);
+    await run('undo');
+    await run('undo');
+    expect(['early', 'late', 'latest'].map(has)).toEqual([false, false, false]);
+    for (const name of ['late', 'latest', 'early']) {
+      expect((await run('redo')).exitCode).toBe(0);
+      expect(has(name)).toBe(true);
+    }
+    // Applied and taken back once more, the oldest is the last one.
+    await run('undo');
+    await run('undo', early);
+    await run('redo');
+    expect(['early', 'latest'].map(has)).toEqual([true, false]);
+    await run('redo');
+    expect(await undone()).toEqual([]);
+    expect((await run('redo')).stderr).toContain('there is nothing to apply again');
   });
 });

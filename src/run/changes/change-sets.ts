@@ -399,11 +399,12 @@ export class ChangeSets {
 
   #summaryOf(set: StoredSet, described: readonly DescribedChange[]): ChangeSet {
     const changes = described.map(({ change }) => change);
-    const { id, at, workspace, command, state, on } = set;
+    const { id, at, workspace, command, state, undoneAt, on } = set;
     const isHeldUp = (one: Change) => one.refused !== undefined || one.conflict !== undefined;
     const notApplied = changes.filter(isHeldUp).length;
     const left = changes.filter((one) => one.applied !== true && !isHeldUp(one)).length;
-    return { id, at, workspace, command, state, on, counts: countChanges(changes), notApplied, left };
+    const counts = countChanges(changes);
+    return { id, at, workspace, command, state, undoneAt, on, counts, notApplied, left };
   }
 
   #detailOf(set: StoredSet, most: number): ChangeSetDetail {
