@@ -6,7 +6,6 @@
 #include <sys/file.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,17 +67,15 @@ bool IsBeneathOrSame(const std::string& path, const std::string& ancestor) {
   return path == ancestor || (path.starts_with(ancestor) && path[ancestor.size()] == '/');
 }
 
-// True for a plain file with just this content, readable by its owner alone, with one name.
-bool IsIntact(const std::string& path, const std::string& content) {
+// True for the file that was seeded, with just that content.
+bool IsIntact(const std::string& path, const std::string& content, const FileStamp& seeded) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat info;
-  if (!fd.valid() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode) ||
-      (info.st_mode & 07777) != 0600 || info.st_nlink != 1 ||
-      // Any change of time, mode or attributes moves the time of the last change.
-      info.st_ctim.tv_sec != info.st_mtim.tv_sec || info.st_ctim.tv_nsec != info.st_mtim.tv_nsec ||
-      info.st_size != static_cast<off_t>(content.size())) {
+  if (!fd.valid() || fstat(fd.get(), &info) != 0 || StampOf(info) != seeded ||
+      !IsUnmarked(fd.get(), info) || info.st_size != static_cast<off_t>(content.size())) {
     return false;
   }
+  // Whatever the stamp says: the clock may not have gone on, and of a mapping it need not tell.
   std::string found(content.size(), '\0');
   return read(fd.get(), found.data(), found.size()) == static_cast<ssize_t>(found.size()) &&
          found == content;
@@ -96,25 +93,14 @@ Status MakeDirectoriesTo(const std::string& path, size_t from) {
   return Status();
 }
 
-// False for a directory that its owner gave attributes; the system's own, such as labels, stay.
-bool HasOnlyLabels(int fd) {
-  char names[256];
-  const ssize_t length = flistxattr(fd, names, sizeof(names));
-  if (length < 0) return errno == ENOTSUP;
-  for (ssize_t at = 0; at < length; at += static_cast<ssize_t>(strlen(&names[at])) + 1) {
-    if (!std::string_view(&names[at]).starts_with("security.")) return false;
-  }
-  return true;
-}
-
-// True for a directory as ResetAttributes() leaves it, in which nothing is but (what leads to)
-// these.
+// True for a directory as EmptyPrivateDirectory() leaves it, in which nothing is but (what leads
+// to) these.
 bool IsPlain(const std::string& path, const std::map<std::string, std::string>& links,
              const std::vector<std::string>& seeds) {
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info;
-  if (!fd.valid() || fstat(fd.get(), &info) != 0 || (info.st_mode & 0777) != 0700 ||
-      !HasOnlyLabels(fd.get())) {
+  if (!fd.valid() || fstat(fd.get(), &info) != 0 || (info.st_mode & 07777) != 0700 ||
+      !WasContentChangedLast(info) || !HasOnlyLabels(fd.get())) {
     return false;
   }
   DIR* stream = fdopendir(fd.get());
@@ -839,17 +825,24 @@ Status Confinement::AddRules(Slot& slot,
 
 Status Confinement::Seed(Slot& slot) const {
   if (Status made = slot.MakeWays(); !made.ok()) return made;
-  for (const SeedFileSpec& seed : spec_.seed_files) {
+  slot.seeds_.resize(spec_.seed_files.size());
+  for (size_t i = 0; i < spec_.seed_files.size(); ++i) {
+    const SeedFileSpec& seed = spec_.seed_files[i];
     const std::string path = slot.HostPath(seed.path);
-    if (IsIntact(path, seed.content)) continue;
+    struct stat info;
+    // No command ran since it was found intact.
+    if (lstat(path.c_str(), &info) == 0 && StampOf(info) == slot.seeds_[i]) continue;
     if (Status made = MakeDirectoriesTo(path, slot.directory_.size() + 1); !made.ok()) return made;
-    const UniqueFd fd(
-        open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!fd.valid()) return Failure{"private_file", errno, path};
     if (write(fd.get(), seed.content.data(), seed.content.size()) !=
         static_cast<ssize_t>(seed.content.size())) {
       return Failure{"private_file", errno, path};
     }
+    // A file server sets the time when it gets what was written.
+    fd.reset();
+    if (lstat(path.c_str(), &info) != 0) return Failure{"private_file", errno, path};
+    slot.seeds_[i] = StampOf(info);
   }
   if (Status noted = slot.NoteWays(); !noted.ok()) return noted;
   return slot.copies_.Seed(slot.directory_lock_.get());
@@ -858,10 +851,12 @@ Status Confinement::Seed(Slot& slot) const {
 void Confinement::Clean(Slot& slot) const {
   std::vector<std::string> keep = slot.mount_points_;
   for (Slot::Way& way : slot.ways_) way.intact = true;
-  for (const SeedFileSpec& seed : spec_.seed_files) {
+  for (size_t i = 0; i < slot.seeds_.size(); ++i) {
     // Making a file costs more than starting a command: one that is as it was stays.
+    const SeedFileSpec& seed = spec_.seed_files[i];
     const std::string path = slot.HostPath(seed.path);
-    const bool intact = IsIntact(path, seed.content);
+    const bool intact = IsIntact(path, seed.content, slot.seeds_[i]);
+    if (!intact) slot.seeds_[i] = {};
     const auto way =
         std::find_if(slot.ways_.begin(), slot.ways_.end(),
                      [&path](const Slot::Way& one) { return IsBeneathOrSame(path, one.top); });
@@ -884,7 +879,7 @@ void Confinement::Clean(Slot& slot) const {
   for (const std::string& relative : untouched) keep.push_back(slot.directory_ + "/" + relative);
   const auto clean = [&keep, &slot](const std::string& path) {
     // A command shall not find a note of the one before.
-    if (!RemoveContents(path, keep) || !ResetAttributes(path)) slot.clean_ = false;
+    if (!EmptyPrivateDirectory(path, keep)) slot.clean_ = false;
   };
   for (const std::string& name : spec_.slot_directories) clean(slot.HostPath(name));
   if (!slot.memory_directory_.empty()) clean(slot.memory_directory_);

@@ -236,6 +236,7 @@ class Slot {
   std::vector<Identity> held_directories_;
   bool clean_ = true;  // false: something of the last command could not be removed
   PrivateCopies copies_;
+  std::vector<FileStamp> seeds_;  // the seed files as they were made; none: to be made anew
   std::vector<std::string> mount_points_;  // host paths inside the slot that must be kept
   std::vector<Way> ways_;
 };

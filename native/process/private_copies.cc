@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/unique_fd.h"
+#include "sys/files.h"
 #include "sys/open_beneath.h"
 
 namespace sandbox_run {
@@ -26,14 +27,11 @@ constexpr int64_t kTicks = 20'000'000;
 struct Content {
   std::string bytes;
   FileStamp stamp;
-  int64_t looked_ns = 0;
 };
 
 // The content of an open regular file of at most kMaxBytes.
 Result<Content> ReadOpen(int fd, const std::string& path) {
   Content content;
-  // Before the content: what is written meanwhile is seen to be another one next time.
-  content.looked_ns = FileClockNow();
   struct stat info;
   if (fstat(fd, &info) != 0) return Failure{kStage, errno, path};
   if (!S_ISREG(info.st_mode)) return Failure{kStage, EINVAL, path};
@@ -55,9 +53,13 @@ Result<Content> ReadOpen(int fd, const std::string& path) {
   return content;
 }
 
+// Its directory, too, may be a link by now, to what the command cannot read.
+UniqueFd OpenCopy(int slot, const std::string& relative) {
+  return UniqueFd(OpenBeneath(slot, relative.c_str(), kReadFlags, 0));
+}
+
 Result<Content> ReadCopy(int slot, const std::string& relative) {
-  // Its directory, too, may be a link by now, to what the command cannot read.
-  const UniqueFd fd(OpenBeneath(slot, relative.c_str(), kReadFlags, 0));
+  const UniqueFd fd = OpenCopy(slot, relative);
   if (!fd.valid()) return Failure{kStage, -fd.get(), relative};
   return ReadOpen(fd.get(), relative);
 }
@@ -94,7 +96,7 @@ Status PrivateCopies::SeedOne(int slot, Copy& copy) {
   }
   const bool is_same = copy.made && StampOf(info) == copy.source_stamp &&
                        IsSettled(copy.source_stamp.changed_ns, copy.source_looked_ns, kTicks);
-  if (is_same && !copy.touched && IsIntact(slot, copy)) return Status();
+  if (is_same && !copy.touched && IsThere(slot, copy)) return Status();
 
   const UniqueFd fd(open(copy.source.c_str(), kReadFlags));
   if (!fd.valid()) return Failure{kStage, errno, copy.source};
@@ -103,7 +105,7 @@ Status PrivateCopies::SeedOne(int slot, Copy& copy) {
   const bool has_content = copy.made && content.value().bytes == copy.content;
   copy.source_stamp = content.value().stamp;
   copy.source_looked_ns = now;
-  if (has_content && !copy.touched && IsIntact(slot, copy)) return Status();
+  if (has_content && !copy.touched && IsThere(slot, copy)) return Status();
   copy.content = std::move(content.value().bytes);
   return Make(slot, copy);
 }
@@ -127,27 +129,30 @@ Status PrivateCopies::Make(int slot, Copy& copy) {
     return failed();
   }
   copy.stamp = StampOf(info);
-  copy.looked_ns = FileClockNow();
   copy.made = true;
   copy.touched = false;
   copy.lost = false;
   return Status();
 }
 
-// True if the copy is what it was when it was looked at last.
-bool PrivateCopies::IsIntact(int slot, Copy& copy) {
+// True if the copy is what it was when it was looked at last, and no command ran since.
+bool PrivateCopies::IsThere(int slot, const Copy& copy) {
   struct stat info;
-  if (fstatat(slot, copy.relative.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 ||
-      StampOf(info) != copy.stamp) {
+  return fstatat(slot, copy.relative.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+         StampOf(info) == copy.stamp;
+}
+
+// True if a command left the copy as it was.
+bool PrivateCopies::IsIntact(int slot, const Copy& copy) {
+  const UniqueFd fd = OpenCopy(slot, copy.relative);
+  struct stat info;
+  if (!fd.valid() || fstat(fd.get(), &info) != 0 || StampOf(info) != copy.stamp ||
+      !IsUnmarked(fd.get(), info)) {
     return false;
   }
-  if (IsSettled(copy.stamp.changed_ns, copy.looked_ns, kTicks)) return true;
-  const Result<Content> now = ReadCopy(slot, copy.relative);
-  if (!now.ok() || now.value().stamp != copy.stamp || now.value().bytes != copy.content) {
-    return false;
-  }
-  copy.looked_ns = now.value().looked_ns;
-  return true;
+  // Whatever the stamp says: the clock may not have gone on, and of a mapping it need not tell.
+  const Result<Content> now = ReadOpen(fd.get(), copy.relative);
+  return now.ok() && now.value().bytes == copy.content;
 }
 
 std::vector<ChangedCopy> PrivateCopies::TakeChanges(int slot) {
@@ -163,7 +168,6 @@ std::vector<ChangedCopy> PrivateCopies::TakeChanges(int slot) {
     }
     copy.lost = false;
     copy.stamp = now.value().stamp;
-    copy.looked_ns = now.value().looked_ns;
     if (now.value().bytes == copy.content) continue;
     changes.push_back({copy.source, std::exchange(copy.content, now.value().bytes),
                        std::move(now.value().bytes)});

@@ -51,12 +51,12 @@ class PrivateCopies {
     bool lost = false;     // that it has no content any more was told
     std::string content;   // that was seeded, or told last
     FileStamp source_stamp, stamp;
-    // When these were looked at, with what they had in them.
-    int64_t source_looked_ns = 0, looked_ns = 0;
+    int64_t source_looked_ns = 0;  // with what it had in it
   };
   static Status SeedOne(int slot, Copy& copy);
   static Status Make(int slot, Copy& copy);
-  static bool IsIntact(int slot, Copy& copy);
+  static bool IsThere(int slot, const Copy& copy);
+  static bool IsIntact(int slot, const Copy& copy);
 
   std::vector<Copy> copies_;
 };

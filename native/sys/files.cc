@@ -3,11 +3,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
+#include <string_view>
 #include <utility>
 
 #include "sys/kernel_abi.h"
@@ -32,6 +35,26 @@ Result<UniqueFd> OpenPath(const std::string& path, const char* stage) {
   }
   if (fd < 0) return Failure{stage, static_cast<int>(-fd), path};
   return UniqueFd(static_cast<int>(fd));
+}
+
+bool HasOnlyLabels(int fd) {
+  char names[256];
+  const ssize_t length = flistxattr(fd, names, sizeof(names));
+  if (length < 0) return errno == ENOTSUP;
+  for (ssize_t at = 0; at < length; at += static_cast<ssize_t>(strlen(&names[at])) + 1) {
+    if (!std::string_view(&names[at]).starts_with("security.")) return false;
+  }
+  return true;
+}
+
+bool WasContentChangedLast(const struct stat& info) {
+  return info.st_ctim.tv_sec == info.st_mtim.tv_sec && info.st_ctim.tv_nsec == info.st_mtim.tv_nsec;
+}
+
+bool IsUnmarked(int fd, const struct stat& info) {
+  return S_ISREG(info.st_mode) && (info.st_mode & 07777) == 0600 && info.st_nlink == 1 &&
+         // A `touch` sets both times to now: the attributes have to be looked at all the same.
+         WasContentChangedLast(info) && HasOnlyLabels(fd);
 }
 
 Result<std::string> MakePrivateDirectory(const std::string& parent, const std::string& prefix) {

@@ -17,6 +17,17 @@ Result<UniqueFd> AboveStdio(int fd, const char* stage);
 // the path before, so a link means that it was changed since.
 Result<UniqueFd> OpenPath(const std::string& path, const char* stage);
 
+// False for what its owner gave attributes; the system's own, such as labels, stay.
+bool HasOnlyLabels(int fd);
+
+// True where the last change was that of its content: any other, of the times themselves as well,
+// moves the time of the last change alone.
+bool WasContentChangedLast(const struct stat& info);
+
+// True for a plain file of its owner alone that has one name and no attributes, and whose last
+// change was that of its content.
+bool IsUnmarked(int fd, const struct stat& info);
+
 // Creates a directory of mode 0700 with an unguessable name: `parent`/`prefix`XXXXXX.
 Result<std::string> MakePrivateDirectory(const std::string& parent, const std::string& prefix);
 

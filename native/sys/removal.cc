@@ -59,6 +59,28 @@ UniqueFd OpenSubdirectory(int parent, const char* name, mode_t mode) {
   return UniqueFd(openat(parent, name, kFlags));
 }
 
+// See EmptyPrivateDirectory().
+bool ResetAttributes(int fd) {
+  const bool is_reset = fchmod(fd, 0700) == 0 && futimens(fd, nullptr) == 0;
+  // The kernel's limit for the names of one object (XATTR_LIST_MAX).
+  constexpr size_t kMaxNames = 65536;
+  const ssize_t needed = flistxattr(fd, nullptr, 0);
+  if (needed == 0 || (needed < 0 && errno == ENOTSUP)) return is_reset;
+  std::string names(kMaxNames, '\0');
+  const ssize_t length = flistxattr(fd, names.data(), names.size());
+  bool is_free = length >= 0;
+  for (ssize_t at = 0; at < length;) {
+    const char* name = &names[static_cast<size_t>(at)];
+    const std::string_view text = name;
+    // Others, such as a security label, are the system's.
+    if (text.starts_with("user.") || text.starts_with("system.posix_acl_")) {
+      is_free = fremovexattr(fd, name) == 0 && is_free;
+    }
+    at += static_cast<ssize_t>(strlen(name)) + 1;
+  }
+  return is_reset && is_free;
+}
+
 // What lies deeper is first moved up, so that no tree, however deep, exhausts the thread's stack.
 constexpr int kMaxDepth = 64;
 
@@ -90,7 +112,10 @@ struct Removal {
   Left left;
 };
 
-void RemoveEntries(UniqueFd directory, const std::string& path, Removal& removal, int depth);
+enum class Afterwards { kNothing, kResetAttributes };
+
+void RemoveEntries(UniqueFd directory, const std::string& path, Removal& removal, int depth,
+                   Afterwards afterwards);
 
 // A directory that is not empty, or of which something is kept.
 void RemoveSubdirectory(int parent, const char* name, const std::string& path, Keep kept,
@@ -123,15 +148,16 @@ void RemoveSubdirectory(int parent, const char* name, const std::string& path, K
     return;
   }
   if (!child.valid()) return removal.left.Note(error);
-  RemoveEntries(std::move(child), path, removal, depth + 1);
-  if (kept == Keep::kSomethingBeneath && !ResetAttributes(path)) removal.left.Note(0);
+  RemoveEntries(std::move(child), path, removal, depth + 1,
+                kept == Keep::kNothing ? Afterwards::kNothing : Afterwards::kResetAttributes);
   if (kept != Keep::kNothing) return;
   if (const int gone = Unlink(parent, name, AT_REMOVEDIR); gone != 0 && gone != ENOENT) {
     removal.left.Note(gone);
   }
 }
 
-void RemoveEntries(UniqueFd directory, const std::string& path, Removal& removal, int depth) {
+void RemoveEntries(UniqueFd directory, const std::string& path, Removal& removal, int depth,
+                   Afterwards afterwards) {
   DIR* stream = fdopendir(directory.get());
   if (stream == nullptr) return removal.left.Note(errno);
   directory.release();
@@ -148,6 +174,7 @@ void RemoveEntries(UniqueFd directory, const std::string& path, Removal& removal
     }
     RemoveSubdirectory(fd, entry->d_name, entry_path, kept, removal, depth);
   }
+  if (afterwards == Afterwards::kResetAttributes && !ResetAttributes(fd)) removal.left.Note(0);
   closedir(stream);
 }
 
@@ -160,7 +187,7 @@ Left RemoveContentsOf(int top, dev_t device, const std::string& path,
       removal.left.Note(errno);
       return removal.left;
     }
-    RemoveEntries(std::move(listing), path, removal, 0);
+    RemoveEntries(std::move(listing), path, removal, 0, Afterwards::kNothing);
     // With one descriptor less in use than before.
     for (const std::string& name : std::exchange(removal.later, {})) {
       RemoveSubdirectory(top, name.c_str(), path + "/" + name, Keep::kNothing, removal, 0);
@@ -169,6 +196,14 @@ Left RemoveContentsOf(int top, dev_t device, const std::string& path,
     // Where directories were moved, only the last round knows what is left.
     if (removal.moved == 0) return removal.left;
   }
+}
+
+bool Empty(const std::string& path, const struct stat& info, const std::vector<std::string>& keep,
+           Afterwards afterwards) {
+  if (!S_ISDIR(info.st_mode)) return false;
+  const UniqueFd top = OpenSubdirectory(AT_FDCWD, path.c_str(), info.st_mode);
+  return top.valid() && !RemoveContentsOf(top.get(), info.st_dev, path, keep).something &&
+         (afterwards == Afterwards::kNothing || ResetAttributes(top.get()));
 }
 
 // Directories that could not be removed.
@@ -238,34 +273,12 @@ Left RemoveWithReserve(UniqueFd directory, const Remembered& one, Removals& remo
 bool RemoveContents(const std::string& path, const std::vector<std::string>& keep) {
   struct stat info;
   if (lstat(path.c_str(), &info) != 0) return errno == ENOENT;
-  if (!S_ISDIR(info.st_mode)) return false;
-  const UniqueFd top = OpenSubdirectory(AT_FDCWD, path.c_str(), info.st_mode);
-  return top.valid() && !RemoveContentsOf(top.get(), info.st_dev, path, keep).something;
+  return Empty(path, info, keep, Afterwards::kNothing);
 }
 
-bool ResetAttributes(const std::string& path) {
+bool EmptyPrivateDirectory(const std::string& path, const std::vector<std::string>& keep) {
   struct stat info;
-  if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return false;
-  const UniqueFd fd = OpenSubdirectory(AT_FDCWD, path.c_str(), info.st_mode);
-  if (!fd.valid()) return false;
-  const bool is_reset = fchmod(fd.get(), 0700) == 0 && futimens(fd.get(), nullptr) == 0;
-  // The kernel's limit for the names of one object (XATTR_LIST_MAX).
-  constexpr size_t kMaxNames = 65536;
-  const ssize_t needed = flistxattr(fd.get(), nullptr, 0);
-  if (needed == 0 || (needed < 0 && errno == ENOTSUP)) return is_reset;
-  std::string names(kMaxNames, '\0');
-  const ssize_t length = flistxattr(fd.get(), names.data(), names.size());
-  bool is_free = length >= 0;
-  for (ssize_t at = 0; at < length;) {
-    const char* name = &names[static_cast<size_t>(at)];
-    const std::string_view text = name;
-    // Others, such as a security label, are the system's.
-    if (text.starts_with("user.") || text.starts_with("system.posix_acl_")) {
-      is_free = fremovexattr(fd.get(), name) == 0 && is_free;
-    }
-    at += static_cast<ssize_t>(strlen(name)) + 1;
-  }
-  return is_reset && is_free;
+  return lstat(path.c_str(), &info) == 0 && Empty(path, info, keep, Afterwards::kResetAttributes);
 }
 
 void RemoveTree(UniqueFd directory, const std::string& path) {

@@ -14,9 +14,11 @@ namespace sandbox_run {
 [[nodiscard]] bool RemoveContents(const std::string& path,
                                   const std::vector<std::string>& keep = {});
 
-// Gives a private directory the mode 0700 and the time of now, and takes away the attributes that
-// its owner can set (extended ones of the user, access control lists). False: it may have some yet.
-[[nodiscard]] bool ResetAttributes(const std::string& path);
+// The same, and gives the directory, as those that lead to what is kept, the mode 0700 and the time
+// of now, and takes away the attributes that its owner can set (extended ones of the user, access
+// control lists). False as well: it may have some yet.
+[[nodiscard]] bool EmptyPrivateDirectory(const std::string& path,
+                                         const std::vector<std::string>& keep);
 
 // Removes everything beneath an open directory and then `path`, its name; whatever else has that
 // name by now is left alone. What cannot be removed is remembered for RetryRemovals().

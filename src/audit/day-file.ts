@@ -68,8 +68,7 @@ export class DayFile {
   /** Its length now; `undefined`: the path leads to another file by now, or to none. */
   size(): number | undefined {
     const there = statSync(this.path, { throwIfNoEntry: false });
-    const isSame = there?.ino === this.opened.ino && there.dev === this.opened.dev;
-    return isSame ? fstatSync(this.fd).size : undefined;
+    return there?.ino === this.opened.ino && there.dev === this.opened.dev ? there.size : undefined;
   }
 
   /** Settles when everything that was written until now is on the disk. Callers that ask meanwhile share the next sync. */

@@ -81,15 +81,23 @@ function plainVerdict(decision: Decision | undefined, redactor: Redactor): objec
   return { verdict, risk, reach, checks };
 }
 
+/** The commands of a sandbox have one report. */
+const plainReports = new WeakMap<EnforcementReport, object>();
+
 /** Every control's state; the reason only of what is not enforced. */
-function plainReport({ landlockAbi, controls, passedOver }: EnforcementReport): object {
+function plainReport(report: EnforcementReport): object {
+  const known = plainReports.get(report);
+  if (known !== undefined) return known;
+  const { landlockAbi, controls, passedOver } = report;
   const short = controls.filter(({ state }) => state !== 'enforced');
-  return {
+  const plain = {
     landlockAbi,
     ...(passedOver.length === 0 ? {} : { passedOver }),
     controls: Object.fromEntries(controls.map(({ id, state }) => [id, state])),
     reasons: Object.fromEntries(short.map(({ id, reason }) => [id, reason])),
   };
+  plainReports.set(report, plain);
+  return plain;
 }
 
 function plainResult(

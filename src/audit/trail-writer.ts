@@ -44,6 +44,8 @@ interface Remark {
 interface Reconciled {
   readonly position: Position;
   readonly remarks: readonly Remark[];
+  /** The one that the position names, where it was looked at just now. */
+  readonly file?: DayFile;
 }
 
 /** Where the next record goes. */
@@ -159,11 +161,12 @@ export class TrailWriter {
   /** Goes on to a new file if the day is over. A clock that was set back never leads to an older one. */
   private findPlace(end: Reconciled, today: string): Place {
     const { file: previous, size: used } = end.position;
-    const [, name = today] = [previous, today].sort();
+    const name = previous < today ? today : previous;
+    const follows = end.position.seq === 0 ? null : previous;
+    if (name === previous && used !== 0 && end.file !== undefined) return { ...end, file: end.file, follows };
     const opened = this.dayFile(name, true);
     if (opened === undefined) throw new Error('it was taken away this moment');
     const { file, size } = opened;
-    const follows = end.position.seq === 0 ? null : previous;
     // A record counts only once the entry of its file is in the directory on the disk. Once a day, under the lock.
     if (name !== previous || used === 0) this.syncDirectories();
     if (name === previous) return { ...end, file, follows };
@@ -228,7 +231,7 @@ export class TrailWriter {
  * Nothing else is ever taken away: `verify` has to find it. The caller has the lock.
  */
 function reconcile(file: DayFile, position: Position, size: number): Reconciled {
-  if (size === position.size) return { position, remarks: [] };
+  if (size === position.size) return { position, remarks: [], file };
   let end: Position = { ...position, file: file.name };
   let foreign = 0;
   for (const { bytes, offset, complete } of readLines(file.fd, position.size, size)) {
@@ -255,7 +258,7 @@ function reconcile(file: DayFile, position: Position, size: number): Reconciled 
             details: { file: file.name, lines: foreign, after: end.seq },
           },
         ];
-  return { position: end, remarks };
+  return { position: end, remarks, file };
 }
 
 /** What the trail says about itself. */

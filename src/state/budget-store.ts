@@ -20,16 +20,15 @@ export class SqliteBudget implements BudgetStore {
   }
 
   used(principal: string): number {
-    return this.#database.transaction(() => {
-      this.#forgetOld(principal);
-      return this.#count(principal);
-    });
+    // Nobody has to wait for a look at what is up to date.
+    const { used, hasOld } = this.#look(principal, this.#clock.sinceBoot());
+    return hasOld ? this.#database.transaction(() => this.#count(principal)) : used;
   }
 
   reserve(principal: string, limit: number): Reservation | undefined {
     const reserved = this.#database.transaction(() => {
-      this.#forgetOld(principal);
-      if (this.#count(principal) >= limit) return undefined;
+      const uptime = this.#clock.sinceBoot();
+      if (this.#count(principal, uptime) >= limit) return undefined;
       const id = randomUUID();
       this.#database.run(
         'INSERT INTO actions (id, principal, at_ms, boot, uptime_ms, committed) VALUES (?, ?, ?, ?, ?, 0)',
@@ -37,7 +36,7 @@ export class SqliteBudget implements BudgetStore {
         principal,
         this.#clock.now(),
         this.#clock.boot,
-        this.#clock.sinceBoot(),
+        uptime,
       );
       this.#change(principal, 1);
       return id;
@@ -64,10 +63,28 @@ export class SqliteBudget implements BudgetStore {
     });
   }
 
-  #count(principal: string): number {
-    return Number(
-      this.#database.all('SELECT used FROM budgets WHERE principal = ?', principal)[0]?.used ?? 0,
+  /** How many there are, once what is old was forgotten. In a transaction. */
+  #count(principal: string, uptime = this.#clock.sinceBoot()): number {
+    const { used, hasOld } = this.#look(principal, uptime);
+    if (!hasOld) return used;
+    this.#change(principal, -this.#deleteOld(principal, uptime));
+    return this.#look(principal, uptime).used;
+  }
+
+  /** How many are noted, and whether some of them may be old: one is, or was noted in another boot. */
+  #look(principal: string, uptime: number): { readonly used: number; readonly hasOld: boolean } {
+    const { boot } = this.#clock;
+    // An index finds each of these ranges at once, and their union only by looking at everything.
+    const [row] = this.#database.all(
+      `SELECT (SELECT used FROM budgets WHERE principal = ?1) AS used,
+         EXISTS (SELECT 1 FROM actions WHERE principal = ?1 AND boot = ?2 AND uptime_ms <= ?3)
+         OR EXISTS (SELECT 1 FROM actions WHERE principal = ?1 AND boot < ?2)
+         OR EXISTS (SELECT 1 FROM actions WHERE principal = ?1 AND boot > ?2) AS old`,
+      principal,
+      boot,
+      uptime - WINDOW_MS,
     );
+    return { used: Number(row?.used ?? 0), hasOld: boot === '' || row?.old !== 0 };
   }
 
   #change(principal: string, by: number): void {
@@ -80,12 +97,8 @@ export class SqliteBudget implements BudgetStore {
     );
   }
 
-  #forgetOld(principal: string): void {
-    this.#change(principal, -this.#deleteOld(principal));
-  }
-
   /** What is old by the time since the boot, and, of other boots, by the wall clock. Returns how many there were. */
-  #deleteOld(principal: string): number {
+  #deleteOld(principal: string, uptime: number): number {
     const { boot } = this.#clock;
     const ofThisBoot =
       boot === ''
@@ -94,7 +107,7 @@ export class SqliteBudget implements BudgetStore {
             'DELETE FROM actions WHERE principal = ? AND boot = ? AND uptime_ms <= ?',
             principal,
             boot,
-            this.#clock.sinceBoot() - WINDOW_MS,
+            uptime - WINDOW_MS,
           );
     // An index finds each of these ranges at once, and their union only by looking at everything. Without a boot of our
     // own all are of another one.

@@ -67,6 +67,25 @@ for d in (os.environ["TMPDIR"], os.environ["HOME"]):
       expect((await sandbox.run(['python3', '-c', look])).stdout).toBe('0o40700 True []\n'.repeat(2));
     });
 
+    it('a note in the attributes of a settings file does not reach the next command', async () => {
+      const sandbox = await arena.sandbox(tier);
+      const files = `import errno, os
+files = [os.path.join(d, f) for d, _, names in os.walk(os.environ["HOME"]) for f in names]
+files = [f for f in files if not os.path.islink(f)]
+`;
+      const note = `${files}
+for f in files:
+    try: os.setxattr(f, "user.note", b"x")
+    except OSError as e: assert e.errno == errno.ENOTSUP
+    os.utime(f)`;
+      const look = `${files}
+print(len(files), [os.listxattr(f) for f in files if os.listxattr(f)], [os.stat(f).st_mode for f in files])`;
+      const before = await sandbox.run(['python3', '-c', look]);
+      expect(before.stdout).toMatch(/^[1-9]\d* \[\] /);
+      expect((await sandbox.run(['python3', '-c', note])).exitCode).toBe(0);
+      expect((await sandbox.run(['python3', '-c', look])).stdout).toBe(before.stdout);
+    });
+
     it('a file of the host in /tmp cannot be read', async () => {
       const sandbox = await arena.sandbox(tier);
       const result = await sandbox.run(`cat "${hostFile}"; ls /tmp; true`);

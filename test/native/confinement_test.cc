@@ -2,12 +2,18 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "check.h"
@@ -109,6 +115,76 @@ TEST(SeedFilesAreThereForEveryCommand) {
     EXPECT_EQ(outcome.output[0].kept, "content\n");
     EXPECT_EQ(outcome.exit_code, 0);
   }
+}
+
+// As a command may: of none of this does the time of the last change have to tell.
+void WriteByMapping(const std::string& file, const std::string& text) {
+  const UniqueFd fd(open(file.c_str(), O_RDWR | O_CLOEXEC));
+  void* const mapped = mmap(nullptr, text.size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  ASSERT_TRUE(mapped != MAP_FAILED);
+  // A page that was read already is written to without a word to the file system, if that has no
+  // disk.
+  [[maybe_unused]] const volatile char first = *static_cast<char*>(mapped);
+  memcpy(mapped, text.data(), text.size());
+  munmap(mapped, text.size());
+}
+
+TEST(WhateverWasDoneToASeedFileIsGoneForTheNextCommand) {
+  const std::pair<const char*, std::function<void(const std::string&)>> deeds[] = {
+      {"attribute",
+       [](const std::string& file) {
+         setxattr(file.c_str(), "user.note", "x", 1, 0);
+         utimensat(AT_FDCWD, file.c_str(), nullptr, 0);
+       }},
+      {"times", [](const std::string& file) { utimensat(AT_FDCWD, file.c_str(), nullptr, 0); }},
+      {"mode", [](const std::string& file) { chmod(file.c_str(), 0640); }},
+      {"other name", [](const std::string& file) { link(file.c_str(), (file + "-2").c_str()); }},
+      {"content", [](const std::string& file) { WriteByMapping(file, "CONTENT\n"); }},
+      {"other file",
+       [](const std::string& file) {
+         WriteText(file + "-2", "content\n");
+         rename((file + "-2").c_str(), file.c_str());
+       }},
+  };
+  const TemporaryDirectory on_disk;
+  std::string in_memory = "/dev/shm/sandbox-run-test-XXXXXX";
+  ASSERT_TRUE(mkdtemp(in_memory.data()) != nullptr);
+  for (const std::string& parent : {on_disk.path(), in_memory}) {
+    ConfinementSpec spec = SlotSpec(parent);
+    spec.seed_files = {{"slot:tmp/seed", "content\n"}};
+    Confinement confinement(std::move(spec));
+    for (const auto& [name, deed] : deeds) {
+      Result<std::unique_ptr<Slot>> slot = confinement.Acquire();
+      ASSERT_TRUE(slot.ok());
+      const std::string file = slot.value()->HostPath("slot:tmp/seed");
+      struct stat before, after;
+      ASSERT_EQ(stat(file.c_str(), &before), 0);
+      deed(file);
+      confinement.Clean(*slot.value());
+      confinement.Release(std::move(slot.value()));
+      Result<std::unique_ptr<Slot>> again = confinement.Acquire();
+      ASSERT_TRUE(again.ok());
+      EXPECT_EQ(again.value()->HostPath("slot:tmp/seed"), file);
+      EXPECT_EQ(std::string(name) + ": " + test::ReadText(file), std::string(name) + ": content\n");
+      ASSERT_EQ(stat(file.c_str(), &after), 0);
+      EXPECT_EQ(after.st_mode & 07777, 0600u);
+      EXPECT_EQ(after.st_nlink, 1u);
+      EXPECT_TRUE(listxattr(file.c_str(), nullptr, 0) <= 0);
+      EXPECT_EQ(Entries(again.value()->HostPath("slot:tmp")).size(), 1u);
+      confinement.Release(std::move(again.value()));
+    }
+    // Nothing done, nothing made.
+    Result<std::unique_ptr<Slot>> slot = confinement.Acquire();
+    ASSERT_TRUE(slot.ok());
+    const std::string file = slot.value()->HostPath("slot:tmp/seed");
+    struct stat before, after;
+    ASSERT_EQ(stat(file.c_str(), &before), 0);
+    confinement.Clean(*slot.value());
+    ASSERT_TRUE(confinement.Refresh(*slot.value()));
+    ASSERT_EQ(stat(file.c_str(), &after), 0);
+    EXPECT_EQ(after.st_ino, before.st_ino);
+  }
+  EXPECT_EQ(rmdir(in_memory.c_str()), 0);
 }
 
 TEST(SeedFilesInDirectoriesAreThereWhateverTheCommandBeforeMadeOfThem) {

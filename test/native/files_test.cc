@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -121,6 +123,30 @@ TEST(RemoveContentsKeepsWhatItIsToldToAndTheWayThere) {
   EXPECT_EQ(Entries(top.path()).size(), 2u);
   EXPECT_EQ(Entries(top / "keep").size(), 1u);
   EXPECT_EQ(Entries(top / "keep/deep").size(), 1u);
+}
+
+TEST(PrivateDirectoryIsEmptiedOfNotesToo) {
+  const TemporaryDirectory top;
+  const std::string way = top / "way", kept = top / "way/kept";
+  for (const std::string& path : {way, kept}) ASSERT_EQ(mkdir(path.c_str(), 0700), 0);
+  WriteText(top / "file", "x");
+  const timespec long_ago[2] = {{1, 0}, {1, 0}};
+  for (const std::string& path : {way, top.path()}) {
+    setxattr(path.c_str(), "user.note", "x", 1, 0);
+    ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), long_ago, 0), 0);
+    ASSERT_EQ(chmod(path.c_str(), 01777), 0);
+  }
+  EXPECT_TRUE(EmptyPrivateDirectory(top.path(), {kept}));
+  EXPECT_EQ(Entries(top.path()).size(), 1u);
+  EXPECT_TRUE(Exists(kept));
+  for (const std::string& path : {way, top.path()}) {
+    struct stat info;
+    ASSERT_EQ(stat(path.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 07777, 0700u);
+    EXPECT_TRUE(info.st_mtime > 1);
+    EXPECT_EQ(listxattr(path.c_str(), nullptr, 0), 0);
+  }
+  EXPECT_TRUE(!EmptyPrivateDirectory(top / "nowhere", {}));
 }
 
 TEST(RemoveContentsDoesNotFollowLinks) {

@@ -1,13 +1,18 @@
 #include "process/private_copies.h"
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -73,6 +78,52 @@ TEST(ChangeOfTheSameLengthInTheSameTickIsTold) {
     EXPECT_EQ(untouched.output[0].kept.view(), std::string("[one]\n"));
     EXPECT_TRUE(untouched.effects.copies.empty());
   }
+}
+
+TEST(ChangeOfWhichNoTimeTellsIsTold) {
+  // In memory, where a page that was read already is written to without a word to the file system.
+  std::string in_memory = "/dev/shm/sandbox-run-test-XXXXXX";
+  ASSERT_TRUE(mkdtemp(in_memory.data()) != nullptr);
+  World world;
+  world.spec.temporary_parent = in_memory;
+  {
+    Confinement confinement(world.spec);
+    Result<std::unique_ptr<Slot>> slot = confinement.Acquire();
+    ASSERT_TRUE(slot.ok());
+    const std::string copy = slot.value()->HostPath("slot:git/0/config");
+    // Longer than the clock takes for a step.
+    usleep(50'000);
+    EXPECT_TRUE(slot.value()->TakeChangedCopies().empty());
+    const UniqueFd fd(open(copy.c_str(), O_RDWR | O_CLOEXEC));
+    auto* const mapped =
+        static_cast<char*>(mmap(nullptr, 6, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0));
+    ASSERT_TRUE(mapped != MAP_FAILED);
+    EXPECT_EQ(mapped[0], '[');
+    memcpy(mapped, "[two]", 5);
+    munmap(mapped, 6);
+    const std::vector<ChangedCopy> changes = slot.value()->TakeChangedCopies();
+    ASSERT_TRUE(changes.size() == 1);
+    EXPECT_EQ(changes[0].after.value_or("-"), std::string("[two]\n"));
+    confinement.Clean(*slot.value());
+    ASSERT_TRUE(confinement.Refresh(*slot.value()));
+    EXPECT_EQ(ReadText(copy), std::string("[one]\n"));
+  }
+  EXPECT_EQ(rmdir(in_memory.c_str()), 0);
+}
+
+TEST(AttributeOfACopyDoesNotReachTheNextCommand) {
+  World world;
+  Confinement confinement(world.spec);
+  Result<std::unique_ptr<Slot>> slot = confinement.Acquire();
+  ASSERT_TRUE(slot.ok());
+  const std::string copy = slot.value()->HostPath("slot:git/0/config");
+  // At once: the time of the last change may stay as it is.
+  setxattr(copy.c_str(), "user.note", "x", 1, 0);
+  utimensat(AT_FDCWD, copy.c_str(), nullptr, 0);
+  EXPECT_TRUE(slot.value()->TakeChangedCopies().empty());
+  confinement.Clean(*slot.value());
+  ASSERT_TRUE(confinement.Refresh(*slot.value()));
+  EXPECT_EQ(listxattr(copy.c_str(), nullptr, 0), 0);
 }
 
 TEST(RenamedIntoPlaceAsGitDoesIsTold) {
