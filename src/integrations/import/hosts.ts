@@ -1,34 +1,29 @@
 import { readEntry } from '../../policy/network/entry.ts';
-import { as, type Draft, type HostUse, narrower, type Outcome, type Part } from './draft.ts';
-
-/** A whole name, or all beneath one; `*.com` is none, as there. */
-const NAME = /^(?:\*\.(?=[^.]+\.))?[a-z0-9_-]+(?:\.[a-z0-9_-]+)+$/i;
-
-/** How the source names a host, apart from the name. */
-interface HostMeaning {
-  readonly text: string;
-  /** The only port that it is about; `undefined`: every one, unless the text has one. */
-  readonly port?: number;
-  /** What else is to be said of it. */
-  readonly outcome?: Outcome;
-}
+import { as, type Draft, type NamedHost, narrower, type Outcome, type Part } from './draft.ts';
 
 /** Notes that the source speaks of a host. What becomes of it, `translateHosts` says. */
-export function nameHost(draft: Draft, use: HostUse, part: Part, meaning: HostMeaning): 'noted' {
+export function nameHost(
+  draft: Draft,
+  use: NamedHost['use'],
+  part: Part,
+  meaning: Omit<NamedHost, keyof Part | 'use'>,
+): 'noted' {
   draft.hosts.push({ ...part, use, ...meaning });
   return 'noted';
 }
 
-const NOT_LISTED = 'list the hosts that commands need in network.allow, with network.mode = "listed"';
+/** Denies every host. */
+export function denyHosts(draft: Draft, why: string): Outcome {
+  draft.noHosts = why;
+  return as('network.mode = "off"');
+}
 
-/** That name alone is taken over: what a source means by an address or a pattern differs too much. */
-const NO_NAME = narrower('only names and *.NAME are taken over, with a port if need be', NOT_LISTED);
-
-/** A name that is reached at every port there. */
-const USUAL_PORTS = narrower(
-  'it is in network.allow, at the ports 443 and 80, and there at every one',
-  'write other ports behind the name in network.allow',
-);
+const LISTED = 'network.mode = "listed" with network.allow';
+/** Hosts that commands may reach there, or somebody is asked about, and that are not taken over. */
+export const NO_HOSTS = narrower('it names no host that could be listed here', LISTED);
+/** What a source means by an address or a pattern differs too much. */
+const NO_NAME = narrower('only names and *.NAME are taken over, with a port if need be', LISTED);
+const USUAL_PORTS = narrower('it can be reached at the ports 443 and 80 only', 'NAME:PORT in network.allow');
 
 /**
  * Makes a list of hosts of what the source says of them, once all is known: a denial that cannot be said leaves the network
@@ -38,20 +33,18 @@ export function translateHosts(draft: Draft): void {
   const { hosts, policy } = draft;
   const entries = hosts.map((host) => ({ host, entry: entryOf(host) }));
   const isLost = entries.some(({ host, entry }) => host.use === 'deny' && entry === undefined);
-  const reason = isLost ? 'something is denied there that cannot be said here' : draft.noHosts;
-  const allowed = entries.some(({ host, entry }) => host.use === 'allow' && entry !== undefined);
-  const isListed = allowed && reason === undefined;
+  const off = isLost ? 'something is denied there that cannot be said here' : draft.noHosts;
+  const isAllowed = entries.some(({ host, entry }) => host.use === 'allow' && entry !== undefined);
+  const isListed = isAllowed && off === undefined;
   if (hosts.length > 0) policy.network.mode = isListed ? 'listed' : 'off';
   for (const { host, entry } of entries) {
+    const { use, outcome } = host;
     if (entry !== undefined && isListed) {
-      policy.network[host.use] = [...(policy.network[host.use] ?? []), entry];
-      draft.note(host, host.outcome ?? outcomeOf(host, entry));
-    } else if (host.use === 'deny') {
-      draft.note(host, as('network.mode = "off"'));
-    } else {
-      const off = reason === undefined ? undefined : narrower(`${reason}, so the network is off`, NOT_LISTED);
-      draft.note(host, off ?? NO_NAME);
-    }
+      policy.network[use] = [...(policy.network[use] ?? []), entry];
+      const isUsual = use === 'allow' && !/:\d+$/.test(entry);
+      draft.note(host, outcome ?? (isUsual ? USUAL_PORTS : as(`network.${use} = ["${entry}"]`)));
+    } else if (use === 'deny') draft.note(host, as('network.mode = "off"'));
+    else draft.note(host, off === undefined ? NO_NAME : narrower(`${off}, so the network is off`, LISTED));
   }
   if (isListed)
     draft.remarks.push(
@@ -60,11 +53,11 @@ export function translateHosts(draft: Draft): void {
     );
 }
 
-const outcomeOf = ({ use }: { readonly use: HostUse }, entry: string): Outcome =>
-  use === 'allow' && !/:\d+$/.test(entry) ? USUAL_PORTS : as(`network.${use} = ["${entry}"]`);
+/** A whole name, or all beneath one; `*.com` is none, as there. */
+const NAME = /^(?:\*\.(?=[^.]+\.))?[a-z0-9_-]+(?:\.[a-z0-9_-]+)+$/i;
 
 /** As it stands in a policy; `undefined`: it cannot. */
-function entryOf({ text, use, port }: HostMeaning & { readonly use: HostUse }): string | undefined {
+function entryOf({ text, use, port }: NamedHost): string | undefined {
   const [, name = '', own] = /^(.*?)(?::(\d{1,5}))?$/s.exec(text) ?? [];
   const at = port ?? own;
   const entry = at === undefined ? name : `${name}:${at}`;

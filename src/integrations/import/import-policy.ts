@@ -5,34 +5,32 @@ import { parsePolicy } from '../../policy/load.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { claudeCode } from './claude-code.ts';
-import { codex, codexRules } from './codex.ts';
+import { codex } from './codex.ts';
+import { codexRules } from './codex-rules.ts';
 import {
+  type Draft,
   type IMPORT_SOURCES,
-  type Imported,
   type ImportPlace,
   isTable,
-  placeText,
+  type Place,
   type Table,
 } from './draft.ts';
 import { srt } from './srt.ts';
 
-type Importer = (text: string, place: ImportPlace) => Imported;
-
 /** THE registry of importers. */
-const IMPORTERS: Readonly<Record<(typeof IMPORT_SOURCES)[number], Importer>> = {
+const IMPORTERS: Readonly<
+  Record<(typeof IMPORT_SOURCES)[number], (text: string, place: ImportPlace) => Draft>
+> = {
   srt: (text, place) => srt(parseTable(JSON.parse, text, place), place),
   'claude-code': (text, place) => claudeCode(parseTable(JSON.parse, text, place), place),
   codex: (text, place) => {
-    if (/\.(rules|codexpolicy|execpolicy)$/.test(place.file)) return codexRules(text, place);
-    return codex(parseTable(parse, text, place), place);
+    const isRules = /\.(rules|codexpolicy|execpolicy)$/.test(place.file);
+    return isRules ? codexRules(text, place) : codex(parseTable(parse, text, place), place);
   },
 };
 
-/** Of a value that is repeated in a comment. */
-const VALUE_CHARACTERS = 120;
-
-/** A policy that was made, as a value and as a file. */
-export interface ImportedPolicy extends Omit<Imported, 'policy'> {
+/** A policy that was made, as a value and as a file. Every leaf of the source is in `translated` or in `losses`. */
+export interface ImportedPolicy extends Pick<Draft, 'translated' | 'losses' | 'remarks'> {
   readonly policy: PolicyFile;
   readonly toml: string;
 }
@@ -46,28 +44,43 @@ export async function importPolicy(from: string, text: string, place: ImportPlac
   if (importer === undefined)
     throw new SandboxError(
       'usage.invalid',
-      `--from takes ${Object.keys(IMPORTERS).join(', ')}, and not ${JSON.stringify(from)}`,
+      `--from takes ${Object.keys(IMPORTERS).join(', ')}, and not ${from}`,
     );
-  const imported = importer(text, place);
-  const toml = `${comments(from, imported, place)}\n${stringify(imported.policy)}`;
-  return { ...imported, policy: await parsePolicy(toml, 'the imported policy'), toml };
+  const { policy, translated, losses, remarks } = importer(text, place);
+  const made = `Made by sandbox-run policy import --from ${from} of ${place.file}. Look at it before you use it.`;
+  const comments = [made, ...remarks, ...[...losses, ...translated].map(accountOf)];
+  const lines = comments.map((line) => `# ${visibleLine(line, 400)}\n`);
+  const toml = `${lines.join('')}\n${stringify(filled(policy))}`;
+  return { policy: await parsePolicy(toml, 'the imported policy'), toml, translated, losses, remarks };
 }
 
-/** Where everything came from. */
-function comments(from: string, { translated, losses, remarks }: Imported, { file }: ImportPlace): string {
-  const line = (text: string) => `# ${visibleLine(text, 400)}`;
-  const shown = (value: unknown) => visibleLine(JSON.stringify(value) ?? '', VALUE_CHARACTERS);
-  return [
-    line(`Made by sandbox-run policy import --from ${from} of ${file}. Look at it before you use it.`),
-    ...remarks.map(line),
-    '#',
-    ...translated.map(({ place, value, to }) => line(`${placeText(place)} ${shown(value)}: ${to}`)),
-    ...(losses.length === 0 ? [] : ['#', '# What has no equivalent:']),
-    ...losses.map(({ place, value, effect, why }) =>
-      line(`${placeText(place)} ${shown(value)}: ${effect === 'none' ? '' : `${effect}: `}${why}`),
-    ),
-    '',
-  ].join('\n');
+/** What became of a part of the source, in a line. */
+export function accountOf({ place, value, ...outcome }: Draft['losses' | 'translated'][number]): string {
+  const shown = visibleLine(JSON.stringify(value) ?? '', 120);
+  const at = `${visibleLine(placeText(place), 120)} ${shown}`;
+  return 'to' in outcome
+    ? `${at}: ${outcome.to}`
+    : `${outcome.effect} ${at}: ${outcome.why}; ${outcome.what}`;
+}
+
+/** `permissions.deny[0]`; a key that is no plain name stands in quotes. */
+export function placeText(place: Place): string {
+  const shown = place.map((key) => {
+    if (typeof key === 'number') return `[${key}]`;
+    return /^[\w-]+$|^line \d+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+  });
+  return shown.join('').replace(/^\./, '');
+}
+
+/** Without empty lists and tables, and of each list every item once. */
+function filled(table: Table): Table {
+  const members = Object.entries(table).map(([key, value]): [string, unknown] => {
+    if (Array.isArray(value)) return [key, [...new Set(value)]];
+    return [key, isTable(value) ? filled(value) : value];
+  });
+  return Object.fromEntries(
+    members.filter(([, value]) => typeof value === 'string' || Object.keys(Object(value)).length > 0),
+  );
 }
 
 /** What is wrong with a source. */
@@ -88,8 +101,7 @@ function parseTable(read: (text: string) => unknown, text: string, { file }: Imp
     value = read(text.replace(/^\ufeff/, ''));
   } catch (error) {
     const [reason = ''] = errorMessage(error).split('\n');
-    if (error instanceof TomlError)
-      throw invalid(file, `line ${error.line}: ${reason.replace(/^Invalid TOML document: /, '')}`);
+    if (error instanceof TomlError) throw invalid(file, `line ${error.line}: ${reason}`);
     // Some of these messages repeat what stands around the place, which may be a secret.
     const place = reason.replace(/, (?:\.\.\.)?".*$/, '');
     throw invalid(file, `it is no JSON (${place}); comments are not part of it`);
