@@ -11,7 +11,6 @@ import {
   narrower,
   type Outcome,
   type Part,
-  type PathMeaning,
   wider,
 } from './draft.ts';
 
@@ -23,7 +22,7 @@ export function namePath(
   { where, paths }: Draft,
   use: keyof Draft['paths'],
   part: Part,
-  { text, base, ...meaning }: PathMeaning & { readonly text: string; readonly base: string },
+  { text, base, ...meaning }: Meaning & { readonly base: string },
 ): 'noted' {
   const { root, pattern } = readPattern(text, base, where.home, meaning.literal === true);
   const { canonical, links } = where.lookup.resolve(root);
@@ -31,6 +30,8 @@ export function namePath(
   paths[use].push({ ...part, ...meaning, text, root: canonical, named: root, pattern, isByLink });
   return 'noted';
 }
+
+type Meaning = Pick<NamedPath, 'text' | 'literal' | 'firm' | 'asked' | 'anyDepth'>;
 
 /** `dir/**` is `dir` and what is beneath it. */
 function readPattern(text: string, base: string, home: string, isLiteral: boolean) {

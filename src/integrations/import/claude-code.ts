@@ -14,7 +14,7 @@ import {
   unrelated,
   wider,
 } from './draft.ts';
-import { denyHosts, NO_HOSTS, nameHost } from './hosts.ts';
+import { denyHosts, NO_HOSTS } from './hosts.ts';
 import { isAlways, modes, variable } from './readers.ts';
 import { concluded, sandboxRows } from './srt.ts';
 
@@ -120,8 +120,7 @@ const rule =
       return isAllowed ? ALLOWED_BEFOREHAND : commandRule(draft, list, text, specifier);
     if (tool === 'WebFetch' || tool === 'WebSearch') {
       const [, host] = /^domain:(\S+)$/.exec(specifier ?? '') ?? [];
-      if (tool === 'WebFetch' && host !== undefined && list !== 'ask')
-        return nameHost(draft, list, part, { text: host });
+      if (tool === 'WebFetch' && host !== undefined && list !== 'ask') return draft.host(part, list, host);
       return list === 'deny' ? denyHosts(draft, `${tool} is denied as a whole`) : NO_HOSTS;
     }
     const reads = READING_TOOLS.includes(tool);

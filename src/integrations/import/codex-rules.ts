@@ -1,7 +1,18 @@
+import { parse } from 'smol-toml';
 import { z } from 'zod';
 import { orElse } from '../../util/or-else.ts';
-import { as, Draft, type ImportPlace, narrower, type Outcome, type Part, wider } from './draft.ts';
-import { denyHosts, NO_HOSTS, nameHost, translateHosts } from './hosts.ts';
+import {
+  as,
+  Draft,
+  type ImportPlace,
+  narrower,
+  type Outcome,
+  type Part,
+  type Table,
+  tableOf,
+  wider,
+} from './draft.ts';
+import { denyHosts, NO_HOSTS, translateHosts } from './hosts.ts';
 
 /** Rules of Codex: a `.rules` file. */
 export function codexRules(text: string, where: ImportPlace): Draft {
@@ -10,9 +21,8 @@ export function codexRules(text: string, where: ImportPlace): Draft {
     'A rules file says what is asked or refused. Import config.toml too, and put both together.',
     'There, a rule is about what runs outside the sandbox; here, nothing does.',
   );
-  for (const { line, start, end, tokens } of statementsOf(text)) {
-    const part = { place: [`line ${line}`], value: text.slice(start, end) };
-    const outcome = ruleOf(draft, part, readCall(tokens));
+  for (const part of statementsOf(text)) {
+    const outcome = ruleOf(part, draft);
     if (outcome !== 'noted') draft.note(part, outcome);
   }
   translateHosts(draft);
@@ -30,7 +40,8 @@ const PORTS: ReadonlyMap<unknown, number> = new Map([
   ['https_connect', 443],
 ]);
 
-function ruleOf(draft: Draft, part: Part, call: Call | undefined): Outcome | 'noted' {
+function ruleOf(part: Part, draft: Draft): Outcome | 'noted' {
+  const call = readCall(String(part.value));
   switch (call?.name) {
     case 'prefix_rule':
       return prefixRule(draft, call.args);
@@ -38,11 +49,11 @@ function ruleOf(draft: Draft, part: Part, call: Call | undefined): Outcome | 'no
       const { host, protocol, decision } = call.args;
       if (decision === 'deny' || decision === 'forbidden') {
         if (typeof host !== 'string') return denyHosts(draft, 'a rule that denies names no host');
-        return nameHost(draft, 'deny', part, { text: host });
+        return draft.host(part, 'deny', host);
       }
       const port = PORTS.get(protocol);
       if (decision !== 'allow' || typeof host !== 'string' || port === undefined) return NO_HOSTS;
-      return nameHost(draft, 'allow', part, { text: host, port, outcome: ONLY_BESIDES });
+      return draft.host(part, 'allow', `${host}:${port}`, ONLY_BESIDES);
     }
     case 'host_executable':
       return narrower('rules are about every program of that name, wherever it lies');
@@ -92,84 +103,36 @@ function prefixRule({ policy }: Draft, args: unknown): Outcome {
   );
 }
 
-/** A statement of a rules file. */
-interface Statement {
-  /** From 1 on. */
-  readonly line: number;
-  readonly start: number;
-  end: number;
-  readonly tokens: string[];
-}
+/** Texts, with what makes a key of one, and comments. */
+const TEXT_OR_COMMENT = /(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|#[^\n]*)(\s*=)?/g;
 
-const TOKEN = /(?<gap>\s+|#[^\n]*)|[A-Za-z_]\w*|\d+|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[\s\S]/g;
-
-/** A statement goes to the end of its line, or of the line that closes its last parenthesis. */
-function statementsOf(text: string): readonly Statement[] {
-  const statements: Statement[] = [];
-  let [line, depth] = [1, 0];
-  let begun: Statement | undefined;
-  for (const { 0: token, index, groups } of text.matchAll(TOKEN)) {
-    if (groups?.gap !== undefined) {
-      if (depth <= 0 && token.includes('\n')) begun = undefined;
-      line += token.split('\n').length - 1;
-      continue;
-    }
-    if (begun === undefined) {
-      begun = { line, start: index, end: index, tokens: [] };
-      statements.push(begun);
-      depth = 0;
-    }
-    begun.tokens.push(token);
-    begun.end = index + token.length;
-    if (token === '(' || token === '[') depth += 1;
-    if (token === ')' || token === ']') depth -= 1;
+/** The statements: one goes on while a parenthesis is open. */
+function statementsOf(source: string): readonly Part[] {
+  const statements: { place: Part['place']; value: string }[] = [];
+  let depth = 0;
+  for (const [index, line] of source.split('\n').entries()) {
+    const plain = line.replace(TEXT_OR_COMMENT, ([first = '']) => (first === '#' ? '' : first));
+    if (depth <= 0 && plain.trim() === '') continue;
+    if (depth <= 0) statements.push({ place: [`line ${index + 1}`], value: line });
+    else for (const last of statements.slice(-1)) last.value += `\n${line}`;
+    depth = Math.max(depth, 0) + plain.split(/[([]/).length - plain.split(/[)\]]/).length;
   }
   return statements;
 }
 
-interface Call {
-  readonly name: string;
-  readonly args: Readonly<Record<string, unknown>>;
-}
-
 /**
- * Reads the literal subset of Starlark that rules of Codex are written in, `name(key = literal, …)`, by writing it as JSON.
- * `undefined`: it is something else.
+ * Reads the literal subset of Starlark that rules of Codex are written in, `name(key = literal, …)`: what stands between the
+ * parentheses is an inline table of TOML, once its texts are in double quotes. `undefined`: it is something else.
  */
-function readCall([name = '', open, ...rest]: readonly string[]): Call | undefined {
-  if (!/^\w+$/.test(name) || open !== '(' || rest.pop() !== ')') return undefined;
-  const names = rest.filter((_, index) => rest[index + 1] === '=');
-  if (new Set(names).size < names.length) return undefined;
-  const json = rest.map((token, index) => jsonOf(token, rest[index + 1]));
-  return orElse(() => ({ name, args: JSON.parse(`{${json.join(' ')}}`) }), undefined);
-}
-
-const AS_JSON: ReadonlyMap<string, string> = new Map([
-  ['True', 'true'],
-  ['False', 'false'],
-  ['None', 'null'],
-  ['[', '['],
-  [']', ']'],
-  [',', ','],
-  ['=', ':'],
-]);
-
-/** Of a text what JSON writes otherwise. */
-const ESCAPES: ReadonlyMap<string, string> = new Map([
-  ["\\'", "'"],
-  ['"', '\\"'],
-  ['\t', '\\t'],
-]);
-
-function jsonOf(token: string, next: string | undefined): string {
-  const nothing = '?';
-  if (next === '=') return /^[A-Za-z_]/.test(token) ? `"${token}"` : nothing;
-  // A comma may stand at the end there.
-  if (token === ',' && (next === undefined || next === ']')) return '';
-  if (/^\d/.test(token)) return token;
-  if (/^(["']).*\1$/s.test(token)) {
-    const inner = token.slice(1, -1).replace(/\\[\s\S]|["\t]/g, (part) => ESCAPES.get(part) ?? part);
-    return `"${inner}"`;
-  }
-  return AS_JSON.get(token) ?? nothing;
+function readCall(statement: string): { readonly name: string; readonly args: Table } | undefined {
+  const plain = statement.replace(TEXT_OR_COMMENT, (text: string, asKey: string | undefined) => {
+    if (asKey !== undefined) return '?';
+    if (text.startsWith('#')) return '';
+    const quoted = (inner: string) => inner.replace(/\\['"]|"/g, (quote) => (quote === "\\'" ? "'" : '\\"'));
+    return text.startsWith('"') ? text : `"${quoted(text.slice(1, -1))}"`;
+  });
+  const [, name = '', literals = '?'] = /^\s*(\w+)\s*\((.*)\)\s*$/s.exec(plain) ?? [];
+  // That would be a text over several lines.
+  if (plain.includes('"""')) return undefined;
+  return orElse(() => ({ name, args: tableOf(parse(`args = {${literals}}`).args) }), undefined);
 }

@@ -16,7 +16,7 @@ import {
   tableOf,
   wider,
 } from './draft.ts';
-import { nameHost, translateHosts } from './hosts.ts';
+import { translateHosts } from './hosts.ts';
 import { isAlways, modes, variable } from './readers.ts';
 
 /** Configuration of Codex: `config.toml`. */
@@ -176,8 +176,8 @@ const PERMISSIONS: Rows = {
     if (value !== 'allow' && value !== 'deny') return undefined;
     const name = String(place.at(-1));
     const apex = name.replace(/^\*\*\./, '');
-    if (apex !== name) nameHost(draft, value, part, { text: apex });
-    return nameHost(draft, value, part, { text: apex === name ? name : `*.${apex}` });
+    if (apex !== name) draft.host(part, value, apex);
+    return draft.host(part, value, apex === name ? name : `*.${apex}`);
   },
 };
 

@@ -29,29 +29,19 @@ export interface Part {
   readonly value: unknown;
 }
 
-/** It is represented in the policy. */
-interface Represented {
-  /** What stands for it. */
-  readonly to: string;
-}
+/** What becomes of a part of the source: something stands for it, or it has no equivalent, or not the same one. */
+export type Outcome = { readonly to: string } | Lost;
 
-/** It has no equivalent, or not the same one. */
 interface Lost {
   /**
    * What it does to what is allowed. `narrower`: less is allowed here than there; `wider`: something is allowed here that
    * was not there; `none`: it is not about what commands may do.
    */
   readonly effect: (typeof LOSS_EFFECTS)[number];
-  /** One sentence. */
   readonly why: string;
   /** What to do about it. */
   readonly what: string;
 }
-
-export type Loss = Part & Lost;
-
-/** What becomes of a part of the source. */
-export type Outcome = Represented | Lost;
 
 export const as = (to: string): Outcome => ({ to });
 const NOTHING_TO_DO = 'nothing is to be done';
@@ -80,8 +70,9 @@ export type Reader = (part: Part, draft: Draft) => Outcome | 'noted' | undefined
 /** Settings of a source, and what becomes of each. In a name `.*` stands for every key, and `[]` for every item. */
 export type Rows = Readonly<Record<string, Outcome | Reader>>;
 
-/** How the source means a path. */
-export interface PathMeaning {
+/** A path of the source, where it stands, how it is meant, and where it leads. */
+export interface NamedPath extends Part {
+  readonly text: string;
   /** Never a pattern, whatever is in it. */
   readonly literal?: boolean;
   /** A denial that nothing opens again inside; of something allowed: it opens nothing inside of what is denied. */
@@ -90,11 +81,6 @@ export interface PathMeaning {
   readonly asked?: boolean;
   /** A name that is meant in every directory, as in .gitignore. */
   readonly anyDepth?: boolean;
-}
-
-/** A path of the source, where it stands, and where it leads. */
-export interface NamedPath extends Part, PathMeaning {
-  readonly text: string;
   /** Canonical as far as it exists: the path, or of a pattern what stands before it. */
   readonly root: string;
   /** The same by the links that it is named by. */
@@ -109,10 +95,8 @@ export interface NamedPath extends Part, PathMeaning {
 export interface NamedHost extends Part {
   readonly use: 'allow' | 'deny';
   readonly text: string;
-  /** The only port that it is about; `undefined`: every one, unless the text has one. */
-  readonly port?: number;
-  /** What else is to be said of it. */
-  readonly outcome?: Outcome;
+  /** What else is to be said of it, if it is listed. */
+  readonly outcome?: Outcome | undefined;
 }
 
 type Section<Name extends keyof PolicyFile> = NonNullable<PolicyFile[Name]>;
@@ -143,8 +127,8 @@ export class Draft {
   noHosts: string | undefined;
   /** What is different as a whole. */
   readonly remarks: string[] = [];
-  readonly translated: (Part & Represented)[] = [];
-  readonly losses: Loss[] = [];
+  readonly translated: (Part & { readonly to: string })[] = [];
+  readonly losses: (Part & Lost)[] = [];
 
   readonly where: ImportPlace;
 
@@ -156,6 +140,12 @@ export class Draft {
   note({ place, value }: Part, outcome: Outcome): void {
     if ('to' in outcome) this.translated.push({ place, value, ...outcome });
     else this.losses.push({ place, value, ...outcome });
+  }
+
+  /** Takes down what the source says of a host. */
+  host(part: Part, use: NamedHost['use'], text: string, outcome?: Outcome): 'noted' {
+    this.hosts.push({ ...part, use, text, outcome });
+    return 'noted';
   }
 
   /**

@@ -1,16 +1,5 @@
 import { readEntry } from '../../policy/network/entry.ts';
-import { as, type Draft, type NamedHost, narrower, type Outcome, type Part } from './draft.ts';
-
-/** Notes that the source speaks of a host. What becomes of it, `translateHosts` says. */
-export function nameHost(
-  draft: Draft,
-  use: NamedHost['use'],
-  part: Part,
-  meaning: Omit<NamedHost, keyof Part | 'use'>,
-): 'noted' {
-  draft.hosts.push({ ...part, use, ...meaning });
-  return 'noted';
-}
+import { as, type Draft, type NamedHost, narrower, type Outcome } from './draft.ts';
 
 /** Denies every host. */
 export function denyHosts(draft: Draft, why: string): Outcome {
@@ -30,19 +19,18 @@ const USUAL_PORTS = narrower('it can be reached at the ports 443 and 80 only', '
  * off, and so does whatever else there decides about requests.
  */
 export function translateHosts(draft: Draft): void {
-  const { hosts, policy } = draft;
-  const entries = hosts.map((host) => ({ host, entry: entryOf(host) }));
-  const isLost = entries.some(({ host, entry }) => host.use === 'deny' && entry === undefined);
-  const off = isLost ? 'something is denied there that cannot be said here' : draft.noHosts;
-  const isAllowed = entries.some(({ host, entry }) => host.use === 'allow' && entry !== undefined);
-  const isListed = isAllowed && off === undefined;
+  const { hosts, noHosts, policy } = draft;
+  const known = new Set(hosts.filter(isKnown));
+  const isLost = hosts.some((host) => host.use === 'deny' && !known.has(host));
+  const off = isLost ? 'something is denied there that cannot be said here' : noHosts;
+  const isListed = off === undefined && [...known].some(({ use }) => use === 'allow');
   if (hosts.length > 0) policy.network.mode = isListed ? 'listed' : 'off';
-  for (const { host, entry } of entries) {
-    const { use, outcome } = host;
-    if (entry !== undefined && isListed) {
-      policy.network[use] = [...(policy.network[use] ?? []), entry];
-      const isUsual = use === 'allow' && !/:\d+$/.test(entry);
-      draft.note(host, outcome ?? (isUsual ? USUAL_PORTS : as(`network.${use} = ["${entry}"]`)));
+  for (const host of hosts) {
+    const { use, text, outcome } = host;
+    if (isListed && known.has(host)) {
+      policy.network[use] = [...(policy.network[use] ?? []), text];
+      const isUsual = use === 'allow' && !PORT.test(text);
+      draft.note(host, outcome ?? (isUsual ? USUAL_PORTS : as(`network.${use} = ["${text}"]`)));
     } else if (use === 'deny') draft.note(host, as('network.mode = "off"'));
     else draft.note(host, off === undefined ? NO_NAME : narrower(`${off}, so the network is off`, LISTED));
   }
@@ -53,17 +41,13 @@ export function translateHosts(draft: Draft): void {
     );
 }
 
+const PORT = /:\d{1,5}$/;
 /** A whole name, or all beneath one; `*.com` is none, as there. */
 const NAME = /^(?:\*\.(?=[^.]+\.))?[a-z0-9_-]+(?:\.[a-z0-9_-]+)+$/i;
 
-/** As it stands in a policy; `undefined`: it cannot. */
-function entryOf({ text, use, port }: NamedHost): string | undefined {
-  const [, name = '', own] = /^(.*?)(?::(\d{1,5}))?$/s.exec(text) ?? [];
-  const at = port ?? own;
-  const entry = at === undefined ? name : `${name}:${at}`;
-  const read = readEntry(entry, use);
-  if ('problem' in read || (port !== undefined && own !== undefined)) return undefined;
-  // What is denied may be an address as well, and every name at a port.
-  const isName = NAME.test(name) && read.entry.places.every(({ kind }) => kind === 'name');
-  return isName || use === 'deny' ? entry : undefined;
+/** Whether it can stand in a policy. What is denied may be an address as well, and every name at a port. */
+function isKnown({ text, use }: NamedHost): boolean {
+  const read = readEntry(text, use);
+  if ('problem' in read || use === 'deny') return !('problem' in read);
+  return NAME.test(text.replace(PORT, '')) && read.entry.places.every(({ kind }) => kind === 'name');
 }

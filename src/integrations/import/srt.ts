@@ -12,7 +12,7 @@ import {
   tableOf,
   wider,
 } from './draft.ts';
-import { nameHost, translateHosts } from './hosts.ts';
+import { translateHosts } from './hosts.ts';
 import { isAlways } from './readers.ts';
 
 /** Settings of the Anthropic sandbox runtime: `~/.srt-settings.json`. */
@@ -109,7 +109,7 @@ const SEARCH_DEPTH = 'mandatoryDenySearchDepth';
 const host =
   (use: 'allow' | 'deny'): Reader =>
   (part, draft) =>
-    typeof part.value === 'string' ? nameHost(draft, use, part, { text: part.value }) : undefined;
+    typeof part.value === 'string' ? draft.host(part, use, part.value) : undefined;
 
 /** A text, `{ path, literal: true }`, or `{ path }` with what else there is to say. */
 const path =
