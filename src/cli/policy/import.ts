@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { readRegular } from '../../host/held-directory.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import { homeDirectory } from '../../host/user-directories.ts';
+import type { Part } from '../../integrations/import/draft.ts';
 import { accountOf, importPolicy, invalid, placeText } from '../../integrations/import/import-policy.ts';
 import { orElse } from '../../util/or-else.ts';
 import { jsonLine, printError, printNote, printOut } from '../shared/print.ts';
@@ -39,10 +40,7 @@ export async function printImported(source: string, options: ImportArguments): P
   const output = options.output !== undefined && isUsable ? resolve(options.output) : undefined;
   if (output !== undefined) writeNewPolicy(output, toml, 'remove it, or name another file');
   if (json) {
-    const withPath = (one: { readonly place: Parameters<typeof placeText>[0] }) => {
-      const { place: at, ...rest } = one;
-      return { path: placeText(at), ...rest };
-    };
+    const withPath = ({ place: at, ...rest }: Part) => ({ path: placeText(at), ...rest });
     const told = { translated: translated.map(withPath), losses: losses.map(withPath) };
     printOut(jsonLine({ file, from, ...imported, output: output ?? null, ...told }));
   } else {

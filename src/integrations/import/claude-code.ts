@@ -25,12 +25,7 @@ export function claudeCode(settings: Table, where: ImportPlace): Draft {
     'There, rules say what is asked; here, the risk of a command does (security.autonomy), and rules besides.',
     'Rules about other tools than Bash, hooks and managed settings stay in force in Claude Code.',
   );
-  const bases = basesOf(where);
-  const ofSandbox = Object.entries(sandboxRows(bases.settings)).map(([name, row]) => [
-    `sandbox.${name}`,
-    row,
-  ]);
-  const rows = { ...permissionRows(bases), ...SWITCHES, ...Object.fromEntries(ofSandbox), 'env.*': variable };
+  const rows = rowsOf(basesOf(where));
   draft.read(settings, rows, ([first = '']) => first !== 'permissions' && first !== 'sandbox');
   const sandbox = tableOf(settings.sandbox);
   return concluded(draft, sandbox, ['sandbox'], sandbox.enabled === true);
@@ -41,7 +36,7 @@ const ALWAYS = 'every command runs in the sandbox';
 const OUTSIDE = 'another terminal for what has to run outside of it';
 const ASKED_OUTSIDE = narrower('what leaves the sandbox is asked about', AUTONOMOUS);
 
-const permissionRows = (bases: ClaudeBases): Rows => ({
+const rowsOf = (bases: ClaudeBases): Rows => ({
   'permissions.deny[]': rule('deny', bases),
   'permissions.ask[]': rule('ask', bases),
   'permissions.allow[]': rule('allow', bases),
@@ -60,16 +55,16 @@ const permissionRows = (bases: ClaudeBases): Rows => ({
     bypassPermissions: { autonomy: 'supervised', outcome: narrower('commands are asked about', AUTONOMOUS) },
   }),
   'permissions.disableBypassPermissionsMode': unrelated('it is about a mode of Claude Code'),
-});
-
-/** How the sandbox is used there. */
-const SWITCHES: Rows = {
   'sandbox.enabled': isAlways(true, ALWAYS, OUTSIDE),
   'sandbox.failIfUnavailable': isAlways(true, 'what cannot be enforced is not run', 'sandbox.minimum'),
   'sandbox.allowUnsandboxedCommands': isAlways(false, ALWAYS, OUTSIDE),
   'sandbox.autoAllowBashIfSandboxed': isAlways(false, 'what is of medium or high risk is asked', AUTONOMOUS),
   'sandbox.excludedCommands[]': narrower(ALWAYS, OUTSIDE),
-};
+  ...Object.fromEntries(
+    Object.entries(sandboxRows(bases.settings)).map(([name, row]) => [`sandbox.${name}`, row]),
+  ),
+  'env.*': variable,
+});
 
 /** Where Claude Code looks for the path of a rule. */
 interface ClaudeBases {
@@ -202,7 +197,6 @@ function ownPart(token: string): string {
   const [head = '', ...others] = token.split('*');
   if (others.length === 0) return token;
   if (head !== '') return `${head}*`;
-  const inner = others.find((part) => part !== '');
-  if (inner === undefined) return '*';
-  return others.length === 1 ? `*${inner}` : `*${inner}*`;
+  const inner = others.find((part) => part !== '') ?? '';
+  return others.length === 1 || inner === '' ? `*${inner}` : `*${inner}*`;
 }

@@ -7,7 +7,7 @@ import {
   type ImportPlace,
   narrower,
   type Outcome,
-  type Part,
+  type Reader,
   type Table,
   tableOf,
   wider,
@@ -21,15 +21,11 @@ export function codexRules(text: string, where: ImportPlace): Draft {
     'A rules file says what is asked or refused. Import config.toml too, and put both together.',
     'There, a rule is about what runs outside the sandbox; here, nothing does.',
   );
-  for (const part of statementsOf(text)) {
-    const outcome = ruleOf(part, draft);
-    if (outcome !== 'noted') draft.note(part, outcome);
-  }
+  draft.read(statementsOf(text), { '*': rule });
   translateHosts(draft);
   return draft;
 }
 
-const NOT_UNDERSTOOD = wider('it is not understood: only calls with literals are', 'commands.rules');
 const ALLOWED_BEFOREHAND = narrower('nothing runs outside the sandbox', 'security.autonomy = "autonomous"');
 const ONLY_BESIDES = wider('it is reached there only if config.toml has the network on', 'no network.allow');
 
@@ -40,7 +36,8 @@ const PORTS: ReadonlyMap<unknown, number> = new Map([
   ['https_connect', 443],
 ]);
 
-function ruleOf(part: Part, draft: Draft): Outcome | 'noted' {
+/** A call with literals is understood, and nothing else. */
+const rule: Reader = (part, draft) => {
   const call = readCall(String(part.value));
   switch (call?.name) {
     case 'prefix_rule':
@@ -58,9 +55,9 @@ function ruleOf(part: Part, draft: Draft): Outcome | 'noted' {
     case 'host_executable':
       return narrower('rules are about every program of that name, wherever it lies');
     default:
-      return NOT_UNDERSTOOD;
+      return undefined;
   }
-}
+};
 
 /** What may stand at one place of a command. */
 const words = (word: z.ZodString) => z.union([word.transform((only) => [only]), z.array(word).min(1)]);
@@ -74,48 +71,41 @@ const PREFIX_RULE = z.strictObject({
   not_match: z.unknown().optional(),
 });
 
-/** So many rules are made of one with alternatives. */
+/** More alternatives than this are no rule that a person writes. */
 const MOST_ALTERNATIVES = 256;
 
-function prefixRule({ policy }: Draft, args: unknown): Outcome {
+function prefixRule({ policy }: Draft, args: unknown): Outcome | undefined {
   const { data } = PREFIX_RULE.safeParse(args);
-  if (data === undefined) return NOT_UNDERSTOOD;
-  if (data.decision === 'allow') return ALLOWED_BEFOREHAND;
-  const [programs, ...places] = data.pattern;
+  if (data === undefined) return undefined;
+  const { pattern, decision, justification: reason } = data;
+  if (decision === 'allow') return ALLOWED_BEFOREHAND;
+  if (pattern.reduce((count, { length }) => count * length, 1) > MOST_ALTERNATIVES) return undefined;
+  const [programs, ...places] = pattern;
   let all = programs.map((program) => [program.slice(program.lastIndexOf('/') + 1)]);
-  const isWhole = places.every((alternatives) => {
-    if (all.length * alternatives.length > MOST_ALTERNATIVES) return false;
-    all = all.flatMap((before) => alternatives.map((word) => [...before, word]));
-    return true;
-  });
-  const { justification: reason } = data;
+  for (const place of places) all = all.flatMap((before) => place.map((word) => [...before, word]));
   for (const [program = '', ...words] of all)
     policy.commands.rules.push({
       program,
       ...(words.length === 0 ? {} : { words }),
-      verdict: data.decision === 'forbidden' ? 'deny' : 'ask',
+      verdict: decision === 'forbidden' ? 'deny' : 'ask',
       ...(typeof reason === 'string' && reason !== '' ? { reason } : {}),
     });
-  if (isWhole) return as('commands.rules');
-  return narrower(
-    `of more than ${MOST_ALTERNATIVES} alternatives the last words are left out`,
-    'commands.rules',
-  );
+  return as('commands.rules');
 }
 
 /** Texts, with what makes a key of one, and comments. */
 const TEXT_OR_COMMENT = /(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|#[^\n]*)(\s*=)?/g;
 
-/** The statements: one goes on while a parenthesis is open. */
-function statementsOf(source: string): readonly Part[] {
-  const statements: { place: Part['place']; value: string }[] = [];
-  let depth = 0;
-  for (const [index, line] of source.split('\n').entries()) {
+/** The statements, by the line that each begins in: one goes on while a parenthesis is open. */
+function statementsOf(text: string): Table {
+  const statements: Record<string, string> = {};
+  let [begun, depth] = ['', 0];
+  for (const [index, line] of text.split('\n').entries()) {
     const plain = line.replace(TEXT_OR_COMMENT, ([first = '']) => (first === '#' ? '' : first));
     if (depth <= 0 && plain.trim() === '') continue;
-    if (depth <= 0) statements.push({ place: [`line ${index + 1}`], value: line });
-    else for (const last of statements.slice(-1)) last.value += `\n${line}`;
-    depth = Math.max(depth, 0) + plain.split(/[([]/).length - plain.split(/[)\]]/).length;
+    if (depth <= 0) [begun, depth] = [`line ${index + 1}`, 0];
+    statements[begun] = `${statements[begun] ?? ''}${line}\n`;
+    depth += plain.split(/[([]/).length - plain.split(/[)\]]/).length;
   }
   return statements;
 }

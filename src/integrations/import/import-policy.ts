@@ -19,15 +19,13 @@ import { srt } from './srt.ts';
 
 /** THE registry of importers. */
 const IMPORTERS: Readonly<
-  Record<(typeof IMPORT_SOURCES)[number], (text: string, place: ImportPlace) => Draft>
+  Record<(typeof IMPORT_SOURCES)[number], (source: Table, place: ImportPlace) => Draft>
 > = {
-  srt: (text, place) => srt(parseTable(JSON.parse, text, place), place),
-  'claude-code': (text, place) => claudeCode(parseTable(JSON.parse, text, place), place),
-  codex: (text, place) => {
-    const isRules = /\.(rules|codexpolicy|execpolicy)$/.test(place.file);
-    return isRules ? codexRules(text, place) : codex(parseTable(parse, text, place), place);
-  },
+  srt,
+  'claude-code': claudeCode,
+  codex,
 };
+const RULES_OF_CODEX = /\.(rules|codexpolicy|execpolicy)$/;
 
 /** A policy that was made, as a value and as a file. Every leaf of the source is in `translated` or in `losses`. */
 export interface ImportedPolicy extends Pick<Draft, 'translated' | 'losses' | 'remarks'> {
@@ -46,11 +44,16 @@ export async function importPolicy(from: string, text: string, place: ImportPlac
       'usage.invalid',
       `--from takes ${Object.keys(IMPORTERS).join(', ')}, and not ${from}`,
     );
-  const { policy, translated, losses, remarks } = importer(text, place);
+  const isCodex = from === 'codex';
+  const draft =
+    isCodex && RULES_OF_CODEX.test(place.file)
+      ? codexRules(text, place)
+      : importer(parseTable(isCodex ? parse : JSON.parse, text, place.file), place);
+  const { policy, translated, losses, remarks } = draft;
   const made = `Made by sandbox-run policy import --from ${from} of ${place.file}. Look at it before you use it.`;
-  const comments = [made, ...remarks, ...[...losses, ...translated].map(accountOf)];
-  const lines = comments.map((line) => `# ${visibleLine(line, 400)}\n`);
-  const toml = `${lines.join('')}\n${stringify(filled(policy))}`;
+  const comments = [made, ...remarks, ...losses.map(accountOf), ...translated.map(accountOf)];
+  const lines = [...comments.map((line) => `# ${visibleLine(line, 400)}`), '', stringify(filled(policy))];
+  const toml = lines.join('\n');
   return { policy: await parsePolicy(toml, 'the imported policy'), toml, translated, losses, remarks };
 }
 
@@ -95,7 +98,7 @@ const MOST_LEVELS = 64;
  * The settings in a text, as the products read it: JSON has no comments, and no commas at the end.
  * @throws {SandboxError} `import.invalid`.
  */
-function parseTable(read: (text: string) => unknown, text: string, { file }: ImportPlace): Table {
+function parseTable(read: (text: string) => unknown, text: string, file: string): Table {
   let value: unknown;
   try {
     value = read(text.replace(/^\ufeff/, ''));
