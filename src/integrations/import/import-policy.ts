@@ -28,7 +28,7 @@ const IMPORTERS: Readonly<
 const RULES_OF_CODEX = /\.(rules|codexpolicy|execpolicy)$/;
 
 /** A policy that was made, as a value and as a file. Every leaf of the source is in `translated` or in `losses`. */
-export interface ImportedPolicy extends Pick<Draft, 'translated' | 'losses' | 'remarks'> {
+interface ImportedPolicy extends Pick<Draft, 'translated' | 'losses' | 'remarks'> {
   readonly policy: PolicyFile;
   readonly toml: string;
 }
