@@ -51,19 +51,18 @@ export async function importPolicy(from: string, text: string, place: ImportPlac
       : importer(parseTable(isCodex ? parse : JSON.parse, text, place.file), place);
   const { policy, translated, losses, remarks } = draft;
   const made = `Made by sandbox-run policy import --from ${from} of ${place.file}. Look at it before you use it.`;
-  const comments = [made, ...remarks, ...losses.map(accountOf), ...translated.map(accountOf)];
-  const lines = [...comments.map((line) => `# ${visibleLine(line, 400)}`), '', stringify(filled(policy))];
-  const toml = lines.join('\n');
+  const comments = [visibleLine(made, 400), ...remarks, ...[...losses, ...translated].map(accountOf)];
+  const toml = [...comments.map((line) => `# ${line}`), '', stringify(filled(policy))].join('\n');
   return { policy: await parsePolicy(toml, 'the imported policy'), toml, translated, losses, remarks };
 }
 
-/** What became of a part of the source, in a line. */
+/** What became of a part of the source, in a line of which the source makes no other one. */
 export function accountOf({ place, value, ...outcome }: Draft['losses' | 'translated'][number]): string {
-  const shown = visibleLine(JSON.stringify(value) ?? '', 120);
-  const at = `${visibleLine(placeText(place), 120)} ${shown}`;
-  return 'to' in outcome
-    ? `${at}: ${outcome.to}`
-    : `${outcome.effect} ${at}: ${outcome.why}; ${outcome.what}`;
+  const cut = (text = '') => (text.length > 120 ? `${text.slice(0, 119)}…` : text);
+  const at = `${cut(placeText(place))} ${cut(JSON.stringify(value))}`;
+  const line =
+    'to' in outcome ? `${at}: ${outcome.to}` : `${outcome.effect} ${at}: ${outcome.why}; ${outcome.what}`;
+  return visibleLine(line, 700);
 }
 
 /** `permissions.deny[0]`; a key that is no plain name stands in quotes. */
