@@ -6,7 +6,7 @@ import { compareAndSet, type Queue } from './queue.ts';
 const [FIRST_RETRY_MS, LONGEST_RETRY_MS] = [50, 2000];
 
 /** Where a job stands, with the revision by which that can be changed. */
-export interface Standing {
+interface Standing {
   readonly record: JobRecord;
   readonly revision: number;
 }

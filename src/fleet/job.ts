@@ -32,7 +32,7 @@ export interface ClaimedJob {
 }
 
 /** What became of it, as it is sent. */
-export interface RanJob {
+interface RanJob {
   readonly sent: SentResult;
   readonly collected: Partial<Pick<FleetRun, 'changes' | 'artefacts'>>;
 }

@@ -42,7 +42,7 @@ function clock() {
 }
 
 /** What a worker tells of itself at the moment. */
-export type WorkerReport = Omit<WorkerRecord, 'state' | 'beat' | 'leaseMs'>;
+type WorkerReport = Omit<WorkerRecord, 'state' | 'beat' | 'leaseMs'>;
 
 /** The lease of this worker. */
 export class Lease {

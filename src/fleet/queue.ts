@@ -38,7 +38,7 @@ const [MOST_PULLS, MOST_RUNNING] = [20_000, 200_000];
 const nanoseconds = (milliseconds: number) => milliseconds * 1e6;
 
 /** How the things of a queue are called on the server: THE table of subjects, streams and buckets. */
-export const namesOf = (queue: string) => ({
+const namesOf = (queue: string) => ({
   jobs: `SR_JOBS_${queue}`,
   output: `SR_OUT_${queue}`,
   records: `sr_jobs_${queue}`,
@@ -54,7 +54,7 @@ export const namesOf = (queue: string) => ({
   needs: `sr.${queue}.needs`,
   cancel: (worker: string) => `sr.${queue}.cancel.${worker}`,
 });
-export type QueueNames = ReturnType<typeof namesOf>;
+type QueueNames = ReturnType<typeof namesOf>;
 
 /** What a job needs, as a part of a subject: no label has an underscore. */
 export const needsToken = (labels: readonly string[]) =>

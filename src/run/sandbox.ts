@@ -113,7 +113,7 @@ export interface Sandbox extends AsyncDisposable {
 }
 
 /** The change sets of a workspace. Every method rejects with `changes.unknown` for an id that there is none of. */
-export interface WorkspaceChanges {
+interface WorkspaceChanges {
   /** The oldest first. */
   list(): Promise<readonly ChangeSet[]>;
   show(id: string): Promise<ChangeSetDetail>;

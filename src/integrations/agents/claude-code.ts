@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { shellWords } from '../../util/shell-quote.ts';
-import type { AfterCommand, AfterLook, HookAnswer, HookEvent, HookOptions } from '../hooks/hook-adapter.ts';
-import { type Fields, HookInput, isFields } from '../hooks/hook-input.ts';
+import type { AfterCommand, AfterLook, HookEvent, HookOptions } from '../hooks/hook-adapter.ts';
+import { type DecidedAnswer, type Fields, HookInput, hookOutput, isFields } from '../hooks/hook-input.ts';
 import { HOOK_TIMEOUT_SECONDS, hookWords } from '../install/hook-command.ts';
 import { changedSettings, type SettingsChange, type WantedHook } from '../install/hook-settings.ts';
 import type { Agent } from './agent.ts';
@@ -42,7 +42,7 @@ export const claudeCode: Agent = {
       ...{ session_id: session, cwd, hook_event_name: 'PreToolUse' },
       ...{ tool_name: 'Bash', tool_input: { command, description: 'An example' }, tool_use_id: 'example' },
     }),
-    encode,
+    encode: (answer) => hookOutput(answer, decisionOf),
   },
   installer: {
     hooks: {
@@ -133,28 +133,13 @@ function endOf(input: Fields, event: string): Pick<AfterCommand, 'exitCode' | 'd
   return { exitCode: status === undefined ? undefined : Number(status), durationMs };
 }
 
-function encode(answer: HookAnswer): string {
-  switch (answer.verdict) {
-    case 'none':
-      return '';
-    case 'tell':
-      return specific({ hookEventName: 'SessionStart', additionalContext: answer.text });
-    case 'stop':
-      return `${JSON.stringify({ continue: false, stopReason: answer.reason })}\n`;
-    case 'deny':
-      return permission({ permissionDecision: 'deny', permissionDecisionReason: answer.reason });
-    default:
-      return permission({
-        permissionDecision: answer.verdict,
-        permissionDecisionReason: answer.reason,
-        ...(answer.input === undefined ? {} : { updatedInput: answer.input }),
-      });
-  }
+function decisionOf(answer: DecidedAnswer): Fields {
+  return {
+    permissionDecision: answer.verdict,
+    permissionDecisionReason: answer.reason,
+    ...('input' in answer && answer.input !== undefined ? { updatedInput: answer.input } : {}),
+  };
 }
-
-const permission = (decision: Fields) => specific({ hookEventName: 'PreToolUse', ...decision });
-
-const specific = (output: Fields) => `${JSON.stringify({ hookSpecificOutput: output })}\n`;
 
 const WORD = "'(?:[^']|'\\\\'')*'";
 /** A command that this program has written: its own words, quoted as it quotes them. */

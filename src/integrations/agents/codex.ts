@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { AfterLook, HookAnswer, HookEvent, HookOptions } from '../hooks/hook-adapter.ts';
-import { type Fields, HookInput, isFields } from '../hooks/hook-input.ts';
+import type { AfterLook, HookEvent, HookOptions } from '../hooks/hook-adapter.ts';
+import { type DecidedAnswer, type Fields, HookInput, hookOutput, isFields } from '../hooks/hook-input.ts';
 import { operatorWords } from '../hooks/rewrite.ts';
 import { blockingHooks, HOOK_TIMEOUT_SECONDS, toolPattern } from '../install/hook-command.ts';
 import { changedSettings } from '../install/hook-settings.ts';
@@ -48,7 +48,7 @@ export const codex: Agent = {
       ...{ session_id: session, turn_id: 'example', cwd, hook_event_name: 'PreToolUse' },
       ...{ tool_name: 'Bash', tool_input: { command }, tool_use_id: 'example' },
     }),
-    encode,
+    encode: (answer) => hookOutput(answer, decisionOf),
   },
   installer: {
     hooks: {
@@ -109,31 +109,17 @@ function decode(given: unknown): HookEvent {
   };
 }
 
-function encode(answer: HookAnswer): string {
-  switch (answer.verdict) {
-    case 'none':
-      return '';
-    case 'tell':
-      return specific({ hookEventName: 'SessionStart', additionalContext: answer.text });
-    case 'stop':
-      return `${JSON.stringify({ continue: false, stopReason: answer.reason })}\n`;
-    case 'allow':
-      // Without an input it would be a failure there, and run the command as it is.
-      return answer.input === undefined
-        ? refusal('Not run: sandbox-run has no command to run in its place')
-        : permission({ permissionDecision: 'allow', updatedInput: answer.input });
-    case 'ask':
-    case 'deny':
-      return refusal(answer.reason);
-  }
+function decisionOf(answer: DecidedAnswer): Fields {
+  if (answer.verdict !== 'allow') return refusal(answer.reason);
+  // Without an input it would be a failure there, and run the command as it is.
+  if (answer.input === undefined) return refusal('Not run: sandbox-run has no command to run in its place');
+  return { permissionDecision: 'allow', updatedInput: answer.input };
 }
 
-const refusal = (reason: string) =>
-  permission({ permissionDecision: 'deny', permissionDecisionReason: reason.trim() || 'Not run' });
-
-const permission = (decision: Fields) => specific({ hookEventName: 'PreToolUse', ...decision });
-
-const specific = (output: Fields) => `${JSON.stringify({ hookSpecificOutput: output })}\n`;
+const refusal = (reason: string) => ({
+  permissionDecision: 'deny',
+  permissionDecisionReason: reason.trim() || 'Not run',
+});
 
 const hooksChange = (options: HookOptions | undefined) =>
   blockingHooks('codex', options, EVENTS, { timeout: HOOK_TIMEOUT_SECONDS });

@@ -1,4 +1,5 @@
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { HookAnswer } from './hook-adapter.ts';
 
 // By hand: loading zod would take longer than everything else that a hook does.
 
@@ -81,5 +82,23 @@ export class HookInput {
       'usage.invalid',
       `the hook's input is not what ${this.#program} sends: ${what} is not ${expected}`,
     );
+  }
+}
+
+/** What is said of a call. */
+export type DecidedAnswer = Exclude<HookAnswer, { readonly verdict: 'none' | 'tell' | 'stop' }>;
+
+/** An answer as Claude Code takes it, and Codex. */
+export function hookOutput(answer: HookAnswer, decision: (answer: DecidedAnswer) => Fields): string {
+  const specific = (output: Fields) => `${JSON.stringify({ hookSpecificOutput: output })}\n`;
+  switch (answer.verdict) {
+    case 'none':
+      return '';
+    case 'tell':
+      return specific({ hookEventName: 'SessionStart', additionalContext: answer.text });
+    case 'stop':
+      return `${JSON.stringify({ continue: false, stopReason: answer.reason })}\n`;
+    default:
+      return specific({ hookEventName: 'PreToolUse', ...decision(answer) });
   }
 }

@@ -4,100 +4,74 @@ import { namePath } from './access.ts';
 import {
   as,
   Draft,
-  type Imported,
   type ImportPlace,
-  MAY_FORBID,
-  NO_HOSTS,
   narrower,
   type Outcome,
-  type Part,
   type Reader,
+  type Rows,
   type Table,
   tableOf,
   unrelated,
   wider,
 } from './draft.ts';
-import { nameHost } from './hosts.ts';
-import { autonomy, choice, isAlways, items, keys, type Rows, variables } from './readers.ts';
+import { denyHosts, NO_HOSTS } from './hosts.ts';
+import { isAlways, modes, variable } from './readers.ts';
 import { concluded, sandboxRows } from './srt.ts';
 
 /** Permission rules and sandbox settings of Claude Code: `settings.json`. */
-export function claudeCode(settings: Table, where: ImportPlace): Imported {
-  const draft = new Draft(where, ([first]) =>
-    first === 'permissions' || first === 'sandbox' || first === undefined ? MAY_FORBID : NOT_OF_COMMANDS,
-  );
+export function claudeCode(settings: Table, where: ImportPlace): Draft {
+  const draft = new Draft(where);
   draft.remarks.push(
     'There, rules say what is asked; here, the risk of a command does (security.autonomy), and rules besides.',
     'Rules about other tools than Bash, hooks and managed settings stay in force in Claude Code.',
   );
-  const bases = basesOf(where);
-  const rows = {
-    permissions: keys(permissionRows(bases)),
-    sandbox: keys({ ...SWITCHES, ...sandboxRows(bases.settings) }),
-    env: variables,
-  };
-  draft.read({ place: [], value: settings }, keys(rows));
+  const rows = rowsOf(basesOf(where));
+  draft.read(settings, rows, ([first = '']) => first !== 'permissions' && first !== 'sandbox');
   const sandbox = tableOf(settings.sandbox);
   return concluded(draft, sandbox, ['sandbox'], sandbox.enabled === true);
 }
 
-const LEAVE_IT = 'leave it in Claude Code';
-const NOT_OF_COMMANDS = unrelated('it is not about what commands may do', LEAVE_IT);
-
-/** What to do where less is to be asked. */
-const AUTONOMOUS = 'set security.autonomy = "autonomous" if nothing is to be asked';
-
+const AUTONOMOUS = 'security.autonomy = "autonomous"';
+const ALWAYS = 'every command runs in the sandbox';
+const OUTSIDE = 'another terminal for what has to run outside of it';
 const ASKED_OUTSIDE = narrower('what leaves the sandbox is asked about', AUTONOMOUS);
 
-function permissionRows(bases: ClaudeBases): Rows {
-  const rules = (list: 'allow' | 'ask' | 'deny') => items(claudeRule(list, bases), as('there are no rules'));
-  return {
-    deny: rules('deny'),
-    ask: rules('ask'),
-    allow: rules('allow'),
-    additionalDirectories: items((part, draft) => {
-      if (typeof part.value !== 'string') return undefined;
-      const meaning = { text: part.value, base: bases.cwd, firm: true, literal: true };
-      return namePath(draft, 'allowWrite', part, meaning);
-    }),
-    defaultMode: choice({
-      default: autonomy('supervised'),
-      manual: autonomy('supervised'),
-      acceptEdits: autonomy('contained', ASKED_OUTSIDE),
-      auto: autonomy('contained', ASKED_OUTSIDE),
-      plan: autonomy('readonly'),
-      dontAsk: [
-        { security: { autonomy: 'supervised' }, approval: { ask: 'nobody' } },
-        as('approval.ask = "nobody"'),
-      ],
-      bypassPermissions: autonomy(
-        'supervised',
-        narrower('it is not taken over that nothing is asked', AUTONOMOUS),
-      ),
-    }),
-    disableBypassPermissionsMode: unrelated('it is about a mode of Claude Code', LEAVE_IT),
-  };
+const rowsOf = (bases: ClaudeBases): Rows => ({
+  'permissions.deny[]': rule('deny', bases),
+  'permissions.ask[]': rule('ask', bases),
+  'permissions.allow[]': rule('allow', bases),
+  'permissions.additionalDirectories[]': (part, draft) => {
+    if (typeof part.value !== 'string') return undefined;
+    const meaning = { text: part.value, base: bases.cwd, firm: true, literal: true };
+    return namePath(draft, 'allowWrite', part, meaning);
+  },
+  'permissions.defaultMode': modes({
+    default: { autonomy: 'supervised' },
+    manual: { autonomy: 'supervised' },
+    acceptEdits: { autonomy: 'contained', outcome: ASKED_OUTSIDE },
+    auto: { autonomy: 'contained', outcome: ASKED_OUTSIDE },
+    plan: { autonomy: 'readonly' },
+    dontAsk: { autonomy: 'supervised', ask: 'nobody' },
+    bypassPermissions: { autonomy: 'supervised', outcome: narrower('commands are asked about', AUTONOMOUS) },
+  }),
+  'permissions.disableBypassPermissionsMode': unrelated('it is about a mode of Claude Code'),
+  'sandbox.enabled': isAlways(true, ALWAYS, OUTSIDE),
+  'sandbox.failIfUnavailable': isAlways(true, 'what cannot be enforced is not run', 'sandbox.minimum'),
+  'sandbox.allowUnsandboxedCommands': isAlways(false, ALWAYS, OUTSIDE),
+  'sandbox.autoAllowBashIfSandboxed': isAlways(false, 'what is of medium or high risk is asked', AUTONOMOUS),
+  'sandbox.excludedCommands[]': narrower(ALWAYS, OUTSIDE),
+  ...Object.fromEntries(
+    Object.entries(sandboxRows(bases.settings)).map(([name, row]) => [`sandbox.${name}`, row]),
+  ),
+  'env.*': variable,
+});
+
+/** Where Claude Code looks for the path of a rule. */
+interface ClaudeBases {
+  /** Of the settings file: the project, or `~/.claude`. */
+  readonly settings: string;
+  readonly cwd: string;
 }
-
-const ALWAYS = 'every command runs in the sandbox';
-const OUTSIDE = 'run by hand what has to run outside of it';
-
-/** How the sandbox is used there. */
-const SWITCHES: Rows = {
-  enabled: isAlways(true, ALWAYS, OUTSIDE),
-  failIfUnavailable: isAlways(
-    true,
-    'what cannot be enforced is not run',
-    'set sandbox.minimum if a weaker sandbox is accepted',
-  ),
-  allowUnsandboxedCommands: isAlways(false, ALWAYS, OUTSIDE),
-  autoAllowBashIfSandboxed: isAlways(
-    false,
-    'what is of medium or high risk is asked about inside the sandbox too',
-    AUTONOMOUS,
-  ),
-  excludedCommands: items(narrower(ALWAYS, OUTSIDE)),
-};
 
 /**
  * Settings of a project lie in its `.claude`; those of the user in that of the home. The product goes by the name under
@@ -115,86 +89,50 @@ function basesOf({ file, home, workspace, lookup }: ImportPlace): ClaudeBases {
   return { settings: cwd, cwd };
 }
 
-/** Where Claude Code looks for the path of a rule. */
-interface ClaudeBases {
-  /** Of the settings file: the project, or `~/.claude`. */
-  readonly settings: string;
-  readonly cwd: string;
-}
-
-/** `WebFetch(domain:HOST)` is about commands in the sandbox as well. */
-function hostRule(
-  list: 'allow' | 'ask' | 'deny',
-  tool: 'WebFetch' | 'WebSearch',
-  specifier: string | undefined,
-  part: Part,
-  draft: Draft,
-): Outcome | 'noted' {
-  const [, text] = /^domain:(\S+)$/.exec(specifier ?? '') ?? [];
-  if (tool === 'WebFetch' && text !== undefined && list !== 'ask')
-    return nameHost(draft, list, part, { text });
-  if (list !== 'deny') return NO_HOSTS;
-  draft.noHosts = `${tool} is denied as a whole`;
-  return as('network.mode = "off"');
-}
+type List = 'allow' | 'ask' | 'deny';
 
 const READING_TOOLS = ['Read', 'Glob', 'Grep', 'LS', 'NotebookRead'];
 const WRITING_TOOLS = ['Edit', 'Write', 'MultiEdit', 'NotebookEdit', 'Update'];
 /** Tools of which a denial without a path is one of all files: it holds for the sandbox of commands too. */
 const ABOUT_EVERY_FILE = ['Read', 'Edit', 'Write', 'MultiEdit', 'Update'];
 
+const NO_RULE = 'it is no rule of the form Tool(specifier)';
+const ALLOWED_BEFOREHAND = narrower('what is of medium or high risk is asked about', 'sandbox-run approvals');
+const OTHER_TOOL = unrelated('it is about another tool of Claude Code, or about all uses of one');
+const AT_ANY_DEPTH = wider('only at the top of the workspace that name is protected', 'filesystem.protect');
+
 /** A permission rule: `Tool`, which is about every use of the tool, or `Tool(specifier)`. */
-const claudeRule =
-  (list: 'allow' | 'ask' | 'deny', bases: ClaudeBases): Reader =>
+const rule =
+  (list: List, bases: ClaudeBases): Reader =>
   (part, draft) => {
     if (typeof part.value !== 'string') return undefined;
     const text = part.value;
     const [, tool, , inner] = /^([A-Za-z_][\w-]*|\*)(\(([\s\S]*)\))?$/.exec(text.trim()) ?? [];
     const specifier = inner === undefined || /^\**$/.test(inner) ? undefined : inner;
-    if (tool === undefined) return (list === 'allow' ? narrower : wider)(...NO_RULE);
+    const isAllowed = list === 'allow';
+    if (tool === undefined) return isAllowed ? narrower(NO_RULE) : wider(NO_RULE, 'such a rule');
     if (tool === 'Bash' || tool === '*')
-      return list === 'allow' ? ALLOWED_BEFOREHAND : commandRule(draft, list, text, specifier);
-    if (tool === 'WebFetch' || tool === 'WebSearch') return hostRule(list, tool, specifier, part, draft);
+      return isAllowed ? ALLOWED_BEFOREHAND : commandRule(draft, list, text, specifier);
+    if (tool === 'WebFetch' || tool === 'WebSearch') {
+      const [, host] = /^domain:(\S+)$/.exec(specifier ?? '') ?? [];
+      if (tool === 'WebFetch' && host !== undefined && list !== 'ask') return draft.host(part, list, host);
+      return list === 'deny' ? denyHosts(draft, `${tool} is denied as a whole`) : NO_HOSTS;
+    }
     const reads = READING_TOOLS.includes(tool);
     if (!reads && !WRITING_TOOLS.includes(tool)) return OTHER_TOOL;
     // Without a path, or with `**`, a denial is about every file, and not only about the tool.
-    if (specifier === undefined && (list === 'allow' || !ABOUT_EVERY_FILE.includes(tool))) return OTHER_TOOL;
-    const { anyDepth, ...path } = claudePath(specifier ?? '//', bases);
-    if (list === 'allow') {
-      if (anyDepth) return as('the workspace, which can be used');
-      return namePath(draft, reads ? 'allowRead' : 'allowWrite', part, { ...path, firm: true });
-    }
-    const use = reads ? 'denyRead' : 'denyWrite';
+    if (specifier === undefined && (isAllowed || !ABOUT_EVERY_FILE.includes(tool))) return OTHER_TOOL;
+    const { anyDepth, ...path } = pathOf(specifier ?? '//', bases);
+    if (isAllowed && anyDepth) return as('the workspace, which can be used');
+    const use = `${isAllowed ? 'allow' : 'deny'}${reads ? 'Read' : 'Write'}` as const;
     // `**` is every file, and no name.
     const isName = reads && anyDepth && !/^\**\/?$/.test(path.text);
-    const noted = namePath(draft, use, part, {
-      ...path,
-      firm: true,
-      asked: list === 'ask',
-      anyDepth: isName,
-    });
-    return anyDepth && !reads ? AT_ANY_DEPTH : noted;
+    namePath(draft, use, part, { ...path, firm: true, asked: list === 'ask', anyDepth: isName });
+    return anyDepth && !reads ? AT_ANY_DEPTH : 'noted';
   };
 
-const NO_RULE = ['it is no rule of the form Tool(specifier)', 'correct it and import again'] as const;
-
-const ALLOWED_BEFOREHAND = narrower(
-  'nothing can be allowed beforehand: what is of medium or high risk is asked',
-  'approve it once for always (sandbox-run approvals), or set security.autonomy = "autonomous"',
-);
-
-const OTHER_TOOL = unrelated(
-  'it is about another tool of Claude Code, or about all uses of one, and not about commands',
-  'leave it in Claude Code',
-);
-
-const AT_ANY_DEPTH = wider(
-  'a name without a directory is meant at any depth there, and only at the top of the workspace it is protected here',
-  'name the other places in filesystem.protect',
-);
-
 /** A path of a rule in plain form, and what it is relative to. A bare name is meant at any depth. */
-function claudePath(specifier: string, { settings, cwd }: ClaudeBases) {
+function pathOf(specifier: string, { settings, cwd }: ClaudeBases) {
   if (specifier.startsWith('//')) return { text: specifier.slice(1), base: '/', anyDepth: false };
   if (specifier.startsWith('~')) return { text: specifier, base: cwd, anyDepth: false };
   if (specifier.startsWith('/')) return { text: `.${specifier}`, base: settings, anyDepth: false };
@@ -210,17 +148,13 @@ function commandRule(
   text: string,
   specifier: string | undefined,
 ): Outcome {
-  const { rules, isBroader } =
-    specifier === undefined ? { rules: [{ program: '*' }], isBroader: false } : rulesOfPattern(specifier);
-  if (rules.length === 0)
-    return wider('it names no program that a rule could be about', 'write a rule into commands.rules');
+  const every = { rules: [{ program: '*' }], isBroader: false };
+  const { rules, isBroader } = specifier === undefined ? every : rulesOfPattern(specifier);
+  if (rules.length === 0) return wider('it names no program', 'commands.rules');
   const reason = `Claude Code: ${text}`;
-  draft.policy.commands.rules.push(...rules.map((rule) => ({ ...rule, verdict, reason })));
+  draft.policy.commands.rules.push(...rules.map((made) => ({ ...made, verdict, reason })));
   if (!isBroader) return as('commands.rules');
-  return narrower(
-    'rules here compare program and words; the one that was made for it matches more commands',
-    'make the rule in commands.rules narrower if that is too much',
-  );
+  return narrower('the rule that was made for it matches more commands', 'commands.rules');
 }
 
 /** From here on a pattern is about more than the words of one simple command. */
@@ -263,7 +197,6 @@ function ownPart(token: string): string {
   const [head = '', ...others] = token.split('*');
   if (others.length === 0) return token;
   if (head !== '') return `${head}*`;
-  const inner = others.find((part) => part !== '');
-  if (inner === undefined) return '*';
-  return others.length === 1 ? `*${inner}` : `*${inner}*`;
+  const inner = others.find((part) => part !== '') ?? '';
+  return others.length === 1 || inner === '' ? `*${inner}` : `*${inner}*`;
 }

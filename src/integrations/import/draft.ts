@@ -1,52 +1,11 @@
 import type { RuleInFile } from '../../model/command-rule.ts';
-import type { Autonomy } from '../../model/decision.ts';
-import { POLICY_KEYS } from '../../model/policy-keys.ts';
+import { POLICY_KEYS, type PolicyFile } from '../../model/policy-keys.ts';
 import type { PathLookup } from '../../model/surroundings.ts';
-import type { APPROVERS, LOSS_EFFECTS } from '../../model/words.ts';
+import type { LOSS_EFFECTS } from '../../model/words.ts';
 import { isObject } from '../../util/is-object.ts';
 
 /** What `policy import --from` takes. */
 export const IMPORT_SOURCES = ['srt', 'claude-code', 'codex'] as const;
-
-/** A place in the source, from its root on: `['permissions', 'deny', 0]`. */
-export type Place = readonly (string | number)[];
-
-/** A part of the source. */
-export interface Part {
-  readonly place: Place;
-  readonly value: unknown;
-}
-
-/** It is represented in the policy. */
-interface Represented {
-  /** What stands for it. */
-  readonly to: string;
-}
-
-/** It has no equivalent, or not the same one. */
-interface Lost {
-  /**
-   * What it does to what is allowed. `narrower`: less is allowed here than there; `wider`: something is allowed here that
-   * was not there; `none`: it is not about what commands may do.
-   */
-  readonly effect: (typeof LOSS_EFFECTS)[number];
-  /** One sentence. */
-  readonly why: string;
-  /** What to do about it. */
-  readonly what: string;
-}
-
-export type Loss = Part & Lost;
-
-/** A source as a policy. Every leaf of the source is in `translated` or in `losses`. */
-export interface Imported {
-  /** As it would stand in a file. */
-  readonly policy: Table;
-  readonly translated: readonly (Part & Represented)[];
-  readonly losses: readonly Loss[];
-  /** What is different as a whole. */
-  readonly remarks: readonly string[];
-}
 
 /** What is known of the place for which a policy is made. */
 export interface ImportPlace {
@@ -61,65 +20,59 @@ export interface ImportPlace {
   readonly lookup: PathLookup;
 }
 
-export type Table = Readonly<Record<string, unknown>>;
+/** A place in the source, from its root on: `['permissions', 'deny', 0]`. */
+export type Place = readonly (string | number)[];
 
-export function isTable(value: unknown): value is Table {
-  return isObject(value) && !(value instanceof Date);
+/** A part of the source. */
+export interface Part {
+  readonly place: Place;
+  readonly value: unknown;
 }
 
-/** The table, or an empty one in place of anything else. */
-export const tableOf = (value: unknown): Table => (isTable(value) ? value : {});
+/** What becomes of a part of the source: something stands for it, or it has no equivalent, or not the same one. */
+export type Outcome = { readonly to: string } | Lost;
 
-/** `permissions.deny[0]`; a key that is no plain name stands in quotes. */
-export function placeText(place: Place): string {
-  const shown = place.map((key) => {
-    if (typeof key === 'number') return `[${key}]`;
-    return /^[\w-]+$|^line \d+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
-  });
-  return shown.join('').replace(/^\./, '');
+interface Lost {
+  /**
+   * What it does to what is allowed. `narrower`: less is allowed here than there; `wider`: something is allowed here that
+   * was not there; `none`: it is not about what commands may do.
+   */
+  readonly effect: (typeof LOSS_EFFECTS)[number];
+  readonly why: string;
+  /** What to do about it. */
+  readonly what: string;
 }
 
-/** Every part that has nothing beneath it, empty tables and lists among them. */
-export function leavesOf(value: unknown, place: Place = []): readonly Part[] {
-  const members = Array.isArray(value) ? [...value.entries()] : Object.entries(tableOf(value));
-  if (members.length === 0) return [{ place, value }];
-  return members.flatMap(([key, member]) => leavesOf(member, [...place, key]));
-}
-
-/** How a part of the source is translated. */
-export type Outcome = Represented | Lost;
-
-/** It is represented. */
 export const as = (to: string): Outcome => ({ to });
-const lost =
-  (effect: Lost['effect']) =>
-  (why: string, what = 'nothing is to be done'): Outcome => ({ effect, why, what });
-/** Less is allowed here than there. */
-export const narrower = lost('narrower');
-/** Something is allowed here that was not there. */
-export const wider = lost('wider');
+const NOTHING_TO_DO = 'nothing is to be done';
+/** Less is allowed here; `use`: what allows more. */
+export const narrower = (why: string, use?: string): Outcome => {
+  const what = use === undefined ? NOTHING_TO_DO : `use ${use} if that is too narrow`;
+  return { effect: 'narrower', why, what };
+};
+/** Something is allowed here that was not there; `use`: what forbids it. */
+export const wider = (why: string, use: string): Outcome => {
+  return { effect: 'wider', why, what: `use ${use} if that is too wide` };
+};
 /** It is not about what commands may do. */
-export const unrelated = lost('none');
+export const unrelated = (why: string): Outcome => ({ effect: 'none', why, what: NOTHING_TO_DO });
 
-/** Hosts that commands may reach there, or somebody is asked about, and that are not taken over. */
-export const NO_HOSTS = narrower(
-  'it names no host that could be listed here',
-  'set network.mode = "listed", and list the hosts that commands need in network.allow',
-);
-
-export const MAY_FORBID = wider(
+const NOTHING = as('nothing, as it is empty');
+const MAY_FORBID = wider(
   'it is not known here, or not of the form that it has to have, and may forbid something',
-  'look it up, and say it in the policy if it forbids something',
+  'a key that forbids it here',
 );
+const NOT_OF_COMMANDS = unrelated('it is not about what commands may do');
 
-/** Reads a part of the source. What becomes of it; `undefined`: it is not known. */
+/** Reads a part of the source; `undefined`: it has not the form for that. 'noted': that is seen to elsewhere. */
 export type Reader = (part: Part, draft: Draft) => Outcome | 'noted' | undefined;
 
-/** What the source says of a path. */
-export type PathUse = 'allowRead' | 'allowWrite' | 'denyRead' | 'denyWrite';
+/** Settings of a source, and what becomes of each. In a name `.*` stands for every key, and `[]` for every item. */
+export type Rows = Readonly<Record<string, Outcome | Reader>>;
 
-/** How the source means a path. */
-export interface PathMeaning {
+/** A path of the source, where it stands, how it is meant, and where it leads. */
+export interface NamedPath extends Part {
+  readonly text: string;
   /** Never a pattern, whatever is in it. */
   readonly literal?: boolean;
   /** A denial that nothing opens again inside; of something allowed: it opens nothing inside of what is denied. */
@@ -128,13 +81,6 @@ export interface PathMeaning {
   readonly asked?: boolean;
   /** A name that is meant in every directory, as in .gitignore. */
   readonly anyDepth?: boolean;
-  /** Names in a directory that may be written which the product itself keeps read-only. */
-  readonly kept?: readonly string[];
-}
-
-/** A path of the source, where it stands, and where it leads. */
-export interface NamedPath extends Part, PathMeaning {
-  readonly text: string;
   /** Canonical as far as it exists: the path, or of a pattern what stands before it. */
   readonly root: string;
   /** The same by the links that it is named by. */
@@ -145,73 +91,82 @@ export interface NamedPath extends Part, PathMeaning {
   readonly isByLink: boolean;
 }
 
-/** What the source says of a host. */
-export type HostUse = 'allow' | 'deny';
-
 /** A host of the source, and where it stands. */
-interface NamedHost extends Part {
-  readonly use: HostUse;
+export interface NamedHost extends Part {
+  readonly use: 'allow' | 'deny';
   readonly text: string;
-  readonly port?: number;
-  readonly outcome?: Outcome;
+  /** What else is to be said of it, if it is listed. */
+  readonly outcome?: Outcome | undefined;
 }
 
-interface Network {
-  mode: 'off' | 'open' | 'listed';
-  allow?: string[];
-  deny?: string[];
-  unix_sockets?: 'allowed';
-}
-
-type Files = Record<'read' | 'write' | 'protect' | 'hide', string[]> & { tmp?: 'private' };
-
-/** Who answers what the policy asks. */
-type ApproverName = (typeof APPROVERS)[number];
+type Section<Name extends keyof PolicyFile> = NonNullable<PolicyFile[Name]>;
+type Lists<Name extends string> = Record<Name, string[]>;
 
 /** A policy that is being made, and the account of how the source was translated. */
 export class Draft {
-  /** By its keys. */
   readonly policy = {
     profile: 'workspace-write' as 'workspace-write' | 'read-only',
-    security: {} as { readonly autonomy?: Autonomy },
-    approval: {} as { readonly ask?: ApproverName },
-    filesystem: { read: [], write: [], protect: [], hide: [] } as Files,
-    network: { mode: 'off' } as Network,
+    security: {} as Section<'security'>,
+    approval: {} as Section<'approval'>,
+    filesystem: { read: [], write: [], protect: [], hide: [] } as Section<'filesystem'> &
+      Lists<'read' | 'write' | 'protect' | 'hide'>,
+    network: { mode: 'off' } as Section<'network'>,
     environment: { pass: [] as string[], set: {} as Record<string, string> },
     commands: { rules: [] as RuleInFile[] },
   };
   /** They are weighed against each other once all are known: by `translateAccess`. */
-  readonly paths: Readonly<Record<PathUse, NamedPath[]>>;
+  readonly paths = {
+    ...{ allowRead: [] as NamedPath[], allowWrite: [] as NamedPath[] },
+    ...{ denyRead: [] as NamedPath[], denyWrite: [] as NamedPath[] },
+  };
+  /** Names that the product itself keeps read-only in every directory that may be written. */
+  kept: readonly string[] = [];
   /** They are looked at together: by `translateHosts`. */
   readonly hosts: NamedHost[] = [];
   /** Why no hosts are taken over, whatever is said of them; `undefined`: they are. */
   noHosts: string | undefined;
+  /** What is different as a whole. */
   readonly remarks: string[] = [];
+  readonly translated: (Part & { readonly to: string })[] = [];
+  readonly losses: (Part & Lost)[] = [];
+
   readonly where: ImportPlace;
-  readonly #unknown: (place: Place) => Outcome;
-  readonly #translated: (Part & Represented)[] = [];
-  readonly #losses: Loss[] = [];
 
-  /** `unknown`: what becomes of what no reader knows. */
-  constructor(where: ImportPlace, unknown: (place: Place) => Outcome = () => MAY_FORBID) {
-    this.paths = { allowRead: [], allowWrite: [], denyRead: [], denyWrite: [] };
+  constructor(where: ImportPlace) {
     this.where = where;
-    this.#unknown = unknown;
   }
 
-  /** Notes how a part of the source is translated. */
+  /** Notes what becomes of a part of the source. */
   note({ place, value }: Part, outcome: Outcome): void {
-    if ('to' in outcome) this.#translated.push({ place, value, ...outcome });
-    else this.#losses.push({ place, value, ...outcome });
+    if ('to' in outcome) this.translated.push({ place, value, ...outcome });
+    else this.losses.push({ place, value, ...outcome });
   }
 
-  /** Reads a part of the source, and notes what becomes of it. */
-  read(part: Part, reader: Reader | Outcome | undefined): void {
-    const outcome = typeof reader === 'function' ? reader(part, this) : reader;
-    if (outcome === undefined)
-      for (const leaf of leavesOf(part.value, part.place))
-        this.note(leaf, isTable(leaf.value) ? as('nothing, as it is empty') : this.#unknown(leaf.place));
-    else if (outcome !== 'noted') this.note(part, outcome);
+  /** Takes down what the source says of a host. */
+  host(part: Part, use: NamedHost['use'], text: string, outcome?: Outcome): 'noted' {
+    this.hosts.push({ ...part, use, text, outcome });
+    return 'noted';
+  }
+
+  /**
+   * Reads a source row by row, and notes every leaf of it; the first row has it that understands it. What none does may
+   * forbid something, unless `isUnrelated`.
+   */
+  read(source: Table, rows: Rows, isUnrelated: (place: Place) => boolean = () => false): void {
+    const told = new Set<string>();
+    const isTold = (place: Place) => place.some((_, at) => told.has(JSON.stringify(place.slice(0, at + 1))));
+    for (const [name, row] of Object.entries(rows))
+      for (const part of partsAt({ place: [], value: source }, name.split(/\.|(?=\[\])/))) {
+        if (isTold(part.place)) continue;
+        const isEmpty = name.endsWith('[]') && typeof part.place.at(-1) === 'string';
+        const outcome = isEmpty ? NOTHING : typeof row === 'function' ? row(part, this) : row;
+        if (outcome !== undefined) told.add(JSON.stringify(part.place));
+        if (typeof outcome === 'object') this.note(part, outcome);
+      }
+    for (const leaf of leavesOf(source).filter(({ place }) => !isTold(place))) {
+      const unknown = isUnrelated(leaf.place) ? NOT_OF_COMMANDS : MAY_FORBID;
+      this.note(leaf, isTable(leaf.value) ? NOTHING : unknown);
+    }
   }
 
   /** Of the variables that every command is given, gives these empty. */
@@ -219,22 +174,32 @@ export class Draft {
     for (const name of POLICY_KEYS.environment.pass.default)
       if (isHidden(name)) this.policy.environment.set[name] = name === 'PATH' ? BASIC_PATH : '';
   }
-
-  imported(): Imported {
-    const policy = filled({ ...this.policy });
-    return { policy, translated: this.#translated, losses: this.#losses, remarks: this.remarks };
-  }
 }
 
 const BASIC_PATH = '/usr/local/bin:/usr/bin:/bin';
 
-/** Without empty lists and tables, and of each list every item once. */
-function filled(table: Table): Table {
-  const members = Object.entries(table).map(([key, value]): [string, unknown] => {
-    if (Array.isArray(value)) return [key, [...new Set(value)]];
-    return [key, isTable(value) ? filled(value) : value];
-  });
-  return Object.fromEntries(
-    members.filter(([, value]) => typeof value === 'string' || Object.keys(Object(value)).length > 0),
-  );
+/** The parts that a name of {@link Rows} stands for; of a list without items, the list. */
+function partsAt(part: Part, [key, ...rest]: readonly string[]): readonly Part[] {
+  const members = membersOf(part.value);
+  if (key === undefined || (key === '[]' && Array.isArray(part.value) && members.length === 0)) return [part];
+  return members
+    .filter(([name]) => (typeof name === 'number' ? key === '[]' : key === '*' || key === name))
+    .flatMap(([name, value]) => partsAt({ place: [...part.place, name], value }, rest));
 }
+
+/** Every part that has nothing beneath it, empty tables and lists among them. */
+export function leavesOf(value: unknown, place: Place = []): readonly Part[] {
+  const members = membersOf(value);
+  if (members.length === 0) return [{ place, value }];
+  return members.flatMap(([name, member]) => leavesOf(member, [...place, name]));
+}
+
+const membersOf = (value: unknown): readonly (readonly [string | number, unknown])[] =>
+  Array.isArray(value) ? [...value.entries()] : Object.entries(tableOf(value));
+
+export type Table = Readonly<Record<string, unknown>>;
+
+export const isTable = (value: unknown): value is Table => isObject(value) && !(value instanceof Date);
+
+/** The table, or an empty one in place of anything else. */
+export const tableOf = (value: unknown): Table => (isTable(value) ? value : {});

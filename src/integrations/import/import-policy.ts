@@ -5,34 +5,30 @@ import { parsePolicy } from '../../policy/load.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { claudeCode } from './claude-code.ts';
-import { codex, codexRules } from './codex.ts';
+import { codex } from './codex.ts';
+import { codexRules } from './codex-rules.ts';
 import {
+  type Draft,
   type IMPORT_SOURCES,
-  type Imported,
   type ImportPlace,
   isTable,
-  placeText,
+  type Place,
   type Table,
 } from './draft.ts';
 import { srt } from './srt.ts';
 
-type Importer = (text: string, place: ImportPlace) => Imported;
-
 /** THE registry of importers. */
-const IMPORTERS: Readonly<Record<(typeof IMPORT_SOURCES)[number], Importer>> = {
-  srt: (text, place) => srt(parseTable(JSON.parse, text, place), place),
-  'claude-code': (text, place) => claudeCode(parseTable(JSON.parse, text, place), place),
-  codex: (text, place) => {
-    if (/\.(rules|codexpolicy|execpolicy)$/.test(place.file)) return codexRules(text, place);
-    return codex(parseTable(parse, text, place), place);
-  },
+const IMPORTERS: Readonly<
+  Record<(typeof IMPORT_SOURCES)[number], (source: Table, place: ImportPlace) => Draft>
+> = {
+  srt,
+  'claude-code': claudeCode,
+  codex,
 };
+const RULES_OF_CODEX = /\.(rules|codexpolicy|execpolicy)$/;
 
-/** Of a value that is repeated in a comment. */
-const VALUE_CHARACTERS = 120;
-
-/** A policy that was made, as a value and as a file. */
-export interface ImportedPolicy extends Omit<Imported, 'policy'> {
+/** A policy that was made, as a value and as a file. Every leaf of the source is in `translated` or in `losses`. */
+interface ImportedPolicy extends Pick<Draft, 'translated' | 'losses' | 'remarks'> {
   readonly policy: PolicyFile;
   readonly toml: string;
 }
@@ -46,28 +42,47 @@ export async function importPolicy(from: string, text: string, place: ImportPlac
   if (importer === undefined)
     throw new SandboxError(
       'usage.invalid',
-      `--from takes ${Object.keys(IMPORTERS).join(', ')}, and not ${JSON.stringify(from)}`,
+      `--from takes ${Object.keys(IMPORTERS).join(', ')}, and not ${from}`,
     );
-  const imported = importer(text, place);
-  const toml = `${comments(from, imported, place)}\n${stringify(imported.policy)}`;
-  return { ...imported, policy: await parsePolicy(toml, 'the imported policy'), toml };
+  const isCodex = from === 'codex';
+  const draft =
+    isCodex && RULES_OF_CODEX.test(place.file)
+      ? codexRules(text, place)
+      : importer(parseTable(isCodex ? parse : JSON.parse, text, place.file), place);
+  const { policy, translated, losses, remarks } = draft;
+  const made = `Made by sandbox-run policy import --from ${from} of ${place.file}. Look at it before you use it.`;
+  const comments = [visibleLine(made, 400), ...remarks, ...[...losses, ...translated].map(accountOf)];
+  const toml = [...comments.map((line) => `# ${line}`), '', stringify(filled(policy))].join('\n');
+  return { policy: await parsePolicy(toml, 'the imported policy'), toml, translated, losses, remarks };
 }
 
-/** Where everything came from. */
-function comments(from: string, { translated, losses, remarks }: Imported, { file }: ImportPlace): string {
-  const line = (text: string) => `# ${visibleLine(text, 400)}`;
-  const shown = (value: unknown) => visibleLine(JSON.stringify(value) ?? '', VALUE_CHARACTERS);
-  return [
-    line(`Made by sandbox-run policy import --from ${from} of ${file}. Look at it before you use it.`),
-    ...remarks.map(line),
-    '#',
-    ...translated.map(({ place, value, to }) => line(`${placeText(place)} ${shown(value)}: ${to}`)),
-    ...(losses.length === 0 ? [] : ['#', '# What has no equivalent:']),
-    ...losses.map(({ place, value, effect, why }) =>
-      line(`${placeText(place)} ${shown(value)}: ${effect === 'none' ? '' : `${effect}: `}${why}`),
-    ),
-    '',
-  ].join('\n');
+/** What became of a part of the source, in a line of which the source makes no other one. */
+export function accountOf({ place, value, ...outcome }: Draft['losses' | 'translated'][number]): string {
+  const cut = (text = '') => (text.length > 120 ? `${text.slice(0, 119)}…` : text);
+  const at = `${cut(placeText(place))} ${cut(JSON.stringify(value))}`;
+  const line =
+    'to' in outcome ? `${at}: ${outcome.to}` : `${outcome.effect} ${at}: ${outcome.why}; ${outcome.what}`;
+  return visibleLine(line, 700);
+}
+
+/** `permissions.deny[0]`; a key that is no plain name stands in quotes. */
+export function placeText(place: Place): string {
+  const shown = place.map((key) => {
+    if (typeof key === 'number') return `[${key}]`;
+    return /^[\w-]+$|^line \d+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+  });
+  return shown.join('').replace(/^\./, '');
+}
+
+/** Without empty lists and tables, and of each list every item once. */
+function filled(table: Table): Table {
+  const members = Object.entries(table).map(([key, value]): [string, unknown] => {
+    if (Array.isArray(value)) return [key, [...new Set(value)]];
+    return [key, isTable(value) ? filled(value) : value];
+  });
+  return Object.fromEntries(
+    members.filter(([, value]) => typeof value === 'string' || Object.keys(Object(value)).length > 0),
+  );
 }
 
 /** What is wrong with a source. */
@@ -82,14 +97,13 @@ const MOST_LEVELS = 64;
  * The settings in a text, as the products read it: JSON has no comments, and no commas at the end.
  * @throws {SandboxError} `import.invalid`.
  */
-function parseTable(read: (text: string) => unknown, text: string, { file }: ImportPlace): Table {
+function parseTable(read: (text: string) => unknown, text: string, file: string): Table {
   let value: unknown;
   try {
     value = read(text.replace(/^\ufeff/, ''));
   } catch (error) {
     const [reason = ''] = errorMessage(error).split('\n');
-    if (error instanceof TomlError)
-      throw invalid(file, `line ${error.line}: ${reason.replace(/^Invalid TOML document: /, '')}`);
+    if (error instanceof TomlError) throw invalid(file, `line ${error.line}: ${reason}`);
     // Some of these messages repeat what stands around the place, which may be a secret.
     const place = reason.replace(/, (?:\.\.\.)?".*$/, '');
     throw invalid(file, `it is no JSON (${place}); comments are not part of it`);
