@@ -154,6 +154,7 @@ export class Applier {
       using journal = this.#openJournal(set.id);
       const { token, moves = false } = intent;
       using placer = new Placer({ addon: this.#addon, workspace, upper, kept, token, moves });
+      for (const { number } of set.placed) placer.noteLostName(operations[number]);
       for (const number of intent.doing === 'apply' ? intent.numbers : intent.numbers.toReversed()) {
         const operation = operations[number];
         if (operation === undefined) continue;
