@@ -22,8 +22,9 @@ import { errorMessage } from '../util/error-message.ts';
 import { orElse } from '../util/or-else.ts';
 import type { Operation } from './operations.ts';
 import { Placer } from './place.ts';
-import type { ChangeStore, PlacedStamp, StoredCopy, StoredSet } from './store.ts';
-import { bytesOf, type RawPath } from './tree.ts';
+import { settingsToTake } from './settings.ts';
+import type { ChangeStore, PlacedStamp, StoredSet } from './store.ts';
+import { bytesOf, type RawPath, rawPath } from './tree.ts';
 
 /** An operation that was not carried out, and why. */
 export interface NotPlaced {
@@ -102,12 +103,8 @@ export class Applier {
     const begun = await this.resume(set, settle);
     const now = begun?.set ?? set;
     const numbers = now.placed.map(({ number }) => number);
-    return this.#begin(
-      now,
-      begun,
-      { doing: 'undo', numbers, named: [], token: newToken(), copies: [] },
-      settle,
-    );
+    const copies = now.copies.filter(({ isTaken }) => isTaken).map(({ source }) => source);
+    return this.#begin(now, begun, { doing: 'undo', numbers, named: [], token: newToken(), copies }, settle);
   }
 
   /** Finishes what a crash cut short; `undefined`: nothing was. */
@@ -182,22 +179,34 @@ export class Applier {
       throw incomplete(set.id, intent, error);
     }
     const after = this.#after(set, intent, steps);
-    // What comes back was there before this program looked at anything.
-    if (intent.doing === 'apply') settle(effectsOf(set, steps, intent.copies));
+    const copies: NativeChangedCopy[] = [];
+    for (const stored of set.copies.filter(({ source }) => intent.copies.includes(source))) {
+      const { copy, changed } = settingsToTake(workspace, stored, intent.doing === 'undo');
+      copies.push(copy);
+      const path = rawPath(stored.source.slice(workspace.length + 1));
+      for (const key of changed) notPlaced.push({ path, why: `${key} changed` });
+    }
+    // What comes back was there before this program looked at anything, but for settings, which are changed one by one.
+    if (intent.doing === 'apply') settle(effectsOf(set, steps, copies));
+    else if (copies.length > 0) settle({ copies });
     try {
       this.#store.save(after);
     } catch (error) {
       throw incomplete(set.id, intent, error);
     }
     rmSync(this.#store.journalOf(set.id), { force: true });
-    return { set: after, done: steps.length, notPlaced };
+    return { set: after, done: steps.length + copies.length, notPlaced };
   }
 
   #after(set: StoredSet, { doing, copies }: Intent, steps: readonly PlacedStamp[]): StoredSet {
     if (doing === 'apply') {
-      const left = set.copies.filter(({ source }) => !copies.includes(source));
+      const taken = set.copies.map((one) =>
+        copies.includes(one.source) ? { ...one, isTaken: true as const } : one,
+      );
       const all = [...set.placed, ...steps];
-      return { ...set, state: 'applied', undoneAt: undefined, placed: all, copies: left };
+      // Of what nothing came nothing can be taken back.
+      if (all.length === 0 && !taken.some(({ isTaken }) => isTaken)) return set;
+      return { ...set, state: 'applied', undoneAt: undefined, placed: all, copies: taken };
     }
     const wasMoved = new Set(set.placed.flatMap(({ number, isMoved }) => (isMoved ? [number] : [])));
     const back = new Map(steps.map((step) => [step.number, step]));
@@ -216,8 +225,9 @@ export class Applier {
         ...(wasMoved.has(number) && back.has(number) && changed === undefined ? { conflict: NOT_LEFT } : {}),
       };
     });
-    if (placed.length > 0) return { ...set, placed, operations };
-    return { ...set, state: 'undone', undoneAt: Date.now(), placed, operations };
+    const left = set.copies.map(({ isTaken: _, ...one }) => one);
+    const now = { ...set, placed, operations, copies: left };
+    return placed.length > 0 ? now : { ...now, state: 'undone', undoneAt: Date.now() };
   }
 
   /**
@@ -279,18 +289,17 @@ const newToken = (): string => randomBytes(12).toString('hex');
 
 /** What came into the workspace, as the addon says it of a command. */
 function effectsOf(
-  { workspace, operations, copies }: StoredSet,
+  { workspace, operations }: StoredSet,
   steps: readonly PlacedStamp[],
-  chosen: readonly string[],
+  copies: readonly NativeChangedCopy[],
 ): NativeEffects {
-  const taken = copies.filter(({ source }) => chosen.includes(source));
   const entries = steps.flatMap(({ number }): readonly NativeChangedEntry[] => {
     const operation = operations[number];
     return operation === undefined ? [] : [changedEntry(workspace, operation)];
   });
   return {
     leftBehind: { entries, spent: false, unreadable: [] },
-    ...(taken.length === 0 ? {} : { copies: taken.map(nativeCopy) }),
+    ...(copies.length === 0 ? {} : { copies }),
   };
 }
 
@@ -300,13 +309,5 @@ function changedEntry(workspace: string, { path, after, before }: Operation): Na
     path: `${workspace}/${bytesOf(path).toString('utf8')}`,
     kind: kind === 'file' || kind === 'directory' || kind === 'link' ? kind : 'other',
     change: after === undefined ? 'vanished' : before === undefined ? 'appeared' : 'changed',
-  };
-}
-
-function nativeCopy({ source, before, after }: StoredCopy): NativeChangedCopy {
-  return {
-    source,
-    before: Buffer.from(before, 'base64'),
-    after: after === undefined ? undefined : Buffer.from(after, 'base64'),
   };
 }

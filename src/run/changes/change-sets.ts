@@ -32,13 +32,18 @@ import { stateDirectory } from '../state.ts';
 /** So many changes are told unless more are asked for. */
 const TOLD = 100;
 
-/** The copies at and beneath paths, or all. */
+/** The copies at and beneath paths, or all, that are not taken over. */
 function copiesAt({ copies, workspace }: StoredSet, paths: readonly string[]): readonly string[] {
   const wanted = paths.map((path) => `${workspace}/${path.replace(/\/+$/, '')}`);
   return copies
+    .filter(({ isTaken }) => isTaken !== true)
     .map(({ source }) => source)
     .filter((source) => paths.length === 0 || wanted.some((path) => isWithin(source, path)));
 }
+
+/** Whether anything of it is in the workspace. */
+const isPlaced = ({ placed, copies }: StoredSet): boolean =>
+  placed.length > 0 || copies.some(({ isTaken }) => isTaken);
 
 /** The numbers of all that was not discarded. */
 const keptNumbers = ({ operations }: StoredSet): readonly number[] =>
@@ -164,7 +169,7 @@ export class ChangeSets {
   async undo(prepared: PreparedSandbox, id: string): Promise<AppliedChanges> {
     using _lock = await this.#store.waitForLock();
     const set = this.#own(id, prepared);
-    if (set.placed.length === 0 && !this.#applier.isUnfinished(id))
+    if (!isPlaced(set) && !this.#applier.isUnfinished(id))
       throw new SandboxError('changes.state', `nothing of the changes ${id} is in the workspace`);
     return await this.#settled(prepared, (settle) => this.#applier.undo(set, settle));
   }
@@ -201,7 +206,7 @@ export class ChangeSets {
     const waits = keptNumbers(set).filter((number) => !placed.has(number));
     const gone = copiesAt(set, paths);
     // Nothing of it can be taken back, or nothing else is left to be forgotten.
-    if (paths.length === 0 && (placed.size === 0 || waits.length + gone.length === 0)) return undefined;
+    if (paths.length === 0 && (!isPlaced(set) || waits.length + gone.length === 0)) return undefined;
     const within =
       paths.length === 0 ? new Set(waits) : this.#chosen(set, this.#described(set), paths).within;
     if (gone.length === 0 && [...within].every((number) => placed.has(number)))
@@ -409,11 +414,12 @@ export class ChangeSets {
 
   #detailOf(set: StoredSet, most: number): ChangeSetDetail {
     const described = this.#described(set);
-    const ofCopies = set.copies.map(({ source, after }) => ({
+    const ofCopies = set.copies.map(({ source, after, isTaken }) => ({
       change: {
         path: source.slice(set.workspace.length + 1),
         change: 'changed' as const,
         kind: 'file' as const,
+        ...(isTaken === undefined ? {} : { applied: isTaken }),
         ...(after === undefined ? { note: 'it is no configuration that can be taken over' } : {}),
       },
       numbers: [],
