@@ -193,6 +193,10 @@ describe('hooks and policies (needs namespaces)', () => {
         .split('\n')
         .filter((line) => /user|fsmonitor/.test(line));
     expect(settings()).toEqual(['user.name=after', 'user.email=a@b']);
+    const [id = ''] = (await run('history')).stdout.trim().split('\n').at(-1)?.split(' ') ?? [];
+    expect((await run('changes', 'diff', id)).stdout).toMatch(
+      /^diff a\/\.git\/config b\/\.git\/config\n(?:.*\n)*-\s*name = before\n\+\s*name = after\n/,
+    );
     expect(await run('undo')).toMatchObject({ exitCode: 0, stderr: 'sandbox-run: 1 change is taken back\n' });
     expect(settings()).toEqual(['user.name=before']);
     expect((await run('redo')).exitCode).toBe(0);

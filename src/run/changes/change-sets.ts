@@ -8,11 +8,11 @@ import {
   type DescribedChange,
   describeOperations,
 } from '../../changes/describe.ts';
-import { diffOf, MOST_DIFF } from '../../changes/diff.ts';
+import { diffOf, diffOfCopy, MOST_DIFF } from '../../changes/diff.ts';
 import { HeldPaths } from '../../changes/held-paths.ts';
 import { operationsOf } from '../../changes/operations.ts';
 import { isSameObject } from '../../changes/place.ts';
-import { ChangeStore, type OpenLayer, type StoredSet } from '../../changes/store.ts';
+import { ChangeStore, type OpenLayer, type StoredCopy, type StoredSet } from '../../changes/store.ts';
 import { aroundPath, isWithin, type RawPath, type Stamp, shownPath, walkTree } from '../../changes/tree.ts';
 import { unfinishedIn } from '../../changes/unfinished.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
@@ -32,14 +32,15 @@ import { stateDirectory } from '../state.ts';
 /** So many changes are told unless more are asked for. */
 const TOLD = 100;
 
-/** The copies at and beneath paths, or all, that are not taken over. */
-function copiesAt({ copies, workspace }: StoredSet, paths: readonly string[]): readonly string[] {
+/** The copies at and beneath paths, or all. */
+function allCopiesAt({ copies, workspace }: StoredSet, paths: readonly string[]): readonly StoredCopy[] {
   const wanted = paths.map((path) => `${workspace}/${path.replace(/\/+$/, '')}`);
-  return copies
-    .filter(({ isTaken }) => isTaken !== true)
-    .map(({ source }) => source)
-    .filter((source) => paths.length === 0 || wanted.some((path) => isWithin(source, path)));
+  return copies.filter(({ source }) => paths.length === 0 || wanted.some((path) => isWithin(source, path)));
 }
+
+/** The same, of what is not taken over: where they belong. */
+const copiesAt = (set: StoredSet, paths: readonly string[]): readonly string[] =>
+  allCopiesAt(set, paths).flatMap(({ source, isTaken }) => (isTaken ? [] : [source]));
 
 /** Whether anything of it is in the workspace. */
 const isPlaced = ({ placed, copies }: StoredSet): boolean =>
@@ -112,7 +113,9 @@ export class ChangeSets {
     using contents = this.#contentsOf(set);
     const until = performance.now() + MOST_DIFF.ms;
     let length = 0;
-    return described
+    const copies = allCopiesAt(set, path === undefined ? [] : [path]);
+    const ofCopies = copies.map((copy) => diffOfCopy(copy, set.workspace));
+    const ofFiles = described
       .filter(({ numbers }) => chosen === undefined || numbers.some((number) => chosen.has(number)))
       .filter(({ change }) => !itself || change.path === path)
       .map((one) => {
@@ -120,8 +123,8 @@ export class ChangeSets {
         const text = diffOf(one, set, this.#addon, contents, isEnough);
         length += text.length;
         return text;
-      })
-      .join('');
+      });
+    return [...ofCopies, ...ofFiles].join('');
   }
 
   /**
@@ -328,7 +331,7 @@ export class ChangeSets {
 
   #chosen(set: StoredSet, described: readonly DescribedChange[], paths: readonly string[]) {
     const chosen = chosenNumbers(described, set.operations, paths);
-    const unknown = chosen.unknown.filter((path) => copiesAt(set, [path]).length === 0);
+    const unknown = chosen.unknown.filter((path) => allCopiesAt(set, [path]).length === 0);
     if (unknown.length === 0) return chosen;
     throw new SandboxError(
       'changes.unknown',
