@@ -12,6 +12,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { CONFIG_BYTES } from '../host/git/repositories.ts';
+import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
 import type {
   NativeAddon,
   NativeChangedCopy,
@@ -20,6 +22,7 @@ import type {
 } from '../native/contract.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { orElse } from '../util/or-else.ts';
+import { lookAt } from './below.ts';
 import type { Operation } from './operations.ts';
 import { Placer } from './place.ts';
 import { settingsToTake } from './settings.ts';
@@ -178,7 +181,6 @@ export class Applier {
       if (intent.doing === 'apply') settle(effectsOf(set, steps, []));
       throw incomplete(set.id, intent, error);
     }
-    const after = this.#after(set, intent, steps);
     const copies: NativeChangedCopy[] = [];
     for (const stored of set.copies.filter(({ source }) => intent.copies.includes(source))) {
       const { copy, changed } = settingsToTake(workspace, stored, intent.doing === 'undo');
@@ -187,8 +189,10 @@ export class Applier {
       for (const key of changed) notPlaced.push({ path, why: `${key} changed` });
     }
     // What comes back was there before this program looked at anything, but for settings, which are changed one by one.
-    if (intent.doing === 'apply') settle(effectsOf(set, steps, copies));
-    else if (copies.length > 0) settle({ copies });
+    if (intent.doing === 'undo' && copies.length > 0) settle({ copies });
+    const placed =
+      intent.doing === 'undo' ? steps : stampedAnew(set, steps, () => settle(effectsOf(set, steps, copies)));
+    const after = this.#after(set, intent, placed);
     try {
       this.#store.save(after);
     } catch (error) {
@@ -286,6 +290,32 @@ const isStep = (value: PlacedStamp | undefined): value is PlacedStamp =>
   Number.isSafeInteger(value?.number) && typeof value?.isKept === 'boolean';
 
 const newToken = (): string => randomBytes(12).toString('hex');
+
+/** Whoever looks at a configuration of git puts another file with the same content in its place. */
+function stampedAnew(
+  { workspace, operations }: StoredSet,
+  steps: readonly PlacedStamp[],
+  look: () => void,
+): readonly PlacedStamp[] {
+  const inPlace = <T>(number: number, use: (at: string) => T) =>
+    orElse(
+      () => inDirectoryOf(workspace, `${workspace}/${bytesOf(operations[number]?.path ?? '')}`, use),
+      undefined,
+    );
+  const contentOf = (number: number) => inPlace(number, (at) => readRegular(at, CONFIG_BYTES));
+  const found = new Map(
+    steps
+      .filter(({ number }) => /(^|\/)config(\.worktree)?$/.test(operations[number]?.path ?? ''))
+      .map(({ number }) => [number, contentOf(number)]),
+  );
+  look();
+  return steps.map((step) => {
+    const content = found.get(step.number);
+    const isSame = content !== undefined && contentOf(step.number)?.equals(content) === true;
+    const stamp = isSame ? inPlace(step.number, (at) => lookAt(Buffer.from(at))) : undefined;
+    return stamp === undefined ? step : { ...step, stamp };
+  });
+}
 
 /** What came into the workspace, as the addon says it of a command. */
 function effectsOf(

@@ -132,6 +132,17 @@ describe('hooks and policies (needs namespaces)', () => {
     expect(existsSync(join(place.workspace, 'three'))).toBe(true);
   });
 
+  it_('a repository that a command made goes as a whole, and comes again', async () => {
+    const run = withUndo();
+    const config = join(place.workspace, 'made-repository/.git/config');
+    await run('-c', 'git init -q made-repository');
+    expect(existsSync(config)).toBe(true);
+    expect(await run('undo')).toMatchObject({ exitCode: 0 });
+    expect(existsSync(join(place.workspace, 'made-repository'))).toBe(false);
+    expect(await run('redo')).toMatchObject({ exitCode: 0 });
+    expect(existsSync(config)).toBe(true);
+  });
+
   it_('redo takes what was taken back last, wherever that stands in the history', async () => {
     const run = withUndo();
     const has = (name: string) => existsSync(join(place.workspace, name));
