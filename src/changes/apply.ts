@@ -12,6 +12,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
+import { CONFIG_BYTES } from '../host/git/repositories.ts';
+import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
 import type {
   NativeAddon,
   NativeChangedCopy,
@@ -20,10 +22,12 @@ import type {
 } from '../native/contract.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { orElse } from '../util/or-else.ts';
+import { lookAt } from './below.ts';
 import type { Operation } from './operations.ts';
 import { Placer } from './place.ts';
-import type { ChangeStore, PlacedStamp, StoredCopy, StoredSet } from './store.ts';
-import { bytesOf, type RawPath } from './tree.ts';
+import { settingsToTake } from './settings.ts';
+import type { ChangeStore, PlacedStamp, StoredSet } from './store.ts';
+import { bytesOf, type RawPath, rawPath } from './tree.ts';
 
 /** An operation that was not carried out, and why. */
 export interface NotPlaced {
@@ -102,12 +106,8 @@ export class Applier {
     const begun = await this.resume(set, settle);
     const now = begun?.set ?? set;
     const numbers = now.placed.map(({ number }) => number);
-    return this.#begin(
-      now,
-      begun,
-      { doing: 'undo', numbers, named: [], token: newToken(), copies: [] },
-      settle,
-    );
+    const copies = now.copies.filter(({ isTaken }) => isTaken).map(({ source }) => source);
+    return this.#begin(now, begun, { doing: 'undo', numbers, named: [], token: newToken(), copies }, settle);
   }
 
   /** Finishes what a crash cut short; `undefined`: nothing was. */
@@ -154,6 +154,7 @@ export class Applier {
       using journal = this.#openJournal(set.id);
       const { token, moves = false } = intent;
       using placer = new Placer({ addon: this.#addon, workspace, upper, kept, token, moves });
+      for (const { number } of set.placed) placer.noteLostName(operations[number]);
       for (const number of intent.doing === 'apply' ? intent.numbers : intent.numbers.toReversed()) {
         const operation = operations[number];
         if (operation === undefined) continue;
@@ -180,23 +181,36 @@ export class Applier {
       if (intent.doing === 'apply') settle(effectsOf(set, steps, []));
       throw incomplete(set.id, intent, error);
     }
-    const after = this.#after(set, intent, steps);
-    // What comes back was there before this program looked at anything.
-    if (intent.doing === 'apply') settle(effectsOf(set, steps, intent.copies));
+    const copies: NativeChangedCopy[] = [];
+    for (const stored of set.copies.filter(({ source }) => intent.copies.includes(source))) {
+      const { copy, changed } = settingsToTake(workspace, stored, intent.doing === 'undo');
+      copies.push(copy);
+      const path = rawPath(stored.source.slice(workspace.length + 1));
+      for (const key of changed) notPlaced.push({ path, why: `${key} changed` });
+    }
+    // What comes back was there before this program looked at anything, but for settings, which are changed one by one.
+    if (intent.doing === 'undo' && copies.length > 0) settle({ copies });
+    const placed =
+      intent.doing === 'undo' ? steps : stampedAnew(set, steps, () => settle(effectsOf(set, steps, copies)));
+    const after = this.#after(set, intent, placed);
     try {
       this.#store.save(after);
     } catch (error) {
       throw incomplete(set.id, intent, error);
     }
     rmSync(this.#store.journalOf(set.id), { force: true });
-    return { set: after, done: steps.length, notPlaced };
+    return { set: after, done: steps.length + copies.length, notPlaced };
   }
 
   #after(set: StoredSet, { doing, copies }: Intent, steps: readonly PlacedStamp[]): StoredSet {
     if (doing === 'apply') {
-      const left = set.copies.filter(({ source }) => !copies.includes(source));
+      const taken = set.copies.map((one) =>
+        copies.includes(one.source) ? { ...one, isTaken: true as const } : one,
+      );
       const all = [...set.placed, ...steps];
-      return { ...set, state: 'applied', undoneAt: undefined, placed: all, copies: left };
+      // Of what nothing came nothing can be taken back.
+      if (all.length === 0 && !taken.some(({ isTaken }) => isTaken)) return set;
+      return { ...set, state: 'applied', undoneAt: undefined, placed: all, copies: taken };
     }
     const wasMoved = new Set(set.placed.flatMap(({ number, isMoved }) => (isMoved ? [number] : [])));
     const back = new Map(steps.map((step) => [step.number, step]));
@@ -215,8 +229,9 @@ export class Applier {
         ...(wasMoved.has(number) && back.has(number) && changed === undefined ? { conflict: NOT_LEFT } : {}),
       };
     });
-    if (placed.length > 0) return { ...set, placed, operations };
-    return { ...set, state: 'undone', undoneAt: Date.now(), placed, operations };
+    const left = set.copies.map(({ isTaken: _, ...one }) => one);
+    const now = { ...set, placed, operations, copies: left };
+    return placed.length > 0 ? now : { ...now, state: 'undone', undoneAt: Date.now() };
   }
 
   /**
@@ -276,20 +291,45 @@ const isStep = (value: PlacedStamp | undefined): value is PlacedStamp =>
 
 const newToken = (): string => randomBytes(12).toString('hex');
 
+/** Whoever looks at a configuration of git puts another file with the same content in its place. */
+function stampedAnew(
+  { workspace, operations }: StoredSet,
+  steps: readonly PlacedStamp[],
+  look: () => void,
+): readonly PlacedStamp[] {
+  const inPlace = <T>(number: number, use: (at: string) => T) =>
+    orElse(
+      () => inDirectoryOf(workspace, `${workspace}/${bytesOf(operations[number]?.path ?? '')}`, use),
+      undefined,
+    );
+  const contentOf = (number: number) => inPlace(number, (at) => readRegular(at, CONFIG_BYTES));
+  const found = new Map(
+    steps
+      .filter(({ number }) => /(^|\/)config(\.worktree)?$/.test(operations[number]?.path ?? ''))
+      .map(({ number }) => [number, contentOf(number)]),
+  );
+  look();
+  return steps.map((step) => {
+    const content = found.get(step.number);
+    const isSame = content !== undefined && contentOf(step.number)?.equals(content) === true;
+    const stamp = isSame ? inPlace(step.number, (at) => lookAt(Buffer.from(at))) : undefined;
+    return stamp === undefined ? step : { ...step, stamp };
+  });
+}
+
 /** What came into the workspace, as the addon says it of a command. */
 function effectsOf(
-  { workspace, operations, copies }: StoredSet,
+  { workspace, operations }: StoredSet,
   steps: readonly PlacedStamp[],
-  chosen: readonly string[],
+  copies: readonly NativeChangedCopy[],
 ): NativeEffects {
-  const taken = copies.filter(({ source }) => chosen.includes(source));
   const entries = steps.flatMap(({ number }): readonly NativeChangedEntry[] => {
     const operation = operations[number];
     return operation === undefined ? [] : [changedEntry(workspace, operation)];
   });
   return {
     leftBehind: { entries, spent: false, unreadable: [] },
-    ...(taken.length === 0 ? {} : { copies: taken.map(nativeCopy) }),
+    ...(copies.length === 0 ? {} : { copies }),
   };
 }
 
@@ -299,13 +339,5 @@ function changedEntry(workspace: string, { path, after, before }: Operation): Na
     path: `${workspace}/${bytesOf(path).toString('utf8')}`,
     kind: kind === 'file' || kind === 'directory' || kind === 'link' ? kind : 'other',
     change: after === undefined ? 'vanished' : before === undefined ? 'appeared' : 'changed',
-  };
-}
-
-function nativeCopy({ source, before, after }: StoredCopy): NativeChangedCopy {
-  return {
-    source,
-    before: Buffer.from(before, 'base64'),
-    after: after === undefined ? undefined : Buffer.from(after, 'base64'),
   };
 }

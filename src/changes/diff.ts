@@ -7,7 +7,7 @@ import type { Contents, DescribedChange } from './describe.ts';
 import { openToRead } from './held-paths.ts';
 import { openAsLeft, STILL_WRITTEN } from './left-file.ts';
 import type { After } from './operations.ts';
-import type { StoredSet } from './store.ts';
+import type { StoredCopy, StoredSet } from './store.ts';
 
 /** Larger files are not compared line by line, nor those for which that takes longer. */
 const DIFFED_BYTES = 4 * 1024 * 1024;
@@ -56,11 +56,22 @@ export function diffOf(
   const old = before?.kind === 'file' ? contentOf(openOrNot(contents.before(first))) : '';
   const now = after?.kind === 'file' ? contentOf(left) : '';
   if (old === undefined || now === undefined) return `${head}\nbinary, large or gone: not shown\n`;
-  if (old === now) return `${head}\n`;
   const names = [
     before === undefined ? '/dev/null' : `a/${path}`,
     after === undefined ? '/dev/null' : `b/${path}`,
   ] as const;
+  return linesOf(head, names, old, now);
+}
+
+/** Settings of git. */
+export function diffOfCopy({ source, before, after = '' }: StoredCopy, workspace: string): string {
+  const path = visibleText(source.slice(workspace.length + 1));
+  const [old = '', now = ''] = [before, after].map((text) => Buffer.from(text, 'base64').toString());
+  return linesOf(`diff a/${path} b/${path}`, [`a/${path}`, `b/${path}`], old, now);
+}
+
+function linesOf(head: string, names: readonly [string, string], old: string, now: string): string {
+  if (old === now) return `${head}\n`;
   if (old === '' || now === '') return `${head}\n${wholePatch(...names, old, now)}`;
   const patch: string | undefined = createTwoFilesPatch(...[...names, old, now, undefined, undefined], {
     context: 3,

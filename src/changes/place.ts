@@ -27,7 +27,16 @@ import { HeldPaths, O_PATH, openToRead, renameOurs } from './held-paths.ts';
 import { isAsLeft, openAsLeft, STILL_WRITTEN } from './left-file.ts';
 import { COMPARED_BYTES, canBeNamed, haveSameBytes, type Operation, UNREADABLE } from './operations.ts';
 import type { PlacedStamp } from './store.ts';
-import { bytesOf, failureError, isWithin, PERMISSIONS, type RawPath, rawPath, type Stamp } from './tree.ts';
+import {
+  bytesOf,
+  failureError,
+  isWithin,
+  PERMISSIONS,
+  type RawPath,
+  rawPath,
+  type Stamp,
+  stampOf,
+} from './tree.ts';
 
 /** What became of an operation: what is noted of it, or why it was not carried out. */
 type Placed = Omit<PlacedStamp, 'number'> | { readonly conflict: string };
@@ -70,6 +79,8 @@ export class Placer implements Disposable {
   readonly #below: Below;
   /** Of files with several names: where the first of them is. */
   readonly #linked = new Map<number, RawPath>();
+  /** Of files that lost a name here and may have others: when each changed last by that; missing: not known, but it did. */
+  readonly #lostName = new Map<number, string | undefined>();
   /** Where file systems are mounted in the workspace. */
   #mounts: readonly RawPath[] | undefined;
   /** Directories, whose permissions and times come last. */
@@ -103,8 +114,7 @@ export class Placer implements Disposable {
       this.#parts.addon.removeLayerMarks(name);
       return { ...placedAs(lookAt(name), isBegun), isMoved: true };
     }
-    // Since the crash somebody may have worked here; being kept changed nothing but the time of that.
-    const known = isBegun && before && now ? { ...before, changed: now.changed } : before;
+    const known = before && now && { ...before, changed: this.#timeKnown(before, now, isBegun) };
     const problem = this.#isMounted(operation)
       ? MOUNTED
       : isBegun && now === undefined
@@ -121,6 +131,7 @@ export class Placer implements Disposable {
     if (why !== undefined) return conflict(why);
     const replaces = before?.kind === 'file' && (after?.kind === 'file' || after?.kind === 'link');
     let isKept: boolean | undefined;
+    using _lost = this.#losesName(before, name);
     try {
       isKept = before === undefined || isBegun || (await this.#keep(name, before, number, replaces));
     } finally {
@@ -168,11 +179,18 @@ export class Placer implements Disposable {
     return { ...placedAs(lookAt(name), true), ...(isMoved && this.#inLayer(path, stamp)) };
   }
 
+  /** Takes into account that what was there before lost its name, before this process. */
+  noteLostName(operation: Operation | undefined): void {
+    const before = operation?.before;
+    if (hasOtherNames(before)) this.#lostName.set(before.inode, undefined);
+  }
+
   /** Takes into account what was done, perhaps before this process. */
   noteDone(operation: Operation, doing: 'apply' | 'undo'): void {
     const { after, before, path } = operation;
     const isMerged = after?.kind === 'directory' && before?.kind === 'directory';
     if (doing === 'apply') {
+      this.noteLostName(operation);
       if (after?.kind === 'directory') this.#directories.push(operation);
       if (after?.linked !== undefined) this.#linked.set(after.linked, path);
     } else if (isMerged) {
@@ -221,6 +239,28 @@ export class Placer implements Disposable {
     if (before === undefined || (before.kind === 'directory' && after?.kind === 'directory')) return false;
     this.#mounts ??= mountsWithin(this.#parts.workspace);
     return this.#mounts.some((mount) => isWithin(mount, path));
+  }
+
+  /**
+   * When what is there now changed last, if nothing but this changed it. Being kept changes the time of that; so does the
+   * loss of another name. Since a crash somebody may have worked here.
+   */
+  #timeKnown(before: Stamp, now: Stamp, isBegun: boolean): string {
+    if (isBegun) return now.changed;
+    if (!this.#lostName.has(before.inode)) return before.changed;
+    return this.#lostName.get(before.inode) ?? now.changed;
+  }
+
+  /** Notes when a file with several names changed last, once it has lost this one. */
+  #losesName(before: Stamp | undefined, name: Buffer): Disposable {
+    if (!hasOtherNames(before)) return { [Symbol.dispose]: () => {} };
+    const fd = openSync(name, O_PATH | constants.O_NOFOLLOW);
+    return {
+      [Symbol.dispose]: () => {
+        this.#lostName.set(before.inode, stampOf(fstatSync(fd, { bigint: true })).changed);
+        closeSync(fd);
+      },
+    };
   }
 
   /** Why it is not as it was when the command ended; `undefined`: it is. */
@@ -525,6 +565,9 @@ export class Placer implements Disposable {
     }
   }
 }
+
+const hasOtherNames = (stamp: Stamp | undefined): stamp is Stamp =>
+  stamp !== undefined && stamp.kind !== 'directory' && stamp.links > 1;
 
 function copyLink(from: Buffer, to: Buffer): void {
   const { modified } = lookAt(from) ?? { modified: '0' };

@@ -51,6 +51,8 @@ export interface StoredCopy {
   readonly source: string;
   readonly before: string;
   readonly after?: string;
+  /** It was taken over. */
+  readonly isTaken?: true;
 }
 
 /** A change set as it is stored. */

@@ -144,7 +144,7 @@ export class FleetWorker {
     if (killGraceMs + 500 > marginOf(leaseMs))
       throw new SandboxError(
         'usage.invalid',
-        `a lease of ${leaseMs / 1000} s leaves ${marginOf(leaseMs) / 1000} s to end a job, and limits.kill_grace_seconds is ${killGraceMs / 1000}; choose a longer lease or a shorter grace`,
+        `a lease of ${leaseMs / 1000} s leaves ${(marginOf(leaseMs) / 1000).toFixed(1)} s to end a job, and limits.kill_grace_seconds is ${killGraceMs / 1000}; choose a longer lease or a shorter grace`,
       );
   }
 

@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { cli } from '../cli/support.ts';
+import { cli, startCli } from '../cli/support.ts';
 import { connectTo, makeMcpPlace, textOf } from '../integration/mcp-client.ts';
 import { makeServeWorld } from '../integration/serve-world.ts';
 import { HOST } from '../support/tiers.ts';
@@ -130,6 +132,17 @@ describe('hooks and policies (needs namespaces)', () => {
     expect(existsSync(join(place.workspace, 'three'))).toBe(true);
   });
 
+  it_('a repository that a command made goes as a whole, and comes again', async () => {
+    const run = withUndo();
+    const config = join(place.workspace, 'made-repository/.git/config');
+    await run('-c', 'git init -q made-repository');
+    expect(existsSync(config)).toBe(true);
+    expect(await run('undo')).toMatchObject({ exitCode: 0 });
+    expect(existsSync(join(place.workspace, 'made-repository'))).toBe(false);
+    expect(await run('redo')).toMatchObject({ exitCode: 0 });
+    expect(existsSync(config)).toBe(true);
+  });
+
   it_('redo takes what was taken back last, wherever that stands in the history', async () => {
     const run = withUndo();
     const has = (name: string) => existsSync(join(place.workspace, name));
@@ -159,5 +172,53 @@ describe('hooks and policies (needs namespaces)', () => {
     await run('redo');
     expect(await undone()).toEqual([]);
     expect((await run('redo')).stderr).toContain('there is nothing to apply again');
+  });
+
+  it_('a command of which nothing came holds up no other one', async () => {
+    const run = withUndo();
+    await run('-c', 'echo > came');
+    const file = join(place.workspace, 'all');
+    writeFileSync(file, 'old\n');
+    const slow = startCli({ ...place, env: { ...place.env, ...env } }, [
+      '-c',
+      'echo started; sleep 0.5; echo slow > all',
+    ]);
+    await once(slow.stdout, 'data');
+    writeFileSync(file, 'mine\n');
+    expect((await slow).stderr).toContain('all is not in the workspace: it changed');
+    expect(readFileSync(file, 'utf8')).toBe('mine\n');
+    expect(await run('undo')).toMatchObject({ exitCode: 0 });
+    expect(existsSync(join(place.workspace, 'came'))).toBe(false);
+  });
+
+  it_('settings of git are taken back and applied again, and what somebody set since stays', async () => {
+    const run = withUndo();
+    const git = (...words: readonly string[]) =>
+      execFileSync('git', ['config', ...words], { cwd: place.workspace, encoding: 'utf8' }).trim();
+    execFileSync('git', ['init', '-q'], { cwd: place.workspace });
+    git('user.name', 'before');
+    await run('-c', 'echo > beside');
+    await run('-c', 'git config user.name after; git config user.email a@b; git config core.fsmonitor ./x');
+    const settings = () =>
+      git('--list', '--local')
+        .split('\n')
+        .filter((line) => /user|fsmonitor/.test(line));
+    expect(settings()).toEqual(['user.name=after', 'user.email=a@b']);
+    const [id = ''] = (await run('history')).stdout.trim().split('\n').at(-1)?.split(' ') ?? [];
+    expect((await run('changes', 'diff', id)).stdout).toMatch(
+      /^diff a\/\.git\/config b\/\.git\/config\n(?:.*\n)*-\s*name = before\n\+\s*name = after\n/,
+    );
+    expect(await run('undo')).toMatchObject({ exitCode: 0, stderr: 'sandbox-run: 1 change is taken back\n' });
+    expect(settings()).toEqual(['user.name=before']);
+    expect((await run('redo')).exitCode).toBe(0);
+    expect(settings()).toEqual(['user.name=after', 'user.email=a@b']);
+    git('user.name', 'mine');
+    expect(await run('undo')).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('stays as it is: .git/config: user.name changed\n'),
+    });
+    expect(settings()).toEqual(['user.name=mine']);
+    expect(await run('undo')).toMatchObject({ exitCode: 0 });
+    expect(existsSync(join(place.workspace, 'beside'))).toBe(false);
   });
 });

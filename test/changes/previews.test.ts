@@ -286,6 +286,41 @@ describe_('what is not applied (needs namespaces)', () => {
   });
 });
 
+describe_('files with several names (needs namespaces)', () => {
+  const linked = async () => {
+    const { root, sandbox } = await fresh();
+    execFileSync('bash', ['-c', 'echo 1 > a; ln a b; ln a c; mkdir d; ln a d/e'], { cwd: root });
+    return { root, sandbox };
+  };
+
+  it.each([
+    ['rm a b', ['/c', '/d', '/d/e']],
+    ['echo x > a; echo y > b; echo z > d/e', ['/a', '/b', '/c', '/d', '/d/e']],
+    ['mv a m; mv b n', ['/c', '/d', '/d/e', '/m', '/n']],
+    ['ln -f a d/e; rm -r d', ['/a', '/b', '/c']],
+  ])('%s: what one of them loses is no change of the others', async (command, names) => {
+    const { root, sandbox } = await linked();
+    const before = picture(root);
+    const id = idOf(await preview(sandbox, command));
+    const changes = await sandbox.changes();
+    expect((await changes.apply(id)).notDone).toEqual([]);
+    expect(Object.keys(picture(root)).sort()).toEqual(names);
+    expect((await changes.undo(id)).notDone).toEqual([]);
+    expect(picture(root)).toEqual(before);
+  });
+
+  it('are applied one by one as well, and what changed meanwhile stays', async () => {
+    const { root, sandbox } = await linked();
+    const id = idOf(await preview(sandbox, 'rm a b c'));
+    const changes = await sandbox.changes();
+    expect((await changes.apply(id, ['a'])).notDone).toEqual([]);
+    expect((await changes.apply(id, ['b'])).notDone).toEqual([]);
+    writeFileSync(join(root, 'c'), 'mine\n');
+    expect((await changes.apply(id)).notDone).toMatchObject([{ path: 'c' }]);
+    expect(Object.keys(picture(root))).toEqual(['/c', '/d', '/d/e']);
+  });
+});
+
 describe_('what a layer holds (needs namespaces)', () => {
   const outside = () => join(arena.root, 'outside');
 

@@ -193,6 +193,11 @@ describe('submit', () => {
   });
 });
 
+it('the help of a worker says its times in seconds, as they are given', async () => {
+  const { stdout } = await cli(machine, ['worker', '--help']);
+  expect(stdout.replace(/\s+/g, ' ')).toMatch(/lost \(default: 15\).* go on \(default: 30\)/);
+});
+
 describe('fleet status', () => {
   it('tells of workers, slots and jobs', async () => {
     const text = await cli(submitter, ['fleet', 'status', ...on()]);

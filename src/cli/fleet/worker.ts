@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
+import { Option } from 'commander';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { DEFAULT_LEASE, LONGEST_LEASE, SHORTEST_LEASE } from '../../fleet/lease.ts';
 import { FleetWorker } from '../../fleet/worker.ts';
@@ -65,17 +66,15 @@ export async function worker(args: readonly string[]): Promise<number> {
       1,
     )
     .option('--label <label>', 'what this machine has, for jobs that need it; repeatable', parseLabel)
-    .option(
-      '--lease <seconds>',
-      'without a sign of life for this time the worker is lost',
-      parseSeconds,
-      DEFAULT_LEASE,
+    .addOption(
+      new Option('--lease <seconds>', 'without a sign of life for this time the worker is lost')
+        .argParser(parseSeconds)
+        .default(DEFAULT_LEASE, `${DEFAULT_LEASE / 1000}`),
     )
-    .option(
-      '--grace <seconds>',
-      'after SIGTERM: how long jobs that run may go on',
-      parseSeconds,
-      DEFAULT_GRACE,
+    .addOption(
+      new Option('--grace <seconds>', 'after SIGTERM: how long jobs that run may go on')
+        .argParser(parseSeconds)
+        .default(DEFAULT_GRACE, `${DEFAULT_GRACE / 1000}`),
     )
     .option('--scratch <dir>', 'where workspaces of jobs are made (default: the temporary directory)')
     .option(

@@ -8,11 +8,11 @@ import {
   type DescribedChange,
   describeOperations,
 } from '../../changes/describe.ts';
-import { diffOf, MOST_DIFF } from '../../changes/diff.ts';
+import { diffOf, diffOfCopy, MOST_DIFF } from '../../changes/diff.ts';
 import { HeldPaths } from '../../changes/held-paths.ts';
 import { operationsOf } from '../../changes/operations.ts';
 import { isSameObject } from '../../changes/place.ts';
-import { ChangeStore, type OpenLayer, type StoredSet } from '../../changes/store.ts';
+import { ChangeStore, type OpenLayer, type StoredCopy, type StoredSet } from '../../changes/store.ts';
 import { aroundPath, isWithin, type RawPath, type Stamp, shownPath, walkTree } from '../../changes/tree.ts';
 import { unfinishedIn } from '../../changes/unfinished.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
@@ -33,12 +33,18 @@ import { stateDirectory } from '../state.ts';
 const TOLD = 100;
 
 /** The copies at and beneath paths, or all. */
-function copiesAt({ copies, workspace }: StoredSet, paths: readonly string[]): readonly string[] {
+function allCopiesAt({ copies, workspace }: StoredSet, paths: readonly string[]): readonly StoredCopy[] {
   const wanted = paths.map((path) => `${workspace}/${path.replace(/\/+$/, '')}`);
-  return copies
-    .map(({ source }) => source)
-    .filter((source) => paths.length === 0 || wanted.some((path) => isWithin(source, path)));
+  return copies.filter(({ source }) => paths.length === 0 || wanted.some((path) => isWithin(source, path)));
 }
+
+/** The same, of what is not taken over: where they belong. */
+const copiesAt = (set: StoredSet, paths: readonly string[]): readonly string[] =>
+  allCopiesAt(set, paths).flatMap(({ source, isTaken }) => (isTaken ? [] : [source]));
+
+/** Whether anything of it is in the workspace. */
+const isPlaced = ({ placed, copies }: StoredSet): boolean =>
+  placed.length > 0 || copies.some(({ isTaken }) => isTaken);
 
 /** The numbers of all that was not discarded. */
 const keptNumbers = ({ operations }: StoredSet): readonly number[] =>
@@ -107,7 +113,9 @@ export class ChangeSets {
     using contents = this.#contentsOf(set);
     const until = performance.now() + MOST_DIFF.ms;
     let length = 0;
-    return described
+    const copies = allCopiesAt(set, path === undefined ? [] : [path]);
+    const ofCopies = copies.map((copy) => diffOfCopy(copy, set.workspace));
+    const ofFiles = described
       .filter(({ numbers }) => chosen === undefined || numbers.some((number) => chosen.has(number)))
       .filter(({ change }) => !itself || change.path === path)
       .map((one) => {
@@ -115,8 +123,8 @@ export class ChangeSets {
         const text = diffOf(one, set, this.#addon, contents, isEnough);
         length += text.length;
         return text;
-      })
-      .join('');
+      });
+    return [...ofCopies, ...ofFiles].join('');
   }
 
   /**
@@ -164,7 +172,7 @@ export class ChangeSets {
   async undo(prepared: PreparedSandbox, id: string): Promise<AppliedChanges> {
     using _lock = await this.#store.waitForLock();
     const set = this.#own(id, prepared);
-    if (set.placed.length === 0 && !this.#applier.isUnfinished(id))
+    if (!isPlaced(set) && !this.#applier.isUnfinished(id))
       throw new SandboxError('changes.state', `nothing of the changes ${id} is in the workspace`);
     return await this.#settled(prepared, (settle) => this.#applier.undo(set, settle));
   }
@@ -201,7 +209,7 @@ export class ChangeSets {
     const waits = keptNumbers(set).filter((number) => !placed.has(number));
     const gone = copiesAt(set, paths);
     // Nothing of it can be taken back, or nothing else is left to be forgotten.
-    if (paths.length === 0 && (placed.size === 0 || waits.length + gone.length === 0)) return undefined;
+    if (paths.length === 0 && (!isPlaced(set) || waits.length + gone.length === 0)) return undefined;
     const within =
       paths.length === 0 ? new Set(waits) : this.#chosen(set, this.#described(set), paths).within;
     if (gone.length === 0 && [...within].every((number) => placed.has(number)))
@@ -323,7 +331,7 @@ export class ChangeSets {
 
   #chosen(set: StoredSet, described: readonly DescribedChange[], paths: readonly string[]) {
     const chosen = chosenNumbers(described, set.operations, paths);
-    const unknown = chosen.unknown.filter((path) => copiesAt(set, [path]).length === 0);
+    const unknown = chosen.unknown.filter((path) => allCopiesAt(set, [path]).length === 0);
     if (unknown.length === 0) return chosen;
     throw new SandboxError(
       'changes.unknown',
@@ -409,11 +417,12 @@ export class ChangeSets {
 
   #detailOf(set: StoredSet, most: number): ChangeSetDetail {
     const described = this.#described(set);
-    const ofCopies = set.copies.map(({ source, after }) => ({
+    const ofCopies = set.copies.map(({ source, after, isTaken }) => ({
       change: {
         path: source.slice(set.workspace.length + 1),
         change: 'changed' as const,
         kind: 'file' as const,
+        ...(isTaken === undefined ? {} : { applied: isTaken }),
         ...(after === undefined ? { note: 'it is no configuration that can be taken over' } : {}),
       },
       numbers: [],

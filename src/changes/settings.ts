@@ -1,0 +1,43 @@
+import { editGitConfig, type GitConfigFile, parseGitConfig, valuesByKey } from '../host/git/config-file.ts';
+import { CONFIG_BYTES } from '../host/git/repositories.ts';
+import { inDirectoryOf, readRegular } from '../host/held-directory.ts';
+import type { NativeChangedCopy } from '../native/contract.ts';
+import { orElse } from '../util/or-else.ts';
+import type { StoredCopy } from './store.ts';
+
+/** Settings that come over, and the names of those that somebody else changed meanwhile, which stay. */
+interface SettingsToTake {
+  readonly copy: NativeChangedCopy;
+  readonly changed: readonly string[];
+}
+
+/** What of git's settings comes into the workspace; `backwards`: what was there before the command does. */
+export function settingsToTake(workspace: string, stored: StoredCopy, backwards: boolean): SettingsToTake {
+  const [first, last] = [stored.before, stored.after].map((text) =>
+    text === undefined ? undefined : Buffer.from(text, 'base64'),
+  );
+  const now =
+    orElse(() => inDirectoryOf(workspace, stored.source, (at) => readRegular(at, CONFIG_BYTES)), undefined) ??
+    Buffer.alloc(0);
+  const [from, to] = backwards ? [last, first] : [first, last];
+  const [was, wanted, there] = [from, to, now].map((bytes) => bytes && parseGitConfig(bytes));
+  // Who takes it over says what cannot be read.
+  if (was === undefined || wanted === undefined || there === undefined)
+    return { copy: { source: stored.source, before: from ?? now, after: to }, changed: [] };
+  const [old, is, found] = [was, wanted, there].map(valuesOf) as [Values, Values, Values];
+  const [since, left] = [differing(found, old), differing(found, is)];
+  const moved = [...differing(is, old)].filter((key) => left.has(key));
+  const changed = moved.filter((key) => since.has(key));
+  const edits = moved.filter((key) => !since.has(key)).map((key) => ({ key, values: is.get(key) ?? [] }));
+  return { copy: { source: stored.source, before: now, after: editGitConfig(there, edits) }, changed };
+}
+
+type Values = ReturnType<typeof valuesByKey>;
+
+const valuesOf = ({ settings }: GitConfigFile): Values => valuesByKey(settings);
+
+/** The keys whose values differ. */
+function differing(one: Values, other: Values): ReadonlySet<string> {
+  const keys = [...one.keys(), ...other.keys()];
+  return new Set(keys.filter((key) => JSON.stringify(one.get(key)) !== JSON.stringify(other.get(key))));
+}
