@@ -336,7 +336,7 @@ function perhapsLost(
     const directory = isAnywhere ? workspace : context.paths.resolve(resolve(cwd, prefix)).canonical;
     const isInside = isBeneath(directory, workspace);
     if (!isInside && !isBeneath(workspace, directory)) continue;
-    const pattern = patternFor(isAnywhere ? shape : shape.slice(prefix.length));
+    const pattern = patternFor(isAnywhere ? belowAnywhere(shape) : shape.slice(prefix.length));
     const patterns = [pattern, `${pattern}/*`].flatMap((one) => (isAnywhere ? [one, `*/${one}`] : [one]));
     const lost = context.versions?.lostWith(isInside ? directory : workspace, (path, isDirectory) => {
       const name = path.slice(path.lastIndexOf('/') + 1);
@@ -358,7 +358,13 @@ function shapeOf(part: Word['parts'][number], isFirst: boolean, { rules }: Check
   return UNKNOWN;
 }
 
+/** What is known of it once it may have led to any directory, that of the workspace too: `$x/notes`, `$x/../notes`. */
+function belowAnywhere(shape: string): string {
+  return shape.replace(/^(?:.*\/)?\.\.(?:\/|$)/s, '').replace(/^(?:[.\0]\/+)+/, '') || UNKNOWN;
+}
+
 /** As `matchesPattern` takes it: what is not known may be anything, and so may what a pattern of the shell matches. */
 function patternFor(shape: string): string {
-  return shape.replace(/^(?:\.\/)+/, '').replace(/(?:\0|\*|\?|\[[^\]]*\])+/g, '*');
+  const bare = shape.replace(/^(?:\.\/)+|\/+$/g, '');
+  return bare.replace(/(?:\0|\*|\?|\[[^\]]*\])+/g, '*');
 }
