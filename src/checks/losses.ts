@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import { literalWord, mergeLiterals } from '../model/word.ts';
+import { leadingText, literalWord, mergeLiterals } from '../model/word.ts';
 import { type Argument, inherited, type Use } from '../programs/behaviour.ts';
 import { argumentOf, wordOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
@@ -234,7 +234,7 @@ function assignedTo(
   const declared = commands.flatMap((command) => {
     const use = useOf(command, context);
     const words = use === undefined ? [] : (inherited(use, 'assigns')?.(use) ?? []);
-    return words.filter(({ source }) => source.startsWith(`${name}=`));
+    return words.filter((one) => leadingText(one).startsWith(`${name}=`));
   });
   const isUnclear =
     assignments.some(({ append, value }) => append || value.source.startsWith('(')) ||

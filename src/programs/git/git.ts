@@ -246,11 +246,12 @@ function lossOfCommits(use: Use): Loss | undefined {
 
 /** The directory `.git` itself is moved to where the sandbox may take it away. */
 function lossOfInit({ command: { words } }: Use): Loss | undefined {
-  const to = words.flatMap(({ source }, index) => {
-    const [, attached] = /^--sep[a-z-]*(?:=(.*))?$/s.exec(source) ?? [undefined, undefined];
-    return source.startsWith('--sep') ? [attached ?? words[index + 1]?.source ?? ''] : [];
+  const texts = words.map(({ value, source }) => value ?? source.replace(/["'\\]/g, ''));
+  const to = texts.flatMap((text, index) => {
+    const [option, attached] = /^--sep[a-z-]*(?:=(.*))?/s.exec(text) ?? [];
+    return option === undefined ? [] : [attached ?? texts[index + 1] ?? ''];
   });
-  return to.some((path) => /^["']?[/~$]|\.\./.test(path))
+  return to.some((path) => /^[/~$`]|\.\./.test(path))
     ? { what: 'always', message: 'would move the history of the repository out of the workspace' }
     : undefined;
 }
