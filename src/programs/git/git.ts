@@ -25,6 +25,7 @@ import {
   runWords,
   wordOf,
 } from '../options.ts';
+import { isMadeAnew } from '../regenerable.ts';
 import { isHarmlessSetting, settingOf } from './settings.ts';
 
 /** Options before the verb. */
@@ -177,7 +178,9 @@ function isGiven({ command: { words } }: Use, long: string, letter = '', withVal
 
 /** Files that are not tracked: there is no other copy. Whether it needs `--force` is a setting. */
 function lossOfClean(use: Use): Loss | undefined {
-  return hasOption(use, 'n dry-run') && !hasOption(use, 'no-dry-run')
+  const onlyTells = hasOption(use, 'n dry-run') && !hasOption(use, 'no-dry-run');
+  const { operands } = use;
+  return onlyTells || (operands.length > 0 && operands.every(isMadeAnew))
     ? undefined
     : { what: 'always', message: 'would delete files that are not tracked' };
 }
