@@ -387,8 +387,8 @@ export const SEARCH: readonly ProgramRow[] = [
       values:
         'A after-context B before-context m max-count g match output color-filename color-match color-colno color-lineno range-start range-end t type T type-add type-set type-del ignore-dir ignore-directory noignore-dir noignore-directory ignore-file',
       optionals: 'C context p proximate',
-      reads: 'ackrc files-from',
-      executes: 'pager',
+      reads: 'files-from',
+      executes: 'pager ackrc',
     },
     operands: 'script-then-reads',
     scriptOptions: 'f g match x files-from',
