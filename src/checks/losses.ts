@@ -234,10 +234,11 @@ function assignedTo(
   const declared = commands.flatMap((command) => {
     const use = useOf(command, context);
     const words = use === undefined ? [] : (inherited(use, 'assigns')?.(use) ?? []);
-    return words.filter((one) => leadingText(one).startsWith(`${name}=`));
+    return words.filter((one) => ['=', '+='].some((set) => leadingText(one).startsWith(name + set)));
   });
   const isUnclear =
     assignments.some(({ append, value }) => append || value.source.startsWith('(')) ||
+    declared.some((one) => leadingText(one).startsWith(`${name}+=`)) ||
     (variables.includes(name) && ofLoops.length === 0) ||
     // `read name`, `unset name`.
     (ofLoops.length > 0 && commands.some(({ words }) => words.some(({ value }) => value === name)));
@@ -336,8 +337,10 @@ function perhapsLost(
     const directory = isAnywhere ? workspace : context.paths.resolve(resolve(cwd, prefix)).canonical;
     const isInside = isBeneath(directory, workspace);
     if (!isInside && !isBeneath(workspace, directory)) continue;
-    const pattern = patternFor(isAnywhere ? belowAnywhere(shape) : shape.slice(prefix.length));
-    const patterns = [pattern, `${pattern}/*`].flatMap((one) => (isAnywhere ? [one, `*/${one}`] : [one]));
+    const rest = isAnywhere ? shape : shape.slice(prefix.length);
+    const isDeeper = isAnywhere || rest.startsWith(`${UNKNOWN}/`);
+    const pattern = patternFor(isDeeper ? belowAnywhere(rest) : rest);
+    const patterns = [pattern, `${pattern}/*`].flatMap((one) => (isDeeper ? [one, `*/${one}`] : [one]));
     const lost = context.versions?.lostWith(isInside ? directory : workspace, (path, isDirectory) => {
       const name = path.slice(path.lastIndexOf('/') + 1);
       if (path !== workspace && (name === '.git' || isRegenerableName(name))) return false;
@@ -358,7 +361,7 @@ function shapeOf(part: Word['parts'][number], isFirst: boolean, { rules }: Check
   return UNKNOWN;
 }
 
-/** What is known of it once it may have led to any directory, that of the workspace too: `$x/notes`, `$x/../notes`. */
+/** What is known of it once it may have led to any directory, or to none: `$x/notes`, `$x/../notes`, `./$x/notes`. */
 function belowAnywhere(shape: string): string {
   return shape.replace(/^(?:.*\/)?\.\.(?:\/|$)/s, '').replace(/^(?:[.\0]\/+)+/, '') || UNKNOWN;
 }
