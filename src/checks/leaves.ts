@@ -200,11 +200,16 @@ function judgeGranted(
 /** Whatever the level: a file of secrets and the network in one line is seldom meant, and cannot be taken back. */
 function judgeSecrets(commands: readonly SimpleCommand[], context: CheckContext): readonly Reason[] {
   if (context.rules.held.network || context.reach !== 'network') return [];
-  const words = commands.flatMap(({ words, redirects }) => [
+  const words = commands.flatMap(({ words, assignments, redirects }) => [
     ...words,
+    ...assignments.map(({ value }) => value),
     ...redirects.map(({ target }) => target),
   ]);
-  const secret = words.find(({ source }) => namesSecretFile(source));
+  if (context.parsed.understood) words.push(...context.parsed.line.loops.flatMap(({ words }) => words));
+  // As it is written, and without the quotes.
+  const secret = words.find(({ source, parts }) =>
+    [source, parts.map((part) => ('text' in part ? part.text : ' ')).join('')].some(namesSecretFile),
+  );
   return secret === undefined
     ? []
     : [

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import { literalWord, mergeLiterals } from '../model/word.ts';
+import { leadingText, literalWord, mergeLiterals } from '../model/word.ts';
 import { type Argument, inherited, type Use } from '../programs/behaviour.ts';
 import { argumentOf, wordOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
@@ -234,10 +234,11 @@ function assignedTo(
   const declared = commands.flatMap((command) => {
     const use = useOf(command, context);
     const words = use === undefined ? [] : (inherited(use, 'assigns')?.(use) ?? []);
-    return words.filter(({ source }) => source.startsWith(`${name}=`));
+    return words.filter((one) => ['=', '+='].some((set) => leadingText(one).startsWith(name + set)));
   });
   const isUnclear =
     assignments.some(({ append, value }) => append || value.source.startsWith('(')) ||
+    declared.some((one) => leadingText(one).startsWith(`${name}+=`)) ||
     (variables.includes(name) && ofLoops.length === 0) ||
     // `read name`, `unset name`.
     (ofLoops.length > 0 && commands.some(({ words }) => words.some(({ value }) => value === name)));
@@ -336,8 +337,10 @@ function perhapsLost(
     const directory = isAnywhere ? workspace : context.paths.resolve(resolve(cwd, prefix)).canonical;
     const isInside = isBeneath(directory, workspace);
     if (!isInside && !isBeneath(workspace, directory)) continue;
-    const pattern = patternFor(isAnywhere ? shape : shape.slice(prefix.length));
-    const patterns = [pattern, `${pattern}/*`].flatMap((one) => (isAnywhere ? [one, `*/${one}`] : [one]));
+    const rest = isAnywhere ? shape : shape.slice(prefix.length);
+    const isDeeper = isAnywhere || rest.startsWith(`${UNKNOWN}/`);
+    const pattern = patternFor(isDeeper ? belowAnywhere(rest) : rest);
+    const patterns = [pattern, `${pattern}/*`].flatMap((one) => (isDeeper ? [one, `*/${one}`] : [one]));
     const lost = context.versions?.lostWith(isInside ? directory : workspace, (path, isDirectory) => {
       const name = path.slice(path.lastIndexOf('/') + 1);
       if (path !== workspace && (name === '.git' || isRegenerableName(name))) return false;
@@ -358,7 +361,13 @@ function shapeOf(part: Word['parts'][number], isFirst: boolean, { rules }: Check
   return UNKNOWN;
 }
 
+/** What is known of it once it may have led to any directory, or to none: `$x/notes`, `$x/../notes`, `./$x/notes`. */
+function belowAnywhere(shape: string): string {
+  return shape.replace(/^(?:.*\/)?\.\.(?:\/|$)/s, '').replace(/^(?:[.\0]\/+)+/, '') || UNKNOWN;
+}
+
 /** As `matchesPattern` takes it: what is not known may be anything, and so may what a pattern of the shell matches. */
 function patternFor(shape: string): string {
-  return shape.replace(/^(?:\.\/)+/, '').replace(/(?:\0|\*|\?|\[[^\]]*\])+/g, '*');
+  const bare = shape.replace(/^(?:\.\/)+|\/+$/g, '');
+  return bare.replace(/(?:\0|\*|\?|\[[^\]]*\])+/g, '*');
 }

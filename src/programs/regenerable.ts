@@ -1,3 +1,5 @@
+import type { Argument } from './behaviour.ts';
+
 /**
  * Names of what tools make again, with the tool: losing it costs nothing. What holds state (databases, `terraform.tfstate`), or
  * may have been written by hand (`bin`, `*.bak`), is not among them. `*` stands for anything.
@@ -20,7 +22,7 @@ const REGENERABLE: readonly { readonly names: string; readonly of: string }[] = 
   { names: '.gradle *.class', of: 'Java' },
   { names: '.cache .sass-cache .jekyll-cache .terraform.lock.info', of: 'caches' },
   {
-    names: 'tmp temp *.tmp *.temp *.log *.orig *.rej *.swp *~ core core.[0-9]*',
+    names: 'tmp temp *.tmp *.temp *.log *.orig *.rej *.swp *~ core core.[0-9]* .DS_Store Thumbs.db',
     of: 'what is left lying about',
   },
 ];
@@ -40,4 +42,10 @@ export function isRegenerable(path: string, beneath: string): boolean {
     .slice(beneath.length)
     .split('/')
     .some((name) => name !== '' && isRegenerableName(name));
+}
+
+/** `build`, `./dist/assets`: beneath it is only what tools make. */
+export function isMadeAnew({ text, complete }: Argument): boolean {
+  const parts = text.split('/');
+  return complete && !text.startsWith('/') && !parts.includes('..') && parts.some(isRegenerableName);
 }

@@ -37,15 +37,18 @@ export const VARIABLES: readonly VariableRule[] = [
     reason: 'names a program that another one runs',
   },
   {
-    names: 'LESSOPEN LESSCLOSE LESSKEY LESSKEYIN LESSEDIT LESS MORE',
+    names: 'LESSOPEN LESSCLOSE LESSKEY LESSKEYIN LESSEDIT LESS MORE BAT_CONFIG_PATH BAT_CONFIG_DIR BAT_OPTS',
     reason: 'may make a pager run a program',
   },
   {
     names:
-      'PAGER MANPAGER GH_PAGER BAT_PAGER DELTA_PAGER AWS_PAGER SYSTEMD_PAGER PSQL_PAGER MANOPT MANROFFOPT',
+      'PAGER MANPAGER GH_PAGER BAT_PAGER DELTA_PAGER AWS_PAGER SYSTEMD_PAGER PSQL_PAGER ACK_PAGER ACK_PAGER_COLOR MANOPT MANROFFOPT',
     reason: 'names the pager that programs run',
   },
-  { names: 'EDITOR VISUAL FCEDIT SUDO_EDITOR KUBE_EDITOR', reason: 'names the editor that programs run' },
+  {
+    names: 'EDITOR VISUAL FCEDIT SUDO_EDITOR KUBE_EDITOR SYSTEMD_EDITOR',
+    reason: 'names the editor that programs run',
+  },
   { names: 'BROWSER', reason: 'names the browser that programs run' },
   {
     names: 'RIPGREP_CONFIG_PATH ACKRC FZF_DEFAULT_COMMAND FZF_DEFAULT_OPTS',
@@ -80,7 +83,7 @@ export const VARIABLES: readonly VariableRule[] = [
   { names: 'RUBY* BUNDLE_* GEM_*', reason: 'may make Ruby load other code', contained: true },
   {
     names:
-      'LUA_* PHP_INI_SCAN_DIR PHPRC GOFLAGS GOTOOLCHAIN GOPROXY GONOSUMDB GONOSUMCHECK R_PROFILE* R_ENVIRON*',
+      'LUA_* PHP_INI_SCAN_DIR PHPRC GOFLAGS GOTOOLCHAIN GOPROXY GONOSUMDB GONOSUMCHECK GOROOT GOTOOLDIR GOENV GOCACHEPROG COMPOSER_HOME DOTNET_STARTUP_HOOKS DOTNET_ADDITIONAL_DEPS CORECLR_* COR_* R_PROFILE* R_ENVIRON*',
     reason: 'may make a language load other code',
     contained: true,
   },
@@ -102,7 +105,7 @@ export const VARIABLES: readonly VariableRule[] = [
   },
   {
     names:
-      'CC CXX CPP LD AR AS NM FC STRIP CFLAGS CXXFLAGS CPPFLAGS LDFLAGS COMPILER_PATH GCC_EXEC_PREFIX CMAKE_* NINJA CCACHE_* PKG_CONFIG PKG_CONFIG_* LIBRARY_PATH CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH',
+      'CC CXX CPP LD AR AS NM FC STRIP CFLAGS CXXFLAGS CPPFLAGS LDFLAGS CGO_CFLAGS CGO_CXXFLAGS CGO_CPPFLAGS CGO_LDFLAGS COMPILER_PATH GCC_EXEC_PREFIX CMAKE_* NINJA CCACHE_* PKG_CONFIG PKG_CONFIG_* LIBRARY_PATH CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH',
     reason: 'names programs and options of the compiler',
     contained: true,
   },
@@ -125,7 +128,7 @@ const HARMLESS =
 /** Values with which a variable does nothing, or only what is usual. */
 const HARMLESS_VALUES: readonly { readonly names: RegExp; readonly values: RegExp }[] = [
   {
-    names: /^(?:GIT_|GH_|BAT_|DELTA_|AWS_|SYSTEMD_|MAN|PSQL_)?PAGER$/,
+    names: /^(?:GIT_|GH_|BAT_|DELTA_|AWS_|SYSTEMD_|MAN|PSQL_|ACK_)?PAGER(?:_COLOR)?$/,
     values: /^(?:cat|less|less -[A-Z]+|more|)$/,
   },
   { names: /^(?:(?:GIT_|GIT_SEQUENCE_|SUDO_|KUBE_|HG)?EDITOR|VISUAL|FCEDIT)$/, values: /^(?:true|:|cat|)$/ },
@@ -142,7 +145,7 @@ const HARMLESS_VALUES: readonly { readonly names: RegExp; readonly values: RegEx
   },
   { names: /^(?:MAKEFLAGS|MFLAGS)$/, values: /^\s*(?:-j ?\d*)?\s*$/ },
   {
-    names: /^C(?:XX|PP)?FLAGS$/,
+    names: /^(?:CGO_)?C(?:XX|PP)?FLAGS$/,
     values:
       /^(?:\s*-(?:[gO][\w]*|W[\w=-]+|D[\w=]+|std=[\w+]+|f(?:sanitize=[\w,]+|no-[\w-]+|PIC)|I[\w./-]+))*\s*$/,
   },

@@ -310,9 +310,9 @@ class Collector implements Visitor {
     if (dynamic !== undefined || first === undefined) {
       const message = `${dynamic?.source || 'A text'} is run as a command and must be written out.`;
       refuse(this.report, 'inner_text', message, dynamic?.span);
-      return both(directories);
     }
-    const text = run.text.map((word) => word.value).join(' ');
+    if (first === undefined) return both(directories);
+    const text = run.text.map(asFarAsKnown).join(' ');
     const place = { start: first.span.start, end: run.text.at(-1)?.span.end ?? first.span.end };
     const known = this.report.problem;
     if (run.sameShell === true) {
@@ -338,6 +338,11 @@ class Collector implements Visitor {
       this.report.problem = { ...problem, code: 'inner_text' };
     }
   }
+}
+
+/** What is written of a text stays a command that is recognised, with a variable for the rest. */
+function asFarAsKnown({ value, parts }: Word): string {
+  return value ?? parts.map((part) => ('text' in part ? part.text : '$_')).join('');
 }
 
 function intoDirectory(directories: Directories, target: Word | 'unknown'): Directories {

@@ -82,10 +82,12 @@ export const FILES: readonly ProgramRow[] = [
     grammar: {
       source: 'tree 2.1.0',
       flags:
-        'a d l f x i q N Q p u g s h D F v t c U r J X C n A S R gitignore ignore-case matchdirs metafirst prune info noreport si du inodes device dirsfirst filesfirst nolinks fromfile fflinks help version',
+        'a d l f x i q N Q p u g s h D F v t c U r J X C n A S gitignore ignore-case matchdirs metafirst prune info noreport si du inodes device dirsfirst filesfirst nolinks fromfile fflinks help version',
       values: 'L P I H T charset sort filelimit timefmt',
       reads: 'gitfile infofile hintro houtro',
       writes: 'o',
+      // It leaves a page in each directory where -L ends.
+      writing: 'R',
     },
     operands: 'reads',
   }),

@@ -173,6 +173,7 @@ export const NETWORK: readonly ProgramRow[] = [
     outward: outwardOfWget,
   }),
   ...programs('ssh', 'high', 'network', {
+    versionOption: '-V',
     operands: 'none',
     needs: 'network',
     outward: 'works on another machine',

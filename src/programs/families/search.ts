@@ -14,7 +14,7 @@ import {
   type Use,
 } from '../behaviour.ts';
 import { argumentOf, hasOption, readOptions, readsZone, refused } from '../options.ts';
-import { isRegenerableName } from '../regenerable.ts';
+import { isMadeAnew, isRegenerableName } from '../regenerable.ts';
 
 const words = (list: string) => new Set(list.split(' '));
 
@@ -125,6 +125,10 @@ function findsByName(words: readonly Word[], actsAt: typeof deletesAt, inEvery =
   return alternatives.every((indices) => {
     const acts = indices.find((index) => actsAt(words, index));
     if (acts === undefined && !asked) return true;
+    const before = indices.filter((index) => acts === undefined || index < acts);
+    const tests = before.map((index) => texts[index]);
+    // Of an empty directory there is nothing to lose.
+    if (tests.includes('-empty') && /(?:^| )-type d(?: |$)/.test(tests.join(' '))) return true;
     const names = indices.filter((index) => /^-i?name$/.test(texts[index] ?? ''));
     const [first] = names;
     return (
@@ -153,12 +157,6 @@ function fdFindsOnlyNew(use: Use, before = Number.POSITIVE_INFINITY): boolean {
     (pattern !== undefined && isRegenerableName(pattern.text)) ||
     (places.length > 0 && places.every(isMadeAnew))
   );
-}
-
-/** `build`, `./dist/assets`: beneath it is only what tools make. */
-function isMadeAnew({ text, complete }: Argument): boolean {
-  const parts = text.split('/');
-  return complete && !text.startsWith('/') && !parts.includes('..') && parts.some(isRegenerableName);
 }
 
 /** Where it starts. */
@@ -389,8 +387,8 @@ export const SEARCH: readonly ProgramRow[] = [
       values:
         'A after-context B before-context m max-count g match output color-filename color-match color-colno color-lineno range-start range-end t type T type-add type-set type-del ignore-dir ignore-directory noignore-dir noignore-directory ignore-file',
       optionals: 'C context p proximate',
-      reads: 'ackrc files-from',
-      executes: 'pager',
+      reads: 'files-from',
+      executes: 'pager ackrc',
     },
     operands: 'script-then-reads',
     scriptOptions: 'f g match x files-from',

@@ -25,6 +25,7 @@ import {
   runWords,
   wordOf,
 } from '../options.ts';
+import { isMadeAnew } from '../regenerable.ts';
 import { isHarmlessSetting, settingOf } from './settings.ts';
 
 /** Options before the verb. */
@@ -177,7 +178,9 @@ function isGiven({ command: { words } }: Use, long: string, letter = '', withVal
 
 /** Files that are not tracked: there is no other copy. Whether it needs `--force` is a setting. */
 function lossOfClean(use: Use): Loss | undefined {
-  return hasOption(use, 'n dry-run') && !hasOption(use, 'no-dry-run')
+  const onlyTells = hasOption(use, 'n dry-run') && !hasOption(use, 'no-dry-run');
+  const { operands } = use;
+  return onlyTells || (operands.length > 0 && operands.every(isMadeAnew))
     ? undefined
     : { what: 'always', message: 'would delete files that are not tracked' };
 }
@@ -246,11 +249,12 @@ function lossOfCommits(use: Use): Loss | undefined {
 
 /** The directory `.git` itself is moved to where the sandbox may take it away. */
 function lossOfInit({ command: { words } }: Use): Loss | undefined {
-  const to = words.flatMap(({ source }, index) => {
-    const [, attached] = /^--sep[a-z-]*(?:=(.*))?$/s.exec(source) ?? [undefined, undefined];
-    return source.startsWith('--sep') ? [attached ?? words[index + 1]?.source ?? ''] : [];
+  const texts = words.map(({ value, source }) => value ?? source.replace(/["'\\]/g, ''));
+  const to = texts.flatMap((text, index) => {
+    const [option, attached] = /^--sep[a-z-]*(?:=(.*))?/s.exec(text) ?? [];
+    return option === undefined ? [] : [attached ?? texts[index + 1] ?? ''];
   });
-  return to.some((path) => /^["']?[/~$]|\.\./.test(path))
+  return to.some((path) => /^[/~$`]|\.\./.test(path))
     ? { what: 'always', message: 'would move the history of the repository out of the workspace' }
     : undefined;
 }

@@ -265,6 +265,7 @@ const NUMERIC_COMPARISONS = new Set(['-eq', '-ne', '-lt', '-le', '-gt', '-ge']);
 /** What stands in `[[ … ]]`. */
 function readCondition(node: TestExpression, context: Context): void {
   const { text } = context;
+  if (node.type === 'TestUnary' || node.type === 'TestBinary') checkLine(node, text);
   switch (node.type) {
     case 'TestUnary':
       if (node.operator === '-v' || node.operator === '-R') {
@@ -290,6 +291,19 @@ function readCondition(node: TestExpression, context: Context): void {
     default:
       assertNever(node);
   }
+}
+
+/** bash wants all of a condition on one line; a bare word could still be the beginning of one where its line ends. */
+function checkLine(
+  node: Extract<TestExpression, { readonly type: 'TestUnary' | 'TestBinary' }>,
+  text: ShellText,
+): void {
+  const [from, to] =
+    node.type === 'TestBinary' ? [node.left.end, node.right.pos] : [node.pos, node.operand.pos];
+  const between = text.of({ pos: from, end: to }).replaceAll('\\\n', '');
+  const isBare = node.type === 'TestUnary' && from === to;
+  if (between.includes('\n') || (isBare && /^(?:[ \t]|\\\n)*(?:#.*)?\n/.test(text.source.slice(node.end))))
+    text.refuse('construct', 'A condition in [[ ]] is understood only on one line.', node);
 }
 
 /** `[[ a -eq b ]]` evaluates both sides as arithmetic. */
