@@ -201,7 +201,7 @@ it('the help of a worker says its times in seconds, as they are given', async ()
 describe('fleet status', () => {
   it('tells of workers, slots and jobs', async () => {
     const text = await cli(submitter, ['fleet', 'status', ...on()]);
-    expect(text.stdout).toMatch(/^builds: \d+ jobs wait, \d+ run in 3 slots/);
+    expect(text.stdout).toMatch(/^builds: \d+ jobs? waits?, \d+ run in 3 slots/);
     expect(text.stdout).toMatch(/live \d\/3 \d+ ended, seen \d+ s ago gpu/);
     const json = JSON.parse((await cli(submitter, ['fleet', 'status', ...on(), '--json'])).stdout);
     expect(json).toMatchObject({ queue: 'builds', slots: 3, lost: 0 });

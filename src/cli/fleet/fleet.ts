@@ -12,8 +12,11 @@ Examples:
   sandbox-run fleet job 5c1f0e9b7a3d48c2.1 --queue builds --wait
   sandbox-run fleet cancel 5c1f0e9b7a3d48c2.1 --queue builds
 
-Exit status: 0; job: that of its command, 1 if it has not ended; 125 if there is no such job or queue,
-or the server cannot be reached.`;
+A job that no worker has is one that waits, whatever its id: job says that it has not ended, and after
+cancel it does not run any more.
+
+Exit status: 0; job: that of its command, 1 if it has not ended; 125 if there is no such queue, or the
+server cannot be reached.`;
 
 interface Options extends ConnectionArguments {
   readonly json?: boolean;
@@ -83,7 +86,7 @@ function shown({ queue, jobs, oldestMs, workers, slots, running, done, failed, l
   const waiting = Math.max(0, jobs.high + jobs.normal + jobs.low - running);
   const oldest = oldestMs === undefined ? '' : `, the oldest job is ${seconds(oldestMs)} old`;
   const lines = [
-    `${queue}: ${waiting} jobs wait, ${running} run in ${slots} slots${oldest}`,
+    `${queue}: ${waiting === 1 ? '1 job waits' : `${waiting} jobs wait`}, ${running} run in ${slots} slots${oldest}`,
     `${done} ended on the workers below, ${failed} of them did not exit 0; ${lost} workers were lost`,
     ...workers.map(
       ({ worker, host, pid, state, slots: of, running: busy, labels, seenMs, done: ended }) =>
