@@ -327,7 +327,10 @@ function perhapsLost(
 ): string | undefined {
   const { workspace } = context.rules;
   const shape = word.parts.map((part, index) => shapeOf(part, index === 0, context)).join('');
-  const isNew = shape.split('/').some((name) => isRegenerableName(name.replaceAll(UNKNOWN, '*')));
+  const names = shape.split('/');
+  const isNew = names
+    .slice(names.lastIndexOf('..') + 1)
+    .some((name) => isRegenerableName(name.replaceAll(UNKNOWN, '*')));
   if (isNew) return undefined;
   for (const cwd of shape.startsWith('/') ? ['/'] : cwds) {
     if (cwd !== undefined && !shape.includes(UNKNOWN)) continue;

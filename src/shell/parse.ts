@@ -340,10 +340,22 @@ class Collector implements Visitor {
   }
 }
 
-/** What is written of a text stays a command that is recognised, with a variable for the rest. */
+/** What is written of a text stays a command that is recognised, with a variable for the rest, which single quotes would hide. */
 function asFarAsKnown({ value, parts }: Word): string {
-  return value ?? parts.map((part) => ('text' in part ? part.text : '$_')).join('');
+  if (value !== undefined) return value;
+  let [text, open] = ['', ''];
+  for (const part of parts) {
+    if ('text' in part) text += part.text;
+    else text += open === "'" ? `'"$_"'` : '$_';
+    for (const [mark] of 'text' in part ? part.text.matchAll(MARKS) : [])
+      if (open === '') open = mark.length === 1 ? mark.trim() : '';
+      else if (open === '"' ? mark === '"' : mark.endsWith(open === '#' ? '\n' : open)) open = '';
+  }
+  return text;
 }
+
+/** What opens and closes quotes and comments; a backslash counts only outside of single ones. */
+const MARKS = /\\.|['"\n]|(?<![^\s;&|()])#/gs;
 
 function intoDirectory(directories: Directories, target: Word | 'unknown'): Directories {
   return target === 'unknown' ? undefined : changed(directories, target).ok;

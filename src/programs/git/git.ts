@@ -180,7 +180,9 @@ function isGiven({ command: { words } }: Use, long: string, letter = '', withVal
 function lossOfClean(use: Use): Loss | undefined {
   const onlyTells = hasOption(use, 'n dry-run') && !hasOption(use, 'no-dry-run');
   const { operands } = use;
-  return onlyTells || (operands.length > 0 && operands.every(isMadeAnew))
+  // `:!build` means all the others.
+  const isNarrow = operands.length > 0 && operands.every((one) => isMadeAnew(one) && !/^:/.test(one.text));
+  return onlyTells || isNarrow
     ? undefined
     : { what: 'always', message: 'would delete files that are not tracked' };
 }
