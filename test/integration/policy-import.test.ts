@@ -760,6 +760,17 @@ describe('never wider than the source', () => {
     expect(policy.filesystem?.hide).toEqual(['./a\\[1\\]\\{b\\}\\*']);
   });
 
+  it.each([{}, { literal: false }, { literal: true, only: ['a'] }])(
+    'allows no path of which more is said than is known here: %j',
+    async (more) => {
+      const one = { path: data, ...more };
+      const source = { filesystem: { allowWrite: [one], allowRead: [one] } };
+      const { policy, effects } = await told('srt', source, { exists });
+      expect(policy.filesystem?.write ?? policy.filesystem?.read).toBeUndefined();
+      expect([...effects.values()]).toContain('wider');
+    },
+  );
+
   // As in the product's documentation, by both names of the workspace.
   it.each([
     [':project_roots', 'none'],

@@ -111,12 +111,13 @@ const host =
   (part, draft) =>
     typeof part.value === 'string' ? draft.host(part, use, part.value) : undefined;
 
-/** A text, `{ path, literal: true }`, or `{ path }` with what else there is to say. */
+/** A text, or `{ path, literal: true }`; of what is denied `{ path }` as well, with what else there is to say. */
 const path =
   (use: keyof Draft['paths'], base: string): Reader =>
   (part, draft) => {
-    const { path: text, literal } = isTable(part.value) ? part.value : { path: part.value };
-    if (typeof text !== 'string') return undefined;
+    const { path: text, literal, ...rest } = isTable(part.value) ? part.value : { path: part.value };
+    const isPlain = Object.keys(rest).length === 0 && (literal === true || !isTable(part.value));
+    if (typeof text !== 'string' || (use.startsWith('allow') && !isPlain)) return undefined;
     return namePath(draft, use, part, { text, base, literal: literal === true });
   };
 
