@@ -341,7 +341,7 @@ function perhapsLost(
     const isInside = isBeneath(directory, workspace);
     if (!isInside && !isBeneath(workspace, directory)) continue;
     const rest = isAnywhere ? shape : shape.slice(prefix.length);
-    const isDeeper = isAnywhere || rest.startsWith(`${UNKNOWN}/`);
+    const isDeeper = isAnywhere || rest.startsWith(`${UNKNOWN}/`) || rest.includes('/../');
     const pattern = patternFor(isDeeper ? belowAnywhere(rest) : rest);
     const patterns = [pattern, `${pattern}/*`].flatMap((one) => (isDeeper ? [one, `*/${one}`] : [one]));
     const lost = context.versions?.lostWith(isInside ? directory : workspace, (path, isDirectory) => {
