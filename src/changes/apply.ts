@@ -24,7 +24,7 @@ import { errorMessage } from '../util/error-message.ts';
 import { orElse } from '../util/or-else.ts';
 import { lookAt } from './below.ts';
 import type { Operation } from './operations.ts';
-import { Placer } from './place.ts';
+import { isSameObject, Placer } from './place.ts';
 import { settingsToTake } from './settings.ts';
 import type { ChangeStore, PlacedStamp, StoredSet } from './store.ts';
 import { bytesOf, type RawPath, rawPath } from './tree.ts';
@@ -199,7 +199,8 @@ export class Applier {
       throw incomplete(set.id, intent, error);
     }
     rmSync(this.#store.journalOf(set.id), { force: true });
-    return { set: after, done: steps.length + copies.length, notPlaced };
+    const came = copies.filter(({ before, after }) => after?.equals(before) === false);
+    return { set: after, done: steps.length + came.length, notPlaced };
   }
 
   #after(set: StoredSet, { doing, copies }: Intent, steps: readonly PlacedStamp[]): StoredSet {
@@ -303,16 +304,19 @@ function stampedAnew(
       undefined,
     );
   const contentOf = (number: number) => inPlace(number, (at) => readRegular(at, CONFIG_BYTES));
+  const stampOf = (number: number) => inPlace(number, (at) => lookAt(Buffer.from(at)));
   const found = new Map(
     steps
       .filter(({ number }) => /(^|\/)config(\.worktree)?$/.test(operations[number]?.path ?? ''))
+      // Since a crash somebody may have changed it.
+      .filter(({ number, stamp }) => isSameObject(stamp, stampOf(number)))
       .map(({ number }) => [number, contentOf(number)]),
   );
   look();
   return steps.map((step) => {
     const content = found.get(step.number);
     const isSame = content !== undefined && contentOf(step.number)?.equals(content) === true;
-    const stamp = isSame ? inPlace(step.number, (at) => lookAt(Buffer.from(at))) : undefined;
+    const stamp = isSame ? stampOf(step.number) : undefined;
     return stamp === undefined ? step : { ...step, stamp };
   });
 }

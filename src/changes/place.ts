@@ -131,7 +131,9 @@ export class Placer implements Disposable {
     if (why !== undefined) return conflict(why);
     const replaces = before?.kind === 'file' && (after?.kind === 'file' || after?.kind === 'link');
     let isKept: boolean | undefined;
-    using _lost = this.#losesName(before, name);
+    // Before a crash it was set aside already.
+    if (now === undefined) this.noteLostName(operation);
+    using _lost = now && this.#losesName(before, name);
     try {
       isKept = before === undefined || isBegun || (await this.#keep(name, before, number, replaces));
     } finally {

@@ -124,6 +124,43 @@ describe('what the state directory holds of changes is damaged (needs namespaces
     },
   );
 
+  it_(
+    'a directory in the place of a file with another name comes where that was set aside only',
+    async () => {
+      execFileSync('bash', ['-c', 'echo 1 > a; ln a b'], { cwd: place.workspace });
+      const id = await preview('rm a; mkdir a; echo 2 > a/in');
+      const description = join(kept(), id, 'set.json');
+      const waiting = readFileSync(description, 'utf8');
+      await changes('apply', id);
+      writeFileSync(description, waiting);
+      rmSync(join(place.workspace, 'a'), { recursive: true });
+      const numbers = JSON.parse(waiting).operations.map((_: unknown, number: number) => number);
+      const intent = { doing: 'apply', numbers, named: [], token: 'f'.repeat(24), copies: [] };
+      writeFileSync(join(kept(), 'journals', id), `${JSON.stringify(intent)}\n`);
+      expect(await cli(place, ['-c', 'cat a/in b'])).toMatchObject({ stdout: '2\n1\n', stderr: '' });
+      expect((await changes('undo', id)).exitCode).toBe(0);
+      expect(read('a')).toBe('1\n');
+    },
+  );
+
+  it_('a configuration that was changed since the crash is not taken away', async () => {
+    const id = await preview('git init -q made');
+    const description = join(kept(), id, 'set.json');
+    const waiting = readFileSync(description, 'utf8');
+    await changes('apply', id);
+    const { placed } = JSON.parse(readFileSync(description, 'utf8'));
+    const numbers = placed.map(({ number }: { readonly number: number }) => number);
+    const intent = { doing: 'apply', numbers, named: [], token: 'f'.repeat(24), copies: [] };
+    const lines = [intent, ...placed].map((line) => `${JSON.stringify(line)}\n`);
+    writeFileSync(join(kept(), 'journals', id), lines.join(''));
+    writeFileSync(description, waiting);
+    const config = join(place.workspace, 'made/.git/config');
+    appendFileSync(config, '[user]\n\tname = mine\n');
+    await cli(place, ['-c', 'true']);
+    expect((await changes('undo', id)).exitCode).toBe(1);
+    expect(readFileSync(config, 'utf8')).toContain('mine');
+  });
+
   it_('what was cut short is not discarded: of what is in place nothing could be taken back', async () => {
     const { id, journal, intent } = await cutShort();
     writeFileSync(journal, intent);
