@@ -64,10 +64,12 @@ export function diffOf(
 }
 
 /** Settings of git. */
-export function diffOfCopy({ source, before, after = '' }: StoredCopy, workspace: string): string {
+export function diffOfCopy({ source, before, after }: StoredCopy, workspace: string): string {
   const path = visibleText(source.slice(workspace.length + 1));
+  const head = `diff a/${path} b/${path}`;
+  if (after === undefined) return `${head}\nnot shown: it is no configuration that can be taken over\n`;
   const [old = '', now = ''] = [before, after].map((text) => Buffer.from(text, 'base64').toString());
-  return linesOf(`diff a/${path} b/${path}`, [`a/${path}`, `b/${path}`], old, now);
+  return linesOf(head, [`a/${path}`, `b/${path}`], old, now);
 }
 
 function linesOf(head: string, names: readonly [string, string], old: string, now: string): string {

@@ -208,6 +208,16 @@ describe('hooks and policies (needs namespaces)', () => {
     expect((await run('changes', 'diff', id)).stdout).toMatch(
       /^diff a\/\.git\/config b\/\.git\/config\n(?:.*\n)*-\s*name = before\n\+\s*name = after\n/,
     );
+    const { stdout: lost } = await run(
+      '--preview',
+      '--approved',
+      '--json',
+      '-c',
+      'seq 500000 >> "$(git rev-parse --git-dir)/config"',
+    );
+    expect((await run('changes', 'diff', JSON.parse(lost).changes.id)).stdout).toBe(
+      'diff a/.git/config b/.git/config\nnot shown: it is no configuration that can be taken over\n',
+    );
     expect(await run('undo')).toMatchObject({ exitCode: 0, stderr: 'sandbox-run: 1 change is taken back\n' });
     expect(settings()).toEqual(['user.name=before']);
     expect((await run('redo')).exitCode).toBe(0);

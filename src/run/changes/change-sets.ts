@@ -113,8 +113,9 @@ export class ChangeSets {
     using contents = this.#contentsOf(set);
     const until = performance.now() + MOST_DIFF.ms;
     let length = 0;
-    const copies = allCopiesAt(set, path === undefined ? [] : [path]);
-    const ofCopies = copies.map((copy) => diffOfCopy(copy, set.workspace));
+    const ofCopies = allCopiesAt(set, path === undefined ? [] : [path])
+      .filter(({ source }) => !itself || source === `${set.workspace}/${path}`)
+      .map((copy) => diffOfCopy(copy, set.workspace));
     const ofFiles = described
       .filter(({ numbers }) => chosen === undefined || numbers.some((number) => chosen.has(number)))
       .filter(({ change }) => !itself || change.path === path)
