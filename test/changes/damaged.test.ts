@@ -187,6 +187,17 @@ describe('what the state directory holds of changes is damaged (needs namespaces
     expect(read('a')).toBe('1\n');
   });
 
+  it_('a set of an older version, of which nothing came, holds up no other one', async () => {
+    await changes('apply', await preview('echo 1 > a'));
+    const id = await preview('echo 2 > b');
+    const description = join(kept(), id, 'set.json');
+    const set = JSON.parse(readFileSync(description, 'utf8'));
+    writeFileSync(description, JSON.stringify({ ...set, state: 'applied' }));
+    expect((await cli(place, ['undo'])).exitCode).toBe(0);
+    expect(existsSync(join(place.workspace, 'a'))).toBe(false);
+    expect((await changes('list')).stdout).toContain(`${id}  waiting`);
+  });
+
   it_('one that was cut short and cannot be read is said by every command, and not by none', async () => {
     const { id, journal, intent } = await cutShort();
     writeFileSync(journal, intent);

@@ -408,7 +408,9 @@ export class ChangeSets {
 
   #summaryOf(set: StoredSet, described: readonly DescribedChange[]): ChangeSet {
     const changes = described.map(({ change }) => change);
-    const { id, at, workspace, command, state, undoneAt, on } = set;
+    const { id, at, workspace, command, undoneAt, on } = set;
+    // Older versions said so of what came to nothing, too.
+    const state = set.state === 'applied' && !isPlaced(set) ? 'waiting' : set.state;
     const isHeldUp = (one: Change) => one.refused !== undefined || one.conflict !== undefined;
     const notApplied = changes.filter(isHeldUp).length;
     const left = changes.filter((one) => one.applied !== true && !isHeldUp(one)).length;
