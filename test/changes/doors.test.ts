@@ -143,6 +143,16 @@ describe('hooks and policies (needs namespaces)', () => {
     expect(existsSync(config)).toBe(true);
   });
 
+  it_('nothing is kept of what no workspace gets', async () => {
+    const run = withUndo();
+    const before = (await run('history')).stdout;
+    const { stderr } = await run('-c', 'mkfifo pipe');
+    expect(stderr).toContain('pipe is not in the workspace');
+    expect(existsSync(join(place.workspace, 'pipe'))).toBe(false);
+    expect((await run('history')).stdout).toBe(before);
+    expect((await run('changes', 'list')).stdout).not.toContain('mkfifo');
+  });
+
   it_('redo takes what was taken back last, wherever that stands in the history', async () => {
     const run = withUndo();
     const has = (name: string) => existsSync(join(place.workspace, name));

@@ -193,6 +193,11 @@ export class Previews {
       ...result.warnings,
       ...notDone.map(({ path, why }) => `${path} is not in the workspace: ${why}`),
     ];
+    // Of what no workspace gets there is nothing to wait for: a FIFO, say.
+    if (applied.done === 0 && found.left === 0) {
+      await this.#sets.discard(found.id).catch(() => {});
+      return { ...none, leftBehind, warnings };
+    }
     return { ...result, leftBehind, warnings, changes: { ...previewed(found), state } };
   }
 
