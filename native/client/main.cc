@@ -283,9 +283,10 @@ bool SendCall(int socket_fd, int request) {
   return sendmsg(socket_fd, &message, MSG_NOSIGNAL) == 1;
 }
 
-// Waits for the server's word, but not for ever.
-void AwaitAnswer(int socket_fd) {
-  pollfd answer{socket_fd, POLLIN, 0};
+// Waits for the server's word, but not for ever. A signal that comes before it finds this process
+// as it was; one that comes with it is the command's, which may have said something already.
+void AwaitAnswer(int socket_fd, int signals, const sigset_t& before) {
+  pollfd both[] = {{socket_fd, POLLIN, 0}, {signals, POLLIN, 0}};
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   const long long end = now.tv_sec * 1000LL + now.tv_nsec / 1'000'000 + kPatienceMs;
@@ -293,8 +294,13 @@ void AwaitAnswer(int socket_fd) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     const long long left = end - (now.tv_sec * 1000LL + now.tv_nsec / 1'000'000);
     if (left <= 0) break;
-    const int ready = poll(&answer, 1, static_cast<int>(left));
-    if (ready > 0) return;
+    const int ready = poll(both, 2, static_cast<int>(left));
+    if (ready > 0 && both[0].revents != 0) return;
+    if (ready > 0) {
+      sigset_t blocked;
+      sigprocmask(SIG_SETMASK, &before, &blocked);
+      sigprocmask(SIG_SETMASK, &blocked, nullptr);
+    }
     if (ready < 0 && errno != EINTR) break;
   }
   // From now on it cannot take the call any more (shutdown(2); unix(7): EPIPE).
@@ -302,8 +308,8 @@ void AwaitAnswer(int socket_fd) {
 }
 
 // Whether the server takes the call, and has begun. If not, it never will.
-bool IsTaken(int socket_fd) {
-  AwaitAnswer(socket_fd);
+bool IsTaken(int socket_fd, int signals, const sigset_t& before) {
+  AwaitAnswer(socket_fd, signals, before);
   char said = 0;
   ssize_t count;
   do {
@@ -399,10 +405,14 @@ void HandOver(const UniqueFd& server, const UniqueFd& request) {
   const sigset_t forwarded = Forwarded();
   UniqueFd signals(signalfd(-1, &forwarded, SFD_CLOEXEC));
   if (!signals.valid()) return;
-  if (!SendCall(server.get(), request.get())) return;
-  if (!IsTaken(server.get())) return;
-  // A hook has no command that they could be handed on to: they end it, as without a server.
-  if (failure_status != kHookBlocks) sigprocmask(SIG_BLOCK, &forwarded, nullptr);
+  // Before the command can say anything. A hook has none that they could be handed on to: they end
+  // it, as without a server.
+  sigset_t before;
+  sigprocmask(SIG_BLOCK, failure_status == kHookBlocks ? nullptr : &forwarded, &before);
+  if (!SendCall(server.get(), request.get()) || !IsTaken(server.get(), signals.get(), before)) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    return;
+  }
   signal(SIGPIPE, SIG_IGN);
   Follow(server.get(), signals.get());
 }

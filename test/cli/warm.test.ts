@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
+import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, sleep } from '../support/eventually.ts';
@@ -350,6 +351,33 @@ describe('a call that is handed over to a warm server', () => {
     } finally {
       running.kill('SIGKILL');
       await running;
+      fake.close();
+      server = await warmUp(place);
+    }
+  });
+
+  it('loses no signal that comes while it is told that its call is taken', async () => {
+    const path = await addressOf();
+    let caller: number | undefined;
+    const fake = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.on('data', (bytes) => {
+        const last = bytes.at(-1) ?? 0;
+        // The exit status is the signal.
+        if (last === constants.signals.SIGINT) socket.end(Buffer.from([0x58, 1, 0, 0, 0, last]));
+        // At once: until the client runs again, a command may have said something already.
+        else socket.write('A', () => process.kill(caller ?? 0, 'SIGINT'));
+      });
+    });
+    await new Promise<void>((done) => fake.listen(path, done));
+    try {
+      for (let time = 0; time < 30; time++) {
+        const running = startCall(place, ['--warm', '--', 'true']);
+        caller = running.pid;
+        const { exitCode, signal } = await running;
+        expect({ exitCode, signal }).toEqual({ exitCode: 2, signal: undefined });
+      }
+    } finally {
       fake.close();
       server = await warmUp(place);
     }
