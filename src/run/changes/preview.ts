@@ -193,8 +193,9 @@ export class Previews {
       ...result.warnings,
       ...notDone.map(({ path, why }) => `${path} is not in the workspace: ${why}`),
     ];
-    // Of what no workspace gets there is nothing to wait for: a FIFO, say.
-    if (applied.done === 0 && found.left === 0) {
+    // Of what no workspace gets there is nothing to wait for: a FIFO, say. What is in conflict waits.
+    const isRefused = found.more === 0 && found.changes.every(({ refused }) => refused !== undefined);
+    if (applied.done === 0 && isRefused) {
       await this.#sets.discard(found.id).catch(() => {});
       return { ...none, leftBehind, warnings };
     }
