@@ -189,14 +189,21 @@ describe('hooks and policies (needs namespaces)', () => {
     await run('-c', 'echo > came');
     const file = join(place.workspace, 'all');
     writeFileSync(file, 'old\n');
-    const slow = startCli({ ...place, env: { ...place.env, ...env } }, [
-      '-c',
-      'echo started; sleep 0.5; echo slow > all',
-    ]);
+    const slow = startCli(
+      { ...place, env: { ...place.env, ...env } },
+      ['-c', 'echo started; read; echo slow > all'],
+      { stdin: 'pipe' },
+    );
     await once(slow.stdout, 'data');
     writeFileSync(file, 'mine\n');
+    slow.stdin?.end('\n');
     expect((await slow).stderr).toContain('all is not in the workspace: it changed');
     expect(readFileSync(file, 'utf8')).toBe('mine\n');
+    // Its work is kept.
+    const [waiting = ''] = (await run('changes', 'list')).stdout
+      .split('\n')
+      .filter((line) => line.includes('slow'));
+    expect((await run('changes', 'diff', waiting.split(' ')[0] ?? '')).stdout).toContain('+slow');
     expect(await run('undo')).toMatchObject({ exitCode: 0 });
     expect(existsSync(join(place.workspace, 'came'))).toBe(false);
   });
