@@ -77,8 +77,11 @@ export interface OpenLayer extends Disposable {
   readonly layer: PlannedLayer;
   /** When the command began, in nanoseconds since 1970. */
   readonly startedNs: bigint;
-  /** To be called before the command begins. False: the workspace is not the directory that it was, and the layer is of no use. */
-  begin(): boolean;
+  /**
+   * To be called before the command begins. False: the workspace is not the directory that it was, and the layer is of no
+   * use.
+   */
+  begin(): Promise<boolean>;
   /** The command changed nothing. */
   isUntouched(): boolean;
   /** Gives back what was kept free for its description. */
@@ -102,6 +105,9 @@ const TRIM_MS = 60_000;
 
 const LOCK_MS = 30_000;
 const LOOK_MS = 10;
+
+/** How many milliseconds the clock of files may stand still: some file systems count seconds. */
+const MOST_TICKS = 3_000;
 
 /** What a command leaves of a disk is enough to say what it did: this is given back when it has ended. */
 const ROOM = Buffer.alloc(128 * 1024);
@@ -433,10 +439,14 @@ function openLayer({
     get startedNs() {
       return startedNs;
     },
-    begin() {
-      // By the clock that files get their times from, which ticks at least a hundred times a second.
-      fchmodSync(lock, 0o600);
-      startedNs = fstatSync(lock, { bigint: true }).ctimeNs;
+    async begin() {
+      startedNs = timeOfFiles(lock);
+      // That clock ticks every few milliseconds, and what changes within a tick of it would count as changed before.
+      // (Since Linux 6.13 it goes on whenever it was read: fs/inode.c, multigrain timestamps.)
+      for (let tries = 0; timeOfFiles(lock) === startedNs; tries++) {
+        if (tries === MOST_TICKS) throw unusable(upper, 'the clock of its file system stands still');
+        await new Promise((done) => setTimeout(done, 1));
+      }
       found = lstatSync(upper, { bigint: true });
       const now = statSync(workspace, { throwIfNoEntry: false });
       return now?.ino === ino && now.mode === mode && now.uid === uid && now.gid === gid;
@@ -453,6 +463,12 @@ function openLayer({
       isOpen = false;
     },
   };
+}
+
+/** Now, by the clock that files get their times from: by a change of this one. */
+function timeOfFiles(file: number): bigint {
+  fchmodSync(file, 0o600);
+  return fstatSync(file, { bigint: true }).ctimeNs;
 }
 
 function unusable(path: string, error: unknown): SandboxError {

@@ -18,9 +18,11 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { openToRead } from '../../src/changes/held-paths.ts';
 import { makeArena, snapshot } from '../support/arena.ts';
 import { until } from '../support/bystander.ts';
+import { sleep } from '../support/eventually.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
 
 const it_ = it.skipIf(!HOST.namespaces);
+const describe_ = describe.skipIf(!HOST.namespaces);
 const arena = makeArena();
 const LASTS_MS = 4_000;
 
@@ -235,3 +237,50 @@ while True:
     60_000,
   );
 });
+
+describe_(
+  'a file that somebody changes at about the moment at which a command begins (needs namespaces)',
+  () => {
+    const begun = async () => {
+      const root = arena.freshCorner();
+      const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
+      // The layer of the next one is ready by then.
+      const prepared = async () => {
+        await sandbox.run('echo >> other');
+        await sleep(60);
+      };
+      return { file: join(root, 'f'), sandbox, prepared };
+    };
+
+    it('just after it is in conflict', async () => {
+      const { file, sandbox, prepared } = await begun();
+      const left: string[] = [];
+      for (let round = 0; round < 20; round++) {
+        writeFileSync(file, 'old\n');
+        await prepared();
+        let isChanged = false;
+        const onOutput = () => {
+          if (!isChanged) writeFileSync(file, 'mine\n');
+          isChanged = true;
+        };
+        // What nobody reads yet holds the command back.
+        const command = 'echo; head -c 8000000 /dev/zero; echo command >> f';
+        const { warnings } = await sandbox.run(command, { onOutput, maxOutput: 10 });
+        left.push(`${readFileSync(file, 'utf8')}${warnings.join()}`);
+      }
+      expect(new Set(left)).toEqual(
+        new Set(['mine\nf is not in the workspace: it changed in the workspace while the command ran']),
+      );
+    });
+
+    it('just before it is not', async () => {
+      const { file, sandbox, prepared } = await begun();
+      for (let round = 0; round < 20; round++) {
+        await prepared();
+        writeFileSync(file, 'mine\n');
+        const { warnings } = await sandbox.run('echo command >> f');
+        expect([readFileSync(file, 'utf8'), warnings]).toEqual(['mine\ncommand\n', []]);
+      }
+    });
+  },
+);

@@ -140,11 +140,18 @@ export class Previews {
       const spare = this.#spare;
       this.#spare = undefined;
       const ready = await spare;
-      if (ready?.opened.begin() === true) return ready;
-      if (ready !== undefined) this.#drop(ready);
+      if (ready !== undefined) {
+        if (await ready.opened.begin()) return ready;
+        this.#drop(ready);
+      }
     }
     const made = await this.#make(on);
-    made.opened.begin();
+    try {
+      await made.opened.begin();
+    } catch (error) {
+      this.#drop(made);
+      throw error;
+    }
     return made;
   }
 
