@@ -17,12 +17,18 @@ const arena = makeArena('/var/tmp');
 const temporary = mkdtempSync(join(arena.root, 'tmp-'));
 const realTemporary = process.env.TMPDIR;
 process.env.TMPDIR = temporary;
+// Settings that are taken along, whoever runs the tests.
+const realSettings = process.env.GIT_CONFIG_GLOBAL;
+process.env.GIT_CONFIG_GLOBAL = join(arena.root, 'gitconfig');
+writeFileSync(process.env.GIT_CONFIG_GLOBAL, '[user]\n\tname = Somebody\n');
 const hostFile = join('/tmp', `enforcement-host-file-${process.pid}`);
 const hostMemory = join('/dev/shm', `enforcement-host-memory-${process.pid}`);
 for (const file of [hostFile, hostMemory]) writeFileSync(file, SECRET);
 afterAll(() => {
   if (realTemporary === undefined) delete process.env.TMPDIR;
   else process.env.TMPDIR = realTemporary;
+  if (realSettings === undefined) delete process.env.GIT_CONFIG_GLOBAL;
+  else process.env.GIT_CONFIG_GLOBAL = realSettings;
   for (const file of [hostFile, hostMemory]) rmSync(file, { force: true });
 });
 
