@@ -252,14 +252,25 @@ std::string TextOf(const Endpoint& endpoint) {
   return all + "]:" + std::to_string(endpoint.port);
 }
 
-// Whether the process may be one of a command: whatever is confined gets no new privileges.
-bool MayBeConfined(pid_t process) {
-  char path[64];
-  snprintf(path, sizeof(path), "/proc/%d/status", process);
-  const UniqueFd fd(open(path, O_RDONLY | O_CLOEXEC));
+// A number of /proc/PID/status, `process` 0: of this one.
+std::optional<int> StatusNumber(pid_t process, const char* name) {
+  const std::string who = process == 0 ? "self" : std::to_string(process);
+  const UniqueFd fd(open(("/proc/" + who + "/status").c_str(), O_RDONLY | O_CLOEXEC));
   char text[4096] = {};
-  if (!fd.valid() || read(fd.get(), text, sizeof(text) - 1) <= 0) return true;
-  return strstr(text, "\nNoNewPrivs:\t1") != nullptr;
+  if (!fd.valid() || read(fd.get(), text, sizeof(text) - 1) <= 0) return std::nullopt;
+  const std::string line = std::string("\n") + name + ":\t";
+  const char* at = strstr(text, line.c_str());
+  return at == nullptr ? std::nullopt : std::optional(atoi(at + line.size()));
+}
+
+// Whether the process may be one of a command: whatever is confined gets no new privileges. In a
+// container nobody may get any, and what is confined has one filter more than this process
+// (proc_pid_status(5): since Linux 5.9).
+bool MayBeConfined(pid_t process) {
+  if (StatusNumber(process, "NoNewPrivs") == 0) return false;
+  if (StatusNumber(0, "NoNewPrivs") == 0) return true;
+  const std::optional<int> filters = StatusNumber(process, "Seccomp_filters");
+  return !filters || *filters > StatusNumber(0, "Seccomp_filters").value_or(0);
 }
 
 // As check_kill_permission in kernel/signal.c. It cannot be tried: the thread may be in the scope

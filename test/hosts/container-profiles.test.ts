@@ -1,4 +1,7 @@
+import { spawn } from 'node:child_process';
+import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
+import { CLI, makePlace } from '../cli/support.ts';
 import { HOST } from '../support/tiers.ts';
 import { buildOuterFilter } from './support/outer-filter.ts';
 import { expectHonest, expectRefused, makeWorld, ROOT } from './support/world.ts';
@@ -140,5 +143,20 @@ describe.runIf(ROOT)('root without capabilities (needs to be started as root)', 
     expectHonest(answer);
     expect(answer.backend).toBe('landlock');
     if (view !== undefined) expect(answer.states?.['filesystem-view']).toBe(view);
+  });
+});
+
+describe.runIf(HOST.signalScope)('where nobody gets new privileges (needs a signal scope)', () => {
+  it('a signal that the sandbox denied is told as elsewhere', async () => {
+    const place = makePlace();
+    const outside = spawn('setpriv', ['--no-new-privs', 'sleep', '1000'], { stdio: 'ignore' });
+    const { stderr } = await execa(
+      'setpriv',
+      ['--no-new-privs', process.execPath, CLI, '--explain', 'always', '-c', `kill -TERM ${outside.pid}`],
+      { cwd: place.workspace, env: place.env, extendEnv: false, reject: false },
+    );
+    const isThere = outside.kill('SIGKILL');
+    place.dispose();
+    expect([stderr, isThere]).toEqual([expect.stringContaining(`${outside.pid} (sleep)`), true]);
   });
 });
