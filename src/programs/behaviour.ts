@@ -127,13 +127,15 @@ export interface Call {
   /** The options before the verb. */
   readonly outer: readonly OptionUse[];
   /** The text on its standard input, where it is known. */
-  readonly input: string | undefined;
+  readonly input: Word | undefined;
 }
 
 /** What a call runs (nothing at all is an empty list), or why its words are not understood. */
 export type Runs =
   | { readonly runs: readonly Run[] }
   | {
+      /** What is recognised of it all the same. */
+      readonly runs?: readonly Run[];
       readonly refusal: {
         readonly code: NotUnderstoodCode;
         readonly message: string;
@@ -200,8 +202,8 @@ export interface Behaviour {
    * no options but these: separated by blanks, and with `=VALUE` only with that value.
    */
   readonly passesOn?: string;
-  /** What it prints, where its words and its standard input tell. */
-  readonly prints?: (words: readonly Word[], input: string | undefined) => string | undefined;
+  /** What it prints, as far as its words and its standard input tell. */
+  readonly prints?: (words: readonly Word[], input: Word | undefined) => Word | undefined;
   /** True where nothing is lost with what it removes: it only says what it would, or refuses what is not kept elsewhere. */
   readonly keeps?: (use: Use) => boolean;
   /** The words that set variables, for what it runs or for the shell. */

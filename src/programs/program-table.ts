@@ -124,8 +124,8 @@ const running = new Map<string, boolean>();
 export function runnerOf(
   name: string,
   inShell: boolean,
-): ((words: readonly Word[], input: string | undefined) => Runs) | undefined {
-  const callOf = (words: readonly Word[], input: string | undefined, grammar: Grammar = {}): Call => ({
+): ((words: readonly Word[], input: Word | undefined) => Runs) | undefined {
+  const callOf = (words: readonly Word[], input: Word | undefined, grammar: Grammar = {}): Call => ({
     name: base,
     words,
     args: words.slice(1),
