@@ -446,8 +446,10 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
       flags: 'f force n dry-run r cached q quiet ignore-unmatch sparse pathspec-file-nul',
       reads: 'pathspec-from-file',
     },
-    // Without force it takes what is as it was committed, and nothing else.
-    keeps: (use) => hasOption(use, 'n dry-run cached'),
+    // Without force it takes what is as it was committed, and nothing else. What is written out is looked at all the same.
+    keeps: (use) =>
+      hasOption(use, 'n dry-run cached') ||
+      (!hasOption(use, 'f force') && use.operands.some(({ complete }) => !complete)),
   },
   clean: {
     risk: 'medium',
