@@ -98,10 +98,13 @@ function movedOut(command: SimpleCommand, use: Use, context: CheckContext): read
   const targetOptions = use.program.targetOptions?.split(' ') ?? [];
   const into = use.options.find(({ name }) => targetOptions.includes(name))?.value;
   const to = into ?? use.operands.at(-1);
-  const places = to === undefined ? [] : placesOf([to], directoriesOf(command, context), context);
+  const meanings = to === undefined ? [] : meaningsOf(to, command, context);
+  const places = placesOf(meanings, directoriesOf(command, context), context);
   const leaves =
     to !== undefined &&
-    (/^"?\$\{?TMPDIR\b/.test(to.word.source) ||
+    // `mv notes "$(mktemp -d)"`.
+    (meanings.length === 0 ||
+      /^"?\$\{?TMPDIR\b/.test(to.word.source) ||
       places.some((path) => !isBeneath(path, context.rules.workspace)) ||
       removedPlaces(command, context).some((gone) =>
         places.some((path) => isBeneath(path, gone) || isBeneath(gone, path)),
@@ -274,10 +277,9 @@ function assignedTo(
 ): readonly Word[] | undefined {
   const { parsed } = context;
   const { loops, variables } = parsed.understood ? parsed.line : parsed.problem;
-  const isSetOtherwise = variables.includes(name) || !parsed.understood;
   const sources = [
     ...loops.filter((loop) => loop.name === name).map(ofLoop),
-    ...commandsOf(parsed).flatMap((one) => sourcesIn(one, name, isSetOtherwise, context)),
+    ...commandsOf(parsed).flatMap((one) => sourcesIn(one, name, word, context)),
   ];
   const values = sources.map((source) => source.values);
   const isExplained = !variables.includes(name) || sources.some(({ isImplicit }) => isImplicit);
@@ -307,12 +309,13 @@ function ofLoop({ words }: { readonly words: readonly Word[] }): Source {
 function sourcesIn(
   command: SimpleCommand,
   name: string,
-  isSetOtherwise: boolean,
+  word: Word,
   context: CheckContext,
 ): readonly Source[] {
   const sources: Source[] = [];
   for (const { name: set, append, value } of command.assignments) {
-    if (set !== name) continue;
+    // What it gets is what it holds already: `name=${name:-text}`.
+    if (set !== name || (value.span.start === word.span.start && value.source === word.source)) continue;
     const isKnown = !append && !value.source.startsWith('(');
     // What stands before a program is for that alone, which may be a shell.
     const at = command.words.length === 0 ? value.span.start : Number.POSITIVE_INFINITY;
@@ -326,28 +329,21 @@ function sourcesIn(
     if (text.startsWith(`${name}+=`)) sources.push({ values: undefined, at, isImplicit: false });
     else if (text.startsWith(`${name}=`))
       sources.push({ values: [wordOf(argumentOf(one, name.length + 1))], at, isImplicit: false });
-    // `local name`: nothing, until something is assigned.
-    else if (one.value === name) sources.push({ values: [literalWord('', one.span)], at, isImplicit: true });
+    else if (one.value === name)
+      sources.push({ values: valuesGivenBy(use, one, context), at, isImplicit: true });
   }
-  // `read name`, `unset name`, and whatever else is not understood.
-  if (isSetOtherwise && !declared.some(({ value }) => value === name)) {
-    if (command.words.slice(1).some(({ value }) => value === name)) {
-      const values = isReadOfNew(command, context) ? [] : undefined;
-      sources.push({ values, at: command.span.start, isImplicit: true });
-    }
-  }
+  const isOther = !context.parsed.understood && !declared.some(({ value }) => value === name);
+  if (isOther && command.words.slice(1).some(({ value }) => value === name))
+    sources.push({ values: undefined, at: command.span.start, isImplicit: true });
   return sources;
 }
 
-/** `find dist | while read -r name`: each line is what one variable gets. */
-function isReadOfNew(command: SimpleCommand, context: CheckContext): boolean {
-  const use = useOf(command, context);
-  return (
-    use !== undefined &&
-    inherited(use, 'splitsInput') === true &&
-    use.operands.length === 1 &&
-    namesNew(command, context)
-  );
+/** `local name`, `unset name`: nothing. `find dist | while read -r name`: each line, which is new. */
+function valuesGivenBy(use: Use | undefined, name: Word, context: CheckContext): readonly Word[] | undefined {
+  if (use === undefined) return undefined;
+  if (inherited(use, 'descriptors') === undefined) return [literalWord('', name.span)];
+  const isWhole = inherited(use, 'splitsInput') === true && use.operands.length === 1;
+  return isWhole && namesNew(use.command, context) ? [] : undefined;
 }
 
 /** `$(mktemp)`, `$(find . -name '*.pyc')`, `<(find build)`. */

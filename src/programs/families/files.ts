@@ -487,9 +487,10 @@ function copiesDirectories(use: Use): boolean {
 /** `ls -t build/*.o`: one name a line, each as it is written, and what is in no directory. */
 function listsOnlyNew({ options, operands, unknown }: Use): boolean {
   const isFile = ({ word }: Argument) => /(?:^|\/)[^/]*[\w*]\.[\w*]*\w$/.test(word.source);
+  const isListedItself = options.some(({ name }) => name === 'd' || name === 'directory');
   return (
     operands.length > 0 &&
-    operands.every((operand) => isFile(operand) && isMadeAnewAs(operand)) &&
+    operands.every((operand) => (isListedItself || isFile(operand)) && isMadeAnewAs(operand)) &&
     options.every(({ name }) => /^(?:[1tdrSX]|reverse|directory)$/.test(name)) &&
     unknown.length === 0
   );

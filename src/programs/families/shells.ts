@@ -36,7 +36,8 @@ export const BUILTINS: readonly ProgramRow[] = [
     operands: 'none',
     assigns: ({ command }) => command.words.slice(1),
   }),
-  ...programs('unset set shopt type let', 'low', 'local', { operands: 'none' }),
+  ...programs('unset', 'low', 'local', { operands: 'none', assigns: setsOperands }),
+  ...programs('set shopt type let', 'low', 'local', { operands: 'none' }),
   ...programs('read', 'low', 'local', {
     grammar: {
       source: 'bash 5.2.15',
@@ -47,6 +48,7 @@ export const BUILTINS: readonly ProgramRow[] = [
     },
     operands: 'none',
     passesOn: 'r d=',
+    assigns: setsOperands,
     descriptors: 'u',
     splitsInput: true,
   }),
@@ -60,6 +62,7 @@ export const BUILTINS: readonly ProgramRow[] = [
       executes: 'C',
     },
     operands: 'none',
+    assigns: setsOperands,
     descriptors: 'u',
   }),
   ...programs('test [ [[', 'low', 'local', {
@@ -100,6 +103,11 @@ export const BUILTINS: readonly ProgramRow[] = [
   ...programs('ulimit', 'low', 'local', { operands: 'none' }),
   ...programs('kill killall pkill', 'high', 'local', { operands: 'none', signals: true }),
 ];
+
+/** `read NAME`, `unset NAME`. */
+function setsOperands({ operands }: Use): readonly Word[] {
+  return operands.map(({ word }) => word);
+}
 
 /** Backslashes, and what looks like an option, mean something to some shells. */
 function printedByEcho([echo, ...words]: readonly Word[]): Word | undefined {

@@ -153,6 +153,14 @@ describe('what version control would not bring back is asked about', () => {
     'f() { local d; rm "${d}notes"; d=a.tmp; }; f',
     'd=a.tmp; d=notes bash -c \'rm "$d"\'',
     'git rm --force "$f"',
+    'd=a.tmp; unset d; rm "${d}notes"',
+    'd=${d:-notes}; rm -rf "$d"',
+    'ls -d notes/*/dist src | xargs rm -rf',
+    'mv notes "$(mktemp -d)"',
+    'd=$(mktemp -d); mv notes "$d/x"',
+    'd=/tmp/x; mv notes "$d"',
+    'rsync -a --delete src/ notes/',
+    'rsync -a --delete src/ dist/../notes/',
   ])('%s', async (source) => {
     expect(await asks(source)).toBe(true);
   });
@@ -220,6 +228,14 @@ describe('what version control would not bring back is asked about', () => {
     'f() { local f; f=dist; rm -rf "$f"; }; f',
     'git rm "$f"',
     'git rm -r -q "$d"/*',
+    'find sub -type d -name dist | while read d; do rm -rf "$d"; done',
+    'OUT=${OUT:-build}; rm -rf "$OUT"; mkdir -p "$OUT"',
+    'unset d; d=dist; rm -rf "$d"',
+    'ls -d sub/*/dist | xargs rm -rf',
+    'mv notes "$d"',
+    'd=sub; mv notes "$d"',
+    'tmp=$(mktemp); sort list > "$tmp" && mv "$tmp" list',
+    'rsync -a --delete src/ build/lib/',
   ])('and this loses nothing: %s', async (source) => {
     expect(await asks(source)).toBe(false);
   });
