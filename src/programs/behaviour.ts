@@ -292,6 +292,8 @@ export interface Program extends Behaviour {
   readonly builtin?: boolean;
   /** The short option that asks for its version and nothing else. */
   readonly versionOption?: string;
+  /** Further names that it goes by: the group is the name that they stand for, if not the first one. */
+  readonly alsoCalled?: RegExp;
   /** Not in the tables. */
   readonly unlisted?: boolean;
   /** Missing: the application backend does not run it. */
@@ -322,6 +324,12 @@ export function programs(
   behaviour: Omit<ProgramRow, 'names' | 'risk' | 'reach'> = {},
 ): readonly ProgramRow[] {
   return [{ ...behaviour, names, risk, reach }];
+}
+
+/** `python3.12`, `gcc-13`, `mkfs.ext4`: names with a version or a kind behind them. */
+export function withVersion(names: string): RegExp {
+  const escaped = names.replaceAll('+', '\\+').replaceAll(' ', '|');
+  return new RegExp(`^(${escaped})(?:[-.]?[\\d.]+|\\.[a-z][a-z\\d]*)$`);
 }
 
 /** Verbs that behave alike: `verbs('log show', { risk: 'low' })`. */

@@ -7,6 +7,7 @@ import {
   programs,
   type Runs,
   type Use,
+  withVersion,
 } from '../behaviour.ts';
 import {
   argumentOf,
@@ -199,6 +200,7 @@ export const NETWORK: readonly ProgramRow[] = [
     },
   ),
   ...programs('nc netcat nc.openbsd nc.traditional', 'high', 'network', {
+    alsoCalled: withVersion('nc'),
     grammar: {
       // Which of the two a name stands for is not known: letters that only one has are here, too.
       source: 'netcat-openbsd 1.219, netcat-traditional 1.10',
