@@ -182,6 +182,10 @@ function meaningsOf(argument: Argument, command: SimpleCommand, context: CheckCo
     .map((one) => argumentOf(one));
 }
 
+/** Whether nothing stands before a part that makes another path of it. */
+const isAtStart = ({ parts }: Word, at: number) =>
+  parts.slice(0, at).every((part) => part.kind === 'literal' && /^(?:\.\/)*$/.test(part.text));
+
 /** Whether it leads out of what it begins with: `"$tmp/../notes"`. */
 const climbs = ({ parts: [, ...others] }: Word) =>
   others.some((part) => 'text' in part && part.text.includes('..'));
@@ -199,7 +203,8 @@ function valuesOf(word: Word, command: SimpleCommand, context: CheckContext, dep
           : undefined;
     if (values === undefined) continue;
     const isNew = values.every((value) => valuesOf(value, command, context, depth - 1).length === 0);
-    if (isNew && at === 0 && climbs(word)) continue;
+    // New is only what such a name begins: not `"notes/$name"`, nor `"$name/../notes"`.
+    if (isNew && (!isAtStart(word, at) || climbs(word))) continue;
     return values
       .flatMap((value) => valuesOf(value, command, context, depth - 1))
       .slice(0, MOST)
@@ -235,9 +240,9 @@ function heldBy(
   return assignedTo(name, word, command, context, literalWord(text, word.span));
 }
 
-/** Whether the command may get a variable with its environment. */
+/** Whether the command may get a variable with its environment, or with its words: `$1`. */
 function mayBeGiven(name: string, { rules: { environment }, variables, shell }: CheckContext): boolean {
-  if (environment === undefined || shell !== undefined) return true;
+  if (environment === undefined || shell !== undefined || !/^[A-Za-z_]/.test(name)) return true;
   const isNamed = (entry: string) =>
     entry === name || (entry.endsWith('*') && name.startsWith(entry.slice(0, -1)));
   return [...environment, ...Object.keys(variables ?? {})].some(isNamed);
@@ -331,6 +336,13 @@ function sourcesIn(
       sources.push({ values: [wordOf(argumentOf(one, name.length + 1))], at, isImplicit: false });
     else if (one.value === name)
       sources.push({ values: valuesGivenBy(use, one, context), at, isImplicit: true });
+  }
+  // `: "${name:=text}"`
+  for (const { source, span } of command.words) {
+    const [, text] = new RegExp(`\\$\\{${name}:?=([\\w./-]*)\\}`).exec(source) ?? [];
+    if (text === undefined) continue;
+    const values = mayBeGiven(name, context) ? undefined : [literalWord(text, span)];
+    sources.push({ values, at: span.start, isImplicit: true });
   }
   const isOther = !context.parsed.understood && !declared.some(({ value }) => value === name);
   if (isOther && command.words.slice(1).some(({ value }) => value === name))
