@@ -51,6 +51,8 @@ export interface RulesOfCommands {
   readonly opened: string | undefined;
   /** Writable places outside the workspace that the policy granted: of `writable`, what is not private to a command. */
   readonly granted: readonly string[];
+  /** Variables that it may get with its environment, with a `*` at the end for any rest; `undefined`: any. */
+  readonly environment?: readonly string[] | undefined;
   /** Changes of the workspace can be held back here. */
   readonly previews?: boolean;
   /** What commands change with the effect `undoable` can be taken back, whatever it is. */

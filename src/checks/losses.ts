@@ -88,20 +88,38 @@ function removedBy(use: Use): readonly Argument[] {
   return use.operands;
 }
 
-/** What is moved out of the workspace, to a place that is deleted with the command: `mv notes.txt /tmp/`. */
+/**
+ * What is moved to where it does not stay: out of the workspace, to a place that is deleted with the command
+ * (`mv notes.txt /tmp/`), or into what the line removes (`mv notes dist; rm -rf dist`).
+ */
 function movedOut(command: SimpleCommand, use: Use, context: CheckContext): readonly Argument[] {
   // `git mv` moves within its repository.
   if (use.program.operands !== 'moves-then-writes') return [];
   const targetOptions = use.program.targetOptions?.split(' ') ?? [];
   const into = use.options.find(({ name }) => targetOptions.includes(name))?.value;
   const to = into ?? use.operands.at(-1);
+  const meanings = to === undefined ? [] : meaningsOf(to, command, context);
+  const places = placesOf(meanings, directoriesOf(command, context), context);
   const leaves =
     to !== undefined &&
-    (/^"?\$\{?TMPDIR\b/.test(to.word.source) ||
-      placesOf([to], directoriesOf(command, context), context).some(
-        (path) => !isBeneath(path, context.rules.workspace),
+    // `mv notes "$(mktemp -d)"`.
+    (meanings.length === 0 ||
+      /^"?\$\{?TMPDIR\b/.test(to.word.source) ||
+      places.some((path) => !isBeneath(path, context.rules.workspace)) ||
+      removedPlaces(command, context).some((gone) =>
+        places.some((path) => isBeneath(path, gone) || isBeneath(gone, path)),
       ));
   return leaves ? use.operands.filter((one) => one !== to) : [];
+}
+
+/** What the others of its line remove, as far as that is known. */
+function removedPlaces(command: SimpleCommand, context: CheckContext): readonly string[] {
+  return commandsOf(context.parsed).flatMap((other) => {
+    const use = other === command ? undefined : useOf(other, context);
+    const removed = use === undefined ? [] : removedBy(use);
+    const meanings = removed.flatMap((argument) => meaningsOf(argument, other, context));
+    return placesOf(meanings, directoriesOf(other, context), context);
+  });
 }
 
 /**
@@ -156,12 +174,21 @@ const MOST = 64;
 function meaningsOf(argument: Argument, command: SimpleCommand, context: CheckContext): readonly Argument[] {
   const word = wordOf(argument);
   const [first, ...others] = word.parts;
-  const climbs = others.some((part) => part.kind !== 'literal' || part.text.includes('..'));
-  if (first?.kind === 'input' && !climbs && isSettledByInput(command, context)) return [];
+  const isPlain = others.every((part) => part.kind === 'literal');
+  if (first?.kind === 'input' && isPlain && !climbs(word) && isSettledByInput(command, context)) return [];
   return valuesOf(word, command, context, DEEPEST)
+    .filter(({ value }) => value !== '')
     .slice(0, MOST)
     .map((one) => argumentOf(one));
 }
+
+/** Whether nothing stands before a part that makes another path of it. */
+const isAtStart = ({ parts }: Word, at: number) =>
+  parts.slice(0, at).every((part) => part.kind === 'literal' && /^(?:\.\/)*$/.test(part.text));
+
+/** Whether it leads out of what it begins with: `"$tmp/../notes"`. */
+const climbs = ({ parts: [, ...others] }: Word) =>
+  others.some((part) => 'text' in part && part.text.includes('..'));
 
 function valuesOf(word: Word, command: SimpleCommand, context: CheckContext, depth: number): readonly Word[] {
   if (word.value !== undefined) return [word];
@@ -171,10 +198,13 @@ function valuesOf(word: Word, command: SimpleCommand, context: CheckContext, dep
     const values =
       part.kind === 'brace'
         ? branchesOf(part.text, word)
-        : part.kind === 'parameter' && (part.plain || endsWithout(part.name, word))
-          ? assignedTo(part.name, word, command, context)
+        : part.kind === 'parameter'
+          ? heldBy(part, word, command, context)
           : undefined;
     if (values === undefined) continue;
+    const isNew = values.every((value) => valuesOf(value, command, context, depth - 1).length === 0);
+    // New is only what such a name begins: not `"notes/$name"`, nor `"$name/../notes"`.
+    if (isNew && (!isAtStart(word, at) || climbs(word))) continue;
     return values
       .flatMap((value) => valuesOf(value, command, context, depth - 1))
       .slice(0, MOST)
@@ -194,8 +224,29 @@ function valuesOf(word: Word, command: SimpleCommand, context: CheckContext, dep
   return [word];
 }
 
-/** `${name:?}` is its value, or the end of the command. */
-const endsWithout = (name: string, { source }: Word) => source.includes(`\${${name}:?`);
+/** All that an expansion may give; `undefined`: that is not known. */
+function heldBy(
+  { name, plain }: Extract<Word['parts'][number], { readonly kind: 'parameter' }>,
+  word: Word,
+  command: SimpleCommand,
+  context: CheckContext,
+): readonly Word[] | undefined {
+  const [, operator, text = ''] = new RegExp(`\\$\\{${name}:?([-?])([^{}]*)\\}`).exec(word.source) ?? [];
+  // `${name:?}` is the value, or the end of the command.
+  if (plain || operator === '?') return assignedTo(name, word, command, context);
+  // `${name:-text}`, unless its value comes from outside.
+  const isOnly = word.source.split(name).length === 2;
+  if (operator !== '-' || !isOnly || !/^[\w./-]*$/.test(text) || mayBeGiven(name, context)) return undefined;
+  return assignedTo(name, word, command, context, literalWord(text, word.span));
+}
+
+/** Whether the command may get a variable with its environment, or with its words: `$1`. */
+function mayBeGiven(name: string, { rules: { environment }, variables, shell }: CheckContext): boolean {
+  if (environment === undefined || shell !== undefined || !/^[A-Za-z_]/.test(name)) return true;
+  const isNamed = (entry: string) =>
+    entry === name || (entry.endsWith('*') && name.startsWith(entry.slice(0, -1)));
+  return [...environment, ...Object.keys(variables ?? {})].some(isNamed);
+}
 
 /** Whether the shell makes several words of a value, as it does without quotes. */
 function isSplit(part: Word['parts'][number], value: Word): boolean {
@@ -218,44 +269,99 @@ function branchesOf(brace: string, { span }: Word): readonly Word[] | undefined 
   return texts.length === 1 ? undefined : texts.map((text) => literalWord(text, span));
 }
 
-/** All that the line gives to a variable; `undefined`: where the word stands, it may hold something else. */
+/**
+ * All that the line gives to a variable, and what it holds otherwise; `undefined`: where the word stands, it may hold
+ * something else.
+ */
 function assignedTo(
   name: string,
   word: Word,
   { runsLater }: SimpleCommand,
   context: CheckContext,
+  otherwise?: Word,
 ): readonly Word[] | undefined {
-  if (!context.parsed.understood) return undefined;
-  const { commands, loops, variables } = context.parsed.line;
-  const ofLoops = loops.filter((loop) => loop.name === name);
-  const assignments = commands.flatMap((command) =>
-    command.words.length === 0 ? command.assignments.filter((one) => one.name === name) : [],
-  );
-  const declared = commands.flatMap((command) => {
-    const use = useOf(command, context);
-    const words = use === undefined ? [] : (inherited(use, 'assigns')?.(use) ?? []);
-    return words.filter((one) => ['=', '+='].some((set) => leadingText(one).startsWith(name + set)));
-  });
-  const isUnclear =
-    assignments.some(({ append, value }) => append || value.source.startsWith('(')) ||
-    declared.some((one) => leadingText(one).startsWith(`${name}+=`)) ||
-    (variables.includes(name) && ofLoops.length === 0) ||
-    // `read name`, `unset name`.
-    (ofLoops.length > 0 && commands.some(({ words }) => words.some(({ value }) => value === name)));
-  const values = [
-    ...ofLoops.flatMap(({ words }) => words),
-    ...assignments.map(({ value }) => value),
-    ...declared.map((one) => wordOf(argumentOf(one, name.length + 1))),
+  const { parsed } = context;
+  const { loops, variables } = parsed.understood ? parsed.line : parsed.problem;
+  const sources = [
+    ...loops.filter((loop) => loop.name === name).map(ofLoop),
+    ...commandsOf(parsed).flatMap((one) => sourcesIn(one, name, word, context)),
   ];
-  const first = Math.min(...values.map(({ span }) => span.start));
-  const isBefore = first <= word.span.start || (runsLater === true && values.length > 0);
-  return isUnclear || !isBefore ? undefined : values;
+  const values = sources.map((source) => source.values);
+  const isExplained = !variables.includes(name) || sources.some(({ isImplicit }) => isImplicit);
+  const first = Math.min(...sources.map(({ at }) => at));
+  const isBefore = first <= word.span.start || (runsLater === true && first < Number.POSITIVE_INFINITY);
+  if (!isExplained || (!isBefore && otherwise === undefined)) return undefined;
+  if (!values.every((some) => some !== undefined)) return undefined;
+  return [...values.flat(), ...(otherwise === undefined ? [] : [otherwise])];
 }
 
-/** `$(mktemp)`, `$(find . -name '*.pyc')`. */
+/** Something that gives a variable its value. */
+interface Source {
+  /** `undefined`: they are not known. */
+  readonly values: readonly Word[] | undefined;
+  /** Where it begins; infinite if that is for one command alone. */
+  readonly at: number;
+  /** It is why the variable is listed as set by other means than an assignment. */
+  readonly isImplicit: boolean;
+}
+
+function ofLoop({ words }: { readonly words: readonly Word[] }): Source {
+  const values = words.length === 0 ? undefined : words;
+  return { values, at: Math.min(...words.map(({ span }) => span.start)), isImplicit: true };
+}
+
+/** What one command does to a variable. */
+function sourcesIn(
+  command: SimpleCommand,
+  name: string,
+  word: Word,
+  context: CheckContext,
+): readonly Source[] {
+  const sources: Source[] = [];
+  for (const { name: set, append, value } of command.assignments) {
+    // What it gets is what it holds already: `name=${name:-text}`.
+    if (set !== name || (value.span.start === word.span.start && value.source === word.source)) continue;
+    const isKnown = !append && !value.source.startsWith('(');
+    // What stands before a program is for that alone, which may be a shell.
+    const at = command.words.length === 0 ? value.span.start : Number.POSITIVE_INFINITY;
+    sources.push({ values: isKnown ? [value] : undefined, at, isImplicit: false });
+  }
+  const use = useOf(command, context);
+  const declared = use === undefined ? [] : (inherited(use, 'assigns')?.(use) ?? []);
+  for (const one of declared) {
+    const text = leadingText(one);
+    const at = one.span.start;
+    if (text.startsWith(`${name}+=`)) sources.push({ values: undefined, at, isImplicit: false });
+    else if (text.startsWith(`${name}=`))
+      sources.push({ values: [wordOf(argumentOf(one, name.length + 1))], at, isImplicit: false });
+    else if (one.value === name)
+      sources.push({ values: valuesGivenBy(use, one, context), at, isImplicit: true });
+  }
+  // `: "${name:=text}"`
+  for (const { source, span } of command.words) {
+    const [, text] = new RegExp(`\\$\\{${name}:?=([\\w./-]*)\\}`).exec(source) ?? [];
+    if (text === undefined) continue;
+    const values = mayBeGiven(name, context) ? undefined : [literalWord(text, span)];
+    sources.push({ values, at: span.start, isImplicit: true });
+  }
+  const isOther = !context.parsed.understood && !declared.some(({ value }) => value === name);
+  if (isOther && command.words.slice(1).some(({ value }) => value === name))
+    sources.push({ values: undefined, at: command.span.start, isImplicit: true });
+  return sources;
+}
+
+/** `local name`, `unset name`: nothing. `find dist | while read -r name`: each line, which is new. */
+function valuesGivenBy(use: Use | undefined, name: Word, context: CheckContext): readonly Word[] | undefined {
+  if (use === undefined) return undefined;
+  if (inherited(use, 'descriptors') === undefined) return [literalWord('', name.span)];
+  const isWhole = inherited(use, 'splitsInput') === true && use.operands.length === 1;
+  return isWhole && namesNew(use.command, context) ? [] : undefined;
+}
+
+/** `$(mktemp)`, `$(find . -name '*.pyc')`, `<(find build)`. */
 function isSubstitutedByNew(word: Word, context: CheckContext): boolean {
   const [first, ...others] = word.parts;
-  if (first?.kind !== 'command-substitution') return false;
+  if (first?.kind !== 'command-substitution' && first?.kind !== 'process-substitution') return false;
   if (!others.every((part) => part.kind === 'literal' && !part.text.includes('..'))) return false;
   const [, text] = /^"?[$`]\(?([^()`]+)[)`]/.exec(word.source) ?? [];
   // In a text that a shell reads, all have the place of that text.
@@ -271,7 +377,26 @@ function namesNew(command: SimpleCommand | undefined, context: CheckContext): bo
   const use = command === undefined ? undefined : useOf(command, context);
   if (command === undefined || use === undefined) return false;
   if (inherited(use, 'namesNew')?.(use) === true) return true;
-  return passesOn(command, use) && namesNew(pipedInto(command, context), context);
+  return passesOn(command, use) && getsNew(command, context);
+}
+
+/** What comes to its standard input. */
+function getsNew(command: SimpleCommand, context: CheckContext): boolean {
+  const [around, ...others] = commandsOf(context.parsed).filter(
+    ({ words, span, redirects }) =>
+      words.length === 0 &&
+      span.start <= command.span.start &&
+      command.span.end <= span.end &&
+      redirects.some(({ operator }) => operator.startsWith('<')),
+  );
+  if (around === undefined) return namesNew(pipedInto(command, context), context);
+  const [redirect, ...more] = around.redirects.filter(({ operator }) => operator.startsWith('<'));
+  return (
+    others.length === 0 &&
+    more.length === 0 &&
+    redirect !== undefined &&
+    isSubstitutedByNew(redirect.target, context)
+  );
 }
 
 /** It prints, or hands to what it runs, nothing but what it is piped: `sort -u`, `xargs -0`. */
@@ -296,7 +421,8 @@ function pipedInto({ span }: SimpleCommand, context: CheckContext): SimpleComman
   const commands = commandsOf(context.parsed);
   const before = commands.filter(
     (other) =>
-      other.span.end <= span.start && /^\s*\|&?\s*$/.test(context.text.slice(other.span.end, span.start)),
+      other.span.end <= span.start &&
+      /^\s*\|&?\s*(?:while\s+)?$/.test(context.text.slice(other.span.end, span.start)),
   );
   const [only, more] = before;
   const isRunner = commands.some(({ runBy }) => runBy !== undefined && commands[runBy] === only);
@@ -310,7 +436,7 @@ function isSettledByInput({ runBy }: SimpleCommand, context: CheckContext): bool
   const use = runner === undefined ? undefined : useOf(runner, context);
   if (runner === undefined || use === undefined) return false;
   if (inherited(use, 'loses') !== undefined) return true;
-  return passesOn(runner, use) && namesNew(pipedInto(runner, context), context);
+  return passesOn(runner, use) && getsNew(runner, context);
 }
 
 /** Stands for what is not known in the text of a word. */

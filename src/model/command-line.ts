@@ -63,8 +63,8 @@ export interface Redirect {
   readonly descriptor: number | undefined;
   /** A file, a descriptor number or `-` (`>&`, `<&`), a here-string, or the delimiter of a here-document. */
   readonly target: Word;
-  /** What a here-document holds, where that is known without running anything. */
-  readonly body?: string | undefined;
+  /** What a here-document holds: a word without a value where that is not known without running anything. */
+  readonly body?: Word;
   readonly span: Span;
 }
 
@@ -130,8 +130,11 @@ interface NotUnderstood {
   /** One sentence: what, and what would be understood instead. */
   readonly message: string;
   readonly span: Span | undefined;
-  /** What was recognised before or besides, for messages only: it may be incomplete. */
+  /** What was recognised before or besides: it may be incomplete, and may be a reason to ask, but none to allow. */
   readonly recognized: readonly SimpleCommand[];
+  /** As in a `CommandLine`, as far as they were recognised. */
+  readonly variables: readonly string[];
+  readonly loops: readonly LoopValues[];
 }
 
 /** Result of parsing. */

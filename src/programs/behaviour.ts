@@ -127,13 +127,15 @@ export interface Call {
   /** The options before the verb. */
   readonly outer: readonly OptionUse[];
   /** The text on its standard input, where it is known. */
-  readonly input: string | undefined;
+  readonly input: Word | undefined;
 }
 
 /** What a call runs (nothing at all is an empty list), or why its words are not understood. */
 export type Runs =
   | { readonly runs: readonly Run[] }
   | {
+      /** What is recognised of it all the same. */
+      readonly runs?: readonly Run[];
       readonly refusal: {
         readonly code: NotUnderstoodCode;
         readonly message: string;
@@ -200,8 +202,8 @@ export interface Behaviour {
    * no options but these: separated by blanks, and with `=VALUE` only with that value.
    */
   readonly passesOn?: string;
-  /** What it prints, where its words and its standard input tell. */
-  readonly prints?: (words: readonly Word[], input: string | undefined) => string | undefined;
+  /** What it prints, as far as its words and its standard input tell. */
+  readonly prints?: (words: readonly Word[], input: Word | undefined) => Word | undefined;
   /** True where nothing is lost with what it removes: it only says what it would, or refuses what is not kept elsewhere. */
   readonly keeps?: (use: Use) => boolean;
   /** The words that set variables, for what it runs or for the shell. */
@@ -290,6 +292,8 @@ export interface Program extends Behaviour {
   readonly builtin?: boolean;
   /** The short option that asks for its version and nothing else. */
   readonly versionOption?: string;
+  /** Further names that it goes by: the group is the name that they stand for, if not the first one. */
+  readonly alsoCalled?: RegExp;
   /** Not in the tables. */
   readonly unlisted?: boolean;
   /** Missing: the application backend does not run it. */
@@ -320,6 +324,12 @@ export function programs(
   behaviour: Omit<ProgramRow, 'names' | 'risk' | 'reach'> = {},
 ): readonly ProgramRow[] {
   return [{ ...behaviour, names, risk, reach }];
+}
+
+/** `python3.12`, `gcc-13`, `mkfs.ext4`: names with a version or a kind behind them. */
+export function withVersion(names: string): RegExp {
+  const escaped = names.replaceAll('+', '\\+').replaceAll(' ', '|');
+  return new RegExp(`^(${escaped})(?:[-.]?[\\d.]+|\\.[a-z][a-z\\d]*)$`);
 }
 
 /** Verbs that behave alike: `verbs('log show', { risk: 'low' })`. */

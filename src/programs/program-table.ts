@@ -63,6 +63,8 @@ const ROWS: ReadonlyMap<string, ProgramRow> = new Map(
   PROGRAM_ROWS.flatMap((row) => row.names.split(' ').map((name) => [name, row] as const)),
 );
 
+const WITH_MORE_NAMES = PROGRAM_ROWS.filter(({ alsoCalled }) => alsoCalled !== undefined);
+
 /** Made at the first use of each: loading the tables stays cheap. */
 const programs = new Map<string, Program>();
 
@@ -76,19 +78,15 @@ function programOf(name: string): Program | undefined {
   return program;
 }
 
-/** `python3.12`, `gcc-13`, `clang++-17`, `mkfs.ext4`: the program without its version or kind. */
-const VERSIONED =
-  /^(python|pip|node|perl|ruby|php|lua|gcc|g\+\+|clang|clang\+\+|clang-format|clang-tidy|java|pypy|vim|nc|mkfs|mount|awk)(?:[-.]?[\d.]+|\.(?:[a-z]+\d?|fat|vfat))$/;
-
-/** The dynamic loader, under the names that systems give it. */
-const LOADER = /^ld(?:-linux|-musl|-[0-9.]+|64)?[A-Za-z0-9_.-]*\.so(?:\.[0-9]+)*$/;
-
 /** What the tables say about a program; `undefined`: it is not listed. */
 export function findProgram(name: string): Program | undefined {
   const exact = programOf(name);
   if (exact !== undefined) return exact;
-  const general = LOADER.test(name) ? 'ld.so' : VERSIONED.exec(name)?.[1];
-  return general === undefined ? undefined : programOf(general);
+  for (const { alsoCalled, names } of WITH_MORE_NAMES) {
+    const found = alsoCalled?.exec(name);
+    if (found) return programOf(found[1] ?? names.split(' ')[0] ?? '');
+  }
+  return undefined;
 }
 
 /** A program that the application backend runs. */
@@ -124,8 +122,8 @@ const running = new Map<string, boolean>();
 export function runnerOf(
   name: string,
   inShell: boolean,
-): ((words: readonly Word[], input: string | undefined) => Runs) | undefined {
-  const callOf = (words: readonly Word[], input: string | undefined, grammar: Grammar = {}): Call => ({
+): ((words: readonly Word[], input: Word | undefined) => Runs) | undefined {
+  const callOf = (words: readonly Word[], input: Word | undefined, grammar: Grammar = {}): Call => ({
     name: base,
     words,
     args: words.slice(1),

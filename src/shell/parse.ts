@@ -25,7 +25,7 @@ import { collectFunctions } from './functions.ts';
 import { createNumbers, type Numbers } from './numbers.ts';
 import { createReport, DEFAULT_LIMITS, type Limits, type Report, refuse } from './report.ts';
 import { assignsAny, type RedirectedNode, type SimpleNode } from './syntax.ts';
-import { badCharacter } from './text-checks.ts';
+import { badCharacter, isVariableName } from './text-checks.ts';
 
 /** What may be set for one call; everything has a default. */
 interface ParseOptions extends Partial<Limits> {
@@ -84,10 +84,10 @@ function read(source: string | undefined, limits: Limits, collect: (report: Repo
       refuse(report, 'too_deep', 'The command is nested too deeply.', undefined);
     else refuse(report, 'internal', 'The command made the parser fail: write it differently.', undefined);
   }
-  const { commands, variables, loops, problem } = report;
-  if (problem === undefined)
-    return { understood: true, line: { source, commands, variables: [...variables], loops } };
-  return { understood: false, problem: { ...problem, recognized: commands } };
+  const { commands, loops, problem } = report;
+  const variables = [...report.variables];
+  if (problem === undefined) return { understood: true, line: { source, commands, variables, loops } };
+  return { understood: false, problem: { ...problem, recognized: commands, variables, loops } };
 }
 
 /** Lists the commands of a text for bash. */
@@ -183,7 +183,7 @@ class Collector implements Visitor {
   }
 
   /** A command that is given as words. */
-  command(written: Written, input: string | undefined, scope: Scope, directories: Directories): Flow {
+  command(written: Written, input: Word | undefined, scope: Scope, directories: Directories): Flow {
     return this.call(written.words, this.emit(written, scope, directories), input, scope, directories);
   }
 
@@ -219,7 +219,7 @@ class Collector implements Visitor {
   private call(
     words: readonly Word[],
     index: number,
-    input: string | undefined,
+    input: Word | undefined,
     scope: Scope,
     directories: Directories,
   ): Flow {
@@ -252,7 +252,7 @@ class Collector implements Visitor {
     words: readonly Word[],
     name: string,
     index: number,
-    input: string | undefined,
+    input: Word | undefined,
     scope: Scope,
     directories: Directories,
   ): Flow {
@@ -263,21 +263,21 @@ class Collector implements Visitor {
     if ('refusal' in result) {
       const { code, message, word } = result.refusal;
       refuse(this.report, code, message, word?.span ?? place);
-      return both(directories);
     }
-    if (result.runs.length > 0 && scope.depth >= this.limits.maxRunners) {
+    const { runs = [] } = result;
+    if (runs.length > 0 && scope.depth >= this.limits.maxRunners) {
       refuse(this.report, 'too_deep', 'Too many programs run each other: run the last one directly.', place);
       return both(directories);
     }
     let flow = both(directories);
-    for (const run of result.runs) flow = joined(flow, this.run(run, index, input, scope, directories));
+    for (const run of runs) flow = joined(flow, this.run(run, index, input, scope, directories));
     return flow;
   }
 
   private run(
     run: Run,
     index: number,
-    input: string | undefined,
+    input: Word | undefined,
     scope: Scope,
     directories: Directories,
   ): Flow {
@@ -340,13 +340,17 @@ class Collector implements Visitor {
   }
 }
 
-/** What is written of a text stays a command that is recognised, with a variable for the rest, which single quotes would hide. */
+/**
+ * What is written of a text stays a command that is recognised, with a variable for the rest, which single quotes would
+ * hide: the one that stands there, or one that holds anything.
+ */
 function asFarAsKnown({ value, parts }: Word): string {
   if (value !== undefined) return value;
   let [text, open] = ['', ''];
   for (const part of parts) {
+    const variable = part.kind === 'parameter' && part.plain && isVariableName(part.name) ? part.name : '_';
     if ('text' in part) text += part.text;
-    else text += open === "'" ? `'"$_"'` : '$_';
+    else text += open === "'" ? `'"\${${variable}}"'` : `\${${variable}}`;
     for (const [mark] of 'text' in part ? part.text.matchAll(MARKS) : [])
       if (open === '') open = mark.length === 1 ? mark.trim() : '';
       else if (open === '"' ? mark === '"' : mark.endsWith(open === '#' ? '\n' : open)) open = '';

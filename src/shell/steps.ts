@@ -179,9 +179,9 @@ function redirectsOf(redirect: Redirect): readonly StepRedirect[] {
       return [{ kind: 'copy', fd, from: Number(text) }];
     case '<<':
     case '<<-':
-      if (redirect.body === undefined)
+      if (redirect.body?.value === undefined)
         needsShell('A here-document with expansions', "quote its delimiter ('EOF')", span);
-      return [{ kind: 'text', fd, text: redirect.body ?? '' }];
+      return [{ kind: 'text', fd, text: redirect.body.value }];
     case '<<<':
       return [{ kind: 'text', fd, text: `${text}\n` }];
     default:

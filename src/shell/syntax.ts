@@ -23,8 +23,8 @@ export interface SimpleNode {
   readonly words: readonly Word[];
   readonly assignments: readonly Assignment[];
   readonly redirects: readonly Redirect[];
-  /** The text of a quoted here-document or a here-string, where it is the command's standard input. */
-  readonly input: string | undefined;
+  /** The text of a here-document or a here-string, where it is the command's standard input. */
+  readonly input: Word | undefined;
   readonly substitutions: readonly SyntaxNode[];
   /** Variables that surely hold a number when its words are expanded. */
   readonly numeric: ReadonlySet<string>;

@@ -7,6 +7,7 @@ import {
   type ProgramRow,
   programs,
   type Use,
+  withVersion,
 } from '../behaviour.ts';
 import { pathInside, plainPaths, scriptsOf } from '../options.ts';
 
@@ -230,6 +231,7 @@ function objectionToAwk({ command, operands }: Use): string | undefined {
 /** The language for lines of fields. */
 export const AWK: readonly ProgramRow[] = [
   ...programs('awk gawk mawk nawk', 'low', 'local', {
+    alsoCalled: withVersion('awk'),
     code: 'language',
     grammar: {
       source: 'gawk 5.2.1, mawk 1.3.4, original-awk 2022-09-12',

@@ -10,6 +10,7 @@ import {
   programs,
   type Runs,
   type Use,
+  withVersion,
 } from '../behaviour.ts';
 import { argumentOf, hasOption, NOTHING, refused } from '../options.ts';
 import { variableRule } from '../variables.ts';
@@ -306,6 +307,7 @@ export const BUILD: readonly ProgramRow[] = [
     'unknown',
   ),
   ...programs('gcc g++ cc c++ clang clang++ tcc nvcc', 'medium', 'unknown', {
+    alsoCalled: withVersion('gcc g++ clang clang++'),
     // Compilers write what -o names, and run what -wrapper, -B and specs say.
     grammar: {
       source: 'gcc 12.2.0',
@@ -363,6 +365,7 @@ export const BUILD: readonly ProgramRow[] = [
     },
   }),
   ...programs('clang-tidy', 'low', 'unknown', {
+    alsoCalled: withVersion('clang-tidy'),
     grammar: {
       source: 'clang-tidy 14.0.6',
       open: true,
@@ -387,6 +390,7 @@ export const BUILD: readonly ProgramRow[] = [
     },
   }),
   ...programs('clang-format', 'low', 'local', {
+    alsoCalled: withVersion('clang-format'),
     grammar: {
       source: 'clang-format 14',
       open: true,

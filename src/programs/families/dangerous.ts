@@ -7,6 +7,7 @@ import {
   type ProgramRow,
   programs,
   type Runs,
+  withVersion,
 } from '../behaviour.ts';
 import {
   argumentOf,
@@ -148,6 +149,7 @@ export const DANGEROUS: readonly ProgramRow[] = [
     'high',
     'local',
     {
+      alsoCalled: withVersion('mkfs'),
       danger: 'device',
     },
   ),
@@ -176,7 +178,7 @@ export const DANGEROUS: readonly ProgramRow[] = [
     'systemctl service mount umount iptables ip6tables iptables-restore nft ufw firewall-cmd useradd userdel usermod groupadd groupdel groupmod adduser deluser addgroup delgroup passwd chpasswd gpasswd chsh chfn vipw visudo crontab setcap sysctl systemd-nspawn initctl rc-service rc-update update-rc.d chkconfig telinit init pivot_root switch_root fusermount fusermount3 setenforce semanage restorecon auditctl aa-teardown apparmor_parser launchctl defaults hwclock grub-install update-grub update-initramfs efibootmgr',
     'high',
     'unknown',
-    { danger: 'system', operands: 'none' },
+    { alsoCalled: withVersion('mount'), danger: 'system', operands: 'none' },
   ),
   ...programs('at batch', 'high', 'unknown', { danger: 'system', operands: 'none', runs: unreadable }),
   ...programs('systemd-run', 'high', 'unknown', {

@@ -9,6 +9,7 @@ import {
   type Use,
 } from '../behaviour.ts';
 import { hasOption, isSink, pathInside, plainPaths, readsZone, writtenAt } from '../options.ts';
+import { isMadeAnew } from '../regenerable.ts';
 
 /** An operand count that a program would refuse, or that would make it read standard input. */
 function atLeast(count: number, message: string): (use: Use) => readonly Finding[] {
@@ -73,6 +74,7 @@ export const FILES: readonly ProgramRow[] = [
       optionals: 'color hyperlink classify',
     },
     operands: 'reads',
+    namesNew: listsOnlyNew,
     application: {
       names: 'ls',
       without: 'L dereference H dereference-command-line dereference-command-line-symlink-to-dir',
@@ -480,4 +482,22 @@ export const FILES: readonly ProgramRow[] = [
 /** True if `cp` copies directories. */
 function copiesDirectories(use: Use): boolean {
   return hasOption(use, 'a archive r R recursive');
+}
+
+/** `ls -t build/*.o`: one name a line, each as it is written, and what is in no directory. */
+function listsOnlyNew({ options, operands, unknown }: Use): boolean {
+  const isFile = ({ word }: Argument) => /(?:^|\/)[^/]*[\w*]\.[\w*]*\w$/.test(word.source);
+  const isListedItself = options.some(({ name }) => name === 'd' || name === 'directory');
+  return (
+    operands.length > 0 &&
+    operands.every((operand) => (isListedItself || isFile(operand)) && isMadeAnewAs(operand)) &&
+    options.every(({ name }) => /^(?:[1tdrSX]|reverse|directory)$/.test(name)) &&
+    unknown.length === 0
+  );
+}
+
+/** The same of a pattern. */
+function isMadeAnewAs({ word, ...argument }: Argument): boolean {
+  const isPattern = word.parts.every(({ kind }) => kind === 'literal' || kind === 'glob');
+  return isPattern && isMadeAnew({ ...argument, word, text: word.source, complete: true });
 }

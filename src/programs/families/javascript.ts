@@ -12,6 +12,7 @@ import {
   type Runs,
   type Use,
   verbs,
+  withVersion,
 } from '../behaviour.ts';
 import {
   argumentOf,
@@ -580,6 +581,7 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
     onlyReads: asksVersion,
   }),
   ...programs('node nodejs', 'medium', 'network', {
+    alsoCalled: withVersion('node'),
     ...NODE,
     grammar: NODE_ITSELF,
     versionOption: '-v',

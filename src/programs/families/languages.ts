@@ -8,6 +8,7 @@ import {
   programs,
   type Use,
   verbs,
+  withVersion,
 } from '../behaviour.ts';
 import { argumentOf, hasOption } from '../options.ts';
 
@@ -428,9 +429,12 @@ export const LANGUAGES: readonly ProgramRow[] = [
     grammar: { open: true, reads: 'f file p project-dir', values: 'pl P D' },
     operands: 'none',
   }),
-  ...programs('java javaw jshell jbang kotlin scala clojure clj', 'medium', 'network'),
+  ...programs('java javaw jshell jbang kotlin scala clojure clj', 'medium', 'network', {
+    alsoCalled: withVersion('java'),
+  }),
   ...programs('javac javap jar javadoc jps jcmd jstack jmap jdeps keytool', 'medium', 'unknown'),
   ...programs('perl', 'medium', 'network', {
+    alsoCalled: withVersion('perl'),
     code: 'language',
     interprets: 'script',
     versionOption: '-v',
@@ -449,6 +453,7 @@ export const LANGUAGES: readonly ProgramRow[] = [
     },
   }),
   ...programs('ruby', 'medium', 'network', {
+    alsoCalled: withVersion('ruby'),
     code: 'language',
     interprets: 'script',
     versionOption: '-v',
@@ -561,6 +566,7 @@ export const LANGUAGES: readonly ProgramRow[] = [
     },
   }),
   ...programs('php', 'medium', 'network', {
+    alsoCalled: withVersion('php'),
     code: 'language',
     interprets: 'script',
     versionOption: '-v',
@@ -678,7 +684,11 @@ export const LANGUAGES: readonly ProgramRow[] = [
     },
   }),
   ...programs('swiftc swiftlint swiftformat xcodebuild xcrun pod fastlane', 'medium', 'unknown'),
-  ...programs('lua luajit tclsh Rscript', 'medium', 'network', { code: 'language', interprets: 'script' }),
+  ...programs('lua luajit tclsh Rscript', 'medium', 'network', {
+    alsoCalled: withVersion('lua'),
+    code: 'language',
+    interprets: 'script',
+  }),
   ...programs(
     'wish osascript R julia octave matlab ghci runghc ocaml erl elixir iex escript racket guile sbcl swipl gnuplot dart flutter crystal nim zig pwsh powershell dc',
     'medium',

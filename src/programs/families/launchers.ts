@@ -357,6 +357,8 @@ export const LAUNCHERS: readonly ProgramRow[] = [
   }),
   ...programs('busybox toybox', 'medium', 'local', { operands: 'none', runs: runsOfBusybox }),
   ...programs('ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1', 'medium', 'unknown', {
+    // Under the names that systems give it.
+    alsoCalled: /^ld(?:-linux|-musl|-[0-9.]+|64)?[A-Za-z0-9_.-]*\.so(?:\.[0-9]+)*$/,
     runs: runsOfLoader,
     grammar: {
       source: 'glibc 2.36',

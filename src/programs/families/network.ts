@@ -7,6 +7,7 @@ import {
   programs,
   type Runs,
   type Use,
+  withVersion,
 } from '../behaviour.ts';
 import {
   argumentOf,
@@ -19,6 +20,7 @@ import {
   runText,
   writtenAt,
 } from '../options.ts';
+import { isMadeAnew } from '../regenerable.ts';
 
 /** Settings that run nothing on this side. */
 const HARMLESS =
@@ -60,9 +62,11 @@ function pathsOfRsync({ operands, options }: Use): readonly PathUse[] {
 /** What is at the destination and not at the source; what it moves out of the workspace. */
 function lossOfRsync(use: Use): Loss | undefined {
   if (hasOption(use, 'n dry-run')) return undefined;
+  const to = use.operands.at(-1);
+  if (use.operands.length > 1 && to !== undefined && isMadeAnew(to)) return undefined;
   if (use.command.words.some(({ value }) => value?.startsWith('--del') === true))
     return { what: 'always', message: 'would delete what only its destination has' };
-  const isGone = hasOption(use, 'remove-source-files remove-sent-files') && leadsAway(use.operands.at(-1));
+  const isGone = hasOption(use, 'remove-source-files remove-sent-files') && leadsAway(to);
   return isGone ? { what: 'always', message: MOVES_AWAY } : undefined;
 }
 
@@ -196,6 +200,7 @@ export const NETWORK: readonly ProgramRow[] = [
     },
   ),
   ...programs('nc netcat nc.openbsd nc.traditional', 'high', 'network', {
+    alsoCalled: withVersion('nc'),
     grammar: {
       // Which of the two a name stands for is not known: letters that only one has are here, too.
       source: 'netcat-openbsd 1.219, netcat-traditional 1.10',

@@ -1,4 +1,4 @@
-import type { Use } from '../behaviour.ts';
+import { type Use, withVersion } from '../behaviour.ts';
 import {
   type Behaviour,
   type Finding,
@@ -203,6 +203,7 @@ const PYRIGHT: Grammar = {
 /** Python, its package managers and tools. */
 export const PYTHON: readonly ProgramRow[] = [
   ...programs('python python2 python3 pypy pypy3', 'medium', 'network', {
+    alsoCalled: withVersion('python pypy'),
     ...PYTHON_ITSELF,
     grammar: INTERPRETER,
     interprets: 'script',
@@ -210,6 +211,7 @@ export const PYTHON: readonly ProgramRow[] = [
   }),
   ...programs('ipython jupyter bpython', 'medium', 'network', PYTHON_ITSELF),
   ...programs('pip pip3 easy_install', 'medium', 'network', {
+    alsoCalled: withVersion('pip'),
     ...MANAGER,
     optionsAnywhere: true,
     grammar: PIP,

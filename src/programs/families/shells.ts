@@ -1,5 +1,5 @@
 import type { Word } from '../../model/command-line.ts';
-import { literalWord, prefixOf } from '../../model/word.ts';
+import { mergeLiterals, prefixOf } from '../../model/word.ts';
 import {
   type Argument,
   type Call,
@@ -36,7 +36,8 @@ export const BUILTINS: readonly ProgramRow[] = [
     operands: 'none',
     assigns: ({ command }) => command.words.slice(1),
   }),
-  ...programs('unset set shopt type let', 'low', 'local', { operands: 'none' }),
+  ...programs('unset', 'low', 'local', { operands: 'none', assigns: setsOperands }),
+  ...programs('set shopt type let', 'low', 'local', { operands: 'none' }),
   ...programs('read', 'low', 'local', {
     grammar: {
       source: 'bash 5.2.15',
@@ -46,6 +47,8 @@ export const BUILTINS: readonly ProgramRow[] = [
       values: 'a d i n N p t u',
     },
     operands: 'none',
+    passesOn: 'r d=',
+    assigns: setsOperands,
     descriptors: 'u',
     splitsInput: true,
   }),
@@ -59,6 +62,7 @@ export const BUILTINS: readonly ProgramRow[] = [
       executes: 'C',
     },
     operands: 'none',
+    assigns: setsOperands,
     descriptors: 'u',
   }),
   ...programs('test [ [[', 'low', 'local', {
@@ -88,7 +92,7 @@ export const BUILTINS: readonly ProgramRow[] = [
   ...programs('trap', 'medium', 'unknown', {
     builtin: true,
     runs: ({ args: [action] }) =>
-      action === undefined || /^(?:-.*|)$/.test(action.value ?? '')
+      action === undefined || (action.value !== undefined && /^(?:-.*|)$/.test(action.value))
         ? NOTHING
         : inThisShell([action], 'unknown'),
   }),
@@ -100,19 +104,44 @@ export const BUILTINS: readonly ProgramRow[] = [
   ...programs('kill killall pkill', 'high', 'local', { operands: 'none', signals: true }),
 ];
 
-/** Backslashes, and what looks like an option, mean something to some shells. */
-function printedByEcho(words: readonly Word[]): string | undefined {
-  const texts = words.slice(1).map(({ value }) => value ?? '\\');
-  const isPlain = texts.every((text) => !text.includes('\\')) && !texts[0]?.startsWith('-');
-  return isPlain ? `${texts.join(' ')}\n` : undefined;
+/** `read NAME`, `unset NAME`. */
+function setsOperands({ operands }: Use): readonly Word[] {
+  return operands.map(({ word }) => word);
 }
 
-/** `printf '%s\n' text…`, or a text that is no format. */
-function printedByPrintf([, format, ...rest]: readonly Word[]): string | undefined {
-  const shape = format?.value?.replaceAll('\\n', '\n');
-  if (shape === undefined || rest.some(({ value }) => value === undefined)) return undefined;
-  if (/^%s\n?$/.test(shape)) return rest.map(({ value }) => shape.replace('%s', () => value ?? '')).join('');
-  return /[%\\]|^-/.test(shape) ? undefined : shape;
+/** Backslashes, and what looks like an option, mean something to some shells. */
+function printedByEcho([echo, ...words]: readonly Word[]): Word | undefined {
+  const isPlain = words.every(({ parts }) =>
+    parts.every((part) => part.kind !== 'literal' || !part.text.includes('\\')),
+  );
+  const [first] = words;
+  if (echo === undefined || !isPlain || (first !== undefined && prefixOf(first).startsWith('-')))
+    return undefined;
+  return textOf(words.flatMap((word, at) => [...(at === 0 ? [] : [' ']), word]).concat('\n'), echo);
+}
+
+/** `printf '%s\n' text…`: the format is used until it has taken all words. */
+function printedByPrintf([printf, format, ...rest]: readonly Word[]): Word | undefined {
+  const texts = format?.value?.replaceAll('\\n', '\n').split('%s');
+  if (printf === undefined || texts === undefined || texts.some((text) => /[%\\]/.test(text)))
+    return undefined;
+  if (texts[0]?.startsWith('-') === true) return undefined;
+  const taken = texts.length - 1;
+  const rounds = taken === 0 ? 1 : Math.max(1, Math.ceil(rest.length / taken));
+  const pieces = Array.from({ length: rounds }, (_, round) =>
+    texts.flatMap((text, at) => (at === 0 ? [text] : [rest[round * taken + at - 1] ?? '', text])),
+  );
+  return textOf(pieces.flat(), printf);
+}
+
+/** Words, and text between them, as one. */
+function textOf(pieces: readonly (Word | string)[], { source, span }: Word): Word {
+  const values = pieces.map((piece) => (typeof piece === 'string' ? piece : piece.value));
+  const parts = pieces.flatMap((piece): Word['parts'] =>
+    typeof piece === 'string' ? [{ kind: 'literal', text: piece }] : piece.parts,
+  );
+  const value = values.every((text) => text !== undefined) ? values.join('') : undefined;
+  return { value, parts: mergeLiterals(parts), source, span };
 }
 
 function sources(words: readonly { readonly source: string }[]): readonly string[] {
@@ -200,7 +229,7 @@ function runsOfShell(call: Call): Runs {
     } else break;
   }
   const operand = call.words[at];
-  if (hasText) return textOf(call.name, operand, dialect);
+  if (hasText) return behindC(call.name, operand, dialect);
   // A file of commands: the policy judges the file.
   if (operand !== undefined && !readsInput) return NOTHING;
   return fromInput(call.name, call.words[0], call.input, dialect);
@@ -208,19 +237,17 @@ function runsOfShell(call: Call): Runs {
 
 const SAFE_O = new Set(['pipefail', 'errexit', 'nounset', 'xtrace']);
 
-function textOf(name: string, operand: Word | undefined, dialect: Dialect): Runs {
+function behindC(name: string, operand: Word | undefined, dialect: Dialect): Runs {
   if (operand === undefined) return refused(`${name} -c has no text.`);
   return runText([operand], dialect);
 }
 
-function fromInput(name: string, word: Word | undefined, input: string | undefined, dialect: Dialect): Runs {
-  if (input === undefined || word === undefined) {
-    return refused(
-      `${name} would run what it reads from its standard input: use ${name} -c or a file.`,
-      word,
-    );
-  }
-  return runText([literalWord(input, word.span)], dialect);
+function fromInput(name: string, word: Word | undefined, input: Word | undefined, dialect: Dialect): Runs {
+  const runs =
+    input === undefined || word === undefined ? NOTHING : runText([{ ...input, span: word.span }], dialect);
+  if (input?.value !== undefined) return runs;
+  const message = `${name} would run what it reads from its standard input: use ${name} -c or a file.`;
+  return { ...runs, ...refused(message, word) };
 }
 
 const BASH: Grammar = {

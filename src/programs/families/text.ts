@@ -7,6 +7,7 @@ import {
   type ProgramRow,
   programs,
   type Use,
+  withVersion,
 } from '../behaviour.ts';
 import { argumentOf, hasOption, pathInside, plainPaths, writtenAt } from '../options.ts';
 
@@ -24,6 +25,7 @@ function inspectEditor({ command }: Use): readonly Finding[] {
 /** Editors, which run commands and write any file they are asked to. */
 const EDITORS: readonly ProgramRow[] = [
   ...programs('vi vim nvim view ex vimdiff gvim rvim rview', 'medium', 'unknown', {
+    alsoCalled: withVersion('vim'),
     grammar: {
       source: 'vim 9.0',
       open: true,

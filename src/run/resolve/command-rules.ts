@@ -70,6 +70,12 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
     },
     opened: plan && (reachable ?? whatIsWritable(plan, home)),
     granted: of('write').filter((path) => ![workspace, temporaryParent, tmp].includes(path)),
+    environment: plan && [
+      ...policy.environment.pass,
+      ...Object.keys(policy.environment.set),
+      'HOME',
+      'TMPDIR',
+    ],
     previews,
     undoes: policy.workspace.undo && previews && isOnStateDevice(workspace),
     onlyChecks: plan?.report.backend === 'application',

@@ -1,5 +1,5 @@
 import type { Command, HereDoc, Assignment as ParsedAssignment, Redirection } from 'unbash';
-import type { Assignment, Redirect, Word } from '../../model/command-line.ts';
+import type { Assignment, Redirect, Word, WordPart } from '../../model/command-line.ts';
 import { literalWord, mergeLiterals } from '../../model/word.ts';
 import { apart, type Numbers, noteArray, noteAssignment, noteDone } from '../numbers.ts';
 import type { SimpleNode, SyntaxNode } from '../syntax.ts';
@@ -15,7 +15,7 @@ export function readSimple(
   const words: Word[] = [];
   const assignments: Assignment[] = [];
   const redirects: Redirect[] = [];
-  let input: string | undefined;
+  let input: Word | undefined;
   const all = [...node.prefix, ...(node.name === undefined ? [] : [node.name]), ...node.suffix];
   checkNeighbours(all, context.text);
   const { numbers } = context.text.reading;
@@ -28,10 +28,8 @@ export function readSimple(
       // It may be expanded by the process that becomes the command.
       const redirect = apart(numbers, () => readRedirect(item, context));
       redirects.push(redirect);
-      if (item.type === 'HereDoc' && item.delimiter?.quoted === true) input = inputOf(item);
-      else if (redirect.operator === '<<<' && !leavesInput(item))
-        input = redirect.target.value === undefined ? undefined : `${redirect.target.value}\n`;
-      else if (!leavesInput(item)) input = undefined;
+      if (!leavesInput(item))
+        input = redirect.operator === '<<<' ? withLineEnd(redirect.target) : inputOf(item, redirect.body);
     } else if (stays) assignments.push(readAssignment(item, context, true));
     else if (words.length === 0) assignments.push(apart(numbers, () => readAssignment(item, context, false)));
     else {
@@ -70,11 +68,10 @@ function mayEndLines(words: readonly Word[]): boolean {
   );
 }
 
-function inputOf(document: HereDoc): string | undefined {
-  const descriptor = document.descriptor;
-  if (descriptor !== undefined && !(descriptor.type === 'FileDescriptor' && descriptor.value === 0))
-    return undefined;
-  return document.operator === '<<-' ? document.body.text.replace(/^\t+/gm, '') : document.body.text;
+/** What a here-document holds is certain where nothing in it could be an expansion. */
+function inputOf(node: Redirection, body: Word | undefined): Word | undefined {
+  const isQuoted = node.type === 'HereDoc' && node.delimiter?.quoted === true;
+  return isQuoted || body === undefined ? body : { ...body, value: undefined };
 }
 
 /** True if the redirect leaves the standard input alone. */
@@ -161,14 +158,16 @@ export function readRedirect(node: Redirection, context: Context): Redirect {
     text.refuse('construct', 'A redirect to {variable} is not understood.', node);
   }
   const { operator } = node;
-  const target = node.type === 'HereDoc' ? readHereDocument(node, context) : readTarget(node, context);
+  const bodyParts: WordPart[] = [];
+  const target =
+    node.type === 'HereDoc' ? readHereDocument(node, context, bodyParts) : readTarget(node, context);
   const gap = node.type === 'HereDoc' ? node.delimiter : node.target;
   const start = node.descriptor?.end ?? node.pos;
   if (gap !== undefined && !isOperator(operator, text.source.slice(start, gap.pos))) {
     text.refuse('ambiguous', 'A redirect is not what it looks like: write it more plainly.', node);
   }
   const redirect = { operator, descriptor, target, span: text.span(node) };
-  return node.type === 'HereDoc' ? { ...redirect, body: staticBody(node) } : redirect;
+  return node.type === 'HereDoc' ? { ...redirect, body: bodyOf(node, bodyParts, text) } : redirect;
 }
 
 /** Between descriptor and target stands the operator, and nothing but blanks behind it. */
@@ -196,8 +195,8 @@ function readTarget(node: Exclude<Redirection, HereDoc>, context: Context): Word
 
 const MAX_DOCUMENTS = 50;
 
-/** Checks the body; the word is the delimiter. */
-function readHereDocument(node: HereDoc, context: Context): Word {
+/** Checks the body, whose parts are added to `found` where it is expanded; the word is the delimiter. */
+function readHereDocument(node: HereDoc, context: Context, found: WordPart[]): Word {
   const { text } = context;
   const { delimiter, closing, body } = node;
   text.documents += 1;
@@ -230,7 +229,7 @@ function readHereDocument(node: HereDoc, context: Context): Word {
     text.refuse('ambiguous', 'A here-document ends a line in a backslash: quote its delimiter.', node);
   }
   if (delimiter.quoted) text.literals.push({ start: body.pos, end: body.end });
-  else for (const part of body.parts ?? []) readPart(part, 'document', context);
+  else for (const part of body.parts ?? []) found.push(...readPart(part, 'document', context));
   if (!delimiter.quoted && body.parts === undefined && !isPlainQuoted(body.text)) {
     text.refuse(
       'ambiguous',
@@ -251,10 +250,19 @@ function isPlainDelimiter(raw: string): boolean {
   return /^(?:\\?[A-Za-z0-9_]+|'[A-Za-z0-9_]+'|"[A-Za-z0-9_]+")$/.test(raw);
 }
 
-/** The text of a here-document; `undefined`: it holds what may be an expansion. */
-function staticBody({ operator, delimiter, body }: HereDoc): string | undefined {
-  if (delimiter?.quoted !== true && /[$`\\]/.test(body.text)) return undefined;
-  return operator === '<<-' ? body.text.replace(/^\t+/gm, '') : body.text;
+/** The text of a here-document; without a value if it holds what may be an expansion. */
+function bodyOf({ operator, delimiter, body }: HereDoc, found: readonly WordPart[], text: ShellText): Word {
+  const shown = (part: string) => (operator === '<<-' ? part.replace(/^\t+/gm, '') : part);
+  const word = literalWord(shown(body.text), text.span(body));
+  if (delimiter?.quoted === true || !/[$`\\]/.test(body.text)) return word;
+  const parts = found.map((part) => (part.kind === 'literal' ? { ...part, text: shown(part.text) } : part));
+  return { ...word, value: undefined, parts: parts.length === 0 ? word.parts : mergeLiterals(parts) };
+}
+
+/** The word as a line of text. */
+function withLineEnd({ value, parts, ...word }: Word): Word {
+  const ended = mergeLiterals([...parts, { kind: 'literal', text: '\n' }]);
+  return { ...word, value: value === undefined ? undefined : `${value}\n`, parts: ended };
 }
 
 /** The body begins on a line of its own and ends at the first line that is the delimiter. */

@@ -73,3 +73,18 @@ describe('with the network open, what may send something away is asked about', (
     expect(await verdictOn(source)).toBeUndefined();
   });
 });
+
+describe('with hosts listed, what changes something there is asked about', () => {
+  const LISTED = { held: { files: true, network: false, listedNetwork: true, signals: true } };
+
+  it.each(['gh pr merge 1', 'gh issue create', 'gh api repos/a/b', 'git push'])('%s', async (source) => {
+    expect(await verdictOn(source, 'contained', LISTED)).toBe('ask');
+  });
+
+  it.each(['gh pr view 1', 'gh issue list', 'gh run view 1 --log', 'git fetch'])(
+    'and what only fetches is not: %s',
+    async (source) => {
+      expect(await verdictOn(source, 'contained', LISTED)).toBeUndefined();
+    },
+  );
+});

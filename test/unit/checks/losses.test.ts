@@ -10,7 +10,8 @@ const versions = {
 };
 
 async function asks(source: string): Promise<boolean> {
-  const context = { ...contextOf(source), autonomy: 'contained' as const, versions };
+  const rules = { environment: ['PATH', 'APP_*', 'HOME'] };
+  const context = { ...contextOf(source, { rules }), autonomy: 'contained' as const, versions };
   const reasons = await lossesCheck.judge(context);
   return reasons.some(({ verdict }) => verdict === 'ask');
 }
@@ -108,6 +109,65 @@ describe('what version control would not bring back is asked about', () => {
     "printf '%s\\n' 'rm -rf notes' | bash",
     "bash <<< 'rm -rf notes'",
     "cat <<'END' | sh\nrm notes\nEND",
+    // What is not understood as a whole is looked at as far as it is known.
+    'd=notes; trap "rm -rf $d" EXIT',
+    'trap "rm -rf \'$d\'" EXIT',
+    'd=notes; bash -c "rm -rf $d"',
+    'echo "rm $f" | sh',
+    'f=notes; echo "rm $f" | sh',
+    "printf 'rm -rf %s\\n' notes | sh",
+    'printf "rm %s\\n" "$f" | sh',
+    'sh <<END\nrm -rf notes\nEND',
+    'd=notes; cat <<END | bash\nrm -rf $d\nEND',
+    'd=notes; bash <<< "rm -rf $d"',
+    'd=a.tmp; read -a d < list; rm "$d"',
+    // What is moved to where the line removes it.
+    'mv notes dist; rm -rf dist',
+    'mv notes dist/ && rm -rf dist',
+    'mv notes dist; rm -rf dist/notes',
+    'mv notes/* dist/; rm -rf dist',
+    'd=dist; mv notes dist; rm -rf "$d"',
+    // It leads out of what is made anew again.
+    'f=$(find dist -name x); rm -rf "$f/../../notes"',
+    'for f in $(find dist -name x); do rm -rf "$f/../../notes"; done',
+    'find dist | while read f; do rm "$f/../../notes"; done',
+    'find dist | while read f; do rm "notes/$f"; done',
+    'find dist | while read f; do rm "../$f"; done',
+    'f=$(mktemp); rm "notes/$f"',
+    // Lines of which some may be other names.
+    'find notes | while read -r f; do rm "$f"; done',
+    'find dist | while read -r f; do rm "$f"; done < list',
+    'find dist | while read -r f g; do rm "$g"; done',
+    'find dist | while read -r f; do read -r f < list; rm "$f"; done',
+    'find dist | while read -r f; do f=notes; rm "$f"; done',
+    'while read -r f; do rm "$f"; done < <(find notes)',
+    'while read -r f; do rm "$f"; done < <(find dist; ls)',
+    'ls dist | xargs rm',
+    'ls dist/* | xargs rm',
+    'ls -l dist/*.map | xargs rm',
+    'ls dist/*.map notes/* | xargs rm',
+    // Where nothing else is said, and where something may be.
+    'rm -rf "${OUT:-notes}"',
+    'OUT=notes; rm -rf "${OUT:-dist}"',
+    'OUT=notes bash -c \'rm -rf "${OUT:-dist}"\'',
+    'read OUT; rm -rf "${OUT:-dist}"',
+    'rm -rf "${APP_OUT:-dist}"',
+    'rm -rf "${OUT:-$x}"',
+    'bash -c \'rm -rf "${1:-dist}"\' _ notes',
+    ': "${OUT:=notes}"; rm -rf "$OUT"',
+    ': "${APP_OUT:=dist}"; rm -rf "$APP_OUT"',
+    ': "${OUT:=dist}"; read OUT; rm -rf "$OUT"',
+    'f() { local d; rm "${d}notes"; d=a.tmp; }; f',
+    'd=a.tmp; d=notes bash -c \'rm "$d"\'',
+    'git rm --force "$f"',
+    'd=a.tmp; unset d; rm "${d}notes"',
+    'd=${d:-notes}; rm -rf "$d"',
+    'ls -d notes/*/dist src | xargs rm -rf',
+    'mv notes "$(mktemp -d)"',
+    'd=$(mktemp -d); mv notes "$d/x"',
+    'd=/tmp/x; mv notes "$d"',
+    'rsync -a --delete src/ notes/',
+    'rsync -a --delete src/ dist/../notes/',
   ])('%s', async (source) => {
     expect(await asks(source)).toBe(true);
   });
@@ -158,6 +218,33 @@ describe('what version control would not bring back is asked about', () => {
     "find . -name '*.o' | parallel -j 4 rm",
     'pushd sub && rm -rf dist',
     "echo 'rm -rf dist' | sh",
+    'tmp=$(mktemp -d); trap "rm -rf $tmp" EXIT',
+    'tmp=$(mktemp -d); trap "rm -rf \'$tmp\'" EXIT',
+    'd=dist; bash -c "rm -rf $d"',
+    'd=dist; sh <<END\nrm -rf $d\nEND',
+    'mv dist build; rm -rf build/dist',
+    'git mv notes sub; rm -rf dist',
+    'find dist -name \'*.map\' | while read f; do rm "$f"; done',
+    "find . -name '*.pyc' -print0 | while IFS= read -r -d '' f; do rm \"$f\"; done",
+    'find dist | grep -v keep | while read -r f; do rm "$f"; done',
+    'while read -r f; do rm "$f"; done < <(find dist -name \'*.map\')',
+    'ls dist/*.map | xargs rm',
+    'ls -t *.log | tail -n +5 | xargs rm -f',
+    'd=${OUT:-dist}; rm -rf "$d"',
+    'rm -rf "${OUT:-dist}"/*',
+    'f() { local f; f=dist; rm -rf "$f"; }; f',
+    'git rm "$f"',
+    'git rm -r -q "$d"/*',
+    'find sub -type d -name dist | while read d; do rm -rf "$d"; done',
+    'OUT=${OUT:-build}; rm -rf "$OUT"; mkdir -p "$OUT"',
+    'unset d; d=dist; rm -rf "$d"',
+    'find dist -type f | while read f; do rm "./$f"; done',
+    ': "${OUT:=dist}"; rm -rf "$OUT"',
+    'ls -d sub/*/dist | xargs rm -rf',
+    'mv notes "$d"',
+    'd=sub; mv notes "$d"',
+    'tmp=$(mktemp); sort list > "$tmp" && mv "$tmp" list',
+    'rsync -a --delete src/ build/lib/',
   ])('and this loses nothing: %s', async (source) => {
     expect(await asks(source)).toBe(false);
   });

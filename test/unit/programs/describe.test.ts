@@ -55,6 +55,9 @@ describe('describeCommand', () => {
     ['gcc-13', 'gcc'],
     ['mkfs.ext4', 'mkfs'],
     ['clang++-17', 'clang++'],
+    ['mkfs.f2fs', 'mkfs'],
+    ['vim.tiny', 'vim'],
+    ['ld-2.31.so', 'ld.so'],
   ])('knows %s as %s', (name, expected) => {
     expect(findProgram(name)?.name).toBe(expected);
   });
