@@ -21,6 +21,7 @@ import { readOptions } from '../run/validation.ts';
 import { deferred } from '../util/deferred.ts';
 import { parsedJson } from '../util/parsed-json.ts';
 import { visibleLine } from '../util/visible-text.ts';
+import type { Blobs } from './archive/blobs.ts';
 import type { Downloaded, HeldChanges } from './archive/receive.ts';
 import { isClaim, readRecord, standingOf, writeRecord } from './claims.ts';
 import type { Fleet, FleetJob, FleetOptions } from './fleet-api.ts';
@@ -228,9 +229,17 @@ class OpenFleet implements Fleet {
     };
   }
 
+  #blobs: Promise<Blobs> | undefined;
+
+  /** Runs that begin at the same time send the same once. */
   async #send(from: string): Promise<string> {
     const { sendWorkspace } = await import('./archive/send.ts');
-    return sendWorkspace(this.#queue, from);
+    const { Blobs } = await import('./archive/blobs.ts');
+    this.#blobs ??= Blobs.open(this.#queue).catch((error: unknown) => {
+      this.#blobs = undefined;
+      throw error;
+    });
+    return sendWorkspace(await this.#blobs, from);
   }
 
   /** Hands a job over. By its id, a job that comes twice is one. */
