@@ -20,7 +20,7 @@ import { sendManifest, withDirectories } from '../../src/fleet/archive/send.ts';
 import { openQueue } from '../../src/fleet/queue.ts';
 import { createSandbox } from '../../src/index.ts';
 import { connectNats } from '../../src/nats/connection.ts';
-import { makeFleetWorld } from './support.ts';
+import { makeFleetWorld, startWorkerProcess } from './support.ts';
 
 const world = makeFleetWorld();
 
@@ -178,6 +178,21 @@ describe('a workspace that is sent', () => {
       code: 'file.unusable',
     });
   });
+
+  it('is not run on where there was no room for all of it', async () => {
+    const queue = world.queue();
+    const { pid } = await startWorkerProcess(world, queue, {
+      args: ['--scratch', join(world.place.root, 'scratch')],
+    });
+    const fleet = await world.fleet(queue);
+    const project = makeProject('too-large');
+    writeFileSync(join(project, 'large'), Buffer.alloc(350_000, 'x'));
+    // As on a full disk: the last piece fits in part.
+    execFileSync('prlimit', ['--pid', String(pid), '--fsize=300000']);
+    expect(await fleet.run('wc -c < large', { workspaceFrom: project })).toMatchObject({
+      ...{ status: 'setup-failed', stdout: '' },
+    });
+  }, 60_000);
 
   it('gives back what was asked for, and no more', async () => {
     const queue = world.queue();
