@@ -212,6 +212,11 @@ class OpenFleet implements Fleet {
         'usage.invalid',
         `run: input has ${bytes.length} bytes, and ${MAX_JOB_INPUT} travel with a job; put it into a file of its workspace (workspaceFrom)`,
       );
+    if (workspaceFrom === undefined && (options.changes === true || options.artefacts !== undefined))
+      throw new SandboxError(
+        'usage.invalid',
+        'run: changes and artefacts come back of a workspace that is sent with the job; name one (workspaceFrom)',
+      );
     const workspace = workspaceFrom === undefined ? undefined : await this.#send(workspaceFrom);
     this.#jobs += 1;
     return {

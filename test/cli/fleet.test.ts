@@ -4,6 +4,8 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openQueue } from '../../src/fleet/queue.ts';
+import { connectNats } from '../../src/nats/connection.ts';
 import { until } from '../support/approvals.ts';
 import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
@@ -54,6 +56,8 @@ afterAll(async () => {
   submitter.dispose();
 }, 60_000);
 
+const ONE = ['submit', '--queue', 'builds'];
+
 describe('submit', () => {
   it('waits, shows the output and ends as the command does', async () => {
     const ended = await cli(submitter, ['submit', ...on(), '--wait', '-c', 'echo out; echo err >&2; exit 7']);
@@ -102,6 +106,25 @@ describe('submit', () => {
     const each = await cli(submitter, ['submit', ...on(), '--wait', '--json', '--jobs', jobs]);
     const lines = each.stdout.trim().split('\n');
     expect(lines.map((line) => JSON.parse(line).exitCode).sort()).toEqual([0, 0, 3]);
+  });
+
+  it('of many goes on where one result cannot be read', async () => {
+    const jobs = join(submitter.root, 'spoiled');
+    writeFileSync(jobs, 'sleep 3\n'.repeat(3));
+    const waiting = startCli(submitter, ['submit', ...on(), '--wait', '--jobs', jobs]);
+    const connection = await connectNats({ url: servers.url }, 'spoils');
+    const { records } = await openQueue(connection, 'builds');
+    const id = await until(async () => {
+      const keys: string[] = [];
+      for await (const key of await records.keys()) keys.push(key);
+      const claimed = await Promise.all(keys.map(async (key) => ({ key, entry: await records.get(key) })));
+      return claimed.find(({ entry }) => entry?.string().includes('"claimed"') === true)?.key;
+    });
+    await records.put(id, 'what nobody understands');
+    await connection.close();
+    const { exitCode, stdout, stderr } = await waiting;
+    expect(stderr).toContain(`job ${id}: the result of job ${id} is not understood`);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '3 jobs ended, 1 failed\n' });
   });
 
   it('sends a directory, brings files back, and what changed waits (needs namespaces)', async () => {
@@ -179,6 +202,20 @@ describe('submit', () => {
     [['submit', '--queue', 'builds'], /say what to run/],
     [['submit', '--queue', 'builds', '--json', '--', 'true'], /needs --wait/],
     [['submit', '--queue', 'builds', '--wait', '--artefact', 'x', '--', 'true'], /go together/],
+    [[...ONE, '--wait', '--artefact', 'x', '--into', 'made', '--', 'true'], /needs --workspace-from/],
+    [
+      [...ONE, '--wait', '--artefact', 'x', '--into', '/etc', '--workspace-from', '.', '--', 'true'],
+      /not empty/,
+    ],
+    [
+      [...ONE, '--wait', '--artefact', '[x', '--into', 'made', '--workspace-from', '.', '--', 'true'],
+      /pattern that is not understood|cannot be used/,
+    ],
+    [
+      [...ONE, '--wait', '--artefact', 'x', '--into', 'made', '--workspace-from', '.', '--jobs', 'list'],
+      /not for --jobs/,
+    ],
+    [[...ONE, '--wait', '--changes', '--workspace-from', '.', '--jobs', 'list'], /not for --jobs/],
     [['submit', '--queue', 'builds', '--env', 'A', '--', 'true'], /NAME=VALUE/],
     [['submit', '--queue', 'builds', '--label', 'Not_One', '--', 'true'], /label/],
     [['submit', '--queue', 'builds', '--url', 'nats://127.0.0.1:1', '--', 'true'], /cannot be used/],

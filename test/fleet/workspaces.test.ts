@@ -218,6 +218,36 @@ describe('a workspace that is sent', () => {
     });
   });
 
+  it('that cannot come back leaves the result of the command what it was', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const project = makeProject('holes');
+    // More than travels, on a disk that has it not: nobody reads it to the end.
+    const command = 'truncate -s 8000G holes; echo made > made; echo ran; exit 3';
+    const options = { workspaceFrom: project, artefacts: ['**'], changes: true };
+    const result = await fleet.run(command, options);
+    expect(result).toMatchObject({ ...{ status: 'exited', exitCode: 3, stdout: 'ran\n' } });
+    expect(result).toHaveProperty('warnings', [
+      expect.stringMatching(/changed cannot come back: .*bytes/),
+      expect.stringMatching(/artefacts cannot come back: .*bytes/),
+    ]);
+    // What was not asked for is nothing against what was.
+    const made = await fleet.run(command, { workspaceFrom: project, artefacts: ['made'] });
+    expect(made.fleet.artefacts).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it('is not sent with a pattern that is none, nor is a pattern without one', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    for (const options of [
+      { workspaceFrom: makeProject('pattern'), artefacts: ['[a'] },
+      { artefacts: ['a'] },
+      { changes: true },
+    ])
+      await expect(fleet.run('true', options)).rejects.toMatchObject({ code: 'usage.invalid' });
+  });
+
   it('gives back nothing that a trusted program would run or obey', async () => {
     const queue = world.queue();
     const fleet = await world.fleet(queue);
