@@ -130,8 +130,8 @@ class OpenFleet implements Fleet {
     { wait = false }: { readonly wait?: boolean } = {},
   ): Promise<FleetResult | undefined> {
     for (;;) {
-      const standing = await this.#standing(job);
-      if (standing?.record.state === 'done') return this.#resultOf(standing.record, undefined);
+      const record = (await this.#standing(job))?.record;
+      if (record?.state === 'done') return this.#resultOf(record, undefined);
       if (!wait) return undefined;
       await delay(RETRY_MS, undefined, { signal: this.#closing.signal });
     }
@@ -140,9 +140,10 @@ class OpenFleet implements Fleet {
   async cancel(job: string): Promise<void> {
     for (;;) {
       const standing = await this.#standing(job);
-      if (standing?.record.state === 'done') return;
-      if (standing === undefined) await this.#endUnclaimed(job);
-      else this.#queue.connection.publish(this.#queue.names.cancel(standing.record.worker), job);
+      const record = standing?.record;
+      if (record?.state === 'done') return;
+      if (record !== undefined) this.#queue.connection.publish(this.#queue.names.cancel(record.worker), job);
+      else if (standing === undefined) await this.#endUnclaimed(job);
       await delay(CANCEL_AGAIN_MS, undefined, { signal: this.#closing.signal });
     }
   }
@@ -188,7 +189,10 @@ class OpenFleet implements Fleet {
         'fleet.unknown',
         `${visibleLine(job, 60)} is no job; its id is what submit printed`,
       );
-    return this.#answered(() => standingOf(this.#queue, job));
+    const standing = await this.#answered(() => standingOf(this.#queue, job));
+    if (standing !== undefined && standing.record === undefined && !standing.isDeleted)
+      throw notUnderstood(job);
+    return standing;
   }
 
   async #messageOf(
@@ -379,8 +383,10 @@ class OpenFleet implements Fleet {
     );
     this.#stops.push(() => watched.stop());
     void (async () => {
+      // Of one that was deleted its worker writes another one.
       for await (const entry of watched)
-        if (!isClaim(entry.value)) this.#onRecord(entry.key, readRecord(entry.value));
+        if (entry.operation === 'PUT' && !isClaim(entry.value))
+          this.#onRecord(entry.key, readRecord(entry.value));
     })().catch(() => {});
   }
 
@@ -422,7 +428,7 @@ class OpenFleet implements Fleet {
       // To the end of the line.
       if (this.#awaited.delete(job)) this.#awaited.set(job, awaited);
       const standing = await standingOf(this.#queue, job);
-      if (standing !== undefined) this.#onRecord(job, standing.record);
+      if (standing !== undefined && !standing.isDeleted) this.#onRecord(job, standing.record);
     }
   }
 }

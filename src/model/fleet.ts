@@ -200,7 +200,7 @@ export const FleetRun = z.strictObject({
   worker: maybe(text).describe('missing: no worker had it'),
   host: maybe(text),
   attempts: count.describe('how often it was begun'),
-  queueMs: z.number().describe('how long it waited, by the clocks of server and worker'),
+  queueMs: z.number().describe('how long it waited, by the clock of the server'),
   changes: maybe(Digest).describe('of what the job changed in the workspace that was sent'),
   artefacts: maybe(Digest).describe('of the manifest of the files that were asked for'),
 });
