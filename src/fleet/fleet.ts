@@ -45,12 +45,12 @@ const OUTPUT_WAIT_MS = 30_000;
  * @throws {SandboxError} `usage.invalid` for an option that is none; as `connectNats`.
  */
 export async function openFleet(options: FleetOptions): Promise<Fleet> {
-  const { queue: name, replicas, ...settings } = options;
+  const { queue: name, replicas, make, ...settings } = options;
   const read = QueueName.safeParse(name);
   if (!read.success) throw new SandboxError('usage.invalid', `createFleet: ${read.error.issues[0]?.message}`);
   const connection = await connectNats(settings, `sandbox-run submit ${name}`);
   try {
-    return await OpenFleet.open(await openQueue(connection, name, replicas));
+    return await OpenFleet.open(await openQueue(connection, name, { replicas, make }));
   } catch (error) {
     await connection.close();
     throw natsFailure(error, settings.url);
@@ -88,6 +88,8 @@ class OpenFleet implements Fleet {
     await fleet.#watchRecords();
     const timer = setInterval(() => void fleet.#reconcile().catch(() => {}), RECONCILE_MS).unref();
     fleet.#stops.push(() => clearInterval(timer));
+    // By us, or by a server that does not let this user in any more.
+    void queue.connection.closed().then((error) => fleet.#failAll(error));
     return fleet;
   }
 
@@ -125,13 +127,23 @@ class OpenFleet implements Fleet {
     return { id: message.job, result: result.ended, cancel: () => own.abort() };
   }
 
+  /** Nobody tells any more how jobs end. */
+  #failAll(error: unknown): void {
+    const server = this.#queue.connection.getServer();
+    const why = error instanceof Error ? natsFailure(error, server).message : 'the connection was closed';
+    for (const [job, { fail }] of this.#awaited)
+      fail(new SandboxError('fleet.unreachable', `how job ${job} ends is not known here: ${why}`));
+    this.#awaited.clear();
+  }
+
   async result(
     job: string,
     { wait = false }: { readonly wait?: boolean } = {},
   ): Promise<FleetResult | undefined> {
     for (;;) {
-      const record = (await this.#standing(job))?.record;
-      if (record?.state === 'done') return this.#resultOf(record, undefined);
+      const standing = await this.#standing(job);
+      if (standing?.record?.state === 'done') return this.#resultOf(standing.record, undefined);
+      if (standing === undefined) await this.#refuseUnknown(job);
       if (!wait) return undefined;
       await delay(RETRY_MS, undefined, { signal: this.#closing.signal });
     }
@@ -143,7 +155,11 @@ class OpenFleet implements Fleet {
       const record = standing?.record;
       if (record?.state === 'done') return;
       if (record !== undefined) this.#queue.connection.publish(this.#queue.names.cancel(record.worker), job);
-      else if (standing === undefined) await this.#endUnclaimed(job);
+      else if (standing === undefined) {
+        // Of our own it is known that it is one.
+        if (!this.#awaited.has(job)) await this.#refuseUnknown(job);
+        await this.#endUnclaimed(job);
+      }
       await delay(CANCEL_AGAIN_MS, undefined, { signal: this.#closing.signal });
     }
   }
@@ -193,6 +209,21 @@ class OpenFleet implements Fleet {
     if (standing !== undefined && standing.record === undefined && !standing.isDeleted)
       throw notUnderstood(job);
     return standing;
+  }
+
+  /**
+   * Where no job waits, one without a record is none. What waits is not looked through for it: there may be a million.
+   * @throws {SandboxError} `fleet.unknown`.
+   */
+  async #refuseUnknown(job: string): Promise<void> {
+    const { manager, names, name } = this.#queue;
+    const { state } = await this.#answered(() => manager.streams.info(names.jobs));
+    // It may have ended meanwhile.
+    if (state.messages > 0 || (await this.#standing(job)) !== undefined) return;
+    throw new SandboxError(
+      'fleet.unknown',
+      `there is no job ${job} in the queue ${name}: none waits, and results are kept for 8 days`,
+    );
   }
 
   async #messageOf(
@@ -255,14 +286,17 @@ class OpenFleet implements Fleet {
   async #publish(subject: string, message: JobMessage): Promise<void> {
     const bytes = JSON.stringify(message);
     const until = performance.now() + SUBMIT_MS;
+    let isUnknown = false;
     for (;;) {
       try {
         await this.#queue.publisher.publish(subject, bytes, { 'Nats-Msg-Id': message.job });
         return;
       } catch (error) {
         const failure = natsFailure(error, this.#queue.connection.getServer());
+        // With a code the stream says that it did not take it.
+        isUnknown ||= failure.code !== 'fleet.refused' && !(error instanceof Error && 'code' in error);
         if (failure.code === 'fleet.refused' || performance.now() > until || this.#closing.signal.aborted)
-          throw failure;
+          throw isUnknown ? mayRun(message.job, failure) : failure;
         await delay(RETRY_MS);
       }
     }
@@ -438,6 +472,10 @@ function notUnderstood(job: string): SandboxError {
     'output.lost',
     `the result of job ${job} is not understood: is its worker of another version?`,
   );
+}
+
+function mayRun(job: string, { code, message }: SandboxError): SandboxError {
+  return new SandboxError(code, `job ${job} may have been handed over, and may run: ${message}`);
 }
 
 /** @throws {SandboxError} `usage.invalid`. */

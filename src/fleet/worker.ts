@@ -117,7 +117,7 @@ export class FleetWorker {
    * @throws {SandboxError} as `createSandbox`; as `openQueue`; `usage.invalid` if the lease is too short to end jobs in.
    */
   static async start(options: WorkerOptions): Promise<FleetWorker> {
-    const queue = await openQueue(options.connection, options.queue, options.replicas);
+    const queue = await openQueue(options.connection, options.queue, { replicas: options.replicas });
     const worker = new FleetWorker(options, queue);
     worker.#telemetry = await openTelemetry();
     try {
@@ -369,7 +369,7 @@ export class FleetWorker {
     const job = typeof raw === 'object' && raw !== null ? Reflect.get(raw, 'job') : undefined;
     const name = JobMessage.shape.job.safeParse(job);
     const where = visibleLine(issue?.path.map(String).join('.') ?? '', 100);
-    const why = `the job is not accepted: ${where === '' ? '' : `${where}: `}${visibleLine(issue?.message ?? '', 200)}`;
+    const why = `the job is not accepted: ${where === '' ? '' : `${where}: `}${visibleLine(issue?.message ?? '', 200)} (the worker is of version ${packageVersion}; is its submitter of another one?)`;
     this.#say(why);
     if (name.success) {
       const result = unfinished('setup-failed', 'usage.invalid', why);

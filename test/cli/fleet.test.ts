@@ -174,7 +174,7 @@ describe('submit', () => {
     const status = ['fleet', 'status', '--queue', 'q', '--url', gone.url, '--json'];
     await until(async () => {
       const { stdout } = await cli(submitter, status);
-      return JSON.parse(stdout).jobs.normal === 1 || undefined;
+      return (stdout !== '' && JSON.parse(stdout).jobs.normal === 1) || undefined;
     });
     await gone.stop();
     // Not by execa, which sends SIGKILL after a time.
@@ -183,6 +183,20 @@ describe('submit', () => {
     expect(exitCode).toBe(125);
     expect(stderr).toContain('was not canceled and may run');
     expectOneLine(stderr);
+  });
+
+  it.each([
+    [['fleet', 'status', '--queue', 'no-such-queue'], /there is no queue no-such-queue/],
+    [['fleet', 'job', `${'f'.repeat(16)}.1`, '--queue', 'quiet', '--wait'], /there is no job ffff/],
+    [['fleet', 'cancel', `${'f'.repeat(16)}.1`, '--queue', 'quiet'], /there is no job ffff/],
+  ])('%j is not there, and is told so in one line', async (args, why) => {
+    const connection = await connectNats({ url: servers.url }, 'makes it');
+    await openQueue(connection, 'quiet');
+    await connection.close();
+    const refused = await cli(submitter, [...args, '--url', servers.url]);
+    expect(refused.exitCode).toBe(125);
+    expectOneLine(refused.stderr);
+    expect(refused.stderr).toMatch(why);
   });
 
   it('asks by the queue of the fleet, where one answer from any machine is enough', async () => {
