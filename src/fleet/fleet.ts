@@ -357,11 +357,13 @@ class OpenFleet implements Fleet {
   }
 
   async #resultOf(
-    { run, result }: JobRecord & { readonly state: 'done' },
+    { run, result, status }: JobRecord & { readonly state: 'done' },
     output: OutputReader | undefined,
   ): Promise<FleetResult> {
     const sent = 'inline' in result ? result.inline : await this.#fromParts(run.job, result.parts);
-    const about = { fleet: run, outputCut: output?.cut ?? false };
+    // What a lost worker did not send nobody knows.
+    const isCut = output?.cut === true || (output !== undefined && status === 'worker-lost');
+    const about = { fleet: run, outputCut: isCut };
     if (!('report' in sent)) return { ...sent.result, ...about };
     const report = await this.#answered(() => this.#reports.read(sent.report));
     if (report === undefined) throw notUnderstood(run.job);

@@ -226,7 +226,10 @@ export type UnfinishedJob = Value<typeof UnfinishedJob>;
 /** What became of a job: the result of a command as everywhere, or that there is none; `fleet` says where and when. */
 export type FleetResult = (ExecutionResult | UnfinishedJob) & {
   readonly fleet: FleetRun;
-  /** The live output misses some: the stream was full before it was read. The captured output of the result does not. */
+  /**
+   * The live output misses some: the stream was full before it was read, or the worker is lost. The captured output of a
+   * result does not.
+   */
   readonly outputCut: boolean;
 };
 
