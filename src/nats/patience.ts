@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { retried } from '../util/retried.ts';
 
 /** A cluster has elected another leader by then. */
@@ -6,7 +7,7 @@ const PAUSE_MS = 300;
 
 /** Does what a cluster cannot do while it elects a leader: again, for a while. What it refuses is not tried again. */
 export function patiently<T>(work: () => Promise<T>, milliseconds = PATIENCE_MS): Promise<T> {
-  return retried(work, { mayPass: isPassing, forMs: milliseconds, pauseMs: () => PAUSE_MS });
+  return retried(work, { mayPass: isPassing, forMs: milliseconds, pause: () => delay(PAUSE_MS) });
 }
 
 /** Nobody has answered, or the one who has says that there is no leader. */

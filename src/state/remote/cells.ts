@@ -103,6 +103,6 @@ export class Cells<Schema extends z.ZodType> {
 
 /** What is read, once a leader answers. */
 const answered = <T>(read: () => Promise<T>): Promise<T> =>
-  retried(read, { mayPass, forMs: PATIENCE_MS, pauseMs: () => Math.random() * LONGEST_PAUSE_MS });
+  retried(read, { mayPass, forMs: PATIENCE_MS, pause: () => sleep(Math.random() * LONGEST_PAUSE_MS) });
 
 const mayPass = (error: unknown) => error instanceof SandboxError && error.code === 'fleet.unreachable';
