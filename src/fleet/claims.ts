@@ -7,18 +7,18 @@ const [FIRST_RETRY_MS, LONGEST_RETRY_MS] = [50, 2000];
 
 /** Where a job stands, with the revision by which that can be changed. */
 interface Standing {
-  readonly record: JobRecord;
+  /** `undefined`: somebody deleted it, or it is not understood. That is no reason to run a job a second time. */
+  readonly record: JobRecord | undefined;
+  readonly isDeleted: boolean;
   readonly revision: number;
 }
 
 /** The record of a job; `undefined`: nobody has claimed it. @throws what the server says. */
 export async function standingOf(queue: Queue, job: string): Promise<Standing | undefined> {
   const entry = await queue.records.get(job);
-  if (entry === null || entry.operation !== 'PUT') return undefined;
-  const record = readRecord(entry.value);
-  // What somebody else wrote there is no reason to run a job a second time.
-  if (record === undefined) throw new TypeError(`the record of job ${job} is not understood`);
-  return { record, revision: entry.revision };
+  if (entry === null) return undefined;
+  const isDeleted = entry.operation !== 'PUT';
+  return { record: isDeleted ? undefined : readRecord(entry.value), isDeleted, revision: entry.revision };
 }
 
 const CLAIM = Buffer.from('{"state":"claimed",');
@@ -53,13 +53,18 @@ export async function writeRecord(
     readonly signal: AbortSignal;
   },
 ): Promise<number | undefined> {
+  let behind = revision;
   for (let wait = FIRST_RETRY_MS; !signal.aborted; wait = Math.min(2 * wait, LONGEST_RETRY_MS)) {
     try {
-      const written = await compareAndSet(queue, queue.names.records, job, text, revision);
+      const written = await compareAndSet(queue, queue.names.records, job, text, behind);
       if (written !== undefined) return written;
       const standing = await standingOf(queue, job);
-      // None: it is being written.
-      if (standing !== undefined) return isOurs(standing.record) ? standing.revision : undefined;
+      // Our own claim that somebody deleted is still nobody else's; where there was none, there was one that is not ours.
+      if (standing?.isDeleted === true && revision === 0) return undefined;
+      if (standing !== undefined && !standing.isDeleted)
+        return standing.record !== undefined && isOurs(standing.record) ? standing.revision : undefined;
+      // None: it is being written, or all that was there was dropped.
+      behind = standing?.revision ?? 0;
     } catch {
       // Whether it was written is unknown: the next try tells.
     }

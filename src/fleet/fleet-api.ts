@@ -7,6 +7,8 @@ import type { Downloaded, HeldChanges } from './archive/receive.ts';
 export interface FleetOptions extends NatsSettings {
   /** The name of the queue; it is made if it is not there. */
   readonly queue: string;
+  /** False: a queue that is not there is `fleet.unknown`. Default: true. */
+  readonly make?: boolean;
   /** Copies of what is made for a queue that is not there: 3 on a cluster, else 1. */
   readonly replicas?: number;
 }
@@ -30,9 +32,12 @@ export interface Fleet extends AsyncDisposable {
   run(command: Command, options?: FleetRunOptions): Promise<FleetResult>;
   /** The same; settles once the server has the job, so that it is not lost. */
   submit(command: Command, options?: FleetRunOptions): Promise<FleetJob>;
-  /** What became of a job of anybody; `wait`: once it has ended. @throws {SandboxError} `fleet.unknown`. */
+  /**
+   * What became of a job of anybody; `wait`: once it has ended.
+   * @throws {SandboxError} `fleet.unknown`: it is none, as far as that can be known: where jobs wait it may be one of them.
+   */
   result(job: string, options?: { readonly wait?: boolean }): Promise<FleetResult | undefined>;
-  /** Ends a job of anybody. */
+  /** Ends a job of anybody. @throws {SandboxError} as {@link result}. */
   cancel(job: string): Promise<void>;
   status(): Promise<FleetStatus>;
   /**
@@ -47,6 +52,6 @@ export interface Fleet extends AsyncDisposable {
    * @throws {SandboxError} as {@link download}; `changes.unavailable` on hosts that hold no changes.
    */
   hold(changes: string, directory: string): Promise<HeldChanges>;
-  /** Gives up the connection. Jobs go on. */
+  /** Gives up the connection. Jobs go on; results that are awaited are rejected. */
   close(): Promise<void>;
 }

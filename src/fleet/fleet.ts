@@ -21,6 +21,7 @@ import { readOptions } from '../run/validation.ts';
 import { deferred } from '../util/deferred.ts';
 import { parsedJson } from '../util/parsed-json.ts';
 import { visibleLine } from '../util/visible-text.ts';
+import type { Blobs } from './archive/blobs.ts';
 import type { Downloaded, HeldChanges } from './archive/receive.ts';
 import { isClaim, readRecord, standingOf, writeRecord } from './claims.ts';
 import type { Fleet, FleetJob, FleetOptions } from './fleet-api.ts';
@@ -44,12 +45,12 @@ const OUTPUT_WAIT_MS = 30_000;
  * @throws {SandboxError} `usage.invalid` for an option that is none; as `connectNats`.
  */
 export async function openFleet(options: FleetOptions): Promise<Fleet> {
-  const { queue: name, replicas, ...settings } = options;
+  const { queue: name, replicas, make, ...settings } = options;
   const read = QueueName.safeParse(name);
   if (!read.success) throw new SandboxError('usage.invalid', `createFleet: ${read.error.issues[0]?.message}`);
   const connection = await connectNats(settings, `sandbox-run submit ${name}`);
   try {
-    return await OpenFleet.open(await openQueue(connection, name, replicas));
+    return await OpenFleet.open(await openQueue(connection, name, { replicas, make }));
   } catch (error) {
     await connection.close();
     throw natsFailure(error, settings.url);
@@ -87,6 +88,8 @@ class OpenFleet implements Fleet {
     await fleet.#watchRecords();
     const timer = setInterval(() => void fleet.#reconcile().catch(() => {}), RECONCILE_MS).unref();
     fleet.#stops.push(() => clearInterval(timer));
+    // By us, or by a server that does not let this user in any more.
+    void queue.connection.closed().then((error) => fleet.#failAll(error));
     return fleet;
   }
 
@@ -124,13 +127,23 @@ class OpenFleet implements Fleet {
     return { id: message.job, result: result.ended, cancel: () => own.abort() };
   }
 
+  /** Nobody tells any more how jobs end. */
+  #failAll(error: unknown): void {
+    const server = this.#queue.connection.getServer();
+    const why = error instanceof Error ? natsFailure(error, server).message : 'the connection was closed';
+    for (const [job, { fail }] of this.#awaited)
+      fail(new SandboxError('fleet.unreachable', `how job ${job} ends is not known here: ${why}`));
+    this.#awaited.clear();
+  }
+
   async result(
     job: string,
     { wait = false }: { readonly wait?: boolean } = {},
   ): Promise<FleetResult | undefined> {
     for (;;) {
       const standing = await this.#standing(job);
-      if (standing?.record.state === 'done') return this.#resultOf(standing.record, undefined);
+      if (standing?.record?.state === 'done') return this.#resultOf(standing.record, undefined);
+      if (standing === undefined) await this.#refuseUnknown(job);
       if (!wait) return undefined;
       await delay(RETRY_MS, undefined, { signal: this.#closing.signal });
     }
@@ -139,9 +152,14 @@ class OpenFleet implements Fleet {
   async cancel(job: string): Promise<void> {
     for (;;) {
       const standing = await this.#standing(job);
-      if (standing?.record.state === 'done') return;
-      if (standing === undefined) await this.#endUnclaimed(job);
-      else this.#queue.connection.publish(this.#queue.names.cancel(standing.record.worker), job);
+      const record = standing?.record;
+      if (record?.state === 'done') return;
+      if (record !== undefined) this.#queue.connection.publish(this.#queue.names.cancel(record.worker), job);
+      else if (standing === undefined) {
+        // Of our own it is known that it is one.
+        if (!this.#awaited.has(job)) await this.#refuseUnknown(job);
+        await this.#endUnclaimed(job);
+      }
       await delay(CANCEL_AGAIN_MS, undefined, { signal: this.#closing.signal });
     }
   }
@@ -187,7 +205,25 @@ class OpenFleet implements Fleet {
         'fleet.unknown',
         `${visibleLine(job, 60)} is no job; its id is what submit printed`,
       );
-    return this.#answered(() => standingOf(this.#queue, job));
+    const standing = await this.#answered(() => standingOf(this.#queue, job));
+    if (standing !== undefined && standing.record === undefined && !standing.isDeleted)
+      throw notUnderstood(job);
+    return standing;
+  }
+
+  /**
+   * Where no job waits, one without a record is none. What waits is not looked through for it: there may be a million.
+   * @throws {SandboxError} `fleet.unknown`.
+   */
+  async #refuseUnknown(job: string): Promise<void> {
+    const { manager, names, name } = this.#queue;
+    const { state } = await this.#answered(() => manager.streams.info(names.jobs));
+    // It may have ended meanwhile.
+    if (state.messages > 0 || (await this.#standing(job)) !== undefined) return;
+    throw new SandboxError(
+      'fleet.unknown',
+      `there is no job ${job} in the queue ${name}: none waits, and results are kept for 8 days`,
+    );
   }
 
   async #messageOf(
@@ -211,6 +247,11 @@ class OpenFleet implements Fleet {
         'usage.invalid',
         `run: input has ${bytes.length} bytes, and ${MAX_JOB_INPUT} travel with a job; put it into a file of its workspace (workspaceFrom)`,
       );
+    if (workspaceFrom === undefined && (options.changes === true || options.artefacts !== undefined))
+      throw new SandboxError(
+        'usage.invalid',
+        'run: changes and artefacts come back of a workspace that is sent with the job; name one (workspaceFrom)',
+      );
     const workspace = workspaceFrom === undefined ? undefined : await this.#send(workspaceFrom);
     this.#jobs += 1;
     return {
@@ -228,23 +269,34 @@ class OpenFleet implements Fleet {
     };
   }
 
+  #blobs: Promise<Blobs> | undefined;
+
+  /** Runs that begin at the same time send the same once. */
   async #send(from: string): Promise<string> {
     const { sendWorkspace } = await import('./archive/send.ts');
-    return sendWorkspace(this.#queue, from);
+    const { Blobs } = await import('./archive/blobs.ts');
+    this.#blobs ??= Blobs.open(this.#queue).catch((error: unknown) => {
+      this.#blobs = undefined;
+      throw error;
+    });
+    return sendWorkspace(await this.#blobs, from);
   }
 
   /** Hands a job over. By its id, a job that comes twice is one. */
   async #publish(subject: string, message: JobMessage): Promise<void> {
     const bytes = JSON.stringify(message);
     const until = performance.now() + SUBMIT_MS;
+    let isUnknown = false;
     for (;;) {
       try {
         await this.#queue.publisher.publish(subject, bytes, { 'Nats-Msg-Id': message.job });
         return;
       } catch (error) {
         const failure = natsFailure(error, this.#queue.connection.getServer());
+        // With a code the stream says that it did not take it.
+        isUnknown ||= failure.code !== 'fleet.refused' && !(error instanceof Error && 'code' in error);
         if (failure.code === 'fleet.refused' || performance.now() > until || this.#closing.signal.aborted)
-          throw failure;
+          throw isUnknown ? mayRun(message.job, failure) : failure;
         await delay(RETRY_MS);
       }
     }
@@ -305,11 +357,13 @@ class OpenFleet implements Fleet {
   }
 
   async #resultOf(
-    { run, result }: JobRecord & { readonly state: 'done' },
+    { run, result, status }: JobRecord & { readonly state: 'done' },
     output: OutputReader | undefined,
   ): Promise<FleetResult> {
     const sent = 'inline' in result ? result.inline : await this.#fromParts(run.job, result.parts);
-    const about = { fleet: run, outputCut: output?.cut ?? false };
+    // What a lost worker did not send nobody knows.
+    const isCut = output?.cut === true || (output !== undefined && status === 'worker-lost');
+    const about = { fleet: run, outputCut: isCut };
     if (!('report' in sent)) return { ...sent.result, ...about };
     const report = await this.#answered(() => this.#reports.read(sent.report));
     if (report === undefined) throw notUnderstood(run.job);
@@ -365,8 +419,10 @@ class OpenFleet implements Fleet {
     );
     this.#stops.push(() => watched.stop());
     void (async () => {
+      // Of one that was deleted its worker writes another one.
       for await (const entry of watched)
-        if (!isClaim(entry.value)) this.#onRecord(entry.key, readRecord(entry.value));
+        if (entry.operation === 'PUT' && !isClaim(entry.value))
+          this.#onRecord(entry.key, readRecord(entry.value));
     })().catch(() => {});
   }
 
@@ -408,7 +464,7 @@ class OpenFleet implements Fleet {
       // To the end of the line.
       if (this.#awaited.delete(job)) this.#awaited.set(job, awaited);
       const standing = await standingOf(this.#queue, job);
-      if (standing !== undefined) this.#onRecord(job, standing.record);
+      if (standing !== undefined && !standing.isDeleted) this.#onRecord(job, standing.record);
     }
   }
 }
@@ -418,6 +474,10 @@ function notUnderstood(job: string): SandboxError {
     'output.lost',
     `the result of job ${job} is not understood: is its worker of another version?`,
   );
+}
+
+function mayRun(job: string, { code, message }: SandboxError): SandboxError {
+  return new SandboxError(code, `job ${job} may have been handed over, and may run: ${message}`);
 }
 
 /** @throws {SandboxError} `usage.invalid`. */

@@ -66,8 +66,9 @@ export async function runJob(
       );
     }
     const result = await opened.sandbox.run(claimed.job.command, optionsOf(claimed, opened, output));
-    const collected = workspace === undefined ? {} : await collect(queue, claimed, opened, result);
-    return { sent: await sentOf(result, reports), collected };
+    const { remarks, ...collected } = await collect(queue, claimed, opened, result);
+    const told = { ...result, warnings: [...result.warnings, ...remarks] };
+    return { sent: await sentOf(told, reports), collected };
   } catch (error) {
     if (claimed.signal.aborted)
       return {
@@ -110,22 +111,36 @@ function optionsOf(
   };
 }
 
+/** What comes back of the workspace. What cannot is a remark: the command was run, whatever became of its files. */
 async function collect(
   queue: Queue,
   { job }: ClaimedJob,
   { workspace }: JobSandbox,
   result: ExecutionResult,
-): Promise<RanJob['collected']> {
-  const { changes, artefacts } = job.options;
+): Promise<RanJob['collected'] & { readonly remarks: readonly string[] }> {
+  const { workspace: base, options } = job;
+  const { changes = false, artefacts } = options;
   // What was not run changed nothing.
-  if (result.status === 'denied' || result.status === 'setup-failed') return {};
-  if (changes !== true && artefacts === undefined) return {};
+  const isRun = result.status !== 'denied' && result.status !== 'setup-failed';
+  if (!isRun || base === undefined || (!changes && artefacts === undefined)) return { remarks: [] };
+  const remarks: string[] = [];
+  const tried = async (what: string, work: () => Promise<string>) => {
+    try {
+      return await work();
+    } catch (error) {
+      remarks.push(`${what} cannot come back: ${visibleLine(errorMessage(error), 300)}`);
+      return undefined;
+    }
+  };
   const { collectChanges, collectArtefacts } = await import('./archive/collect.ts');
   return {
-    ...(changes === true && job.workspace !== undefined
-      ? { changes: await collectChanges(queue, job.workspace, workspace) }
-      : {}),
-    ...(artefacts === undefined ? {} : { artefacts: await collectArtefacts(queue, artefacts, workspace) }),
+    ...(changes && {
+      changes: await tried('what the job changed', () => collectChanges(queue, base, workspace)),
+    }),
+    ...(artefacts && {
+      artefacts: await tried('artefacts', () => collectArtefacts(queue, artefacts, workspace)),
+    }),
+    remarks,
   };
 }
 

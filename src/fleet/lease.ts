@@ -62,6 +62,8 @@ export class Lease {
   #over = false;
   #renewing: Promise<void> | undefined;
   readonly #timers: NodeJS.Timeout[] = [];
+  /** What the server's clock was at a moment of ours that nobody sets. */
+  #server = { time: 0, at: 0 };
 
   private constructor(queue: Queue, worker: string, leaseMs: number, report: () => WorkerReport) {
     this.#queue = queue;
@@ -84,11 +86,18 @@ export class Lease {
     if (revision === undefined)
       throw new SandboxError('fleet.unreachable', 'the lease of this worker is there already');
     lease.#revision = revision;
+    const entry = await queue.workers.get(worker);
+    lease.#server = { time: entry?.created.getTime() ?? Date.now(), at: performance.now() };
     lease.#timers.push(
       setInterval(() => lease.#renewSoon(), leaseMs / RENEWALS),
       setInterval(() => lease.#look(), LOOK_MS),
     );
     return lease;
+  }
+
+  /** What time it is for the server; milliseconds since 1970. Its clock says when a job was handed over, and not ours. */
+  now(): number {
+    return this.#server.time + performance.now() - this.#server.at;
   }
 
   /** Whether jobs may run, as far as it was known a moment ago: a machine that slept meanwhile is not asked. */
@@ -154,11 +163,12 @@ export class Lease {
         return;
       }
       const said = entry === null ? undefined : readWorker(entry.value);
-      if (entry === null || said?.state !== 'live') {
+      if (said !== undefined && said.state !== 'live') {
         this.#giveUp();
         return;
       }
-      this.#revision = entry.revision;
+      // What somebody deleted or spoiled is not taken away: others wait for longer before they do that.
+      this.#revision = entry?.revision ?? 0;
       // When that was written is not known: the next renewal counts.
       again();
       return;
@@ -207,6 +217,8 @@ export class LeaseWatch {
   readonly #watched = new Map<string, Promise<boolean>>();
   /** They do not come back: a worker that lost its lease takes another name. */
   readonly #gone = new Set<string>();
+  /** Those whose record does not say how long their lease lasts. */
+  readonly #forgetting = new Set<string>();
 
   constructor(queue: Queue) {
     this.#queue = queue;
@@ -229,18 +241,37 @@ export class LeaseWatch {
   async #watch(worker: string, signal: AbortSignal): Promise<boolean> {
     const before = await this.#queue.workers.get(worker);
     const said = before === null ? undefined : readWorker(before.value);
-    if (before === null) {
-      // Kept for a day: who has not written for as long is lost. If a copy that lags behind said so, this fails.
-      return (await this.#take(worker, FORGOTTEN, 0)) && this.#note(worker);
+    if (before === null || said === undefined) {
+      void this.#forget(worker, before?.revision ?? 0).catch(() => {});
+      return false;
     }
-    if (said === undefined || said.state !== 'live') return this.#note(worker);
+    if (said.state !== 'live') return this.#note(worker);
     await delay(said.leaseMs, undefined, { signal });
     const after = await this.#queue.workers.get(worker);
-    if (after !== null && after.revision !== before.revision) {
-      return readWorker(after.value)?.state === 'live' ? false : this.#note(worker);
+    if (after === null || after.revision !== before.revision) {
+      const now = after === null ? undefined : readWorker(after.value);
+      // Without a word of its own it is looked at again.
+      return now === undefined || now.state === 'live' ? false : this.#note(worker);
     }
     // From here on the worker cannot renew it; or it just did.
     return (await this.#take(worker, { ...said, state: 'lost' }, before.revision)) && this.#note(worker);
+  }
+
+  /**
+   * A record that is not there (it is kept for a day), that somebody deleted, or that is of another version: its worker is
+   * lost if it says nothing for as long as any lease lasts. Jobs are given back meanwhile.
+   */
+  async #forget(worker: string, revision: number): Promise<void> {
+    if (this.#forgetting.has(worker)) return;
+    this.#forgetting.add(worker);
+    try {
+      await delay(LONGEST_LEASE, undefined, { ref: false });
+      const after = await this.#queue.workers.get(worker);
+      if ((after?.revision ?? 0) !== revision) return;
+      if (await this.#take(worker, FORGOTTEN, revision)) this.#note(worker);
+    } finally {
+      this.#forgetting.delete(worker);
+    }
   }
 
   async #take(worker: string, lost: WorkerRecord, revision: number): Promise<boolean> {

@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { JetStreamClient, JetStreamManager, StreamConfig } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
+import { SandboxError } from '../errors/sandbox-error.ts';
 import type { FleetPriority } from '../model/fleet.ts';
 import { FLEET_PRIORITIES } from '../model/words.ts';
 import { natsFailure, whereInstalled } from '../nats/connection.ts';
@@ -35,6 +37,9 @@ export const ACK_WAIT = 6000;
 /** Waiting pulls of all workers, and jobs that run at once. */
 const [MOST_PULLS, MOST_RUNNING] = [20_000, 200_000];
 
+/** How long a queue that is not there may take to be made by somebody else. */
+const BEING_MADE_MS = 2000;
+
 const nanoseconds = (milliseconds: number) => milliseconds * 1e6;
 
 /** How the things of a queue are called on the server: THE table of subjects, streams and buckets. */
@@ -59,9 +64,11 @@ type QueueNames = ReturnType<typeof namesOf>;
 /** What a job needs, as a part of a subject: no label has an underscore. */
 export const needsToken = (labels: readonly string[]) =>
   labels.length === 0 ? 'any' : [...new Set(labels)].sort().join('_');
-/** Whether a worker has all of it. */
-export const satisfies = (labels: readonly string[], needs: string) =>
-  needs === 'any' || needs.split('_').every((label) => labels.includes(label));
+/** Whether a worker has all of it. What says it in another way than {@link needsToken} is none: it would be without end. */
+export const satisfies = (labels: readonly string[], needs: string) => {
+  const needed = needs.split('_');
+  return needs === 'any' || (needsToken(needed) === needs && needed.every((label) => labels.includes(label)));
+};
 
 /** One queue on a server: its streams and buckets exist. */
 export interface Queue {
@@ -78,14 +85,22 @@ export interface Queue {
   readonly replicas: number;
 }
 
+/** How {@link openQueue} opens one. */
+interface QueueSettings {
+  /** Of what is made. Default: 3 on a cluster, else 1. */
+  readonly replicas?: number | undefined;
+  /** Default: true. */
+  readonly make?: boolean | undefined;
+}
+
 /**
- * Opens a queue, and makes it where it is not there yet. `replicas` of what is made: 3 on a cluster, else 1.
- * @throws {SandboxError} `fleet.unreachable`, `fleet.refused`, `fleet.uninstalled`.
+ * Opens a queue, and makes it where it is not there yet, unless `make` is false.
+ * @throws {SandboxError} `fleet.unreachable`, `fleet.refused`, `fleet.uninstalled`, `fleet.unknown`.
  */
 export async function openQueue(
   connection: NatsConnection,
   name: string,
-  replicas = connection.info?.cluster === undefined ? 1 : 3,
+  { replicas = connection.info?.cluster === undefined ? 1 : 3, make = true }: QueueSettings = {},
 ): Promise<Queue> {
   const [{ jetstream, jetstreamManager }, { Kvm }] = await Promise.all([
     whereInstalled(() => import('@nats-io/jetstream')),
@@ -94,7 +109,9 @@ export async function openQueue(
   const names = namesOf(name);
   try {
     const manager = await jetstreamManager(connection, { checkAPI: false });
-    await patiently(() => ensureStreams(manager, names, replicas));
+    await patiently(() =>
+      make ? ensureStreams(manager, names, replicas) : refuseMissing(manager, names, name),
+    );
     const js = jetstream(connection);
     const kv = new Kvm(js);
     // From the leader: a copy may lag behind, and what is decided by it must not.
@@ -145,19 +162,30 @@ async function ensureStream(
   manager: JetStreamManager,
   config: Partial<StreamConfig> & { readonly name: string },
 ): Promise<void> {
-  const isThere = () =>
-    manager.streams.info(config.name).then(
-      () => true,
-      (error: unknown) => {
-        if (errorMessage(error) === 'stream not found') return false;
-        throw error;
-      },
-    );
-  if (await isThere()) return;
+  if (await isThere(manager, config.name)) return;
   await manager.streams.add(config).catch(async (error: unknown) => {
     // Somebody else made it meanwhile.
-    if (!(await isThere())) throw error;
+    if (!(await isThere(manager, config.name))) throw error;
   });
+}
+
+const isThere = (manager: JetStreamManager, stream: string) =>
+  manager.streams.info(stream).then(
+    () => true,
+    (error: unknown) => {
+      if (errorMessage(error) === 'stream not found') return false;
+      throw error;
+    },
+  );
+
+/** Who asks right after a submitter finds what that one is about to make. @throws {SandboxError} `fleet.unknown`. */
+async function refuseMissing(manager: JetStreamManager, names: QueueNames, name: string): Promise<void> {
+  const until = performance.now() + BEING_MADE_MS;
+  // The last that is made.
+  while (!(await isThere(manager, `KV_${names.workers}`))) {
+    if (performance.now() > until) throw new SandboxError('fleet.unknown', `there is no queue ${name}`);
+    await delay(200);
+  }
 }
 
 /** The consumer of a priority and of needs: its name, once it is there. */

@@ -85,6 +85,8 @@ export class FleetWorker {
   readonly #held = new Map<string, Held>();
   /** By consumer. */
   readonly #sources = new Map<string, JobSource>();
+  /** Jobs whose records are not understood. */
+  readonly #told = new Set<string>();
   readonly #closing = new AbortController();
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #since = Date.now();
@@ -115,7 +117,7 @@ export class FleetWorker {
    * @throws {SandboxError} as `createSandbox`; as `openQueue`; `usage.invalid` if the lease is too short to end jobs in.
    */
   static async start(options: WorkerOptions): Promise<FleetWorker> {
-    const queue = await openQueue(options.connection, options.queue, options.replicas);
+    const queue = await openQueue(options.connection, options.queue, { replicas: options.replicas });
     const worker = new FleetWorker(options, queue);
     worker.#telemetry = await openTelemetry();
     try {
@@ -367,7 +369,7 @@ export class FleetWorker {
     const job = typeof raw === 'object' && raw !== null ? Reflect.get(raw, 'job') : undefined;
     const name = JobMessage.shape.job.safeParse(job);
     const where = visibleLine(issue?.path.map(String).join('.') ?? '', 100);
-    const why = `the job is not accepted: ${where === '' ? '' : `${where}: `}${visibleLine(issue?.message ?? '', 200)}`;
+    const why = `the job is not accepted: ${where === '' ? '' : `${where}: `}${visibleLine(issue?.message ?? '', 200)} (the worker is of version ${packageVersion}; is its submitter of another one?)`;
     this.#say(why);
     if (name.success) {
       const result = unfinished('setup-failed', 'usage.invalid', why);
@@ -381,8 +383,7 @@ export class FleetWorker {
   async #claim(job: JobMessage, held: Held): Promise<ClaimedJob | undefined> {
     const lease = this.#lease;
     if (lease?.isHeldNow() !== true) return undefined;
-    const queuedAt = held.offered.at;
-    const queueMs = Math.max(0, Date.now() - queuedAt);
+    const queueMs = Math.max(0, lease.now() - held.offered.at);
     const claim = (attempt: number): JobRecord => ({
       ...{ state: 'claimed', worker: lease.worker, host: this.#host, attempt, at: Date.now(), queueMs },
     });
@@ -390,17 +391,21 @@ export class FleetWorker {
       ...{ job, attempt, revision, queueMs, queue: this.#queue.name, worker: lease.worker },
       signal: held.ending.signal,
     });
-    if (queueMs > LONGEST_WAIT) return this.#endAsTooLate(job, held);
-    // Most jobs are nobody's, so that is tried first.
-    const own = await this.#write(job.job, claim(1), 0, { signal: held.ending.signal });
-    if (own !== undefined) return claimed(1, own);
+    const isTooLate = queueMs > LONGEST_WAIT;
+    if (!isTooLate) {
+      // Most jobs are nobody's, so that is tried first.
+      const own = await this.#write(job.job, claim(1), 0, { signal: held.ending.signal });
+      if (own !== undefined) return claimed(1, own);
+    }
     while (!held.ending.signal.aborted && lease.isHeldNow()) {
       const standing = await standingOf(this.#queue, job.job).catch(() => 'unknown' as const);
-      if (standing === 'unknown' || standing === undefined) {
+      if (standing === 'unknown') {
         await this.#pause(RECONNECT_MS);
         continue;
       }
-      const { record, revision } = standing;
+      if (standing === undefined && isTooLate) return this.#endAsTooLate(job, held);
+      const { record, revision } = standing ?? { record: undefined, revision: 0 };
+      if (record === undefined) return this.#leave(job, held, standing, isTooLate);
       if (record.state === 'done') {
         held.offered.ack();
         return undefined;
@@ -414,6 +419,29 @@ export class FleetWorker {
       const again = await this.#write(job.job, claim(attempt), revision, { signal: held.ending.signal });
       if (again !== undefined) return claimed(attempt, again);
     }
+    return undefined;
+  }
+
+  /** What is not known to be nobody's is not run: it ends if its record was deleted, else it is left to who understands that. */
+  async #leave(
+    job: JobMessage,
+    held: Held,
+    standing: Awaited<ReturnType<typeof standingOf>>,
+    isTooLate: boolean,
+  ): Promise<undefined> {
+    if (standing?.isDeleted === true) {
+      const why = 'the record of the job was deleted; whether it was run is not known, so it is not run now';
+      const result = unfinished('worker-lost', 'fleet.worker_lost', why);
+      const record = this.#doneRecord(job.job, 0, 0, { result }, 'worker-lost');
+      if ((await this.#write(job.job, record, standing.revision)) !== undefined) held.offered.ack();
+      return undefined;
+    }
+    if (standing !== undefined && !this.#told.has(job.job)) {
+      this.#told.add(job.job);
+      this.#say(`the record of job ${job.job} is not understood; is another worker of another version?`);
+    }
+    if (isTooLate) held.offered.ack();
+    else held.offered.giveBack(ACK_WAIT);
     return undefined;
   }
 

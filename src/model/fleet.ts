@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isObject } from '../util/is-object.ts';
+import { readNamePattern } from '../util/name-pattern.ts';
 import { Command } from './command.ts';
 import { ExecutionError, ExecutionResult, RunAnswer } from './execution-result.ts';
 import { RunOptions } from './options.ts';
@@ -120,6 +121,19 @@ const relativeDirectory = z
   .max(4096)
   .refine((path) => path === '.' || isPlainPath(path), 'must be a path within the workspace');
 
+/** `dist/**`, `*.log`: names between slashes; `**` is any number of directories. */
+const artefactPattern = z
+  .string()
+  .min(1)
+  .max(1024)
+  .superRefine((text, { addIssue }) => {
+    const problem = text
+      .split('/')
+      .map((part) => (part === '**' ? part : readNamePattern(part)))
+      .find((read) => typeof read === 'string' && read !== '**');
+    if (typeof problem === 'string') addIssue(`a pattern that is not understood: ${problem}`);
+  });
+
 /** What comes back of the workspace of a job, beside its output. */
 const collected = {
   changes: z
@@ -127,7 +141,7 @@ const collected = {
     .optional()
     .describe('what the job changed in the workspace that was sent comes back, to be applied or not'),
   artefacts: z
-    .array(z.string().min(1).max(1024))
+    .array(artefactPattern)
     .max(64)
     .optional()
     .describe('files of the workspace that come back, as patterns: `dist/**`, `*.log`'),
@@ -186,7 +200,7 @@ export const FleetRun = z.strictObject({
   worker: maybe(text).describe('missing: no worker had it'),
   host: maybe(text),
   attempts: count.describe('how often it was begun'),
-  queueMs: z.number().describe('how long it waited, by the clocks of server and worker'),
+  queueMs: z.number().describe('how long it waited, by the clock of the server'),
   changes: maybe(Digest).describe('of what the job changed in the workspace that was sent'),
   artefacts: maybe(Digest).describe('of the manifest of the files that were asked for'),
 });
@@ -212,7 +226,10 @@ export type UnfinishedJob = Value<typeof UnfinishedJob>;
 /** What became of a job: the result of a command as everywhere, or that there is none; `fleet` says where and when. */
 export type FleetResult = (ExecutionResult | UnfinishedJob) & {
   readonly fleet: FleetRun;
-  /** The live output misses some: the stream was full before it was read. The captured output of the result does not. */
+  /**
+   * The live output misses some: the stream was full before it was read, or the worker is lost. The captured output of a
+   * result does not.
+   */
   readonly outputCut: boolean;
 };
 

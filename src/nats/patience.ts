@@ -1,20 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { retried } from '../util/retried.ts';
 
 /** A cluster has elected another leader by then. */
 const PATIENCE_MS = 30_000;
 const PAUSE_MS = 300;
 
 /** Does what a cluster cannot do while it elects a leader: again, for a while. What it refuses is not tried again. */
-export async function patiently<T>(work: () => Promise<T>, milliseconds = PATIENCE_MS): Promise<T> {
-  const until = performance.now() + milliseconds;
-  for (;;) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isPassing(error) || performance.now() > until) throw error;
-      await delay(PAUSE_MS);
-    }
-  }
+export function patiently<T>(work: () => Promise<T>, milliseconds = PATIENCE_MS): Promise<T> {
+  return retried(work, { mayPass: isPassing, forMs: milliseconds, pause: () => delay(PAUSE_MS) });
 }
 
 /** Nobody has answered, or the one who has says that there is no leader. */

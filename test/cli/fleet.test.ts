@@ -4,6 +4,8 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openQueue } from '../../src/fleet/queue.ts';
+import { connectNats } from '../../src/nats/connection.ts';
 import { until } from '../support/approvals.ts';
 import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
@@ -53,6 +55,8 @@ afterAll(async () => {
   machine.dispose();
   submitter.dispose();
 }, 60_000);
+
+const ONE = ['submit', '--queue', 'builds'];
 
 describe('submit', () => {
   it('waits, shows the output and ends as the command does', async () => {
@@ -104,6 +108,25 @@ describe('submit', () => {
     expect(lines.map((line) => JSON.parse(line).exitCode).sort()).toEqual([0, 0, 3]);
   });
 
+  it('of many goes on where one result cannot be read', async () => {
+    const jobs = join(submitter.root, 'spoiled');
+    writeFileSync(jobs, 'sleep 3\n'.repeat(3));
+    const waiting = startCli(submitter, ['submit', ...on(), '--wait', '--jobs', jobs]);
+    const connection = await connectNats({ url: servers.url }, 'spoils');
+    const { records } = await openQueue(connection, 'builds');
+    const id = await until(async () => {
+      const keys: string[] = [];
+      for await (const key of await records.keys()) keys.push(key);
+      const claimed = await Promise.all(keys.map(async (key) => ({ key, entry: await records.get(key) })));
+      return claimed.find(({ entry }) => entry?.string().includes('"claimed"') === true)?.key;
+    });
+    await records.put(id, 'what nobody understands');
+    await connection.close();
+    const { exitCode, stdout, stderr } = await waiting;
+    expect(stderr).toContain(`job ${id}: the result of job ${id} is not understood`);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '3 jobs ended, 1 failed\n' });
+  });
+
   it('sends a directory, brings files back, and what changed waits (needs namespaces)', async () => {
     writeFileSync(join(submitter.workspace, 'a'), 'a\n');
     const from = ['--workspace-from', submitter.workspace, '--changes'];
@@ -151,7 +174,7 @@ describe('submit', () => {
     const status = ['fleet', 'status', '--queue', 'q', '--url', gone.url, '--json'];
     await until(async () => {
       const { stdout } = await cli(submitter, status);
-      return JSON.parse(stdout).jobs.normal === 1 || undefined;
+      return (stdout !== '' && JSON.parse(stdout).jobs.normal === 1) || undefined;
     });
     await gone.stop();
     // Not by execa, which sends SIGKILL after a time.
@@ -160,6 +183,20 @@ describe('submit', () => {
     expect(exitCode).toBe(125);
     expect(stderr).toContain('was not canceled and may run');
     expectOneLine(stderr);
+  });
+
+  it.each([
+    [['fleet', 'status', '--queue', 'no-such-queue'], /there is no queue no-such-queue/],
+    [['fleet', 'job', `${'f'.repeat(16)}.1`, '--queue', 'quiet', '--wait'], /there is no job ffff/],
+    [['fleet', 'cancel', `${'f'.repeat(16)}.1`, '--queue', 'quiet'], /there is no job ffff/],
+  ])('%j is not there, and is told so in one line', async (args, why) => {
+    const connection = await connectNats({ url: servers.url }, 'makes it');
+    await openQueue(connection, 'quiet');
+    await connection.close();
+    const refused = await cli(submitter, [...args, '--url', servers.url]);
+    expect(refused.exitCode).toBe(125);
+    expectOneLine(refused.stderr);
+    expect(refused.stderr).toMatch(why);
   });
 
   it('asks by the queue of the fleet, where one answer from any machine is enough', async () => {
@@ -179,6 +216,20 @@ describe('submit', () => {
     [['submit', '--queue', 'builds'], /say what to run/],
     [['submit', '--queue', 'builds', '--json', '--', 'true'], /needs --wait/],
     [['submit', '--queue', 'builds', '--wait', '--artefact', 'x', '--', 'true'], /go together/],
+    [[...ONE, '--wait', '--artefact', 'x', '--into', 'made', '--', 'true'], /needs --workspace-from/],
+    [
+      [...ONE, '--wait', '--artefact', 'x', '--into', '/etc', '--workspace-from', '.', '--', 'true'],
+      /not empty/,
+    ],
+    [
+      [...ONE, '--wait', '--artefact', '[x', '--into', 'made', '--workspace-from', '.', '--', 'true'],
+      /pattern that is not understood|cannot be used/,
+    ],
+    [
+      [...ONE, '--wait', '--artefact', 'x', '--into', 'made', '--workspace-from', '.', '--jobs', 'list'],
+      /not for --jobs/,
+    ],
+    [[...ONE, '--wait', '--changes', '--workspace-from', '.', '--jobs', 'list'], /not for --jobs/],
     [['submit', '--queue', 'builds', '--env', 'A', '--', 'true'], /NAME=VALUE/],
     [['submit', '--queue', 'builds', '--label', 'Not_One', '--', 'true'], /label/],
     [['submit', '--queue', 'builds', '--url', 'nats://127.0.0.1:1', '--', 'true'], /cannot be used/],

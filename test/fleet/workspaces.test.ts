@@ -8,17 +8,19 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { Blobs } from '../../src/fleet/archive/blobs.ts';
 import { sendManifest, withDirectories } from '../../src/fleet/archive/send.ts';
 import { openQueue } from '../../src/fleet/queue.ts';
 import { createSandbox } from '../../src/index.ts';
 import { connectNats } from '../../src/nats/connection.ts';
-import { makeFleetWorld } from './support.ts';
+import { makeFleetWorld, startWorkerProcess } from './support.ts';
 
 const world = makeFleetWorld();
 
@@ -71,6 +73,94 @@ describe('a workspace that is sent', () => {
     expect(await storedBytes(queue)).toBeGreaterThan(before + 2_000_000);
   });
 
+  it('is sent once by runs that begin at the same time', async () => {
+    const queue = world.queue();
+    await world.worker(queue, { slots: 4 });
+    const fleet = await world.fleet(queue);
+    const project = makeProject('at-once');
+    writeFileSync(join(project, 'large'), Buffer.alloc(1_000_000, 'z'));
+    const runs = Array.from({ length: 8 }, () => fleet.run(['true'], { workspaceFrom: project }));
+    for (const { ok } of await Promise.all(runs)) expect(ok).toBe(true);
+    // Of a million bytes, of three small contents and of the manifest.
+    expect(await everStored(queue)).toBe(Math.ceil(1_000_000 / (128 * 1024)) + 3 + 1 + 5);
+  });
+
+  it('replaces a content in the store that is not what its name says', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const project = makeProject('poisoned');
+    writeFileSync(join(project, 'file'), 'what it is');
+    const connection = await connectNats({ url: world.servers.url }, 'poisons');
+    const { Objm } = await import('@nats-io/obj');
+    const store = await new Objm(connection).open(`sr_blobs_${queue}`);
+    const name = createHash('sha256').update('what it is').digest('hex');
+    await store.putBlob({ name }, Buffer.from('what is not'));
+    await connection.close();
+    expect(await fleet.run('cat file', { workspaceFrom: project })).toMatchObject({ stdout: 'what it is' });
+  });
+
+  it('is not kept under the name of what it was before it changed', async () => {
+    const queue = world.queue();
+    const connection = await connectNats({ url: world.servers.url }, 'sends');
+    const blobs = await Blobs.open(await openQueue(connection, queue));
+    const name = createHash('sha256').update('before').digest('hex');
+    await expect(blobs.putAs(name, () => Readable.from([Buffer.from('after')]))).rejects.toMatchObject({
+      code: 'file.unusable',
+    });
+    await expect(blobs.read(name, 100)).rejects.toMatchObject({ code: 'fleet.unknown' });
+    await connection.close();
+  });
+
+  it('is read although another one replaces it meanwhile', async () => {
+    const queue = world.queue();
+    const connection = await connectNats({ url: world.servers.url }, 'reads');
+    const opened = await openQueue(connection, queue);
+    const blobs = await Blobs.open(opened);
+    const content = Buffer.alloc(3_000_000, 'x');
+    const digest = await blobs.put(content);
+    const { Objm } = await import('@nats-io/obj');
+    const store = await new Objm(connection).open(`sr_blobs_${queue}`);
+    const info = await store.info(digest);
+    // Its pieces are gone, and what says where they are is not replaced yet: for the time of a request.
+    await opened.manager.streams.purge(`OBJ_sr_blobs_${queue}`, {
+      filter: `$O.sr_blobs_${queue}.C.${info?.nuid}`,
+    });
+    const reading = blobs.read(digest, content.length);
+    await store.putBlob({ name: digest }, content);
+    expect((await reading).equals(content)).toBe(true);
+    await connection.close();
+  }, 40_000);
+
+  it('of a repository runs nothing that its configuration names', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const project = makeProject('hostile');
+    const git = (...args: string[]) =>
+      execFileSync('git', ['-C', project, '-c', 'user.name=a', '-c', 'user.email=a@example.org', ...args], {
+        encoding: 'utf8',
+      });
+    git('init', '-q');
+    git('add', '-A');
+    git('commit', '-q', '-m', 'one');
+    const object = git('rev-parse', 'HEAD:src/a.txt').trim();
+    rmSync(join(project, '.git/objects', object.slice(0, 2), object.slice(2)));
+    const ran = join(world.place.root, 'ran-by-git');
+    // A partial clone, whose missing contents git asks a program of the configuration for.
+    for (const [key, value] of [
+      ['core.repositoryformatversion', '1'],
+      ['extensions.partialClone', 'origin'],
+      ['remote.origin.url', project],
+      ['remote.origin.promisor', 'true'],
+      ['remote.origin.uploadpack', `sh -c 'touch ${ran}; exit 1' #`],
+    ] as const)
+      git('config', key, value);
+    await expect(fleet.run('true', { workspaceFrom: `git:${project}` })).rejects.toMatchObject({
+      code: 'file.unusable',
+    });
+    expect(existsSync(ran)).toBe(false);
+  });
+
   it('may be a revision of a git repository', async () => {
     const queue = world.queue();
     await world.worker(queue);
@@ -88,6 +178,21 @@ describe('a workspace that is sent', () => {
       code: 'file.unusable',
     });
   });
+
+  it('is not run on where there was no room for all of it', async () => {
+    const queue = world.queue();
+    const { pid } = await startWorkerProcess(world, queue, {
+      args: ['--scratch', join(world.place.root, 'scratch')],
+    });
+    const fleet = await world.fleet(queue);
+    const project = makeProject('too-large');
+    writeFileSync(join(project, 'large'), Buffer.alloc(350_000, 'x'));
+    // As on a full disk: the last piece fits in part.
+    execFileSync('prlimit', ['--pid', String(pid), '--fsize=300000']);
+    expect(await fleet.run('wc -c < large', { workspaceFrom: project })).toMatchObject({
+      ...{ status: 'setup-failed', stdout: '' },
+    });
+  }, 60_000);
 
   it('gives back what was asked for, and no more', async () => {
     const queue = world.queue();
@@ -111,6 +216,36 @@ describe('a workspace that is sent', () => {
     await expect(fleet.download(result.fleet.artefacts ?? '', into)).rejects.toMatchObject({
       code: 'file.unusable',
     });
+  });
+
+  it('that cannot come back leaves the result of the command what it was', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const project = makeProject('holes');
+    // More than travels, on a disk that has it not: nobody reads it to the end.
+    const command = 'truncate -s 8000G holes; echo made > made; echo ran; exit 3';
+    const options = { workspaceFrom: project, artefacts: ['**'], changes: true };
+    const result = await fleet.run(command, options);
+    expect(result).toMatchObject({ ...{ status: 'exited', exitCode: 3, stdout: 'ran\n' } });
+    expect(result).toHaveProperty('warnings', [
+      expect.stringMatching(/changed cannot come back: .*bytes/),
+      expect.stringMatching(/artefacts cannot come back: .*bytes/),
+    ]);
+    // What was not asked for is nothing against what was.
+    const made = await fleet.run(command, { workspaceFrom: project, artefacts: ['made'] });
+    expect(made.fleet.artefacts).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it('is not sent with a pattern that is none, nor is a pattern without one', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    for (const options of [
+      { workspaceFrom: makeProject('pattern'), artefacts: ['[a'] },
+      { artefacts: ['a'] },
+      { changes: true },
+    ])
+      await expect(fleet.run('true', options)).rejects.toMatchObject({ code: 'usage.invalid' });
   });
 
   it('gives back nothing that a trusted program would run or obey', async () => {
@@ -176,13 +311,16 @@ describe('a workspace that is sent', () => {
   });
 });
 
-async function storedBytes(queue: string): Promise<number> {
+async function storeOf(queue: string) {
   const connection = await connectNats({ url: world.servers.url }, 'looks');
   const { manager } = await openQueue(connection, queue);
   const { state } = await manager.streams.info(`OBJ_sr_blobs_${queue}`);
   await connection.close();
-  return state.bytes;
+  return state;
 }
+const storedBytes = async (queue: string) => (await storeOf(queue)).bytes;
+/** Messages that the object store ever took: pieces of contents, and one for each that says where they are. */
+const everStored = async (queue: string) => (await storeOf(queue)).last_seq;
 
 describe('a hostile manifest', () => {
   const digest = createHash('sha256').update('evil').digest('hex');

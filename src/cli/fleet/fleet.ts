@@ -3,7 +3,7 @@ import type { Fleet } from '../../fleet/fleet-api.ts';
 import type { FleetStatus } from '../../model/fleet.ts';
 import { withSubcommands } from '../shared/parse.ts';
 import { jsonLine, printBytes, printError, printOut } from '../shared/print.ts';
-import { addConnectionOptions, type ConnectionArguments, queueOf, settingsOf } from './options.ts';
+import { addQueueOptions, type ConnectionArguments, queueOf, settingsOf } from './options.ts';
 import { fleetAnswer, fleetExitStatus, printFleetEnd } from './submit.ts';
 
 const HELP_AFTER = `
@@ -12,11 +12,11 @@ Examples:
   sandbox-run fleet job 5c1f0e9b7a3d48c2.1 --queue builds --wait
   sandbox-run fleet cancel 5c1f0e9b7a3d48c2.1 --queue builds
 
-A job that no worker has is one that waits, whatever its id: job says that it has not ended, and after
-cancel it does not run any more.
+A job that no worker has is one that waits, if any wait, whatever its id: job says that it has not
+ended, and after cancel it does not run any more. Until a worker drops it, it counts as one that waits.
 
-Exit status: 0; job: that of its command, 1 if it has not ended; 125 if there is no such queue, or the
-server cannot be reached.`;
+Exit status: 0; job: that of its command, 1 if it has not ended; 125 if there is no such queue or
+job, or the server cannot be reached.`;
 
 interface Options extends ConnectionArguments {
   readonly json?: boolean;
@@ -32,31 +32,30 @@ export async function fleet(args: readonly string[]): Promise<number> {
     'Shows the workers and jobs of a queue.',
     HELP_AFTER,
   );
-  addConnectionOptions(command('status', 'its workers and their slots, the jobs that wait, failures'))
+  addQueueOptions(command('status', 'its workers and their slots, the jobs that wait, failures'))
     .option('--json', 'one JSON object')
     .action((options: Options) => does(() => connected(options, (open) => status(open, options))));
-  addConnectionOptions(command('job <id>', 'what became of a job, with its output'))
+  addQueueOptions(command('job <id>', 'what became of a job, with its output'))
     .option('--wait', 'wait until it has ended')
     .option('--json', 'one JSON object, with the output in it')
     .action((id: string, options: Options) =>
       does(() => connected(options, (open) => job(open, id, options))),
     );
   command('approvals', 'what workers ask about: list, show, approve, deny, watch, grants, revoke, serve');
-  addConnectionOptions(
-    command('cancel <id>', 'ends a job, wherever it is, or takes it off the queue'),
-  ).action((id: string, options: Options) =>
-    does(() =>
-      connected(options, async (open) => {
-        await open.cancel(id);
-        return 0;
-      }),
-    ),
+  addQueueOptions(command('cancel <id>', 'ends a job, wherever it is, or takes it off the queue')).action(
+    (id: string, options: Options) =>
+      does(() =>
+        connected(options, async (open) => {
+          await open.cancel(id);
+          return 0;
+        }),
+      ),
   );
   return run(args);
 }
 
 async function connected<T>(options: Options, work: (open: Fleet) => Promise<T>): Promise<T> {
-  await using open = await createFleet({ ...settingsOf(options), queue: queueOf(options) });
+  await using open = await createFleet({ ...settingsOf(options), queue: queueOf(options), make: false });
   return await work(open);
 }
 

@@ -23,6 +23,11 @@ export function addConnectionOptions(program: Command): Command {
   );
 }
 
+/** The same for what looks at a queue that is there. */
+export function addQueueOptions(program: Command): Command {
+  return addServerOptions(program.option('--queue <name>', 'the name of the queue'), DEFAULT_URL);
+}
+
 /** Adds those that say where. */
 export function addServerOptions(program: Command, url: string | undefined): Command {
   return program

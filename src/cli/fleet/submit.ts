@@ -3,7 +3,8 @@ import { Option } from 'commander';
 import { ERROR_CODES } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { createFleet } from '../../fleet/create-fleet.ts';
-import type { Fleet } from '../../fleet/fleet-api.ts';
+import { refuseFilled } from '../../fleet/archive/tree.ts';
+import type { Fleet, FleetJob } from '../../fleet/fleet-api.ts';
 import type { Command } from '../../model/command.ts';
 import { type FleetResult, type FleetRunOptions, MAX_RETRIES } from '../../model/fleet.ts';
 import { FLEET_PRIORITIES } from '../../model/words.ts';
@@ -41,7 +42,7 @@ Examples:
   sandbox-run submit --queue builds --jobs commands.txt --wait
 
 Exit status: with --wait that of the command, as without a fleet, of several 1 if one did not exit 0;
-0 the job was handed over; 125 it was not, or its worker was lost.`;
+0 the job was handed over; 125 it was not, its worker was lost, or what it made did not come back.`;
 
 interface SubmitArguments extends ConnectionArguments {
   readonly shell?: string;
@@ -119,9 +120,10 @@ export async function submit(args: readonly string[]): Promise<number> {
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const options = parsed.opts<SubmitArguments>();
+  refuseContradictions(options);
   const commands = commandsOf(options, parsed.args);
   const queue = queueOf(options);
-  refuseContradictions(options);
+  if (options.into !== undefined) await refuseFilled(options.into);
   // Read before anything is connected.
   const run = runOptionsOf(options);
   await using fleet = await createFleet({ ...settingsOf(options), queue });
@@ -153,7 +155,15 @@ function commandsOf({ shell, jobs }: SubmitArguments, words: readonly string[]):
   }
 }
 
-function refuseContradictions({ wait, changes, artefact, into, workspaceFrom, json }: SubmitArguments): void {
+function refuseContradictions({
+  wait,
+  changes,
+  artefact,
+  into,
+  jobs,
+  workspaceFrom,
+  json,
+}: SubmitArguments): void {
   const needs = (is: boolean, what: string, why: string) => {
     if (is) throw new SandboxError('usage.invalid', `submit: ${what} ${why}`);
   };
@@ -164,6 +174,16 @@ function refuseContradictions({ wait, changes, artefact, into, workspaceFrom, js
     'need --wait',
   );
   needs((artefact === undefined) !== (into === undefined), '--artefact and --into', 'go together');
+  needs(
+    artefact !== undefined && workspaceFrom === undefined,
+    '--artefact',
+    'needs --workspace-from: files come back of a workspace that is sent',
+  );
+  needs(
+    jobs !== undefined && (changes === true || artefact !== undefined),
+    '--changes and --artefact',
+    'are of one job, and not for --jobs',
+  );
   needs(
     changes === true && (workspaceFrom === undefined || /^(git|object):/.test(workspaceFrom)),
     '--changes',
@@ -268,6 +288,10 @@ async function bringBack(
     for (const path of leftOut)
       printError(`${visibleLine(path, 200)} is left out, because another program would run or obey it`);
   }
+  // Why is among the warnings, which have been told.
+  const missing = [into !== undefined && artefacts === undefined, changes === true && changed === undefined];
+  if (result.ok && missing.includes(true))
+    throw new SandboxError('output.lost', 'the command ended, and what it made did not come back');
   if (changes !== true || changed === undefined || workspaceFrom === undefined) return;
   const { held, conflicts } = await fleet.hold(changed, workspaceFrom);
   for (const path of conflicts)
@@ -294,23 +318,34 @@ async function waitForMany(
   const show = () => progress.show(`${ended} of ${commands.length} jobs ended, ${failed} failed`);
   try {
     const jobs: Promise<void>[] = [];
+    const follow = async ({ id, result: awaited }: FleetJob) => {
+      try {
+        const result = await awaited;
+        if (!result.ok) failed += 1;
+        if (options.json === true) printOut(jsonLine(fleetAnswer(result)));
+        progress.clear();
+        printFleetEnd(result, { json: options.json === true, job: true });
+      } catch (error) {
+        // Of one job: the others go on.
+        if (!(error instanceof SandboxError)) throw error;
+        failed += 1;
+        progress.clear();
+        printError(`job ${id}: ${error.message}`);
+      }
+      ended += 1;
+      show();
+    };
     for (const command of commands) {
-      const job = await fleet.submit(command, { ...run, signal: over.signal });
-      jobs.push(
-        job.result.then((result) => {
-          ended += 1;
-          if (!result.ok) failed += 1;
-          if (options.json === true) printOut(jsonLine(fleetAnswer(result)));
-          progress.clear();
-          printFleetEnd(result, { json: options.json === true, job: true });
-          show();
-        }),
-      );
+      if (over.signal.aborted) break;
+      const followed = follow(await fleet.submit(command, { ...run, signal: over.signal }));
+      // Told below, once all are handed over.
+      followed.catch(() => {});
+      jobs.push(followed);
     }
     await Promise.all(jobs);
   } finally {
     progress.clear();
   }
   if (options.json !== true) printOut(`${ended} jobs ended, ${failed} failed\n`);
-  return failed === 0 ? 0 : 1;
+  return failed === 0 && ended === commands.length ? 0 : 1;
 }

@@ -5,7 +5,7 @@ import { Option } from 'commander';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { DEFAULT_LEASE, LONGEST_LEASE, SHORTEST_LEASE } from '../../fleet/lease.ts';
 import { FleetWorker } from '../../fleet/worker.ts';
-import { connectNats } from '../../nats/connection.ts';
+import { connectNats, natsFailure } from '../../nats/connection.ts';
 import {
   addSandboxOptions,
   parseSeconds,
@@ -105,8 +105,10 @@ export async function worker(args: readonly string[]): Promise<number> {
         ...(replicas === undefined ? {} : { replicas }),
       });
       printOut(`worker is ready: ${started.id}\n`);
-      await aborted(signal);
-      await started.stop(grace);
+      // A server that does not let this user in any more closes the connection for good.
+      const closed = await Promise.race([aborted(signal), connection.closed()]);
+      await started.stop(closed instanceof Error ? 0 : grace);
+      if (closed instanceof Error) throw natsFailure(closed, settings.url);
     } finally {
       await connection.close();
     }

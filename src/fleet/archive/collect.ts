@@ -48,7 +48,8 @@ export async function collectArtefacts(
 ): Promise<string> {
   const read = patterns.map(readPattern);
   const blobs = await Blobs.open(queue);
-  const found = (await readTree(workspace)).filter(
+  const found = await readTree(
+    workspace,
     ({ kind, path }) =>
       kind === 'file' && read.some((pattern) => matchesAll(pattern, '**', path.split('/'), matchesName)),
   );

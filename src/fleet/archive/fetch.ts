@@ -61,7 +61,7 @@ export async function unpack(blobs: Blobs, { entries }: Manifest, directory: str
   await forEach(of('file'), AT_ONCE, async ({ path, mode, digest, size }) => {
     const file = await open(join(directory, path), NEW_FILE, 0o600);
     try {
-      for await (const piece of blobs.get(digest, size)) await file.write(piece);
+      for await (const piece of blobs.get(digest, size)) await file.appendFile(piece);
       await file.chmod(mode);
     } finally {
       await file.close();

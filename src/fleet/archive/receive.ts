@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, realpath, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
@@ -13,7 +13,7 @@ import { Blobs } from './blobs.ts';
 import { differs } from './collect.ts';
 import { MOST_MANIFEST, readManifest, refuseContradictions, unpack } from './fetch.ts';
 import { withDirectories } from './send.ts';
-import { readTree, removeTree } from './tree.ts';
+import { readTree, refuseFilled, removeTree } from './tree.ts';
 
 /** What a job changed, held on this machine. */
 export interface HeldChanges {
@@ -31,8 +31,7 @@ export interface Downloaded {
 /** Makes artefacts in a directory that is not there, or is empty. */
 export async function download(queue: Queue, digest: string, directory: string): Promise<Downloaded> {
   await mkdir(directory, { recursive: true });
-  if ((await readdir(directory)).length > 0)
-    throw new SandboxError('file.unusable', `${directory} is not empty; name a directory that is not there`);
+  await refuseFilled(directory);
   const blobs = await Blobs.open(queue);
   const { version, entries } = await readManifest(blobs, digest);
   const place = await realpath(directory);

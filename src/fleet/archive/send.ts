@@ -8,8 +8,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { Digest, type Manifest, type ManifestEntry } from '../../model/fleet.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
-import type { Queue } from '../queue.ts';
-import { Blobs } from './blobs.ts';
+import type { Blobs } from './blobs.ts';
 import { AT_ONCE, forEach, readFileAt, readTree } from './tree.ts';
 
 const GIT = 'git:';
@@ -20,9 +19,8 @@ const OBJECT = 'object:';
  * repository (`git:PATH[@REVISION]`), or nothing where it was sent before (`object:DIGEST`). Gives the digest of the manifest.
  * @throws {SandboxError} `file.unusable`, `usage.invalid`, and what the connection throws.
  */
-export async function sendWorkspace(queue: Queue, from: string): Promise<string> {
+export async function sendWorkspace(blobs: Blobs, from: string): Promise<string> {
   if (from.startsWith(OBJECT)) return digestOf(from.slice(OBJECT.length));
-  const blobs = await Blobs.open(queue);
   const entries = from.startsWith(GIT)
     ? await sendCommit(blobs, from.slice(GIT.length))
     : await sendDirectory(blobs, from);
@@ -71,6 +69,8 @@ export async function sendFiles(
 }
 
 const run = promisify(execFile);
+/** What a partial clone has not is asked for by programs that its configuration names: it is missing. */
+const env = { ...process.env, GIT_NO_LAZY_FETCH: '1', GIT_ALLOW_PROTOCOL: 'none' };
 const MOST_LISTED = 256 * 1024 ** 2;
 
 /** What `git ls-tree -z` says of a file: its mode, kind and name for git. */
@@ -88,6 +88,7 @@ async function sendCommit(blobs: Blobs, named: string): Promise<readonly Manifes
     );
   const listed = await run('git', ['-C', repository, 'ls-tree', '-r', '-z', '--full-tree', revision], {
     maxBuffer: MOST_LISTED,
+    env,
   }).catch((error: unknown) => {
     const why = visibleLine(String(Reflect.get(error as object, 'stderr') ?? errorMessage(error)), 200);
     throw new SandboxError('file.unusable', `git:${visibleLine(named, 80)} cannot be sent: ${why}`);
@@ -114,7 +115,10 @@ async function readObjects(
   blobs: Blobs,
 ): Promise<ReadonlyMap<string, { readonly digest: string; readonly size: number; readonly text: Buffer }>> {
   const found = new Map<string, { digest: string; size: number; text: Buffer }>();
-  const git = spawn('git', ['-C', repository, 'cat-file', '--batch'], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const git = spawn('git', ['-C', repository, 'cat-file', '--batch'], {
+    env,
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
   git.on('error', () => {});
   git.stdin.on('error', () => {});
   git.stdin.end(names.map((name) => `${name}\n`).join(''));

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
-import { chmod, lstat, open, opendir, readlink, rm } from 'node:fs/promises';
+import { chmod, lstat, open, opendir, readdir, readlink, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { MAX_WORKSPACE_BYTES, MAX_WORKSPACE_ENTRIES, type ManifestEntry } from '../../model/fleet.ts';
+import { errnoOf } from '../../util/errno-of.ts';
+import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -26,12 +28,25 @@ export async function forEach<T>(
 export const AT_ONCE = 16;
 
 /**
- * All that is in a directory, parents before what is in them, by name. No link is followed, and links stay links. Devices,
- * FIFOs and sockets are left out, and so are names that are no UTF-8.
+ * All that is in a directory and wanted, parents before what is in them, by name. No link is followed, and links stay links.
+ * Devices, FIFOs and sockets are left out, and so are names that are no UTF-8.
  * @throws {SandboxError} `file.unusable`: it is too much, or a file cannot be read.
  */
-export async function readTree(root: string): Promise<readonly ManifestEntry[]> {
+export async function readTree(
+  root: string,
+  isWanted: (entry: ManifestEntry) => boolean = () => true,
+): Promise<readonly ManifestEntry[]> {
   const entries: ManifestEntry[] = [];
+  const add = (entry: ManifestEntry) => {
+    if (!isWanted(entry)) return;
+    if (entries.length >= MAX_WORKSPACE_ENTRIES) throw tooMuch(root, `${MAX_WORKSPACE_ENTRIES} files`);
+    // Before it is read: a file with holes costs who made it nothing.
+    if (entry.kind === 'file') bytes += entry.size;
+    if (bytes > MAX_WORKSPACE_BYTES) throw tooMuch(root, `${MAX_WORKSPACE_BYTES} bytes`);
+    if (entry.kind === 'file') files.push({ at: entries.length, path: entry.path });
+    entries.push(entry);
+  };
+  let bytes = 0;
   const files: { readonly at: number; readonly path: string }[] = [];
   const walk = async (directory: string): Promise<void> => {
     const names: string[] = [];
@@ -40,23 +55,21 @@ export async function readTree(root: string): Promise<readonly ManifestEntry[]> 
       const path = directory === '' ? name : `${directory}/${name}`;
       // Node puts this character for bytes that are none.
       if (name.includes('\ufffd')) continue;
-      if (entries.length >= MAX_WORKSPACE_ENTRIES) throw tooMuch(root, `${MAX_WORKSPACE_ENTRIES} files`);
       const status = await lstat(join(root, path));
       const mode = status.mode & 0o777;
       if (status.isDirectory()) {
-        entries.push({ kind: 'directory', path, mode });
+        add({ kind: 'directory', path, mode });
         await walk(path);
       } else if (status.isSymbolicLink()) {
-        entries.push({ kind: 'link', path, target: await readlink(join(root, path)) });
+        add({ kind: 'link', path, target: await readlink(join(root, path)) });
       } else if (status.isFile()) {
-        files.push({ at: entries.length, path });
-        entries.push({ kind: 'file', path, mode, size: status.size, digest: '' });
+        add({ kind: 'file', path, mode, size: status.size, digest: '' });
       }
     }
   };
   try {
     await walk('');
-    let bytes = 0;
+    bytes = 0;
     await forEach(files, AT_ONCE, async ({ at, path }) => {
       const read = await hashFile(join(root, path));
       bytes += read.size;
@@ -111,4 +124,20 @@ export async function removeTree(root: string): Promise<void> {
     await open(root).catch(() => {});
     await rm(root, { recursive: true, force: true, maxRetries: 3 });
   }
+}
+
+/** @throws {SandboxError} `file.unusable`: it is there, and no empty directory. */
+export async function refuseFilled(directory: string): Promise<void> {
+  const names = await readdir(directory).catch((error: unknown) => {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw new SandboxError(
+      'file.unusable',
+      `${visibleLine(directory, 200)} cannot be used: ${visibleLine(errorMessage(error), 200)}`,
+    );
+  });
+  if (names.length > 0)
+    throw new SandboxError(
+      'file.unusable',
+      `${visibleLine(directory, 200)} is not empty; name a directory that is not there`,
+    );
 }

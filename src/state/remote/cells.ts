@@ -6,6 +6,7 @@ import type { KeyValue, KeyValueEntry } from '../../model/key-value.ts';
 import type { Value } from '../../model/value.ts';
 import { parsedJson } from '../../util/parsed-json.ts';
 import type { MaybePromise } from '../../util/promise.ts';
+import { retried } from '../../util/retried.ts';
 
 /** How long anything is tried for: others that write the same key come first, or the servers elect a leader. */
 const PATIENCE_MS = 15_000;
@@ -101,16 +102,7 @@ export class Cells<Schema extends z.ZodType> {
 }
 
 /** What is read, once a leader answers. */
-async function answered<T>(read: () => Promise<T>): Promise<T> {
-  const end = performance.now() + PATIENCE_MS;
-  for (;;) {
-    try {
-      return await read();
-    } catch (error) {
-      if (!mayPass(error) || performance.now() > end) throw error;
-      await sleep(Math.random() * LONGEST_PAUSE_MS);
-    }
-  }
-}
+const answered = <T>(read: () => Promise<T>): Promise<T> =>
+  retried(read, { mayPass, forMs: PATIENCE_MS, pause: () => sleep(Math.random() * LONGEST_PAUSE_MS) });
 
 const mayPass = (error: unknown) => error instanceof SandboxError && error.code === 'fleet.unreachable';

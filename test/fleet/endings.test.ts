@@ -1,0 +1,142 @@
+import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { nkeyAuthenticator, nkeys } from '@nats-io/transport-node';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createFleet } from '../../src/fleet/create-fleet.ts';
+import { openQueue, satisfies } from '../../src/fleet/queue.ts';
+import { connectNats } from '../../src/nats/connection.ts';
+import { packageVersion } from '../../src/version.ts';
+import { eventually } from '../support/eventually.ts';
+import { type NatsServers, startNats } from '../support/nats.ts';
+import { makeFleetWorld } from './support.ts';
+
+const CLI = fileURLToPath(new URL('../../dist/cli.cjs', import.meta.url));
+const world = makeFleetWorld();
+
+describe('a fleet that is closed', () => {
+  it('rejects what is awaited, and the job goes on', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await createFleet({ url: world.servers.url, queue });
+    const job = await fleet.submit('sleep 1; echo end');
+    await fleet.close();
+    await expect(job.result).rejects.toMatchObject({
+      ...{ code: 'fleet.unreachable', message: expect.stringContaining(job.id) },
+    });
+    const other = await world.fleet(queue);
+    expect(await other.result(job.id, { wait: true })).toMatchObject({ stdout: 'end\n' });
+  });
+
+  it('says of a job that the server may have that it may run', async () => {
+    const servers = await startNats();
+    const fleet = await createFleet({ url: servers.url, queue: 'silent' });
+    try {
+      servers.nodes[0]?.pause();
+      const submitted = fleet.submit(['true']);
+      setTimeout(() => void fleet.close(), 500);
+      await expect(submitted).rejects.toMatchObject({
+        ...{ code: 'fleet.unreachable', message: expect.stringMatching(/job \S+ may have been handed over/) },
+      });
+    } finally {
+      await fleet.close();
+      await servers.stop();
+    }
+  }, 30_000);
+});
+
+describe('what is not there', () => {
+  it('a queue: it is said, and it is not made', async () => {
+    const queue = world.queue();
+    const settings = { url: world.servers.url, queue };
+    await expect(createFleet({ ...settings, make: false })).rejects.toMatchObject({ code: 'fleet.unknown' });
+    const connection = await connectNats(settings, 'looks');
+    const { manager } = await openQueue(connection, world.queue());
+    await expect(manager.streams.info(`SR_JOBS_${queue}`)).rejects.toThrow('stream not found');
+    await connection.close();
+    // The positive control.
+    await world.fleet(queue);
+    await (await createFleet({ ...settings, make: false })).close();
+  });
+
+  it('a job: it is said where none waits, and what waits may be it', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const id = `${'c'.repeat(16)}.1`;
+    const unknown = { code: 'fleet.unknown', message: expect.stringContaining(id) };
+    await expect(fleet.cancel(id)).rejects.toMatchObject(unknown);
+    await expect(fleet.result(id)).rejects.toMatchObject(unknown);
+    await expect(fleet.result(id, { wait: true })).rejects.toMatchObject(unknown);
+    const waiting = await fleet.submit(['true']);
+    expect(await fleet.result(waiting.id)).toBeUndefined();
+    const other = await world.fleet(queue);
+    await other.cancel(waiting.id);
+    expect(await waiting.result).toMatchObject({ status: 'canceled' });
+    // One that has ended is no unknown one, and canceling it changes nothing.
+    await other.cancel(waiting.id);
+  });
+});
+
+describe('a submitter of another version', () => {
+  it('is told so in one line', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const id = `${'a'.repeat(16)}.1`;
+    const connection = await connectNats({ url: world.servers.url }, 'newer');
+    const { js, names } = await openQueue(connection, queue);
+    const message = { version: 2, job: id, command: 'true', live: false, retry: 0, options: {} };
+    await js.publish(names.jobSubject('normal', 'any'), JSON.stringify(message));
+    await eventually(async () => {
+      const { records } = await openQueue(connection, queue);
+      expect(await records.get(id)).not.toBeNull();
+    });
+    const result = await fleet.result(id, { wait: true });
+    expect(result?.error?.message).toMatch(/^[^\n]*is its submitter of another[^\n]*$/);
+    expect(result?.error?.message).toContain(packageVersion);
+    await connection.close();
+  });
+});
+
+it('needs that say the same in many ways are none: each would have consumers of its own', () => {
+  const labels = ['gpu', 'arm'];
+  expect(satisfies(labels, 'arm_gpu')).toBe(true);
+  for (const needs of ['gpu_arm', 'gpu_gpu', 'any_gpu', '', '_', 'gpu_', 'any_any', '*', 'gpu.arm'])
+    expect(satisfies(labels, needs)).toBe(false);
+});
+
+describe('a user whom the server does not let in any more', () => {
+  let servers: NatsServers | undefined;
+  afterAll(() => servers?.stop());
+
+  it('does not wait for ever: the worker ends with a line, and so does what is awaited', async () => {
+    const key = nkeys.createUser();
+    const users = `authorization { users: [ { nkey: ${key.getPublicKey()} } ] }`;
+    servers = await startNats({ config: users, probe: { authenticator: nkeyAuthenticator(key.getSeed()) } });
+    const creds = join(world.place.root, 'user.seed');
+    writeFileSync(creds, key.getSeed(), { mode: 0o600 });
+    const { url, nodes } = servers;
+    const args = ['worker', '--queue', 'builds', '--url', url, '--creds', creds, '--lease', '9'];
+    const worker = spawn(process.execPath, [CLI, ...args, '--workspace', world.place.workspace]);
+    const ended = new Promise((done) => worker.once('exit', done));
+    onTestFinished(() => void worker.kill('SIGKILL'));
+    let said = '';
+    worker.stderr.on('data', (bytes) => {
+      said += bytes;
+    });
+    await new Promise((done) => worker.stdout.once('data', done));
+    const fleet = await createFleet({ url, credentials: creds, queue: 'builds' });
+    const job = await fleet.submit(['sleep', '1000']);
+    const result = expect(job.result).rejects.toMatchObject({ code: expect.stringMatching('^fleet') });
+    const pid = nodes[0]?.pid ?? 0;
+    const file = `/proc/${pid}/cwd/nats.conf`;
+    const other = nkeys.createUser().getPublicKey();
+    writeFileSync(file, readFileSync(file, 'utf8').replace(key.getPublicKey(), other));
+    process.kill(pid, 'SIGHUP');
+    await result;
+    expect(await ended).toBe(125);
+    expect(said).toMatch(/refuses this user/);
+    await fleet.close();
+  }, 60_000);
+});

@@ -1,0 +1,143 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { Lease, LeaseWatch } from '../../src/fleet/lease.ts';
+import { openQueue, type Queue } from '../../src/fleet/queue.ts';
+import { connectNats } from '../../src/nats/connection.ts';
+import { eventually } from '../support/eventually.ts';
+import { makeFleetWorld, SHORT_LEASE } from './support.ts';
+
+const world = makeFleetWorld();
+const began = (file: string) =>
+  eventually(() => expect(existsSync(join(world.place.workspace, file))).toBe(true), 20_000);
+
+/** Somebody with the tools of the server. */
+async function asAdministrator<T>(queue: string, work: (open: Queue) => Promise<T>): Promise<T> {
+  const connection = await connectNats({ url: world.servers.url }, 'administrator');
+  try {
+    return await work(await openQueue(connection, queue));
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Hands over a job under an id, as a submitter would. */
+const hand = ({ js, names }: Queue, job: string, command: string) => {
+  const message = { version: 1, job, command, live: false, retry: 0, options: {} };
+  return js.publish(names.jobSubject('normal', 'any'), JSON.stringify(message));
+};
+
+describe('what somebody does to the buckets of a queue', () => {
+  it('the record of a job that runs is deleted: its result is told all the same', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const job = await fleet.submit('echo > deleted; sleep 2; echo end');
+    await began('deleted');
+    await asAdministrator(queue, ({ records }) => records.delete(job.id));
+    expect(await job.result).toMatchObject({ ok: true, stdout: 'end\n', fleet: { attempts: 1 } });
+    expect(await fleet.result(job.id)).toMatchObject({ stdout: 'end\n' });
+  }, 30_000);
+
+  it('all records are purged while a job runs: it is not run again', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const job = await fleet.submit('echo > purged; sleep 2; echo end');
+    await began('purged');
+    await asAdministrator(queue, ({ records }) => records.purge(job.id));
+    expect(await job.result).toMatchObject({ ok: true, stdout: 'end\n', fleet: { attempts: 1 } });
+  }, 30_000);
+
+  it('the record of a job that waits is there and deleted: whether it ran is not known, so it is not run', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const id = `${'d'.repeat(16)}.1`;
+    await asAdministrator(queue, async (open) => {
+      await open.records.put(id, 'x');
+      await open.records.delete(id);
+      await hand(open, id, 'echo > never');
+    });
+    await world.worker(queue);
+    expect(await fleet.result(id, { wait: true })).toMatchObject({
+      ...{ status: 'worker-lost', error: { message: expect.stringContaining('deleted') } },
+    });
+    expect(existsSync(join(world.place.workspace, 'never'))).toBe(false);
+    expect(await fleet.run(['true'])).toMatchObject({ ok: true });
+  }, 30_000);
+
+  it('a record that is not understood: the job is not run, and takes nobody’s slot', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const id = `${'e'.repeat(16)}.1`;
+    await asAdministrator(queue, async (open) => {
+      await open.records.put(id, '{"state":"claimed","of":"another version"}');
+      await hand(open, id, 'echo > neither');
+    });
+    const said: string[] = [];
+    await world.worker(queue, { onProblem: (line) => void said.push(line) });
+    expect(await fleet.run(['true'])).toMatchObject({ ok: true });
+    expect(existsSync(join(world.place.workspace, 'neither'))).toBe(false);
+    expect(said.filter((line) => line.includes(id))).toHaveLength(1);
+    await expect(fleet.result(id)).rejects.toMatchObject({ code: 'output.lost' });
+    await expect(fleet.cancel(id)).rejects.toMatchObject({ code: 'output.lost' });
+  }, 30_000);
+
+  it.each(['deleted', 'of another version'])(
+    'a lease is %s: its worker goes on, and its job too',
+    async (how) => {
+      const queue = world.queue();
+      const worker = await world.worker(queue, { leaseMs: SHORT_LEASE });
+      const fleet = await world.fleet(queue);
+      const file = `lease-${how.length}`;
+      const job = await fleet.submit(`echo > ${file}; sleep 6; echo end`, { retry: 1 });
+      await began(file);
+      const name = worker.id ?? '';
+      await asAdministrator(queue, async (open) => {
+        const { workers } = open;
+        await (how === 'deleted' ? workers.delete(name) : workers.put(name, '{"state":"live","more":1}'));
+        // Nobody else takes it for lost at once.
+        expect(await new LeaseWatch(open).isGone(name, new AbortController().signal)).toBe(false);
+      });
+      expect(await job.result).toMatchObject({ stdout: 'end\n', fleet: { attempts: 1, worker: name } });
+      expect(worker.id).toBe(name);
+    },
+    40_000,
+  );
+});
+
+describe('a clock that is wrong', () => {
+  it('of a worker, by days, does not make jobs too old', async () => {
+    const queue = world.queue();
+    const { now } = Date;
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + 6 * 24 * 3_600_000);
+    try {
+      await world.worker(queue);
+      const fleet = await world.fleet(queue);
+      const result = await fleet.run(['true']);
+      expect(result).toMatchObject({ ok: true });
+      expect(result.fleet.queueMs).toBeLessThan(10_000);
+    } finally {
+      clock.mockRestore();
+    }
+  }, 30_000);
+
+  it('a job that is too old by now and was begun before ends as any whose worker is lost', async () => {
+    const queue = world.queue();
+    const worker = await world.worker(queue, { leaseMs: SHORT_LEASE });
+    const fleet = await world.fleet(queue);
+    const job = await fleet.submit('echo > old; sleep 1000');
+    await began('old');
+    const { prototype } = Lease;
+    const { now } = prototype;
+    const clock = vi.spyOn(prototype, 'now').mockImplementation(function (this: Lease) {
+      return now.call(this) + 6 * 24 * 3_600_000;
+    });
+    try {
+      await world.takeLease(queue, worker.id ?? '');
+      expect(await job.result).toMatchObject({ status: 'worker-lost' });
+    } finally {
+      clock.mockRestore();
+    }
+  }, 60_000);
+});
