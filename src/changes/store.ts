@@ -82,6 +82,8 @@ export interface OpenLayer extends Disposable {
    * use.
    */
   begin(): Promise<boolean>;
+  /** Another directory is in the place of the workspace. */
+  isElsewhere(): boolean;
   /** The command changed nothing. */
   isUntouched(): boolean;
   /** Gives back what was kept free for its description. */
@@ -451,6 +453,7 @@ function openLayer({
       const now = statSync(workspace, { throwIfNoEntry: false });
       return now?.ino === ino && now.mode === mode && now.uid === uid && now.gid === gid;
     },
+    isElsewhere: () => statSync(workspace, { throwIfNoEntry: false })?.ino !== ino,
     isUntouched() {
       const { mode, ctimeNs } = lstatSync(upper, { bigint: true });
       return mode === found.mode && ctimeNs === found.ctimeNs && readdirSync(upper).length === 0;
