@@ -1,4 +1,5 @@
 import {
+  appendFileSync,
   chmodSync,
   existsSync,
   mkdirSync,
@@ -10,7 +11,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
+import { CLI, makePlace } from '../cli/support.ts';
 import { makeArena } from '../support/arena.ts';
 import { sleep } from '../support/eventually.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
@@ -148,6 +151,34 @@ describe_(
       });
       expect([notDone, readFileSync(join(world.root, 'x'), 'utf8')]).toEqual([{ x: CHANGED }, 'mine']);
       rmSync(`${world.root}.before`, { recursive: true });
+    });
+  },
+);
+
+// In a mount namespace of its own, which goes with the last process.
+describe.runIf(process.getuid?.() === 0 && HOST.namespaces)(
+  'a workspace on a file system that counts in whole seconds (needs namespaces, root)',
+  () => {
+    it('keeps what somebody changes in the second in which a command begins', {
+      timeout: 60_000,
+    }, async () => {
+      const place = makePlace();
+      const policy = join(place.env.XDG_CONFIG_HOME ?? '', 'sandbox-run/policy.toml');
+      appendFileSync(policy, '\n[workspace]\nundo = true\n');
+      const script = `
+{ truncate -s 32M ../image && mkfs.ext4 -q -I 128 ../image && mount -o loop ../image . && cd "$PWD"; } > /dev/null 2>&1 || exit 125
+echo old > f; echo old > mine; stat -c %z f | cut -d. -f2 | cut -d' ' -f1
+sleep 1.1
+"$@" -c 'echo begun; sleep 0.4; echo theirs > f; echo theirs > other' | { read; echo mine > f; cat > /dev/null; }
+cat f other`;
+      const { stdout, stderr } = await execa(
+        'unshare',
+        ['-m', 'bash', '-c', script, 'bash', process.execPath, CLI],
+        { cwd: place.workspace, env: place.env, extendEnv: false, reject: false },
+      );
+      place.dispose();
+      expect(stdout).toBe('000000000\nmine\ntheirs');
+      expect(stderr).toContain(`f is not in the workspace: ${CHANGED}`);
     });
   },
 );
