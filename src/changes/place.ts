@@ -162,7 +162,8 @@ export class Placer implements Disposable {
   ): Promise<Placed> {
     const { before } = operation;
     const replaces = isReplaced(operation);
-    let kept: Kept = 'itself';
+    // What is still there although it is kept was copied.
+    let kept: Kept = isBegun ? 'copy' : 'itself';
     if (before !== undefined && now !== undefined) {
       if (!isBegun) kept = await this.#keep(name, before, number, replaces);
       if (kept === 'refused') return conflict('it belongs to somebody else, and cannot be kept');
@@ -215,6 +216,7 @@ export class Placer implements Disposable {
       if (was !== undefined) this.#drop(operation, kept, isMoved);
       return back(lookAt(name));
     }
+    if (await this.#isCopiedBack(operation, name, placed)) return back(lookAt(name));
     const aside = this.#beside(name, number);
     // Taken away before a crash, and not looked at any more.
     const why = lookAt(aside) && this.#dropIfOurs(operation, aside, name, placed);
@@ -237,6 +239,29 @@ export class Placer implements Disposable {
     if (before === undefined) return back(undefined);
     if (!(await this.#putBack(kept.toString(), name, before, number))) return conflict(CHANGED_SINCE);
     return back(was);
+  }
+
+  /** Whether a copy of what was kept on another file system is in its place since before a crash; removes what is left of that. */
+  async #isCopiedBack(
+    operation: Operation,
+    name: Buffer,
+    { number, stamp, isMoved }: PlacedStamp,
+  ): Promise<boolean> {
+    const [beside, by] = [this.#beside(name, number, NEW), this.#beside(name, number, GONE)];
+    await this.#clear(by);
+    const kept = Buffer.from(this.#keptAt(number));
+    const [was, there, now] = [kept, beside, name].map(lookAt);
+    if (was === undefined) return false;
+    const isCopy = (one: Stamp) =>
+      one.kind === was.kind && (one.kind !== 'file' || isSameObject({ ...was, inode: one.inode }, one));
+    const isExchanged = there !== undefined && isSameObject(stamp, there);
+    if (isExchanged) this.#drop(operation, beside, isMoved);
+    else if (there !== undefined && isCopy(there)) await this.#clear(beside);
+    const isBack =
+      isExchanged ||
+      (now?.kind === 'file' && stamp !== undefined && now.inode !== stamp.inode && isCopy(now));
+    if (isBack) await this.#clear(kept);
+    return isBack;
   }
 
   /** Exchanges what was put there for what was there before, if it is that. Returns why it stays. */
@@ -471,7 +496,8 @@ export class Placer implements Disposable {
     const now = lookAt(name);
     for (const at of now === undefined && !isReplaced(operation) ? [aside, kept] : [aside]) {
       const there = lookAt(at);
-      const was = there && expected(there);
+      // A copy on another file system was made before the other one was taken away.
+      const was = there && (at !== kept || there.inode === before?.inode) ? expected(there) : undefined;
       const why = was && (await this.#whyOther(operation, was, at));
       if (why !== undefined) return this.#giveUp(at, name, kept, why);
     }
