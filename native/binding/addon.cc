@@ -368,6 +368,8 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["tryLock"] = Napi::Function::New(env, TryLock);
   exports["unlock"] = Napi::Function::New(env, Unlock);
   exports["removeLayerMarks"] = Napi::Function::New(env, RemoveLayerMarksOf);
+  exports["renameVacant"] = Napi::Function::New(env, RenameVacant);
+  exports["exchangeNames"] = Napi::Function::New(env, ExchangeNames);
   exports["hasWriter"] = Napi::Function::New(env, HasWriter);
   exports["measure"] = Napi::Function::New(env, Measure);
   exports["emptyDirectory"] = Napi::Function::New(env, EmptyDirectory);

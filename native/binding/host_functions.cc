@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,12 +19,27 @@
 #include "binding/decode.h"
 #include "binding/encode.h"
 #include "process/directory_usage.h"
+#include "sys/kernel_abi.h"
 #include "sys/raw_terminal.h"
 #include "sys/removal.h"
 #include "sys/tree_walk.h"
 
 namespace sandbox_run {
 namespace {
+
+std::string PathIn(const Napi::Value& path) {
+  const Napi::Buffer<char> bytes = path.As<Napi::Buffer<char>>();
+  return std::string(bytes.Data(), bytes.Length());
+}
+
+// By number: musl has no renameat2().
+Napi::Value Rename(const Napi::CallbackInfo& info, unsigned flags) {
+  const std::string from = PathIn(info[0]);
+  const std::string to = PathIn(info[1]);
+  if (syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags) == 0)
+    return info.Env().Undefined();
+  return EncodeFailure(info.Env(), {"rename", errno, ""});
+}
 
 Napi::Value Throw(const Napi::Env& env, const char* call) {
   Napi::Error::New(env, std::string(call) + ": " + strerror(errno)).ThrowAsJavaScriptException();
@@ -166,10 +182,17 @@ Napi::Value Unlock(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value RemoveLayerMarksOf(const Napi::CallbackInfo& info) {
-  const Napi::Buffer<char> path = info[0].As<Napi::Buffer<char>>();
-  Status removed = RemoveLayerMarks(std::string(path.Data(), path.Length()));
+  Status removed = RemoveLayerMarks(PathIn(info[0]));
   if (!removed.ok()) ThrowFailure(info.Env(), removed.failure());
   return info.Env().Undefined();
+}
+
+Napi::Value RenameVacant(const Napi::CallbackInfo& info) {
+  return Rename(info, abi::kRenameNoReplace);
+}
+
+Napi::Value ExchangeNames(const Napi::CallbackInfo& info) {
+  return Rename(info, abi::kRenameExchange);
 }
 
 Napi::Value HasWriter(const Napi::CallbackInfo& info) {

@@ -21,6 +21,12 @@ Napi::Value Unlock(const Napi::CallbackInfo& info);
 // removeLayerMarks(path): removes what the kernel noted on a file of a layer. The path is bytes.
 Napi::Value RemoveLayerMarksOf(const Napi::CallbackInfo& info);
 
+// renameVacant(from, to): renames unless there is something of that name, and says how the call
+// failed; undefined: it did not. exchangeNames(one, other): each gets what the other one had, at
+// once. The paths are bytes.
+Napi::Value RenameVacant(const Napi::CallbackInfo& info);
+Napi::Value ExchangeNames(const Napi::CallbackInfo& info);
+
 // hasWriter(fd): whether anybody has the file open for writing, mapped included. It is open for
 // reading only, and ours.
 Napi::Value HasWriter(const Napi::CallbackInfo& info);

@@ -21,6 +21,7 @@ inline constexpr long kSysLandlockCreateRuleset = 444;
 inline constexpr long kSysLandlockAddRule = 445;
 inline constexpr long kSysLandlockRestrictSelf = 446;
 
+inline constexpr unsigned kRenameNoReplace = 1u << 0;
 inline constexpr unsigned kRenameExchange = 1u << 1;
 inline constexpr unsigned kCloseRangeCloexec = 1u << 2;
 

@@ -144,7 +144,9 @@ export class Applier {
   ): Promise<Applied> {
     const notPlaced: NotPlaced[] = [];
     const steps = [...(before ?? [])];
-    const isDone = new Set(steps.map(({ number }) => number));
+    const done = new Map(steps.map((step) => [step.number, step]));
+    /** When files of the layer changed last that were in the workspace for a moment. */
+    const touched = new Map<number, string>();
     const kept = join(this.#store.directoryOf(set.id), 'kept');
     mkdirSync(kept, { recursive: true, mode: 0o700 });
     const { workspace, operations } = set;
@@ -158,8 +160,8 @@ export class Applier {
       for (const number of intent.doing === 'apply' ? intent.numbers : intent.numbers.toReversed()) {
         const operation = operations[number];
         if (operation === undefined) continue;
-        if (isDone.has(number)) {
-          placer.noteDone(operation, intent.doing);
+        if (done.has(number)) {
+          placer.noteDone(operation, intent.doing, done.get(number)?.stamp);
           continue;
         }
         const was = placedBefore.get(number);
@@ -169,6 +171,7 @@ export class Applier {
             : await placer.takeBack(operation, was ?? { number, isKept: false });
         if ('conflict' in placed) {
           notPlaced.push({ path: operation.path, why: placed.conflict });
+          if (placed.changed !== undefined) touched.set(number, placed.changed);
           continue;
         }
         const step = { number, ...placed };
@@ -192,7 +195,7 @@ export class Applier {
     if (intent.doing === 'undo' && copies.length > 0) settle({ copies });
     const placed =
       intent.doing === 'undo' ? steps : stampedAnew(set, steps, () => settle(effectsOf(set, steps, copies)));
-    const after = this.#after(set, intent, placed);
+    const after = this.#after(withTouched(set, touched), intent, placed);
     try {
       this.#store.save(after);
     } catch (error) {
@@ -208,7 +211,9 @@ export class Applier {
       const taken = set.copies.map((one) =>
         copies.includes(one.source) ? { ...one, isTaken: true as const } : one,
       );
-      const all = [...set.placed, ...steps];
+      // A crash may have come just after they were stored.
+      const known = new Set(set.placed.map(({ number }) => number));
+      const all = [...set.placed, ...steps.filter(({ number }) => !known.has(number))];
       // Of what nothing came nothing can be taken back.
       if (all.length === 0 && !taken.some(({ isTaken }) => isTaken)) return set;
       return { ...set, state: 'applied', undoneAt: undefined, placed: all, copies: taken };
@@ -289,6 +294,18 @@ function isIntent(value: Intent | undefined): value is Intent {
 
 const isStep = (value: PlacedStamp | undefined): value is PlacedStamp =>
   Number.isSafeInteger(value?.number) && typeof value?.isKept === 'boolean';
+
+/** Files of its layer that were in the workspace for a moment are what their command left all the same. */
+function withTouched(set: StoredSet, touched: ReadonlyMap<number, string>): StoredSet {
+  if (touched.size === 0) return set;
+  const operations = set.operations.map((operation, number) => {
+    const [changed, after] = [touched.get(number), operation.after];
+    return changed === undefined || after === undefined
+      ? operation
+      : { ...operation, after: { ...after, changed } };
+  });
+  return { ...set, operations };
+}
 
 const newToken = (): string => randomBytes(12).toString('hex');
 

@@ -1,13 +1,4 @@
-import {
-  accessSync,
-  chmodSync,
-  closeSync,
-  constants,
-  fchmodSync,
-  fstatSync,
-  openSync,
-  renameSync,
-} from 'node:fs';
+import { accessSync, chmodSync, closeSync, constants, fchmodSync, fstatSync, openSync } from 'node:fs';
 import { holdDirectory, isNoDirectory } from '../host/held-directory.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { aroundPath, bytesOf, type RawPath } from './tree.ts';
@@ -124,29 +115,6 @@ function isSearchable(fd: number): boolean {
 
 const inHeld = (fd: number, name: RawPath): Buffer =>
   Buffer.concat([Buffer.from(`/proc/self/fd/${fd}/`), bytesOf(name === '' ? '.' : name)]);
-
-/** Renames what is ours. A directory takes along the way up from it, so that its owner has to be allowed to write it. */
-export function renameOurs(from: Buffer | string, to: Buffer | string): void {
-  try {
-    renameSync(from, to);
-    return;
-  } catch (error) {
-    if (errnoOf(error) !== 'EACCES') throw error;
-  }
-  const handle = openSync(from, O_PATH | constants.O_NOFOLLOW);
-  try {
-    const { mode } = fstatSync(handle);
-    const held = `/proc/self/fd/${handle}`;
-    if ((mode & constants.S_IFMT) === constants.S_IFDIR) chmodSync(held, (mode & 0o7777) | 0o200);
-    try {
-      renameSync(from, to);
-    } finally {
-      if ((mode & constants.S_IFMT) === constants.S_IFDIR) chmodSync(held, mode & 0o7777);
-    }
-  } finally {
-    closeSync(handle);
-  }
-}
 
 /** Opens a regular file of ours to read it, also one that its owner may not read. Its permissions stay as they are. */
 export function openToRead(path: Buffer): number {

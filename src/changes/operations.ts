@@ -74,19 +74,27 @@ export async function operationsOf(
     below,
     workspace,
     startedNs,
+    isReplaced = false,
   }: {
     readonly upper: string;
     readonly below: Below;
     readonly workspace: string;
     readonly startedNs: bigint;
+    /** Another directory is in the place of the workspace since. */
+    readonly isReplaced?: boolean;
   },
 ): Promise<readonly Operation[]> {
   const known = new Set(entries.map(({ path }) => path));
   const replaced = new Set<RawPath>();
   const isLate = ({ changed }: { readonly changed: string }) => BigInt(changed) > startedNs;
-  const conflictOf = (before: Stamp | undefined, tree?: TreeSummary) => {
+  /** Directories that are not those which the command saw: what is in them says nothing of it. */
+  const strange = new Set<RawPath>(isReplaced ? [''] : []);
+  // Being moved changes nothing but this time. What changes in a directory changes both, and is found by itself.
+  const wasMoved = (directory: Stamp) => isLate(directory) && directory.modified !== directory.changed;
+  const conflictOf = (path: RawPath, before: Stamp | undefined, tree?: TreeSummary) => {
     if (tree?.unreadable === true) return { conflict: UNREADABLE };
-    return (before !== undefined && before.kind !== 'directory' && isLate(before)) || (tree && isLate(tree))
+    if (before === undefined) return {};
+    return isLate(before) || (tree && isLate(tree)) || strange.has(aroundPath(path))
       ? { conflict: 'it changed in the workspace while the command ran' }
       : {};
   };
@@ -96,7 +104,7 @@ export async function operationsOf(
     if (found === undefined) return [];
     const { stamp: before, isOwn } = found;
     const tree = before.kind === 'directory' ? await below.summary(path) : undefined;
-    return [{ path, before, isOwn, ...(tree && { tree }), ...conflictOf(before, tree) }];
+    return [{ path, before, isOwn, ...(tree && { tree }), ...conflictOf(path, before, tree) }];
   };
 
   const ofDirectory = async (entry: TreeEntry): Promise<readonly Operation[]> => {
@@ -106,7 +114,8 @@ export async function operationsOf(
     if (entry.opaque || replaced.has(aroundPath(path))) replaced.add(path);
     const isOwn = found?.isOwn ?? true;
     if (before?.kind !== 'directory')
-      return [{ path, after: afterOf(entry), ...(before && { before }), isOwn, ...conflictOf(before) }];
+      return [{ path, after: afterOf(entry), ...(before && { before }), isOwn, ...conflictOf(path, before) }];
+    if (strange.has(aroundPath(path)) || (isOwn && wasMoved(before))) strange.add(path);
     const gone: Operation[] = [];
     const names = replaced.has(path) ? namesOrNot(below, path) : [];
     if (names === undefined)
@@ -116,7 +125,8 @@ export async function operationsOf(
       if (!known.has(inner)) gone.push(...(await removal(inner)));
     }
     if (entry.mode === before.mode) return gone;
-    return [{ path, after: afterOf(entry), before, isOwn, sameContent: true }, ...gone];
+    const mode = { path, after: afterOf(entry), before, isOwn, sameContent: true as const };
+    return [{ ...mode, ...conflictOf(path, before) }, ...gone];
   };
 
   const ofObject = async (entry: TreeEntry): Promise<readonly Operation[]> => {
@@ -141,7 +151,7 @@ export async function operationsOf(
     return [
       {
         ...{ path, after, ...(before && { before }), isOwn: found?.isOwn ?? true, ...(tree && { tree }) },
-        ...{ ...conflictOf(before, tree), ...refusalOf(after, path, workspace), ...noteOf(entry) },
+        ...{ ...conflictOf(path, before, tree), ...refusalOf(after, path, workspace), ...noteOf(entry) },
         ...(same ? { sameContent: true as const } : {}),
       },
     ];

@@ -15,7 +15,6 @@ import {
   rmdirSync,
   rmSync,
   symlinkSync,
-  unlinkSync,
   utimesSync,
 } from 'node:fs';
 import { isNoDirectory } from '../host/held-directory.ts';
@@ -23,9 +22,10 @@ import type { NativeAddon, NativeFailure } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { orElse } from '../util/or-else.ts';
 import { Below, joined, lookAt } from './below.ts';
-import { HeldPaths, O_PATH, openToRead, renameOurs } from './held-paths.ts';
+import { HeldPaths, O_PATH, openToRead } from './held-paths.ts';
 import { isAsLeft, openAsLeft, STILL_WRITTEN } from './left-file.ts';
 import { COMPARED_BYTES, canBeNamed, haveSameBytes, type Operation, UNREADABLE } from './operations.ts';
+import { exchangeNames, renameOurs, renameVacant } from './renames.ts';
 import type { PlacedStamp } from './store.ts';
 import {
   bytesOf,
@@ -39,7 +39,13 @@ import {
 } from './tree.ts';
 
 /** What became of an operation: what is noted of it, or why it was not carried out. */
-type Placed = Omit<PlacedStamp, 'number'> | { readonly conflict: string };
+type Placed =
+  | Omit<PlacedStamp, 'number'>
+  /** `changed`: when the file of the layer changed last, which was in the workspace for a moment. */
+  | { readonly conflict: string; readonly changed?: string };
+
+/** What became of what was there: it is kept, or a copy of it; nothing of it is; it may not be kept; it is not there any more. */
+type Kept = 'itself' | 'copy' | 'nothing' | 'refused' | 'gone';
 
 /** What the operations of one change set are placed with. */
 interface PlacerParts {
@@ -62,9 +68,16 @@ const KEPT_OBJECTS = 20_000;
 
 /** What the name of something ends in that is to be put in place. */
 const NEW = '-new';
+/** And of what is to be removed, a copy of which is kept. */
+const GONE = '-gone';
 
 const conflict = (why: string): Placed => ({ conflict: why });
 const placedAs = (stamp: Stamp | undefined, isKept: boolean): Placed => ({ ...(stamp && { stamp }), isKept });
+const CHANGED = 'it changed';
+const CHANGED_WITHIN = 'something in it changed';
+const CHANGED_SINCE = 'it changed since it was applied';
+const TAKEN = 'something is there that was not';
+const MISSING = 'it is not there any more';
 const MOUNTED = 'another file system is mounted in it';
 const NOT_THERE = 'its directory is not there any more, or cannot be entered';
 
@@ -78,7 +91,7 @@ export class Placer implements Disposable {
   readonly #held: HeldPaths;
   readonly #below: Below;
   /** Of files with several names: where the first of them is. */
-  readonly #linked = new Map<number, RawPath>();
+  readonly #linked = new Map<number, { readonly path: RawPath; readonly stamp: Stamp | undefined }>();
   /** Of files that lost a name here and may have others: when each changed last by that; missing: not known, but it did. */
   readonly #lostName = new Map<number, string | undefined>();
   /** Where file systems are mounted in the workspace. */
@@ -104,12 +117,12 @@ export class Placer implements Disposable {
     if (operation.conflict !== undefined) return conflict(operation.conflict);
     const name = this.#held.writableNameOf(path);
     if (name === undefined) return conflict(NOT_THERE);
+    const why = resumes ? await this.#lookAgain(operation, number, name) : undefined;
+    if (why !== undefined) return conflict(why);
     const now = lookAt(name);
-    if (resumes)
-      for (const beside of ['', NEW] as const) await this.#clear(this.#beside(name, number, beside));
     const isBegun = resumes && lookAt(this.#keptAt(number)) !== undefined;
     if (resumes && this.#isDone(operation, name, now)) {
-      this.noteDone(operation, 'apply');
+      this.noteDone(operation, 'apply', now);
       if (!this.#isMoved(operation, now)) return placedAs(now, isBegun);
       this.#parts.addon.removeLayerMarks(name);
       return { ...placedAs(lookAt(name), isBegun), isMoved: true };
@@ -127,58 +140,174 @@ export class Placer implements Disposable {
     }
     const beside = this.#beside(name, number, NEW);
     const moves = this.#canMove(operation);
-    const why = moves ? undefined : await this.#make(operation, beside);
-    if (why !== undefined) return conflict(why);
-    const replaces = before?.kind === 'file' && (after?.kind === 'file' || after?.kind === 'link');
-    let isKept: boolean | undefined;
+    const whyNot = moves ? undefined : await this.#make(operation, beside);
+    if (whyNot !== undefined) return conflict(whyNot);
     // Before a crash it was set aside already.
     if (now === undefined) this.noteLostName(operation);
     using _lost = now && this.#losesName(before, name);
+    let placed: Placed | undefined;
     try {
-      isKept = before === undefined || isBegun || (await this.#keep(name, before, number, replaces));
+      placed = await this.#replace(operation, { number, name, now, isBegun, moves });
     } finally {
       // It is of no use, and may stay a long time where there is no room.
-      if (isKept === undefined) await this.#clear(beside);
+      if (placed === undefined || 'conflict' in placed) await this.#clear(beside);
     }
-    if (isKept === undefined) return conflict('it belongs to somebody else, and cannot be kept');
-    if (before !== undefined && !replaces) await this.#clear(name, number);
-    const isMoved = moves && this.#move(path);
-    // It cannot be moved after all.
-    const whyNot = moves && !isMoved ? await this.#make(operation, beside) : undefined;
-    if (whyNot !== undefined) return conflict(whyNot);
-    if (after !== undefined && !isMoved) this.#putThere(operation, beside);
-    const placed = placedAs(lookAt(this.#held.nameOf(path) ?? name), isKept);
-    return isMoved ? { ...placed, isMoved } : placed;
+    return placed;
+  }
+
+  /** Puts what was made, or the layer's own, in the place of what is there, which is kept. */
+  async #replace(
+    operation: Operation,
+    { number, name, now, isBegun, moves }: ReplacedPlace,
+  ): Promise<Placed> {
+    const { before } = operation;
+    const replaces = isReplaced(operation);
+    // What is still there although it is kept was copied.
+    let kept: Kept = isBegun ? 'copy' : 'itself';
+    if (before !== undefined && now !== undefined) {
+      if (!isBegun) kept = await this.#keep(name, before, number, replaces);
+      if (kept === 'refused') return conflict('it belongs to somebody else, and cannot be kept');
+      if (kept === 'gone') return conflict(MISSING);
+      const why = replaces ? undefined : await this.#takeAway(operation, { number, name, now, kept });
+      if (why !== undefined) return conflict(why);
+    }
+    const isKept = kept !== 'nothing';
+    const isThere = replaces ? now : undefined;
+    let from = moves ? joined(this.#parts.upper, operation.path) : this.#beside(name, number, NEW);
+    let placed = this.#putThere(operation, from, name, isThere, moves);
+    if (placed === undefined) {
+      // It cannot be moved after all.
+      from = this.#beside(name, number, NEW);
+      const why = await this.#make(operation, from);
+      placed = why === undefined ? this.#putThere(operation, from, name, isThere, false) : conflict(why);
+    }
+    if (placed === undefined || !('conflict' in placed)) return { ...placed, isKept };
+    // What was there before is where it was.
+    if (before === undefined || now === undefined) return placed;
+    const keptAt = this.#keptAt(number);
+    if (replaces) await this.#clear(Buffer.from(keptAt));
+    else if (isKept && !(await this.#putBack(keptAt, name, before, number)))
+      return { ...placed, conflict: `${placed.conflict}; what was there before is ${keptAt}` };
+    return placed;
   }
 
   /** Puts back what was there before, which the stamp then says. The other one says what was put there. */
-  async takeBack(operation: Operation, { number, stamp, isKept, isMoved }: PlacedStamp): Promise<Placed> {
+  async takeBack(operation: Operation, placed: PlacedStamp): Promise<Placed> {
     const { path, after, before } = operation;
+    const { number, stamp, isKept, isMoved } = placed;
     const name = this.#held.writableNameOf(path);
     if (name === undefined) return after === undefined ? conflict(NOT_THERE) : placedAs(undefined, isKept);
-    const now = lookAt(name);
-    if (before?.kind === 'directory' && after?.kind === 'directory') {
-      if (now?.kind !== 'directory') return conflict('it is no directory any more');
-      this.noteDone(operation, 'undo');
-      return placedAs(now, isKept);
+    const isMerged = before?.kind === 'directory' && after?.kind === 'directory';
+    if (isMerged && lookAt(name)?.kind !== 'directory') return conflict('it is no directory any more');
+    if (isMerged) {
+      this.noteDone(operation, 'undo', undefined);
+      return placedAs(lookAt(name), isKept);
     }
     if (this.#isMounted(operation)) return conflict(MOUNTED);
     if (before !== undefined && !isKept) return conflict('what was there before was not kept');
-    const kept = this.#keptAt(number);
-    const isBack = before !== undefined && lookAt(kept) === undefined;
-    if (isBack) return { ...placedAs(now, isKept), ...(isMoved && this.#inLayer(path, stamp)) };
+    const back = (now: Stamp | undefined): Placed => ({
+      ...placedAs(now, true),
+      ...(isMoved && this.#inLayer(path, stamp)),
+    });
+    const kept = Buffer.from(this.#keptAt(number));
+    const was = before && lookAt(kept);
+    if (before !== undefined && (was === undefined || isSameObject(stamp, was))) {
+      // So far it came before a crash.
+      if (was !== undefined) this.#drop(operation, kept, isMoved);
+      return back(lookAt(name));
+    }
+    if (await this.#isCopiedBack(operation, name, placed)) return back(lookAt(name));
+    const aside = this.#beside(name, number);
+    // Taken away before a crash, and not looked at any more.
+    const why = lookAt(aside) && this.#dropIfOurs(operation, aside, name, placed);
+    if (why !== undefined) return conflict(why);
+    const now = lookAt(name);
     // What was set aside when it was applied is gone already.
     const isGone = now === undefined && after !== undefined;
-    if (!isGone && !isSameObject(stamp, now)) return conflict('it changed since it was applied');
+    if (!isGone && !isSameObject(stamp, now)) return conflict(CHANGED_SINCE);
     if (now?.kind === 'directory') {
       const left = this.#removeDirectory(name);
       if (left !== undefined) return conflict(left);
+    } else if (now !== undefined && was !== undefined && was.kind !== 'directory') {
+      const is = await this.#exchangeBack(operation, kept, name, placed);
+      return typeof is === 'string' ? conflict(is) : back(was);
+    } else if (now !== undefined) {
+      renameSync(name, aside);
+      const changed = this.#dropIfOurs(operation, aside, name, placed);
+      if (changed !== undefined) return conflict(changed);
     }
-    if (isMoved && stamp !== undefined && now !== undefined) this.#giveBack(path, name, stamp);
-    const replaces = before !== undefined && before.kind !== 'directory';
-    if (now !== undefined && now.kind !== 'directory' && !replaces) unlinkSync(name);
-    if (before !== undefined) await this.#putBack(kept, name, before, number);
-    return { ...placedAs(lookAt(name), true), ...(isMoved && this.#inLayer(path, stamp)) };
+    if (before === undefined) return back(undefined);
+    if (!(await this.#putBack(kept.toString(), name, before, number))) return conflict(CHANGED_SINCE);
+    return back(was);
+  }
+
+  /** Whether a copy of what was kept on another file system is in its place since before a crash; removes what is left of that. */
+  async #isCopiedBack(
+    operation: Operation,
+    name: Buffer,
+    { number, stamp, isMoved }: PlacedStamp,
+  ): Promise<boolean> {
+    const [beside, by] = [this.#beside(name, number, NEW), this.#beside(name, number, GONE)];
+    await this.#clear(by);
+    const kept = Buffer.from(this.#keptAt(number));
+    const [was, there, now] = [kept, beside, name].map(lookAt);
+    if (was === undefined) return false;
+    const isCopy = (one: Stamp) =>
+      one.kind === was.kind && (one.kind !== 'file' || isSameObject({ ...was, inode: one.inode }, one));
+    const isExchanged = there !== undefined && isSameObject(stamp, there);
+    if (isExchanged) this.#drop(operation, beside, isMoved);
+    else if (there !== undefined && isCopy(there)) await this.#clear(beside);
+    const isBack =
+      isExchanged ||
+      (now?.kind === 'file' && stamp !== undefined && now.inode !== stamp.inode && isCopy(now));
+    if (isBack) await this.#clear(kept);
+    return isBack;
+  }
+
+  /** Exchanges what was put there for what was there before, if it is that. Returns why it stays. */
+  async #exchangeBack(
+    operation: Operation,
+    kept: Buffer,
+    name: Buffer,
+    { number, stamp, isMoved }: PlacedStamp,
+  ): Promise<string | undefined> {
+    let from = kept;
+    let isExchanged: boolean;
+    try {
+      isExchanged = exchangeNames(this.#parts.addon, from, name);
+    } catch (error) {
+      if (errnoOf(error) !== 'EXDEV') throw error;
+      const is = lookAt(kept);
+      from = this.#beside(name, number, NEW);
+      const by = this.#beside(name, number, GONE);
+      if (is === undefined || (await this.#copy(kept, from, is, by)) !== true) throw error;
+      isExchanged = exchangeNames(this.#parts.addon, from, name);
+    }
+    if (!isExchanged) {
+      if (!isSameObject(stamp, lookAt(name))) return CHANGED_SINCE;
+      renameSync(from, name);
+    } else if (isSameObject(stamp, lookAt(from))) this.#drop(operation, from, isMoved);
+    else {
+      exchangeNames(this.#parts.addon, from, name);
+      if (from !== kept) await this.#clear(from);
+      return CHANGED_SINCE;
+    }
+    if (from !== kept) await this.#clear(kept);
+    return undefined;
+  }
+
+  /** Does away with what was put there and has been taken away, or puts it back: why. */
+  #dropIfOurs(
+    operation: Operation,
+    aside: Buffer,
+    name: Buffer,
+    { stamp, isMoved }: PlacedStamp,
+  ): string | undefined {
+    if (isSameObject(stamp, lookAt(aside))) this.#drop(operation, aside, isMoved);
+    else if (!renameVacant(this.#parts.addon, aside, name))
+      return `${CHANGED_SINCE}, and something else is there by now: it is beside that, as ${nameIn(aside)}`;
+    else return CHANGED_SINCE;
+    return undefined;
   }
 
   /** Takes into account that what was there before lost its name, before this process. */
@@ -187,14 +316,14 @@ export class Placer implements Disposable {
     if (hasOtherNames(before)) this.#lostName.set(before.inode, undefined);
   }
 
-  /** Takes into account what was done, perhaps before this process. */
-  noteDone(operation: Operation, doing: 'apply' | 'undo'): void {
+  /** Takes into account what was done, perhaps before this process. `stamp`: what was put there. */
+  noteDone(operation: Operation, doing: 'apply' | 'undo', stamp: Stamp | undefined): void {
     const { after, before, path } = operation;
     const isMerged = after?.kind === 'directory' && before?.kind === 'directory';
     if (doing === 'apply') {
       this.noteLostName(operation);
       if (after?.kind === 'directory') this.#directories.push(operation);
-      if (after?.linked !== undefined) this.#linked.set(after.linked, path);
+      if (after?.linked !== undefined) this.#linked.set(after.linked, { path, stamp });
     } else if (isMerged) {
       this.#directories.push({ ...operation, after: { ...after, mode: before.mode } });
     }
@@ -227,7 +356,7 @@ export class Placer implements Disposable {
   }
 
   /** Where it is before it is put in place, or when it has been taken away. */
-  #beside(name: Buffer, number: number, what: typeof NEW | '' = ''): Buffer {
+  #beside(name: Buffer, number: number, what: typeof NEW | typeof GONE | '' = ''): Buffer {
     const directory = name.subarray(0, name.lastIndexOf('/') + 1);
     return Buffer.concat([directory, Buffer.from(`.sandbox-run-${this.#parts.token}-${number}${what}`)]);
   }
@@ -270,23 +399,24 @@ export class Placer implements Disposable {
     { path, after, before, isOwn, tree }: Operation,
     now: Stamp | undefined,
   ): Promise<string | undefined> {
-    if (before === undefined) return now === undefined ? undefined : 'something is there that was not';
-    if (now === undefined) return 'it is not there any more';
+    if (before === undefined) return now === undefined ? undefined : TAKEN;
+    if (now === undefined) return MISSING;
     if (before.kind !== now.kind) return `it is a ${now.kind} now`;
     if (now.kind === 'directory') {
       if (after?.kind === 'directory')
         return before.mode === now.mode ? undefined : 'its permissions changed';
-      if (tree === undefined) return undefined;
+      // With moves it was looked through just now, and is once more when it has been taken away.
+      if (tree === undefined || this.#parts.moves) return undefined;
       const { digest, unreadable } = await this.#below.summary(path);
       if (unreadable) return UNREADABLE;
-      return digest === tree.digest ? undefined : 'something in it changed';
+      return digest === tree.digest ? undefined : CHANGED_WITHIN;
     }
     const isAsItWas =
       before.mode === now.mode &&
       before.bytes === now.bytes &&
       before.modified === now.modified &&
       (!isOwn || (before.inode === now.inode && before.changed === now.changed));
-    return isAsItWas ? undefined : 'it changed';
+    return isAsItWas ? undefined : CHANGED;
   }
 
   /** Whether an operation that was begun before is done. */
@@ -302,23 +432,89 @@ export class Placer implements Disposable {
     return after.bytes > COMPARED_BYTES ? now.modified === after.modified : haveSameBytes(from, name);
   }
 
-  /**
-   * Keeps what is there. `stays`: until it is replaced. False: it was too much to be copied; `undefined`: it may not be
-   * kept.
-   */
-  async #keep(name: Buffer, before: Stamp, number: number, stays: boolean): Promise<boolean | undefined> {
-    const to = this.#keptAt(number);
+  /** Keeps what is there. `stays`: until it is replaced; but for that, it is gone if it is kept itself. */
+  async #keep(name: Buffer, before: Stamp, number: number, stays: boolean): Promise<Kept> {
+    const to = Buffer.from(this.#keptAt(number));
     try {
       if (stays) linkSync(name, to);
       else renameOurs(name, to);
-      return true;
+      return 'itself';
     } catch (error) {
       // Another file system; a file that belongs to somebody else, or has too many names.
       const errno = errnoOf(error) ?? '';
+      if (errno === 'ENOENT' && lookAt(name) === undefined) return 'gone';
       if (!['EXDEV', 'EPERM', 'EMLINK', 'EACCES'].includes(errno)) throw error;
-      const isCopied = await this.#copy(name, Buffer.from(to), before, Buffer.from(`${to}.new`));
-      return isCopied === false && errno !== 'EXDEV' ? undefined : isCopied;
+      const isCopied = await this.#copy(name, to, before, Buffer.from(`${to}.new`));
+      if (isCopied === true) return 'copy';
+      return isCopied === false && errno === 'EXDEV' ? 'nothing' : 'refused';
     }
+  }
+
+  /**
+   * Takes what is there away. Somebody may have changed it, or put something else there, since it was looked at: then it
+   * comes back. Returns why.
+   */
+  async #takeAway(
+    operation: Operation,
+    { number, name, now, kept }: TakenPlace,
+  ): Promise<string | undefined> {
+    const keptAt = Buffer.from(this.#keptAt(number));
+    const aside = this.#beside(name, number);
+    if (kept !== 'itself') renameOurs(name, aside);
+    const at = kept === 'itself' ? keptAt : aside;
+    const why = await this.#whyOther(operation, now, at);
+    if (why !== undefined) return this.#giveUp(at, name, keptAt, why);
+    if (kept !== 'itself') await this.#clear(aside, this.#beside(name, number, GONE));
+    return undefined;
+  }
+
+  /** Puts back what should not have been taken away, for which the reason is returned. */
+  async #giveUp(at: Buffer, name: Buffer, keptAt: Buffer, why: string): Promise<string> {
+    if (!renameVacant(this.#parts.addon, at, name))
+      return `${why}, and something else is there by now: it is ${at === keptAt ? at : `beside that, as ${nameIn(at)}`}`;
+    if (at !== keptAt) await this.#clear(keptAt);
+    return why;
+  }
+
+  /** Why what was taken away is not what was to be. */
+  async #whyOther({ tree }: Operation, expected: Stamp, at: Buffer): Promise<string | undefined> {
+    if (lookAt(at)?.kind !== 'directory' || tree === undefined)
+      return isSameObject(expected, lookAt(at)) ? undefined : CHANGED;
+    const { digest } = await new Below(this.#parts.addon, at.toString()).summary('');
+    return digest === tree.digest ? undefined : CHANGED_WITHIN;
+  }
+
+  /** Since a crash: what was taken away and not looked at any more comes back if it is not what was to be. Returns why. */
+  async #lookAgain(operation: Operation, number: number, name: Buffer): Promise<string | undefined> {
+    const { before, after, isOwn, path } = operation;
+    const { addon, upper } = this.#parts;
+    const [aside, beside, gone] = (['', NEW, GONE] as const).map((what) => this.#beside(name, number, what));
+    if (aside === undefined || beside === undefined || gone === undefined) return undefined;
+    await this.#clear(gone);
+    const kept = Buffer.from(this.#keptAt(number));
+    const expected = (there: Stamp) => (before && !isOwn ? { ...before, inode: there.inode } : before);
+    const now = lookAt(name);
+    for (const at of now === undefined && !isReplaced(operation) ? [aside, kept] : [aside]) {
+      const there = lookAt(at);
+      // A copy on another file system was made before the other one was taken away.
+      const was = there && (at !== kept || there.inode === before?.inode) ? expected(there) : undefined;
+      const why = was && (await this.#whyOther(operation, was, at));
+      if (why !== undefined) return this.#giveUp(at, name, kept, why);
+    }
+    await this.#clear(aside, gone);
+    const isMoved = this.#isMoved(operation, now);
+    const from = isMoved ? joined(upper, path) : beside;
+    const there = lookAt(from);
+    const isExchanged =
+      isReplaced(operation) &&
+      lookAt(kept) !== undefined &&
+      this.#isDone(operation, name, now) &&
+      (now?.kind === 'link' || now?.modified === after?.modified);
+    const isOther = isExchanged && there !== undefined && !isSameObject(expected(there), there);
+    if (isOther) exchangeNames(addon, from, name);
+    if (isMoved && !isOther) rmSync(from, { force: true });
+    await this.#clear(beside);
+    return isOther ? CHANGED : undefined;
   }
 
   /**
@@ -346,7 +542,7 @@ export class Placer implements Disposable {
       }
       isWhole = undefined;
     }
-    if (isWhole === true) renameSync(by, to);
+    if (isWhole === true) renameOurs(by, to);
     else await this.#clear(by);
     return isWhole;
   }
@@ -391,20 +587,15 @@ export class Placer implements Disposable {
     return true;
   }
 
-  /** Removes what is at a name, if anything is. `number`: a directory is moved away first, as a whole. */
-  async #clear(name: Buffer, number?: number): Promise<void> {
-    const now = lookAt(name);
-    if (now?.kind !== 'directory') {
+  /** Removes what is at a name, if anything is. `by`: a directory is moved there first, as a whole. */
+  async #clear(name: Buffer, by: Buffer = name): Promise<void> {
+    if (lookAt(name)?.kind !== 'directory') {
       rmSync(name, { force: true });
       return;
     }
-    let at = name;
-    if (number !== undefined) {
-      at = this.#beside(name, number);
-      renameSync(name, at);
-    }
-    await new Promise((done) => this.#parts.addon.emptyDirectory(at.toString(), done));
-    rmdirSync(at);
+    if (by !== name) renameOurs(name, by);
+    await new Promise((done) => this.#parts.addon.emptyDirectory(by.toString(), done));
+    rmdirSync(by);
   }
 
   /**
@@ -427,43 +618,26 @@ export class Placer implements Disposable {
     }
   }
 
-  /** Moves a file of the layer to its place. False: it is on another file system, or the command shut its directory. */
-  #move(path: RawPath): boolean {
-    const name = this.#held.writableNameOf(path);
-    if (name === undefined) return false;
-    try {
-      renameSync(joined(this.#parts.upper, path), name);
-    } catch (error) {
-      const errno = errnoOf(error);
-      if (errno !== 'EXDEV' && errno !== 'EACCES') throw error;
-      this.#isElsewhere ||= errno === 'EXDEV';
-      return false;
-    }
-    this.#parts.addon.removeLayerMarks(name);
-    return true;
-  }
-
   /** Whether a file is that of the layer, which has it no more. */
   #isMoved({ path, after }: Pick<Operation, 'path' | 'after'>, now: Stamp | undefined): boolean {
     return (
       this.#parts.moves &&
       now?.kind === 'file' &&
       now.inode === after?.inode &&
-      lookAt(joined(this.#parts.upper, path)) === undefined
+      lookAt(joined(this.#parts.upper, path))?.inode !== now.inode
     );
   }
 
-  /** Has the layer get the file again that was moved from it, as far as that can be: it may be applied again. */
-  #giveBack(path: RawPath, name: Buffer, stamp: Stamp): void {
-    const to = joined(this.#parts.upper, path);
-    try {
-      linkSync(name, to);
-    } catch (error) {
-      // It was done before a crash; it has to go without.
-      if (!['EEXIST', 'EXDEV', 'EPERM', 'EMLINK', 'ENOENT'].includes(errnoOf(error) ?? '')) throw error;
-    }
-    // Another one may have taken its place at just that time.
-    if (!isSameObject(stamp, lookAt(to))) rmSync(to, { force: true });
+  /** Does away with what was put there; the layer gets a file again that was moved from it: it may be applied again. */
+  #drop({ path }: Operation, at: Buffer, isMoved: true | undefined): void {
+    if (isMoved)
+      try {
+        renameSync(at, joined(this.#parts.upper, path));
+      } catch (error) {
+        // It has to go without.
+        if (!['EXDEV', 'EPERM', 'EACCES', 'ENOENT'].includes(errnoOf(error) ?? '')) throw error;
+      }
+    rmSync(at, { force: true });
   }
 
   /** When a file that the layer has again changed last. */
@@ -498,18 +672,69 @@ export class Placer implements Disposable {
     }
   }
 
-  /** Puts it in its place. */
-  #putThere(operation: Operation, beside: Buffer): void {
-    const { path, after } = operation;
-    const name = this.#held.writableNameOf(path);
-    if (name === undefined || after === undefined) return;
-    if (after.kind === 'directory') {
-      mkdirSync(name, { mode: 0o700 });
-      this.#directories.push(operation);
-      return;
+  /**
+   * Puts it in its place, from where it is. `isThere`: what is replaced; if it is something else by then, that stays.
+   * `undefined`: it cannot be moved, because it is on another file system, or the command shut its directory.
+   */
+  #putThere(
+    operation: Operation,
+    from: Buffer,
+    name: Buffer,
+    isThere: Stamp | undefined,
+    moves: boolean,
+  ): Placed | undefined {
+    const { after } = operation;
+    if (after === undefined) return placedAs(undefined, true);
+    try {
+      if (after.kind === 'directory') {
+        mkdirSync(name, { mode: 0o700 });
+        this.#directories.push(operation);
+        return placedAs(lookAt(name), true);
+      }
+      const ours = lookAt(from);
+      const why =
+        isThere === undefined
+          ? renameVacant(this.#parts.addon, from, name)
+            ? undefined
+            : TAKEN
+          : this.#exchange(from, name, isThere);
+      const changed = moves && why !== undefined ? lookAt(from)?.changed : undefined;
+      if (why !== undefined) return { ...conflict(why), ...(changed === undefined ? {} : { changed }) };
+      if (moves) this.#parts.addon.removeLayerMarks(name);
+      this.#noteLinked(operation, ours);
+      return { ...placedAs(ours, true), ...(moves ? { isMoved: true as const } : {}) };
+    } catch (error) {
+      const errno = errnoOf(error);
+      if (errno === 'EEXIST') return conflict(TAKEN);
+      if (errno === 'ENOENT' && isThere !== undefined && lookAt(name) === undefined) return conflict(MISSING);
+      if (!moves || (errno !== 'EXDEV' && errno !== 'EACCES')) throw error;
+      this.#isElsewhere ||= errno === 'EXDEV';
+      return undefined;
     }
-    renameSync(beside, name);
-    if (after.linked !== undefined && !this.#linked.has(after.linked)) this.#linked.set(after.linked, path);
+  }
+
+  /** Puts ours in the place of what was looked at, unless somebody changed or replaced it since: why. */
+  #exchange(from: Buffer, name: Buffer, isThere: Stamp): string | undefined {
+    const { addon } = this.#parts;
+    const ours = lookAt(from)?.inode;
+    if (!exchangeNames(addon, from, name)) {
+      if (!isSameObject(isThere, lookAt(name))) return CHANGED;
+      renameSync(from, name);
+      return undefined;
+    }
+    if (isSameObject(isThere, lookAt(from))) {
+      rmSync(from);
+      return undefined;
+    }
+    exchangeNames(addon, from, name);
+    // Somebody replaced ours meanwhile.
+    if (lookAt(from)?.inode !== ours) exchangeNames(addon, from, name);
+    return CHANGED;
+  }
+
+  #noteLinked({ path, after }: Operation, stamp: Stamp | undefined): void {
+    const linked = after?.linked;
+    if (linked !== undefined && !this.#linked.has(linked)) this.#linked.set(linked, { path, stamp });
   }
 
   /** Another name of a file that is in place already. */
@@ -517,10 +742,13 @@ export class Placer implements Disposable {
     const first = linked === undefined ? undefined : this.#linked.get(linked);
     if (first === undefined) return false;
     using other = new HeldPaths(this.#parts.workspace);
-    const name = other.nameOf(first);
-    if (name === undefined) return false;
+    const name = other.nameOf(first.path);
+    if (name === undefined || lookAt(name)?.kind !== 'file') return false;
     linkSync(name, beside);
-    return true;
+    if (isSameObject(first.stamp, lookAt(beside))) return true;
+    // Somebody changed it since.
+    rmSync(beside);
+    return false;
   }
 
   async #copyFile(from: Buffer, to: Buffer, { mode }: Pick<Stamp, 'mode'>): Promise<void> {
@@ -556,17 +784,47 @@ export class Placer implements Disposable {
     }
   }
 
-  async #putBack(kept: string, name: Buffer, before: Stamp, number: number): Promise<void> {
+  /** False: something else is there. */
+  async #putBack(kept: string, name: Buffer, before: Stamp, number: number): Promise<boolean> {
+    const { addon } = this.#parts;
+    const from = Buffer.from(kept);
     try {
-      renameOurs(kept, name);
+      return renameVacant(addon, from, name);
     } catch (error) {
       if (errnoOf(error) !== 'EXDEV') throw error;
+      const beside = this.#beside(name, number, NEW);
       const is = lookAt(kept) ?? before;
-      if ((await this.#copy(Buffer.from(kept), name, is, this.#beside(name, number))) !== true) throw error;
-      await this.#clear(Buffer.from(kept));
+      if ((await this.#copy(from, beside, is, this.#beside(name, number, GONE))) !== true) throw error;
+      if (!renameVacant(addon, beside, name)) {
+        await this.#clear(beside);
+        return false;
+      }
+      await this.#clear(from);
+      return true;
     }
   }
 }
+
+/** Where something is put, and what is there. `isBegun`: it is kept already. */
+interface ReplacedPlace {
+  readonly number: number;
+  readonly name: Buffer;
+  readonly now: Stamp | undefined;
+  readonly isBegun: boolean;
+  readonly moves: boolean;
+}
+
+/** What is taken away. */
+interface TakenPlace extends Pick<ReplacedPlace, 'number' | 'name'> {
+  readonly now: Stamp;
+  readonly kept: Kept;
+}
+
+/** It can be put in the place of what is there at once. */
+const isReplaced = ({ before, after }: Operation): boolean =>
+  before?.kind === 'file' && (after?.kind === 'file' || after?.kind === 'link');
+
+const nameIn = (path: Buffer): string => path.subarray(path.lastIndexOf('/') + 1).toString();
 
 const hasOtherNames = (stamp: Stamp | undefined): stamp is Stamp =>
   stamp !== undefined && stamp.kind !== 'directory' && stamp.links > 1;

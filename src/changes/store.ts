@@ -2,6 +2,7 @@ import {
   chmodSync,
   chownSync,
   closeSync,
+  constants,
   existsSync,
   fchmodSync,
   fstatSync,
@@ -82,6 +83,8 @@ export interface OpenLayer extends Disposable {
    * use.
    */
   begin(): Promise<boolean>;
+  /** Another directory is in the place of the workspace. */
+  isElsewhere(): boolean;
   /** The command changed nothing. */
   isUntouched(): boolean;
   /** Gives back what was kept free for its description. */
@@ -89,7 +92,7 @@ export interface OpenLayer extends Disposable {
 }
 
 /**
- * How long change sets are kept, in milliseconds; and how many of those that do not wait, and how much of what they hold, in
+ * How long change sets are kept, in milliseconds; and how many of those that do not wait, or in vain, and how much of what they hold, in
  * bytes: the oldest go first, the last one never for that.
  */
 const HISTORY = { waitingMs: 30 * 86_400_000, doneMs: 7 * 86_400_000, sets: 200, bytes: 2 * 1024 ** 3 };
@@ -397,7 +400,7 @@ function asSet(id: string, value: StoredSet): StoredSet {
 function beyondHistory(sets: readonly StoredSet[], now: number): ReadonlySet<string> {
   const madeAt = ({ at }: StoredSet) => (at > now + SKEW_MS ? at - Number.MAX_SAFE_INTEGER : at);
   const newest = sets
-    .filter(({ state }) => state !== 'waiting')
+    .filter((set) => set.state !== 'waiting' || isStuck(set))
     .toSorted((one, other) => madeAt(other) - madeAt(one));
   let bytes = 0;
   const beyond = newest.filter((set, at) => {
@@ -406,6 +409,11 @@ function beyondHistory(sets: readonly StoredSet[], now: number): ReadonlySet<str
   });
   return new Set(beyond.map(({ id }) => id));
 }
+
+/** It waits for nobody: nothing of it can be applied. */
+const isStuck = ({ operations, copies }: StoredSet): boolean =>
+  copies.length === 0 &&
+  operations.every(({ conflict, discarded }) => conflict !== undefined || discarded === true);
 
 /** What a command left, and what was there before. */
 function heldBytes({ operations, placed }: StoredSet): number {
@@ -440,17 +448,13 @@ function openLayer({
       return startedNs;
     },
     async begin() {
-      startedNs = timeOfFiles(lock);
-      // That clock ticks every few milliseconds, and what changes within a tick of it would count as changed before.
-      // (Since Linux 6.13 it goes on whenever it was read: fs/inode.c, multigrain timestamps.)
-      for (let tries = 0; timeOfFiles(lock) === startedNs; tries++) {
-        if (tries === MOST_TICKS) throw unusable(upper, 'the clock of its file system stands still');
-        await new Promise((done) => setTimeout(done, 1));
-      }
+      startedNs = (await nextTick(workspace, lock)) ?? (await nextTick(undefined, lock)) ?? 0n;
+      if (startedNs === 0n) throw unusable(upper, 'the clock of its file system stands still');
       found = lstatSync(upper, { bigint: true });
       const now = statSync(workspace, { throwIfNoEntry: false });
       return now?.ino === ino && now.mode === mode && now.uid === uid && now.gid === gid;
     },
+    isElsewhere: () => statSync(workspace, { throwIfNoEntry: false })?.ino !== ino,
     isUntouched() {
       const { mode, ctimeNs } = lstatSync(upper, { bigint: true });
       return mode === found.mode && ctimeNs === found.ctimeNs && readdirSync(upper).length === 0;
@@ -465,9 +469,33 @@ function openLayer({
   };
 }
 
-/** Now, by the clock that files get their times from: by a change of this one. */
+/**
+ * The time of the last tick of the clock that files get their times from, once another one has begun: it ticks every few
+ * milliseconds, and what changes within a tick would count as changed before. (Since Linux 6.13 it goes on whenever it was
+ * read: fs/inode.c, multigrain timestamps.) A workspace on another file system than `lock` may have another clock: that of a
+ * server, or one of whole seconds. `undefined`: it cannot be told, or stands still.
+ */
+async function nextTick(workspace: string | undefined, lock: number): Promise<bigint | undefined> {
+  const isElsewhere = workspace !== undefined && statSync(workspace).dev !== fstatSync(lock).dev;
+  const file = isElsewhere ? openSync(workspace, constants.O_RDONLY | constants.O_DIRECTORY) : lock;
+  try {
+    const began = timeOfFiles(file);
+    for (let tries = 0; tries < MOST_TICKS; tries++) {
+      if (timeOfFiles(file) !== began) return began;
+      await new Promise((done) => setTimeout(done, 1));
+    }
+  } catch (error) {
+    // It belongs to somebody else, or nobody may write there.
+    if (!isElsewhere || !['EPERM', 'EACCES', 'EROFS'].includes(errnoOf(error) ?? '')) throw error;
+  } finally {
+    if (file !== lock) closeSync(file);
+  }
+  return undefined;
+}
+
+/** Now, by the clock that a file gets its times from: by a change of it to what it is. */
 function timeOfFiles(file: number): bigint {
-  fchmodSync(file, 0o600);
+  fchmodSync(file, fstatSync(file).mode & 0o7777);
   return fstatSync(file, { bigint: true }).ctimeNs;
 }
 

@@ -133,11 +133,14 @@ export async function redo(args: readonly string[]): Promise<number> {
   return each([id], 'apply again', (one) => applyChanges(one));
 }
 
+/** The last one of which anything can come; where there is none, the last one says why. */
 function lastTakenBack(sets: readonly ChangeSet[]): string | undefined {
-  const undone = sets.filter(({ state }) => state === 'undone');
   // The oldest of those that went at the same time: undo --to goes backwards.
-  const last = Math.max(...undone.map(({ undoneAt = 0 }) => undoneAt));
-  return undone.find(({ undoneAt = 0 }) => undoneAt === last)?.id;
+  const undone = sets
+    .filter(({ state }) => state === 'undone')
+    .toSorted((one, other) => (other.undoneAt ?? 0) - (one.undoneAt ?? 0));
+  const all = new ChangeSets();
+  return (undone.find(({ id }) => all.show(id, 0).left > 0) ?? undone[0])?.id;
 }
 
 /** `sandbox-run history`: what commands changed in this workspace. */

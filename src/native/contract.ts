@@ -676,6 +676,10 @@ export interface NativeAddon {
    * that belongs to somebody else, and a file system that cannot tell.
    */
   hasWriter(fd: number): boolean;
+  /** Renames unless there is something of that name; returns why not (EEXIST; EINVAL: the file system cannot do this). */
+  renameVacant(from: Buffer, to: Buffer): NativeFailure | undefined;
+  /** Each of two names gets what the other one had, at once; the same. */
+  exchangeNames(one: Buffer, other: Buffer): NativeFailure | undefined;
   /** Removes what the kernel noted on a file of a layer; no link is followed at the end of the path. */
   removeLayerMarks(path: Buffer): void;
   /**

@@ -163,6 +163,21 @@ describe_('workspace.undo on the command line (needs namespaces)', () => {
     expect(readFileSync(join(place.workspace, 'd/g'), 'utf8')).toBe('more\n');
   });
 
+  it('redo goes on with the next one where of the last one nothing can come any more', async () => {
+    appendFileSync(policyOf(place), '\n[workspace]\nundo = true\n');
+    await cli(place, ['-c', 'echo one > f']);
+    await cli(place, ['-c', 'echo two > g']);
+    rmSync(join(place.workspace, 'f'));
+    for (const round of [1, 2]) expect([round, (await cli(place, ['undo'])).exitCode]).toEqual([round, 0]);
+    expect(await cli(place, ['redo'])).toMatchObject({ exitCode: 0 });
+    expect(readdirSync(place.workspace)).toEqual(['g']);
+    // It says why.
+    expect(await cli(place, ['redo'])).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('f: what the command left went or changed'),
+    });
+  });
+
   it('is finished by the next command, and can be taken back', { timeout: 300_000 }, async () => {
     appendFileSync(policyOf(place), '\n[workspace]\nundo = true\n');
     const picture = `find . -printf "%P %y %m %n %l\\n" | sort; find . -type f | sort | xargs -r cat; /usr/bin/python3 -c "import os; print([f for d, _, n in os.walk('.') for f in n if os.listxattr(os.path.join(d, f), follow_symlinks=False)])"`;

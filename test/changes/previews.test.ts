@@ -661,6 +661,25 @@ describe('workspace.undo', () => {
     },
   );
 
+  it_('what waits in vain counts to them, and what can be applied does not (needs namespaces)', async () => {
+    const { root, sandbox, changes } = await undoing();
+    const held = async () => (await changes.list()).map(({ id }) => id);
+    const huge = async (command: string) => {
+      const started = sandbox.start(`${command}; echo ready; sleep 0.3`);
+      for await (const line of started.outputText()) if (line.text.includes('ready')) break;
+      writeFileSync(join(root, 'f'), 'mine');
+      return idOf(await started.result);
+    };
+    writeFileSync(join(root, 'f'), 'old');
+    const ids = [];
+    for (const size of ['1200M', '1201M', '1202M']) ids.push(await huge(`truncate -s ${size} f`));
+    expect((await changes.list()).map(({ state }) => state)).toEqual(['waiting', 'waiting', 'waiting']);
+    const preview = idOf(await sandbox.run('truncate -s 1300M other', { effect: 'preview' }));
+    const next = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
+    await next.run('true');
+    await expect.poll(held, PATIENT).toEqual([ids[2], preview]);
+  });
+
   it_('nothing is left of a layer that no command came for (needs namespaces)', async () => {
     const { sandbox } = await undoing();
     await sandbox.run('true');

@@ -281,7 +281,9 @@ export class ChangeSets {
     await this.#store.removeWork(id);
     const entries = await walkTree(this.#addon, layer.upper, true);
     const below = new Below(this.#addon, workspace, await this.#walked(layer.lower));
-    const operations = await operationsOf(entries, { upper: layer.upper, below, workspace, startedNs });
+    const operations = await operationsOf(entries, {
+      ...{ upper: layer.upper, below, workspace, startedNs, isReplaced: opened.isElsewhere() },
+    });
     if (operations.length === 0 && copies.length === 0) {
       await this.abandon(opened);
       return undefined;

@@ -42,6 +42,8 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   walkTree: true,
   copyContent: true,
   hasWriter: true,
+  renameVacant: true,
+  exchangeNames: true,
   removeLayerMarks: true,
   emptyDirectory: true,
   peerCredentials: true,

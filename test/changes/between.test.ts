@@ -1,0 +1,215 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import type { NativeAddon } from '../../src/native/contract.ts';
+import { loadAddon } from '../../src/native/load.ts';
+import { ChangeSets } from '../../src/run/changes/change-sets.ts';
+import type { PreparedSandbox } from '../../src/run/resolve/prepare-sandbox.ts';
+import { stateDirectory } from '../../src/run/state.ts';
+import { makeArena } from '../support/arena.ts';
+import { HOST, WITH_VIEW } from '../support/tiers.ts';
+
+// Apply and undo look at what is in a place, and put something else there: what somebody does between the two stays.
+
+const arena = makeArena();
+const describe_ = describe.skipIf(!HOST.namespaces);
+const shared = process.env.XDG_STATE_HOME;
+beforeEach(() => {
+  process.env.XDG_STATE_HOME = arena.freshCorner();
+});
+afterAll(() => {
+  process.env.XDG_STATE_HOME = shared;
+});
+
+/** What is called before, or has done its work when, somebody does something. */
+type Moment = 'copyContent' | 'hasWriter' | 'walkTree' | 'exchangeNames' | 'renameVacant';
+
+/** The addon, with which somebody does something in the middle: once. */
+function interrupted(moment: Moment, act: () => void): { readonly addon: NativeAddon; isDone(): boolean } {
+  let isDone = false;
+  const once = () => {
+    if (!isDone) act();
+    isDone = true;
+  };
+  const addon = new Proxy(loadAddon(), {
+    get(target, name) {
+      const real = Reflect.get(target, name);
+      if (name !== moment) return real;
+      return (...words: unknown[]) => {
+        const done = words.at(-1);
+        if (moment !== 'walkTree' || typeof done !== 'function') once();
+        else
+          return real(...words.slice(0, -1), (...found: unknown[]) => {
+            once();
+            done(...found);
+          });
+        return real(...words);
+      };
+    },
+  });
+  return { addon, isDone: () => isDone };
+}
+
+/** A workspace, and a command that has run and waits to be applied there. */
+async function waiting(command: string) {
+  const root = arena.freshCorner();
+  for (const name of ['f', 'd/in/x', 'other/x']) {
+    mkdirSync(join(root, name, '..'), { recursive: true });
+    writeFileSync(join(root, name), 'old');
+  }
+  symlinkSync('f', join(root, 'l'));
+  const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root });
+  const { changes } = await sandbox.run(command, { effect: 'preview' });
+  const prepared = { plan: { workspace: root }, settle: () => [] } as unknown as PreparedSandbox;
+  const id = changes?.id ?? '';
+  const read = (name: string) => readFileSync(join(root, name), 'utf8');
+  const does = async (doing: 'apply' | 'applyAll' | 'undo', moment?: Moment, act = () => {}) => {
+    const { addon, isDone } = interrupted(moment ?? 'walkTree', act);
+    const { notDone } = await new ChangeSets(addon, stateDirectory())[doing](prepared, id);
+    expect(isDone() || moment === undefined).toBe(true);
+    expect(readdirSync(root).filter((name) => name.startsWith('.sandbox-run'))).toEqual([]);
+    return Object.fromEntries(notDone.map(({ path, why }) => [path, why]));
+  };
+  return { root, read, does, id };
+}
+
+/** Different ways to change a file. */
+const EDITS: readonly (readonly [string, (at: string) => void])[] = [
+  ['writes to it', (at) => writeFileSync(at, 'mine')],
+  [
+    'puts another one in its place',
+    (at) => {
+      writeFileSync(`${at}.new`, 'mine');
+      renameSync(`${at}.new`, at);
+    },
+  ],
+];
+
+describe_('a file that apply is about to replace (needs namespaces)', () => {
+  describe.each([
+    ['apply', 'copyContent'],
+    ['apply', 'exchangeNames'],
+    ['applyAll', 'hasWriter'],
+    ['applyAll', 'exchangeNames'],
+  ] as const)('%s, at %s', (doing, moment) => {
+    it.each(EDITS)('stays when somebody %s', async (_, edit) => {
+      const { root, read, does } = await waiting('echo theirs > f');
+      expect(await does(doing, moment, () => edit(join(root, 'f')))).toEqual({ f: 'it changed' });
+      expect(read('f')).toBe('mine');
+      // What the command left is not lost.
+      rmSync(join(root, 'f'));
+      expect(await does(doing)).toEqual({ f: 'it is not there any more' });
+    });
+
+    it('stays away when somebody removes it', async () => {
+      const { root, does } = await waiting('echo theirs > f');
+      expect(await does(doing, moment, () => rmSync(join(root, 'f')))).toEqual({
+        f: expect.stringMatching(/^it (changed|is not there any more)$/),
+      });
+      expect(existsSync(join(root, 'f'))).toBe(false);
+    });
+
+    it('keeps its permissions when somebody changes them', async () => {
+      const { root, read, does } = await waiting('echo theirs > f');
+      expect(await does(doing, moment, () => chmodSync(join(root, 'f'), 0o600))).toEqual({ f: 'it changed' });
+      expect(read('f')).toBe('old');
+    });
+  });
+
+  it('can be shown and applied later when what somebody did is gone again', async () => {
+    const { root, read, does, id } = await waiting('echo theirs > new');
+    expect(await does('applyAll', 'renameVacant', () => writeFileSync(join(root, 'new'), 'mine'))).toEqual({
+      new: 'something is there that was not',
+    });
+    expect(read('new')).toBe('mine');
+    rmSync(join(root, 'new'));
+    expect(new ChangeSets().diff(id)).toContain('+theirs');
+    expect([await does('apply'), read('new')]).toEqual([{}, 'theirs\n']);
+  });
+});
+
+describe_('a name that apply is about to give (needs namespaces)', () => {
+  it.each([
+    ['apply', 'copyContent', 'echo theirs > new'],
+    ['apply', 'renameVacant', 'echo theirs > new'],
+    ['applyAll', 'hasWriter', 'echo theirs > new'],
+    ['apply', 'renameVacant', 'ln -s f new'],
+  ] as const)('%s, at %s: %s: is somebody else’s who takes it', async (doing, moment, command) => {
+    const { root, read, does } = await waiting(command);
+    expect(await does(doing, moment, () => writeFileSync(join(root, 'new'), 'mine'))).toEqual({
+      new: 'something is there that was not',
+    });
+    expect(read('new')).toBe('mine');
+    expect(await does('undo').catch(({ code }) => code)).toBe('changes.state');
+    expect(read('new')).toBe('mine');
+  });
+});
+
+describe_('a directory that apply is about to take away (needs namespaces)', () => {
+  it('stays when somebody makes a file in it', async () => {
+    const { root, read, does } = await waiting('rm -r d');
+    const make = () => writeFileSync(join(root, 'd/in/mine'), 'mine');
+    expect(await does('apply', 'walkTree', make)).toEqual({ d: 'something in it changed' });
+    expect([read('d/in/mine'), read('d/in/x')]).toEqual(['mine', 'old']);
+  });
+
+  it('stays when somebody changed a file in it since the command ended, also with applyAll', async () => {
+    const { root, read, does } = await waiting('rm -r d');
+    writeFileSync(join(root, 'd/in/x'), 'mine');
+    expect(await does('applyAll')).toEqual({ d: 'something in it changed' });
+    expect(read('d/in/x')).toBe('mine');
+  });
+
+  it('stays when a file was to come in its place', async () => {
+    const { root, read, does } = await waiting('rm -r d; echo theirs > d');
+    const make = () => writeFileSync(join(root, 'd/in/mine'), 'mine');
+    expect(await does('apply', 'copyContent', make)).toEqual({ d: 'something in it changed' });
+    expect([read('d/in/mine'), read('d/in/x')]).toEqual(['mine', 'old']);
+  });
+
+  it('is back, and named, when the name is taken by the time the other one is to come', async () => {
+    const { root, read, does } = await waiting('rm l; echo theirs > l');
+    const notDone = await does('apply', 'renameVacant', () => writeFileSync(join(root, 'l'), 'mine'));
+    expect([notDone, read('l')]).toEqual([
+      { l: expect.stringMatching(/something is there that was not; what was there before is .*kept/) },
+      'mine',
+    ]);
+  });
+});
+
+describe_('what undo is about to take back (needs namespaces)', () => {
+  it.each(['apply', 'applyAll'] as const)('after %s: stays when somebody changes it', async (doing) => {
+    for (const [, edit] of EDITS) {
+      const { root, read, does } = await waiting('echo theirs > f');
+      await does(doing);
+      expect(await does('undo', 'exchangeNames', () => edit(join(root, 'f')))).toEqual({
+        f: 'it changed since it was applied',
+      });
+      expect(read('f')).toBe('mine');
+    }
+  });
+
+  it('stays when somebody makes again what the command took away', async () => {
+    const { root, read, does } = await waiting('rm f; rm -r d');
+    await does('apply');
+    const make = () => {
+      writeFileSync(join(root, 'f'), 'mine');
+      mkdirSync(join(root, 'd'));
+    };
+    expect(await does('undo', 'renameVacant', make)).toEqual({
+      f: 'it changed since it was applied',
+      d: 'it changed since it was applied',
+    });
+    expect([read('f'), readdirSync(join(root, 'd'))]).toEqual(['mine', []]);
+  });
+});

@@ -1,0 +1,184 @@
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { describe, expect, it } from 'vitest';
+import { CLI, makePlace } from '../cli/support.ts';
+import { makeArena } from '../support/arena.ts';
+import { sleep } from '../support/eventually.ts';
+import { HOST, WITH_VIEW } from '../support/tiers.ts';
+
+// What somebody does in the workspace while a command runs there is never overwritten, and is named.
+
+const arena = makeArena();
+const describe_ = describe.skipIf(!HOST.namespaces);
+
+/** What is there when a command begins that makes `out/x` and `d/x`, and takes `gone` away. */
+async function workspaceOf(make: (root: string) => void) {
+  const root = arena.freshCorner();
+  make(root);
+  // Nothing of it changed just now.
+  await sleep(20);
+  const beside = arena.freshCorner();
+  const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, readable: [beside] });
+  return { root, beside, sandbox, changes: await sandbox.changes() };
+}
+
+type World = Awaited<ReturnType<typeof workspaceOf>>;
+
+/** Runs a command, and something else when it has done its work; then applies what it left. */
+async function meanwhile(world: World, command: string, other: (root: string) => void) {
+  const { root, beside, sandbox, changes } = world;
+  const wait = `echo ready; until [ -e ${beside}/go ]; do sleep 0.01; done`;
+  const started = sandbox.start(`${command}; ${wait}`, { effect: 'preview' });
+  for await (const line of started.outputText()) if (line.text.includes('ready')) break;
+  other(root);
+  writeFileSync(join(beside, 'go'), '');
+  const { changes: found } = await started.result;
+  const applied = await changes.apply(found?.id ?? '');
+  return Object.fromEntries(applied.notDone.map(({ path, why }) => [path, why]));
+}
+
+const CHANGED = 'it changed in the workspace while the command ran';
+
+function tree(root: string, names: Readonly<Record<string, string>>): void {
+  for (const [name, content] of Object.entries(names)) {
+    mkdirSync(join(root, name, '..'), { recursive: true });
+    writeFileSync(join(root, name), content);
+  }
+}
+
+describe_('a directory that somebody moves to its place while a command runs (needs namespaces)', () => {
+  it.each([
+    ['makes files there', 'mkdir d; echo theirs > d/x; echo new > d/y', ['d/x']],
+    ['makes files further down', 'mkdir -p d/in; echo theirs > d/in/x', ['d/in/x']],
+  ])('keeps what is in it when the command %s', async (_, command, named) => {
+    const world = await workspaceOf((root) => tree(root, { 'aside/x': 'mine', 'aside/in/x': 'mine' }));
+    const notDone = await meanwhile(world, command, (root) =>
+      renameSync(join(root, 'aside'), join(root, 'd')),
+    );
+    expect(notDone).toEqual(Object.fromEntries(named.map((path) => [path, CHANGED])));
+    for (const path of ['d/x', 'd/in/x']) expect(readFileSync(join(world.root, path), 'utf8')).toBe('mine');
+  });
+
+  it('keeps what is in it when the command changed files of the one that was there', async () => {
+    const world = await workspaceOf((root) =>
+      tree(root, { 'd/x': 'old', 'd/gone': 'old', 'aside/x': 'mine', 'aside/gone': 'mine' }),
+    );
+    const notDone = await meanwhile(world, 'echo theirs > d/x; rm d/gone', (root) => {
+      renameSync(join(root, 'd'), join(root, 'before'));
+      renameSync(join(root, 'aside'), join(root, 'd'));
+    });
+    expect(notDone).toEqual({ 'd/x': CHANGED, 'd/gone': CHANGED });
+    expect(readFileSync(join(world.root, 'd/x'), 'utf8')).toBe('mine');
+  });
+
+  it.each([
+    ['takes away the one that was there', 'rm -r d'],
+    ['puts a file in its place', 'rm -r d; echo > d'],
+    ['makes another one', 'rm -r d; mkdir d'],
+  ])('stays when the command %s', async (_, command) => {
+    const world = await workspaceOf((root) => tree(root, { 'd/x': 'old', 'aside/x': 'mine' }));
+    await meanwhile(world, command, (root) => {
+      renameSync(join(root, 'd'), join(root, 'before'));
+      renameSync(join(root, 'aside'), join(root, 'd'));
+    });
+    expect(readFileSync(join(world.root, 'd/x'), 'utf8')).toBe('mine');
+  });
+
+  it('stays when the command makes a file of its name, also if it is empty', async () => {
+    const world = await workspaceOf((root) => tree(root, { 'aside/x': 'mine' }));
+    const notDone = await meanwhile(world, 'echo > d; echo > e', (root) => {
+      renameSync(join(root, 'aside'), join(root, 'd'));
+      mkdirSync(join(root, 'e'));
+    });
+    expect(notDone).toEqual({ d: CHANGED, e: CHANGED });
+    expect([readFileSync(join(world.root, 'd/x'), 'utf8'), readdirSync(join(world.root, 'e'))]).toEqual([
+      'mine',
+      [],
+    ]);
+  });
+
+  it('is no reason to keep a file that the command makes there', async () => {
+    const world = await workspaceOf((root) => tree(root, { 'aside/z': 'mine', 'other/f': 'old' }));
+    const notDone = await meanwhile(world, 'mkdir d; echo > d/x; echo > other/f', (root) => {
+      renameSync(join(root, 'aside'), join(root, 'd'));
+      // Another file beside it is none either.
+      writeFileSync(join(root, 'other/mine'), '');
+    });
+    expect([notDone, existsSync(join(world.root, 'd/x'))]).toEqual([{}, true]);
+  });
+});
+
+describe_('permissions of a directory that somebody changes while a command runs (needs namespaces)', () => {
+  it.each(['echo > d/y', 'chmod 755 d; echo > d/y', 'rm -r d; mkdir d; echo > d/y'])(
+    'stay as they are: %s',
+    async (command) => {
+      const world = await workspaceOf((root) => tree(root, { 'd/x': 'old' }));
+      const notDone = await meanwhile(world, command, (root) => {
+        chmodSync(join(root, 'd'), 0o700);
+        writeFileSync(join(root, 'd/secret'), 'mine');
+      });
+      expect(notDone).toMatchObject({ d: CHANGED });
+      expect(statSync(join(world.root, 'd')).mode & 0o777).toBe(0o700);
+      expect([existsSync(join(world.root, 'd/y')), existsSync(join(world.root, 'd/secret'))]).toEqual([
+        true,
+        true,
+      ]);
+    },
+  );
+});
+
+describe_(
+  'the workspace itself, if somebody puts another one in its place meanwhile (needs namespaces)',
+  () => {
+    it('is not changed', async () => {
+      const world = await workspaceOf((root) => tree(root, { x: 'old' }));
+      tree(world.root, { '../another/x': 'mine' });
+      const notDone = await meanwhile(world, 'echo theirs > x', (root) => {
+        renameSync(root, `${root}.before`);
+        renameSync(join(root, '../another'), root);
+      });
+      expect([notDone, readFileSync(join(world.root, 'x'), 'utf8')]).toEqual([{ x: CHANGED }, 'mine']);
+      rmSync(`${world.root}.before`, { recursive: true });
+    });
+  },
+);
+
+// In a mount namespace of its own, which goes with the last process.
+describe.runIf(process.getuid?.() === 0 && HOST.namespaces)(
+  'a workspace on a file system that counts in whole seconds (needs namespaces, root)',
+  () => {
+    it('keeps what somebody changes in the second in which a command begins', {
+      timeout: 60_000,
+    }, async () => {
+      const place = makePlace();
+      const policy = join(place.env.XDG_CONFIG_HOME ?? '', 'sandbox-run/policy.toml');
+      appendFileSync(policy, '\n[workspace]\nundo = true\n');
+      const script = `
+{ truncate -s 32M ../image && mkfs.ext4 -q -I 128 ../image && mount -o loop ../image . && cd "$PWD"; } > /dev/null 2>&1 || exit 125
+echo old > f; echo old > mine; stat -c %z f | cut -d. -f2 | cut -d' ' -f1
+sleep 1.1
+"$@" -c 'echo begun; sleep 0.4; echo theirs > f; echo theirs > other' | { read; echo mine > f; cat > /dev/null; }
+cat f other`;
+      const { stdout, stderr } = await execa(
+        'unshare',
+        ['-m', 'bash', '-c', script, 'bash', process.execPath, CLI],
+        { cwd: place.workspace, env: place.env, extendEnv: false, reject: false },
+      );
+      place.dispose();
+      expect(stdout).toBe('000000000\nmine\ntheirs');
+      expect(stderr).toContain(`f is not in the workspace: ${CHANGED}`);
+    });
+  },
+);
