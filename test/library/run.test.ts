@@ -256,8 +256,8 @@ describe('the end of a command', () => {
 
   it('by an AbortSignal: while it runs', async () => {
     const controller = new AbortController();
-    const pending = sandbox.run('echo on; exec sleep 9', { signal: controller.signal });
-    setTimeout(() => controller.abort(), 100);
+    const onOutput = () => controller.abort();
+    const pending = sandbox.run('echo on; exec sleep 9', { signal: controller.signal, onOutput });
     expect(await pending).toMatchObject({ status: 'canceled', signal: 'SIGTERM', stdout: 'on\n' });
   });
 
