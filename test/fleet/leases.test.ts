@@ -156,7 +156,7 @@ describe('a worker that is cut off', () => {
     const worker = await world.worker(queue, { leaseMs: SHORT_LEASE });
     appendFileSync(join(world.place.workspace, 'late'), '');
     // As if another worker had taken its lease away.
-    const job = await fleet.submit('echo begun >> late; sleep 5; echo end', { retry: 0 });
+    const job = await fleet.submit('echo begun >> late; sleep 1000; echo end', { retry: 0 });
     await eventually(() => expect(linesOf('late')).toHaveLength(1), LONG);
     await world.takeLease(queue, worker.id ?? '');
     expect(await job.result).toMatchObject({ status: 'worker-lost' });

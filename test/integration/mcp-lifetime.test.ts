@@ -93,7 +93,8 @@ describe('everything that a client of sandbox-run mcp started ends', () => {
     const exited = once(server.child, 'exit');
     server.child.stdin.end();
     expect(await exited).toEqual([0, null]);
-    expect(processesWith(mark)).toEqual([]);
+    // Killed, they run no more; on a busy machine the kernel takes a moment to remove them.
+    await eventually(() => expect(processesWith(mark)).toEqual([]));
   });
 
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('at %s', async (signal) => {
@@ -104,7 +105,8 @@ describe('everything that a client of sandbox-run mcp started ends', () => {
     const exited = once(server.child, 'exit');
     server.child.kill(signal);
     expect(await exited).toEqual([0, null]);
-    expect(processesWith(mark)).toEqual([]);
+    // Killed, they run no more; on a busy machine the kernel takes a moment to remove them.
+    await eventually(() => expect(processesWith(mark)).toEqual([]));
   });
 
   it('when the server is killed', async () => {

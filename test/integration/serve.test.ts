@@ -313,7 +313,8 @@ describe('spawn over serve', () => {
     expect(await client.call('kill', { command })).toEqual({ sent: true });
     const { result } = await client.told('ended');
     expect(result).toMatchObject({ status: 'canceled', treeEnded: true });
-    expect(processesWith(mark)).toEqual([]);
+    // Killed, they run no more; on a busy machine the kernel takes a moment to remove them.
+    await eventually(() => expect(processesWith(mark)).toEqual([]));
   });
 
   it('gives a terminal', async () => {
@@ -431,7 +432,8 @@ describe('the end of serve', () => {
     await eventually(() => expect(processesWith(mark).length).toBeGreaterThanOrEqual(2));
     client.output.end();
     expect(await child).toMatchObject({ exitCode: 0, stderr: '' });
-    expect(processesWith(mark)).toEqual([]);
+    // Killed, they run no more; on a busy machine the kernel takes a moment to remove them.
+    await eventually(() => expect(processesWith(mark)).toEqual([]));
   });
 
   it('waits for the answers to what was piped into it', async () => {
@@ -463,7 +465,8 @@ describe('the end of serve', () => {
     await eventually(() => expect(processesWith(mark)).not.toEqual([]));
     child.kill(signal);
     expect(await child).toMatchObject({ exitCode: 0, stderr: '' });
-    expect(processesWith(mark)).toEqual([]);
+    // Killed, they run no more; on a busy machine the kernel takes a moment to remove them.
+    await eventually(() => expect(processesWith(mark)).toEqual([]));
   });
 });
 

@@ -15,6 +15,7 @@ import { eventually, sleep } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { OLDEST_TIERS, TIERS, type Tier } from '../support/tiers.ts';
+import { untilTimeOut } from '../support/time-out.ts';
 
 const arena = makeArena();
 let count = 0;
@@ -138,9 +139,15 @@ describe.each([...TIERS, ...OLDEST_TIERS])('a job, $name', (tier) => {
   it('a time-out ends it, also after the command', async () => {
     const sandbox = await sandboxOn(tier);
     const left = mark();
-    // It must have ended by then.
-    const job = await sandbox.run(`sleep ${left} & echo on`, { background, timeout: 1_500 });
-    expect(await job.wait()).toMatchObject({ status: 'timed-out' });
+    const job = await untilTimeOut(
+      500,
+      async (timeout) => {
+        const one = await sandbox.run(`sleep ${left} & echo on`, { background, timeout });
+        expect(await one.wait()).toMatchObject({ status: 'timed-out' });
+        return one;
+      },
+      ({ exited }) => exited?.exitCode === 0,
+    );
     expect(job.exited).toMatchObject({ exitCode: 0 });
     await eventually(() => expect(processesWith(`sleep\0${left}`)).toEqual([]));
   });

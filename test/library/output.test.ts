@@ -3,6 +3,7 @@ import { createSandbox } from '../../src/index.ts';
 import { eventually, sleep } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
+import { untilTimeOut } from '../support/time-out.ts';
 import { makePlaceWithSandbox } from './support.ts';
 
 const { place, sandbox } = await makePlaceWithSandbox();
@@ -95,8 +96,11 @@ describe('onOutput', () => {
   it('that never settles does not hold the result of a command that was ended, nor close()', async () => {
     const never = () => new Promise<void>(() => {});
     await using own = await createSandbox({ workspace: place.workspace });
-    // Whose output must have come by then.
-    const late = await own.run('seq 1 1000000', { timeout: 1_500, onOutput: never });
+    const late = await untilTimeOut(
+      300,
+      (timeout) => own.run('seq 1 1000000', { timeout, onOutput: never }),
+      ({ warnings }) => warnings.length > 0,
+    );
     expect(late).toMatchObject({ status: 'timed-out', warnings: [expect.stringContaining('onOutput')] });
     const canceled = own.start('seq 1 1000000', { onOutput: never });
     setTimeout(() => canceled.cancel(), 100);

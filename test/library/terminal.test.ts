@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { talkTo } from '../support/talk.ts';
 import { OLDEST_TIERS, TIERS, type Tier } from '../support/tiers.ts';
+import { untilTimeOut } from '../support/time-out.ts';
 
 const arena = makeArena();
 const pty = { cols: 90, rows: 33 };
@@ -179,16 +180,19 @@ describe.each([...TIERS, ...OLDEST_TIERS])('run on a terminal, $name', (tier) =>
   it('a time-out ends a shell that ignores SIGTERM', async () => {
     const sandbox = await sandboxOn(tier);
     const inner = mark();
-    let shown = '';
-    // On a busy machine a shell takes its time until it ignores SIGTERM.
-    for (let timeout = 700; timeout < 20_000 && !shown.includes('prompt> '); timeout *= 3) {
-      const shell = sandbox.spawn(BASH, { ...shellOptions, timeout });
-      const talk = talkTo(shell);
-      talk.type(`sleep ${inner}\r`);
-      expect(await shell.result).toMatchObject({ status: 'timed-out' });
-      shown = talk.shown();
-      await eventually(() => expect(processesWith(inner)).toEqual([]));
-    }
+    // A shell takes its time until it ignores SIGTERM.
+    const shown = await untilTimeOut(
+      700,
+      async (timeout) => {
+        const shell = sandbox.spawn(BASH, { ...shellOptions, timeout });
+        const talk = talkTo(shell);
+        talk.type(`sleep ${inner}\r`);
+        expect(await shell.result).toMatchObject({ status: 'timed-out' });
+        await eventually(() => expect(processesWith(inner)).toEqual([]));
+        return talk.shown();
+      },
+      (text) => text.includes('prompt> '),
+    );
     expect(shown).toContain('prompt> ');
   });
 
