@@ -19,6 +19,7 @@ import type { Sandbox } from '../../src/index.ts';
 import type { Change } from '../../src/model/change-set.ts';
 import type { ExecutionResult } from '../../src/model/execution-result.ts';
 import { stateDirectory } from '../../src/run/state.ts';
+import { deferred } from '../../src/util/deferred.ts';
 import { makeArena } from '../support/arena.ts';
 import { HOST, TIERS, type Tier, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
 
@@ -241,10 +242,14 @@ describe_('what is not applied (needs namespaces)', () => {
   it('is what changed in the workspace while the command ran', async () => {
     const { root, sandbox } = await fresh();
     writeFileSync(join(root, 'edited'), 'old\n');
-    const started = sandbox.start('echo theirs > edited; echo ready; sleep 0.5', { effect: 'preview' });
-    for await (const line of started.outputText()) if (line.text.includes('ready')) break;
-    writeFileSync(join(root, 'edited'), 'mine\n');
-    const result = await started.result;
+    let isChanged = false;
+    const onOutput = () => {
+      if (!isChanged) writeFileSync(join(root, 'edited'), 'mine\n');
+      isChanged = true;
+    };
+    // What nobody reads yet holds the command back.
+    const command = 'echo theirs > edited; echo; head -c 8000000 /dev/zero';
+    const result = await sandbox.run(command, { effect: 'preview', onOutput, maxOutput: 10 });
     expect(result.changes?.changes).toMatchObject([{ path: 'edited', conflict: expect.any(String) }]);
     const applied = await (await sandbox.changes()).apply(idOf(result));
     expect(applied.notDone).toHaveLength(1);
@@ -574,12 +579,24 @@ describe('workspace.undo', () => {
   it_('what two change at once is named, and waits (needs namespaces)', async () => {
     const { root, sandbox } = await undoing();
     writeFileSync(join(root, 'a'), 'old\n');
-    const [first, second] = await Promise.all([
-      sandbox.run('echo first > a; sleep 0.3'),
-      sandbox.run('echo second > a; sleep 0.6'),
-    ]);
-    expect(first?.warnings).toEqual([]);
-    expect(second?.warnings).toEqual([expect.stringMatching(/^a is not in the workspace: it changed/)]);
+    // What nobody reads yet holds a command back.
+    const held = (word: string) => {
+      const [begun, goOn] = [deferred<void>(), deferred<void>()];
+      const onOutput = () => {
+        begun.resolve();
+        return goOn.promise;
+      };
+      const command = `echo ${word} > a; echo; head -c 8000000 /dev/zero`;
+      return { begun, goOn, result: sandbox.run(command, { onOutput, maxOutput: 10 }) };
+    };
+    const [one, other] = [held('first'), held('second')];
+    await Promise.all([one.begun.promise, other.begun.promise]);
+    one.goOn.resolve();
+    const first = await one.result;
+    other.goOn.resolve();
+    const second = await other.result;
+    expect(first.warnings).toEqual([]);
+    expect(second.warnings).toEqual([expect.stringMatching(/^a is not in the workspace: it changed/)]);
     expect(readFileSync(join(root, 'a'), 'utf8')).toBe('first\n');
   });
 
@@ -702,7 +719,7 @@ describe('workspace.undo', () => {
   it('jobs and sessions change the workspace at once', async () => {
     const { root, sandbox, changes } = await undoing();
     const job = await sandbox.run('echo job > job; sleep 20', { background: true });
-    await expect.poll(() => existsSync(join(root, 'job'))).toBe(true);
+    await expect.poll(() => existsSync(join(root, 'job')), PATIENT).toBe(true);
     await job.end();
     const session = await sandbox.session();
     expect((await session.run('echo session > session')).changes).toBeUndefined();

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openState } from '../../src/state/open-state.ts';
 import { CLI, cli, expectOneLine, makePlace, type Place, PTY_DRIVER, startCli } from '../cli/support.ts';
 import { sampleRequest, until } from '../support/approvals.ts';
+import { sleep } from '../support/eventually.ts';
 import { HOST } from '../support/tiers.ts';
 
 /** Changes can be held back here. */
@@ -166,11 +167,12 @@ describe('the queue of approvals has changes that wait (needs namespaces)', () =
     { insist: `\x15${line}`, until: `\\x08?${line}$` },
     { send: '\r' },
   ];
-  async function watching(steps: readonly Step[], beside?: string) {
+  /** `beside`: what is waited for before the watcher is ended. `meanwhile`: what nobody waits for. */
+  async function watching(steps: readonly Step[], beside?: string, meanwhile = ':') {
     const watch = `'${process.execPath}' '${CLI}' approvals watch`;
     const ends =
       beside === undefined ? watch : `${watch} < /dev/tty & pid=$!; ${beside}; kill $pid; wait $pid`;
-    const script = `${ends}; echo "ended $?"`;
+    const script = `(${meanwhile}) & ${ends}; echo "ended $?"`;
     const input = JSON.stringify({
       argv: ['/bin/bash', '-c', script],
       ...{ cwd: place.workspace, env: place.env, size: [40, 100], steps },
@@ -216,24 +218,32 @@ describe('the queue of approvals has changes that wait (needs namespaces)', () =
       await preview('echo 1 > a');
       const request = await post('was there before');
       await request.store.withdraw(request.id);
+      // Once it is asked about the changes, and something was typed for them.
+      const isAsked = 'until stty -a < /dev/tty | grep -q -- -icanon; do sleep 0.02; done; touch asked';
       const posted = (async () => {
-        await new Promise((done) => setTimeout(done, 2_500));
+        await until(async () => (existsSync(join(place.workspace, 'asked')) ? true : undefined));
+        rmSync(join(place.workspace, 'asked'));
+        await sleep(1_500);
         return request.store.post(sampleRequest({ command: 'came later' }), Date.now() + 60_000);
       })();
-      await watching([
-        { expect: 'changes of  \\| echo 1 > a' },
-        PROMPT,
-        { insist: '\x15a', until: '\\x08?a$' },
-        { expect: 'command     \\| came later' },
-        { expect: 'Run this command.*\\[deny\\]: ' },
-        ...answer('once'),
-        { expect: '--- approved: once' },
-        { expect: 'changes of  \\| echo 1 > a' },
-        PROMPT,
-        ...answer('apply'),
-        { expect: '1 change is applied' },
-        ...END,
-      ]);
+      await watching(
+        [
+          { expect: 'changes of  \\| echo 1 > a' },
+          PROMPT,
+          { insist: '\x15a', until: '\\x08?a$' },
+          { expect: 'command     \\| came later' },
+          { expect: 'Run this command.*\\[deny\\]: ' },
+          ...answer('once'),
+          { expect: '--- approved: once' },
+          { expect: 'changes of  \\| echo 1 > a' },
+          PROMPT,
+          ...answer('apply'),
+          { expect: '1 change is applied' },
+          ...END,
+        ],
+        undefined,
+        isAsked,
+      );
       expect(await request.store.take(await posted)).toMatchObject({ approved: true, by: 'watch' });
       expect(readdirSync(place.workspace)).toEqual(['a']);
       await request.close();

@@ -133,7 +133,8 @@ describe('a preview on a terminal (needs namespaces)', () => {
   });
 
   it_('what was typed while the command ran does not answer', async () => {
-    await onTerminal('echo new > b; echo ready; sleep 1', [
+    // It goes on once there is something to read, and reads nothing.
+    await onTerminal('echo new > b; echo ready; until read -t 0; do sleep 0.05; done; sleep 0.3', [
       { expect: 'ready' },
       { send: 'apply\rapply\r' },
       PROMPT,

@@ -88,33 +88,33 @@ describe('on a terminal', () => {
     const talk = await onTerminal(shell, [
       { send: 'PS1="prompt> "\n' },
       { expect: 'prompt> ' },
-      type('-c', 'echo be""gin; sleep 0.8; echo fin""ished'),
+      type('-c', 'echo be""gin; until [ -e stopped ]; do sleep 0.05; done; echo fin""ished'),
       { expect: 'begin' },
-      { pause: 0.2 },
       { send: '\x1a' },
       { expect: 'Stopped' },
       { expect: 'prompt> ' },
+      { send: 'touch stopped\n' },
       { pause: 0.8 },
-      { send: 'fg\n' },
+      { send: 'echo now""again; fg\n' },
       { expect: 'finished' },
       { expect: 'prompt> ' },
-      { send: 'exit\n' },
+      { send: 'rm stopped; exit\n' },
     ]);
     expect(talk).toMatchObject({ failed: null });
-    expect(talk.output.indexOf('finished')).toBeGreaterThan(talk.output.indexOf('Stopped'));
+    expect(talk.output.indexOf('finished')).toBeGreaterThan(talk.output.indexOf('nowagain'));
   });
 
   it('Ctrl-Z, bg lets it run on', async () => {
     const talk = await onTerminal(shell, [
       { send: 'PS1="prompt> "\n' },
       { expect: 'prompt> ' },
-      type('-c', 'echo be""gin; sleep 0.5; echo fin""ished'),
+      type('-c', 'echo be""gin; until [ -e stopped ]; do sleep 0.05; done; echo fin""ished'),
       { expect: 'begin' },
       { send: '\x1a' },
       { expect: 'Stopped' },
-      { send: 'bg\n' },
+      { send: 'touch stopped; bg\n' },
       { expect: 'finished' },
-      { send: 'wait; exit\n' },
+      { send: 'wait; rm stopped; exit\n' },
     ]);
     expect(talk).toMatchObject({ failed: null });
   });
@@ -209,12 +209,10 @@ describe('programs that draw on the terminal', () => {
         '20',
         ...launcher('-c', 'stty size; exec sleep 100'),
       );
-      let screen = '';
-      for (let tries = 0; tries < 50 && !screen.includes('20 90'); tries++) {
-        await new Promise((done) => setTimeout(done, 50));
-        screen = (await tmux('capture-pane', '-p')).stdout;
-      }
-      expect(screen).toMatch(/^(19|20) 90/m);
+      await eventually(
+        async () => expect((await tmux('capture-pane', '-p')).stdout).toMatch(/^(19|20) 90/m),
+        20_000,
+      );
       await tmux('send-keys', 'C-c');
     } finally {
       await tmux('kill-server').catch(() => {});

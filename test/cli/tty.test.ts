@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { eventually } from '../support/eventually.ts';
+import { eventually, sleep } from '../support/eventually.ts';
 import { expectNothingLeft, processesWith } from '../support/leftovers.ts';
 import { openPane, type Pane } from '../support/tmux.ts';
 import { makeSupervisedConfiguration } from '../support/unjudged-policy.ts';
@@ -94,9 +94,11 @@ describe('a shell on a terminal of its own', () => {
     await pane.type(':set ruler laststatus=0', 'Enter');
     await pane.resize(70, 18);
     // A redraw for the new size takes away what was said before.
-    await new Promise((done) => setTimeout(done, 300));
-    await pane.type(':echo &lines &columns', 'Enter');
-    await pane.shows('18 70');
+    await eventually(async () => {
+      await pane.type(':echo &lines &columns', 'Enter');
+      await sleep(300);
+      expect(await pane.screen()).toContain('18 70');
+    }, 10_000);
     await pane.type(':q!', 'Enter');
     await pane.shows(/inside> \s*$/);
     await pane.type('exit', 'Enter');

@@ -4,13 +4,12 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { patience } from '../support/slow-host.ts';
 import { cli } from './support.ts';
-import { call, makeWarmPlace, serversOf } from './warm-support.ts';
+import { call, makeWarmPlace, serversOf, type WarmPlace } from './warm-support.ts';
 
-type WarmPlace = ReturnType<typeof makeWarmPlace>;
 const places: WarmPlace[] = [];
 
-afterEach(() => {
-  for (const place of places.splice(0)) place.dispose();
+afterEach(async () => {
+  await Promise.all(places.splice(0).map((place) => place.dispose()));
 });
 
 function makePolicy(place: WarmPlace, text: string): void {

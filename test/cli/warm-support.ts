@@ -11,8 +11,13 @@ export const CLIENT = join(dirname(CLI), '../build/Release/sandbox-run-client');
 /** The words that an agent's settings begin with. */
 export const WARM = [CLIENT, process.execPath, CLI] as const;
 
+export interface WarmPlace extends Omit<Place, 'dispose'> {
+  readonly state: string;
+  dispose(): Promise<void>;
+}
+
 /** A place with a state directory, which the server of its calls listens in. */
-export function makeWarmPlace(): Place & { readonly state: string } {
+export function makeWarmPlace(): WarmPlace {
   const place = makePlace();
   const state = join(place.root, 'state');
   return {
@@ -24,11 +29,24 @@ export function makeWarmPlace(): Place & { readonly state: string } {
       XDG_CACHE_HOME: join(place.root, 'cache'),
       XDG_CONFIG_HOME: join(place.root, 'config'),
     },
-    dispose: () => {
-      for (const pid of serversOf(state)) process.kill(pid, 'SIGKILL');
+    dispose: async () => {
+      await endServersOf(state);
       place.dispose();
     },
   };
+}
+
+/** Ends them, and those that were about to be, so that they take their private directories with them. */
+export async function endServersOf(state: string): Promise<void> {
+  const asked = new Set<number>();
+  await eventually(() => {
+    const found = serversOf(state);
+    for (const pid of found) if (!asked.has(pid)) process.kill(pid, 'SIGTERM');
+    for (const pid of found) asked.add(pid);
+    expect(found).toEqual([]);
+  }, 20_000).finally(() => {
+    for (const pid of serversOf(state)) process.kill(pid, 'SIGKILL');
+  });
 }
 
 /** Processes that are servers of calls in a state directory. */
@@ -53,14 +71,18 @@ interface CallOptions {
 }
 
 /** Makes a call by the client, to its end. */
-export async function call(place: Place, words: readonly string[], options: CallOptions = {}) {
+export async function call(
+  place: Pick<Place, 'workspace' | 'env'>,
+  words: readonly string[],
+  options: CallOptions = {},
+) {
   const { exitCode, signal, stdout, stderr } = await startCall(place, words, options);
   return { exitCode, signal, stdout, stderr };
 }
 
 /** Starts a call by the client. */
 export function startCall(
-  place: Place,
+  place: Pick<Place, 'workspace' | 'env'>,
   words: readonly string[],
   { input = '', cwd, env }: CallOptions = {},
 ) {
@@ -76,7 +98,7 @@ export function startCall(
 }
 
 /** Has a server started by a first call, and waits until it answers. Returns its process. */
-export async function warmUp(place: Place & { readonly state: string }): Promise<number> {
+export async function warmUp(place: WarmPlace): Promise<number> {
   const first = await call(place, ['--warm', '--', 'true']);
   expect(first).toMatchObject({ exitCode: 0, stderr: '' });
   const isThere = () =>

@@ -20,7 +20,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, sleep } from '../support/eventually.ts';
 import { patience } from '../support/slow-host.ts';
 import { CLI, cli } from './support.ts';
-import { CLIENT, call, makeWarmPlace, serversOf, startCall, WARM, warmUp } from './warm-support.ts';
+import {
+  CLIENT,
+  call,
+  endServersOf,
+  makeWarmPlace,
+  serversOf,
+  startCall,
+  WARM,
+  warmUp,
+} from './warm-support.ts';
 
 const place = makeWarmPlace();
 let server = 0;
@@ -627,13 +636,8 @@ async function addressOf(): Promise<string> {
   return path;
 }
 
-/** Ends them, and those that were about to be. */
 async function endServers(): Promise<void> {
-  await eventually(() => {
-    const found = serversOf(place.root);
-    for (const pid of found) process.kill(pid, 'SIGKILL');
-    expect(found).toEqual([]);
-  }, 20_000);
+  await endServersOf(place.root);
   for (const name of readdirSync(place.state)) if (name.startsWith('warm-')) rmSync(join(place.state, name));
 }
 

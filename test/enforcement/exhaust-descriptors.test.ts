@@ -1,19 +1,11 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { abandonedOnSharedMemory, lockersByInode } from '../support/shared-memory.ts';
 import { SLOW_HOST } from '../support/slow-host.ts';
 import { HOST } from '../support/tiers.ts';
 import { makeUnjudgedConfiguration } from '../support/unjudged-policy.ts';
@@ -31,6 +23,9 @@ const MANY = SLOW_HOST ? 300 : 1_000;
 /** An emulated machine with an old kernel takes seconds for each of them. */
 const PATIENCE = SLOW_HOST ? 900_000 : 120_000;
 
+/** Directories, by inode, of launchers of other tests, which may be killed and leave theirs. */
+const ofOthers = new Set<number>();
+
 /** What a program says as JSON that has the library, and this limit of open files. */
 async function within(limit: number, program: string): Promise<unknown> {
   const script = `
@@ -40,7 +35,7 @@ async function within(limit: number, program: string): Promise<unknown> {
     const say = (value) => console.log(JSON.stringify(value));
     const workspace = ${JSON.stringify(workspace)};
     ${program}`;
-  const { stdout, stderr } = await execa(
+  const running = execa(
     'bash',
     ['-c', `ulimit -n ${limit}; exec "$0" --input-type=module -e "$1"`, process.execPath, script],
     {
@@ -53,17 +48,17 @@ async function within(limit: number, program: string): Promise<unknown> {
       extendEnv: false,
     },
   );
-  expect(stderr).toBe('');
-  return JSON.parse(stdout);
-}
-
-/** Those of no launcher that is still there: others run tests at the same time, and hold a lock on theirs. */
-function leftInSharedMemory(): readonly string[] {
-  const locks = readFileSync('/proc/locks', 'utf8');
-  return readdirSync('/dev/shm').filter((name) => {
-    const inode = statSync(join('/dev/shm', name), { throwIfNoEntry: false })?.ino;
-    return name.startsWith('sandbox-run-slot-') && inode !== undefined && !locks.includes(`:${inode} `);
-  });
+  const look = () => {
+    for (const [inode, pid] of lockersByInode()) if (pid !== running.pid) ofOthers.add(inode);
+  };
+  const looking = setInterval(look, 20);
+  try {
+    const { stdout, stderr } = await running;
+    expect(stderr).toBe('');
+    return JSON.parse(stdout);
+  } finally {
+    clearInterval(looking);
+  }
 }
 
 describe('a limit of open files', () => {
@@ -74,7 +69,7 @@ describe('a limit of open files', () => {
   ])(
     'lets %i commands at once wait for their turn where it is %i, and nothing is left',
     async (many, limit) => {
-      const before = leftInSharedMemory();
+      for (const { inode } of abandonedOnSharedMemory()) ofOthers.add(inode);
       const said = await within(
         limit,
         `const sandbox = await createSandbox({ workspace });
@@ -90,11 +85,16 @@ describe('a limit of open files', () => {
          more: Math.max(0, open() - atRest),
        });`,
       );
+      const endedMs = Date.now();
       expect(said).toEqual({ good: many, why: [''], reports: 1, more: 0 });
       expect(readdirSync(tmp)).toEqual([]);
       // One that somebody is just making or removing has no lock for a moment.
       await eventually(() =>
-        expect(leftInSharedMemory().filter((name) => !before.includes(name))).toEqual([]),
+        expect(
+          abandonedOnSharedMemory().filter(
+            ({ inode, changedMs }) => changedMs <= endedMs && !ofOthers.has(inode),
+          ),
+        ).toEqual([]),
       );
     },
     PATIENCE,

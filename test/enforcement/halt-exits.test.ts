@@ -8,6 +8,7 @@ import { makeArena } from '../support/arena.ts';
 import { compile, confined, unconfined, worked } from '../support/sandboxee.ts';
 import { patience } from '../support/slow-host.ts';
 import { HOST, OLDEST_TIERS, SUBREAPER_TIERS, TIERS } from '../support/tiers.ts';
+import { untilTimeOut } from '../support/time-out.ts';
 import { makeUnjudgedConfiguration } from '../support/unjudged-policy.ts';
 
 /**
@@ -356,7 +357,11 @@ describe('halting processes as they exit', () => {
 
     it('keeps no command from ending: not the one that is halted, nor its sandbox', async () => {
       const sandbox = await arena.sandbox(tier, { policy: { limits: { kill_grace_seconds: 0.2 } } });
-      const result = await sandbox.run([halter, 'hold'], { timeout: patience(1500) });
+      const result = await untilTimeOut(
+        1500,
+        (timeout) => sandbox.run([halter, 'hold'], { timeout }),
+        ({ stdout }) => stdout !== '',
+      );
       expect([result.status, result.stdout, result.treeEnded]).toEqual([
         'timed-out',
         'halts-first=ok\n',

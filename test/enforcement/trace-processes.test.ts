@@ -6,6 +6,7 @@ import { isAlive, startBystander, until } from '../support/bystander.ts';
 import { compile, confined, type Trace, unconfined, worked } from '../support/sandboxee.ts';
 import { patience } from '../support/slow-host.ts';
 import { HOST, OLDEST_TIERS, SUBREAPER_TIERS, stateOf, TIERS } from '../support/tiers.ts';
+import { untilTimeOut } from '../support/time-out.ts';
 
 const sleeper = compile('sleeper', `int main() { printf("ready\\n"); fflush(stdout); for (;;) pause(); }`);
 
@@ -299,7 +300,11 @@ describe('tracing processes', () => {
 
     it('processes that trace each other end with the command', async () => {
       const sandbox = await arena.sandbox(tier, { policy: { limits: { kill_grace_seconds: 0.2 } } });
-      const result = await sandbox.run([tracer, 'ring'], { timeout: patience(1000) });
+      const result = await untilTimeOut(
+        1000,
+        (timeout) => sandbox.run([tracer, 'ring'], { timeout }),
+        ({ stdout }) => stdout.includes('ready'),
+      );
       expect([result.status, result.stdout, result.treeEnded]).toEqual([
         'timed-out',
         'up=ok\ndown=ok\nready\n',

@@ -156,7 +156,7 @@ describe('a worker that is cut off', () => {
     const worker = await world.worker(queue, { leaseMs: SHORT_LEASE });
     appendFileSync(join(world.place.workspace, 'late'), '');
     // As if another worker had taken its lease away.
-    const job = await fleet.submit('echo begun >> late; sleep 5; echo end', { onOutput: () => {} });
+    const job = await fleet.submit('echo begun >> late; sleep 1000; echo end', { onOutput: () => {} });
     await eventually(() => expect(linesOf('late')).toHaveLength(1), LONG);
     await world.takeLease(queue, worker.id ?? '');
     // What it wrote at last was sent or not: nobody knows.

@@ -6,8 +6,10 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/index.ts';
 import { createShell, runShellCall, type ShellCall } from '../../src/integrations/openai.ts';
+import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { type ModelServer, startModelServer } from '../support/model-server.ts';
+import { untilTimeOut } from '../support/time-out.ts';
 import { makeIntegration } from './support.ts';
 
 const { place, sandbox: makeSandbox, unjudged } = makeIntegration();
@@ -128,7 +130,11 @@ describe('what a model asks for', () => {
     const mark = '86399.125';
     const free = await unjudged();
     const action = [`setsid sleep ${mark} & disown; trap '' TERM; echo begun; sleep ${mark}`, 'echo late'];
-    const { output } = await act(action, { timeoutMs: 500 }, free);
+    const { output } = await untilTimeOut(
+      500,
+      (timeoutMs) => act(action, { timeoutMs }, free),
+      (result) => result.output[0]?.stdout !== '',
+    );
     expect(output).toMatchObject([
       { stdout: 'begun\n', outcome: { type: 'timeout' } },
       { stdout: '', stderr: expect.stringContaining('used up the time'), outcome: { type: 'timeout' } },
@@ -178,8 +184,10 @@ describe('what a model asks for', () => {
   it('ends when the application says so', async () => {
     const canceled = new AbortController();
     const shell = createShell(sandbox, { signal: canceled.signal });
-    const running = shell.run({ commands: ['sleep 600', 'echo never'] });
-    setTimeout(() => canceled.abort(), 100);
+    const seconds = `600.${process.pid}`;
+    const running = shell.run({ commands: [`sleep ${seconds}`, 'echo never'] });
+    await eventually(() => expect(processesWith(`sleep\0${seconds}`)).toHaveLength(1));
+    canceled.abort();
     expect(await running).toMatchObject({
       output: [
         { outcome: { type: 'exit', exitCode: 143 } },

@@ -296,7 +296,7 @@ describe('an approval', () => {
     };
     await using sandbox = await sandboxWith({ gate: { approver } });
     const running = sandbox.start('mkdir made');
-    await expect.poll(() => seen !== undefined).toBe(true);
+    await eventually(() => expect(seen).toBeDefined());
     running.cancel();
     expect((await running.result).status).toBe('canceled');
     expect(seen?.aborted).toBe(true);

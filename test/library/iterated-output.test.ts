@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { OutputChunk } from '../../src/index.ts';
 import { eventually, sleep } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { makePlaceWithSandbox } from './support.ts';
 
 const { place, sandbox } = await makePlaceWithSandbox();
@@ -15,12 +16,19 @@ async function all(chunks: AsyncIterable<OutputChunk>): Promise<string> {
 
 describe('for await over output', () => {
   it('gives everything in the order in which it was read, and then ends', async () => {
-    const running = sandbox.start(
-      'for i in 1 2 3; do echo out $i; sleep 0.02; echo err $i >&2; sleep 0.02; done',
-    );
-    expect(await all(running.output())).toBe(
-      [1, 2, 3].map((i) => `stdout: out ${i}\nstderr: err ${i}\n`).join(''),
-    );
+    // Two pipes have no order between them, so that nothing is said before the last word was read.
+    const holds = Array.from({ length: 6 }, () => makeHold(place.workspace));
+    const script = holds.map(({ words }, at) => {
+      const turn = Math.floor(at / 2) + 1;
+      return `echo ${at % 2 === 0 ? `out ${turn}` : `err ${turn} >&2`}; ${words}`;
+    });
+    const running = sandbox.start(script.join('; '));
+    const seen: string[] = [];
+    for await (const { stream, bytes } of running.output()) {
+      holds[seen.length]?.letGo();
+      seen.push(`${stream}: ${Buffer.from(bytes)}`);
+    }
+    expect(seen.join('')).toBe([1, 2, 3].map((i) => `stdout: out ${i}\nstderr: err ${i}\n`).join(''));
     expect(await running.result).toMatchObject({ stdout: 'out 1\nout 2\nout 3\n', exitCode: 0 });
   });
 
@@ -42,12 +50,14 @@ describe('for await over output', () => {
     for await (const { bytes } of running.output()) {
       if (total === 0) {
         await eventually(() => expect(progress()).toBeGreaterThanOrEqual(16));
-        await sleep(300);
-        const atRest = progress();
+        // On a busy machine it takes its time until it comes to rest.
+        let atRest = 0;
+        while (atRest !== progress()) {
+          atRest = progress();
+          await sleep(500);
+        }
         // What waits here, and what fits into a pipe.
         expect(atRest).toBeLessThan((1024 + 256 + 64) / 64 + 2);
-        await sleep(300);
-        expect(progress()).toBe(atRest);
       }
       total += bytes.length;
     }
@@ -76,10 +86,16 @@ describe('for await over output', () => {
   });
 
   it('that begins late gets what was kept, and is told what was not', async () => {
-    const running = sandbox.start('seq 1000; sleep 0.7; echo end', { maxOutput: 20 });
+    const { words, letGo } = makeHold(place.workspace);
+    const running = sandbox.start(`seq 1000; touch written; ${words}; echo end`, { maxOutput: 20 });
+    await eventually(() => expect(existsSync(join(place.workspace, 'written'))).toBe(true));
+    // It is read by then.
     await sleep(250);
     const chunks: [string, number | undefined][] = [];
-    for await (const { bytes, missing } of running.output()) chunks.push([`${Buffer.from(bytes)}`, missing]);
+    for await (const { bytes, missing } of running.output()) {
+      chunks.push([`${Buffer.from(bytes)}`, missing]);
+      if (chunks.length === 2) letGo();
+    }
     expect(chunks).toEqual([
       ['1\n2\n3\n4\n5\n', undefined],
       ['\n999\n1000\n', 3_893 - 20],

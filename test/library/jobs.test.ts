@@ -11,9 +11,11 @@ import {
 } from '../../src/index.ts';
 import { deferred } from '../../src/util/deferred.ts';
 import { makeArena } from '../support/arena.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, sleep } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { OLDEST_TIERS, TIERS, type Tier } from '../support/tiers.ts';
+import { untilTimeOut } from '../support/time-out.ts';
 
 const arena = makeArena();
 let count = 0;
@@ -42,10 +44,13 @@ async function untilItListens(job: BackgroundJob): Promise<readonly ListeningSoc
 describe.each([...TIERS, ...OLDEST_TIERS])('a job, $name', (tier) => {
   it('gives its output so far, and all of it at the end', async () => {
     const sandbox = await sandboxOn(tier);
-    const job = await sandbox.run('echo one; echo two >&2; sleep 0.4; echo three; exit 3', { background });
+    const { words, letGo } = makeHold(arena.workspace);
+    const command = `echo one; echo two >&2; ${words}; echo three; exit 3`;
+    const job = await sandbox.run(command, { background });
     await eventually(() => expect(job.output()).toMatchObject({ stdout: 'one\n', stderr: 'two\n' }));
     expect(job.result).toBeUndefined();
     expect(job.exited).toBeUndefined();
+    letGo();
     const result = await job.wait();
     expect(result).toMatchObject({ status: 'exited', exitCode: 3, stdout: 'one\nthree\n', stderr: 'two\n' });
     expect(job.result).toBe(result);
@@ -64,7 +69,7 @@ describe.each([...TIERS, ...OLDEST_TIERS])('a job, $name', (tier) => {
     });
     const job = await sandbox.run('echo kept; echo too >&2', { background });
     await job.waitForExit();
-    await new Promise((done) => setTimeout(done, 100));
+    await sleep(100);
     expect(job.result).toBeUndefined();
     expect(job.output()).toMatchObject({ stdout: 'kept\n', stderr: 'too\n' });
     written.resolve();
@@ -73,13 +78,16 @@ describe.each([...TIERS, ...OLDEST_TIERS])('a job, $name', (tier) => {
 
   it('goes on with what the command leaves behind, until that has ended', async () => {
     const sandbox = await sandboxOn(tier);
-    const job = await sandbox.run('(sleep 0.7; echo later) & echo now', { background });
+    const { words, letGo } = makeHold(arena.workspace);
+    const job = await sandbox.run(`(${words}; echo later) & echo now`, { background });
     expect(await job.waitForExit()).toMatchObject({ exitCode: 0, signal: undefined });
     expect(job.result).toBeUndefined();
     await eventually(() => expect(job.output().stdout).toBe('now\n'));
+    await sleep(500);
+    letGo();
     const result = await job.wait();
     expect(result).toMatchObject({ status: 'exited', exitCode: 0, stdout: 'now\nlater\n' });
-    expect(result.durationMs).toBeGreaterThan(600);
+    expect(result.durationMs).toBeGreaterThan(450);
   });
 
   it.each(['SIGTERM', 'SIGKILL'] as const)('%s ends what the command left behind', async (signal) => {
@@ -131,8 +139,15 @@ describe.each([...TIERS, ...OLDEST_TIERS])('a job, $name', (tier) => {
   it('a time-out ends it, also after the command', async () => {
     const sandbox = await sandboxOn(tier);
     const left = mark();
-    const job = await sandbox.run(`sleep ${left} & echo on`, { background, timeout: 500 });
-    expect(await job.wait()).toMatchObject({ status: 'timed-out' });
+    const job = await untilTimeOut(
+      500,
+      async (timeout) => {
+        const one = await sandbox.run(`sleep ${left} & echo on`, { background, timeout });
+        expect(await one.wait()).toMatchObject({ status: 'timed-out' });
+        return one;
+      },
+      ({ exited }) => exited?.exitCode === 0,
+    );
     expect(job.exited).toMatchObject({ exitCode: 0 });
     await eventually(() => expect(processesWith(`sleep\0${left}`)).toEqual([]));
   });
@@ -201,10 +216,12 @@ describe('the audit trail of a job', () => {
       policyFiles: false,
       gate: { audit: { append: async (record) => void records.push(record) } },
     });
-    const job = await sandbox.run('(sleep 0.4; echo later) & echo now', { background });
+    const { words, letGo } = makeHold(arena.workspace);
+    const job = await sandbox.run(`(${words}; echo later) & echo now`, { background });
     expect(records.map(({ type }) => type)).toEqual(['decision']);
     await job.waitForExit();
     expect(records).toHaveLength(1);
+    letGo();
     await job.wait();
     expect(records.map(({ type }) => type)).toEqual(['decision', 'result']);
     expect(records[1]).toMatchObject({ status: 'exited', exitCode: 0 });

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { createSandbox } from '../../src/index.ts';
 import { eventually, sleep } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
+import { untilTimeOut } from '../support/time-out.ts';
 import { makePlaceWithSandbox } from './support.ts';
 
 const { place, sandbox } = await makePlaceWithSandbox();
@@ -15,27 +17,26 @@ async function textOf(stream: AsyncIterable<Buffer | string>): Promise<string> {
 describe('onOutput', () => {
   it('gets everything in order, and the result has it too', async () => {
     const seen: string[] = [];
-    const result = await sandbox.run(
-      'for i in 1 2 3; do echo out $i; sleep 0.02; echo err $i >&2; sleep 0.02; done',
-      {
-        onOutput: ({ stream, bytes }) => {
-          seen.push(`${stream}: ${Buffer.from(bytes)}`);
-        },
+    // Two pipes have no order between them, so that nothing is said before the last word was read.
+    const holds = Array.from({ length: 6 }, () => makeHold(place.workspace));
+    const script = holds.map(({ words }, at) => {
+      const turn = Math.floor(at / 2) + 1;
+      return `echo ${at % 2 === 0 ? `out ${turn}` : `err ${turn} >&2`}; ${words}`;
+    });
+    const result = await sandbox.run(script.join('; '), {
+      onOutput: ({ stream, bytes }) => {
+        holds[seen.length]?.letGo();
+        seen.push(`${stream}: ${Buffer.from(bytes)}`);
       },
-    );
+    });
     expect(seen.join('')).toBe([1, 2, 3].map((i) => `stdout: out ${i}\nstderr: err ${i}\n`).join(''));
     expect(result).toMatchObject({ stdout: 'out 1\nout 2\nout 3\n', stderr: 'err 1\nerr 2\nerr 3\n' });
   });
 
   it('arrives while the command runs', async () => {
-    let first: number | undefined;
-    const started = performance.now();
-    await sandbox.run('echo now; sleep 0.5', {
-      onOutput: () => {
-        first ??= performance.now() - started;
-      },
-    });
-    expect(first).toBeLessThan(400);
+    const { words, letGo } = makeHold(place.workspace);
+    const result = await sandbox.run(`echo now; ${words}`, { timeout: 20_000, onOutput: letGo });
+    expect(result).toMatchObject({ status: 'exited', exitCode: 0 });
   });
 
   it('gets what is beyond the limit too', async () => {
@@ -95,23 +96,27 @@ describe('onOutput', () => {
   it('that never settles does not hold the result of a command that was ended, nor close()', async () => {
     const never = () => new Promise<void>(() => {});
     await using own = await createSandbox({ workspace: place.workspace });
-    const late = await own.run('seq 1 1000000', { timeout: 300, onOutput: never });
+    const late = await untilTimeOut(
+      300,
+      (timeout) => own.run('seq 1 1000000', { timeout, onOutput: never }),
+      ({ warnings }) => warnings.length > 0,
+    );
     expect(late).toMatchObject({ status: 'timed-out', warnings: [expect.stringContaining('onOutput')] });
     const canceled = own.start('seq 1 1000000', { onOutput: never });
     setTimeout(() => canceled.cancel(), 100);
     expect((await canceled.result).status).toBe('canceled');
-    const exited = own.start('echo one', { onOutput: never });
-    let told = () => {};
-    const begun = new Promise<void>((resolve) => {
-      told = resolve;
-    });
+    const mark = `never-${process.pid}`;
+    let begun = 0;
     const onOutput = () => {
-      told();
+      begun += 1;
       return never();
     };
-    const held = own.run('yes & :', { timeout: 10_000, onOutput });
-    // On a busy machine it may take longer than that until there is any output.
-    await Promise.all([begun, sleep(100)]);
+    const exited = own.start(`: ${mark}; echo one`, { onOutput });
+    const held = own.run(`: ${mark}; yes & :`, { timeout: 20_000, onOutput });
+    // On a busy machine it may take long until there is any output, and until both have exited.
+    await eventually(() => expect(begun).toBe(2), 10_000);
+    await eventually(() => expect(processesWith(`: ${mark};`)).toEqual([]));
+    await sleep(100);
     await own.close();
     expect(await exited.result).toMatchObject({
       status: 'exited',

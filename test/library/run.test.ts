@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createSandbox, SandboxError } from '../../src/index.ts';
 import { CACHE_PLACES } from '../../src/policy/profiles/caches.ts';
+import { untilTimeOut } from '../support/time-out.ts';
 import { makePlaceWithSandbox } from './support.ts';
 
 const { place, sandbox } = await makePlaceWithSandbox();
@@ -236,7 +237,11 @@ describe('run', () => {
 
 describe('the end of a command', () => {
   it('by time-out: SIGTERM first, SIGKILL after the grace', async () => {
-    const polite = await sandbox.run('trap "echo bye; exit 5" TERM; sleep 9 & wait', { timeout: 1_000 });
+    const polite = await untilTimeOut(
+      500,
+      (timeout) => sandbox.run('trap "echo bye; exit 5" TERM; sleep 9 & wait', { timeout }),
+      ({ stdout }) => stdout !== '',
+    );
     expect(polite).toMatchObject({ status: 'timed-out', exitCode: 5, stdout: 'bye\n' });
     await using strict = await createSandbox({
       workspace: place.workspace,
@@ -256,8 +261,8 @@ describe('the end of a command', () => {
 
   it('by an AbortSignal: while it runs', async () => {
     const controller = new AbortController();
-    const pending = sandbox.run('echo on; exec sleep 9', { signal: controller.signal });
-    setTimeout(() => controller.abort(), 100);
+    const onOutput = () => controller.abort();
+    const pending = sandbox.run('echo on; exec sleep 9', { signal: controller.signal, onOutput });
     expect(await pending).toMatchObject({ status: 'canceled', signal: 'SIGTERM', stdout: 'on\n' });
   });
 

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSandbox, type Sandbox, type ShellSession, type TurnResult } from '../../src/index.ts';
 import { makeArena } from '../support/arena.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, sleep } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
 
 const arena = makeArena();
@@ -55,10 +56,12 @@ describe('what lasts from command to command', () => {
 
   it('jobs in the background, whose output comes with later commands', async () => {
     await using shell = await sandbox.session();
-    expect(await shell.run('(sleep 0.3; echo late) & echo early')).toMatchObject({
+    const { words, letGo } = makeHold(arena.workspace);
+    expect(await shell.run(`(${words}; echo late) & echo early`)).toMatchObject({
       stdout: 'early\n',
       stderr: '',
     });
+    letGo();
     expect(said(await shell.run('wait'))).toEqual(exited('late\n'));
   });
 });
@@ -205,8 +208,10 @@ describe('commands that hang', () => {
     timeout: 20_000,
   }, async () => {
     await using shell = await sandbox.session();
-    const hangs = "trap 'exit 5' INT; while :; do :; done";
+    const [ends, hangs] = ["trap 'exit 5' INT", 'while :; do :; done'];
+    await shell.run(ends);
     expect(await shell.run(hangs, { timeout: 200 })).toMatchObject({ status: 'timed-out', restarted: true });
+    await shell.run(ends);
     const signal = AbortSignal.timeout(300);
     expect(await shell.run(hangs, { timeout: 0, signal })).toMatchObject({
       status: 'canceled',
@@ -255,9 +260,9 @@ describe('commands that hang', () => {
 
   it('a time-out comes although JavaScript is busy', { timeout: 20_000 }, async () => {
     await using shell = await sandbox.session();
-    const running = shell.run('sleep 0.6; date +%s%N > after', { timeout: 200 });
+    const running = shell.run('sleep 1.5; date +%s%N > after', { timeout: 200 });
     await new Promise(setImmediate);
-    const until = performance.now() + 1200;
+    const until = performance.now() + 2_500;
     while (performance.now() < until);
     expect(await running).toMatchObject({ status: 'timed-out' });
     expect(existsSync(join(arena.workspace, 'after'))).toBe(false);
@@ -289,14 +294,18 @@ describe('output', () => {
     const seen: string[] = [];
     const onOutput = ({ bytes }: { readonly bytes: Uint8Array }) =>
       void seen.push(Buffer.from(bytes).toString());
-    await shell.run('(sleep 0.2; echo late; head -c 3000000 /dev/zero) & echo early', { onOutput });
+    const [late, again] = [makeHold(arena.workspace), makeHold(arena.workspace)];
+    const later = `(${late.words}; echo late; head -c 3000000 /dev/zero) & echo early`;
+    await shell.run(later, { onOutput });
     expect(seen.join('')).toBe('early\n');
-    await new Promise((done) => setTimeout(done, 500));
+    late.letGo();
+    await sleep(500);
     const { stdout, outputBytes } = await shell.run('wait; echo end');
     expect(stdout.slice(0, 5)).toBe('late\n');
     expect(outputBytes.stdout).toBe(3_000_009);
-    await shell.run('(sleep 0.2; echo again) & :', { onOutput });
-    await new Promise((done) => setTimeout(done, 400));
+    await shell.run(`(${again.words}; echo again) & :`, { onOutput });
+    again.letGo();
+    await sleep(400);
     await shell.run(':', { onOutput });
     expect(await shell.run('wait; echo end')).toMatchObject({
       stdout: expect.stringMatching(/^(?:again\n)?end\n$/),

@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { talkTo } from '../support/talk.ts';
 import { OLDEST_TIERS, TIERS, type Tier } from '../support/tiers.ts';
+import { untilTimeOut } from '../support/time-out.ts';
 
 const arena = makeArena();
 const pty = { cols: 90, rows: 33 };
@@ -179,12 +180,20 @@ describe.each([...TIERS, ...OLDEST_TIERS])('run on a terminal, $name', (tier) =>
   it('a time-out ends a shell that ignores SIGTERM', async () => {
     const sandbox = await sandboxOn(tier);
     const inner = mark();
-    const shell = sandbox.spawn(BASH, { ...shellOptions, timeout: 700 });
-    const talk = talkTo(shell);
-    await talk.expect(/prompt> /);
-    talk.type(`sleep ${inner}\r`);
-    expect(await shell.result).toMatchObject({ status: 'timed-out' });
-    await eventually(() => expect(processesWith(inner)).toEqual([]));
+    // A shell takes its time until it ignores SIGTERM.
+    const shown = await untilTimeOut(
+      700,
+      async (timeout) => {
+        const shell = sandbox.spawn(BASH, { ...shellOptions, timeout });
+        const talk = talkTo(shell);
+        talk.type(`sleep ${inner}\r`);
+        expect(await shell.result).toMatchObject({ status: 'timed-out' });
+        await eventually(() => expect(processesWith(inner)).toEqual([]));
+        return talk.shown();
+      },
+      (text) => text.includes('prompt> '),
+    );
+    expect(shown).toContain('prompt> ');
   });
 
   it('to destroy the stream hangs up', async () => {
