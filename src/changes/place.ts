@@ -2,13 +2,11 @@ import {
   chmodSync,
   closeSync,
   constants,
-  fchmodSync,
   fstatSync,
   linkSync,
   lutimesSync,
   mkdirSync,
   openSync,
-  readdirSync,
   readFileSync,
   readlinkSync,
   renameSync,
@@ -18,25 +16,17 @@ import {
   utimesSync,
 } from 'node:fs';
 import { isNoDirectory } from '../host/held-directory.ts';
-import type { NativeAddon, NativeFailure } from '../native/contract.ts';
+import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { orElse } from '../util/or-else.ts';
 import { Below, joined, lookAt } from './below.ts';
-import { HeldPaths, O_PATH, openToRead } from './held-paths.ts';
+import { Copies, seconds } from './copies.ts';
+import { HeldPaths, O_PATH } from './held-paths.ts';
 import { isAsLeft, openAsLeft, STILL_WRITTEN } from './left-file.ts';
 import { COMPARED_BYTES, canBeNamed, haveSameBytes, type Operation, UNREADABLE } from './operations.ts';
 import { exchangeNames, renameOurs, renameVacant } from './renames.ts';
 import type { PlacedStamp } from './store.ts';
-import {
-  bytesOf,
-  failureError,
-  isWithin,
-  PERMISSIONS,
-  type RawPath,
-  rawPath,
-  type Stamp,
-  stampOf,
-} from './tree.ts';
+import { bytesOf, isWithin, PERMISSIONS, type RawPath, rawPath, type Stamp, stampOf } from './tree.ts';
 
 /** What became of an operation: what is noted of it, or why it was not carried out. */
 type Placed =
@@ -62,10 +52,6 @@ interface PlacerParts {
   readonly moves: boolean;
 }
 
-/** What lies on another file system than the state directory is copied to be kept; more than this is not. */
-const KEPT_BYTES = 256 * 1024 * 1024;
-const KEPT_OBJECTS = 20_000;
-
 /** What the name of something ends in that is to be put in place. */
 const NEW = '-new';
 /** And of what is to be removed, a copy of which is kept. */
@@ -89,6 +75,7 @@ const NOT_THERE = 'its directory is not there any more, or cannot be entered';
 export class Placer implements Disposable {
   readonly #parts: PlacerParts;
   readonly #held: HeldPaths;
+  readonly #copies: Copies;
   readonly #below: Below;
   /** Of files with several names: where the first of them is. */
   readonly #linked = new Map<number, { readonly path: RawPath; readonly stamp: Stamp | undefined }>();
@@ -104,6 +91,7 @@ export class Placer implements Disposable {
   constructor(parts: PlacerParts) {
     this.#parts = parts;
     this.#held = new HeldPaths(parts.workspace);
+    this.#copies = new Copies(parts.addon);
     this.#below = new Below(parts.addon, parts.workspace);
   }
 
@@ -150,7 +138,7 @@ export class Placer implements Disposable {
       placed = await this.#replace(operation, { number, name, now, isBegun, moves });
     } finally {
       // It is of no use, and may stay a long time where there is no room.
-      if (placed === undefined || 'conflict' in placed) await this.#clear(beside);
+      if (placed === undefined || 'conflict' in placed) await this.#copies.clear(beside);
     }
     return placed;
   }
@@ -185,7 +173,7 @@ export class Placer implements Disposable {
     // What was there before is where it was.
     if (before === undefined || now === undefined) return placed;
     const keptAt = this.#keptAt(number);
-    if (replaces) await this.#clear(Buffer.from(keptAt));
+    if (replaces) await this.#copies.clear(Buffer.from(keptAt));
     else if (isKept && !(await this.#putBack(keptAt, name, before, number)))
       return { ...placed, conflict: `${placed.conflict}; what was there before is ${keptAt}` };
     return placed;
@@ -248,7 +236,7 @@ export class Placer implements Disposable {
     { number, stamp, isMoved }: PlacedStamp,
   ): Promise<boolean> {
     const [beside, by] = [this.#beside(name, number, NEW), this.#beside(name, number, GONE)];
-    await this.#clear(by);
+    await this.#copies.clear(by);
     const kept = Buffer.from(this.#keptAt(number));
     const [was, there, now] = [kept, beside, name].map(lookAt);
     if (was === undefined) return false;
@@ -256,11 +244,11 @@ export class Placer implements Disposable {
       one.kind === was.kind && (one.kind !== 'file' || isSameObject({ ...was, inode: one.inode }, one));
     const isExchanged = there !== undefined && isSameObject(stamp, there);
     if (isExchanged) this.#drop(operation, beside, isMoved);
-    else if (there !== undefined && isCopy(there)) await this.#clear(beside);
+    else if (there !== undefined && isCopy(there)) await this.#copies.clear(beside);
     const isBack =
       isExchanged ||
       (now?.kind === 'file' && stamp !== undefined && now.inode !== stamp.inode && isCopy(now));
-    if (isBack) await this.#clear(kept);
+    if (isBack) await this.#copies.clear(kept);
     return isBack;
   }
 
@@ -280,7 +268,7 @@ export class Placer implements Disposable {
       const is = lookAt(kept);
       from = this.#beside(name, number, NEW);
       const by = this.#beside(name, number, GONE);
-      if (is === undefined || (await this.#copy(kept, from, is, by)) !== true) throw error;
+      if (is === undefined || (await this.#copies.make(kept, from, is, by)) !== true) throw error;
       isExchanged = exchangeNames(this.#parts.addon, from, name);
     }
     if (!isExchanged) {
@@ -289,10 +277,10 @@ export class Placer implements Disposable {
     } else if (isSameObject(stamp, lookAt(from))) this.#drop(operation, from, isMoved);
     else {
       exchangeNames(this.#parts.addon, from, name);
-      if (from !== kept) await this.#clear(from);
+      if (from !== kept) await this.#copies.clear(from);
       return CHANGED_SINCE;
     }
-    if (from !== kept) await this.#clear(kept);
+    if (from !== kept) await this.#copies.clear(kept);
     return undefined;
   }
 
@@ -444,7 +432,7 @@ export class Placer implements Disposable {
       const errno = errnoOf(error) ?? '';
       if (errno === 'ENOENT' && lookAt(name) === undefined) return 'gone';
       if (!['EXDEV', 'EPERM', 'EMLINK', 'EACCES'].includes(errno)) throw error;
-      const isCopied = await this.#copy(name, to, before, Buffer.from(`${to}.new`));
+      const isCopied = await this.#copies.make(name, to, before, Buffer.from(`${to}.new`));
       if (isCopied === true) return 'copy';
       return isCopied === false && errno === 'EXDEV' ? 'nothing' : 'refused';
     }
@@ -464,7 +452,7 @@ export class Placer implements Disposable {
     const at = kept === 'itself' ? keptAt : aside;
     const why = await this.#whyOther(operation, now, at);
     if (why !== undefined) return this.#giveUp(at, name, keptAt, why);
-    if (kept !== 'itself') await this.#clear(aside, this.#beside(name, number, GONE));
+    if (kept !== 'itself') await this.#copies.clear(aside, this.#beside(name, number, GONE));
     return undefined;
   }
 
@@ -472,7 +460,7 @@ export class Placer implements Disposable {
   async #giveUp(at: Buffer, name: Buffer, keptAt: Buffer, why: string): Promise<string> {
     if (!renameVacant(this.#parts.addon, at, name))
       return `${why}, and something else is there by now: it is ${at === keptAt ? at : `beside that, as ${nameIn(at)}`}`;
-    if (at !== keptAt) await this.#clear(keptAt);
+    if (at !== keptAt) await this.#copies.clear(keptAt);
     return why;
   }
 
@@ -490,7 +478,7 @@ export class Placer implements Disposable {
     const { addon, upper } = this.#parts;
     const [aside, beside, gone] = (['', NEW, GONE] as const).map((what) => this.#beside(name, number, what));
     if (aside === undefined || beside === undefined || gone === undefined) return undefined;
-    await this.#clear(gone);
+    await this.#copies.clear(gone);
     const kept = Buffer.from(this.#keptAt(number));
     const expected = (there: Stamp) => (before && !isOwn ? { ...before, inode: there.inode } : before);
     const now = lookAt(name);
@@ -501,7 +489,7 @@ export class Placer implements Disposable {
       const why = was && (await this.#whyOther(operation, was, at));
       if (why !== undefined) return this.#giveUp(at, name, kept, why);
     }
-    await this.#clear(aside, gone);
+    await this.#copies.clear(aside, gone);
     const isMoved = this.#isMoved(operation, now);
     const from = isMoved ? joined(upper, path) : beside;
     const there = lookAt(from);
@@ -513,89 +501,8 @@ export class Placer implements Disposable {
     const isOther = isExchanged && there !== undefined && !isSameObject(expected(there), there);
     if (isOther) exchangeNames(addon, from, name);
     if (isMoved && !isOther) rmSync(from, { force: true });
-    await this.#clear(beside);
+    await this.#copies.clear(beside);
     return isOther ? CHANGED : undefined;
-  }
-
-  /**
-   * Copies what is at a name, by way of another one: what has the name in the end is whole. False: it is too much;
-   * `undefined`: it may not be read.
-   */
-  async #copy(
-    from: Buffer,
-    to: Buffer,
-    { kind, bytes, mode }: Stamp,
-    by: Buffer,
-  ): Promise<boolean | undefined> {
-    await this.#clear(by);
-    let isWhole: boolean | undefined = kind === 'link' || kind === 'file' || kind === 'directory';
-    try {
-      if (kind === 'link') copyLink(from, by);
-      else if (kind === 'file' && bytes <= KEPT_BYTES) await this.#copyFile(from, by, { mode });
-      else isWhole = kind === 'directory' && (await this.#copyTree(from, by));
-    } catch (error) {
-      const errno = errnoOf(error);
-      if (errno !== 'EACCES' && errno !== 'EPERM') {
-        // A full disk is no place for halves.
-        await this.#clear(by);
-        throw error;
-      }
-      isWhole = undefined;
-    }
-    if (isWhole === true) renameOurs(by, to);
-    else await this.#clear(by);
-    return isWhole;
-  }
-
-  /** Copies a directory; no link is followed, not even one that takes the place of what is being copied. */
-  async #copyTree(from: Buffer, to: Buffer): Promise<boolean> {
-    mkdirSync(to, { mode: 0o700 });
-    using source = new HeldPaths(from);
-    using target = new HeldPaths(to);
-    const directories: RawPath[] = [''];
-    let objects = 0;
-    let total = 0;
-    // What is found is looked into later.
-    for (const directory of directories) {
-      const inside = source.nameOf(directory === '' ? '.' : `${directory}/.`);
-      if (inside === undefined) return false;
-      for (const name of readdirSync(inside, { encoding: 'latin1' })) {
-        const path = directory === '' ? name : `${directory}/${name}`;
-        const [at, copy] = [source.nameOf(path), target.nameOf(path)];
-        const stamp = at && lookAt(at);
-        if (at === undefined || copy === undefined || stamp === undefined) return false;
-        total += stamp.kind === 'file' ? stamp.bytes : 0;
-        if (++objects > KEPT_OBJECTS || total > KEPT_BYTES) return false;
-        if (stamp.kind === 'file') await this.#copyFile(at, copy, stamp);
-        else if (stamp.kind === 'link') copyLink(at, copy);
-        else if (stamp.kind !== 'directory') return false;
-        else {
-          mkdirSync(copy, { mode: 0o700 });
-          directories.push(path);
-        }
-      }
-    }
-    for (const directory of directories.toReversed()) {
-      const [at, copy] = [source, target].map((held) =>
-        held.nameOf(directory === '' ? '.' : `${directory}/.`),
-      );
-      const stamp = at && lookAt(at);
-      if (copy === undefined || stamp === undefined) return false;
-      utimesSync(copy, seconds(stamp.modified), seconds(stamp.modified));
-      chmodSync(copy, stamp.mode);
-    }
-    return true;
-  }
-
-  /** Removes what is at a name, if anything is. `by`: a directory is moved there first, as a whole. */
-  async #clear(name: Buffer, by: Buffer = name): Promise<void> {
-    if (lookAt(name)?.kind !== 'directory') {
-      rmSync(name, { force: true });
-      return;
-    }
-    if (by !== name) renameOurs(name, by);
-    await new Promise((done) => this.#parts.addon.emptyDirectory(by.toString(), done));
-    rmdirSync(by);
   }
 
   /**
@@ -659,7 +566,7 @@ export class Placer implements Disposable {
     const source = openAsLeft(this.#parts.addon, joined(this.#parts.upper, path), after);
     if (source === undefined) return STILL_WRITTEN;
     try {
-      await this.#copyOpened(source, beside, after.mode);
+      await this.#copies.ofOpened(source, beside, after.mode);
       if (isAsLeft(this.#parts.addon, source, after)) return undefined;
       rmSync(beside);
       return STILL_WRITTEN;
@@ -751,28 +658,6 @@ export class Placer implements Disposable {
     return false;
   }
 
-  async #copyFile(from: Buffer, to: Buffer, { mode }: Pick<Stamp, 'mode'>): Promise<void> {
-    const source = openToRead(from);
-    try {
-      await this.#copyOpened(source, to, mode);
-    } finally {
-      closeSync(source);
-    }
-  }
-
-  async #copyOpened(source: number, to: Buffer, mode: number): Promise<void> {
-    const file = openSync(to, 'wx', 0o600);
-    try {
-      const failure = await new Promise<NativeFailure | undefined>((done) =>
-        this.#parts.addon.copyContent(source, file, done),
-      );
-      if (failure !== undefined) throw failureError(failure);
-      fchmodSync(file, mode);
-    } finally {
-      closeSync(file);
-    }
-  }
-
   /** Why it cannot be removed. */
   #removeDirectory(name: Buffer): string | undefined {
     try {
@@ -794,12 +679,12 @@ export class Placer implements Disposable {
       if (errnoOf(error) !== 'EXDEV') throw error;
       const beside = this.#beside(name, number, NEW);
       const is = lookAt(kept) ?? before;
-      if ((await this.#copy(from, beside, is, this.#beside(name, number, GONE))) !== true) throw error;
+      if ((await this.#copies.make(from, beside, is, this.#beside(name, number, GONE))) !== true) throw error;
       if (!renameVacant(addon, beside, name)) {
-        await this.#clear(beside);
+        await this.#copies.clear(beside);
         return false;
       }
-      await this.#clear(from);
+      await this.#copies.clear(from);
       return true;
     }
   }
@@ -829,12 +714,6 @@ const nameIn = (path: Buffer): string => path.subarray(path.lastIndexOf('/') + 1
 const hasOtherNames = (stamp: Stamp | undefined): stamp is Stamp =>
   stamp !== undefined && stamp.kind !== 'directory' && stamp.links > 1;
 
-function copyLink(from: Buffer, to: Buffer): void {
-  const { modified } = lookAt(from) ?? { modified: '0' };
-  symlinkSync(readlinkSync(from, 'buffer'), to);
-  lutimesSync(to, seconds(modified), seconds(modified));
-}
-
 /** From proc(5): the fifth field, in which `\ooo` stands for a byte. */
 function mountsWithin(workspace: string): readonly RawPath[] {
   const root = `${rawPath(workspace)}/`;
@@ -855,6 +734,3 @@ export function isSameObject(one: Stamp | undefined, other: Stamp | undefined): 
   if (one.kind === 'directory') return true;
   return one.bytes === other.bytes && one.modified === other.modified && one.mode === other.mode;
 }
-
-/** Whole microseconds, and a little more: what is cut off is never one of them. */
-const seconds = (nanoseconds: string): number => Number(BigInt(nanoseconds) / 1000n) / 1e6 + 4e-7;
