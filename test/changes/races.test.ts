@@ -266,7 +266,7 @@ describe_(
         // What nobody reads yet holds the command back.
         const command = 'echo; head -c 8000000 /dev/zero; echo command >> f';
         const { warnings } = await sandbox.run(command, { onOutput, maxOutput: 10 });
-        left.push(`${readFileSync(file, 'utf8')}${warnings.join()}`);
+        left.push(`${readFileSync(file, 'utf8')}${warnings[0]}`);
       }
       expect(new Set(left)).toEqual(
         new Set(['mine\nf is not in the workspace: it changed in the workspace while the command ran']),

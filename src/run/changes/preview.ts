@@ -196,16 +196,16 @@ export class Previews {
       return { ...result, warnings: [...result.warnings, why], changes: { ...previewed(found), state } };
     }
     const { leftBehind, notDone, state } = applied;
-    const warnings = [
-      ...result.warnings,
-      ...notDone.map(({ path, why }) => `${path} is not in the workspace: ${why}`),
-    ];
+    const said = notDone.map(({ path, why }) => `${path} is not in the workspace: ${why}`);
+    const warnings = [...result.warnings, ...said];
     // Of what no workspace gets there is nothing to wait for: a FIFO, say. What is in conflict waits.
     const isRefused = found.more === 0 && found.changes.every(({ refused }) => refused !== undefined);
     if (applied.done === 0 && isRefused) {
       await this.#sets.discard(found.id).catch(() => {});
       return { ...none, leftBehind, warnings };
     }
+    if (said.length > 0)
+      warnings.push(`what the command made of that is kept: sandbox-run changes diff ${found.id}`);
     return { ...result, leftBehind, warnings, changes: { ...previewed(found), state } };
   }
 
