@@ -633,9 +633,14 @@ export class Placer implements Disposable {
       rmSync(from);
       return undefined;
     }
-    exchangeNames(addon, from, name);
-    // Somebody replaced ours meanwhile.
-    if (lookAt(from)?.inode !== ours) exchangeNames(addon, from, name);
+    try {
+      exchangeNames(addon, from, name);
+      // Somebody replaced ours meanwhile.
+      if (lookAt(from)?.inode !== ours) exchangeNames(addon, from, name);
+    } catch (error) {
+      // Somebody removed ours meanwhile, which is not what they had there.
+      if (errnoOf(error) !== 'ENOENT' || !renameVacant(addon, from, name)) throw error;
+    }
     return CHANGED;
   }
 

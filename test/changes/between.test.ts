@@ -34,13 +34,15 @@ afterAll(() => {
 /** What is called before, or has done its work when, somebody does something. */
 type Moment = 'copyContent' | 'hasWriter' | 'walkTree' | 'exchangeNames' | 'renameVacant';
 
-/** The addon, with which somebody does something in the middle: once. */
-function interrupted(moment: Moment, act: () => void): { readonly addon: NativeAddon; isDone(): boolean } {
-  let isDone = false;
-  const once = () => {
-    if (!isDone) act();
-    isDone = true;
-  };
+type Act = () => void;
+
+/** The addon, with which somebody does something in the middle: once, or one thing each time. */
+function interrupted(
+  moment: Moment,
+  acts: readonly Act[],
+): { readonly addon: NativeAddon; isDone(): boolean } {
+  const left = [...acts];
+  const once = () => left.shift()?.();
   const addon = new Proxy(loadAddon(), {
     get(target, name) {
       const real = Reflect.get(target, name);
@@ -57,7 +59,7 @@ function interrupted(moment: Moment, act: () => void): { readonly addon: NativeA
       };
     },
   });
-  return { addon, isDone: () => isDone };
+  return { addon, isDone: () => left.length === 0 };
 }
 
 /** A workspace, and a command that has run and waits to be applied there. */
@@ -73,10 +75,10 @@ async function waiting(command: string) {
   const prepared = { plan: { workspace: root }, settle: () => [] } as unknown as PreparedSandbox;
   const id = changes?.id ?? '';
   const read = (name: string) => readFileSync(join(root, name), 'utf8');
-  const does = async (doing: 'apply' | 'applyAll' | 'undo', moment?: Moment, act = () => {}) => {
-    const { addon, isDone } = interrupted(moment ?? 'walkTree', act);
+  const does = async (doing: 'apply' | 'applyAll' | 'undo', moment?: Moment, ...acts: Act[]) => {
+    const { addon, isDone } = interrupted(moment ?? 'walkTree', acts);
     const { notDone } = await new ChangeSets(addon, stateDirectory())[doing](prepared, id);
-    expect(isDone() || moment === undefined).toBe(true);
+    expect(isDone()).toBe(true);
     expect(readdirSync(root).filter((name) => name.startsWith('.sandbox-run'))).toEqual([]);
     return Object.fromEntries(notDone.map(({ path, why }) => [path, why]));
   };
@@ -125,6 +127,17 @@ describe_('a file that apply is about to replace (needs namespaces)', () => {
       expect(read('f')).toBe('old');
     });
   });
+
+  it.each(['apply', 'applyAll'] as const)(
+    '%s: is back when somebody changed it, and then takes away what came in its place',
+    async (doing) => {
+      const { root, read, does } = await waiting('echo theirs > f');
+      const at = join(root, 'f');
+      const change = () => writeFileSync(at, 'mine');
+      expect(await does(doing, 'exchangeNames', change, () => rmSync(at))).toEqual({ f: 'it changed' });
+      expect(read('f')).toBe('mine');
+    },
+  );
 
   it('can be shown and applied later when what somebody did is gone again', async () => {
     const { root, read, does, id } = await waiting('echo theirs > new');
