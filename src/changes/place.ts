@@ -264,19 +264,21 @@ export class Placer implements Disposable {
     try {
       isExchanged = exchangeNames(this.#parts.addon, from, name);
     } catch (error) {
-      if (errnoOf(error) !== 'EXDEV') throw error;
       const is = lookAt(kept);
+      // Somebody removed it meanwhile, as they might have before.
+      if (errnoOf(error) === 'ENOENT' && is !== undefined && lookAt(name) === undefined)
+        return (await this.#putBack(kept.toString(), name, is, number)) ? undefined : CHANGED_SINCE;
+      if (errnoOf(error) !== 'EXDEV') throw error;
       from = this.#beside(name, number, NEW);
       const by = this.#beside(name, number, GONE);
       if (is === undefined || (await this.#copies.make(kept, from, is, by)) !== true) throw error;
       isExchanged = exchangeNames(this.#parts.addon, from, name);
     }
-    if (!isExchanged) {
-      if (!isSameObject(stamp, lookAt(name))) return CHANGED_SINCE;
-      renameSync(from, name);
-    } else if (isSameObject(stamp, lookAt(from))) this.#drop(operation, from, isMoved);
+    const isOurs = isSameObject(stamp, lookAt(isExchanged ? from : name));
+    if (isOurs && isExchanged) this.#drop(operation, from, isMoved);
+    else if (isOurs) renameSync(from, name);
     else {
-      exchangeNames(this.#parts.addon, from, name);
+      if (isExchanged) exchangeNames(this.#parts.addon, from, name);
       if (from !== kept) await this.#copies.clear(from);
       return CHANGED_SINCE;
     }

@@ -428,7 +428,7 @@ const keptBytes = ({ tree, before }: Partial<Operation> = {}): number =>
 function openLayer({
   lock,
   workspace,
-  before: { mode, uid, gid, ino },
+  before: { mode, uid, gid, ino, dev },
   ...layer
 }: Pick<OpenLayer, 'id' | 'layer'> & { lock: number; workspace: string; before: Stats }): OpenLayer {
   const { upper } = layer.layer;
@@ -439,6 +439,7 @@ function openLayer({
     if (errnoOf(error) !== 'EPERM') throw error;
   }
   chmodSync(upper, mode & 0o7777);
+  const isSame = (now: Stats | undefined): now is Stats => now?.ino === ino && now.dev === dev;
   let isOpen = true;
   let startedNs = 0n;
   let found = lstatSync(upper, { bigint: true });
@@ -452,9 +453,9 @@ function openLayer({
       if (startedNs === 0n) throw unusable(upper, 'the clock of its file system stands still');
       found = lstatSync(upper, { bigint: true });
       const now = statSync(workspace, { throwIfNoEntry: false });
-      return now?.ino === ino && now.mode === mode && now.uid === uid && now.gid === gid;
+      return isSame(now) && now.mode === mode && now.uid === uid && now.gid === gid;
     },
-    isElsewhere: () => statSync(workspace, { throwIfNoEntry: false })?.ino !== ino,
+    isElsewhere: () => !isSame(statSync(workspace, { throwIfNoEntry: false })),
     isUntouched() {
       const { mode, ctimeNs } = lstatSync(upper, { bigint: true });
       return mode === found.mode && ctimeNs === found.ctimeNs && readdirSync(upper).length === 0;

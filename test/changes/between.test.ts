@@ -9,6 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { NativeAddon } from '../../src/native/contract.ts';
@@ -40,10 +41,11 @@ type Act = () => void;
 function interrupted(
   moment: Moment,
   acts: readonly Act[],
+  whole: NativeAddon,
 ): { readonly addon: NativeAddon; isDone(): boolean } {
   const left = [...acts];
   const once = () => left.shift()?.();
-  const addon = new Proxy(loadAddon(), {
+  const addon = new Proxy(whole, {
     get(target, name) {
       const real = Reflect.get(target, name);
       if (name !== moment) return real;
@@ -62,8 +64,18 @@ function interrupted(
   return { addon, isDone: () => left.length === 0 };
 }
 
+/** The addon on a file system that has only the plain rename(2), as NFS. `errors`: what an exchange fails with first. */
+const withoutExchange = (errors: number[] = []) =>
+  new Proxy(loadAddon(), {
+    get(target, name) {
+      const fails = (errno = constants.errno.EINVAL) => ({ stage: 'rename', errno, path: '' });
+      if (name === 'exchangeNames') return () => fails(errors.shift());
+      return name === 'renameVacant' ? () => fails() : Reflect.get(target, name);
+    },
+  });
+
 /** A workspace, and a command that has run and waits to be applied there. */
-async function waiting(command: string) {
+async function waiting(command: string, whole = loadAddon()) {
   const root = arena.freshCorner();
   for (const name of ['f', 'd/in/x', 'other/x']) {
     mkdirSync(join(root, name, '..'), { recursive: true });
@@ -76,7 +88,7 @@ async function waiting(command: string) {
   const id = changes?.id ?? '';
   const read = (name: string) => readFileSync(join(root, name), 'utf8');
   const does = async (doing: 'apply' | 'applyAll' | 'undo', moment?: Moment, ...acts: Act[]) => {
-    const { addon, isDone } = interrupted(moment ?? 'walkTree', acts);
+    const { addon, isDone } = interrupted(moment ?? 'walkTree', acts, whole);
     const { notDone } = await new ChangeSets(addon, stateDirectory())[doing](prepared, id);
     expect(isDone()).toBe(true);
     expect(readdirSync(root).filter((name) => name.startsWith('.sandbox-run'))).toEqual([]);
@@ -212,6 +224,13 @@ describe_('what undo is about to take back (needs namespaces)', () => {
     }
   });
 
+  it.each(['apply', 'applyAll'] as const)('after %s: is back when somebody removes it', async (doing) => {
+    const { root, read, does } = await waiting('echo theirs > f');
+    await does(doing);
+    expect(await does('undo', 'exchangeNames', () => rmSync(join(root, 'f')))).toEqual({});
+    expect(read('f')).toBe('old');
+  });
+
   it('stays when somebody makes again what the command took away', async () => {
     const { root, read, does } = await waiting('rm f; rm -r d');
     await does('apply');
@@ -224,5 +243,41 @@ describe_('what undo is about to take back (needs namespaces)', () => {
       d: 'it changed since it was applied',
     });
     expect([read('f'), readdirSync(join(root, 'd'))]).toEqual(['mine', []]);
+  });
+});
+
+describe_('where names cannot be exchanged (needs namespaces)', () => {
+  const command = 'echo theirs > f; echo theirs > new; ln -s new m; rm -r d; mv other another; rm l; mkdir l';
+
+  it.each(['apply', 'applyAll'] as const)('%s puts all in place, and undo takes it back', async (doing) => {
+    const { root, read, does } = await waiting(command, withoutExchange());
+    expect(await does(doing)).toEqual({});
+    expect([read('f'), read('new'), read('another/x')]).toEqual(['theirs\n', 'theirs\n', 'old']);
+    expect(readdirSync(root)).toEqual(['another', 'f', 'l', 'm', 'new']);
+    expect(await does('undo')).toEqual({});
+    expect([read('f'), read('d/in/x'), read('other/x'), read('l')]).toEqual(['old', 'old', 'old', 'old']);
+    expect(readdirSync(root)).toEqual(['d', 'f', 'l', 'other']);
+  });
+
+  it.each(['apply', 'applyAll'] as const)('%s leaves what somebody changes just before', async (doing) => {
+    const { root, read, does } = await waiting('echo theirs > f; echo theirs > new', withoutExchange());
+    const change = () => {
+      writeFileSync(join(root, 'f'), 'mine');
+      writeFileSync(join(root, 'new'), 'mine');
+    };
+    expect(await does(doing, 'exchangeNames', change)).toEqual({
+      f: 'it changed',
+      new: 'something is there that was not',
+    });
+    expect([read('f'), read('new')]).toEqual(['mine', 'mine']);
+  });
+
+  it.each(['EINVAL', 'EXDEV'] as const)('undo leaves it, too, after %s', async (first) => {
+    const errors = [constants.errno.EINVAL, constants.errno[first]];
+    const { root, read, does } = await waiting('echo theirs > f', withoutExchange(errors));
+    await does('apply');
+    const change = () => writeFileSync(join(root, 'f'), 'mine');
+    expect(await does('undo', 'exchangeNames', change)).toEqual({ f: 'it changed since it was applied' });
+    expect(read('f')).toBe('mine');
   });
 });
