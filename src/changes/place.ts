@@ -240,14 +240,17 @@ export class Placer implements Disposable {
     const kept = Buffer.from(this.#keptAt(number));
     const [was, there, now] = [kept, beside, name].map(lookAt);
     if (was === undefined) return false;
-    const isCopy = (one: Stamp) =>
-      one.kind === was.kind && (one.kind !== 'file' || isSameObject({ ...was, inode: one.inode }, one));
+    const targetOf = (at: Buffer) => readlinkSync(at, 'latin1');
+    const isCopy = (one: Stamp, at: Buffer) =>
+      one.kind === was.kind &&
+      (one.kind !== 'file' || isSameObject({ ...was, inode: one.inode }, one)) &&
+      (one.kind !== 'link' || targetOf(at) === targetOf(kept));
     const isExchanged = there !== undefined && isSameObject(stamp, there);
     if (isExchanged) this.#drop(operation, beside, isMoved);
-    else if (there !== undefined && isCopy(there)) await this.#copies.clear(beside);
+    else if (there !== undefined && isCopy(there, beside)) await this.#copies.clear(beside);
     const isBack =
       isExchanged ||
-      (now?.kind === 'file' && stamp !== undefined && now.inode !== stamp.inode && isCopy(now));
+      (now !== undefined && now.kind !== 'directory' && now.inode !== stamp?.inode && isCopy(now, name));
     if (isBack) await this.#copies.clear(kept);
     return isBack;
   }
@@ -332,11 +335,14 @@ export class Placer implements Disposable {
         if (isNoDirectory(error)) continue;
         throw error;
       }
-      this.#held.keepMode(path, after.mode);
-      const held = `/proc/self/fd/${fd}`;
-      if (before?.kind !== 'directory') utimesSync(held, seconds(after.modified), seconds(after.modified));
-      chmodSync(held, after.mode);
-      closeSync(fd);
+      try {
+        this.#held.keepMode(path, after.mode);
+        const held = `/proc/self/fd/${fd}`;
+        if (before?.kind !== 'directory') utimesSync(held, seconds(after.modified), seconds(after.modified));
+        chmodSync(held, after.mode);
+      } finally {
+        closeSync(fd);
+      }
     }
     this.#directories.length = 0;
   }

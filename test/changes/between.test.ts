@@ -1,6 +1,7 @@
 import {
   chmodSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -244,6 +245,39 @@ describe_('what undo is about to take back (needs namespaces)', () => {
     });
     expect([read('f'), readdirSync(join(root, 'd'))]).toEqual(['mine', []]);
   });
+});
+
+describe_('undo that ends when a copy from another file system is in its place (needs namespaces)', () => {
+  it.each(['rm f', 'rm l', 'rm l; echo theirs > l', 'echo theirs > f'])(
+    '%s: is finished',
+    async (command) => {
+      const { root, does, read, id } = await waiting(command);
+      await does('apply');
+      let calls = 0;
+      const fails = (name: string) => Object.assign(new Error(name), { code: 'EIO' });
+      const addon = new Proxy(loadAddon(), {
+        get(target, name) {
+          const real = Reflect.get(target, name);
+          if (name !== 'renameVacant' && name !== 'exchangeNames') return real;
+          return (...words: unknown[]) => {
+            if (calls++ === 0) return { stage: 'rename', errno: constants.errno.EXDEV, path: '' };
+            real(...words);
+            throw fails(name);
+          };
+        },
+      });
+      const prepared = { plan: { workspace: root }, settle: () => [] } as unknown as PreparedSandbox;
+      await expect(new ChangeSets(addon, stateDirectory()).undo(prepared, id)).rejects.toMatchObject({
+        code: 'changes.incomplete',
+      });
+      expect(await does('undo')).toEqual({});
+      expect([read('f'), read('l'), lstatSync(join(root, 'l')).isSymbolicLink()]).toEqual([
+        'old',
+        'old',
+        true,
+      ]);
+    },
+  );
 });
 
 describe_('where names cannot be exchanged (needs namespaces)', () => {
