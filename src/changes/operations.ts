@@ -47,7 +47,7 @@ export interface After {
 
 /** Set-user-ID, set-group-ID. */
 const SET_ID = 0o6000;
-const SET_GROUP_ID = 0o2000;
+export const SET_GROUP_ID = 0o2000;
 
 /** Why a directory does not go, of which nobody knows what is in it. */
 export const UNREADABLE = 'a directory there may not be read, and nobody knows what is in it (chmod u+rwx)';

@@ -240,14 +240,17 @@ export class Placer implements Disposable {
     const kept = Buffer.from(this.#keptAt(number));
     const [was, there, now] = [kept, beside, name].map(lookAt);
     if (was === undefined) return false;
-    const isCopy = (one: Stamp) =>
-      one.kind === was.kind && (one.kind !== 'file' || isSameObject({ ...was, inode: one.inode }, one));
+    const targetOf = (at: Buffer) => readlinkSync(at, 'latin1');
+    const isCopy = (one: Stamp, at: Buffer) =>
+      one.kind === was.kind &&
+      (one.kind !== 'file' || isSameObject({ ...was, inode: one.inode }, one)) &&
+      (one.kind !== 'link' || targetOf(at) === targetOf(kept));
     const isExchanged = there !== undefined && isSameObject(stamp, there);
     if (isExchanged) this.#drop(operation, beside, isMoved);
-    else if (there !== undefined && isCopy(there)) await this.#copies.clear(beside);
+    else if (there !== undefined && isCopy(there, beside)) await this.#copies.clear(beside);
     const isBack =
       isExchanged ||
-      (now?.kind === 'file' && stamp !== undefined && now.inode !== stamp.inode && isCopy(now));
+      (now !== undefined && now.kind !== 'directory' && now.inode !== stamp?.inode && isCopy(now, name));
     if (isBack) await this.#copies.clear(kept);
     return isBack;
   }
@@ -264,19 +267,21 @@ export class Placer implements Disposable {
     try {
       isExchanged = exchangeNames(this.#parts.addon, from, name);
     } catch (error) {
-      if (errnoOf(error) !== 'EXDEV') throw error;
       const is = lookAt(kept);
+      // Somebody removed it meanwhile, as they might have before.
+      if (errnoOf(error) === 'ENOENT' && is !== undefined && lookAt(name) === undefined)
+        return (await this.#putBack(kept.toString(), name, is, number)) ? undefined : CHANGED_SINCE;
+      if (errnoOf(error) !== 'EXDEV') throw error;
       from = this.#beside(name, number, NEW);
       const by = this.#beside(name, number, GONE);
       if (is === undefined || (await this.#copies.make(kept, from, is, by)) !== true) throw error;
       isExchanged = exchangeNames(this.#parts.addon, from, name);
     }
-    if (!isExchanged) {
-      if (!isSameObject(stamp, lookAt(name))) return CHANGED_SINCE;
-      renameSync(from, name);
-    } else if (isSameObject(stamp, lookAt(from))) this.#drop(operation, from, isMoved);
+    const isOurs = isSameObject(stamp, lookAt(isExchanged ? from : name));
+    if (isOurs && isExchanged) this.#drop(operation, from, isMoved);
+    else if (isOurs) renameSync(from, name);
     else {
-      exchangeNames(this.#parts.addon, from, name);
+      if (isExchanged) exchangeNames(this.#parts.addon, from, name);
       if (from !== kept) await this.#copies.clear(from);
       return CHANGED_SINCE;
     }
@@ -330,11 +335,14 @@ export class Placer implements Disposable {
         if (isNoDirectory(error)) continue;
         throw error;
       }
-      this.#held.keepMode(path, after.mode);
-      const held = `/proc/self/fd/${fd}`;
-      if (before?.kind !== 'directory') utimesSync(held, seconds(after.modified), seconds(after.modified));
-      chmodSync(held, after.mode);
-      closeSync(fd);
+      try {
+        this.#held.keepMode(path, after.mode);
+        const held = `/proc/self/fd/${fd}`;
+        if (before?.kind !== 'directory') utimesSync(held, seconds(after.modified), seconds(after.modified));
+        chmodSync(held, after.mode);
+      } finally {
+        closeSync(fd);
+      }
     }
     this.#directories.length = 0;
   }
@@ -633,9 +641,14 @@ export class Placer implements Disposable {
       rmSync(from);
       return undefined;
     }
-    exchangeNames(addon, from, name);
-    // Somebody replaced ours meanwhile.
-    if (lookAt(from)?.inode !== ours) exchangeNames(addon, from, name);
+    try {
+      exchangeNames(addon, from, name);
+      // Somebody replaced ours meanwhile.
+      if (lookAt(from)?.inode !== ours) exchangeNames(addon, from, name);
+    } catch (error) {
+      // Somebody removed ours meanwhile, which is not what they had there.
+      if (errnoOf(error) !== 'ENOENT' || !renameVacant(addon, from, name)) throw error;
+    }
     return CHANGED;
   }
 

@@ -31,7 +31,8 @@ export function renameVacant(addon: NativeAddon, from: Buffer, to: Buffer): bool
       }
     } catch (error) {
       if (errnoOf(error) === 'EEXIST') return false;
-      if (errnoOf(error) !== 'EPERM') throw error;
+      // Where there cannot be one.
+      if (!['EPERM', 'EMLINK', ...CANNOT].includes(errnoOf(error) ?? '')) throw error;
     }
     if (lookAt(to) !== undefined) return false;
     renameSync(from, to);

@@ -30,7 +30,7 @@ import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { orElse } from '../util/or-else.ts';
-import type { Operation } from './operations.ts';
+import { type Operation, SET_GROUP_ID } from './operations.ts';
 import type { Stamp } from './tree.ts';
 import { journalsIn } from './unfinished.ts';
 
@@ -428,7 +428,7 @@ const keptBytes = ({ tree, before }: Partial<Operation> = {}): number =>
 function openLayer({
   lock,
   workspace,
-  before: { mode, uid, gid, ino },
+  before: { mode, uid, gid, ino, dev },
   ...layer
 }: Pick<OpenLayer, 'id' | 'layer'> & { lock: number; workspace: string; before: Stats }): OpenLayer {
   const { upper } = layer.layer;
@@ -439,6 +439,7 @@ function openLayer({
     if (errnoOf(error) !== 'EPERM') throw error;
   }
   chmodSync(upper, mode & 0o7777);
+  const isSame = (now: Stats | undefined): now is Stats => now?.ino === ino && now.dev === dev;
   let isOpen = true;
   let startedNs = 0n;
   let found = lstatSync(upper, { bigint: true });
@@ -452,9 +453,9 @@ function openLayer({
       if (startedNs === 0n) throw unusable(upper, 'the clock of its file system stands still');
       found = lstatSync(upper, { bigint: true });
       const now = statSync(workspace, { throwIfNoEntry: false });
-      return now?.ino === ino && now.mode === mode && now.uid === uid && now.gid === gid;
+      return isSame(now) && now.mode === mode && now.uid === uid && now.gid === gid;
     },
-    isElsewhere: () => statSync(workspace, { throwIfNoEntry: false })?.ino !== ino,
+    isElsewhere: () => !isSame(statSync(workspace, { throwIfNoEntry: false })),
     isUntouched() {
       const { mode, ctimeNs } = lstatSync(upper, { bigint: true });
       return mode === found.mode && ctimeNs === found.ctimeNs && readdirSync(upper).length === 0;
@@ -476,22 +477,29 @@ function openLayer({
  * server, or one of whole seconds. `undefined`: it cannot be told, or stands still.
  */
 async function nextTick(workspace: string | undefined, lock: number): Promise<bigint | undefined> {
-  const isElsewhere = workspace !== undefined && statSync(workspace).dev !== fstatSync(lock).dev;
-  const file = isElsewhere ? openSync(workspace, constants.O_RDONLY | constants.O_DIRECTORY) : lock;
+  let file = lock;
   try {
+    if (workspace !== undefined && statSync(workspace).dev !== fstatSync(lock).dev) {
+      file = openSync(workspace, constants.O_RDONLY | constants.O_DIRECTORY);
+      if (losesGroup(fstatSync(file))) return undefined;
+    }
     const began = timeOfFiles(file);
     for (let tries = 0; tries < MOST_TICKS; tries++) {
       if (timeOfFiles(file) !== began) return began;
       await new Promise((done) => setTimeout(done, 1));
     }
   } catch (error) {
-    // It belongs to somebody else, or nobody may write there.
-    if (!isElsewhere || !['EPERM', 'EACCES', 'EROFS'].includes(errnoOf(error) ?? '')) throw error;
+    // It belongs to somebody else, nobody may write there, its file system has no permissions, or it is gone.
+    if (workspace === undefined) throw error;
   } finally {
     if (file !== lock) closeSync(file);
   }
   return undefined;
 }
+
+/** Whether whoever sets its permissions to what they are takes the set-group-ID bit away: chmod(2). */
+const losesGroup = ({ mode, gid }: Stats): boolean =>
+  (mode & SET_GROUP_ID) !== 0 && ![process.getegid?.(), ...(process.getgroups?.() ?? [])].includes(gid);
 
 /** Now, by the clock that a file gets its times from: by a change of it to what it is. */
 function timeOfFiles(file: number): bigint {

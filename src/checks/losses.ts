@@ -240,9 +240,17 @@ function heldBy(
   return assignedTo(name, word, command, context, literalWord(text, word.span));
 }
 
-/** Whether the command may get a variable with its environment, or with its words: `$1`. */
-function mayBeGiven(name: string, { rules: { environment }, variables, shell }: CheckContext): boolean {
+/** Variables that a shell sets by itself: they may hold anything wherever they stand. */
+const OF_SHELL = /^(?:_|PWD|OLDPWD|REPLY|OPTARG|DIRSTACK|MAPFILE|COPROC|BASH|BASH_\w+|FUNCNAME|SHELL)$/;
+
+/** Whether a variable may come from elsewhere: the environment, the words of the command (`$1`), a file that the shell reads. */
+function mayBeGiven(name: string, context: CheckContext): boolean {
+  const { parsed, rules, variables, shell } = context;
+  const { environment } = rules;
   if (environment === undefined || shell !== undefined || !/^[A-Za-z_]/.test(name)) return true;
+  const isSourced = () =>
+    commandsOf(parsed).some((one) => /^(?:source|\.)$/.test(useOf(one, context)?.program.name ?? ''));
+  if (!parsed.understood || isSourced()) return true;
   const isNamed = (entry: string) =>
     entry === name || (entry.endsWith('*') && name.startsWith(entry.slice(0, -1)));
   return [...environment, ...Object.keys(variables ?? {})].some(isNamed);
@@ -280,6 +288,7 @@ function assignedTo(
   context: CheckContext,
   otherwise?: Word,
 ): readonly Word[] | undefined {
+  if (OF_SHELL.test(name)) return undefined;
   const { parsed } = context;
   const { loops, variables } = parsed.understood ? parsed.line : parsed.problem;
   const sources = [
@@ -389,7 +398,10 @@ function getsNew(command: SimpleCommand, context: CheckContext): boolean {
       command.span.end <= span.end &&
       redirects.some(({ operator }) => operator.startsWith('<')),
   );
-  if (around === undefined) return namesNew(pipedInto(command, context), context);
+  // A pipe within that: `while read d; do ls "$d" | xargs rm; done < list`.
+  const before = around === undefined ? '' : context.text.slice(around.span.start, command.span.start);
+  if (around === undefined || /(?<!\|)\|(?!\|)|>\(/.test(before))
+    return namesNew(pipedInto(command, context), context);
   const [redirect, ...more] = around.redirects.filter(({ operator }) => operator.startsWith('<'));
   return (
     others.length === 0 &&

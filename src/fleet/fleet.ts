@@ -141,9 +141,9 @@ class OpenFleet implements Fleet {
     { wait = false }: { readonly wait?: boolean } = {},
   ): Promise<FleetResult | undefined> {
     for (;;) {
-      const standing = await this.#standing(job);
-      if (standing?.record?.state === 'done') return this.#resultOf(standing.record, undefined);
-      if (standing === undefined) await this.#refuseUnknown(job);
+      const record = (await this.#standing(job))?.record;
+      if (record?.state === 'done') return this.#resultOf(record, undefined);
+      if (record === undefined) await this.#refuseUnknown(job);
       if (!wait) return undefined;
       await delay(RETRY_MS, undefined, { signal: this.#closing.signal });
     }
@@ -155,10 +155,10 @@ class OpenFleet implements Fleet {
       const record = standing?.record;
       if (record?.state === 'done') return;
       if (record !== undefined) this.#queue.connection.publish(this.#queue.names.cancel(record.worker), job);
-      else if (standing === undefined) {
-        // Of our own it is known that it is one.
-        if (!this.#awaited.has(job)) await this.#refuseUnknown(job);
-        await this.#endUnclaimed(job);
+      else {
+        // Of our own that nobody has claimed it is known that it is one.
+        if (standing !== undefined || !this.#awaited.has(job)) await this.#refuseUnknown(job);
+        if (standing === undefined) await this.#endUnclaimed(job);
       }
       await delay(CANCEL_AGAIN_MS, undefined, { signal: this.#closing.signal });
     }
@@ -212,14 +212,15 @@ class OpenFleet implements Fleet {
   }
 
   /**
-   * Where no job waits, one without a record is none. What waits is not looked through for it: there may be a million.
+   * Where no job waits or runs, one whose record is not there, or was deleted, is none. What waits is not looked through for
+   * it: there may be a million.
    * @throws {SandboxError} `fleet.unknown`.
    */
   async #refuseUnknown(job: string): Promise<void> {
     const { manager, names, name } = this.#queue;
     const { state } = await this.#answered(() => manager.streams.info(names.jobs));
     // It may have ended meanwhile.
-    if (state.messages > 0 || (await this.#standing(job)) !== undefined) return;
+    if (state.messages > 0 || (await this.#standing(job))?.record !== undefined) return;
     throw new SandboxError(
       'fleet.unknown',
       `there is no job ${job} in the queue ${name}: none waits, and results are kept for 8 days`,

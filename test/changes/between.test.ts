@@ -1,6 +1,7 @@
 import {
   chmodSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -9,6 +10,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { NativeAddon } from '../../src/native/contract.ts';
@@ -34,14 +36,17 @@ afterAll(() => {
 /** What is called before, or has done its work when, somebody does something. */
 type Moment = 'copyContent' | 'hasWriter' | 'walkTree' | 'exchangeNames' | 'renameVacant';
 
-/** The addon, with which somebody does something in the middle: once. */
-function interrupted(moment: Moment, act: () => void): { readonly addon: NativeAddon; isDone(): boolean } {
-  let isDone = false;
-  const once = () => {
-    if (!isDone) act();
-    isDone = true;
-  };
-  const addon = new Proxy(loadAddon(), {
+type Act = () => void;
+
+/** The addon, with which somebody does something in the middle: once, or one thing each time. */
+function interrupted(
+  moment: Moment,
+  acts: readonly Act[],
+  whole: NativeAddon,
+): { readonly addon: NativeAddon; isDone(): boolean } {
+  const left = [...acts];
+  const once = () => left.shift()?.();
+  const addon = new Proxy(whole, {
     get(target, name) {
       const real = Reflect.get(target, name);
       if (name !== moment) return real;
@@ -57,11 +62,21 @@ function interrupted(moment: Moment, act: () => void): { readonly addon: NativeA
       };
     },
   });
-  return { addon, isDone: () => isDone };
+  return { addon, isDone: () => left.length === 0 };
 }
 
+/** The addon on a file system that has only the plain rename(2), as NFS. `errors`: what an exchange fails with first. */
+const withoutExchange = (errors: number[] = []) =>
+  new Proxy(loadAddon(), {
+    get(target, name) {
+      const fails = (errno = constants.errno.EINVAL) => ({ stage: 'rename', errno, path: '' });
+      if (name === 'exchangeNames') return () => fails(errors.shift());
+      return name === 'renameVacant' ? () => fails() : Reflect.get(target, name);
+    },
+  });
+
 /** A workspace, and a command that has run and waits to be applied there. */
-async function waiting(command: string) {
+async function waiting(command: string, whole = loadAddon()) {
   const root = arena.freshCorner();
   for (const name of ['f', 'd/in/x', 'other/x']) {
     mkdirSync(join(root, name, '..'), { recursive: true });
@@ -73,10 +88,10 @@ async function waiting(command: string) {
   const prepared = { plan: { workspace: root }, settle: () => [] } as unknown as PreparedSandbox;
   const id = changes?.id ?? '';
   const read = (name: string) => readFileSync(join(root, name), 'utf8');
-  const does = async (doing: 'apply' | 'applyAll' | 'undo', moment?: Moment, act = () => {}) => {
-    const { addon, isDone } = interrupted(moment ?? 'walkTree', act);
+  const does = async (doing: 'apply' | 'applyAll' | 'undo', moment?: Moment, ...acts: Act[]) => {
+    const { addon, isDone } = interrupted(moment ?? 'walkTree', acts, whole);
     const { notDone } = await new ChangeSets(addon, stateDirectory())[doing](prepared, id);
-    expect(isDone() || moment === undefined).toBe(true);
+    expect(isDone()).toBe(true);
     expect(readdirSync(root).filter((name) => name.startsWith('.sandbox-run'))).toEqual([]);
     return Object.fromEntries(notDone.map(({ path, why }) => [path, why]));
   };
@@ -125,6 +140,17 @@ describe_('a file that apply is about to replace (needs namespaces)', () => {
       expect(read('f')).toBe('old');
     });
   });
+
+  it.each(['apply', 'applyAll'] as const)(
+    '%s: is back when somebody changed it, and then takes away what came in its place',
+    async (doing) => {
+      const { root, read, does } = await waiting('echo theirs > f');
+      const at = join(root, 'f');
+      const change = () => writeFileSync(at, 'mine');
+      expect(await does(doing, 'exchangeNames', change, () => rmSync(at))).toEqual({ f: 'it changed' });
+      expect(read('f')).toBe('mine');
+    },
+  );
 
   it('can be shown and applied later when what somebody did is gone again', async () => {
     const { root, read, does, id } = await waiting('echo theirs > new');
@@ -199,6 +225,13 @@ describe_('what undo is about to take back (needs namespaces)', () => {
     }
   });
 
+  it.each(['apply', 'applyAll'] as const)('after %s: is back when somebody removes it', async (doing) => {
+    const { root, read, does } = await waiting('echo theirs > f');
+    await does(doing);
+    expect(await does('undo', 'exchangeNames', () => rmSync(join(root, 'f')))).toEqual({});
+    expect(read('f')).toBe('old');
+  });
+
   it('stays when somebody makes again what the command took away', async () => {
     const { root, read, does } = await waiting('rm f; rm -r d');
     await does('apply');
@@ -211,5 +244,74 @@ describe_('what undo is about to take back (needs namespaces)', () => {
       d: 'it changed since it was applied',
     });
     expect([read('f'), readdirSync(join(root, 'd'))]).toEqual(['mine', []]);
+  });
+});
+
+describe_('undo that ends when a copy from another file system is in its place (needs namespaces)', () => {
+  it.each(['rm f', 'rm l', 'rm l; echo theirs > l', 'echo theirs > f'])(
+    '%s: is finished',
+    async (command) => {
+      const { root, does, read, id } = await waiting(command);
+      await does('apply');
+      let calls = 0;
+      const fails = (name: string) => Object.assign(new Error(name), { code: 'EIO' });
+      const addon = new Proxy(loadAddon(), {
+        get(target, name) {
+          const real = Reflect.get(target, name);
+          if (name !== 'renameVacant' && name !== 'exchangeNames') return real;
+          return (...words: unknown[]) => {
+            if (calls++ === 0) return { stage: 'rename', errno: constants.errno.EXDEV, path: '' };
+            real(...words);
+            throw fails(name);
+          };
+        },
+      });
+      const prepared = { plan: { workspace: root }, settle: () => [] } as unknown as PreparedSandbox;
+      await expect(new ChangeSets(addon, stateDirectory()).undo(prepared, id)).rejects.toMatchObject({
+        code: 'changes.incomplete',
+      });
+      expect(await does('undo')).toEqual({});
+      expect([read('f'), read('l'), lstatSync(join(root, 'l')).isSymbolicLink()]).toEqual([
+        'old',
+        'old',
+        true,
+      ]);
+    },
+  );
+});
+
+describe_('where names cannot be exchanged (needs namespaces)', () => {
+  const command = 'echo theirs > f; echo theirs > new; ln -s new m; rm -r d; mv other another; rm l; mkdir l';
+
+  it.each(['apply', 'applyAll'] as const)('%s puts all in place, and undo takes it back', async (doing) => {
+    const { root, read, does } = await waiting(command, withoutExchange());
+    expect(await does(doing)).toEqual({});
+    expect([read('f'), read('new'), read('another/x')]).toEqual(['theirs\n', 'theirs\n', 'old']);
+    expect(readdirSync(root)).toEqual(['another', 'f', 'l', 'm', 'new']);
+    expect(await does('undo')).toEqual({});
+    expect([read('f'), read('d/in/x'), read('other/x'), read('l')]).toEqual(['old', 'old', 'old', 'old']);
+    expect(readdirSync(root)).toEqual(['d', 'f', 'l', 'other']);
+  });
+
+  it.each(['apply', 'applyAll'] as const)('%s leaves what somebody changes just before', async (doing) => {
+    const { root, read, does } = await waiting('echo theirs > f; echo theirs > new', withoutExchange());
+    const change = () => {
+      writeFileSync(join(root, 'f'), 'mine');
+      writeFileSync(join(root, 'new'), 'mine');
+    };
+    expect(await does(doing, 'exchangeNames', change)).toEqual({
+      f: 'it changed',
+      new: 'something is there that was not',
+    });
+    expect([read('f'), read('new')]).toEqual(['mine', 'mine']);
+  });
+
+  it.each(['EINVAL', 'EXDEV'] as const)('undo leaves it, too, after %s', async (first) => {
+    const errors = [constants.errno.EINVAL, constants.errno[first]];
+    const { root, read, does } = await waiting('echo theirs > f', withoutExchange(errors));
+    await does('apply');
+    const change = () => writeFileSync(join(root, 'f'), 'mine');
+    expect(await does('undo', 'exchangeNames', change)).toEqual({ f: 'it changed since it was applied' });
+    expect(read('f')).toBe('mine');
   });
 });

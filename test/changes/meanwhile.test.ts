@@ -157,9 +157,9 @@ describe_(
 
 // In a mount namespace of its own, which goes with the last process.
 describe.runIf(process.getuid?.() === 0 && HOST.namespaces)(
-  'a workspace on a file system that counts in whole seconds (needs namespaces, root)',
+  'a workspace on another file system (needs namespaces, root)',
   () => {
-    it('keeps what somebody changes in the second in which a command begins', {
+    it('that counts in whole seconds: keeps what somebody changes in the second in which a command begins', {
       timeout: 60_000,
     }, async () => {
       const place = makePlace();
@@ -179,6 +179,21 @@ cat f other`;
       place.dispose();
       expect(stdout).toBe('000000000\nmine\ntheirs');
       expect(stderr).toContain(`f is not in the workspace: ${CHANGED}`);
+    });
+
+    it('keeps its set-group-ID bit where its owner is not of the group', { timeout: 60_000 }, async () => {
+      const place = makePlace();
+      const script = `
+mount -t tmpfs none . && cd "$PWD" && chown 1000:2000 . && chmod 2775 . && chown -R 1000 .. || exit 125
+chmod 755 .. && setpriv --reuid=1000 --regid=1000 --clear-groups "$@" --preview -c 'echo > f' 2>&1; stat -c %a .`;
+      const { stdout } = await execa('unshare', ['-m', 'bash', '-c', script, 'bash', process.execPath, CLI], {
+        cwd: place.workspace,
+        env: place.env,
+        extendEnv: false,
+        reject: false,
+      });
+      place.dispose();
+      expect(stdout).toMatch(/1 created.*\n2775$/s);
     });
   },
 );

@@ -39,6 +39,17 @@ describe('what somebody does to the buckets of a queue', () => {
     expect(await fleet.result(job.id)).toMatchObject({ stdout: 'end\n' });
   }, 30_000);
 
+  it('the record of a job that has ended is deleted: who asks for it, or cancels it, does not wait for ever', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const { id, result } = await fleet.submit(['true']);
+    await result;
+    await asAdministrator(queue, ({ records }) => records.delete(id));
+    await expect(fleet.result(id, { wait: true })).rejects.toMatchObject({ code: 'fleet.unknown' });
+    await expect(fleet.cancel(id)).rejects.toMatchObject({ code: 'fleet.unknown' });
+  }, 30_000);
+
   it('all records are purged while a job runs: it is not run again', async () => {
     const queue = world.queue();
     await world.worker(queue);

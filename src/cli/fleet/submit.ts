@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { Option } from 'commander';
 import { ERROR_CODES } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { createFleet } from '../../fleet/create-fleet.ts';
 import { refuseFilled } from '../../fleet/archive/tree.ts';
+import { createFleet } from '../../fleet/create-fleet.ts';
 import type { Fleet, FleetJob } from '../../fleet/fleet-api.ts';
 import type { Command } from '../../model/command.ts';
 import { type FleetResult, type FleetRunOptions, MAX_RETRIES } from '../../model/fleet.ts';
@@ -288,12 +288,16 @@ async function bringBack(
     for (const path of leftOut)
       printError(`${visibleLine(path, 200)} is left out, because another program would run or obey it`);
   }
+  if (changes === true && changed !== undefined && workspaceFrom !== undefined)
+    await holdChanges(fleet, changed, workspaceFrom);
   // Why is among the warnings, which have been told.
   const missing = [into !== undefined && artefacts === undefined, changes === true && changed === undefined];
   if (result.ok && missing.includes(true))
     throw new SandboxError('output.lost', 'the command ended, and what it made did not come back');
-  if (changes !== true || changed === undefined || workspaceFrom === undefined) return;
-  const { held, conflicts } = await fleet.hold(changed, workspaceFrom);
+}
+
+async function holdChanges(fleet: Fleet, changed: string, directory: string): Promise<void> {
+  const { held, conflicts } = await fleet.hold(changed, directory);
   for (const path of conflicts)
     printError(
       `${visibleLine(path, 200)} changed here since it was sent, so what the job did to it is left out`,

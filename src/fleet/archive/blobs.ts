@@ -69,8 +69,14 @@ export class Blobs {
         const age = known === null ? Number.POSITIVE_INFINITY : Date.now() - Date.parse(known.mtime);
         // Where another content has its name, nobody would ever get this one.
         if (known !== null && isOf(known, digest) && age <= BLOBS_KEPT / 2) return false;
-        const checked = open().compose(whileItIs(digest)) as unknown as Readable;
-        await this.#store.put({ name: digest }, Readable.toWeb(checked) as never);
+        const content = open();
+        const checked = content.compose(whileItIs(digest)) as unknown as Readable;
+        try {
+          await this.#store.put({ name: digest }, Readable.toWeb(checked) as never);
+        } finally {
+          // Where sending stopped in the middle nobody reads the rest, and its file stays open.
+          content.destroy();
+        }
         return true;
       });
     } catch (error) {

@@ -9,7 +9,7 @@ import {
   type Use,
 } from '../behaviour.ts';
 import { hasOption, isSink, pathInside, plainPaths, readsZone, writtenAt } from '../options.ts';
-import { isMadeAnew } from '../regenerable.ts';
+import { isMadeAnew, isRegenerableName } from '../regenerable.ts';
 
 /** An operand count that a program would refuse, or that would make it read standard input. */
 function atLeast(count: number, message: string): (use: Use) => readonly Finding[] {
@@ -484,9 +484,11 @@ function copiesDirectories(use: Use): boolean {
   return hasOption(use, 'a archive r R recursive');
 }
 
-/** `ls -t build/*.o`: one name a line, each as it is written, and what is in no directory. */
+/** `ls -t build/*.o`: one name a line, each as it is written, and what is in no directory (`node_modules/chart.js` is one). */
 function listsOnlyNew({ options, operands, unknown }: Use): boolean {
-  const isFile = ({ word }: Argument) => /(?:^|\/)[^/]*[\w*]\.[\w*]*\w$/.test(word.source);
+  const isFile = ({ word: { source } }: Argument) =>
+    /(?:^|\/)[^/]*\*[^/]*\.[A-Za-z]\w*$/.test(source) ||
+    (/\.\w+$/.test(source) && isRegenerableName(source.slice(source.lastIndexOf('/') + 1)));
   const isListedItself = options.some(({ name }) => name === 'd' || name === 'directory');
   return (
     operands.length > 0 &&

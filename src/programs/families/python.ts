@@ -1,4 +1,3 @@
-import { type Use, withVersion } from '../behaviour.ts';
 import {
   type Behaviour,
   type Finding,
@@ -7,7 +6,9 @@ import {
   type PathUse,
   type ProgramRow,
   programs,
+  type Use,
   verbs,
+  withVersion,
 } from '../behaviour.ts';
 import { argumentOf, hasOption } from '../options.ts';
 

@@ -433,9 +433,12 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
       reads: 'pathspec-from-file',
     },
     // Without force it takes what is as it was committed, and nothing else. What is written out is looked at all the same.
+    // A variable may hold that option: `git rm $flags notes`.
     keeps: (use) =>
       hasOption(use, 'n dry-run cached') ||
-      (!hasOption(use, 'f force') && use.operands.some(({ complete }) => !complete)),
+      (!hasOption(use, 'f force') &&
+        use.operands.some(({ complete }) => !complete) &&
+        use.openEnded.every(({ parts: [first] }) => first?.kind !== 'parameter' || first.quoted === true)),
   },
   clean: {
     risk: 'medium',

@@ -141,18 +141,23 @@ export class Previews {
       this.#spare = undefined;
       const ready = await spare;
       if (ready !== undefined) {
-        if (await ready.opened.begin()) return ready;
+        if (await this.#begins(ready)) return ready;
         this.#drop(ready);
       }
     }
     const made = await this.#make(on);
+    await this.#begins(made);
+    return made;
+  }
+
+  /** As `begin` of its layer, which is given up if that fails. */
+  async #begins(layered: Layered): Promise<boolean> {
     try {
-      await made.opened.begin();
+      return await layered.opened.begin();
     } catch (error) {
-      this.#drop(made);
+      this.#drop(layered);
       throw error;
     }
-    return made;
   }
 
   async #make(on: string | undefined): Promise<Layered> {

@@ -168,6 +168,30 @@ describe('what version control would not bring back is asked about', () => {
     'd=/tmp/x; mv notes "$d"',
     'rsync -a --delete src/ notes/',
     'rsync -a --delete src/ dist/../notes/',
+    // The shell itself, or a file that it reads, may have set it.
+    'rm -rf "${PWD:-dist}"',
+    'rm -rf "${OLDPWD:-dist}"',
+    ': "${PWD:=dist}"; rm -rf "$PWD"',
+    'read < list; rm -rf "${REPLY:-dist}"',
+    'while getopts a: o; do rm -rf "${OPTARG:-dist}"; done',
+    'unset OPTARG; while getopts a: o; do rm -rf "$OPTARG"; done',
+    'for _ in dist; do sh -c "rm -rf $(ls)"; done',
+    '. ./env.sh; rm -rf "${OUT:-dist}"',
+    'source env.sh; : "${OUT:=dist}"; rm -rf "$OUT"',
+    'eval "$x"; rm -rf "${OUT:-dist}"',
+    'export $(cat .env); rm -rf "${OUT:-dist}"',
+    // Not what the loop gets, but what is piped.
+    '{ cat list | xargs rm; } < <(find dist)',
+    '{ cat list | { xargs rm; }; } < <(find dist)',
+    'while read -r d; do ls "$d" | xargs rm; done < <(find dist)',
+    'while read -r d; do ls "$d" | while read -r f; do rm "$f"; done; done < <(find dist)',
+    '{ cat list > >(xargs rm); } < <(find dist)',
+    // What is in a directory of such a name.
+    'rm -rf $(ls node_modules/chart.js)',
+    'ls dist/app.asar | xargs rm -rf',
+    // It may be an option, and several words.
+    'git rm $f notes',
+    'git rm $flags',
   ])('%s', async (source) => {
     expect(await asks(source)).toBe(true);
   });
