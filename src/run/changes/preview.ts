@@ -209,7 +209,8 @@ export class Previews {
       await this.#sets.discard(found.id).catch(() => {});
       return { ...none, leftBehind, warnings };
     }
-    if (said.length > 0)
+    // Of what waits as a whole it is said elsewhere.
+    if (said.length > 0 && state === 'applied')
       warnings.push(`what the command made of that is kept: sandbox-run changes diff ${found.id}`);
     return { ...result, leftBehind, warnings, changes: { ...previewed(found), state } };
   }
