@@ -27,13 +27,22 @@ export const lossesCheck: Check = {
     // Nor of what can be taken back.
     if (context.autonomy !== 'contained' || context.effect === 'preview') return [];
     if (context.effect === 'undoable' && context.rules.undoes === true) return [];
-    return commandsOf(context.parsed).flatMap((command) => {
+    const commands = commandsOf(context.parsed).flatMap((command) => writtenOut(command, context));
+    return commands.flatMap((command) => {
       const use = useOf(command, context);
       if (use === undefined || asksForHelp(use)) return [];
       return [...judgeVerb(command, use, context), ...judgeRemoval(command, use, context)];
     });
   },
 };
+
+/** `remove='rm -rf'; $remove notes`: what runs, where the line itself says it. Each word of a value could be the program. */
+function writtenOut(command: SimpleCommand, context: CheckContext): readonly SimpleCommand[] {
+  const [first, ...others] = command.words;
+  if (first === undefined || first.value !== undefined) return [command];
+  const programs = valuesOf(first, command, context, DEEPEST).slice(0, MOST);
+  return programs.flatMap((_, at) => ({ ...command, words: [...programs.slice(at), ...others] }));
+}
 
 /** `git reset --hard`, `git clean -f`: rows of the table say what they throw away. */
 function judgeVerb(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {

@@ -127,6 +127,12 @@ describe('what version control would not bring back is asked about', () => {
     'mv notes dist; rm -rf dist/notes',
     'mv notes/* dist/; rm -rf dist',
     'd=dist; mv notes dist; rm -rf "$d"',
+    // A command that the line itself puts into a variable.
+    'remove=rm; $remove -rf notes',
+    'remove="rm -rf"; $remove notes',
+    'line="rm -rf notes"; eval "$line"',
+    'line="rm -rf notes"; sh -c "$line"',
+    'for one in ls rm; do "$one" notes; done',
     // It leads out of what is made anew again.
     'f=$(find dist -name x); rm -rf "$f/../../notes"',
     'for f in $(find dist -name x); do rm -rf "$f/../../notes"; done',
@@ -269,6 +275,10 @@ describe('what version control would not bring back is asked about', () => {
     'd=sub; mv notes "$d"',
     'tmp=$(mktemp); sort list > "$tmp" && mv "$tmp" list',
     'rsync -a --delete src/ build/lib/',
+    'remove="rm -rf"; $remove dist',
+    'PY=python3; $PY -m pytest notes',
+    'for tool in ls wc; do "$tool" notes; done',
+    '"$@"',
   ])('and this loses nothing: %s', async (source) => {
     expect(await asks(source)).toBe(false);
   });
