@@ -89,7 +89,7 @@ describe('OpenTelemetry', () => {
     spans.reset();
     const sandbox = await createSandbox({ workspace: world.place.workspace });
     const running = sandbox.spawn(['sleep', '100']);
-    await new Promise((done) => setTimeout(done, 100));
+    await expect.poll(() => byName()['sandbox_run.launch'], { timeout: 10_000 }).toBeDefined();
     expect([...open]).toEqual(['sandbox_run.run']);
     const givenUp = await sandbox.run(['true'], { signal: AbortSignal.abort() });
     expect(givenUp.status).toBe('canceled');

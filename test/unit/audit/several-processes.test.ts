@@ -36,9 +36,12 @@ describe('processes that are killed at any moment', () => {
   it('leave a clean chain that has every decision that was acknowledged', async () => {
     const directory = makeDirectory();
     const acknowledged: string[] = [];
-    const end = performance.now() + 4_000;
+    const begin = performance.now();
     let killed = 0;
-    for (let round = 0; performance.now() < end; round += 1) {
+    const isEnough = () => killed > 5 && acknowledged.length > 100;
+    // On a busy machine most are killed before their first record, so that it takes more rounds until there are enough.
+    const end = () => begin + (isEnough() ? 4_000 : 30_000);
+    for (let round = 0; performance.now() < end(); round += 1) {
       const writers = Array.from({ length: 3 }, (_, index) =>
         startWriter({ directory, name: `k${round}-${index}`, count: 1e6, together: 1 + 20 * index }),
       );
@@ -58,11 +61,10 @@ describe('processes that are killed at any moment', () => {
     }
     const last = startWriter({ directory, name: 'last', count: 1, together: 1 });
     expect(await last.ended).toBe(0);
-    expect(killed).toBeGreaterThan(5);
-    expect(acknowledged.length).toBeGreaterThan(100);
+    expect(isEnough(), `${killed} killed, ${acknowledged.length} acknowledged`).toBe(true);
     const records = recordsOf(directory);
     expect(verify(directory)).toMatchObject({ problemCount: 0, records: records.length, remarks: [] });
     const decided = new Set(records.filter(({ type }) => type === 'decision').map(({ request }) => request));
     expect(acknowledged.filter((request) => !decided.has(request))).toEqual([]);
-  });
+  }, 60_000);
 });
