@@ -224,15 +224,19 @@ export class Applier {
     // What was put back may be taken back and put back again by others before this is applied again: it is known by its
     // content from now on, and not by its number.
     const operations = set.operations.map((operation, number) => {
-      const { stamp, changed } = back.get(number) ?? {};
-      const { before, after } = operation;
+      const step = back.get(number);
+      if (step === undefined) return operation;
+      const { stamp, changed } = step;
+      // It had been there by somebody's will.
+      const { refused: _, ...wanted } = operation;
+      const { before, after } = wanted;
       return {
-        ...operation,
+        ...wanted,
         ...(stamp === undefined || before === undefined || before.kind === 'directory'
           ? {}
           : { before: stamp, isOwn: false }),
         ...(after === undefined || changed === undefined ? {} : { after: { ...after, changed } }),
-        ...(wasMoved.has(number) && back.has(number) && changed === undefined ? { conflict: NOT_LEFT } : {}),
+        ...(wasMoved.has(number) && changed === undefined ? { conflict: NOT_LEFT } : {}),
       };
     });
     const left = set.copies.map(({ isTaken: _, ...one }) => one);

@@ -29,9 +29,6 @@ import { loadAddon } from '../../native/load.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
 import { stateDirectory } from '../state.ts';
 
-/** So many changes are told unless more are asked for. */
-const TOLD = 100;
-
 /** The copies at and beneath paths, or all. */
 function allCopiesAt({ copies, workspace }: StoredSet, paths: readonly string[]): readonly StoredCopy[] {
   const wanted = paths.map((path) => `${workspace}/${path.replace(/\/+$/, '')}`);
@@ -270,12 +267,12 @@ export class ChangeSets {
     await this.#store.remove(opened.id);
   }
 
-  /** Ends a preview: finds out what its command changed. `undefined`: nothing. */
+  /** Ends a preview: finds out what its command changed, and keeps it as its id. False: nothing. */
   async close(
     opened: OpenLayer,
     about: Pick<StoredSet, 'workspace' | 'command'> & { readonly on?: string | undefined },
     copies: readonly NativeChangedCopy[],
-  ): Promise<ChangeSetDetail | undefined> {
+  ): Promise<boolean> {
     const { workspace, command, on } = about;
     const { id, layer, startedNs } = opened;
     await this.#store.removeWork(id);
@@ -286,7 +283,7 @@ export class ChangeSets {
     });
     if (operations.length === 0 && copies.length === 0) {
       await this.abandon(opened);
-      return undefined;
+      return false;
     }
     const set: StoredSet = {
       ...{ id, at: Date.now(), workspace, command, ...(on === undefined ? {} : { on }) },
@@ -299,7 +296,7 @@ export class ChangeSets {
     opened.makeRoom();
     this.#store.save(set);
     opened[Symbol.dispose]();
-    return this.#detailOf(set, TOLD);
+    return true;
   }
 
   async #walked(directories: readonly string[]): Promise<readonly LowerLayer[]> {
@@ -413,9 +410,9 @@ export class ChangeSets {
     const { id, at, workspace, command, undoneAt, on } = set;
     // Older versions said so of what came to nothing, too.
     const state = set.state === 'applied' && !isPlaced(set) ? 'waiting' : set.state;
-    const isHeldUp = (one: Change) => one.refused !== undefined || one.conflict !== undefined;
-    const notApplied = changes.filter(isHeldUp).length;
-    const left = changes.filter((one) => one.applied !== true && !isHeldUp(one)).length;
+    const missing = changes.filter(({ applied }) => applied !== true);
+    const notApplied = missing.filter(isHeldUp).length;
+    const left = missing.length - notApplied;
     const counts = countChanges(changes);
     return { id, at, workspace, command, state, undoneAt, on, counts, notApplied, left };
   }
@@ -439,6 +436,8 @@ export class ChangeSets {
     };
   }
 }
+
+const isHeldUp = ({ refused, conflict }: Change): boolean => refused !== undefined || conflict !== undefined;
 
 /** How many of each kind. */
 function countChanges(changes: readonly Change[]): ChangeCounts {
