@@ -1,5 +1,6 @@
 import { chmodSync, closeSync, constants, fstatSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { posix } from 'node:path';
+import { SET_GROUP_ID, SET_USER_ID } from '../kernel/mode-bits.ts';
 import type { ObjectKind } from '../model/change-set.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { type Below, joined, type TreeSummary } from './below.ts';
@@ -45,9 +46,7 @@ export interface After {
   readonly linked?: number;
 }
 
-/** Set-user-ID, set-group-ID. */
-const SET_ID = 0o6000;
-export const SET_GROUP_ID = 0o2000;
+const SET_ID = SET_USER_ID | SET_GROUP_ID;
 
 /** Why a directory does not go, of which nobody knows what is in it. */
 export const UNREADABLE = 'a directory there may not be read, and nobody knows what is in it (chmod u+rwx)';

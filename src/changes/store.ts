@@ -2,10 +2,7 @@ import {
   chmodSync,
   chownSync,
   closeSync,
-  constants,
   existsSync,
-  fchmodSync,
-  fstatSync,
   ftruncateSync,
   lstatSync,
   mkdirSync,
@@ -23,6 +20,7 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { describeShortage } from '../errors/shortage.ts';
 import { isTimedId, timedId } from '../host/timed-id.ts';
 import { ensureStateDirectory } from '../host/user-directories.ts';
+import { PERMISSIONS } from '../kernel/mode-bits.ts';
 import type { ChangeSetState } from '../model/change-set.ts';
 import type { PlannedLayer } from '../model/launch-plan.ts';
 import { CHANGE_SET_STATES } from '../model/words.ts';
@@ -30,7 +28,8 @@ import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { orElse } from '../util/or-else.ts';
-import { type Operation, SET_GROUP_ID } from './operations.ts';
+import { type Beginning, beginningIn } from './file-clock.ts';
+import type { Operation } from './operations.ts';
 import type { Stamp } from './tree.ts';
 import { journalsIn } from './unfinished.ts';
 
@@ -76,8 +75,8 @@ export interface StoredSet {
 export interface OpenLayer extends Disposable {
   readonly id: string;
   readonly layer: PlannedLayer;
-  /** When the command began, in nanoseconds since 1970. */
-  readonly startedNs: bigint;
+  /** @throws {TypeError} before `begin`. */
+  readonly beginning: Beginning;
   /**
    * To be called before the command begins. False: the workspace is not the directory that it was, and the layer is of no
    * use.
@@ -108,9 +107,6 @@ const TRIM_MS = 60_000;
 
 const LOCK_MS = 30_000;
 const LOOK_MS = 10;
-
-/** How many milliseconds the clock of files may stand still: some file systems count seconds. */
-const MOST_TICKS = 3_000;
 
 /** What a command leaves of a disk is enough to say what it did: this is given back when it has ended. */
 const ROOM = Buffer.alloc(128 * 1024);
@@ -438,19 +434,20 @@ function openLayer({
   } catch (error) {
     if (errnoOf(error) !== 'EPERM') throw error;
   }
-  chmodSync(upper, mode & 0o7777);
+  chmodSync(upper, mode & PERMISSIONS);
   const isSame = (now: Stats | undefined): now is Stats => now?.ino === ino && now.dev === dev;
   let isOpen = true;
-  let startedNs = 0n;
+  let beginning: Beginning | undefined;
   let found = lstatSync(upper, { bigint: true });
   return {
     ...layer,
-    get startedNs() {
-      return startedNs;
+    get beginning() {
+      if (beginning === undefined) throw new TypeError('its command has not begun');
+      return beginning;
     },
     async begin() {
-      startedNs = (await nextTick(workspace, lock)) ?? (await nextTick(undefined, lock)) ?? 0n;
-      if (startedNs === 0n) throw unusable(upper, 'the clock of its file system stands still');
+      beginning = await beginningIn(workspace, lock);
+      if (beginning === undefined) throw unusable(upper, 'the clock of its file system stands still');
       found = lstatSync(upper, { bigint: true });
       const now = statSync(workspace, { throwIfNoEntry: false });
       return isSame(now) && now.mode === mode && now.uid === uid && now.gid === gid;
@@ -468,43 +465,6 @@ function openLayer({
       isOpen = false;
     },
   };
-}
-
-/**
- * The time of the last tick of the clock that files get their times from, once another one has begun: it ticks every few
- * milliseconds, and what changes within a tick would count as changed before. (Since Linux 6.13 it goes on whenever it was
- * read: fs/inode.c, multigrain timestamps.) A workspace on another file system than `lock` may have another clock: that of a
- * server, or one of whole seconds. `undefined`: it cannot be told, or stands still.
- */
-async function nextTick(workspace: string | undefined, lock: number): Promise<bigint | undefined> {
-  let file = lock;
-  try {
-    if (workspace !== undefined && statSync(workspace).dev !== fstatSync(lock).dev) {
-      file = openSync(workspace, constants.O_RDONLY | constants.O_DIRECTORY);
-      if (losesGroup(fstatSync(file))) return undefined;
-    }
-    const began = timeOfFiles(file);
-    for (let tries = 0; tries < MOST_TICKS; tries++) {
-      if (timeOfFiles(file) !== began) return began;
-      await new Promise((done) => setTimeout(done, 1));
-    }
-  } catch (error) {
-    // It belongs to somebody else, nobody may write there, its file system has no permissions, or it is gone.
-    if (workspace === undefined) throw error;
-  } finally {
-    if (file !== lock) closeSync(file);
-  }
-  return undefined;
-}
-
-/** Whether whoever sets its permissions to what they are takes the set-group-ID bit away: chmod(2). */
-const losesGroup = ({ mode, gid }: Stats): boolean =>
-  (mode & SET_GROUP_ID) !== 0 && ![process.getegid?.(), ...(process.getgroups?.() ?? [])].includes(gid);
-
-/** Now, by the clock that a file gets its times from: by a change of it to what it is. */
-function timeOfFiles(file: number): bigint {
-  fchmodSync(file, fstatSync(file).mode & 0o7777);
-  return fstatSync(file, { bigint: true }).ctimeNs;
 }
 
 function unusable(path: string, error: unknown): SandboxError {

@@ -1,5 +1,6 @@
 import { type BigIntStats, constants } from 'node:fs';
 import { errnoName } from '../kernel/errno.ts';
+import { PERMISSIONS } from '../kernel/mode-bits.ts';
 import type { ObjectKind } from '../model/change-set.ts';
 import type { NativeAddon, NativeFailure, NativeTree } from '../native/contract.ts';
 
@@ -62,7 +63,6 @@ export interface TreeEntry extends Stamp {
 }
 
 const FIELDS = 9;
-export const PERMISSIONS = 0o7777;
 
 const { S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK } = constants;
 const KIND_OF_TYPE: ReadonlyMap<number, ObjectKind> = new Map([

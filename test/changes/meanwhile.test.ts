@@ -181,6 +181,41 @@ cat f other`;
       expect(stderr).toContain(`f is not in the workspace: ${CHANGED}`);
     });
 
+    it('that is somebody else’s, and counts in whole seconds: the same', { timeout: 60_000 }, async () => {
+      const place = makePlace();
+      const policy = join(place.env.XDG_CONFIG_HOME ?? '', 'sandbox-run/policy.toml');
+      appendFileSync(policy, '\n[workspace]\nundo = true\n');
+      const script = `
+{ truncate -s 32M ../image && mkfs.ext4 -q -I 128 ../image && mount -o loop ../image . && cd "$PWD"; } > /dev/null 2>&1 || exit 125
+umask 0; chmod 777 .; echo old > f; chown -R 1000:1000 .. ; chown root .; chmod 755 ..; sleep 1.1
+setpriv --reuid=1000 --regid=1000 --clear-groups "$@" -c 'echo begun; sleep 0.4; echo theirs > f; echo theirs > other' | { read; echo mine > f; cat > /dev/null; }
+cat f other`;
+      const { stdout, stderr } = await execa(
+        'unshare',
+        ['-m', 'bash', '-c', script, 'bash', process.execPath, CLI],
+        { cwd: place.workspace, env: place.env, extendEnv: false, reject: false },
+      );
+      place.dispose();
+      expect(stdout).toBe('mine\ntheirs');
+      expect(stderr).toContain(`f is not in the workspace: ${CHANGED}`);
+      expect(stderr).not.toContain('clock');
+    });
+
+    it('whose clock cannot be told: that is said', { timeout: 60_000 }, async () => {
+      const place = makePlace();
+      const script = `
+mount -t tmpfs none . && cd "$PWD" && mkdir d && chown -R 1000:1000 .. && chown root . && chmod 755 . .. || exit 125
+setpriv --reuid=1000 --regid=1000 --clear-groups "$@" --preview -c 'echo > d/f'`;
+      const { stderr } = await execa('unshare', ['-m', 'bash', '-c', script, 'bash', process.execPath, CLI], {
+        cwd: place.workspace,
+        env: place.env,
+        extendEnv: false,
+        reject: false,
+      });
+      place.dispose();
+      expect(stderr).toMatch(/warning: the clock of the workspace.*while the command ran.*1 created/s);
+    });
+
     it('keeps its set-group-ID bit where its owner is not of the group', { timeout: 60_000 }, async () => {
       const place = makePlace();
       const script = `

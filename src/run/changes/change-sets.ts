@@ -274,12 +274,12 @@ export class ChangeSets {
     copies: readonly NativeChangedCopy[],
   ): Promise<boolean> {
     const { workspace, command, on } = about;
-    const { id, layer, startedNs } = opened;
+    const { id, layer, beginning } = opened;
     await this.#store.removeWork(id);
     const entries = await walkTree(this.#addon, layer.upper, true);
     const below = new Below(this.#addon, workspace, await this.#walked(layer.lower));
     const operations = await operationsOf(entries, {
-      ...{ upper: layer.upper, below, workspace, startedNs, isReplaced: opened.isElsewhere() },
+      ...{ upper: layer.upper, below, workspace, startedNs: beginning.at, isReplaced: opened.isElsewhere() },
     });
     if (operations.length === 0 && copies.length === 0) {
       await this.abandon(opened);

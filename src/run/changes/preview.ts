@@ -24,6 +24,9 @@ const NAMED = 10;
 /** How long after a command another layer is made: who runs one and goes does not wait for it. */
 const SPARE_AFTER_MS = 20;
 
+const NO_CLOCK =
+  'the clock of the workspace’s file system cannot be told, so that what somebody changed there while the command ran may be replaced and not named';
+
 /** A layer, and what runs a command on it. */
 interface Layered {
   readonly opened: OpenLayer;
@@ -194,7 +197,8 @@ export class Previews {
     const { id } = opened;
     if (!(await this.#sets.close(opened, { workspace, command, on }, copies))) return none;
     const shown = () => this.#sets.show(id, TOLD);
-    if (!isApplied) return { ...result, changes: told(shown(), 'preview') };
+    const before = [...result.warnings, ...(opened.beginning.isItsOwn ? [] : [NO_CLOCK])];
+    if (!isApplied) return { ...result, warnings: before, changes: told(shown(), 'preview') };
     let applied: AppliedChanges;
     try {
       applied = await this.#sets.applyAll(this.#prepared, id);
@@ -204,10 +208,10 @@ export class Previews {
       const state = error.code === 'changes.incomplete' ? 'applied' : 'waiting';
       const why = `what the command changed is kept as ${id}, but not all of it is in the workspace: ${error.message}`;
       const changes: ToldChanges = { ...told(shown(), 'undoable'), state };
-      return { ...result, warnings: [...result.warnings, why], changes };
+      return { ...result, warnings: [...before, why], changes };
     }
     const { leftBehind, notDone, state } = applied;
-    const warnings = [...result.warnings, ...notInPlace(id, notDone)];
+    const warnings = [...before, ...notInPlace(id, notDone)];
     const found = shown();
     // Of what no workspace gets there is nothing to wait for: a FIFO, say. What is in conflict waits.
     const isRefused = found.more === 0 && found.changes.every(({ refused }) => refused !== undefined);
