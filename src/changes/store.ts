@@ -105,6 +105,9 @@ const SKEW_MS = 86_400_000;
 /** How often it is looked for what is too old: every set has to be read for that. */
 const TRIM_MS = 60_000;
 
+/** What the name of a directory ends in that is no change set any more, and is about to be removed. */
+const GONE = '.gone';
+
 const LOCK_MS = 30_000;
 const LOOK_MS = 10;
 
@@ -146,16 +149,22 @@ export class ChangeStore {
     ensureStateDirectory(this.#stateDirectory);
     const root = ensureStateDirectory(this.root);
     if (Date.now() - this.#trimmedAt > TRIM_MS) this.#trim();
-    const below = on === undefined ? [] : this.#chain(on, workspace);
-    const before = statSync(workspace, { throwIfNoEntry: false });
-    if (before === undefined)
-      throw new SandboxError('policy.path_missing', `the workspace ${workspace} is not there any more`);
-    const id = timedId(Date.now());
-    const directory = join(root, id);
-    const lock = await this.#makeRoomFor(directory);
-    const upper = join(directory, 'upper');
-    const lower = below.map((one) => join(root, one, 'upper'));
-    return openLayer({ id, lock, workspace, before, layer: { lower, upper, work: join(directory, 'work') } });
+    const below = on === undefined ? undefined : await this.#holdChain(on, workspace);
+    try {
+      const before = statSync(workspace, { throwIfNoEntry: false });
+      if (before === undefined)
+        throw new SandboxError('policy.path_missing', `the workspace ${workspace} is not there any more`);
+      const id = timedId(Date.now());
+      const directory = join(root, id);
+      const lock = await this.#makeRoomFor(directory);
+      const upper = join(directory, 'upper');
+      const lower = below?.ids.map((one) => join(root, one, 'upper')) ?? [];
+      const layer = { lower, upper, work: join(directory, 'work') };
+      return openLayer({ id, lock, below, workspace, before, layer });
+    } catch (error) {
+      below?.[Symbol.dispose]();
+      throw error;
+    }
   }
 
   /** Makes the directory of a layer. Returns its lock. On a full disk it waits until what is too old has gone. */
@@ -183,26 +192,45 @@ export class ChangeStore {
     }
   }
 
-  /** The change sets that another one lies on, the topmost first, as far as they are not in the workspace. */
-  #chain(id: string, workspace: string): readonly string[] {
-    const chain: string[] = [];
-    for (let next: string | undefined = id; next !== undefined; ) {
-      const set: StoredSet = this.find(next);
-      if (set.workspace !== workspace)
-        throw new SandboxError(
-          'changes.state',
-          `the changes ${next} are of another workspace, ${set.workspace}`,
-        );
-      if (set.state === 'applied') break;
-      if (set.state === 'undone')
-        throw new SandboxError(
-          'changes.state',
-          `the changes ${next} were taken back; run the command without --on`,
-        );
-      chain.push(next);
-      next = set.on;
+  /**
+   * Keeps the change sets that a command is to run on, and those that they lie on, as far as they are not in the workspace.
+   * @throws {SandboxError} as `open`, and `changes.busy`.
+   */
+  async #holdChain(id: string, workspace: string): Promise<HeldChain> {
+    const ids: string[] = [];
+    const locks: number[] = [];
+    const letGo = () => locks.splice(0).forEach(closeSync);
+    try {
+      for (let next: string | undefined = id; next !== undefined; ) {
+        this.find(next);
+        const lock = openSync(this.#lockOf(next), 'r');
+        locks.push(lock);
+        if (!(await patiently(() => this.#addon.tryLock(lock, true)))) throw busy();
+        // By then it may be in the workspace, or gone.
+        const set: StoredSet = this.find(next);
+        if (!isBelow(set, workspace)) break;
+        ids.push(next);
+        next = set.on;
+      }
+      return { ids, [Symbol.dispose]: letGo };
+    } catch (error) {
+      letGo();
+      throw error;
     }
-    return chain;
+  }
+
+  /** Keeps commands from beginning on a change set. `undefined`: one runs on it. */
+  claim(id: string): Disposable | undefined {
+    const lock = orElse(() => openSync(this.#lockOf(id), 'r'), undefined);
+    // Without it no command can begin on it.
+    if (lock === undefined) return { [Symbol.dispose]: () => {} };
+    if (this.#addon.tryLock(lock)) return { [Symbol.dispose]: () => closeSync(lock) };
+    closeSync(lock);
+    return undefined;
+  }
+
+  #lockOf(id: string): string {
+    return join(this.directoryOf(id), 'lock');
   }
 
   save(set: StoredSet): void {
@@ -223,20 +251,14 @@ export class ChangeStore {
   lock(): Disposable {
     const lock = this.tryLock();
     if (lock !== undefined) return lock;
-    throw new SandboxError(
-      'changes.busy',
-      'another process applies changes or takes some back; try again when it is done',
-    );
+    throw busy();
   }
 
   /** The same, once nobody else does, for whom half a minute is enough. */
   async waitForLock(): Promise<Disposable> {
-    for (let waited = 0; waited < LOCK_MS; waited += LOOK_MS) {
-      const lock = this.tryLock();
-      if (lock !== undefined) return lock;
-      await new Promise((done) => setTimeout(done, LOOK_MS));
-    }
-    return this.lock();
+    const lock = await patiently(() => this.tryLock());
+    if (lock !== undefined) return lock;
+    throw busy();
   }
 
   /** The same; `undefined`: another process does. */
@@ -334,8 +356,13 @@ export class ChangeStore {
     }
   }
 
-  /** Forgets what is too old, and what a process left that was killed while its command ran. */
+  /**
+   * Forgets what is too old, and what a process left that was killed while its command ran. What somebody else applies or
+   * takes back just now is in use; it is looked at again with the next command.
+   */
   #trim(): void {
+    using lock = this.tryLock();
+    if (lock === undefined) return;
     const now = Date.now();
     this.#trimmedAt = now;
     const damaged = this.damaged();
@@ -350,13 +377,22 @@ export class ChangeStore {
       if (set === undefined) return this.#isAbandoned(id, now);
       return now - set.at > (set.state === 'waiting' ? HISTORY.waitingMs : HISTORY.doneMs) || tooMany.has(id);
     });
+    for (const { id } of old) this.#setAside(id);
     // What cannot be removed now is tried again with the next one.
-    this.#trimming = Promise.allSettled(old.map(({ id }) => this.remove(id)));
+    const gone = readdirSync(this.root).filter((name) => name.endsWith(GONE));
+    this.#trimming = Promise.allSettled(gone.map((name) => this.#removeTree(join(this.root, name))));
+  }
+
+  /** From now on it is no change set, which takes no time: to remove it does. */
+  #setAside(id: string): void {
+    using own = this.claim(id);
+    if (own !== undefined)
+      orElse(() => renameSync(this.directoryOf(id), `${this.directoryOf(id)}${GONE}`), undefined);
   }
 
   #isAbandoned(id: string, now: number): boolean {
     try {
-      const lock = openSync(join(this.directoryOf(id), 'lock'), 'r');
+      const lock = openSync(this.#lockOf(id), 'r');
       try {
         // Whoever made it lets go of it when it has its description, which may be since it was looked for.
         return this.#addon.tryLock(lock) && !existsSync(join(this.directoryOf(id), 'set.json'));
@@ -368,6 +404,39 @@ export class ChangeStore {
       return now - made > YOUNG_MS;
     }
   }
+}
+
+/** Change sets that stay for the command that runs on them, the topmost first. */
+interface HeldChain extends Disposable {
+  readonly ids: readonly string[];
+}
+
+const busy = (): SandboxError =>
+  new SandboxError(
+    'changes.busy',
+    'another process applies changes or takes some back; try again when it is done',
+  );
+
+/** What is asked for again and again, for which half a minute is enough; `undefined` or false: it is not to be had. */
+async function patiently<T>(attempt: () => T): Promise<T> {
+  for (let waited = 0; waited < LOCK_MS; waited += LOOK_MS) {
+    const found = attempt();
+    if (found) return found;
+    await new Promise((done) => setTimeout(done, LOOK_MS));
+  }
+  return attempt();
+}
+
+/** Whether a command that is to run on it needs its layer: it is not in the workspace. @throws {SandboxError} `changes.state`. */
+function isBelow({ id, workspace: itsOwn, state }: StoredSet, workspace: string): boolean {
+  if (itsOwn !== workspace)
+    throw new SandboxError('changes.state', `the changes ${id} are of another workspace, ${itsOwn}`);
+  if (state === 'undone')
+    throw new SandboxError(
+      'changes.state',
+      `the changes ${id} were taken back; run the command without --on`,
+    );
+  return state !== 'applied';
 }
 
 /** The latest time that a date can have. */
@@ -423,10 +492,16 @@ const keptBytes = ({ tree, before }: Partial<Operation> = {}): number =>
 
 function openLayer({
   lock,
+  below,
   workspace,
   before: { mode, uid, gid, ino, dev },
   ...layer
-}: Pick<OpenLayer, 'id' | 'layer'> & { lock: number; workspace: string; before: Stats }): OpenLayer {
+}: Pick<OpenLayer, 'id' | 'layer'> & {
+  readonly lock: number;
+  readonly below: HeldChain | undefined;
+  readonly workspace: string;
+  readonly before: Stats;
+}): OpenLayer {
   const { upper } = layer.layer;
   // What a command sees of the workspace's own directory comes from here.
   try {
@@ -463,6 +538,7 @@ function openLayer({
     [Symbol.dispose]() {
       if (isOpen) closeSync(lock);
       isOpen = false;
+      below?.[Symbol.dispose]();
     },
   };
 }

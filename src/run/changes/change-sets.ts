@@ -151,15 +151,17 @@ export class ChangeSets {
 
   /**
    * Puts all that a command changed just now into the workspace, links that lead out as well: as if it had changed that
-   * itself. Nobody has seen the change set yet, so nothing runs on it: its files are moved.
+   * itself. Unless something runs on it by now, its files are moved.
    */
   async applyAll(prepared: PreparedSandbox, id: string): Promise<AppliedChanges> {
     using _lock = await this.#store.waitForLock();
+    using own = this.#store.claim(id);
     const set = this.#own(id, prepared);
     const numbers = keptNumbers(set);
     const copies = copiesAt(set, []);
+    const moves = own === undefined ? {} : { moves: true as const };
     return await this.#settled(prepared, (settle) =>
-      this.#applier.apply(set, { numbers, named: new Set(numbers), copies, moves: true }, settle),
+      this.#applier.apply(set, { numbers, named: new Set(numbers), copies, ...moves }, settle),
     );
   }
 
@@ -182,8 +184,15 @@ export class ChangeSets {
    */
   async discard(id: string, paths: readonly string[] = []): Promise<void> {
     using _lock = await this.#store.waitForLock();
-    if (paths.length === 0 && this.#store.damaged().has(id)) return await this.#store.remove(id);
-    const set = this.#store.find(id);
+    const isDamaged = paths.length === 0 && this.#store.damaged().has(id);
+    const set = isDamaged ? undefined : this.#store.find(id);
+    using own = this.#store.claim(id);
+    if (own === undefined)
+      throw new SandboxError(
+        'changes.state',
+        `the changes ${id} cannot be discarded while a command runs on them`,
+      );
+    if (set === undefined) return await this.#store.remove(id);
     const upon = this.#store.list().find((set) => set.on === id && set.state === 'waiting');
     if (upon !== undefined)
       throw new SandboxError(
