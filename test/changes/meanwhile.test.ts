@@ -120,6 +120,37 @@ describe_('a directory that somebody moves to its place while a command runs (ne
   });
 });
 
+describe_('what somebody removes while a command runs (needs namespaces)', () => {
+  it('stays away, and is named, if the command changes it in place', async () => {
+    const world = await workspaceOf((root) => tree(root, { f: 'old', 'd/in/f': 'old', 'gone/f': 'old' }));
+    const command = 'echo >> f; echo >> d/in/f; echo >> gone/f; echo > gone/new; echo > d/new';
+    const notDone = await meanwhile(world, command, (root) => {
+      rmSync(join(root, 'f'));
+      rmSync(join(root, 'd/in/f'));
+      rmSync(join(root, 'gone'), { recursive: true });
+    });
+    const why = 'it was removed from the workspace while the command ran';
+    expect(notDone).toMatchObject({ f: why, 'd/in/f': why, gone: why, 'gone/f': why });
+    expect(Object.keys(notDone)).toHaveLength(5);
+    expect(['f', 'd/in/f', 'gone', 'd/new'].map((name) => existsSync(join(world.root, name)))).toEqual([
+      ...[false, false, false, true],
+    ]);
+  });
+
+  it('is no reason to keep what the command makes, or moves from elsewhere', async () => {
+    const world = await workspaceOf((root) =>
+      tree(root, { a: 'one', b: 'three', c: 'four', 'd/x': 'seven' }),
+    );
+    const command = 'mv a a2; mkdir new; mv b new/b; mv d/x x; rm -r d; echo > made; rm c; echo anew > c';
+    const notDone = await meanwhile(world, command, (root) => {
+      writeFileSync(join(root, 'other'), '');
+      rmSync(join(root, 'other'));
+    });
+    expect(notDone).toEqual({});
+    expect(readdirSync(world.root).toSorted()).toEqual(['a2', 'c', 'made', 'new', 'x']);
+  });
+});
+
 describe_('permissions of a directory that somebody changes while a command runs (needs namespaces)', () => {
   it.each(['echo > d/y', 'chmod 755 d; echo > d/y', 'rm -r d; mkdir d; echo > d/y'])(
     'stay as they are: %s',
