@@ -151,6 +151,39 @@ describe_('what somebody removes while a command runs (needs namespaces)', () =>
   });
 });
 
+describe_('a file that the command renames (needs namespaces)', () => {
+  const inPlace = 'content that is moved';
+
+  it('stays where it is if somebody makes another one in its new place', async () => {
+    const world = await workspaceOf((root) => tree(root, { a: inPlace, z: inPlace.toUpperCase() }));
+    const notDone = await meanwhile(world, 'mv a b; mv z y', (root) => tree(root, { b: 'mine', y: 'mine' }));
+    expect(notDone).toEqual({
+      ...{ b: CHANGED, a: 'it was renamed to b, which is not in its place' },
+      ...{ y: CHANGED, z: 'it was renamed to y, which is not in its place' },
+    });
+    const read = (name: string) => readFileSync(join(world.root, name), 'utf8');
+    expect(['a', 'b', 'z', 'y'].map(read)).toEqual([inPlace, 'mine', inPlace.toUpperCase(), 'mine']);
+  });
+
+  it('stays there when that is taken back, if somebody makes another one in its old place', async () => {
+    const { root, sandbox, changes } = await workspaceOf((at) => tree(at, { a: inPlace, z: 'and another' }));
+    const result = await sandbox.run('mv a b; mv z y', { effect: 'preview' });
+    const id = result.changes?.id ?? '';
+    expect((await changes.apply(id)).notDone).toEqual([]);
+    tree(root, { a: 'mine' });
+    expect((await changes.undo(id)).notDone).toEqual([
+      { path: 'a', why: expect.stringContaining('it changed since') },
+      { path: 'b', why: 'it was renamed from a, which does not come back' },
+    ]);
+    expect(['a', 'b', 'z'].map((name) => readFileSync(join(root, name), 'utf8'))).toEqual([
+      ...['mine', inPlace, 'and another'],
+    ]);
+    rmSync(join(root, 'a'));
+    expect((await changes.undo(id)).notDone).toEqual([]);
+    expect(readdirSync(root).toSorted()).toEqual(['a', 'z']);
+  });
+});
+
 describe_('permissions of a directory that somebody changes while a command runs (needs namespaces)', () => {
   it.each(['echo > d/y', 'chmod 755 d; echo > d/y', 'rm -r d; mkdir d; echo > d/y'])(
     'stay as they are: %s',

@@ -7,6 +7,7 @@ import {
   chosenNumbers,
   type DescribedChange,
   describeOperations,
+  renamesAmong,
 } from '../../changes/describe.ts';
 import { diffOf, diffOfCopy, MOST_DIFF } from '../../changes/diff.ts';
 import { HeldPaths } from '../../changes/held-paths.ts';
@@ -145,7 +146,7 @@ export class ChangeSets {
         : this.#chosen(set, this.#described(set), paths);
     const copies = copiesAt(set, paths ?? []);
     return await this.#settled(prepared, (settle) =>
-      this.#applier.apply(set, { numbers, named, copies }, settle),
+      this.#applier.apply(set, { numbers, named, copies, renames: this.#renames(set) }, settle),
     );
   }
 
@@ -159,9 +160,10 @@ export class ChangeSets {
     const set = this.#own(id, prepared);
     const numbers = keptNumbers(set);
     const copies = copiesAt(set, []);
+    const wanted = { numbers, named: new Set(numbers), copies, renames: this.#renames(set) };
     const moves = own === undefined ? {} : { moves: true as const };
     return await this.#settled(prepared, (settle) =>
-      this.#applier.apply(set, { numbers, named: new Set(numbers), copies, ...moves }, settle),
+      this.#applier.apply(set, { ...wanted, ...moves }, settle),
     );
   }
 
@@ -174,7 +176,7 @@ export class ChangeSets {
     const set = this.#own(id, prepared);
     if (!isPlaced(set) && !this.#applier.isUnfinished(id))
       throw new SandboxError('changes.state', `nothing of the changes ${id} is in the workspace`);
-    return await this.#settled(prepared, (settle) => this.#applier.undo(set, settle));
+    return await this.#settled(prepared, (settle) => this.#applier.undo(set, this.#renames(set), settle));
   }
 
   /**
@@ -402,6 +404,11 @@ export class ChangeSets {
       }
     }
     return found;
+  }
+
+  #renames(set: StoredSet): ReadonlyMap<number, number> {
+    using contents = this.#contentsOf(set);
+    return renamesAmong(set.operations, contents);
   }
 
   #described(set: StoredSet): readonly DescribedChange[] {
