@@ -25,8 +25,8 @@ import { orElse } from '../util/or-else.ts';
 import { lookAt } from './below.ts';
 import type { Operation } from './operations.ts';
 import { isSameObject, Placer } from './place.ts';
-import { settingsToTake } from './settings.ts';
-import type { ChangeStore, PlacedStamp, StoredSet } from './store.ts';
+import { settingsNow, settingsToTake } from './settings.ts';
+import type { ChangeStore, PlacedStamp, StoredCopy, StoredSet } from './store.ts';
 import { bytesOf, type RawPath, rawPath, shownPath } from './tree.ts';
 
 /** An operation that was not carried out, and why. */
@@ -209,27 +209,35 @@ export class Applier {
     if (intent.doing === 'undo' && copies.length > 0) settle({ copies });
     const placed =
       intent.doing === 'undo' ? steps : stampedAnew(set, steps, () => settle(effectsOf(set, steps, copies)));
-    const after = this.#after(withTouched(set, touched), intent, placed);
+    const came = copies.filter(({ source, before }) => !settingsNow(workspace, source).equals(before));
+    const refused = copies.filter((one) => one.after?.equals(one.before) !== true && !came.includes(one));
+    const after = this.#after(withTouched(set, touched), intent, placed, refused);
     try {
       this.#store.save(after);
     } catch (error) {
       throw incomplete(set.id, intent, error);
     }
     rmSync(this.#store.journalOf(set.id), { force: true });
-    const came = copies.filter(({ before, after }) => after?.equals(before) === false);
     return { set: after, done: steps.length + came.length, notPlaced };
   }
 
-  #after(set: StoredSet, { doing, copies }: Intent, steps: readonly PlacedStamp[]): StoredSet {
+  #after(
+    set: StoredSet,
+    { doing, copies }: Intent,
+    steps: readonly PlacedStamp[],
+    refused: readonly NativeChangedCopy[],
+  ): StoredSet {
     if (doing === 'apply') {
-      const taken = set.copies.map((one) =>
-        copies.includes(one.source) ? { ...one, isTaken: true as const } : one,
-      );
+      const taken = set.copies.map((one): StoredCopy => {
+        if (!copies.includes(one.source)) return one;
+        const isRefused = refused.some(({ source }) => source === one.source);
+        return { ...one, ...(isRefused ? { isRefused: true } : { isTaken: true }) };
+      });
       // A crash may have come just after they were stored.
       const known = new Set(set.placed.map(({ number }) => number));
       const all = [...set.placed, ...steps.filter(({ number }) => !known.has(number))];
       // Of what nothing came nothing can be taken back.
-      if (all.length === 0 && !taken.some(({ isTaken }) => isTaken)) return set;
+      if (all.length === 0 && !taken.some(({ isTaken }) => isTaken)) return { ...set, copies: taken };
       return { ...set, state: 'applied', undoneAt: undefined, placed: all, copies: taken };
     }
     const wasMoved = new Set(set.placed.flatMap(({ number, isMoved }) => (isMoved ? [number] : [])));

@@ -53,6 +53,8 @@ export interface StoredCopy {
   readonly after?: string;
   /** It was taken over. */
   readonly isTaken?: true;
+  /** Nothing of it was: commands may not make such settings. */
+  readonly isRefused?: true;
 }
 
 /** A change set as it is stored. */

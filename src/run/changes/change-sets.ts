@@ -40,6 +40,10 @@ function allCopiesAt({ copies, workspace }: StoredSet, paths: readonly string[])
 const copiesAt = (set: StoredSet, paths: readonly string[]): readonly string[] =>
   allCopiesAt(set, paths).flatMap(({ source, isTaken }) => (isTaken ? [] : [source]));
 
+/** As its changes have it, of a path that a person may have written in full or with a dot before it. */
+const inSet = ({ workspace }: StoredSet, path: string): string =>
+  (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path).replace(/^(\.\/+)+(?=.)/, '');
+
 /** Whether anything of it is in the workspace. */
 const isPlaced = ({ placed, copies }: StoredSet): boolean =>
   placed.length > 0 || copies.some(({ isTaken }) => isTaken);
@@ -104,8 +108,9 @@ export class ChangeSets {
    * which may be very much.
    * @throws {SandboxError} `changes.unknown`.
    */
-  diff(id: string, path?: string, itself = false): string {
+  diff(id: string, asked?: string, itself = false): string {
     const set = this.#store.find(id);
+    const path = asked === undefined ? undefined : inSet(set, asked);
     const described = this.#described(set);
     const chosen = path === undefined ? undefined : new Set(this.#chosen(set, described, [path]).numbers);
     using contents = this.#contentsOf(set);
@@ -131,7 +136,7 @@ export class ChangeSets {
    * itself is applied although it is a link that leads out.
    * @throws {SandboxError} `changes.unknown`, `changes.state`, `changes.busy`, `changes.incomplete`.
    */
-  async apply(prepared: PreparedSandbox, id: string, paths?: readonly string[]): Promise<AppliedChanges> {
+  async apply(prepared: PreparedSandbox, id: string, asked: readonly string[] = []): Promise<AppliedChanges> {
     // Held until all is done: what is returned is waited for.
     using _lock = await this.#store.waitForLock();
     const set = this.#own(id, prepared);
@@ -140,11 +145,12 @@ export class ChangeSets {
         'changes.state',
         `the changes ${id} lie on ${set.on}, which waits; apply that first (sandbox-run changes apply ${set.on})`,
       );
+    const paths = asked.map((path) => inSet(set, path));
     const { numbers, named } =
-      paths === undefined || paths.length === 0
+      paths.length === 0
         ? { numbers: keptNumbers(set), named: new Set<number>() }
         : this.#chosen(set, this.#described(set), paths);
-    const copies = copiesAt(set, paths ?? []);
+    const copies = copiesAt(set, paths);
     return await this.#settled(prepared, (settle) =>
       this.#applier.apply(set, { numbers, named, copies, renames: this.#renames(set) }, settle),
     );
@@ -201,7 +207,10 @@ export class ChangeSets {
         'changes.state',
         `the changes ${upon.id} lie on ${id}, and could not be applied without it; discard them first`,
       );
-    const left = this.#without(set, paths);
+    const left = this.#without(
+      set,
+      paths.map((path) => inSet(set, path)),
+    );
     if (left === undefined) await this.#store.remove(id);
     else this.#store.save(left);
   }
@@ -435,12 +444,13 @@ export class ChangeSets {
 
   #detailOf(set: StoredSet, most: number): ChangeSetDetail {
     const described = this.#described(set);
-    const ofCopies = set.copies.map(({ source, after, isTaken }) => ({
+    const ofCopies = set.copies.map(({ source, after, isTaken, isRefused }) => ({
       change: {
         path: source.slice(set.workspace.length + 1),
         change: 'changed' as const,
         kind: 'file' as const,
         ...(isTaken === undefined ? {} : { applied: isTaken }),
+        ...(isRefused === undefined ? {} : { refused: 'commands may not make these settings' }),
         ...(after === undefined ? { note: 'it is no configuration that can be taken over' } : {}),
       },
       numbers: [],
