@@ -99,7 +99,7 @@ class WalkWorker : public Napi::AsyncWorker {
       const struct stat& is = entry.info;
       const bool whiteout = S_ISCHR(is.st_mode) && is.st_rdev == 0;
       const int marks = (entry.opaque ? 1 : 0) | (entry.attributes ? 2 : 0) |
-                        (entry.unreadable ? 4 : 0) | (whiteout ? 8 : 0);
+                        (entry.unreadable ? 4 : 0) | (whiteout ? 8 : 0) | (entry.copied ? 16 : 0);
       for (const double number :
            {double(is.st_mode), double(is.st_size), double(is.st_ino), double(is.st_nlink),
             double(is.st_mtim.tv_sec), double(is.st_mtim.tv_nsec), double(is.st_ctim.tv_sec),

@@ -39,20 +39,21 @@ bool IsLayerMark(std::string_view name) {
   return name.starts_with("user.overlay.") && !name.starts_with("user.overlay.overlay.");
 }
 
-bool HasAttributes(int directory, const std::string& name) {
+void ReadAttributes(int directory, const std::string& name, TreeEntry& entry) {
   std::string names(1024, '\0');
   const ssize_t length = llistxattr(NameOf(directory, name).c_str(), names.data(), names.size());
   // More than fit are some.
-  if (length < 0) return errno == ERANGE;
-  for (size_t at = 0; at < static_cast<size_t>(length);) {
+  if (length < 0) entry.attributes = errno == ERANGE;
+  for (ssize_t at = 0; at < length;) {
     const std::string_view one(names.data() + at);
+    // fs/overlayfs/copy_up.c: its value says nothing to whoever may not open by a handle.
+    if (one == "user.overlay.origin") entry.copied = true;
     if ((one.starts_with("user.") && !IsLayerMark(one)) || one.starts_with("system.posix_acl") ||
         one == "security.capability") {
-      return true;
+      entry.attributes = true;
     }
-    at += one.size() + 1;
+    at += static_cast<ssize_t>(one.size()) + 1;
   }
-  return false;
 }
 
 int OpenDirectory(int root, const std::string& path, bool make_readable) {
@@ -114,7 +115,7 @@ Result<std::vector<TreeEntry>> WalkTree(const std::string& root, WalkKind kind, 
       if (fstatat(opened, name.c_str(), &entry.info, AT_SYMLINK_NOFOLLOW) != 0) continue;
       if (is_layer) {
         entry.opaque = S_ISDIR(entry.info.st_mode) && IsOpaque(opened, name);
-        entry.attributes = !S_ISLNK(entry.info.st_mode) && HasAttributes(opened, name);
+        if (!S_ISLNK(entry.info.st_mode)) ReadAttributes(opened, name, entry);
       }
       entry.path = path.empty() ? std::move(name) : path + "/" + name;
       entries.push_back(std::move(entry));

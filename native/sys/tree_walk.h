@@ -16,6 +16,7 @@ struct TreeEntry {
   struct stat info = {};
   bool opaque = false;      // a directory of a layer that hides what is beneath it
   bool attributes = false;  // of a layer: it has extended attributes or access lists of its own
+  bool copied = false;      // of a layer: a copy of what is, or was, beneath the layer
   bool unreadable = false;  // a directory that could not be looked into, or is too deep for a path
 };
 

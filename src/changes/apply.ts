@@ -25,9 +25,9 @@ import { orElse } from '../util/or-else.ts';
 import { lookAt } from './below.ts';
 import type { Operation } from './operations.ts';
 import { isSameObject, Placer } from './place.ts';
-import { settingsToTake } from './settings.ts';
-import type { ChangeStore, PlacedStamp, StoredSet } from './store.ts';
-import { bytesOf, type RawPath, rawPath } from './tree.ts';
+import { settingsNow, settingsToTake } from './settings.ts';
+import type { ChangeStore, PlacedStamp, StoredCopy, StoredSet } from './store.ts';
+import { bytesOf, type RawPath, rawPath, shownPath } from './tree.ts';
 
 /** An operation that was not carried out, and why. */
 export interface NotPlaced {
@@ -53,6 +53,8 @@ interface Intent {
   readonly token: string;
   /** Paths of the copies that are taken over, too. */
   readonly copies: readonly string[];
+  /** Of files that were renamed: the numbers of what is taken away, and of what is to be in its place. */
+  readonly renames?: readonly (readonly [from: number, to: number])[];
   /** Nothing else needs the files of the layer: they are moved where they can be. */
   readonly moves?: true;
 }
@@ -60,7 +62,11 @@ interface Intent {
 /** What of a change set is to be applied: the same, before it is noted. */
 interface Wanted extends Pick<Intent, 'numbers' | 'copies' | 'moves'> {
   readonly named: ReadonlySet<number>;
+  readonly renames: Renames;
 }
+
+/** As `renamesAmong` finds them. */
+type Renames = ReadonlyMap<number, number>;
 
 /** Why a file cannot be applied again that the layer did not get back. */
 const NOT_LEFT = 'what the command left went or changed after it was applied, and is not kept';
@@ -86,7 +92,8 @@ export class Applier {
     return existsSync(this.#store.journalOf(id));
   }
 
-  async apply(set: StoredSet, { numbers, named, copies, moves }: Wanted, settle: Settle): Promise<Applied> {
+  async apply(set: StoredSet, wanted: Wanted, settle: Settle): Promise<Applied> {
+    const { numbers, named, copies, moves } = wanted;
     const begun = await this.resume(set, settle);
     const now = begun?.set ?? set;
     const placed = new Set(now.placed.map(({ number }) => number));
@@ -95,19 +102,21 @@ export class Applier {
       now,
       begun,
       {
-        ...{ doing: 'apply', numbers: left, named: [...named], token: newToken(), copies },
+        ...{ doing: 'apply', named: [...named], token: newToken(), copies },
+        ...together(left, wanted.renames),
         ...(moves === true ? { moves } : {}),
       },
       settle,
     );
   }
 
-  async undo(set: StoredSet, settle: Settle): Promise<Applied> {
+  async undo(set: StoredSet, renames: Renames, settle: Settle): Promise<Applied> {
     const begun = await this.resume(set, settle);
     const now = begun?.set ?? set;
     const numbers = now.placed.map(({ number }) => number);
     const copies = now.copies.filter(({ isTaken }) => isTaken).map(({ source }) => source);
-    return this.#begin(now, begun, { doing: 'undo', numbers, named: [], token: newToken(), copies }, settle);
+    const intent = { doing: 'undo', named: [], token: newToken(), copies } as const;
+    return this.#begin(now, begun, { ...intent, ...together(numbers, renames) }, settle);
   }
 
   /** Finishes what a crash cut short; `undefined`: nothing was. */
@@ -157,6 +166,8 @@ export class Applier {
       const { token, moves = false } = intent;
       using placer = new Placer({ addon: this.#addon, workspace, upper, kept, token, moves });
       for (const { number } of set.placed) placer.noteLostName(operations[number]);
+      const failed = new Set<number>();
+      const otherHalves = otherHalvesOf(intent);
       for (const number of intent.doing === 'apply' ? intent.numbers : intent.numbers.toReversed()) {
         const operation = operations[number];
         if (operation === undefined) continue;
@@ -165,11 +176,14 @@ export class Applier {
           continue;
         }
         const was = placedBefore.get(number);
-        const placed =
-          intent.doing === 'apply'
+        const other = otherHalves.get(number) ?? -1;
+        const placed = failed.has(other)
+          ? { conflict: halfOf(intent, operations[other]) }
+          : intent.doing === 'apply'
             ? await placer.put(operation, number, intent.named.includes(number), before !== undefined)
             : await placer.takeBack(operation, was ?? { number, isKept: false });
         if ('conflict' in placed) {
+          failed.add(number);
           notPlaced.push({ path: operation.path, why: placed.conflict });
           if (placed.changed !== undefined) touched.set(number, placed.changed);
           continue;
@@ -195,27 +209,35 @@ export class Applier {
     if (intent.doing === 'undo' && copies.length > 0) settle({ copies });
     const placed =
       intent.doing === 'undo' ? steps : stampedAnew(set, steps, () => settle(effectsOf(set, steps, copies)));
-    const after = this.#after(withTouched(set, touched), intent, placed);
+    const came = copies.filter(({ source, before }) => !settingsNow(workspace, source).equals(before));
+    const refused = copies.filter((one) => one.after?.equals(one.before) !== true && !came.includes(one));
+    const after = this.#after(withTouched(set, touched), intent, placed, refused);
     try {
       this.#store.save(after);
     } catch (error) {
       throw incomplete(set.id, intent, error);
     }
     rmSync(this.#store.journalOf(set.id), { force: true });
-    const came = copies.filter(({ before, after }) => after?.equals(before) === false);
     return { set: after, done: steps.length + came.length, notPlaced };
   }
 
-  #after(set: StoredSet, { doing, copies }: Intent, steps: readonly PlacedStamp[]): StoredSet {
+  #after(
+    set: StoredSet,
+    { doing, copies }: Intent,
+    steps: readonly PlacedStamp[],
+    refused: readonly NativeChangedCopy[],
+  ): StoredSet {
     if (doing === 'apply') {
-      const taken = set.copies.map((one) =>
-        copies.includes(one.source) ? { ...one, isTaken: true as const } : one,
-      );
+      const taken = set.copies.map((one): StoredCopy => {
+        if (!copies.includes(one.source)) return one;
+        const isRefused = refused.some(({ source }) => source === one.source);
+        return { ...one, ...(isRefused ? { isRefused: true } : { isTaken: true }) };
+      });
       // A crash may have come just after they were stored.
       const known = new Set(set.placed.map(({ number }) => number));
       const all = [...set.placed, ...steps.filter(({ number }) => !known.has(number))];
       // Of what nothing came nothing can be taken back.
-      if (all.length === 0 && !taken.some(({ isTaken }) => isTaken)) return set;
+      if (all.length === 0 && !taken.some(({ isTaken }) => isTaken)) return { ...set, copies: taken };
       return { ...set, state: 'applied', undoneAt: undefined, placed: all, copies: taken };
     }
     const wasMoved = new Set(set.placed.flatMap(({ number, isMoved }) => (isMoved ? [number] : [])));
@@ -224,15 +246,19 @@ export class Applier {
     // What was put back may be taken back and put back again by others before this is applied again: it is known by its
     // content from now on, and not by its number.
     const operations = set.operations.map((operation, number) => {
-      const { stamp, changed } = back.get(number) ?? {};
-      const { before, after } = operation;
+      const step = back.get(number);
+      if (step === undefined) return operation;
+      const { stamp, changed } = step;
+      // It had been there by somebody's will.
+      const { refused: _, ...wanted } = operation;
+      const { before, after } = wanted;
       return {
-        ...operation,
+        ...wanted,
         ...(stamp === undefined || before === undefined || before.kind === 'directory'
           ? {}
           : { before: stamp, isOwn: false }),
         ...(after === undefined || changed === undefined ? {} : { after: { ...after, changed } }),
-        ...(wasMoved.has(number) && back.has(number) && changed === undefined ? { conflict: NOT_LEFT } : {}),
+        ...(wasMoved.has(number) && changed === undefined ? { conflict: NOT_LEFT } : {}),
       };
     });
     const left = set.copies.map(({ isTaken: _, ...one }) => one);
@@ -277,6 +303,31 @@ export class Applier {
       [Symbol.dispose]: () => closeSync(file),
     };
   }
+}
+
+/** A file that was renamed is put in its new place before it is taken away from the old one. */
+function together(numbers: readonly number[], found: Renames): Pick<Intent, 'numbers' | 'renames'> {
+  const wanted = new Set(numbers);
+  const renames = [...found].filter(([to, from]) => wanted.has(to) && wanted.has(from));
+  const fromOf = new Map(renames);
+  const later = new Set(fromOf.values());
+  return {
+    numbers: numbers
+      .filter((number) => !later.has(number))
+      .flatMap((number) => [number, fromOf.get(number) ?? []].flat()),
+    renames: renames.map(([to, from]) => [from, to] as const),
+  };
+}
+
+/** What has to be done first, so that nothing is nowhere: undo goes backwards. */
+const otherHalvesOf = ({ renames = [], doing }: Intent): Renames =>
+  new Map(doing === 'apply' ? renames : renames.map(([from, to]) => [to, from]));
+
+function halfOf({ doing }: Intent, other: Operation | undefined): string {
+  const path = shownPath(other?.path ?? '');
+  return doing === 'apply'
+    ? `it was renamed to ${path}, which is not in its place`
+    : `it was renamed from ${path}, which does not come back`;
 }
 
 const incomplete = (id: string, { doing }: Intent, error: unknown): SandboxError =>

@@ -34,7 +34,8 @@ export function describeOperations(
   operations: readonly Operation[],
   contents: Contents,
 ): readonly DescribedChange[] {
-  const renamedFrom = findRenames(operations, contents);
+  const isNew = ({ before }: Operation) => before === undefined;
+  const renamedFrom = renamesAmong(operations, contents, isNew);
   const taken = new Set(renamedFrom.values());
   return operations.flatMap((operation, number) => {
     if (taken.has(number) || operation.discarded === true) return [];
@@ -49,8 +50,12 @@ export function describeOperations(
   });
 }
 
-/** The numbers of removals by that of the creation that has their content. */
-function findRenames(operations: readonly Operation[], contents: Contents): ReadonlyMap<number, number> {
+/** The numbers of removals by that of the file that has their content now, of those that can be what is looked for. */
+export function renamesAmong(
+  operations: readonly Operation[],
+  contents: Contents,
+  isPossible: (operation: Operation) => boolean = ({ sameContent }) => sameContent !== true,
+): ReadonlyMap<number, number> {
   const removed = new Map<string, number[]>();
   operations.forEach(({ after, before, discarded }, number) => {
     if (after !== undefined || before?.kind !== 'file' || discarded === true) return;
@@ -63,8 +68,9 @@ function findRenames(operations: readonly Operation[], contents: Contents): Read
   const found = new Map<number, number>();
   let pairs = 0;
   let bytes = 0;
-  operations.forEach(({ after, before, discarded }, number) => {
-    if (before !== undefined || after?.kind !== 'file' || discarded === true) return;
+  operations.forEach((operation, number) => {
+    const { after, discarded } = operation;
+    if (after?.kind !== 'file' || discarded === true || !isPossible(operation)) return;
     const candidates = removed.get(`${after.bytes}`) ?? [];
     for (const candidate of candidates) {
       bytes += after.bytes;

@@ -1,5 +1,6 @@
 import { accessSync, chmodSync, closeSync, constants, fchmodSync, fstatSync, openSync } from 'node:fs';
 import { holdDirectory, isNoDirectory } from '../host/held-directory.ts';
+import { PERMISSIONS } from '../kernel/mode-bits.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { aroundPath, bytesOf, type RawPath } from './tree.ts';
 
@@ -81,7 +82,7 @@ export class HeldPaths implements Disposable {
   }
 
   #widen(path: RawPath, fd: number, wanted: number): void {
-    const mode = fstatSync(fd).mode & 0o7777;
+    const mode = fstatSync(fd).mode & PERMISSIONS;
     if ((mode & wanted) === wanted) return;
     if (!this.#widened.has(path)) this.#widened.set(path, mode);
     chmodSync(`/proc/self/fd/${fd}`, mode | wanted);
@@ -129,11 +130,11 @@ export function openToRead(path: Buffer): number {
       const info = fstatSync(handle);
       if (!info.isFile()) throw error;
       const held = `/proc/self/fd/${handle}`;
-      chmodSync(held, (info.mode & 0o7777) | 0o400);
+      chmodSync(held, (info.mode & PERMISSIONS) | 0o400);
       try {
         return openSync(held, flags);
       } finally {
-        chmodSync(held, info.mode & 0o7777);
+        chmodSync(held, info.mode & PERMISSIONS);
       }
     } finally {
       closeSync(handle);

@@ -23,9 +23,12 @@ export function changeLine(change: Change): string {
     ...(modeBefore === undefined ? [] : [`mode ${modeBefore} -> ${mode}`]),
     ...(target === undefined ? [] : [`leads to ${target}`]),
     ...(objects === undefined ? [] : [`${objects.toLocaleString('en-US')} objects in it`]),
-    ...[change.refused, change.conflict].flatMap((why) => (why === undefined ? [] : [`not applied: ${why}`])),
     ...(change.note === undefined ? [] : [change.note]),
-    ...(change.applied === true ? ['is in the workspace'] : []),
+    ...(change.applied === true
+      ? ['is in the workspace']
+      : [change.refused, change.conflict].flatMap((why) =>
+          why === undefined ? [] : [`not applied: ${why}`],
+        )),
   ];
   return `${from === undefined ? '' : `${from} -> `}${path}${facts.length === 0 ? '' : ` (${facts.join('; ')})`}`;
 }

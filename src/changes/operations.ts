@@ -1,9 +1,11 @@
 import { chmodSync, closeSync, constants, fstatSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { posix } from 'node:path';
+import { SET_GROUP_ID, SET_USER_ID } from '../kernel/mode-bits.ts';
 import type { ObjectKind } from '../model/change-set.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { type Below, joined, type TreeSummary } from './below.ts';
 import { O_PATH } from './held-paths.ts';
+import { RemovedMeanwhile } from './removed-meanwhile.ts';
 import { aroundPath, type RawPath, type Stamp, type TreeEntry } from './tree.ts';
 
 /** One step from what was in the workspace to what a command made of it. */
@@ -45,12 +47,12 @@ export interface After {
   readonly linked?: number;
 }
 
-/** Set-user-ID, set-group-ID. */
-const SET_ID = 0o6000;
-export const SET_GROUP_ID = 0o2000;
+const SET_ID = SET_USER_ID | SET_GROUP_ID;
 
 /** Why a directory does not go, of which nobody knows what is in it. */
 export const UNREADABLE = 'a directory there may not be read, and nobody knows what is in it (chmod u+rwx)';
+
+const REMOVED = 'it was removed from the workspace while the command ran';
 
 /** A command can go deeper than any path leads. */
 const TOO_DEEP = 'its path is too long for it to be put in place';
@@ -91,9 +93,10 @@ export async function operationsOf(
   const strange = new Set<RawPath>(isReplaced ? [''] : []);
   // Being moved changes nothing but this time. What changes in a directory changes both, and is found by itself.
   const wasMoved = (directory: Stamp) => isLate(directory) && directory.modified !== directory.changed;
+  const removed = new RemovedMeanwhile(entries, below, workspace, startedNs);
   const conflictOf = (path: RawPath, before: Stamp | undefined, tree?: TreeSummary) => {
     if (tree?.unreadable === true) return { conflict: UNREADABLE };
-    if (before === undefined) return {};
+    if (before === undefined) return removed.has(path) ? { conflict: REMOVED } : {};
     return isLate(before) || (tree && isLate(tree)) || strange.has(aroundPath(path))
       ? { conflict: 'it changed in the workspace while the command ran' }
       : {};
@@ -116,17 +119,17 @@ export async function operationsOf(
     if (before?.kind !== 'directory')
       return [{ path, after: afterOf(entry), ...(before && { before }), isOwn, ...conflictOf(path, before) }];
     if (strange.has(aroundPath(path)) || (isOwn && wasMoved(before))) strange.add(path);
-    const gone: Operation[] = [];
+    const hidden: Operation[] = [];
     const names = replaced.has(path) ? namesOrNot(below, path) : [];
     if (names === undefined)
       return [{ path, after: afterOf(entry), before, isOwn, sameContent: true, conflict: UNREADABLE }];
     for (const name of names) {
       const inner = path === '' ? name : `${path}/${name}`;
-      if (!known.has(inner)) gone.push(...(await removal(inner)));
+      if (!known.has(inner)) hidden.push(...(await removal(inner)));
     }
-    if (entry.mode === before.mode) return gone;
+    if (entry.mode === before.mode) return hidden;
     const mode = { path, after: afterOf(entry), before, isOwn, sameContent: true as const };
-    return [{ ...mode, ...conflictOf(path, before) }, ...gone];
+    return [{ ...mode, ...conflictOf(path, before) }, ...hidden];
   };
 
   const ofObject = async (entry: TreeEntry): Promise<readonly Operation[]> => {
@@ -158,11 +161,10 @@ export async function operationsOf(
   };
 
   const operations: Operation[] = [];
-  const isTooDeep = ({ path, unreadable }: TreeEntry) =>
-    unreadable || path.length + Math.max(Buffer.byteLength(upper), Buffer.byteLength(workspace)) > LONGEST;
   const stepsOf = async (entry: TreeEntry) => {
-    if (isTooDeep(entry)) return [notPlaced(entry, TOO_DEEP)];
+    if (isTooDeep(entry, [upper, workspace])) return [notPlaced(entry, TOO_DEEP)];
     if (entry.whiteout) return removal(entry.path);
+    removed.look(entry);
     return entry.kind === 'directory' ? ofDirectory(entry) : ofObject(entry);
   };
   for (const entry of entries) {
@@ -175,6 +177,9 @@ export async function operationsOf(
   }
   return operations;
 }
+
+const isTooDeep = ({ path, unreadable }: TreeEntry, roots: readonly string[]): boolean =>
+  unreadable || roots.some((root) => Buffer.byteLength(root) + path.length > LONGEST);
 
 function notPlaced(entry: TreeEntry, conflict: string): Operation {
   return { path: entry.path, ...(entry.whiteout ? {} : { after: afterOf(entry) }), isOwn: true, conflict };

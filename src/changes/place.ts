@@ -16,6 +16,7 @@ import {
   utimesSync,
 } from 'node:fs';
 import { isNoDirectory } from '../host/held-directory.ts';
+import { PERMISSIONS } from '../kernel/mode-bits.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { orElse } from '../util/or-else.ts';
@@ -26,7 +27,7 @@ import { isAsLeft, openAsLeft, STILL_WRITTEN } from './left-file.ts';
 import { COMPARED_BYTES, canBeNamed, haveSameBytes, type Operation, UNREADABLE } from './operations.ts';
 import { exchangeNames, renameOurs, renameVacant } from './renames.ts';
 import type { PlacedStamp } from './store.ts';
-import { bytesOf, isWithin, PERMISSIONS, type RawPath, rawPath, type Stamp, stampOf } from './tree.ts';
+import { bytesOf, isWithin, type RawPath, rawPath, type Stamp, stampOf } from './tree.ts';
 
 /** What became of an operation: what is noted of it, or why it was not carried out. */
 type Placed =

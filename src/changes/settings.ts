@@ -16,9 +16,7 @@ export function settingsToTake(workspace: string, stored: StoredCopy, backwards:
   const [first, last] = [stored.before, stored.after].map((text) =>
     text === undefined ? undefined : Buffer.from(text, 'base64'),
   );
-  const now =
-    orElse(() => inDirectoryOf(workspace, stored.source, (at) => readRegular(at, CONFIG_BYTES)), undefined) ??
-    Buffer.alloc(0);
+  const now = settingsNow(workspace, stored.source);
   const [from, to] = backwards ? [last, first] : [first, last];
   const [was, wanted, there] = [from, to, now].map((bytes) => bytes && parseGitConfig(bytes));
   // Who takes it over says what cannot be read.
@@ -30,6 +28,12 @@ export function settingsToTake(workspace: string, stored: StoredCopy, backwards:
   const changed = moved.filter((key) => since.has(key));
   const edits = moved.filter((key) => !since.has(key)).map((key) => ({ key, values: is.get(key) ?? [] }));
   return { copy: { source: stored.source, before: now, after: editGitConfig(there, edits) }, changed };
+}
+
+/** A configuration of git as it is now; nothing: there is none that can be read. */
+export function settingsNow(workspace: string, source: string): Buffer {
+  const read = () => inDirectoryOf(workspace, source, (at) => readRegular(at, CONFIG_BYTES));
+  return orElse(read, undefined) ?? Buffer.alloc(0);
 }
 
 type Values = ReturnType<typeof valuesByKey>;

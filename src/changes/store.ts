@@ -2,10 +2,7 @@ import {
   chmodSync,
   chownSync,
   closeSync,
-  constants,
   existsSync,
-  fchmodSync,
-  fstatSync,
   ftruncateSync,
   lstatSync,
   mkdirSync,
@@ -23,6 +20,7 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { describeShortage } from '../errors/shortage.ts';
 import { isTimedId, timedId } from '../host/timed-id.ts';
 import { ensureStateDirectory } from '../host/user-directories.ts';
+import { PERMISSIONS } from '../kernel/mode-bits.ts';
 import type { ChangeSetState } from '../model/change-set.ts';
 import type { PlannedLayer } from '../model/launch-plan.ts';
 import { CHANGE_SET_STATES } from '../model/words.ts';
@@ -30,7 +28,8 @@ import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { orElse } from '../util/or-else.ts';
-import { type Operation, SET_GROUP_ID } from './operations.ts';
+import { type Beginning, beginningIn } from './file-clock.ts';
+import type { Operation } from './operations.ts';
 import type { Stamp } from './tree.ts';
 import { journalsIn } from './unfinished.ts';
 
@@ -54,6 +53,8 @@ export interface StoredCopy {
   readonly after?: string;
   /** It was taken over. */
   readonly isTaken?: true;
+  /** Nothing of it was: commands may not make such settings. */
+  readonly isRefused?: true;
 }
 
 /** A change set as it is stored. */
@@ -76,8 +77,8 @@ export interface StoredSet {
 export interface OpenLayer extends Disposable {
   readonly id: string;
   readonly layer: PlannedLayer;
-  /** When the command began, in nanoseconds since 1970. */
-  readonly startedNs: bigint;
+  /** @throws {TypeError} before `begin`. */
+  readonly beginning: Beginning;
   /**
    * To be called before the command begins. False: the workspace is not the directory that it was, and the layer is of no
    * use.
@@ -106,11 +107,11 @@ const SKEW_MS = 86_400_000;
 /** How often it is looked for what is too old: every set has to be read for that. */
 const TRIM_MS = 60_000;
 
+/** What the name of a directory ends in that is no change set any more, and is about to be removed. */
+const GONE = '.gone';
+
 const LOCK_MS = 30_000;
 const LOOK_MS = 10;
-
-/** How many milliseconds the clock of files may stand still: some file systems count seconds. */
-const MOST_TICKS = 3_000;
 
 /** What a command leaves of a disk is enough to say what it did: this is given back when it has ended. */
 const ROOM = Buffer.alloc(128 * 1024);
@@ -150,16 +151,22 @@ export class ChangeStore {
     ensureStateDirectory(this.#stateDirectory);
     const root = ensureStateDirectory(this.root);
     if (Date.now() - this.#trimmedAt > TRIM_MS) this.#trim();
-    const below = on === undefined ? [] : this.#chain(on, workspace);
-    const before = statSync(workspace, { throwIfNoEntry: false });
-    if (before === undefined)
-      throw new SandboxError('policy.path_missing', `the workspace ${workspace} is not there any more`);
-    const id = timedId(Date.now());
-    const directory = join(root, id);
-    const lock = await this.#makeRoomFor(directory);
-    const upper = join(directory, 'upper');
-    const lower = below.map((one) => join(root, one, 'upper'));
-    return openLayer({ id, lock, workspace, before, layer: { lower, upper, work: join(directory, 'work') } });
+    const below = on === undefined ? undefined : await this.#holdChain(on, workspace);
+    try {
+      const before = statSync(workspace, { throwIfNoEntry: false });
+      if (before === undefined)
+        throw new SandboxError('policy.path_missing', `the workspace ${workspace} is not there any more`);
+      const id = timedId(Date.now());
+      const directory = join(root, id);
+      const lock = await this.#makeRoomFor(directory);
+      const upper = join(directory, 'upper');
+      const lower = below?.ids.map((one) => join(root, one, 'upper')) ?? [];
+      const layer = { lower, upper, work: join(directory, 'work') };
+      return openLayer({ id, lock, below, workspace, before, layer });
+    } catch (error) {
+      below?.[Symbol.dispose]();
+      throw error;
+    }
   }
 
   /** Makes the directory of a layer. Returns its lock. On a full disk it waits until what is too old has gone. */
@@ -187,26 +194,45 @@ export class ChangeStore {
     }
   }
 
-  /** The change sets that another one lies on, the topmost first, as far as they are not in the workspace. */
-  #chain(id: string, workspace: string): readonly string[] {
-    const chain: string[] = [];
-    for (let next: string | undefined = id; next !== undefined; ) {
-      const set: StoredSet = this.find(next);
-      if (set.workspace !== workspace)
-        throw new SandboxError(
-          'changes.state',
-          `the changes ${next} are of another workspace, ${set.workspace}`,
-        );
-      if (set.state === 'applied') break;
-      if (set.state === 'undone')
-        throw new SandboxError(
-          'changes.state',
-          `the changes ${next} were taken back; run the command without --on`,
-        );
-      chain.push(next);
-      next = set.on;
+  /**
+   * Keeps the change sets that a command is to run on, and those that they lie on, as far as they are not in the workspace.
+   * @throws {SandboxError} as `open`, and `changes.busy`.
+   */
+  async #holdChain(id: string, workspace: string): Promise<HeldChain> {
+    const ids: string[] = [];
+    const locks: number[] = [];
+    const letGo = () => locks.splice(0).forEach(closeSync);
+    try {
+      for (let next: string | undefined = id; next !== undefined; ) {
+        this.find(next);
+        const lock = openSync(this.#lockOf(next), 'r');
+        locks.push(lock);
+        if (!(await patiently(() => this.#addon.tryLock(lock, true)))) throw busy();
+        // By then it may be in the workspace, or gone.
+        const set: StoredSet = this.find(next);
+        if (!isBelow(set, workspace)) break;
+        ids.push(next);
+        next = set.on;
+      }
+      return { ids, [Symbol.dispose]: letGo };
+    } catch (error) {
+      letGo();
+      throw error;
     }
-    return chain;
+  }
+
+  /** Keeps commands from beginning on a change set. `undefined`: one runs on it. */
+  claim(id: string): Disposable | undefined {
+    const lock = orElse(() => openSync(this.#lockOf(id), 'r'), undefined);
+    // Without it no command can begin on it.
+    if (lock === undefined) return { [Symbol.dispose]: () => {} };
+    if (this.#addon.tryLock(lock)) return { [Symbol.dispose]: () => closeSync(lock) };
+    closeSync(lock);
+    return undefined;
+  }
+
+  #lockOf(id: string): string {
+    return join(this.directoryOf(id), 'lock');
   }
 
   save(set: StoredSet): void {
@@ -227,20 +253,14 @@ export class ChangeStore {
   lock(): Disposable {
     const lock = this.tryLock();
     if (lock !== undefined) return lock;
-    throw new SandboxError(
-      'changes.busy',
-      'another process applies changes or takes some back; try again when it is done',
-    );
+    throw busy();
   }
 
   /** The same, once nobody else does, for whom half a minute is enough. */
   async waitForLock(): Promise<Disposable> {
-    for (let waited = 0; waited < LOCK_MS; waited += LOOK_MS) {
-      const lock = this.tryLock();
-      if (lock !== undefined) return lock;
-      await new Promise((done) => setTimeout(done, LOOK_MS));
-    }
-    return this.lock();
+    const lock = await patiently(() => this.tryLock());
+    if (lock !== undefined) return lock;
+    throw busy();
   }
 
   /** The same; `undefined`: another process does. */
@@ -338,8 +358,13 @@ export class ChangeStore {
     }
   }
 
-  /** Forgets what is too old, and what a process left that was killed while its command ran. */
+  /**
+   * Forgets what is too old, and what a process left that was killed while its command ran. What somebody else applies or
+   * takes back just now is in use; it is looked at again with the next command.
+   */
   #trim(): void {
+    using lock = this.tryLock();
+    if (lock === undefined) return;
     const now = Date.now();
     this.#trimmedAt = now;
     const damaged = this.damaged();
@@ -354,13 +379,22 @@ export class ChangeStore {
       if (set === undefined) return this.#isAbandoned(id, now);
       return now - set.at > (set.state === 'waiting' ? HISTORY.waitingMs : HISTORY.doneMs) || tooMany.has(id);
     });
+    for (const { id } of old) this.#setAside(id);
     // What cannot be removed now is tried again with the next one.
-    this.#trimming = Promise.allSettled(old.map(({ id }) => this.remove(id)));
+    const gone = readdirSync(this.root).filter((name) => name.endsWith(GONE));
+    this.#trimming = Promise.allSettled(gone.map((name) => this.#removeTree(join(this.root, name))));
+  }
+
+  /** From now on it is no change set, which takes no time: to remove it does. */
+  #setAside(id: string): void {
+    using own = this.claim(id);
+    if (own !== undefined)
+      orElse(() => renameSync(this.directoryOf(id), `${this.directoryOf(id)}${GONE}`), undefined);
   }
 
   #isAbandoned(id: string, now: number): boolean {
     try {
-      const lock = openSync(join(this.directoryOf(id), 'lock'), 'r');
+      const lock = openSync(this.#lockOf(id), 'r');
       try {
         // Whoever made it lets go of it when it has its description, which may be since it was looked for.
         return this.#addon.tryLock(lock) && !existsSync(join(this.directoryOf(id), 'set.json'));
@@ -372,6 +406,39 @@ export class ChangeStore {
       return now - made > YOUNG_MS;
     }
   }
+}
+
+/** Change sets that stay for the command that runs on them, the topmost first. */
+interface HeldChain extends Disposable {
+  readonly ids: readonly string[];
+}
+
+const busy = (): SandboxError =>
+  new SandboxError(
+    'changes.busy',
+    'another process applies changes or takes some back; try again when it is done',
+  );
+
+/** What is asked for again and again, for which half a minute is enough; `undefined` or false: it is not to be had. */
+async function patiently<T>(attempt: () => T): Promise<T> {
+  for (let waited = 0; waited < LOCK_MS; waited += LOOK_MS) {
+    const found = attempt();
+    if (found) return found;
+    await new Promise((done) => setTimeout(done, LOOK_MS));
+  }
+  return attempt();
+}
+
+/** Whether a command that is to run on it needs its layer: it is not in the workspace. @throws {SandboxError} `changes.state`. */
+function isBelow({ id, workspace: itsOwn, state }: StoredSet, workspace: string): boolean {
+  if (itsOwn !== workspace)
+    throw new SandboxError('changes.state', `the changes ${id} are of another workspace, ${itsOwn}`);
+  if (state === 'undone')
+    throw new SandboxError(
+      'changes.state',
+      `the changes ${id} were taken back; run the command without --on`,
+    );
+  return state !== 'applied';
 }
 
 /** The latest time that a date can have. */
@@ -427,10 +494,16 @@ const keptBytes = ({ tree, before }: Partial<Operation> = {}): number =>
 
 function openLayer({
   lock,
+  below,
   workspace,
   before: { mode, uid, gid, ino, dev },
   ...layer
-}: Pick<OpenLayer, 'id' | 'layer'> & { lock: number; workspace: string; before: Stats }): OpenLayer {
+}: Pick<OpenLayer, 'id' | 'layer'> & {
+  readonly lock: number;
+  readonly below: HeldChain | undefined;
+  readonly workspace: string;
+  readonly before: Stats;
+}): OpenLayer {
   const { upper } = layer.layer;
   // What a command sees of the workspace's own directory comes from here.
   try {
@@ -438,19 +511,20 @@ function openLayer({
   } catch (error) {
     if (errnoOf(error) !== 'EPERM') throw error;
   }
-  chmodSync(upper, mode & 0o7777);
+  chmodSync(upper, mode & PERMISSIONS);
   const isSame = (now: Stats | undefined): now is Stats => now?.ino === ino && now.dev === dev;
   let isOpen = true;
-  let startedNs = 0n;
+  let beginning: Beginning | undefined;
   let found = lstatSync(upper, { bigint: true });
   return {
     ...layer,
-    get startedNs() {
-      return startedNs;
+    get beginning() {
+      if (beginning === undefined) throw new TypeError('its command has not begun');
+      return beginning;
     },
     async begin() {
-      startedNs = (await nextTick(workspace, lock)) ?? (await nextTick(undefined, lock)) ?? 0n;
-      if (startedNs === 0n) throw unusable(upper, 'the clock of its file system stands still');
+      beginning = await beginningIn(workspace, lock);
+      if (beginning === undefined) throw unusable(upper, 'the clock of its file system stands still');
       found = lstatSync(upper, { bigint: true });
       const now = statSync(workspace, { throwIfNoEntry: false });
       return isSame(now) && now.mode === mode && now.uid === uid && now.gid === gid;
@@ -466,45 +540,9 @@ function openLayer({
     [Symbol.dispose]() {
       if (isOpen) closeSync(lock);
       isOpen = false;
+      below?.[Symbol.dispose]();
     },
   };
-}
-
-/**
- * The time of the last tick of the clock that files get their times from, once another one has begun: it ticks every few
- * milliseconds, and what changes within a tick would count as changed before. (Since Linux 6.13 it goes on whenever it was
- * read: fs/inode.c, multigrain timestamps.) A workspace on another file system than `lock` may have another clock: that of a
- * server, or one of whole seconds. `undefined`: it cannot be told, or stands still.
- */
-async function nextTick(workspace: string | undefined, lock: number): Promise<bigint | undefined> {
-  let file = lock;
-  try {
-    if (workspace !== undefined && statSync(workspace).dev !== fstatSync(lock).dev) {
-      file = openSync(workspace, constants.O_RDONLY | constants.O_DIRECTORY);
-      if (losesGroup(fstatSync(file))) return undefined;
-    }
-    const began = timeOfFiles(file);
-    for (let tries = 0; tries < MOST_TICKS; tries++) {
-      if (timeOfFiles(file) !== began) return began;
-      await new Promise((done) => setTimeout(done, 1));
-    }
-  } catch (error) {
-    // It belongs to somebody else, nobody may write there, its file system has no permissions, or it is gone.
-    if (workspace === undefined) throw error;
-  } finally {
-    if (file !== lock) closeSync(file);
-  }
-  return undefined;
-}
-
-/** Whether whoever sets its permissions to what they are takes the set-group-ID bit away: chmod(2). */
-const losesGroup = ({ mode, gid }: Stats): boolean =>
-  (mode & SET_GROUP_ID) !== 0 && ![process.getegid?.(), ...(process.getgroups?.() ?? [])].includes(gid);
-
-/** Now, by the clock that a file gets its times from: by a change of it to what it is. */
-function timeOfFiles(file: number): bigint {
-  fchmodSync(file, fstatSync(file).mode & 0o7777);
-  return fstatSync(file, { bigint: true }).ctimeNs;
 }
 
 function unusable(path: string, error: unknown): SandboxError {

@@ -1,5 +1,6 @@
 import { type BigIntStats, constants } from 'node:fs';
 import { errnoName } from '../kernel/errno.ts';
+import { PERMISSIONS } from '../kernel/mode-bits.ts';
 import type { ObjectKind } from '../model/change-set.ts';
 import type { NativeAddon, NativeFailure, NativeTree } from '../native/contract.ts';
 
@@ -55,6 +56,8 @@ export interface TreeEntry extends Stamp {
   readonly opaque: boolean;
   /** Of a layer: it has extended attributes or an access list. */
   readonly attributes: boolean;
+  /** Of a layer: it is a copy of what was there beneath it, or elsewhere before it was moved. */
+  readonly copied: boolean;
   /** A directory that may not be looked into, or to which no path leads any more. */
   readonly unreadable: boolean;
   /** Of a layer: what was here was taken away. */
@@ -62,7 +65,6 @@ export interface TreeEntry extends Stamp {
 }
 
 const FIELDS = 9;
-export const PERMISSIONS = 0o7777;
 
 const { S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK } = constants;
 const KIND_OF_TYPE: ReadonlyMap<number, ObjectKind> = new Map([
@@ -127,7 +129,7 @@ function entryOf(path: RawPath, numbers: Float64Array): TreeEntry {
     ...{ path, kind: kindOf(mode), mode: mode & PERMISSIONS, bytes, inode, links },
     ...{ modified: nanoseconds(modified, modifiedNs), changed: nanoseconds(changed, changedNs) },
     ...{ opaque: (marks & 1) !== 0, attributes: (marks & 2) !== 0 },
-    ...{ unreadable: (marks & 4) !== 0, whiteout: (marks & 8) !== 0 },
+    ...{ unreadable: (marks & 4) !== 0, whiteout: (marks & 8) !== 0, copied: (marks & 16) !== 0 },
   };
 }
 

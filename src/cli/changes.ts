@@ -104,6 +104,8 @@ export async function undo(args: readonly string[]): Promise<number> {
   const { to } = parsed.opts<{ readonly to?: string }>();
   const sets = ofWorkspace().filter(({ state }) => state === 'applied');
   const [id] = parsed.args;
+  if (id !== undefined && to !== undefined)
+    throw new SandboxError('usage.invalid', 'undo takes an id or --to with one, and not both');
   const from = to === undefined ? undefined : sets.findIndex((set) => set.id === to);
   if (from === -1) throw nothingTo('take back', to);
   // The last one first: each finds what it left.

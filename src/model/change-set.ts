@@ -63,7 +63,7 @@ export const ChangeSet = z.strictObject({
   undoneAt: time.optional().describe('of what was taken back: when'),
   on: maybe(text).describe('the change set that the command ran on; missing: the workspace'),
   counts: ChangeCounts,
-  notApplied: count.describe('things that are refused or in conflict'),
+  notApplied: count.describe('changes that are refused or in conflict, and not in the workspace'),
   left: count.describe('changes that can be applied and are not in the workspace'),
 });
 export type ChangeSet = Value<typeof ChangeSet>;

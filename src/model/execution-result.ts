@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from '../errors/codes.ts';
 import { ApprovalAnswer } from './approval.ts';
-import { ChangeSetDetail } from './change-set.ts';
+import { ChangeSetDetail, Effect } from './change-set.ts';
 import { Decision, forModel } from './decision.ts';
 import { Denial } from './denial.ts';
 import { EnforcementReport, ProcessTreeTier } from './enforcement-report.ts';
@@ -78,10 +78,11 @@ export type ResourceUsage = Value<typeof ResourceUsage>;
 const perStream = z.strictObject({ stdout: count, stderr: count });
 
 /** What a preview changed. */
-const PreviewedChanges = ChangeSetDetail.omit({
+const ChangesOfCommand = ChangeSetDetail.omit({
   ...{ workspace: true, at: true, command: true, left: true },
 }).extend({
   id: maybe(text).describe('missing: it changed nothing, so that there is nothing to apply'),
+  effect: Effect.exclude(['direct']).describe('how the command ran'),
 });
 
 /** What every result has, whatever became of the command. */
@@ -129,8 +130,8 @@ export const ExecutionResultBase = z.strictObject({
   notLookedAt: maybe(z.array(z.enum(DENIED_OPERATIONS))).describe(
     'of a command that failed: of which operations it is not known whether they were denied (sandbox.explain); missing: of none',
   ),
-  changes: maybe(PreviewedChanges).describe(
-    'of a preview: what the command changed in the workspace, where nothing of it is yet; missing: it was none',
+  changes: maybe(ChangesOfCommand).describe(
+    'of a preview, or with undo of a command that changed something: what it changed in the workspace, and whether that is there',
   ),
   wouldDeny: maybe(z.array(Denial)).describe(
     'with the option shadow: what that other policy would have denied the command; missing: nothing, or there is none',

@@ -427,7 +427,8 @@ export interface NativeTree {
   readonly names: Buffer;
   /**
    * Nine for each: mode, size, inode, links, seconds and nanoseconds of the last change of the content, the same of the last
-   * change of anything, and marks: 1 opaque, 2 has attributes of its own, 4 could not be looked into, 8 a whiteout.
+   * change of anything, and marks: 1 opaque, 2 has attributes of its own, 4 could not be looked into, 8 a whiteout,
+   * 16 a copy of what was beneath.
    */
   readonly numbers: Float64Array;
 }

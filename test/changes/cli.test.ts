@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cli, expectOneLine, makePlace, type Place, startCli } from '../cli/support.ts';
@@ -74,6 +74,24 @@ describe('sandbox-run --preview and sandbox-run changes (needs namespaces)', () 
     expect(await changes('apply', id)).toMatchObject({ exitCode: 0 });
     expect((await changes('list')).stdout).toContain(`${id}  applied   `);
     expect(readdirSync(place.workspace).sort()).toEqual(['a', 'b']);
+  });
+
+  it_('knows a path by other spellings, too', async () => {
+    const { id } = await preview('mkdir d; echo 1 > d/a; echo 2 > d/b');
+    const full = join(realpathSync(place.workspace), 'd/a');
+    expect((await changes('diff', id, full)).stdout).toContain('+1');
+    expect(await changes('apply', id, full)).toMatchObject({ exitCode: 0 });
+    expect(await changes('discard', id, './d/b')).toMatchObject({ exitCode: 0 });
+    expect(readdirSync(join(place.workspace, 'd'))).toEqual(['a']);
+  });
+
+  it_('takes back one or all since one, and not both', async () => {
+    const { id } = await preview('echo 1 > a');
+    await changes('apply', id);
+    const both = await cli(place, ['undo', id, '--to', id]);
+    expect([both.exitCode, existsSync(join(place.workspace, 'a'))]).toEqual([125, true]);
+    expectOneLine(both.stderr);
+    expect(await cli(place, ['undo', '--to', id])).toMatchObject({ exitCode: 0 });
   });
 
   it_('ends with 1 where a part stays as it is, and says which and why', async () => {

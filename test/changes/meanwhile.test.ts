@@ -120,6 +120,70 @@ describe_('a directory that somebody moves to its place while a command runs (ne
   });
 });
 
+describe_('what somebody removes while a command runs (needs namespaces)', () => {
+  it('stays away, and is named, if the command changes it in place', async () => {
+    const world = await workspaceOf((root) => tree(root, { f: 'old', 'd/in/f': 'old', 'gone/f': 'old' }));
+    const command = 'echo >> f; echo >> d/in/f; echo >> gone/f; echo > gone/new; echo > d/new';
+    const notDone = await meanwhile(world, command, (root) => {
+      rmSync(join(root, 'f'));
+      rmSync(join(root, 'd/in/f'));
+      rmSync(join(root, 'gone'), { recursive: true });
+    });
+    const why = 'it was removed from the workspace while the command ran';
+    expect(notDone).toMatchObject({ f: why, 'd/in/f': why, gone: why, 'gone/f': why });
+    expect(Object.keys(notDone)).toHaveLength(5);
+    expect(['f', 'd/in/f', 'gone', 'd/new'].map((name) => existsSync(join(world.root, name)))).toEqual([
+      ...[false, false, false, true],
+    ]);
+  });
+
+  it('is no reason to keep what the command makes, or moves from elsewhere', async () => {
+    const world = await workspaceOf((root) =>
+      tree(root, { a: 'one', b: 'three', c: 'four', 'd/x': 'seven' }),
+    );
+    const command = 'mv a a2; mkdir new; mv b new/b; mv d/x x; rm -r d; echo > made; rm c; echo anew > c';
+    const notDone = await meanwhile(world, command, (root) => {
+      writeFileSync(join(root, 'other'), '');
+      rmSync(join(root, 'other'));
+    });
+    expect(notDone).toEqual({});
+    expect(readdirSync(world.root).toSorted()).toEqual(['a2', 'c', 'made', 'new', 'x']);
+  });
+});
+
+describe_('a file that the command renames (needs namespaces)', () => {
+  const inPlace = 'content that is moved';
+
+  it('stays where it is if somebody makes another one in its new place', async () => {
+    const world = await workspaceOf((root) => tree(root, { a: inPlace, z: inPlace.toUpperCase() }));
+    const notDone = await meanwhile(world, 'mv a b; mv z y', (root) => tree(root, { b: 'mine', y: 'mine' }));
+    expect(notDone).toEqual({
+      ...{ b: CHANGED, a: 'it was renamed to b, which is not in its place' },
+      ...{ y: CHANGED, z: 'it was renamed to y, which is not in its place' },
+    });
+    const read = (name: string) => readFileSync(join(world.root, name), 'utf8');
+    expect(['a', 'b', 'z', 'y'].map(read)).toEqual([inPlace, 'mine', inPlace.toUpperCase(), 'mine']);
+  });
+
+  it('stays there when that is taken back, if somebody makes another one in its old place', async () => {
+    const { root, sandbox, changes } = await workspaceOf((at) => tree(at, { a: inPlace, z: 'and another' }));
+    const result = await sandbox.run('mv a b; mv z y', { effect: 'preview' });
+    const id = result.changes?.id ?? '';
+    expect((await changes.apply(id)).notDone).toEqual([]);
+    tree(root, { a: 'mine' });
+    expect((await changes.undo(id)).notDone).toEqual([
+      { path: 'a', why: expect.stringContaining('it changed since') },
+      { path: 'b', why: 'it was renamed from a, which does not come back' },
+    ]);
+    expect(['a', 'b', 'z'].map((name) => readFileSync(join(root, name), 'utf8'))).toEqual([
+      ...['mine', inPlace, 'and another'],
+    ]);
+    rmSync(join(root, 'a'));
+    expect((await changes.undo(id)).notDone).toEqual([]);
+    expect(readdirSync(root).toSorted()).toEqual(['a', 'z']);
+  });
+});
+
 describe_('permissions of a directory that somebody changes while a command runs (needs namespaces)', () => {
   it.each(['echo > d/y', 'chmod 755 d; echo > d/y', 'rm -r d; mkdir d; echo > d/y'])(
     'stay as they are: %s',
@@ -179,6 +243,41 @@ cat f other`;
       place.dispose();
       expect(stdout).toBe('000000000\nmine\ntheirs');
       expect(stderr).toContain(`f is not in the workspace: ${CHANGED}`);
+    });
+
+    it('that is somebody else’s, and counts in whole seconds: the same', { timeout: 60_000 }, async () => {
+      const place = makePlace();
+      const policy = join(place.env.XDG_CONFIG_HOME ?? '', 'sandbox-run/policy.toml');
+      appendFileSync(policy, '\n[workspace]\nundo = true\n');
+      const script = `
+{ truncate -s 32M ../image && mkfs.ext4 -q -I 128 ../image && mount -o loop ../image . && cd "$PWD"; } > /dev/null 2>&1 || exit 125
+umask 0; chmod 777 .; echo old > f; chown -R 1000:1000 .. ; chown root .; chmod 755 ..; sleep 1.1
+setpriv --reuid=1000 --regid=1000 --clear-groups "$@" -c 'echo begun; sleep 0.4; echo theirs > f; echo theirs > other' | { read; echo mine > f; cat > /dev/null; }
+cat f other`;
+      const { stdout, stderr } = await execa(
+        'unshare',
+        ['-m', 'bash', '-c', script, 'bash', process.execPath, CLI],
+        { cwd: place.workspace, env: place.env, extendEnv: false, reject: false },
+      );
+      place.dispose();
+      expect(stdout).toBe('mine\ntheirs');
+      expect(stderr).toContain(`f is not in the workspace: ${CHANGED}`);
+      expect(stderr).not.toContain('clock');
+    });
+
+    it('whose clock cannot be told: that is said', { timeout: 60_000 }, async () => {
+      const place = makePlace();
+      const script = `
+mount -t tmpfs none . && cd "$PWD" && mkdir d && chown -R 1000:1000 .. && chown root . && chmod 755 . .. || exit 125
+setpriv --reuid=1000 --regid=1000 --clear-groups "$@" --preview -c 'echo > d/f'`;
+      const { stderr } = await execa('unshare', ['-m', 'bash', '-c', script, 'bash', process.execPath, CLI], {
+        cwd: place.workspace,
+        env: place.env,
+        extendEnv: false,
+        reject: false,
+      });
+      place.dispose();
+      expect(stderr).toMatch(/warning: the clock of the workspace.*while the command ran.*1 created/s);
     });
 
     it('keeps its set-group-ID bit where its owner is not of the group', { timeout: 60_000 }, async () => {

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { refuseShortageOf } from '../../errors/shortage.ts';
 import { errnoName } from '../../kernel/errno.ts';
+import { SET_USER_ID } from '../../kernel/mode-bits.ts';
 import type { FirejailFacility } from '../../model/host-features.ts';
 import type { NativeConfinementSpec, NativeSetUidLauncher } from '../../native/contract.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
@@ -212,7 +213,6 @@ function plainSpec(program: string, keptOpen: readonly string[] | undefined): Na
 /** Where Firejail is looked for: never where a PATH leads. */
 const PLACES = ['/usr/bin/firejail', '/usr/local/bin/firejail'];
 
-const SET_UID = 0o4000;
 const WRITABLE_BY_OTHERS = 0o022;
 
 /** Port: what is said of a path without following a last link. */
@@ -232,7 +232,7 @@ export function findFirejail(
   const program = look(found);
   if (program === undefined || !program.isFile() || program.uid !== 0)
     return { reason: `${found} is not a program of root's, so it is not trusted; install Firejail anew` };
-  if ((program.mode & SET_UID) === 0) {
+  if ((program.mode & SET_USER_ID) === 0) {
     return {
       reason: `${found} has no set-uid bit, without which it can do nothing; as root: chmod u+s ${found}`,
     };

@@ -7,6 +7,7 @@ import { findProgram } from '../../host/find-program.ts';
 import { CAP_SYS_ADMIN, hasCapability, probeHost } from '../../host/probe.ts';
 import { errnoName } from '../../kernel/errno.ts';
 import { NEWEST_KNOWN_ABI } from '../../kernel/landlock/rights.ts';
+import { SET_USER_ID } from '../../kernel/mode-bits.ts';
 import type {
   CgroupFacts,
   DoctorReport,
@@ -237,7 +238,6 @@ const NAMESPACE_SYSCTLS = [
 ] as const;
 
 const VERSION_TIMEOUT_MS = 5_000;
-const SETUID_BIT = 0o4000;
 
 /** The settings that decide who may make namespaces. */
 function namespaceSysctls(): readonly Sysctl[] {
@@ -279,7 +279,7 @@ async function programFacts(name: string): Promise<ProgramFacts> {
     return { name, path: null, version: null, problem: null, setuidRoot: false };
   const { path } = found;
   const { mode, uid } = statSync(path);
-  return { name, path, ...(await askVersion(path)), setuidRoot: uid === 0 && (mode & SETUID_BIT) !== 0 };
+  return { name, path, ...(await askVersion(path)), setuidRoot: uid === 0 && (mode & SET_USER_ID) !== 0 };
 }
 
 /** Who we are. */

@@ -1,3 +1,4 @@
+import { SET_GROUP_ID, SET_USER_ID } from '../mode-bits.ts';
 import {
   ALLOW,
   type ArgumentCondition,
@@ -48,9 +49,6 @@ const TIOCSETD = 0x5423;
 const S_IFMT = 0o170000;
 const S_IFCHR = 0o020000;
 const S_IFBLK = 0o060000;
-
-const S_ISUID = 0o4000;
-const S_ISGID = 0o2000;
 
 /** O_CREAT and O_TMPFILE's own bit: without one of them the kernel does not look at a mode (WILL_CREATE in fs/internal.h). */
 const MAKES_FILE = 0o100 | 0o2000_0000;
@@ -182,11 +180,11 @@ const GROUPS = {
   },
   '@set-id': {
     help: 'Stops making files that run with the rights of their owner or group when another user starts them: they would give the user’s rights to others after the command has ended. This also stops making set-group-ID directories by chmod; what is made in such a directory still gets the bit from the kernel. openat2 hides its mode from filters, and ENOSYS makes programs use openat.',
-    rules: [...refuseMode(S_ISUID | S_ISGID), ...refuse('ENOSYS', 'openat2')],
+    rules: [...refuseMode(SET_USER_ID | SET_GROUP_ID), ...refuse('ENOSYS', 'openat2')],
   },
   '@set-user-id': {
     help: 'Stops the same but for groups, in workspaces that are shared by a set-group-ID directory, where git and cp set the bit again and fail if they cannot.',
-    rules: [...refuseMode(S_ISUID), ...refuse('ENOSYS', 'openat2')],
+    rules: [...refuseMode(SET_USER_ID), ...refuse('ENOSYS', 'openat2')],
   },
   '@leases': {
     help: 'Stops leases, delegations and directory notices, by which who may read a file stalls everybody who opens or changes it; locks stay.',
@@ -305,8 +303,8 @@ function refuseMode(bits: number): readonly SeccompRule[] {
     modeOf('mknodat', 2),
     // The kernel makes no directory with either bit (vfs_mkdir). cp -r asks for the group's of a directory that has it,
     // and does without; no program asks for the user's.
-    modeOf('mkdir', 1, S_ISUID),
-    modeOf('mkdirat', 2, S_ISUID),
+    modeOf('mkdir', 1, SET_USER_ID),
+    modeOf('mkdirat', 2, SET_USER_ID),
     opens('open', 1, 2),
     opens('openat', 2, 3),
   ];

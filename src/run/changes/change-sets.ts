@@ -7,6 +7,7 @@ import {
   chosenNumbers,
   type DescribedChange,
   describeOperations,
+  renamesAmong,
 } from '../../changes/describe.ts';
 import { diffOf, diffOfCopy, MOST_DIFF } from '../../changes/diff.ts';
 import { HeldPaths } from '../../changes/held-paths.ts';
@@ -29,9 +30,6 @@ import { loadAddon } from '../../native/load.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
 import { stateDirectory } from '../state.ts';
 
-/** So many changes are told unless more are asked for. */
-const TOLD = 100;
-
 /** The copies at and beneath paths, or all. */
 function allCopiesAt({ copies, workspace }: StoredSet, paths: readonly string[]): readonly StoredCopy[] {
   const wanted = paths.map((path) => `${workspace}/${path.replace(/\/+$/, '')}`);
@@ -41,6 +39,10 @@ function allCopiesAt({ copies, workspace }: StoredSet, paths: readonly string[])
 /** The same, of what is not taken over: where they belong. */
 const copiesAt = (set: StoredSet, paths: readonly string[]): readonly string[] =>
   allCopiesAt(set, paths).flatMap(({ source, isTaken }) => (isTaken ? [] : [source]));
+
+/** As its changes have it, of a path that a person may have written in full or with a dot before it. */
+const inSet = ({ workspace }: StoredSet, path: string): string =>
+  (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path).replace(/^(\.\/+)+(?=.)/, '');
 
 /** Whether anything of it is in the workspace. */
 const isPlaced = ({ placed, copies }: StoredSet): boolean =>
@@ -106,8 +108,9 @@ export class ChangeSets {
    * which may be very much.
    * @throws {SandboxError} `changes.unknown`.
    */
-  diff(id: string, path?: string, itself = false): string {
+  diff(id: string, asked?: string, itself = false): string {
     const set = this.#store.find(id);
+    const path = asked === undefined ? undefined : inSet(set, asked);
     const described = this.#described(set);
     const chosen = path === undefined ? undefined : new Set(this.#chosen(set, described, [path]).numbers);
     using contents = this.#contentsOf(set);
@@ -133,7 +136,7 @@ export class ChangeSets {
    * itself is applied although it is a link that leads out.
    * @throws {SandboxError} `changes.unknown`, `changes.state`, `changes.busy`, `changes.incomplete`.
    */
-  async apply(prepared: PreparedSandbox, id: string, paths?: readonly string[]): Promise<AppliedChanges> {
+  async apply(prepared: PreparedSandbox, id: string, asked: readonly string[] = []): Promise<AppliedChanges> {
     // Held until all is done: what is returned is waited for.
     using _lock = await this.#store.waitForLock();
     const set = this.#own(id, prepared);
@@ -142,27 +145,31 @@ export class ChangeSets {
         'changes.state',
         `the changes ${id} lie on ${set.on}, which waits; apply that first (sandbox-run changes apply ${set.on})`,
       );
+    const paths = asked.map((path) => inSet(set, path));
     const { numbers, named } =
-      paths === undefined || paths.length === 0
+      paths.length === 0
         ? { numbers: keptNumbers(set), named: new Set<number>() }
         : this.#chosen(set, this.#described(set), paths);
-    const copies = copiesAt(set, paths ?? []);
+    const copies = copiesAt(set, paths);
     return await this.#settled(prepared, (settle) =>
-      this.#applier.apply(set, { numbers, named, copies }, settle),
+      this.#applier.apply(set, { numbers, named, copies, renames: this.#renames(set) }, settle),
     );
   }
 
   /**
    * Puts all that a command changed just now into the workspace, links that lead out as well: as if it had changed that
-   * itself. Nobody has seen the change set yet, so nothing runs on it: its files are moved.
+   * itself. Unless something runs on it by now, its files are moved.
    */
   async applyAll(prepared: PreparedSandbox, id: string): Promise<AppliedChanges> {
     using _lock = await this.#store.waitForLock();
+    using own = this.#store.claim(id);
     const set = this.#own(id, prepared);
     const numbers = keptNumbers(set);
     const copies = copiesAt(set, []);
+    const wanted = { numbers, named: new Set(numbers), copies, renames: this.#renames(set) };
+    const moves = own === undefined ? {} : { moves: true as const };
     return await this.#settled(prepared, (settle) =>
-      this.#applier.apply(set, { numbers, named: new Set(numbers), copies, moves: true }, settle),
+      this.#applier.apply(set, { ...wanted, ...moves }, settle),
     );
   }
 
@@ -175,7 +182,7 @@ export class ChangeSets {
     const set = this.#own(id, prepared);
     if (!isPlaced(set) && !this.#applier.isUnfinished(id))
       throw new SandboxError('changes.state', `nothing of the changes ${id} is in the workspace`);
-    return await this.#settled(prepared, (settle) => this.#applier.undo(set, settle));
+    return await this.#settled(prepared, (settle) => this.#applier.undo(set, this.#renames(set), settle));
   }
 
   /**
@@ -185,15 +192,25 @@ export class ChangeSets {
    */
   async discard(id: string, paths: readonly string[] = []): Promise<void> {
     using _lock = await this.#store.waitForLock();
-    if (paths.length === 0 && this.#store.damaged().has(id)) return await this.#store.remove(id);
-    const set = this.#store.find(id);
+    const isDamaged = paths.length === 0 && this.#store.damaged().has(id);
+    const set = isDamaged ? undefined : this.#store.find(id);
+    using own = this.#store.claim(id);
+    if (own === undefined)
+      throw new SandboxError(
+        'changes.state',
+        `the changes ${id} cannot be discarded while a command runs on them`,
+      );
+    if (set === undefined) return await this.#store.remove(id);
     const upon = this.#store.list().find((set) => set.on === id && set.state === 'waiting');
     if (upon !== undefined)
       throw new SandboxError(
         'changes.state',
         `the changes ${upon.id} lie on ${id}, and could not be applied without it; discard them first`,
       );
-    const left = this.#without(set, paths);
+    const left = this.#without(
+      set,
+      paths.map((path) => inSet(set, path)),
+    );
     if (left === undefined) await this.#store.remove(id);
     else this.#store.save(left);
   }
@@ -270,23 +287,23 @@ export class ChangeSets {
     await this.#store.remove(opened.id);
   }
 
-  /** Ends a preview: finds out what its command changed. `undefined`: nothing. */
+  /** Ends a preview: finds out what its command changed, and keeps it as its id. False: nothing. */
   async close(
     opened: OpenLayer,
     about: Pick<StoredSet, 'workspace' | 'command'> & { readonly on?: string | undefined },
     copies: readonly NativeChangedCopy[],
-  ): Promise<ChangeSetDetail | undefined> {
+  ): Promise<boolean> {
     const { workspace, command, on } = about;
-    const { id, layer, startedNs } = opened;
+    const { id, layer, beginning } = opened;
     await this.#store.removeWork(id);
     const entries = await walkTree(this.#addon, layer.upper, true);
     const below = new Below(this.#addon, workspace, await this.#walked(layer.lower));
     const operations = await operationsOf(entries, {
-      ...{ upper: layer.upper, below, workspace, startedNs, isReplaced: opened.isElsewhere() },
+      ...{ upper: layer.upper, below, workspace, startedNs: beginning.at, isReplaced: opened.isElsewhere() },
     });
     if (operations.length === 0 && copies.length === 0) {
       await this.abandon(opened);
-      return undefined;
+      return false;
     }
     const set: StoredSet = {
       ...{ id, at: Date.now(), workspace, command, ...(on === undefined ? {} : { on }) },
@@ -299,7 +316,7 @@ export class ChangeSets {
     opened.makeRoom();
     this.#store.save(set);
     opened[Symbol.dispose]();
-    return this.#detailOf(set, TOLD);
+    return true;
   }
 
   async #walked(directories: readonly string[]): Promise<readonly LowerLayer[]> {
@@ -398,6 +415,11 @@ export class ChangeSets {
     return found;
   }
 
+  #renames(set: StoredSet): ReadonlyMap<number, number> {
+    using contents = this.#contentsOf(set);
+    return renamesAmong(set.operations, contents);
+  }
+
   #described(set: StoredSet): readonly DescribedChange[] {
     using contents = this.#contentsOf(set);
     const placed = new Set(set.placed.map(({ number }) => number));
@@ -413,21 +435,22 @@ export class ChangeSets {
     const { id, at, workspace, command, undoneAt, on } = set;
     // Older versions said so of what came to nothing, too.
     const state = set.state === 'applied' && !isPlaced(set) ? 'waiting' : set.state;
-    const isHeldUp = (one: Change) => one.refused !== undefined || one.conflict !== undefined;
-    const notApplied = changes.filter(isHeldUp).length;
-    const left = changes.filter((one) => one.applied !== true && !isHeldUp(one)).length;
+    const missing = changes.filter(({ applied }) => applied !== true);
+    const notApplied = missing.filter(isHeldUp).length;
+    const left = missing.length - notApplied;
     const counts = countChanges(changes);
     return { id, at, workspace, command, state, undoneAt, on, counts, notApplied, left };
   }
 
   #detailOf(set: StoredSet, most: number): ChangeSetDetail {
     const described = this.#described(set);
-    const ofCopies = set.copies.map(({ source, after, isTaken }) => ({
+    const ofCopies = set.copies.map(({ source, after, isTaken, isRefused }) => ({
       change: {
         path: source.slice(set.workspace.length + 1),
         change: 'changed' as const,
         kind: 'file' as const,
         ...(isTaken === undefined ? {} : { applied: isTaken }),
+        ...(isRefused === undefined ? {} : { refused: 'commands may not make these settings' }),
         ...(after === undefined ? { note: 'it is no configuration that can be taken over' } : {}),
       },
       numbers: [],
@@ -439,6 +462,8 @@ export class ChangeSets {
     };
   }
 }
+
+const isHeldUp = ({ refused, conflict }: Change): boolean => refused !== undefined || conflict !== undefined;
 
 /** How many of each kind. */
 function countChanges(changes: readonly Change[]): ChangeCounts {

@@ -1,7 +1,7 @@
 import type { OpenLayer } from '../../changes/store.ts';
 import { errorOf } from '../../decide/refusal.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { AppliedChanges } from '../../model/change-set.ts';
+import type { AppliedChanges, ChangeSetDetail } from '../../model/change-set.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { SpawnOptions } from '../../model/options.ts';
 import type { NativeChangedCopy } from '../../native/contract.ts';
@@ -17,8 +17,15 @@ import { ChangeSets } from './change-sets.ts';
 /** What is shown of a command in a list of change sets. */
 const SHOWN = 200;
 
+/** So many changes are told with a result, and so many named that are not in the workspace. */
+const TOLD = 100;
+const NAMED = 10;
+
 /** How long after a command another layer is made: who runs one and goes does not wait for it. */
 const SPARE_AFTER_MS = 20;
+
+const NO_CLOCK =
+  'the clock of the workspace’s file system cannot be told, so that what somebody changed there while the command ran may be replaced and not named';
 
 /** A layer, and what runs a command on it. */
 interface Layered {
@@ -187,32 +194,37 @@ export class Previews {
     await this.#closeConfinement(sandbox);
     const { workspace } = sandbox.plan;
     const command = shownCommand(result.argv);
-    const found = await this.#sets.close(opened, { workspace, command, on }, copies);
-    if (found === undefined) return none;
-    if (!isApplied) return { ...result, changes: previewed(found) };
+    const { id } = opened;
+    if (!(await this.#sets.close(opened, { workspace, command, on }, copies))) return none;
+    const shown = () => this.#sets.show(id, TOLD);
+    const before = [...result.warnings, ...(opened.beginning.isItsOwn ? [] : [NO_CLOCK])];
+    if (!isApplied) return { ...result, warnings: before, changes: told(shown(), 'preview') };
     let applied: AppliedChanges;
     try {
-      applied = await this.#sets.applyAll(this.#prepared, found.id);
+      applied = await this.#sets.applyAll(this.#prepared, id);
     } catch (error) {
       // It is kept, and goes on with whoever applies it.
       if (!(error instanceof SandboxError)) throw error;
       const state = error.code === 'changes.incomplete' ? 'applied' : 'waiting';
-      const why = `what the command changed is kept as ${found.id}, but not all of it is in the workspace: ${error.message}`;
-      return { ...result, warnings: [...result.warnings, why], changes: { ...previewed(found), state } };
+      const why = `what the command changed is kept as ${id}, but not all of it is in the workspace: ${error.message}`;
+      const changes: ToldChanges = { ...told(shown(), 'undoable'), state };
+      return { ...result, warnings: [...before, why], changes };
     }
     const { leftBehind, notDone, state } = applied;
-    const said = notDone.map(({ path, why }) => `${path} is not in the workspace: ${why}`);
-    const warnings = [...result.warnings, ...said];
+    const warnings = [...before, ...notInPlace(id, notDone)];
+    const found = shown();
     // Of what no workspace gets there is nothing to wait for: a FIFO, say. What is in conflict waits.
     const isRefused = found.more === 0 && found.changes.every(({ refused }) => refused !== undefined);
     if (applied.done === 0 && isRefused) {
-      await this.#sets.discard(found.id).catch(() => {});
+      await this.#sets.discard(id).catch(() => {});
       return { ...none, leftBehind, warnings };
     }
     // Of what waits as a whole it is said elsewhere.
-    if (said.length > 0 && state === 'applied')
-      warnings.push(`what the command made of that is kept: sandbox-run changes diff ${found.id}`);
-    return { ...result, leftBehind, warnings, changes: { ...previewed(found), state } };
+    if (notDone.length > 0 && state === 'applied')
+      warnings.push(`what the command made of that is kept: sandbox-run changes diff ${id}`);
+    // All was tried: what is not there by now cannot be applied as it is.
+    const notApplied = found.notApplied + found.left;
+    return { ...result, leftBehind, warnings, changes: { ...told(found, 'undoable'), notApplied } };
   }
 
   /** Nobody waits for it. What cannot be removed now goes with the next command. */
@@ -241,13 +253,25 @@ function shownCommand(argv: readonly string[]): string {
   return (typeof asked === 'string' ? asked : asked.map(readableWord).join(' ')).slice(0, SHOWN);
 }
 
-type Previewed = NonNullable<ExecutionResult['changes']>;
+type ToldChanges = NonNullable<ExecutionResult['changes']>;
 
-const NOTHING_CHANGED = (on: string | undefined): Previewed => ({
-  ...{ id: undefined, state: 'waiting', on, changes: [], more: 0, notApplied: 0 },
+const NOTHING_CHANGED = (on: string | undefined): ToldChanges => ({
+  ...{ id: undefined, effect: 'preview', state: 'waiting', on, changes: [], more: 0, notApplied: 0 },
   counts: { created: 0, changed: 0, deleted: 0, renamed: 0 },
 });
 
-function previewed({ id, state, on, counts, notApplied, changes, more }: Previewed): Previewed {
-  return { id, state, on, counts, notApplied, changes, more };
+function told(
+  { id, state, on, counts, notApplied, changes, more }: ChangeSetDetail,
+  effect: ToldChanges['effect'],
+): ToldChanges {
+  return { id, effect, state, on, counts, notApplied, changes, more };
+}
+
+/** What is not in the workspace, and why: a sentence each for the first ones. */
+function notInPlace(id: string, notDone: AppliedChanges['notDone']): readonly string[] {
+  const more = notDone.length - NAMED;
+  return [
+    ...notDone.slice(0, NAMED).map(({ path, why }) => `${path} is not in the workspace: ${why}`),
+    ...(more > 0 ? [`${more} more are not in the workspace: sandbox-run changes show ${id}`] : []),
+  ];
 }

@@ -161,12 +161,17 @@ export function messageForModel(
   return said.length === 0 ? undefined : said.join('\n');
 }
 
-/** Of a preview: what the model saw is not in the workspace. */
+/** Of a preview, or where nothing could be applied: what the model saw is not in the workspace. */
 function changesForModel({ changes }: ExecutionResult): string | undefined {
   if (changes?.state !== 'waiting') return undefined;
-  const { id, counts } = changes;
-  if (id === undefined) return 'Sandbox: this was a preview; it changed nothing in the workspace.';
-  return `Sandbox: this was a preview; its changes wait as ${id} (${countsInWords(counts) || 'settings of git'}), and nothing of them is in the workspace until the user applies them. Later commands do not see them.`;
+  const { id, effect, counts, notApplied } = changes;
+  const what = effect === 'preview' ? 'Sandbox: this was a preview; ' : 'Sandbox: ';
+  if (id === undefined) return `${what}it changed nothing in the workspace.`;
+  const all = Object.values(counts).reduce((sum, number) => sum + number, 0);
+  if (notApplied === all)
+    return `${what}nothing of what it changed (${countsInWords(counts)}) is in the workspace, because none of it can be applied as it is; it is kept as ${id} for the user. Later commands do not see it: look at what is there now before you do it again.`;
+  const stays = notApplied === 0 ? '' : `, of which ${notApplied} cannot be applied as it is`;
+  return `${what}its changes wait as ${id} (${countsInWords(counts)})${stays}, and nothing of them is in the workspace until the user applies them. Later commands do not see them.`;
 }
 
 /** Programs that are named. */

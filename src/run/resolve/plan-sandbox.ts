@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { probeHost } from '../../host/probe.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
+import { SET_GROUP_ID } from '../../kernel/mode-bits.ts';
 import type { HostFeatures } from '../../model/host-features.ts';
 import type { LaunchPlan, PlannedLayer } from '../../model/launch-plan.ts';
 import type { NativeAddon } from '../../native/contract.ts';
@@ -166,11 +167,10 @@ function hasOtherNames(path: string): boolean {
  * are not followed: a command may have planted one.
  */
 function isSharedByGroup(workspace: string): boolean {
-  const setGroupId = 0o2000;
   return [workspace, join(workspace, '.git')].some((path) => {
     try {
       const info = lstatSync(path);
-      return info.isDirectory() && (info.mode & setGroupId) !== 0;
+      return info.isDirectory() && (info.mode & SET_GROUP_ID) !== 0;
     } catch {
       return false;
     }

@@ -1,0 +1,97 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ChangeStore } from '../../src/changes/store.ts';
+import { loadAddon } from '../../src/native/load.ts';
+import { makeArena } from '../support/arena.ts';
+import { HOST, WITH_VIEW } from '../support/tiers.ts';
+
+// A change set that something uses stays, whoever wants it gone.
+
+const arena = makeArena();
+const describe_ = describe.skipIf(!HOST.namespaces);
+
+describe_('a change set on which a command runs (needs namespaces)', () => {
+  it('cannot be discarded meanwhile, and the command keeps what it sees and does', async () => {
+    const root = arena.freshCorner();
+    const beside = arena.freshCorner();
+    const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, readable: [beside] });
+    const changes = await sandbox.changes();
+    const { changes: below } = await sandbox.run('echo below > f', { effect: 'preview' });
+    const id = below?.id ?? '';
+    const started = sandbox.start(
+      `echo ready; until [ -e ${beside}/go ]; do sleep 0.01; done; cat f; echo above > g`,
+      { effect: 'preview', on: id },
+    );
+    for await (const line of started.outputText()) if (line.text.includes('ready')) break;
+    await expect(changes.discard(id)).rejects.toMatchObject({
+      code: 'changes.state',
+      message: expect.stringContaining('while a command runs on them'),
+    });
+    await expect(changes.discard(id, ['f'])).rejects.toMatchObject({ code: 'changes.state' });
+    writeFileSync(join(beside, 'go'), '');
+    const ended = await started.result;
+    expect(ended).toMatchObject({ stdout: 'ready\nbelow\n', warnings: [], changes: { on: id } });
+    await changes.discard(ended.changes?.id ?? '');
+    await changes.discard(id);
+    expect(await changes.list()).toEqual([]);
+  });
+});
+
+describe('what is too old', () => {
+  /** Sets of which the first is too old, in a store of their own. */
+  async function aged() {
+    const home = mkdtempSync(join(tmpdir(), 'sandbox-run-state-'));
+    const workspace = arena.freshCorner();
+    const store = new ChangeStore(loadAddon(), home);
+    const made = async (at: number) => {
+      const opened = await store.open(workspace);
+      const set = { id: opened.id, at, workspace, command: 'true', state: 'waiting' } as const;
+      const after = { kind: 'file', mode: 0o644, bytes: 0, modified: '0' } as const;
+      store.save({ ...set, operations: [{ path: 'f', after, isOwn: true }], copies: [], placed: [] });
+      opened[Symbol.dispose]();
+      return opened.id;
+    };
+    const old = await made(Date.now() - 40 * 86_400_000);
+    /** Opens a layer as a process does that has just begun, and so looks what is too old. */
+    const begin = (on?: string) => new ChangeStore(loadAddon(), home).open(workspace, on);
+    const names = () => readdirSync(join(home, 'changes')).filter((name) => name.startsWith(old));
+    return { home, store, old, begin, names, left: () => rmSync(home, { recursive: true }) };
+  }
+
+  it('stays while another process applies or takes back, and goes when nobody does', async () => {
+    const { store, begin, names, old, left } = await aged();
+    const busy = store.lock();
+    (await begin())[Symbol.dispose]();
+    await new Promise((done) => setTimeout(done, 200));
+    expect(names()).toEqual([old]);
+    busy[Symbol.dispose]();
+    (await begin())[Symbol.dispose]();
+    await expect.poll(names, { timeout: 10_000 }).toEqual([]);
+    left();
+  });
+
+  it('stays while a command runs on it', async () => {
+    const { begin, names, old, left, store } = await aged();
+    const running = await store.open(store.find(old).workspace, old);
+    (await begin())[Symbol.dispose]();
+    await new Promise((done) => setTimeout(done, 200));
+    expect([names(), existsSync(store.upperOf(old))]).toEqual([[old], true]);
+    running[Symbol.dispose]();
+    (await begin())[Symbol.dispose]();
+    await expect.poll(names, { timeout: 10_000 }).toEqual([]);
+    left();
+  });
+
+  it('goes although whoever removed it ended in the middle', async () => {
+    const { home, begin, left, names } = await aged();
+    const gone = join(home, 'changes', '20200101-000000-abcdef.gone');
+    (await begin())[Symbol.dispose]();
+    await expect.poll(names, { timeout: 10_000 }).toEqual([]);
+    mkdirSync(join(gone, 'upper/d'), { recursive: true });
+    (await begin())[Symbol.dispose]();
+    await expect.poll(() => existsSync(gone), { timeout: 10_000 }).toBe(false);
+    left();
+  });
+});
