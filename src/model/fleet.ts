@@ -164,7 +164,7 @@ const jobOptions = {
   encoding: said.encoding,
   escapes: said.escapes,
   combined: said.combined,
-  effect: z.enum(['direct', 'preview']).optional(),
+  effect: z.literal('preview').optional(),
   narrow: JobNarrowing.optional(),
   ...collected,
 };

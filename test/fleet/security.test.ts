@@ -53,6 +53,7 @@ describe('a submitter can narrow the policy of a worker', () => {
     ['commands that are not judged', { narrow: { policy: { unsafe: { unjudged_commands: true } } } }],
     ['autonomy', { narrow: { policy: { security: { autonomy: 'autonomous' } } } }],
     ['a profile', { narrow: { policy: { profile: 'networked' } } }],
+    ['what nobody can undo', { effect: 'direct' } as never],
     ['a plug-in', { narrow: { policy: { hooks: { plugins: ['/tmp/evil.mjs'] } } as never } }],
   ])('and never give it %s', async (_name, options) => {
     const { fleet } = await plainQueue();
