@@ -3,8 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nkeyAuthenticator, nkeys } from '@nats-io/transport-node';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createFleet } from '../../src/fleet/create-fleet.ts';
+import { OutputSender } from '../../src/fleet/output.ts';
 import { openQueue, satisfies } from '../../src/fleet/queue.ts';
 import { connectNats } from '../../src/nats/connection.ts';
 import { packageVersion } from '../../src/version.ts';
@@ -44,6 +45,43 @@ describe('a fleet that is closed', () => {
       await servers.stop();
     }
   }, 30_000);
+});
+
+describe('a job of which its worker cannot say what became of it', () => {
+  it('ends, and does not run again', async () => {
+    const queue = world.queue();
+    const said: string[] = [];
+    await world.worker(queue, { onProblem: (line) => void said.push(line) });
+    const fleet = await world.fleet(queue);
+    const broken = vi.spyOn(OutputSender.prototype, 'end').mockRejectedValueOnce(new Error('unthought of'));
+    try {
+      const result = await fleet.run('echo ran >> unsaid');
+      expect(result).toMatchObject({
+        ...{ status: 'worker-lost', error: { code: 'fleet.worker_lost' }, fleet: { attempts: 1 } },
+      });
+      expect(result.error?.message).toContain('unthought of');
+      expect(said.join()).toContain('unthought of');
+      expect(await fleet.run('cat unsaid')).toMatchObject({ stdout: 'ran\n' });
+    } finally {
+      broken.mockRestore();
+    }
+  });
+
+  it('and one that it claimed before and does not run is not run either', async () => {
+    const queue = world.queue();
+    const worker = await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const connection = await connectNats({ url: world.servers.url }, 'administrator');
+    const { js, names, records } = await openQueue(connection, queue);
+    const id = `${'b'.repeat(16)}.1`;
+    const claim = { state: 'claimed', worker: worker.id, host: 'here', attempt: 1, at: 1, queueMs: 0 };
+    await records.put(id, JSON.stringify(claim));
+    const message = { version: 1, job: id, command: 'echo ran >> again', live: false, retry: 0, options: {} };
+    await js.publish(names.jobSubject('normal', 'any'), JSON.stringify(message));
+    expect(await fleet.result(id, { wait: true })).toMatchObject({ status: 'worker-lost' });
+    expect(await fleet.run(['test', '-e', 'again'])).toMatchObject({ ok: false });
+    await connection.close();
+  });
 });
 
 describe('what is not there', () => {

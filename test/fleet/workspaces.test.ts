@@ -14,12 +14,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Blobs } from '../../src/fleet/archive/blobs.ts';
 import { sendManifest, withDirectories } from '../../src/fleet/archive/send.ts';
 import { openQueue } from '../../src/fleet/queue.ts';
 import { createSandbox } from '../../src/index.ts';
 import { connectNats } from '../../src/nats/connection.ts';
+import { eventually } from '../support/eventually.ts';
 import { makeFleetWorld, startWorkerProcess } from './support.ts';
 
 const world = makeFleetWorld();
@@ -236,6 +237,48 @@ describe('a workspace that is sent', () => {
     const made = await fleet.run(command, { workspaceFrom: project, artefacts: ['made'] });
     expect(made.fleet.artefacts).toMatch(/^[0-9a-f]{64}$/);
   });
+
+  it('goes with its job although no path leads to its deepest directory', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const project = makeProject('deep');
+    const deeper = 'name=$(printf "a%.0s" {1..200}); for i in {1..60}; do mkdir $name && cd $name; done';
+    const command = `${deeper}; touch last; chmod 0 .; chmod 0 ..; echo ran`;
+    const result = await fleet.run(command, { workspaceFrom: project, changes: true });
+    expect(result).toMatchObject({ status: 'exited', exitCode: 0, stdout: 'ran\n', fleet: { attempts: 1 } });
+    expect(result).toHaveProperty('warnings', [expect.stringMatching(/changed cannot come back/)]);
+    expect(readdirSync(join(world.place.root, 'scratch'))).toEqual([]);
+  });
+
+  it('is given up while it is fetched when its job is canceled, or its worker ends', async () => {
+    const queue = world.queue();
+    const worker = await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const project = join(world.place.root, 'many');
+    mkdirSync(project);
+    for (let at = 0; at < 2000; at += 1) writeFileSync(join(project, `file-${at}`), `${at}`);
+    const files = () => {
+      const [fetched] = readdirSync(join(world.place.root, 'scratch'));
+      return fetched === undefined ? 0 : readdirSync(join(world.place.root, 'scratch', fetched)).length;
+    };
+    const fetching = () => eventually(() => expect(files()).toBeGreaterThan(10));
+    const made = vi.spyOn(Blobs.prototype, 'get');
+    try {
+      const job = await fleet.submit(['true'], { workspaceFrom: project });
+      await fetching();
+      job.cancel();
+      expect(await job.result).toMatchObject({ status: 'canceled' });
+      expect(made.mock.calls.length).toBeLessThan(1500);
+      made.mockClear();
+      await fleet.submit(['true'], { workspaceFrom: project });
+      await fetching();
+      await worker.stop(0);
+      expect(made.mock.calls.length).toBeLessThan(1500);
+    } finally {
+      made.mockRestore();
+    }
+  }, 60_000);
 
   it('is not sent with a pattern that is none, nor is a pattern without one', async () => {
     const queue = world.queue();

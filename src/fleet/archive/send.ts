@@ -59,13 +59,15 @@ export async function sendFiles(
   blobs: Blobs,
   entries: readonly ManifestEntry[],
   open: (path: string) => Readable,
+  signal?: AbortSignal,
 ): Promise<void> {
   const files = new Map(
     entries.flatMap((entry) => (entry.kind === 'file' ? [[entry.digest, entry.path]] : [])),
   );
-  await forEach([...files], AT_ONCE, async ([digest, path]) => {
+  const send = async ([digest, path]: readonly [string, string]) => {
     await blobs.putAs(digest, () => open(path));
-  });
+  };
+  await forEach([...files], AT_ONCE, send, signal);
 }
 
 const run = promisify(execFile);
