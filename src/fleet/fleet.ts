@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { z } from 'zod';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Command } from '../model/command.ts';
 import {
   type FleetResult,
   FleetRunOptions,
+  FleetSettings,
   type FleetStatus,
   type JobMessage,
   type JobRecord,
   MAX_JOB_INPUT,
-  QueueName,
   SentResult,
 } from '../model/fleet.ts';
 import type { OutputChunk } from '../model/output.ts';
@@ -45,9 +46,7 @@ const OUTPUT_WAIT_MS = 30_000;
  * @throws {SandboxError} `usage.invalid` for an option that is none; as `connectNats`.
  */
 export async function openFleet(options: FleetOptions): Promise<Fleet> {
-  const { queue: name, replicas, make, ...settings } = options;
-  const read = QueueName.safeParse(name);
-  if (!read.success) throw new SandboxError('usage.invalid', `createFleet: ${read.error.issues[0]?.message}`);
+  const { queue: name, replicas, make, ...settings } = readAs(FleetSettings, options, 'createFleet');
   const connection = await connectNats(settings, `sandbox-run submit ${name}`);
   try {
     return await OpenFleet.open(await openQueue(connection, name, { replicas, make }));
@@ -98,7 +97,7 @@ class OpenFleet implements Fleet {
   }
 
   async submit(command: Command, given: FleetRunOptions = {}): Promise<FleetJob> {
-    const options = readRunOptions(given);
+    const options: FleetRunOptions = readAs(FleetRunOptions, given, 'run');
     const { priority = 'normal', labels = [], onOutput, signal } = options;
     const measured = this.#telemetry?.begin('submit');
     const message = await this.#messageOf(readOptions.command(command), options, measured?.traceparent);
@@ -482,11 +481,11 @@ function mayRun(job: string, { code, message }: SandboxError): SandboxError {
 }
 
 /** @throws {SandboxError} `usage.invalid`. */
-function readRunOptions(given: FleetRunOptions): FleetRunOptions {
-  const read = FleetRunOptions.safeParse(given);
+function readAs<Schema extends z.ZodType>(schema: Schema, given: unknown, of: string): z.output<Schema> {
+  const read = schema.safeParse(given);
   if (read.success) return read.data;
   const [issue] = read.error.issues;
   const where = issue?.path.map(String).join('.') ?? '';
   const text = issue?.code === 'unrecognized_keys' ? `there is no option "${issue.keys[0]}"` : issue?.message;
-  throw new SandboxError('usage.invalid', `run: ${where === '' ? '' : `${where}: `}${text}`);
+  throw new SandboxError('usage.invalid', `${of}: ${where === '' ? '' : `${where}: `}${text}`);
 }

@@ -132,7 +132,8 @@ async function ensureStreams(manager: JetStreamManager, names: QueueNames, repli
   } as const;
   const bucket = (name: string, kept: number) => ({
     ...{ ...common, name: `KV_${name}`, subjects: [`$KV.${name}.>`], max_msgs_per_subject: 1 },
-    ...({ max_age: nanoseconds(kept), discard: 'new', allow_rollup_hdrs: true, deny_delete: true } as const),
+    // Who takes all records away with one message, or a purge, would have jobs run a second time.
+    ...({ max_age: nanoseconds(kept), discard: 'new', deny_delete: true, deny_purge: true } as const),
     // Who reads a copy may read what is over.
     allow_direct: false,
   });

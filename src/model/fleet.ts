@@ -323,6 +323,16 @@ export const WorkerRecord = z.strictObject({
 });
 export type WorkerRecord = Value<typeof WorkerRecord>;
 
+/** Which queue, and where: what `createFleet` takes. */
+export const FleetSettings = z.strictObject({
+  url: z.string(),
+  credentials: z.string().optional(),
+  ca: z.string().optional(),
+  queue: QueueName,
+  make: z.boolean().optional(),
+  replicas: z.number().int().min(1).max(5).optional(),
+});
+
 /** Options of one job. */
 export const FleetRunOptions = z.strictObject({
   ...jobOptions,

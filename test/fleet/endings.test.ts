@@ -84,6 +84,19 @@ describe('a job of which its worker cannot say what became of it', () => {
   });
 });
 
+it.each<[string, object]>([
+  ['there is no option "credential"', { credential: '/etc/worker.creds' }],
+  ['url', { url: undefined }],
+  ['make', { make: 'no' }],
+  ['replicas', { replicas: 7 }],
+  ['queue', { queue: 'a.b' }],
+])('a fleet is not opened with an option that is none, or not what it has to be: %s', async (what, given) => {
+  const options = { url: world.servers.url, queue: 'options', ...given };
+  await expect(createFleet(options)).rejects.toMatchObject({
+    ...{ code: 'usage.invalid', message: expect.stringContaining(what) },
+  });
+});
+
 describe('what is not there', () => {
   it('a queue: it is said, and it is not made', async () => {
     const queue = world.queue();
