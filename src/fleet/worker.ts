@@ -200,7 +200,10 @@ export class FleetWorker {
     this.#timers.push(setInterval(working, WORKING_MS), setInterval(look, NEEDS_MS));
     look();
     connection.subscribe(names.needs, {
-      callback: (_error, message) => void this.#findNeeds([message.string()]).catch(() => {}),
+      // Who may not hear it sees it later.
+      callback: (error, message) => {
+        if (error === null) void this.#findNeeds([message.string()]).catch(() => {});
+      },
     });
     this.#pulling = this.#pull();
   }
@@ -224,16 +227,29 @@ export class FleetWorker {
   async #takeLease(): Promise<void> {
     const worker = randomBytes(8).toString('hex');
     const { slots = 1, labels = [], leaseMs = DEFAULT_LEASE } = this.#options;
+    await this.#listen(worker);
     const lease = await Lease.take(this.#queue, worker, leaseMs, () => ({
       ...{ host: this.#host, pid: process.pid, version: packageVersion, labels: [...labels], slots },
       ...{ running: this.#held.size, done: this.#done, failed: this.#failed, since: this.#since },
     }));
-    this.#cancels?.unsubscribe();
-    this.#cancels = this.#queue.connection.subscribe(this.#queue.names.cancel(worker), {
-      callback: (_error, message) => this.#held.get(message.string())?.ending.abort(),
-    });
     this.#lease = lease;
     void lease.lost.then(() => this.#replaceLease());
+  }
+
+  /** Hears which jobs are canceled. @throws the error of a server that lets this user not. */
+  async #listen(worker: string): Promise<void> {
+    const { connection, names } = this.#queue;
+    let refused: Error | undefined;
+    this.#cancels?.unsubscribe();
+    this.#cancels = connection.subscribe(names.cancel(worker), {
+      callback: (error, message) => {
+        if (error === null) this.#held.get(message.string())?.ending.abort();
+        else refused = error;
+      },
+    });
+    // What the server has against it is here before that is answered.
+    await connection.flush();
+    if (refused !== undefined) throw refused;
   }
 
   /** All jobs end; then there is another name to work under. */

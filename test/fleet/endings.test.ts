@@ -7,6 +7,7 @@ import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createFleet } from '../../src/fleet/create-fleet.ts';
 import { OutputSender } from '../../src/fleet/output.ts';
 import { openQueue, satisfies } from '../../src/fleet/queue.ts';
+import { FleetWorker } from '../../src/fleet/worker.ts';
 import { connectNats } from '../../src/nats/connection.ts';
 import { packageVersion } from '../../src/version.ts';
 import { eventually } from '../support/eventually.ts';
@@ -155,6 +156,37 @@ it('needs that say the same in many ways are none: each would have consumers of 
   expect(satisfies(labels, 'arm_gpu')).toBe(true);
   for (const needs of ['gpu_arm', 'gpu_gpu', 'any_gpu', '', '_', 'gpu_', 'any_any', '*', 'gpu.arm'])
     expect(satisfies(labels, needs)).toBe(false);
+});
+
+describe('a worker that may not hear', () => {
+  const startedWith = async (subject: string) => {
+    const servers = await startNats({
+      config: [
+        `authorization { users: [ { user: a, password: b, permissions: { subscribe: { deny: [${JSON.stringify(subject)}] } } } ] }`,
+        'no_auth_user: a',
+      ].join('\n'),
+    });
+    onTestFinished(() => servers.stop());
+    const { url } = servers;
+    const connection = await connectNats({ url }, 'worker');
+    onTestFinished(() => connection.close());
+    const { workspace, root } = world.place;
+    const worker = await FleetWorker.start({
+      ...{ connection, queue: 'builds', sandbox: { workspace }, scratch: root },
+    });
+    onTestFinished(() => worker.stop(0));
+    return createFleet({ url, queue: 'builds' });
+  };
+
+  it('which jobs are canceled does not start', async () => {
+    await expect(startedWith('sr.builds.cancel.*')).rejects.toMatchObject({ code: 'fleet.refused' });
+  });
+
+  it('which labels are new works', async () => {
+    const fleet = await startedWith('sr.builds.needs');
+    expect(await fleet.run('echo works')).toMatchObject({ stdout: 'works\n' });
+    await fleet.close();
+  });
 });
 
 describe('a user whom the server does not let in any more', () => {
