@@ -127,6 +127,7 @@ const artefactPattern = z
   .min(1)
   .max(1024)
   .superRefine((text, { addIssue }) => {
+    if (!isPlainPath(text)) addIssue('a pattern is relative, without ".", ".." and empty parts: dist/**');
     const problem = text
       .split('/')
       .map((part) => (part === '**' ? part : readNamePattern(part)))

@@ -142,6 +142,22 @@ describe('a clock that is wrong', () => {
     }
   }, 30_000);
 
+  it('of who asks how a queue does, by days, makes nothing look old', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    await world.worker(queue);
+    await fleet.submit(['true'], { labels: ['nobody-has'] });
+    const { now } = Date;
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + 6 * 24 * 3_600_000);
+    try {
+      const { oldestMs, workers } = await fleet.status();
+      expect(oldestMs).toBeLessThan(10_000);
+      expect(workers.map(({ seenMs }) => seenMs < 10_000)).toEqual([true]);
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
   it('a job that is too old by now and was begun before ends as any whose worker is lost', async () => {
     const queue = world.queue();
     const worker = await world.worker(queue, { leaseMs: SHORT_LEASE });

@@ -284,7 +284,9 @@ describe('a workspace that is sent', () => {
     const queue = world.queue();
     const fleet = await world.fleet(queue);
     for (const options of [
-      { workspaceFrom: makeProject('pattern'), artefacts: ['[a'] },
+      ...['[a', '../a', './a', '/a', 'a//b', 'a/'].map((pattern) => ({
+        ...{ workspaceFrom: world.place.workspace, artefacts: [pattern] },
+      })),
       { artefacts: ['a'] },
       { changes: true },
     ])
@@ -319,6 +321,18 @@ describe('a workspace that is sent', () => {
     );
     expect(files.map(({ name }) => name)).toEqual(['fine']);
     expect([...leftOut].sort()).toEqual(planted.filter((path) => path !== 'fine').sort());
+  });
+
+  it('gives back no links, which lead out of where files came to', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const connection = await connectNats({ url: world.servers.url }, 'test');
+    const blobs = await Blobs.open(await openQueue(connection, queue));
+    const artefacts = await sendManifest(blobs, [{ kind: 'link', path: 'out', target: '/etc/passwd' }]);
+    await connection.close();
+    const into = join(world.place.root, 'linked-artefacts');
+    await expect(fleet.download(artefacts, into)).rejects.toMatchObject({ code: 'file.unusable' });
+    expect(readdirSync(into)).toEqual([]);
   });
 
   it('gives back what the job changed as a change set, which is applied (needs namespaces)', async () => {

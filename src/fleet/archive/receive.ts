@@ -34,6 +34,8 @@ export async function download(queue: Queue, digest: string, directory: string):
   await refuseFilled(directory);
   const blobs = await Blobs.open(queue);
   const { version, entries } = await readManifest(blobs, digest);
+  if (entries.some(({ kind }) => kind === 'link'))
+    throw new SandboxError('file.unusable', 'what came back has links in it, which no worker collects');
   const place = await realpath(directory);
   const isObeyed = obeyedIn(place, entries);
   const files = entries.filter(({ kind }) => kind !== 'directory');
