@@ -5,6 +5,7 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Command } from '../model/command.ts';
 import {
   type FleetResult,
+  type FleetRun,
   FleetRunOptions,
   FleetSettings,
   type FleetStatus,
@@ -12,6 +13,7 @@ import {
   type JobRecord,
   MAX_JOB_INPUT,
   SentResult,
+  type UnfinishedJob,
 } from '../model/fleet.ts';
 import type { OutputChunk } from '../model/output.ts';
 import type { Telemetry } from '../model/telemetry.ts';
@@ -27,6 +29,7 @@ import type { Downloaded, HeldChanges } from './archive/receive.ts';
 import { isClaim, readRecord, standingOf, writeRecord } from './claims.ts';
 import type { Fleet, FleetJob, FleetOptions } from './fleet-api.ts';
 import { unfinished } from './job.ts';
+import { looksGone } from './lease.ts';
 import { OutputReader, readFrame } from './output.ts';
 import { needsToken, openQueue, type Queue } from './queue.ts';
 import { KnownReports } from './reports.ts';
@@ -149,12 +152,17 @@ class OpenFleet implements Fleet {
   }
 
   async cancel(job: string): Promise<void> {
+    const isGone = looksGone(this.#queue);
     for (;;) {
       const standing = await this.#standing(job);
       const record = standing?.record;
       if (record?.state === 'done') return;
-      if (record !== undefined) this.#queue.connection.publish(this.#queue.names.cancel(record.worker), job);
-      else {
+      if (standing !== undefined && record !== undefined) {
+        this.#queue.connection.publish(this.#queue.names.cancel(record.worker), job);
+        // There may be no other worker that would notice it.
+        if (await this.#answered(() => isGone(record.worker)))
+          await this.#endLost(job, record, standing.revision);
+      } else {
         // Of our own that nobody has claimed it is known that it is one.
         if (standing !== undefined || !this.#awaited.has(job)) await this.#refuseUnknown(job);
         if (standing === undefined) await this.#endUnclaimed(job);
@@ -399,14 +407,34 @@ class OpenFleet implements Fleet {
   /** A job that nobody has claimed will not be. */
   async #endUnclaimed(job: string): Promise<void> {
     const result = unfinished('canceled', 'command.failed', 'the job was canceled before a worker had it');
-    const none = { worker: undefined, host: undefined, changes: undefined, artefacts: undefined };
+    await this.#end(job, 0, result, { attempts: 0, queueMs: 0, worker: undefined, host: undefined });
+  }
+
+  /** By compare-and-set of its claim: a worker that comes back cannot end it any more. */
+  async #endLost(
+    job: string,
+    { worker, host, attempt, queueMs }: JobRecord & { readonly state: 'claimed' },
+    revision: number,
+  ): Promise<void> {
+    const why = `the worker ${worker} on ${host} is lost, and the job was canceled`;
+    const result = unfinished('worker-lost', 'fleet.worker_lost', why);
+    await this.#end(job, revision, result, { attempts: attempt, queueMs, worker, host });
+  }
+
+  async #end(
+    job: string,
+    revision: number,
+    result: UnfinishedJob,
+    run: Omit<FleetRun, 'job' | 'changes' | 'artefacts'>,
+  ): Promise<void> {
+    const { status } = result;
     const record: JobRecord = {
-      ...{ state: 'done', at: Date.now(), status: 'canceled', chunks: 0, result: { inline: { result } } },
-      run: { job, attempts: 0, queueMs: 0, ...none },
+      ...{ state: 'done', at: Date.now(), status, chunks: 0, result: { inline: { result } } },
+      run: { job, ...run, changes: undefined, artefacts: undefined },
     };
     const isOurs = (found: JobRecord) => found.state === 'done' && found.at === record.at;
     const text = JSON.stringify(record);
-    await writeRecord(this.#queue, job, { text, revision: 0, isOurs, signal: this.#closing.signal });
+    await writeRecord(this.#queue, job, { text, revision, isOurs, signal: this.#closing.signal });
   }
 
   /** One watch for the jobs of this process: what was missed comes again. */
