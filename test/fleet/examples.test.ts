@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { Label } from '../../src/model/fleet.ts';
 
 const example = (name: string) => fileURLToPath(new URL(`../../examples/fleet/${name}`, import.meta.url));
 
@@ -24,6 +25,7 @@ describe('an example', () => {
     for (const directory of [programs, temporary]) mkdirSync(directory);
     const program = (name: string, text: string) =>
       writeFileSync(join(programs, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    program('hostname', 'echo Node--of-a-Cluster-with-a-long--name');
     program('srun', 'shift; exec "$@"');
     program('sandbox-run', 'trap "sleep 0.3; echo ended; exit 0" TERM; echo "begun: $*"; sleep 60 & wait');
     const child = spawn('sh', [example('worker.sbatch')], {
@@ -44,6 +46,9 @@ describe('an example', () => {
     });
     const status = await new Promise((done) => child.once('exit', done));
     expect(status).toBe(0);
+    // A label that a worker takes.
+    const [, label] = /--label (\S+) /.exec(said) ?? [];
+    expect(Label.safeParse(label)).toMatchObject({ success: true, data: 'node=node-of-a-cluster-with-a-lo' });
     expect(said).toMatch(/^begun: worker --queue builds --slots 3 .*\nended\n$/);
     expect(readdirSync(temporary)).toEqual([]);
   });
