@@ -37,6 +37,8 @@ import { KnownReports } from './reports.ts';
 /** How long a job that cannot be handed over is tried again. */
 const SUBMIT_MS = 60_000;
 const RETRY_MS = 250;
+/** How much of what the server takes is left for what stands before a message. */
+const HEADERS_BYTES = 1024;
 /** A worker may not have heard it. */
 const CANCEL_AGAIN_MS = 500;
 /** What was missed while there was no connection is looked for as often, and so many jobs at once. */
@@ -293,6 +295,12 @@ class OpenFleet implements Fleet {
   /** Hands a job over. By its id, a job that comes twice is one. */
   async #publish(subject: string, message: JobMessage): Promise<void> {
     const bytes = JSON.stringify(message);
+    const most = (this.#queue.connection.info?.max_payload ?? Number.POSITIVE_INFINITY) - HEADERS_BYTES;
+    if (Buffer.byteLength(bytes) > most)
+      throw new SandboxError(
+        'usage.invalid',
+        `run: the job has ${Buffer.byteLength(bytes)} bytes, and the server takes ${most}; put what is long into a file of its workspace (workspaceFrom)`,
+      );
     const until = performance.now() + SUBMIT_MS;
     let isUnknown = false;
     for (;;) {

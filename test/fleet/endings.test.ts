@@ -130,6 +130,17 @@ describe('what is not there', () => {
   });
 });
 
+it('a job that is more than the server takes is refused at once', async () => {
+  const fleet = await world.fleet(world.queue());
+  const env = Object.fromEntries(Array.from({ length: 11 }, (_, at) => [`V${at}`, 'x'.repeat(100_000)]));
+  await expect(fleet.run(['true'], { env })).rejects.toMatchObject({
+    ...{
+      code: 'usage.invalid',
+      message: expect.stringMatching(/11\d{5} bytes, and the server takes 1047552/),
+    },
+  });
+}, 10_000);
+
 describe('a submitter of another version', () => {
   it('is told so in one line', async () => {
     const queue = world.queue();
