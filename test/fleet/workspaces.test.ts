@@ -10,13 +10,14 @@ import {
   readlinkSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
 import { Blobs } from '../../src/fleet/archive/blobs.ts';
-import { sendManifest, withDirectories } from '../../src/fleet/archive/send.ts';
+import { sendManifest, sendWorkspace, withDirectories } from '../../src/fleet/archive/send.ts';
 import { openQueue } from '../../src/fleet/queue.ts';
 import { createSandbox } from '../../src/index.ts';
 import { connectNats } from '../../src/nats/connection.ts';
@@ -179,6 +180,27 @@ describe('a workspace that is sent', () => {
       code: 'file.unusable',
     });
   });
+
+  it('may have a large file in a git repository, read in a time that grows with its size', async () => {
+    const project = makeProject('large-in-git');
+    writeFileSync(join(project, 'large'), '');
+    const git = (...args: string[]) =>
+      execFileSync('git', ['-C', project, '-c', 'user.name=a', '-c', 'user.email=a@example.org', ...args]);
+    git('init', '-q');
+    const send = async (bytes: number) => {
+      truncateSync(join(project, 'large'), bytes);
+      git('add', '-A');
+      git('commit', '-q', '-m', 'large');
+      const blobs = { put: () => 'sent', putAs: () => true };
+      const from = performance.now();
+      expect(await sendWorkspace(blobs as never, `git:${project}`)).toBe('sent');
+      return performance.now() - from;
+    };
+    await send(1);
+    const [small, large] = [await send(16_000_000), await send(128_000_000)];
+    // With all of it copied for each piece it is 64 times as long.
+    expect(large / small).toBeLessThan(30);
+  }, 60_000);
 
   it('is not run on where there was no room for all of it', async () => {
     const queue = world.queue();
