@@ -1,5 +1,14 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,6 +25,20 @@ describe('an example', () => {
       { encoding: 'utf8' },
     );
     expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '', stderr: '' });
+  });
+
+  it('makes on Kubernetes what a worker is told to use', () => {
+    const root = mkdtempSync(join(tmpdir(), 'sandbox-run-pod-'));
+    onTestFinished(() => rmSync(root, { recursive: true }));
+    for (const volume of ['secret', 'own', 'work']) mkdirSync(join(root, volume));
+    writeFileSync(join(root, 'secret/worker.creds'), 'seed', { mode: 0o440 });
+    const manifest = readFileSync(example('workers.yaml'), 'utf8');
+    const [, command = ''] = /command: \[sh, -c, "(.*)"\]/.exec(manifest) ?? [];
+    const here = (text: string) => text.replaceAll(/\/(?=(?:secret|own|work)\/)/g, `${root}/`);
+    expect(spawnSync('sh', ['-c', here(command)], { encoding: 'utf8' }).stderr).toBe('');
+    const told = (option: string) => here(new RegExp(`--${option}=(\\S+)`).exec(manifest)?.[1] ?? '');
+    expect(statSync(told('workspace')).isDirectory()).toBe(true);
+    expect(statSync(told('creds')).mode & 0o777).toBe(0o400);
   });
 
   it('starts workers by Slurm, hands its signal on, and leaves nothing behind', async () => {
