@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
-import { chmod, lstat, open, opendir, readdir, readlink, rm } from 'node:fs/promises';
+import { lstat, open, opendir, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { MAX_WORKSPACE_BYTES, MAX_WORKSPACE_ENTRIES, type ManifestEntry } from '../../model/fleet.ts';
-import { loadAddon } from '../../native/load.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
@@ -119,13 +118,6 @@ async function hashFile(path: string): Promise<{ readonly size: number; readonly
 /** Reads a file, and nothing in the place of one. */
 export function readFileAt(path: string): Readable {
   return createReadStream(path, { flags: READ as unknown as string });
-}
-
-/** Takes a directory away, however deep it is, and whatever permissions a command has given to it and to what is in it. */
-export async function removeTree(root: string): Promise<void> {
-  await chmod(root, 0o700).catch(() => {});
-  await new Promise((done) => loadAddon().emptyDirectory(root, done));
-  await rm(root, { recursive: true, force: true });
 }
 
 /** @throws {SandboxError} `file.unusable`: it is there, and no empty directory. */
