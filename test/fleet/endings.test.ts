@@ -130,6 +130,17 @@ describe('what is not there', () => {
   });
 });
 
+it('a server that takes no message of the size of a result is refused, and not found out by a job', async () => {
+  const servers = await startNats({ config: 'max_payload: 65536' });
+  try {
+    await expect(createFleet({ url: servers.url, queue: 'small' })).rejects.toMatchObject({
+      ...{ code: 'fleet.invalid', message: expect.stringContaining('max_payload') },
+    });
+  } finally {
+    await servers.stop();
+  }
+});
+
 it('a job that is more than the server takes is refused at once', async () => {
   const fleet = await world.fleet(world.queue());
   const env = Object.fromEntries(Array.from({ length: 11 }, (_, at) => [`V${at}`, 'x'.repeat(100_000)]));

@@ -33,7 +33,7 @@ describe('an example', () => {
     for (const volume of ['secret', 'own', 'work']) mkdirSync(join(root, volume));
     writeFileSync(join(root, 'secret/worker.creds'), 'seed', { mode: 0o440 });
     const manifest = readFileSync(example('workers.yaml'), 'utf8');
-    const [, command = ''] = /command: \[sh, -c, "(.*)"\]/.exec(manifest) ?? [];
+    const [, command = ''] = /command:\s+\[sh, -c, "(.*)"\]/.exec(manifest) ?? [];
     const here = (text: string) => text.replaceAll(/\/(?=(?:secret|own|work)\/)/g, `${root}/`);
     expect(spawnSync('sh', ['-c', here(command)], { encoding: 'utf8' }).stderr).toBe('');
     const told = (option: string) => here(new RegExp(`--${option}=(\\S+)`).exec(manifest)?.[1] ?? '');
