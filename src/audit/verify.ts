@@ -139,6 +139,8 @@ export async function verifyStream(
 ): Promise<StreamVerification> {
   const trails = new Map<string, TrailCheck>();
   const problems: AuditProblem[] = [];
+  // Before what the stream has: what is published meanwhile lies behind that.
+  const own = directory === undefined ? undefined : ownTrailIn(directory);
   const before = await stream.extent();
   let read = 0;
   // Without limits it begins with the first that there ever was.
@@ -162,7 +164,7 @@ export async function verifyStream(
     );
   if (before.first > 1 && before.dropsOld)
     remarks.push(`the stream begins with position ${before.first}: it drops what is older, by its limits`);
-  if (directory !== undefined) checkOwn(directory, verified, problems, remarks);
+  if (own !== undefined) checkOwn(own, verified, problems, remarks);
   return {
     problems,
     problemCount: verified.reduce((sum, trail) => sum + trail.problemCount, problems.length),
@@ -180,34 +182,27 @@ const missing = (first: number, last: number): AuditProblem => ({
       : `positions ${first} to ${last} of the stream are missing`,
 });
 
-/** What this machine knows of its own trail. */
+/** What this machine knows of its own trail; `undefined`: it was never published. */
+function ownTrailIn(directory: string) {
+  const name = trailName(directory, false);
+  if (name === undefined) return undefined;
+  return { name, published: notedIn(directory)?.seq ?? 0, head: readHeadOf(directory)?.seq ?? 0 };
+}
+
 function checkOwn(
-  directory: string,
+  { name, published, head }: NonNullable<ReturnType<typeof ownTrailIn>>,
   verified: readonly TrailVerification[],
   problems: AuditProblem[],
   remarks: string[],
 ): void {
-  const name = trailName(directory, false);
-  if (name === undefined) return;
   const seen = verified.find(({ trail }) => trail === name)?.last?.seq ?? 0;
-  const published = notedIn(directory)?.seq ?? 0;
   if (published > seen)
     problems.push({
       kind: 'truncated',
       message: `the trail ${name} ends with record ${seen}, but the stream had acknowledged record ${published}`,
     });
-  const head = headOf(directory);
   if (head > Math.max(seen, published))
     remarks.push(`records ${Math.max(seen, published) + 1} to ${head} of ${name} are not published yet`);
-}
-
-function headOf(directory: string): number {
-  const fd = openSync(headPath(directory), 'r');
-  try {
-    return readHead(fd)?.seq ?? 0;
-  } finally {
-    closeSync(fd);
-  }
 }
 
 /** The chain of one trail. */

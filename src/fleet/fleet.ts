@@ -1,16 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { z } from 'zod';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Command } from '../model/command.ts';
 import {
   type FleetResult,
+  type FleetRun,
   FleetRunOptions,
+  FleetSettings,
   type FleetStatus,
   type JobMessage,
   type JobRecord,
   MAX_JOB_INPUT,
-  QueueName,
   SentResult,
+  type UnfinishedJob,
 } from '../model/fleet.ts';
 import type { OutputChunk } from '../model/output.ts';
 import type { Telemetry } from '../model/telemetry.ts';
@@ -26,6 +29,7 @@ import type { Downloaded, HeldChanges } from './archive/receive.ts';
 import { isClaim, readRecord, standingOf, writeRecord } from './claims.ts';
 import type { Fleet, FleetJob, FleetOptions } from './fleet-api.ts';
 import { unfinished } from './job.ts';
+import { looksGone } from './lease.ts';
 import { OutputReader, readFrame } from './output.ts';
 import { needsToken, openQueue, type Queue } from './queue.ts';
 import { KnownReports } from './reports.ts';
@@ -33,6 +37,8 @@ import { KnownReports } from './reports.ts';
 /** How long a job that cannot be handed over is tried again. */
 const SUBMIT_MS = 60_000;
 const RETRY_MS = 250;
+/** How much of what the server takes is left for what stands before a message. */
+const HEADERS_BYTES = 1024;
 /** A worker may not have heard it. */
 const CANCEL_AGAIN_MS = 500;
 /** What was missed while there was no connection is looked for as often, and so many jobs at once. */
@@ -45,9 +51,7 @@ const OUTPUT_WAIT_MS = 30_000;
  * @throws {SandboxError} `usage.invalid` for an option that is none; as `connectNats`.
  */
 export async function openFleet(options: FleetOptions): Promise<Fleet> {
-  const { queue: name, replicas, make, ...settings } = options;
-  const read = QueueName.safeParse(name);
-  if (!read.success) throw new SandboxError('usage.invalid', `createFleet: ${read.error.issues[0]?.message}`);
+  const { queue: name, replicas, make, ...settings } = readAs(FleetSettings, options, 'createFleet');
   const connection = await connectNats(settings, `sandbox-run submit ${name}`);
   try {
     return await OpenFleet.open(await openQueue(connection, name, { replicas, make }));
@@ -98,7 +102,7 @@ class OpenFleet implements Fleet {
   }
 
   async submit(command: Command, given: FleetRunOptions = {}): Promise<FleetJob> {
-    const options = readRunOptions(given);
+    const options: FleetRunOptions = readAs(FleetRunOptions, given, 'run');
     const { priority = 'normal', labels = [], onOutput, signal } = options;
     const measured = this.#telemetry?.begin('submit');
     const message = await this.#messageOf(readOptions.command(command), options, measured?.traceparent);
@@ -150,12 +154,17 @@ class OpenFleet implements Fleet {
   }
 
   async cancel(job: string): Promise<void> {
+    const isGone = looksGone(this.#queue);
     for (;;) {
       const standing = await this.#standing(job);
       const record = standing?.record;
       if (record?.state === 'done') return;
-      if (record !== undefined) this.#queue.connection.publish(this.#queue.names.cancel(record.worker), job);
-      else {
+      if (standing !== undefined && record !== undefined) {
+        this.#queue.connection.publish(this.#queue.names.cancel(record.worker), job);
+        // There may be no other worker that would notice it.
+        if (await this.#answered(() => isGone(record.worker)))
+          await this.#endLost(job, record, standing.revision);
+      } else {
         // Of our own that nobody has claimed it is known that it is one.
         if (standing !== undefined || !this.#awaited.has(job)) await this.#refuseUnknown(job);
         if (standing === undefined) await this.#endUnclaimed(job);
@@ -286,6 +295,12 @@ class OpenFleet implements Fleet {
   /** Hands a job over. By its id, a job that comes twice is one. */
   async #publish(subject: string, message: JobMessage): Promise<void> {
     const bytes = JSON.stringify(message);
+    const most = (this.#queue.connection.info?.max_payload ?? Number.POSITIVE_INFINITY) - HEADERS_BYTES;
+    if (Buffer.byteLength(bytes) > most)
+      throw new SandboxError(
+        'usage.invalid',
+        `run: the job has ${Buffer.byteLength(bytes)} bytes, and the server takes ${most}; put what is long into a file of its workspace (workspaceFrom)`,
+      );
     const until = performance.now() + SUBMIT_MS;
     let isUnknown = false;
     for (;;) {
@@ -400,14 +415,34 @@ class OpenFleet implements Fleet {
   /** A job that nobody has claimed will not be. */
   async #endUnclaimed(job: string): Promise<void> {
     const result = unfinished('canceled', 'command.failed', 'the job was canceled before a worker had it');
-    const none = { worker: undefined, host: undefined, changes: undefined, artefacts: undefined };
+    await this.#end(job, 0, result, { attempts: 0, queueMs: 0, worker: undefined, host: undefined });
+  }
+
+  /** By compare-and-set of its claim: a worker that comes back cannot end it any more. */
+  async #endLost(
+    job: string,
+    { worker, host, attempt, queueMs }: JobRecord & { readonly state: 'claimed' },
+    revision: number,
+  ): Promise<void> {
+    const why = `the worker ${worker} on ${host} is lost, and the job was canceled`;
+    const result = unfinished('worker-lost', 'fleet.worker_lost', why);
+    await this.#end(job, revision, result, { attempts: attempt, queueMs, worker, host });
+  }
+
+  async #end(
+    job: string,
+    revision: number,
+    result: UnfinishedJob,
+    run: Omit<FleetRun, 'job' | 'changes' | 'artefacts'>,
+  ): Promise<void> {
+    const { status } = result;
     const record: JobRecord = {
-      ...{ state: 'done', at: Date.now(), status: 'canceled', chunks: 0, result: { inline: { result } } },
-      run: { job, attempts: 0, queueMs: 0, ...none },
+      ...{ state: 'done', at: Date.now(), status, chunks: 0, result: { inline: { result } } },
+      run: { job, ...run, changes: undefined, artefacts: undefined },
     };
     const isOurs = (found: JobRecord) => found.state === 'done' && found.at === record.at;
     const text = JSON.stringify(record);
-    await writeRecord(this.#queue, job, { text, revision: 0, isOurs, signal: this.#closing.signal });
+    await writeRecord(this.#queue, job, { text, revision, isOurs, signal: this.#closing.signal });
   }
 
   /** One watch for the jobs of this process: what was missed comes again. */
@@ -482,11 +517,11 @@ function mayRun(job: string, { code, message }: SandboxError): SandboxError {
 }
 
 /** @throws {SandboxError} `usage.invalid`. */
-function readRunOptions(given: FleetRunOptions): FleetRunOptions {
-  const read = FleetRunOptions.safeParse(given);
+function readAs<Schema extends z.ZodType>(schema: Schema, given: unknown, of: string): z.output<Schema> {
+  const read = schema.safeParse(given);
   if (read.success) return read.data;
   const [issue] = read.error.issues;
   const where = issue?.path.map(String).join('.') ?? '';
   const text = issue?.code === 'unrecognized_keys' ? `there is no option "${issue.keys[0]}"` : issue?.message;
-  throw new SandboxError('usage.invalid', `run: ${where === '' ? '' : `${where}: `}${text}`);
+  throw new SandboxError('usage.invalid', `${of}: ${where === '' ? '' : `${where}: `}${text}`);
 }

@@ -29,6 +29,8 @@ export interface ClaimedJob {
   readonly worker: string;
   /** Aborted: the command ends. */
   readonly signal: AbortSignal;
+  /** Aborted: nobody wants to know any more what became of it. */
+  readonly abandoned: AbortSignal;
 }
 
 /** What became of it, as it is sent. */
@@ -50,7 +52,15 @@ export async function runJob(
   claimed: ClaimedJob,
   sandboxes: JobSandboxes,
   queue: Queue,
-  { output, reports }: { readonly output: OutputSender; readonly reports: ReportTeller },
+  {
+    output,
+    reports,
+    say,
+  }: {
+    readonly output: OutputSender;
+    readonly reports: ReportTeller;
+    readonly say: (line: string) => void;
+  },
 ): Promise<RanJob> {
   let opened: JobSandbox | undefined;
   try {
@@ -62,7 +72,7 @@ export async function runJob(
     } else {
       const { fetchWorkspace } = await import('./archive/fetch.ts');
       opened = await sandboxes.fresh(options.narrow, (directory) =>
-        fetchWorkspace(queue, workspace, directory),
+        fetchWorkspace(queue, workspace, directory, claimed.signal),
       );
     }
     const result = await opened.sandbox.run(claimed.job.command, optionsOf(claimed, opened, output));
@@ -79,7 +89,8 @@ export async function runJob(
     const result = unfinished('setup-failed', code, visibleLine(errorMessage(error), 500));
     return { sent: { result }, collected: {} };
   } finally {
-    await opened?.done();
+    // What became of the job does not depend on it.
+    await opened?.done().catch((error: unknown) => say(`what a job left is there: ${errorMessage(error)}`));
   }
 }
 
@@ -114,7 +125,7 @@ function optionsOf(
 /** What comes back of the workspace. What cannot is a remark: the command was run, whatever became of its files. */
 async function collect(
   queue: Queue,
-  { job }: ClaimedJob,
+  { job, abandoned }: ClaimedJob,
   { workspace }: JobSandbox,
   result: ExecutionResult,
 ): Promise<RanJob['collected'] & { readonly remarks: readonly string[] }> {
@@ -135,10 +146,10 @@ async function collect(
   const { collectChanges, collectArtefacts } = await import('./archive/collect.ts');
   return {
     ...(changes && {
-      changes: await tried('what the job changed', () => collectChanges(queue, base, workspace)),
+      changes: await tried('what the job changed', () => collectChanges(queue, base, workspace, abandoned)),
     }),
     ...(artefacts && {
-      artefacts: await tried('artefacts', () => collectArtefacts(queue, artefacts, workspace)),
+      artefacts: await tried('artefacts', () => collectArtefacts(queue, artefacts, workspace, abandoned)),
     }),
     remarks,
   };

@@ -211,6 +211,22 @@ const FORGOTTEN: WorkerRecord = {
   ...{ done: 0, failed: 0, leaseMs: 0, since: 0 },
 };
 
+/**
+ * For who may not take leases away: whether a worker has ended, or gave no sign of life for as long as its lease lasts, by all
+ * that was seen of it so far. Then its jobs have ended, too.
+ */
+export function looksGone(queue: Queue): (worker: string) => Promise<boolean> {
+  let seen = { what: '', at: 0 };
+  return async (worker) => {
+    const entry = await queue.workers.get(worker);
+    const said = entry === null ? undefined : readWorker(entry.value);
+    if (said !== undefined && said.state !== 'live') return true;
+    const what = `${worker} ${entry?.revision}`;
+    if (seen.what !== what) seen = { what, at: performance.now() };
+    return performance.now() - seen.at > (said?.leaseMs ?? LONGEST_LEASE);
+  };
+}
+
 /** Finds out whether workers are lost, each once at a time. */
 export class LeaseWatch {
   readonly #queue: Queue;

@@ -10,6 +10,7 @@ import { patiently } from '../nats/patience.ts';
 import { Publisher } from '../nats/publisher.ts';
 import { writeBehind } from '../nats/write-behind.ts';
 import { errorMessage } from '../util/error-message.ts';
+import { MESSAGE_BYTES } from './output.ts';
 
 const DAY = 24 * 3600 * 1000;
 /** What many records have in common is put beside them again when it is older. */
@@ -36,6 +37,9 @@ const DUPLICATES = 2 * 60 * 1000;
 export const ACK_WAIT = 6000;
 /** Waiting pulls of all workers, and jobs that run at once. */
 const [MOST_PULLS, MOST_RUNNING] = [20_000, 200_000];
+
+/** A record with the longest result that stands in it, and what stands around that. */
+const LEAST_PAYLOAD = MESSAGE_BYTES + 64 * 1024;
 
 /** How long a queue that is not there may take to be made by somebody else. */
 const BEING_MADE_MS = 2000;
@@ -95,7 +99,7 @@ interface QueueSettings {
 
 /**
  * Opens a queue, and makes it where it is not there yet, unless `make` is false.
- * @throws {SandboxError} `fleet.unreachable`, `fleet.refused`, `fleet.uninstalled`, `fleet.unknown`.
+ * @throws {SandboxError} `fleet.unreachable`, `fleet.refused`, `fleet.uninstalled`, `fleet.unknown`, `fleet.invalid`.
  */
 export async function openQueue(
   connection: NatsConnection,
@@ -107,6 +111,7 @@ export async function openQueue(
     whereInstalled(() => import('@nats-io/kv')),
   ]);
   const names = namesOf(name);
+  refuseSmallMessages(connection);
   try {
     const manager = await jetstreamManager(connection, { checkAPI: false });
     await patiently(() =>
@@ -124,6 +129,16 @@ export async function openQueue(
   }
 }
 
+/** A result that no message can have would be sent again and again. @throws {SandboxError} `fleet.invalid`. */
+function refuseSmallMessages(connection: NatsConnection): void {
+  const { info } = connection;
+  if (info === undefined || info.max_payload >= LEAST_PAYLOAD) return;
+  throw new SandboxError(
+    'fleet.invalid',
+    `the NATS server ${connection.getServer()} takes messages of ${info.max_payload} bytes at the most; set its max_payload to 1MB`,
+  );
+}
+
 async function ensureStreams(manager: JetStreamManager, names: QueueNames, replicas: number): Promise<void> {
   const common = {
     storage: 'file',
@@ -132,7 +147,8 @@ async function ensureStreams(manager: JetStreamManager, names: QueueNames, repli
   } as const;
   const bucket = (name: string, kept: number) => ({
     ...{ ...common, name: `KV_${name}`, subjects: [`$KV.${name}.>`], max_msgs_per_subject: 1 },
-    ...({ max_age: nanoseconds(kept), discard: 'new', allow_rollup_hdrs: true, deny_delete: true } as const),
+    // Who takes all records away with one message, or a purge, would have jobs run a second time.
+    ...({ max_age: nanoseconds(kept), discard: 'new', deny_delete: true, deny_purge: true } as const),
     // Who reads a copy may read what is over.
     allow_direct: false,
   });

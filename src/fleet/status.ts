@@ -4,7 +4,7 @@ import { jobsBySubject, type Queue } from './queue.ts';
 
 /** How a queue and its workers do. @throws what the server says. */
 export async function statusOf(queue: Queue): Promise<FleetStatus> {
-  const now = Date.now();
+  const now = await timeOf(queue);
   const [found, workers, info] = await Promise.all([
     jobsBySubject(queue),
     workersOf(queue, now),
@@ -26,6 +26,15 @@ export async function statusOf(queue: Queue): Promise<FleetStatus> {
     failed: sum(workers.map(({ failed }) => failed)),
     lost: workers.filter(({ state: is }) => is === 'lost').length,
   };
+}
+
+/** By the clock of the server, which says when everything in it was written: of what it makes it tells when. */
+async function timeOf({ manager, names }: Queue): Promise<number> {
+  const { created } = await manager.consumers.add(`KV_${names.workers}`, {
+    inactive_threshold: 1e9,
+    mem_storage: true,
+  });
+  return Date.parse(created);
 }
 
 async function workersOf(queue: Queue, now: number): Promise<FleetStatus['workers']> {

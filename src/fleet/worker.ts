@@ -12,6 +12,7 @@ import { ANSWER_MS, natsFailure } from '../nats/connection.ts';
 import { patiently } from '../nats/patience.ts';
 import { refuseReadableCredentials } from '../run/credentials.ts';
 import { openTelemetry } from '../run/telemetry.ts';
+import { errorMessage } from '../util/error-message.ts';
 import { parsedJson } from '../util/parsed-json.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import { packageVersion } from '../version.ts';
@@ -72,8 +73,10 @@ interface Held {
   offered: Offer;
   readonly ending: AbortController;
   /** Its lease is over, or the worker ends: what became of it is not for this worker to say. */
-  abandoned: boolean;
+  readonly abandoning: AbortController;
 }
+
+const workerOf = (record: JobRecord) => (record.state === 'claimed' ? record.worker : record.run.worker);
 
 /** Takes jobs off a queue and runs them under its own policy. */
 export class FleetWorker {
@@ -197,7 +200,10 @@ export class FleetWorker {
     this.#timers.push(setInterval(working, WORKING_MS), setInterval(look, NEEDS_MS));
     look();
     connection.subscribe(names.needs, {
-      callback: (_error, message) => void this.#findNeeds([message.string()]).catch(() => {}),
+      // Who may not hear it sees it later.
+      callback: (error, message) => {
+        if (error === null) void this.#findNeeds([message.string()]).catch(() => {});
+      },
     });
     this.#pulling = this.#pull();
   }
@@ -221,16 +227,29 @@ export class FleetWorker {
   async #takeLease(): Promise<void> {
     const worker = randomBytes(8).toString('hex');
     const { slots = 1, labels = [], leaseMs = DEFAULT_LEASE } = this.#options;
+    await this.#listen(worker);
     const lease = await Lease.take(this.#queue, worker, leaseMs, () => ({
       ...{ host: this.#host, pid: process.pid, version: packageVersion, labels: [...labels], slots },
       ...{ running: this.#held.size, done: this.#done, failed: this.#failed, since: this.#since },
     }));
-    this.#cancels?.unsubscribe();
-    this.#cancels = this.#queue.connection.subscribe(this.#queue.names.cancel(worker), {
-      callback: (_error, message) => this.#held.get(message.string())?.ending.abort(),
-    });
     this.#lease = lease;
     void lease.lost.then(() => this.#replaceLease());
+  }
+
+  /** Hears which jobs are canceled. @throws the error of a server that lets this user not. */
+  async #listen(worker: string): Promise<void> {
+    const { connection, names } = this.#queue;
+    let refused: Error | undefined;
+    this.#cancels?.unsubscribe();
+    this.#cancels = connection.subscribe(names.cancel(worker), {
+      callback: (error, message) => {
+        if (error === null) this.#held.get(message.string())?.ending.abort();
+        else refused = error;
+      },
+    });
+    // What the server has against it is here before that is answered.
+    await connection.flush();
+    if (refused !== undefined) throw refused;
   }
 
   /** All jobs end; then there is another name to work under. */
@@ -251,7 +270,7 @@ export class FleetWorker {
   }
 
   #abandon(held: Held): void {
-    held.abandoned = true;
+    held.abandoning.abort();
     held.ending.abort();
   }
 
@@ -350,11 +369,14 @@ export class FleetWorker {
       known.offered = offered;
       return;
     }
-    const held: Held = { offered, ending: new AbortController(), abandoned: false };
+    const held: Held = { offered, ending: new AbortController(), abandoning: new AbortController() };
     this.#held.set(job.job, held);
     try {
       const claimed = await this.#claim(job, held);
-      if (claimed !== undefined) await this.#run(claimed, held, free);
+      if (claimed !== undefined)
+        await this.#run(claimed, held, free).catch((error: unknown) =>
+          this.#endAsUnknown(claimed, held, error),
+        );
     } finally {
       this.#held.delete(job.job);
     }
@@ -389,7 +411,7 @@ export class FleetWorker {
     });
     const claimed = (attempt: number, revision: number): ClaimedJob => ({
       ...{ job, attempt, revision, queueMs, queue: this.#queue.name, worker: lease.worker },
-      signal: held.ending.signal,
+      ...{ signal: held.ending.signal, abandoned: held.abandoning.signal },
     });
     const isTooLate = queueMs > LONGEST_WAIT;
     if (!isTooLate) {
@@ -410,7 +432,9 @@ export class FleetWorker {
         held.offered.ack();
         return undefined;
       }
-      if (!(await this.#watch.isGone(record.worker, held.ending.signal))) {
+      // Of one of our own that does not run nobody knows what became of it.
+      const isOurs = record.worker === lease.worker;
+      if (!isOurs && !(await this.#watch.isGone(record.worker, held.ending.signal))) {
         held.offered.giveBack(ACK_WAIT);
         return undefined;
       }
@@ -458,6 +482,21 @@ export class FleetWorker {
     if ((await this.#write(job.job, record, revision)) !== undefined) held.offered.ack();
   }
 
+  /** A job that was claimed has to end, whatever nobody thought of: it would be offered, and awaited, for ever. */
+  async #endAsUnknown(
+    { job, attempt, revision, worker, queueMs }: ClaimedJob,
+    held: Held,
+    error: unknown,
+  ): Promise<void> {
+    if (held.abandoning.signal.aborted) return;
+    const why = `what became of the job is not known: ${visibleLine(errorMessage(error), 300)}`;
+    this.#say(`job ${job.job}: ${why}`);
+    const result = unfinished('worker-lost', 'fleet.worker_lost', why);
+    const about = { worker, host: this.#host, queueMs };
+    const record = this.#doneRecord(job.job, attempt, 0, { result }, 'worker-lost', about);
+    if ((await this.#write(job.job, record, revision)) !== undefined) held.offered.ack();
+  }
+
   async #endAsTooLate(job: JobMessage, held: Held): Promise<undefined> {
     const days = LONGEST_WAIT / 24 / 3600 / 1000;
     const message = `the job waited for more than ${days} days; submit it again`;
@@ -479,12 +518,13 @@ export class FleetWorker {
     const waited = () => this.#telemetry?.begin('queue-wait', { since: Date.now() - queueMs }).end(ofQueue);
     const ofQueue = { queue: this.#queue.name };
     measured?.within(waited);
-    const run = () => runJob(claimed, this.#sandboxes, this.#queue, { output, reports: this.#reports });
+    const tells = { output, reports: this.#reports, say: (line: string) => this.#say(line) };
+    const run = () => runJob(claimed, this.#sandboxes, this.#queue, tells);
     const ran = await (measured === undefined ? run() : measured.within(run));
     measured?.end({ ...ofQueue, job: job.job, worker, attempt, status: ran.sent.result.status });
     // While it is told what became of this one, the next one runs.
     free();
-    if (held.abandoned) return;
+    if (held.abandoning.signal.aborted) return;
     const pieces = await output.end();
     this.#done += 1;
     if (!ran.sent.result.ok) this.#failed += 1;
@@ -524,16 +564,9 @@ export class FleetWorker {
     revision: number,
     { signal = this.#closing.signal, text = JSON.stringify(record) } = {},
   ): Promise<number | undefined> {
-    const isOurs = (found: JobRecord) => {
-      if (found.state === 'claimed' && record.state === 'claimed')
-        return found.worker === record.worker && found.attempt === record.attempt;
-      return (
-        found.state === 'done' &&
-        record.state === 'done' &&
-        found.at === record.at &&
-        found.run.worker === record.run.worker
-      );
-    };
+    // What this worker wrote of it before is another one.
+    const isOurs = (found: JobRecord) =>
+      found.state === record.state && found.at === record.at && workerOf(found) === workerOf(record);
     return writeRecord(this.#queue, job, { text, revision, isOurs, signal });
   }
 

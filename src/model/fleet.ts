@@ -127,6 +127,7 @@ const artefactPattern = z
   .min(1)
   .max(1024)
   .superRefine((text, { addIssue }) => {
+    if (!isPlainPath(text)) addIssue('a pattern is relative, without ".", ".." and empty parts: dist/**');
     const problem = text
       .split('/')
       .map((part) => (part === '**' ? part : readNamePattern(part)))
@@ -164,7 +165,7 @@ const jobOptions = {
   encoding: said.encoding,
   escapes: said.escapes,
   combined: said.combined,
-  effect: z.enum(['direct', 'preview']).optional(),
+  effect: z.literal('preview').optional(),
   narrow: JobNarrowing.optional(),
   ...collected,
 };
@@ -322,6 +323,16 @@ export const WorkerRecord = z.strictObject({
   since: time,
 });
 export type WorkerRecord = Value<typeof WorkerRecord>;
+
+/** Which queue, and where: what `createFleet` takes. */
+export const FleetSettings = z.strictObject({
+  url: z.string(),
+  credentials: z.string().optional(),
+  ca: z.string().optional(),
+  queue: QueueName,
+  make: z.boolean().optional(),
+  replicas: z.number().int().min(1).max(5).optional(),
+});
 
 /** Options of one job. */
 export const FleetRunOptions = z.strictObject({

@@ -98,13 +98,13 @@ const CERTIFICATE = /^(?:[A-Z_]*CERT[A-Z_]*|UNABLE_TO_VERIFY_LEAF_SIGNATURE)$/;
 /** What any failure of the client becomes: one line. A `SandboxError` stays what it is. */
 export function natsFailure(error: unknown, url: string): SandboxError {
   if (error instanceof SandboxError) return error;
-  const causes = causesOf(error);
-  if (causes.some(({ name }) => REFUSED.has(name)))
+  if (isRefusal(error))
     return new SandboxError(
       'fleet.refused',
       `the NATS server ${url} refuses this user (${errorMessage(error)}); look at its accounts and at the credentials file (${CREDENTIALS_VARIABLE} or the policy)`,
       { cause: error },
     );
+  const causes = causesOf(error);
   const reason = causes.map((cause) => errnoOf(cause) ?? cause.message).at(-1) ?? errorMessage(error);
   const advice = CERTIFICATE.test(reason)
     ? 'its certificate is not accepted; name the certificates of its authority (--ca, or state.ca in the policy), and it by a name that is in its own'
@@ -115,6 +115,9 @@ export function natsFailure(error: unknown, url: string): SandboxError {
     { cause: error },
   );
 }
+
+/** Whether the server lets this user not, which no patience changes. */
+export const isRefusal = (error: unknown) => causesOf(error).some(({ name }) => REFUSED.has(name));
 
 function causesOf(error: unknown): readonly Error[] {
   const found: Error[] = [];

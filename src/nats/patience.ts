@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { retried } from '../util/retried.ts';
+import { isRefusal } from './connection.ts';
 
 /** A cluster has elected another leader by then. */
 const PATIENCE_MS = 30_000;
@@ -7,7 +8,11 @@ const PAUSE_MS = 300;
 
 /** Does what a cluster cannot do while it elects a leader: again, for a while. What it refuses is not tried again. */
 export function patiently<T>(work: () => Promise<T>, milliseconds = PATIENCE_MS): Promise<T> {
-  return retried(work, { mayPass: isPassing, forMs: milliseconds, pause: () => delay(PAUSE_MS) });
+  return retried(work, {
+    mayPass: (error) => !isRefusal(error) && isPassing(error),
+    forMs: milliseconds,
+    pause: () => delay(PAUSE_MS),
+  });
 }
 
 /** Nobody has answered, or the one who has says that there is no leader. */

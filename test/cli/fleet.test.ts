@@ -89,6 +89,17 @@ describe('submit', () => {
     expect(ended.stderr).not.toMatch(/to allow|--ro /);
   });
 
+  it('has as its input a file, or that of this command, and no other', async () => {
+    const file = join(submitter.root, 'input');
+    writeFileSync(file, 'of a file\n');
+    const reading = ['submit', ...on(), '--wait', '--', 'cat'];
+    const withInput = (input: string) => [...reading.slice(0, -2), '--input', input, ...reading.slice(-2)];
+    expect(await cli(submitter, withInput(file))).toMatchObject({ exitCode: 0, stdout: 'of a file\n' });
+    const piped = { input: 'piped\n' };
+    expect(await cli(submitter, withInput('-'), piped)).toMatchObject({ exitCode: 0, stdout: 'piped\n' });
+    expect(await cli(submitter, reading, piped)).toMatchObject({ exitCode: 0, stdout: '' });
+  });
+
   it('hands over, and fleet job tells what became of it', async () => {
     const { stdout } = await cli(submitter, ['submit', ...on(), '--label', 'gpu', '--', 'echo', 'later']);
     const id = stdout.trim();
@@ -230,6 +241,12 @@ describe('submit', () => {
       /not for --jobs/,
     ],
     [[...ONE, '--wait', '--changes', '--workspace-from', '.', '--jobs', 'list'], /not for --jobs/],
+    [
+      [...ONE, '--wait', '--artefact', './x', '--into', 'made', '--workspace-from', '.', '--', 'true'],
+      /a pattern is relative|cannot be used/,
+    ],
+    [[...ONE, '--input', 'no-such-file', '--', 'true'], /--input no-such-file cannot be read/],
+    [[...ONE, '--input', '-', '--jobs', '-'], /both standard input/],
     [['submit', '--queue', 'builds', '--env', 'A', '--', 'true'], /NAME=VALUE/],
     [['submit', '--queue', 'builds', '--label', 'Not_One', '--', 'true'], /label/],
     [['submit', '--queue', 'builds', '--url', 'nats://127.0.0.1:1', '--', 'true'], /cannot be used/],
@@ -256,6 +273,21 @@ describe('fleet status', () => {
     expect(text.stdout).toMatch(/live \d\/3 \d+ ended, seen \d+ s ago gpu/);
     const json = JSON.parse((await cli(submitter, ['fleet', 'status', ...on(), '--json'])).stdout);
     expect(json).toMatchObject({ queue: 'builds', slots: 3, lost: 0 });
+  });
+
+  it('shows nothing of what a worker says of itself that a terminal would obey', async () => {
+    const connection = await connectNats({ url: servers.url }, 'hostile worker');
+    const { workers } = await openQueue(connection, 'builds');
+    const record = {
+      ...{ state: 'ended', beat: 1, host: 'evil\u001b[2J\nforged line', pid: 1, version: '1' },
+      ...{ labels: ['\u009b31m'], slots: 1, running: 0, done: 0, failed: 0, leaseMs: 15_000, since: 1 },
+    };
+    await workers.put('hostile', JSON.stringify(record));
+    const { stdout } = await cli(submitter, ['fleet', 'status', ...on()]);
+    await workers.delete('hostile');
+    await connection.close();
+    expect(stdout).toContain('hostile evil');
+    expect(stdout).not.toMatch(/[^\P{Cc}\n]|^forged/mu);
   });
 });
 

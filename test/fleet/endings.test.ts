@@ -3,9 +3,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nkeyAuthenticator, nkeys } from '@nats-io/transport-node';
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createFleet } from '../../src/fleet/create-fleet.ts';
+import { OutputSender } from '../../src/fleet/output.ts';
 import { openQueue, satisfies } from '../../src/fleet/queue.ts';
+import { FleetWorker } from '../../src/fleet/worker.ts';
 import { connectNats } from '../../src/nats/connection.ts';
 import { packageVersion } from '../../src/version.ts';
 import { eventually } from '../support/eventually.ts';
@@ -46,6 +48,56 @@ describe('a fleet that is closed', () => {
   }, 30_000);
 });
 
+describe('a job of which its worker cannot say what became of it', () => {
+  it('ends, and does not run again', async () => {
+    const queue = world.queue();
+    const said: string[] = [];
+    await world.worker(queue, { onProblem: (line) => void said.push(line) });
+    const fleet = await world.fleet(queue);
+    const broken = vi.spyOn(OutputSender.prototype, 'end').mockRejectedValueOnce(new Error('unthought of'));
+    try {
+      const result = await fleet.run('echo ran >> unsaid');
+      expect(result).toMatchObject({
+        ...{ status: 'worker-lost', error: { code: 'fleet.worker_lost' }, fleet: { attempts: 1 } },
+      });
+      expect(result.error?.message).toContain('unthought of');
+      expect(said.join()).toContain('unthought of');
+      expect(await fleet.run('cat unsaid')).toMatchObject({ stdout: 'ran\n' });
+    } finally {
+      broken.mockRestore();
+    }
+  });
+
+  it('and one that it claimed before and does not run is not run either', async () => {
+    const queue = world.queue();
+    const worker = await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const connection = await connectNats({ url: world.servers.url }, 'administrator');
+    const { js, names, records } = await openQueue(connection, queue);
+    const id = `${'b'.repeat(16)}.1`;
+    const claim = { state: 'claimed', worker: worker.id, host: 'here', attempt: 1, at: 1, queueMs: 0 };
+    await records.put(id, JSON.stringify(claim));
+    const message = { version: 1, job: id, command: 'echo ran >> again', live: false, retry: 0, options: {} };
+    await js.publish(names.jobSubject('normal', 'any'), JSON.stringify(message));
+    expect(await fleet.result(id, { wait: true })).toMatchObject({ status: 'worker-lost' });
+    expect(await fleet.run(['test', '-e', 'again'])).toMatchObject({ ok: false });
+    await connection.close();
+  });
+});
+
+it.each<[string, object]>([
+  ['there is no option "credential"', { credential: '/etc/worker.creds' }],
+  ['url', { url: undefined }],
+  ['make', { make: 'no' }],
+  ['replicas', { replicas: 7 }],
+  ['queue', { queue: 'a.b' }],
+])('a fleet is not opened with an option that is none, or not what it has to be: %s', async (what, given) => {
+  const options = { url: world.servers.url, queue: 'options', ...given };
+  await expect(createFleet(options)).rejects.toMatchObject({
+    ...{ code: 'usage.invalid', message: expect.stringContaining(what) },
+  });
+});
+
 describe('what is not there', () => {
   it('a queue: it is said, and it is not made', async () => {
     const queue = world.queue();
@@ -78,6 +130,28 @@ describe('what is not there', () => {
   });
 });
 
+it('a server that takes no message of the size of a result is refused, and not found out by a job', async () => {
+  const servers = await startNats({ config: 'max_payload: 65536' });
+  try {
+    await expect(createFleet({ url: servers.url, queue: 'small' })).rejects.toMatchObject({
+      ...{ code: 'fleet.invalid', message: expect.stringContaining('max_payload') },
+    });
+  } finally {
+    await servers.stop();
+  }
+});
+
+it('a job that is more than the server takes is refused at once', async () => {
+  const fleet = await world.fleet(world.queue());
+  const env = Object.fromEntries(Array.from({ length: 11 }, (_, at) => [`V${at}`, 'x'.repeat(100_000)]));
+  await expect(fleet.run(['true'], { env })).rejects.toMatchObject({
+    ...{
+      code: 'usage.invalid',
+      message: expect.stringMatching(/11\d{5} bytes, and the server takes 1047552/),
+    },
+  });
+}, 10_000);
+
 describe('a submitter of another version', () => {
   it('is told so in one line', async () => {
     const queue = world.queue();
@@ -104,6 +178,37 @@ it('needs that say the same in many ways are none: each would have consumers of 
   expect(satisfies(labels, 'arm_gpu')).toBe(true);
   for (const needs of ['gpu_arm', 'gpu_gpu', 'any_gpu', '', '_', 'gpu_', 'any_any', '*', 'gpu.arm'])
     expect(satisfies(labels, needs)).toBe(false);
+});
+
+describe('a worker that may not hear', () => {
+  const startedWith = async (subject: string) => {
+    const servers = await startNats({
+      config: [
+        `authorization { users: [ { user: a, password: b, permissions: { subscribe: { deny: [${JSON.stringify(subject)}] } } } ] }`,
+        'no_auth_user: a',
+      ].join('\n'),
+    });
+    onTestFinished(() => servers.stop());
+    const { url } = servers;
+    const connection = await connectNats({ url }, 'worker');
+    onTestFinished(() => connection.close());
+    const { workspace, root } = world.place;
+    const worker = await FleetWorker.start({
+      ...{ connection, queue: 'builds', sandbox: { workspace }, scratch: root },
+    });
+    onTestFinished(() => worker.stop(0));
+    return createFleet({ url, queue: 'builds' });
+  };
+
+  it('which jobs are canceled does not start', async () => {
+    await expect(startedWith('sr.builds.cancel.*')).rejects.toMatchObject({ code: 'fleet.refused' });
+  });
+
+  it('which labels are new works', async () => {
+    const fleet = await startedWith('sr.builds.needs');
+    expect(await fleet.run('echo works')).toMatchObject({ stdout: 'works\n' });
+    await fleet.close();
+  });
 });
 
 describe('a user whom the server does not let in any more', () => {

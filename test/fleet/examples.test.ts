@@ -1,9 +1,19 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { Label } from '../../src/model/fleet.ts';
 
 const example = (name: string) => fileURLToPath(new URL(`../../examples/fleet/${name}`, import.meta.url));
 
@@ -17,6 +27,20 @@ describe('an example', () => {
     expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: '', stderr: '' });
   });
 
+  it('makes on Kubernetes what a worker is told to use', () => {
+    const root = mkdtempSync(join(tmpdir(), 'sandbox-run-pod-'));
+    onTestFinished(() => rmSync(root, { recursive: true }));
+    for (const volume of ['secret', 'own', 'work']) mkdirSync(join(root, volume));
+    writeFileSync(join(root, 'secret/worker.creds'), 'seed', { mode: 0o440 });
+    const manifest = readFileSync(example('workers.yaml'), 'utf8');
+    const [, command = ''] = /command:\s+\[sh, -c, "(.*)"\]/.exec(manifest) ?? [];
+    const here = (text: string) => text.replaceAll(/\/(?=(?:secret|own|work)\/)/g, `${root}/`);
+    expect(spawnSync('sh', ['-c', here(command)], { encoding: 'utf8' }).stderr).toBe('');
+    const told = (option: string) => here(new RegExp(`--${option}=(\\S+)`).exec(manifest)?.[1] ?? '');
+    expect(statSync(told('workspace')).isDirectory()).toBe(true);
+    expect(statSync(told('creds')).mode & 0o777).toBe(0o400);
+  });
+
   it('starts workers by Slurm, hands its signal on, and leaves nothing behind', async () => {
     const root = mkdtempSync(join(tmpdir(), 'sandbox-run-sbatch-'));
     onTestFinished(() => rmSync(root, { recursive: true }));
@@ -24,6 +48,7 @@ describe('an example', () => {
     for (const directory of [programs, temporary]) mkdirSync(directory);
     const program = (name: string, text: string) =>
       writeFileSync(join(programs, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    program('hostname', 'echo Node--of-a-Cluster-with-a-long--name');
     program('srun', 'shift; exec "$@"');
     program('sandbox-run', 'trap "sleep 0.3; echo ended; exit 0" TERM; echo "begun: $*"; sleep 60 & wait');
     const child = spawn('sh', [example('worker.sbatch')], {
@@ -44,6 +69,9 @@ describe('an example', () => {
     });
     const status = await new Promise((done) => child.once('exit', done));
     expect(status).toBe(0);
+    // A label that a worker takes.
+    const [, label] = /--label (\S+) /.exec(said) ?? [];
+    expect(Label.safeParse(label)).toMatchObject({ success: true, data: 'node=node-of-a-cluster-with-a-lo' });
     expect(said).toMatch(/^begun: worker --queue builds --slots 3 .*\nended\n$/);
     expect(readdirSync(temporary)).toEqual([]);
   });

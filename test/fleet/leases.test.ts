@@ -62,6 +62,32 @@ describe('a worker that dies', () => {
     expect(linesOf('again')).toHaveLength(2);
   }, 120_000);
 
+  it.each([
+    ['by SIGKILL', 'SIGKILL'],
+    ['as it was told to', 'SIGTERM'],
+  ] as const)(
+    '%s, and no other one is there: who cancels its job does not wait for ever',
+    async (_how, signal) => {
+      const queue = world.queue();
+      const fleet = await world.fleet(queue);
+      const only = await startWorkerProcess(world, queue, { args: ['--grace', '0'] });
+      const job = await fleet.submit(endless(`only-${signal}`, 'mark-of-only'), { retry: 3 });
+      await eventually(() => expect(linesOf(`only-${signal}`)).toHaveLength(1), LONG);
+      only.kill(signal);
+      await only.ended;
+      job.cancel();
+      expect(await job.result).toMatchObject({
+        ...{ status: 'worker-lost', error: { message: expect.stringMatching(/lost, and .*canceled/) } },
+        fleet: { attempts: 1, worker: only.id },
+      });
+      // Nobody runs it any more.
+      await startWorkerProcess(world, queue);
+      expect(await fleet.run(['true'])).toMatchObject({ ok: true });
+      expect(linesOf(`only-${signal}`)).toHaveLength(1);
+    },
+    120_000,
+  );
+
   it('that only stopped for less than its lease keeps its job', async () => {
     const queue = world.queue();
     const fleet = await world.fleet(queue);

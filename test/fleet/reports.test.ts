@@ -45,6 +45,6 @@ it('gives no result whose report is not there any more, or is another one', asyn
   const [name = ''] = names;
   await opened.records.put(name, JSON.stringify({ ...reportOf(results[0]), backend: 'none' }));
   await expect((await world.fleet(queue)).result(job)).rejects.toMatchObject({ code: 'output.lost' });
-  await opened.records.purge(name);
+  await opened.records.delete(name);
   await expect((await world.fleet(queue)).result(job)).rejects.toMatchObject({ code: 'output.lost' });
 });

@@ -116,6 +116,8 @@ describe('the roles of examples/fleet/nats-server.conf', () => {
     const fleet = await fleetAs('READ');
     const before = performance.now();
     await expect(fleet.submit('true')).rejects.toMatchObject({ code: 'fleet.refused' });
+    const onOutput = () => {};
+    await expect(fleet.submit('true', { onOutput })).rejects.toMatchObject({ code: 'fleet.refused' });
     expect(performance.now() - before).toBeLessThan(10_000);
   });
 

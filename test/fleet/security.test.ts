@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openQueue } from '../../src/fleet/queue.ts';
-import type { FleetRunOptions } from '../../src/model/fleet.ts';
+import { type FleetRunOptions, JobMessage } from '../../src/model/fleet.ts';
 import { connectNats } from '../../src/nats/connection.ts';
 import { makeFleetWorld } from './support.ts';
 
@@ -89,6 +89,16 @@ describe('a submitter can narrow the policy of a worker', () => {
       });
     },
   );
+
+  it('and cannot say that what it does need not be undone', async () => {
+    const { fleet } = await plainQueue();
+    await expect(fleet.run('true', { effect: 'direct' } as never)).rejects.toMatchObject({
+      code: 'usage.invalid',
+    });
+    const message = { version: 1, job: `${'e'.repeat(16)}.1`, command: 'true', live: false, retry: 0 };
+    const accepted = (effect: string) => JobMessage.safeParse({ ...message, options: { effect } }).success;
+    expect([accepted('preview'), accepted('direct')]).toEqual([true, false]);
+  });
 
   it('and a longer time, more output or idleness than the policy allows is the policy’s', async () => {
     const queue = world.queue();

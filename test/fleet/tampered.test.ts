@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { headers } from '@nats-io/transport-node';
 import { describe, expect, it, vi } from 'vitest';
 import { Lease, LeaseWatch } from '../../src/fleet/lease.ts';
 import { openQueue, type Queue } from '../../src/fleet/queue.ts';
@@ -50,14 +51,22 @@ describe('what somebody does to the buckets of a queue', () => {
     await expect(fleet.cancel(id)).rejects.toMatchObject({ code: 'fleet.unknown' });
   }, 30_000);
 
-  it('all records are purged while a job runs: it is not run again', async () => {
+  it('records and leases cannot be purged, nor rolled up by a message: then a job would run twice', async () => {
     const queue = world.queue();
-    await world.worker(queue);
     const fleet = await world.fleet(queue);
-    const job = await fleet.submit('echo > purged; sleep 2; echo end');
-    await began('purged');
-    await asAdministrator(queue, ({ records }) => records.purge(job.id));
-    expect(await job.result).toMatchObject({ ok: true, stdout: 'end\n', fleet: { attempts: 1 } });
+    await world.worker(queue);
+    const { fleet: ran } = await fleet.run(['true']);
+    await asAdministrator(queue, async ({ js, manager, names, records, workers }) => {
+      for (const bucket of [names.records, names.workers]) {
+        await expect(manager.streams.purge(`KV_${bucket}`)).rejects.toThrow();
+        const rolled = headers();
+        rolled.set('Nats-Rollup', 'all');
+        const publish = js.publish(`$KV.${bucket}.any`, '', { headers: rolled });
+        await expect(publish).rejects.toThrow(/rollup/);
+      }
+      expect(await records.get(ran.job)).not.toBeNull();
+      expect(await workers.get(ran.worker ?? '')).not.toBeNull();
+    });
   }, 30_000);
 
   it('the record of a job that waits is there and deleted: whether it ran is not known, so it is not run', async () => {
@@ -132,6 +141,22 @@ describe('a clock that is wrong', () => {
       clock.mockRestore();
     }
   }, 30_000);
+
+  it('of who asks how a queue does, by days, makes nothing look old', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    await world.worker(queue);
+    await fleet.submit(['true'], { labels: ['nobody-has'] });
+    const { now } = Date;
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + 6 * 24 * 3_600_000);
+    try {
+      const { oldestMs, workers } = await fleet.status();
+      expect(oldestMs).toBeLessThan(10_000);
+      expect(workers.map(({ seenMs }) => seenMs < 10_000)).toEqual([true]);
+    } finally {
+      clock.mockRestore();
+    }
+  });
 
   it('a job that is too old by now and was begun before ends as any whose worker is lost', async () => {
     const queue = world.queue();

@@ -10,16 +10,18 @@ import {
   readlinkSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Blobs } from '../../src/fleet/archive/blobs.ts';
-import { sendManifest, withDirectories } from '../../src/fleet/archive/send.ts';
+import { sendManifest, sendWorkspace, withDirectories } from '../../src/fleet/archive/send.ts';
 import { openQueue } from '../../src/fleet/queue.ts';
 import { createSandbox } from '../../src/index.ts';
 import { connectNats } from '../../src/nats/connection.ts';
+import { eventually } from '../support/eventually.ts';
 import { makeFleetWorld, startWorkerProcess } from './support.ts';
 
 const world = makeFleetWorld();
@@ -179,6 +181,29 @@ describe('a workspace that is sent', () => {
     });
   });
 
+  it('may have a large file in a git repository, which is not copied for each piece that git writes', async () => {
+    const project = makeProject('large-in-git');
+    const size = 16_000_000;
+    writeFileSync(join(project, 'large'), '');
+    truncateSync(join(project, 'large'), size);
+    const git = (...args: string[]) =>
+      execFileSync('git', ['-C', project, '-c', 'user.name=a', '-c', 'user.email=a@example.org', ...args]);
+    git('init', '-q');
+    git('add', '-A');
+    git('commit', '-q', '-m', 'large');
+    const copied = vi.spyOn(Buffer, 'concat');
+    try {
+      const blobs = { put: () => 'sent', putAs: () => true };
+      expect(await sendWorkspace(blobs as never, `git:${project}`)).toBe('sent');
+      const results = copied.mock.results.map(({ value }) => (value as Buffer).length);
+      const bytes = results.reduce((sum, length) => sum + length, 0);
+      expect(bytes).toBeGreaterThan(size);
+      expect(bytes).toBeLessThan(3 * size);
+    } finally {
+      copied.mockRestore();
+    }
+  });
+
   it('is not run on where there was no room for all of it', async () => {
     const queue = world.queue();
     const { pid } = await startWorkerProcess(world, queue, {
@@ -237,11 +262,55 @@ describe('a workspace that is sent', () => {
     expect(made.fleet.artefacts).toMatch(/^[0-9a-f]{64}$/);
   });
 
+  it('goes with its job although no path leads to its deepest directory', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const project = makeProject('deep');
+    const deeper = 'name=$(printf "a%.0s" {1..200}); for i in {1..60}; do mkdir $name && cd $name; done';
+    const command = `${deeper}; touch last; chmod 0 .; chmod 0 ..; echo ran`;
+    const result = await fleet.run(command, { workspaceFrom: project, changes: true });
+    expect(result).toMatchObject({ status: 'exited', exitCode: 0, stdout: 'ran\n', fleet: { attempts: 1 } });
+    expect(result).toHaveProperty('warnings', [expect.stringMatching(/changed cannot come back/)]);
+    expect(readdirSync(join(world.place.root, 'scratch'))).toEqual([]);
+  });
+
+  it('is given up while it is fetched when its job is canceled, or its worker ends', async () => {
+    const queue = world.queue();
+    const worker = await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const project = join(world.place.root, 'many');
+    mkdirSync(project);
+    for (let at = 0; at < 2000; at += 1) writeFileSync(join(project, `file-${at}`), `${at}`);
+    const files = () => {
+      const [fetched] = readdirSync(join(world.place.root, 'scratch'));
+      return fetched === undefined ? 0 : readdirSync(join(world.place.root, 'scratch', fetched)).length;
+    };
+    const fetching = () => eventually(() => expect(files()).toBeGreaterThan(10));
+    const made = vi.spyOn(Blobs.prototype, 'get');
+    try {
+      const job = await fleet.submit(['true'], { workspaceFrom: project });
+      await fetching();
+      job.cancel();
+      expect(await job.result).toMatchObject({ status: 'canceled' });
+      expect(made.mock.calls.length).toBeLessThan(1500);
+      made.mockClear();
+      await fleet.submit(['true'], { workspaceFrom: project });
+      await fetching();
+      await worker.stop(0);
+      expect(made.mock.calls.length).toBeLessThan(1500);
+    } finally {
+      made.mockRestore();
+    }
+  }, 60_000);
+
   it('is not sent with a pattern that is none, nor is a pattern without one', async () => {
     const queue = world.queue();
     const fleet = await world.fleet(queue);
     for (const options of [
-      { workspaceFrom: makeProject('pattern'), artefacts: ['[a'] },
+      ...['[a', '../a', './a', '/a', 'a//b', 'a/'].map((pattern) => ({
+        ...{ workspaceFrom: world.place.workspace, artefacts: [pattern] },
+      })),
       { artefacts: ['a'] },
       { changes: true },
     ])
@@ -276,6 +345,18 @@ describe('a workspace that is sent', () => {
     );
     expect(files.map(({ name }) => name)).toEqual(['fine']);
     expect([...leftOut].sort()).toEqual(planted.filter((path) => path !== 'fine').sort());
+  });
+
+  it('gives back no links, which lead out of where files came to', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const connection = await connectNats({ url: world.servers.url }, 'test');
+    const blobs = await Blobs.open(await openQueue(connection, queue));
+    const artefacts = await sendManifest(blobs, [{ kind: 'link', path: 'out', target: '/etc/passwd' }]);
+    await connection.close();
+    const into = join(world.place.root, 'linked-artefacts');
+    await expect(fleet.download(artefacts, into)).rejects.toMatchObject({ code: 'file.unusable' });
+    expect(readdirSync(into)).toEqual([]);
   });
 
   it('gives back what the job changed as a change set, which is applied (needs namespaces)', async () => {

@@ -60,7 +60,7 @@ export async function startNats(options: NatsServersOptions = {}): Promise<NatsS
       [
         `server_name: n${index + 1}`,
         `listen: "127.0.0.1:${port}"`,
-        `jetstream { store_dir: ${JSON.stringify(directory)}, max_memory_store: 256MB, max_file_store: 4GB }`,
+        `jetstream { store_dir: ${JSON.stringify(directory)}, max_memory_store: 256MB, max_file_store: 8GB }`,
         cluster,
         config,
         '',

@@ -1,6 +1,7 @@
 import { createFleet } from '../../fleet/create-fleet.ts';
 import type { Fleet } from '../../fleet/fleet-api.ts';
 import type { FleetStatus } from '../../model/fleet.ts';
+import { visibleText } from '../../util/visible-text.ts';
 import { withSubcommands } from '../shared/parse.ts';
 import { jsonLine, printBytes, printError, printOut } from '../shared/print.ts';
 import { addQueueOptions, type ConnectionArguments, queueOf, settingsOf } from './options.ts';
@@ -92,5 +93,6 @@ function shown({ queue, jobs, oldestMs, workers, slots, running, done, failed, l
         `  ${worker} ${host}/${pid} ${state} ${busy}/${of} ${ended} ended, seen ${seconds(seenMs)} ago${labels.length === 0 ? '' : ` ${labels.join(' ')}`}`,
     ),
   ];
-  return lines.map((line) => `${line}\n`).join('');
+  // Workers are told of by themselves.
+  return lines.map((line) => `${visibleText(line)}\n`).join('');
 }

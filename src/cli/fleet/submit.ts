@@ -40,6 +40,7 @@ Examples:
   sandbox-run submit --queue builds --workspace-from . --changes --wait -- npm run format
   sandbox-run submit --queue builds --workspace-from . --artefact 'dist/**' --into out --wait -- make
   sandbox-run submit --queue builds --jobs commands.txt --wait
+  sandbox-run submit --queue builds --input query.sql --wait -- sqlite3 app.db
 
 Exit status: with --wait that of the command, as without a fleet, of several 1 if one did not exit 0;
 0 the job was handed over; 125 it was not, its worker was lost, or what it made did not come back.`;
@@ -58,6 +59,7 @@ interface SubmitArguments extends ConnectionArguments {
   readonly readOnly?: boolean;
   readonly offline?: boolean;
   readonly env?: readonly string[];
+  readonly input?: string;
   readonly cwd?: string;
   readonly taint?: FleetRunOptions['taints'];
   readonly changes?: boolean;
@@ -115,6 +117,7 @@ export async function submit(args: readonly string[]): Promise<number> {
     .option('--read-only', 'it cannot write its workspace')
     .option('--offline', 'it has no network, whatever the worker’s policy says')
     .option('--env <name=value>', 'a variable for it; repeatable', collect)
+    .option('--input <file>', 'its standard input, of at most 256 KiB; - is that of this command')
     .option('--cwd <dir>', 'where it runs, relative to the workspace')
     .option(...TAINTS_SEEN);
   const parsed = parseArguments(program, args);
@@ -147,11 +150,16 @@ function commandsOf({ shell, jobs }: SubmitArguments, words: readonly string[]):
     const [program = '', ...rest] = words;
     return [[program, ...rest]];
   }
+  const lines = contentOf('--jobs', jobs).toString('utf8').split('\n');
+  return lines.filter((line) => line.trim() !== '');
+}
+
+/** What is in a file; `-`: what comes by standard input. */
+function contentOf(option: string, file: string): Buffer {
   try {
-    const lines = readFileSync(jobs === '-' ? 0 : jobs, 'utf8').split('\n');
-    return lines.filter((line) => line.trim() !== '');
+    return readFileSync(file === '-' ? 0 : file);
   } catch (error) {
-    throw new SandboxError('usage.invalid', `--jobs ${jobs} cannot be read: ${errorMessage(error)}`);
+    throw new SandboxError('usage.invalid', `${option} ${file} cannot be read: ${errorMessage(error)}`);
   }
 }
 
@@ -163,11 +171,13 @@ function refuseContradictions({
   jobs,
   workspaceFrom,
   json,
+  input,
 }: SubmitArguments): void {
   const needs = (is: boolean, what: string, why: string) => {
     if (is) throw new SandboxError('usage.invalid', `submit: ${what} ${why}`);
   };
   needs(json === true && wait !== true, '--json', 'needs --wait');
+  needs(jobs === '-' && input === '-', '--jobs - and --input -', 'are both standard input');
   needs(
     (changes === true || artefact !== undefined) && wait !== true,
     '--changes and --artefact',
@@ -193,7 +203,7 @@ function refuseContradictions({
 
 function runOptionsOf(options: SubmitArguments): FleetRunOptions {
   const { timeout, idleTimeout, retry, priority, label, env, cwd, taint, workspaceFrom } = options;
-  const { readOnly, offline, changes, artefact } = options;
+  const { readOnly, offline, changes, artefact, input } = options;
   const narrow = {
     ...(readOnly === true ? { readOnly } : {}),
     ...(offline === true ? { policy: { network: { mode: 'off' as const } } } : {}),
@@ -206,6 +216,7 @@ function runOptionsOf(options: SubmitArguments): FleetRunOptions {
     ...(label === undefined ? {} : { labels: [...label] }),
     ...(taint === undefined ? {} : { taints: [...taint] }),
     ...(artefact === undefined ? {} : { artefacts: [...artefact] }),
+    ...(input === undefined ? {} : { input: contentOf('--input', input) }),
     ...(env === undefined ? {} : { env: Object.fromEntries(env.map(assignment)) }),
     ...(Object.keys(narrow).length === 0 ? {} : { narrow }),
   };

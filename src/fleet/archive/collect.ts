@@ -28,14 +28,19 @@ function comparable(entry: ManifestEntry): readonly unknown[] {
 }
 
 /** Sends what a job changed in its workspace, compared with what was sent. Gives the digest of a {@link WorkspaceChange}. */
-export async function collectChanges(queue: Queue, base: string, workspace: string): Promise<string> {
+export async function collectChanges(
+  queue: Queue,
+  base: string,
+  workspace: string,
+  signal: AbortSignal,
+): Promise<string> {
   const blobs = await Blobs.open(queue);
   const before = new Map((await readManifest(blobs, base)).entries.map((entry) => [entry.path, entry]));
-  const all = await readTree(workspace);
+  const all = await readTree(workspace, { signal });
   const now = new Set(all.map(({ path }) => path));
   const entries = all.filter((entry) => differs(before.get(entry.path), entry));
   const deleted = [...before.keys()].filter((path) => !now.has(path));
-  await sendFiles(blobs, entries, (path) => readFileAt(join(workspace, path)));
+  await sendFiles(blobs, entries, (path) => readFileAt(join(workspace, path)), signal);
   const change: WorkspaceChange = { version: 1, base, entries, deleted };
   return blobs.put(Buffer.from(JSON.stringify(change)));
 }
@@ -45,15 +50,14 @@ export async function collectArtefacts(
   queue: Queue,
   patterns: readonly string[],
   workspace: string,
+  signal: AbortSignal,
 ): Promise<string> {
   const read = patterns.map(readPattern);
   const blobs = await Blobs.open(queue);
-  const found = await readTree(
-    workspace,
-    ({ kind, path }) =>
-      kind === 'file' && read.some((pattern) => matchesAll(pattern, '**', path.split('/'), matchesName)),
-  );
-  await sendFiles(blobs, found, (path) => readFileAt(join(workspace, path)));
+  const isWanted = ({ kind, path }: ManifestEntry) =>
+    kind === 'file' && read.some((pattern) => matchesAll(pattern, '**', path.split('/'), matchesName));
+  const found = await readTree(workspace, { isWanted, signal });
+  await sendFiles(blobs, found, (path) => readFileAt(join(workspace, path)), signal);
   return sendManifest(blobs, withDirectories(found));
 }
 

@@ -16,9 +16,14 @@ const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | con
  * Makes a workspace of a manifest in an empty directory that nobody else writes.
  * @throws {SandboxError} `file.unusable`: the manifest, or a content, is not what it has to be; `fleet.unknown`: it is not there.
  */
-export async function fetchWorkspace(queue: Queue, digest: string, directory: string): Promise<void> {
+export async function fetchWorkspace(
+  queue: Queue,
+  digest: string,
+  directory: string,
+  signal: AbortSignal,
+): Promise<void> {
   const blobs = await Blobs.open(queue);
-  await unpack(blobs, await readManifest(blobs, digest), directory);
+  await unpack(blobs, await readManifest(blobs, digest), directory, signal);
 }
 
 /** Reads a manifest of somebody else. @throws {SandboxError} `file.unusable`. */
@@ -52,21 +57,30 @@ export function refuseContradictions({ entries }: Manifest): void {
     throw unusable(`it has ${bytes} bytes, and at most ${MAX_WORKSPACE_BYTES} are taken`);
 }
 
-/** Makes what a manifest says. Links come last: while files are made there is none. */
-export async function unpack(blobs: Blobs, { entries }: Manifest, directory: string): Promise<void> {
+/** Makes what a manifest says. Links come last: while files are made there is none. Throws where it is given up. */
+export async function unpack(
+  blobs: Blobs,
+  { entries }: Manifest,
+  directory: string,
+  signal?: AbortSignal,
+): Promise<void> {
   const of = <Kind extends ManifestEntry['kind']>(kind: Kind) =>
     entries.filter((entry): entry is ManifestEntry & { readonly kind: Kind } => entry.kind === kind);
   const directories = of('directory');
   for (const { path } of directories) await mkdir(join(directory, path), { mode: 0o700 });
-  await forEach(of('file'), AT_ONCE, async ({ path, mode, digest, size }) => {
+  const make = async ({ path, mode, digest, size }: ManifestEntry & { readonly kind: 'file' }) => {
     const file = await open(join(directory, path), NEW_FILE, 0o600);
     try {
-      for await (const piece of blobs.get(digest, size)) await file.appendFile(piece);
+      for await (const piece of blobs.get(digest, size)) {
+        signal?.throwIfAborted();
+        await file.appendFile(piece);
+      }
       await file.chmod(mode);
     } finally {
       await file.close();
     }
-  });
+  };
+  await forEach(of('file'), AT_ONCE, make, signal);
   for (const { path, target } of of('link')) await symlink(target, join(directory, path));
   // From within, as nothing can be made in a directory without permission.
   for (const { path, mode } of [...directories].reverse()) await chmod(join(directory, path), mode | 0o700);

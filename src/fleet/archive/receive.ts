@@ -5,6 +5,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { obeyedNames } from '../../left-behind/obeyed-names.ts';
 import { type ManifestEntry, WorkspaceChange } from '../../model/fleet.ts';
 import { OBEYED_FILES } from '../../policy/profiles/obeyed-files.ts';
+import { removeTree } from '../../run/remove-tree.ts';
 import { openSandbox } from '../../run/sandbox.ts';
 import { parsedJson } from '../../util/parsed-json.ts';
 import { visibleLine } from '../../util/visible-text.ts';
@@ -13,7 +14,7 @@ import { Blobs } from './blobs.ts';
 import { differs } from './collect.ts';
 import { MOST_MANIFEST, readManifest, refuseContradictions, unpack } from './fetch.ts';
 import { withDirectories } from './send.ts';
-import { readTree, refuseFilled, removeTree } from './tree.ts';
+import { readTree, refuseFilled } from './tree.ts';
 
 /** What a job changed, held on this machine. */
 export interface HeldChanges {
@@ -34,6 +35,8 @@ export async function download(queue: Queue, digest: string, directory: string):
   await refuseFilled(directory);
   const blobs = await Blobs.open(queue);
   const { version, entries } = await readManifest(blobs, digest);
+  if (entries.some(({ kind }) => kind === 'link'))
+    throw new SandboxError('file.unusable', 'what came back has links in it, which no worker collects');
   const place = await realpath(directory);
   const isObeyed = obeyedIn(place, entries);
   const files = entries.filter(({ kind }) => kind !== 'directory');

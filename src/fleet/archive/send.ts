@@ -59,13 +59,15 @@ export async function sendFiles(
   blobs: Blobs,
   entries: readonly ManifestEntry[],
   open: (path: string) => Readable,
+  signal?: AbortSignal,
 ): Promise<void> {
   const files = new Map(
     entries.flatMap((entry) => (entry.kind === 'file' ? [[entry.digest, entry.path]] : [])),
   );
-  await forEach([...files], AT_ONCE, async ([digest, path]) => {
+  const send = async ([digest, path]: readonly [string, string]) => {
     await blobs.putAs(digest, () => open(path));
-  });
+  };
+  await forEach([...files], AT_ONCE, send, signal);
 }
 
 const run = promisify(execFile);
@@ -124,19 +126,26 @@ async function readObjects(
   git.stdin.end(names.map((name) => `${name}\n`).join(''));
   let rest: Buffer = Buffer.alloc(0);
   const pieces = git.stdout[Symbol.asyncIterator]();
-  const more = async () => {
-    const next = await pieces.next();
-    if (next.done === true) throw new SandboxError('file.unusable', 'git ended before all files were read');
-    rest = Buffer.concat([rest, next.value as Buffer]);
+  /** Reads on until so much is there; put together once, as a large content comes in many pieces. */
+  const have = async (bytes: number) => {
+    if (rest.length >= bytes) return;
+    const all = [rest];
+    for (let length = rest.length; length < bytes; ) {
+      const next = await pieces.next();
+      if (next.done === true) throw new SandboxError('file.unusable', 'git ended before all files were read');
+      all.push(next.value as Buffer);
+      length += (next.value as Buffer).length;
+    }
+    rest = Buffer.concat(all);
   };
   for (const name of names) {
-    while (!rest.includes(0x0a)) await more();
+    while (!rest.includes(0x0a)) await have(rest.length + 1);
     const end = rest.indexOf(0x0a);
     const size = Number(rest.subarray(0, end).toString().split(' ')[2]);
     rest = rest.subarray(end + 1);
     if (!Number.isSafeInteger(size))
       throw new SandboxError('file.unusable', `git cannot read the object ${name}`);
-    while (rest.length < size + 1) await more();
+    await have(size + 1);
     const content = Buffer.from(rest.subarray(0, size));
     rest = rest.subarray(size + 1);
     const digest = createHash('sha256').update(content).digest('hex');

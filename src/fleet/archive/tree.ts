@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
-import { chmod, lstat, open, opendir, readdir, readlink, rm } from 'node:fs/promises';
+import { lstat, open, opendir, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { SandboxError } from '../../errors/sandbox-error.ts';
@@ -11,15 +11,19 @@ import { visibleLine } from '../../util/visible-text.ts';
 
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Works on each of a list, so many at once. */
+/** Works on each of a list, so many at once. Begins with no other one once it is given up, and throws why. */
 export async function forEach<T>(
   items: readonly T[],
   atOnce: number,
   work: (item: T) => Promise<void>,
+  signal?: AbortSignal,
 ): Promise<void> {
   const left = items[Symbol.iterator]();
   const one = async () => {
-    for (const item of left) await work(item);
+    for (const item of left) {
+      signal?.throwIfAborted();
+      await work(item);
+    }
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, one));
 }
@@ -34,7 +38,10 @@ export const AT_ONCE = 16;
  */
 export async function readTree(
   root: string,
-  isWanted: (entry: ManifestEntry) => boolean = () => true,
+  {
+    isWanted = () => true,
+    signal,
+  }: { readonly isWanted?: (entry: ManifestEntry) => boolean; readonly signal?: AbortSignal } = {},
 ): Promise<readonly ManifestEntry[]> {
   const entries: ManifestEntry[] = [];
   const add = (entry: ManifestEntry) => {
@@ -52,6 +59,7 @@ export async function readTree(
     const names: string[] = [];
     for await (const { name } of await opendir(join(root, directory))) names.push(name);
     for (const name of names.sort()) {
+      signal?.throwIfAborted();
       const path = directory === '' ? name : `${directory}/${name}`;
       // Node puts this character for bytes that are none.
       if (name.includes('\ufffd')) continue;
@@ -70,13 +78,14 @@ export async function readTree(
   try {
     await walk('');
     bytes = 0;
-    await forEach(files, AT_ONCE, async ({ at, path }) => {
+    const hash = async ({ at, path }: (typeof files)[number]) => {
       const read = await hashFile(join(root, path));
       bytes += read.size;
       if (bytes > MAX_WORKSPACE_BYTES) throw tooMuch(root, `${MAX_WORKSPACE_BYTES} bytes`);
       const entry = entries[at];
       if (entry?.kind === 'file') entries[at] = { ...entry, ...read };
-    });
+    };
+    await forEach(files, AT_ONCE, hash, signal);
   } catch (error) {
     if (error instanceof SandboxError) throw error;
     const message = visibleLine(error instanceof Error ? error.message : String(error), 200);
@@ -109,21 +118,6 @@ async function hashFile(path: string): Promise<{ readonly size: number; readonly
 /** Reads a file, and nothing in the place of one. */
 export function readFileAt(path: string): Readable {
   return createReadStream(path, { flags: READ as unknown as string });
-}
-
-/** Takes a directory away, whatever permissions a command has given to what is in it. */
-export async function removeTree(root: string): Promise<void> {
-  const open = async (directory: string): Promise<void> => {
-    await chmod(directory, 0o700);
-    for await (const entry of await opendir(directory))
-      if (entry.isDirectory()) await open(join(directory, entry.name));
-  };
-  try {
-    await rm(root, { recursive: true, force: true });
-  } catch {
-    await open(root).catch(() => {});
-    await rm(root, { recursive: true, force: true, maxRetries: 3 });
-  }
 }
 
 /** @throws {SandboxError} `file.unusable`: it is there, and no empty directory. */

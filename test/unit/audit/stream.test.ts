@@ -115,6 +115,26 @@ describe('the audit stream', () => {
     });
   });
 
+  it('is verified while its machine goes on publishing: what came later is not missing', async () => {
+    const directory = makeDirectory();
+    await commands(directory, 2);
+    const stream = await toServer();
+    const busy: RecordStream = {
+      ...stream,
+      async *read(since) {
+        await commands(directory, 2);
+        yield* stream.read(since);
+      },
+    };
+    expect(await verifyStream(busy, { key: KEY, directory })).toMatchObject({ problemCount: 0, records: 4 });
+    // What the trail itself says of its end is for audit verify.
+    rmSync(join(directory, 'head'));
+    expect(await verifyStream(stream, { key: KEY, directory })).toMatchObject({
+      problemCount: 0,
+      records: 8,
+    });
+  });
+
   describe('shows an attack by whoever may write and delete there:', () => {
     const directory = { path: '' };
     beforeEach(async () => {
