@@ -221,11 +221,16 @@ export class ChangeStore {
     }
   }
 
-  /** Keeps commands from beginning on a change set. `undefined`: one runs on it. */
+  /** Keeps commands from beginning on a change set. `undefined`: one runs on it. @throws {SandboxError} `state.unusable`. */
   claim(id: string): Disposable | undefined {
-    const lock = orElse(() => openSync(this.#lockOf(id), 'r'), undefined);
-    // Without it no command can begin on it.
-    if (lock === undefined) return { [Symbol.dispose]: () => {} };
+    let lock: number;
+    try {
+      lock = openSync(this.#lockOf(id), 'r');
+    } catch (error) {
+      // Without it no command can begin on it.
+      if (errnoOf(error) === 'ENOENT') return { [Symbol.dispose]: () => {} };
+      throw unusable(this.#lockOf(id), error);
+    }
     if (this.#addon.tryLock(lock)) return { [Symbol.dispose]: () => closeSync(lock) };
     closeSync(lock);
     return undefined;
@@ -387,9 +392,12 @@ export class ChangeStore {
 
   /** From now on it is no change set, which takes no time: to remove it does. */
   #setAside(id: string): void {
-    using own = this.claim(id);
-    if (own !== undefined)
-      orElse(() => renameSync(this.directoryOf(id), `${this.directoryOf(id)}${GONE}`), undefined);
+    const setAside = () => {
+      using own = this.claim(id);
+      if (own !== undefined) renameSync(this.directoryOf(id), `${this.directoryOf(id)}${GONE}`);
+    };
+    // What is in use, or cannot be had now, is tried again with the next one.
+    orElse(setAside, undefined);
   }
 
   #isAbandoned(id: string, now: number): boolean {

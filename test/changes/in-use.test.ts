@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -81,6 +81,18 @@ describe('what is too old', () => {
     running[Symbol.dispose]();
     (await begin())[Symbol.dispose]();
     await expect.poll(names, { timeout: 10_000 }).toEqual([]);
+    left();
+  });
+
+  it('stays while nobody can tell whether one does', async () => {
+    const { home, store, begin, names, old, left } = await aged();
+    const lock = join(home, 'changes', old, 'lock');
+    rmSync(lock);
+    symlinkSync('lock', lock);
+    expect(() => store.claim(old)).toThrow(expect.objectContaining({ code: 'state.unusable' }));
+    (await begin())[Symbol.dispose]();
+    await new Promise((done) => setTimeout(done, 200));
+    expect(names()).toEqual([old]);
     left();
   });
 
