@@ -11,7 +11,10 @@ interface Execution {
   readonly directory: string;
 }
 
-/** A shell in an empty directory, whose PATH holds nothing but stubs that log how they were called. */
+/**
+ * A shell in an empty directory, whose PATH holds nothing but stubs that log how they were called. As nobody: what a random
+ * string makes elsewhere, `>"$V1"/a`, would stay there, and root may write everywhere.
+ */
 export interface Bench extends Disposable {
   /** What the shell did that the list does not have, as sentences; empty if nothing. */
   compare(shell: 'bash' | 'dash', source: string, line: CommandLine): readonly string[];
@@ -22,6 +25,7 @@ export function createBench(): Bench {
   const stubs = join(root, 'stubs');
   const log = join(root, 'log');
   const work = join(root, '1/2/3/4/5/6/7/8/work');
+  chmodSync(root, 0o755);
   mkdirSync(stubs);
   STUBS.forEach((name, index) => {
     const path = join(stubs, name);
@@ -35,6 +39,9 @@ export function createBench(): Bench {
     rmSync(join(root, '1'), { recursive: true, force: true });
     for (const name of ['d0/d1/d0/d1', 'd1/d0/d1/d0']) mkdirSync(join(work, name), { recursive: true });
     writeFileSync(log, '');
+    chmodSync(log, 0o666);
+    const places = readdirSync(join(root, '1'), { recursive: true, encoding: 'utf8' });
+    for (const place of ['', ...places]) chmodSync(join(root, '1', place), 0o777);
     const argv = shell === 'bash' ? ['--noprofile', '--norc', '-c', '--', source] : ['-c', source];
     const { pid } = spawnSync(`/bin/${shell}`, argv, {
       cwd: work,
@@ -44,6 +51,7 @@ export function createBench(): Bench {
       timeout: 3000,
       killSignal: 'SIGKILL',
       ...OWN_GROUP,
+      ...NOBODY,
     });
     endGroup(pid);
     return parseLog(readFileSync(log, 'utf8'));
@@ -71,6 +79,8 @@ export function createBench(): Bench {
 
 /** `detached` works for spawnSync as for spawn, but is missing in its type. */
 const OWN_GROUP: object = { detached: true };
+
+const NOBODY = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 
 /** Ends what is left of a script that ran into the time limit. */
 function endGroup(pid: number): void {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseShell } from '../../../src/shell/parse.ts';
@@ -27,6 +28,13 @@ describe('what a shell runs', () => {
     expect(bench.compare('bash', 'c0 b', line)).toEqual([expect.stringContaining('not listed')]);
     expect(bench.compare('bash', 'c1', line)).toEqual([expect.stringContaining('not expected')]);
     expect(bench.compare('dash', 'c0 a >f', line)).toEqual([expect.stringContaining('created f')]);
+  });
+
+  it('leaves nothing in the root of the host', () => {
+    using bench = createBench();
+    const source = 'c0 a >"$V1"/made-by-the-bench';
+    bench.compare('bash', source, understood(source).line);
+    expect(existsSync('/made-by-the-bench')).toBe(false);
   });
 
   it.each([
