@@ -184,7 +184,8 @@ export class ChangeStore {
     try {
       for (const name of ['', 'upper', 'work', 'kept']) mkdirSync(join(directory, name), { mode: 0o700 });
       lock = openSync(join(directory, 'lock'), 'w', 0o600);
-      this.#addon.tryLock(lock);
+      // Who looks just now whether somebody left it takes it away.
+      if (!this.#addon.tryLock(lock)) throw new Error('another process has its lock');
       writeFileSync(lock, ROOM);
       return lock;
     } catch (error) {

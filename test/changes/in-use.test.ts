@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -94,4 +102,19 @@ describe('what is too old', () => {
     await expect.poll(() => existsSync(gone), { timeout: 10_000 }).toBe(false);
     left();
   });
+});
+
+it('a layer that somebody takes for one that was left, before it is locked, is made anew', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'sandbox-run-state-'));
+  const addon = loadAddon();
+  let looks = 0;
+  const tryLock = (fd: number) => {
+    const isLayer = /-[0-9a-f]{6}\/lock$/.test(readlinkSync(`/proc/self/fd/${fd}`));
+    return !(isLayer && ++looks === 1) && addon.tryLock(fd);
+  };
+  const store = new ChangeStore(Object.create(addon, { tryLock: { value: tryLock } }), home);
+  const opened = await store.open(arena.freshCorner());
+  expect([looks, new ChangeStore(addon, home).claim(opened.id)]).toEqual([2, undefined]);
+  opened[Symbol.dispose]();
+  rmSync(home, { recursive: true });
 });
