@@ -209,7 +209,9 @@ export class Applier {
     if (intent.doing === 'undo' && copies.length > 0) settle({ copies });
     const placed =
       intent.doing === 'undo' ? steps : stampedAnew(set, steps, () => settle(effectsOf(set, steps, copies)));
-    const came = copies.filter(({ source, before }) => !settingsNow(workspace, source).equals(before));
+    const came = copies.filter(
+      ({ source, before, after }) => after !== undefined && !settingsNow(workspace, source).equals(before),
+    );
     const refused = copies.filter((one) => one.after?.equals(one.before) !== true && !came.includes(one));
     const after = this.#after(withTouched(set, touched), intent, placed, refused);
     try {
