@@ -232,8 +232,9 @@ export class Applier {
     if (doing === 'apply') {
       const taken = set.copies.map((one): StoredCopy => {
         if (!copies.includes(one.source)) return one;
+        const { isRefused: _, ...wanted } = one;
         const isRefused = refused.some(({ source }) => source === one.source);
-        return { ...one, ...(isRefused ? { isRefused: true } : { isTaken: true }) };
+        return { ...wanted, ...(isRefused ? { isRefused } : { isTaken: true }) };
       });
       // A crash may have come just after they were stored.
       const known = new Set(set.placed.map(({ number }) => number));
