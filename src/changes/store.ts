@@ -111,6 +111,8 @@ const TRIM_MS = 60_000;
 const GONE = '.gone';
 
 const LOCK_MS = 30_000;
+/** A process that is just being started has our descriptors for a moment, and the locks with them. */
+const MOMENT_MS = 500;
 const LOOK_MS = 10;
 
 /** What a command leaves of a disk is enough to say what it did: this is given back when it has ended. */
@@ -230,6 +232,11 @@ export class ChangeStore {
     if (this.#addon.tryLock(lock)) return { [Symbol.dispose]: () => closeSync(lock) };
     closeSync(lock);
     return undefined;
+  }
+
+  /** The same, once commands that have ended let go of it. */
+  claimSoon(id: string): Promise<Disposable | undefined> {
+    return patiently(() => this.claim(id), MOMENT_MS);
   }
 
   #lockOf(id: string): string {
@@ -420,9 +427,9 @@ const busy = (): SandboxError =>
     'another process applies changes or takes some back; try again when it is done',
   );
 
-/** What is asked for again and again, for which half a minute is enough; `undefined` or false: it is not to be had. */
-async function patiently<T>(attempt: () => T): Promise<T> {
-  for (let waited = 0; waited < LOCK_MS; waited += LOOK_MS) {
+/** What is asked for again and again, for half a minute unless it is said; `undefined` or false: it is not to be had. */
+async function patiently<T>(attempt: () => T, forMs = LOCK_MS): Promise<T> {
+  for (let waited = 0; waited < forMs; waited += LOOK_MS) {
     const found = attempt();
     if (found) return found;
     await new Promise((done) => setTimeout(done, LOOK_MS));

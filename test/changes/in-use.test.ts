@@ -47,6 +47,19 @@ describe_('a change set on which a command runs (needs namespaces)', () => {
   });
 });
 
+describe_('a change set on which a command ran (needs namespaces)', () => {
+  it('can be discarded as soon as that has ended, although it changed nothing', async () => {
+    const sandbox = await arena.sandbox(WITH_VIEW, { workspace: arena.freshCorner() });
+    const changes = await sandbox.changes();
+    for (let times = 0; times < 5; times++) {
+      const { changes: below } = await sandbox.run('echo below > f', { effect: 'preview' });
+      const id = below?.id ?? '';
+      expect(await sandbox.run('cat f', { effect: 'preview', on: id })).toMatchObject({ stdout: 'below\n' });
+      await changes.discard(id);
+    }
+  });
+});
+
 describe('what is too old', () => {
   /** Sets of which the first is too old, in a store of their own. */
   async function aged() {

@@ -194,7 +194,7 @@ export class ChangeSets {
     using _lock = await this.#store.waitForLock();
     const isDamaged = paths.length === 0 && this.#store.damaged().has(id);
     const set = isDamaged ? undefined : this.#store.find(id);
-    using own = this.#store.claim(id);
+    using own = await this.#store.claimSoon(id);
     if (own === undefined)
       throw new SandboxError(
         'changes.state',

@@ -229,6 +229,8 @@ export class Previews {
 
   /** Nobody waits for it. What cannot be removed now goes with the next command. */
   #drop({ opened, sandbox }: Layered): void {
+    // What it lies on may be discarded from now on.
+    opened[Symbol.dispose]();
     const going = this.#closeConfinement(sandbox)
       .then(() => this.#sets.abandon(opened))
       .catch(() => {})
