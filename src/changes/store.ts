@@ -438,7 +438,7 @@ async function patiently<T>(attempt: () => T, forMs = LOCK_MS): Promise<T> {
 }
 
 /** Whether a command that is to run on it needs its layer: it is not in the workspace. @throws {SandboxError} `changes.state`. */
-function isBelow({ id, workspace: itsOwn, state }: StoredSet, workspace: string): boolean {
+function isBelow({ id, workspace: itsOwn, state, operations }: StoredSet, workspace: string): boolean {
   if (itsOwn !== workspace)
     throw new SandboxError('changes.state', `the changes ${id} are of another workspace, ${itsOwn}`);
   if (state === 'undone')
@@ -446,7 +446,14 @@ function isBelow({ id, workspace: itsOwn, state }: StoredSet, workspace: string)
       'changes.state',
       `the changes ${id} were taken back; run the command without --on`,
     );
-  return state !== 'applied';
+  if (state === 'applied') return false;
+  // Its layer still has what was discarded.
+  if (operations.some(({ discarded }) => discarded === true))
+    throw new SandboxError(
+      'changes.state',
+      `a part of the changes ${id} was discarded; apply the rest, and run the command without --on`,
+    );
+  return true;
 }
 
 /** The latest time that a date can have. */

@@ -131,3 +131,30 @@ it('a layer that somebody takes for one that was left, before it is locked, is m
   opened[Symbol.dispose]();
   rmSync(home, { recursive: true });
 });
+
+it('what lost a part just when a command was to run on it is not run on', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'sandbox-run-state-'));
+  const workspace = arena.freshCorner();
+  const store = new ChangeStore(loadAddon(), home);
+  const opened = await store.open(workspace);
+  const { id } = opened;
+  const set = {
+    id,
+    at: Date.now(),
+    workspace,
+    command: 'true',
+    state: 'waiting',
+    copies: [],
+    placed: [],
+  } as const;
+  const after = { kind: 'file', mode: 0o644, bytes: 0, modified: '0' } as const;
+  const operation = { path: 'f', after, isOwn: true };
+  store.save({ ...set, operations: [operation] });
+  opened[Symbol.dispose]();
+  const own = store.claim(id);
+  const begins = store.open(workspace, id);
+  store.save({ ...set, operations: [{ ...operation, discarded: true }] });
+  own?.[Symbol.dispose]();
+  await expect(begins).rejects.toMatchObject({ message: expect.stringContaining('was discarded') });
+  rmSync(home, { recursive: true });
+});
