@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { ChangeStore } from '../../src/changes/store.ts';
 import { loadAddon } from '../../src/native/load.ts';
 import { makeArena } from '../support/arena.ts';
@@ -119,6 +119,7 @@ describe('what is too old', () => {
 
 it('a layer that somebody takes for one that was left, before it is locked, is made anew', async () => {
   const home = mkdtempSync(join(tmpdir(), 'sandbox-run-state-'));
+  onTestFinished(() => rmSync(home, { recursive: true }));
   const addon = loadAddon();
   let looks = 0;
   const tryLock = (fd: number) => {
@@ -129,11 +130,11 @@ it('a layer that somebody takes for one that was left, before it is locked, is m
   const opened = await store.open(arena.freshCorner());
   expect([looks, new ChangeStore(addon, home).claim(opened.id)]).toEqual([2, undefined]);
   opened[Symbol.dispose]();
-  rmSync(home, { recursive: true });
 });
 
 it('what lost a part just when a command was to run on it is not run on', async () => {
   const home = mkdtempSync(join(tmpdir(), 'sandbox-run-state-'));
+  onTestFinished(() => rmSync(home, { recursive: true }));
   const workspace = arena.freshCorner();
   const store = new ChangeStore(loadAddon(), home);
   const opened = await store.open(workspace);
@@ -156,5 +157,4 @@ it('what lost a part just when a command was to run on it is not run on', async 
   store.save({ ...set, operations: [{ ...operation, discarded: true }] });
   own?.[Symbol.dispose]();
   await expect(begins).rejects.toMatchObject({ message: expect.stringContaining('was discarded') });
-  rmSync(home, { recursive: true });
 });
