@@ -381,9 +381,11 @@ export class ChangeStore {
       sets.flatMap(({ set }) => (set === undefined ? [] : [set])),
       now,
     );
+    // Without them it could not be applied.
+    const needed = new Set(sets.flatMap(({ set }) => (set?.state === 'waiting' ? set.on : undefined) ?? []));
     const old = sets.filter(({ id, set }) => {
       // It is being applied or taken back, or will be finished.
-      if (existsSync(this.journalOf(id))) return false;
+      if (existsSync(this.journalOf(id)) || needed.has(id)) return false;
       if (set === undefined) return this.#isAbandoned(id, now);
       return now - set.at > (set.state === 'waiting' ? HISTORY.waitingMs : HISTORY.doneMs) || tooMany.has(id);
     });

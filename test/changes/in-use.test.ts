@@ -105,6 +105,19 @@ describe('what is too old', () => {
     left();
   });
 
+  it('stays while another one that waits lies on it', async () => {
+    const { begin, names, old, left, store } = await aged();
+    const upon = await store.open(store.find(old).workspace, old);
+    store.save({ ...store.find(old), id: upon.id, at: Date.now(), on: old });
+    upon[Symbol.dispose]();
+    (await begin())[Symbol.dispose]();
+    expect(names()).toEqual([old]);
+    await store.remove(upon.id);
+    (await begin())[Symbol.dispose]();
+    await expect.poll(names, { timeout: 10_000 }).toEqual([]);
+    left();
+  });
+
   it('goes although whoever removed it ended in the middle', async () => {
     const { home, begin, left, names } = await aged();
     const gone = join(home, 'changes', '20200101-000000-abcdef.gone');
