@@ -209,7 +209,9 @@ export class Applier {
     if (intent.doing === 'undo' && copies.length > 0) settle({ copies });
     const placed =
       intent.doing === 'undo' ? steps : stampedAnew(set, steps, () => settle(effectsOf(set, steps, copies)));
-    const came = copies.filter(({ source, before }) => !settingsNow(workspace, source).equals(before));
+    const came = copies.filter(
+      ({ source, before, after }) => after !== undefined && !settingsNow(workspace, source).equals(before),
+    );
     const refused = copies.filter((one) => one.after?.equals(one.before) !== true && !came.includes(one));
     const after = this.#after(withTouched(set, touched), intent, placed, refused);
     try {
@@ -230,8 +232,9 @@ export class Applier {
     if (doing === 'apply') {
       const taken = set.copies.map((one): StoredCopy => {
         if (!copies.includes(one.source)) return one;
+        const { isRefused: _, ...wanted } = one;
         const isRefused = refused.some(({ source }) => source === one.source);
-        return { ...one, ...(isRefused ? { isRefused: true } : { isTaken: true }) };
+        return { ...wanted, ...(isRefused ? { isRefused } : { isTaken: true }) };
       });
       // A crash may have come just after they were stored.
       const known = new Set(set.placed.map(({ number }) => number));

@@ -111,6 +111,8 @@ const TRIM_MS = 60_000;
 const GONE = '.gone';
 
 const LOCK_MS = 30_000;
+/** A process that is just being started has our descriptors for a moment, and the locks with them. */
+const MOMENT_MS = 500;
 const LOOK_MS = 10;
 
 /** What a command leaves of a disk is enough to say what it did: this is given back when it has ended. */
@@ -184,7 +186,8 @@ export class ChangeStore {
     try {
       for (const name of ['', 'upper', 'work', 'kept']) mkdirSync(join(directory, name), { mode: 0o700 });
       lock = openSync(join(directory, 'lock'), 'w', 0o600);
-      this.#addon.tryLock(lock);
+      // Who looks just now whether somebody left it takes it away.
+      if (!this.#addon.tryLock(lock)) throw new Error('another process has its lock');
       writeFileSync(lock, ROOM);
       return lock;
     } catch (error) {
@@ -234,6 +237,11 @@ export class ChangeStore {
     if (this.#addon.tryLock(lock)) return { [Symbol.dispose]: () => closeSync(lock) };
     closeSync(lock);
     return undefined;
+  }
+
+  /** The same, once commands that have ended let go of it. */
+  claimSoon(id: string): Promise<Disposable | undefined> {
+    return patiently(() => this.claim(id), MOMENT_MS);
   }
 
   #lockOf(id: string): string {
@@ -378,9 +386,11 @@ export class ChangeStore {
       sets.flatMap(({ set }) => (set === undefined ? [] : [set])),
       now,
     );
+    // Without them it could not be applied.
+    const needed = new Set(sets.flatMap(({ set }) => (set?.state === 'waiting' ? set.on : undefined) ?? []));
     const old = sets.filter(({ id, set }) => {
       // It is being applied or taken back, or will be finished.
-      if (existsSync(this.journalOf(id))) return false;
+      if (existsSync(this.journalOf(id)) || needed.has(id)) return false;
       if (set === undefined) return this.#isAbandoned(id, now);
       return now - set.at > (set.state === 'waiting' ? HISTORY.waitingMs : HISTORY.doneMs) || tooMany.has(id);
     });
@@ -427,9 +437,9 @@ const busy = (): SandboxError =>
     'another process applies changes or takes some back; try again when it is done',
   );
 
-/** What is asked for again and again, for which half a minute is enough; `undefined` or false: it is not to be had. */
-async function patiently<T>(attempt: () => T): Promise<T> {
-  for (let waited = 0; waited < LOCK_MS; waited += LOOK_MS) {
+/** What is asked for again and again, for half a minute unless it is said; `undefined` or false: it is not to be had. */
+async function patiently<T>(attempt: () => T, forMs = LOCK_MS): Promise<T> {
+  for (let waited = 0; waited < forMs; waited += LOOK_MS) {
     const found = attempt();
     if (found) return found;
     await new Promise((done) => setTimeout(done, LOOK_MS));
@@ -438,7 +448,7 @@ async function patiently<T>(attempt: () => T): Promise<T> {
 }
 
 /** Whether a command that is to run on it needs its layer: it is not in the workspace. @throws {SandboxError} `changes.state`. */
-function isBelow({ id, workspace: itsOwn, state }: StoredSet, workspace: string): boolean {
+function isBelow({ id, workspace: itsOwn, state, operations }: StoredSet, workspace: string): boolean {
   if (itsOwn !== workspace)
     throw new SandboxError('changes.state', `the changes ${id} are of another workspace, ${itsOwn}`);
   if (state === 'undone')
@@ -446,7 +456,14 @@ function isBelow({ id, workspace: itsOwn, state }: StoredSet, workspace: string)
       'changes.state',
       `the changes ${id} were taken back; run the command without --on`,
     );
-  return state !== 'applied';
+  if (state === 'applied') return false;
+  // Its layer still has what was discarded.
+  if (operations.some(({ discarded }) => discarded === true))
+    throw new SandboxError(
+      'changes.state',
+      `a part of the changes ${id} was discarded; apply the rest, and run the command without --on`,
+    );
+  return true;
 }
 
 /** The latest time that a date can have. */

@@ -36,12 +36,20 @@ export const lossesCheck: Check = {
   },
 };
 
-/** `remove='rm -rf'; $remove notes`: what runs, where the line itself says it. Each word of a value could be the program. */
+/**
+ * `remove='rm -rf'; $remove notes`: what runs, where the line itself says it. Each word of a value could be the program, and
+ * where there is none the next word is: `sudo=; $sudo rm notes`.
+ */
 function writtenOut(command: SimpleCommand, context: CheckContext): readonly SimpleCommand[] {
   const [first, ...others] = command.words;
   if (first === undefined || first.value !== undefined) return [command];
-  const programs = valuesOf(first, command, context, DEEPEST).slice(0, MOST);
-  return programs.flatMap((_, at) => ({ ...command, words: [...programs.slice(at), ...others] }));
+  const values = valuesOf(first, command, context, DEEPEST).slice(0, MOST);
+  const programs = values.filter(({ value }) => value !== '');
+  const without = programs.length < values.length ? writtenOut({ ...command, words: others }, context) : [];
+  return [
+    ...programs.map((_, at) => ({ ...command, words: [...programs.slice(at), ...others] })),
+    ...without,
+  ];
 }
 
 /** `git reset --hard`, `git clean -f`: rows of the table say what they throw away. */

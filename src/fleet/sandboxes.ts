@@ -57,10 +57,7 @@ export class JobSandboxes {
     try {
       await fill(directory);
       const sandbox = await openSandbox({ ...this.#options, narrow, workspace: directory });
-      const done = async () => {
-        await sandbox.close();
-        await remove();
-      };
+      const done = () => sandbox.close().finally(remove);
       return { sandbox, workspace: directory, done };
     } catch (error) {
       await remove();

@@ -232,6 +232,8 @@ export class FleetWorker {
       ...{ host: this.#host, pid: process.pid, version: packageVersion, labels: [...labels], slots },
       ...{ running: this.#held.size, done: this.#done, failed: this.#failed, since: this.#since },
     }));
+    // The worker has ended meanwhile, and gives back no other one.
+    if (this.#stopping) return lease.end();
     this.#lease = lease;
     void lease.lost.then(() => this.#replaceLease());
   }

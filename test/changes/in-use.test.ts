@@ -1,7 +1,16 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { ChangeStore } from '../../src/changes/store.ts';
 import { loadAddon } from '../../src/native/load.ts';
 import { makeArena } from '../support/arena.ts';
@@ -36,6 +45,19 @@ describe_('a change set on which a command runs (needs namespaces)', () => {
     await changes.discard(ended.changes?.id ?? '');
     await changes.discard(id);
     expect(await changes.list()).toEqual([]);
+  });
+});
+
+describe_('a change set on which a command ran (needs namespaces)', () => {
+  it('can be discarded as soon as that has ended, although it changed nothing', async () => {
+    const sandbox = await arena.sandbox(WITH_VIEW, { workspace: arena.freshCorner() });
+    const changes = await sandbox.changes();
+    for (let times = 0; times < 5; times++) {
+      const { changes: below } = await sandbox.run('echo below > f', { effect: 'preview' });
+      const id = below?.id ?? '';
+      expect(await sandbox.run('cat f', { effect: 'preview', on: id })).toMatchObject({ stdout: 'below\n' });
+      await changes.discard(id);
+    }
   });
 });
 
@@ -96,6 +118,19 @@ describe('what is too old', () => {
     left();
   });
 
+  it('stays while another one that waits lies on it', async () => {
+    const { begin, names, old, left, store } = await aged();
+    const upon = await store.open(store.find(old).workspace, old);
+    store.save({ ...store.find(old), id: upon.id, at: Date.now(), on: old });
+    upon[Symbol.dispose]();
+    (await begin())[Symbol.dispose]();
+    expect(names()).toEqual([old]);
+    await store.remove(upon.id);
+    (await begin())[Symbol.dispose]();
+    await expect.poll(names, { timeout: 10_000 }).toEqual([]);
+    left();
+  });
+
   it('goes although whoever removed it ended in the middle', async () => {
     const { home, begin, left, names } = await aged();
     const gone = join(home, 'changes', '20200101-000000-abcdef.gone');
@@ -106,4 +141,46 @@ describe('what is too old', () => {
     await expect.poll(() => existsSync(gone), { timeout: 10_000 }).toBe(false);
     left();
   });
+});
+
+it('a layer that somebody takes for one that was left, before it is locked, is made anew', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'sandbox-run-state-'));
+  onTestFinished(() => rmSync(home, { recursive: true }));
+  const addon = loadAddon();
+  let looks = 0;
+  const tryLock = (fd: number) => {
+    const isLayer = /-[0-9a-f]{6}\/lock$/.test(readlinkSync(`/proc/self/fd/${fd}`));
+    return !(isLayer && ++looks === 1) && addon.tryLock(fd);
+  };
+  const store = new ChangeStore(Object.create(addon, { tryLock: { value: tryLock } }), home);
+  const opened = await store.open(arena.freshCorner());
+  expect([looks, new ChangeStore(addon, home).claim(opened.id)]).toEqual([2, undefined]);
+  opened[Symbol.dispose]();
+});
+
+it('what lost a part just when a command was to run on it is not run on', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'sandbox-run-state-'));
+  onTestFinished(() => rmSync(home, { recursive: true }));
+  const workspace = arena.freshCorner();
+  const store = new ChangeStore(loadAddon(), home);
+  const opened = await store.open(workspace);
+  const { id } = opened;
+  const set = {
+    id,
+    at: Date.now(),
+    workspace,
+    command: 'true',
+    state: 'waiting',
+    copies: [],
+    placed: [],
+  } as const;
+  const after = { kind: 'file', mode: 0o644, bytes: 0, modified: '0' } as const;
+  const operation = { path: 'f', after, isOwn: true };
+  store.save({ ...set, operations: [operation] });
+  opened[Symbol.dispose]();
+  const own = store.claim(id);
+  const begins = store.open(workspace, id);
+  store.save({ ...set, operations: [{ ...operation, discarded: true }] });
+  own?.[Symbol.dispose]();
+  await expect(begins).rejects.toMatchObject({ message: expect.stringContaining('was discarded') });
 });

@@ -149,6 +149,22 @@ describe_('what somebody removes while a command runs (needs namespaces)', () =>
     expect(notDone).toEqual({});
     expect(readdirSync(world.root).toSorted()).toEqual(['a2', 'c', 'made', 'new', 'x']);
   });
+
+  it.each([
+    ['and changes then', { a: 'one\n' }, 'mv a b; echo more >> b', { b: 'one\nmore\n' }],
+    ['out of what it removes', { 'd/a': 'one\n' }, 'mv d/a b; rm -r d; echo two > b', { b: 'two\n' }],
+    ['and makes anew', { a: 'one\n' }, 'mv a b; echo > b; echo new > a', { a: 'new\n', b: '\n' }],
+    ['to where it moved another', { a: '1', b: 'two' }, 'mv b c; mv a b', { b: '1', c: 'two' }],
+  ])('is no reason to keep what the command moves %s', async (_, made, command, left) => {
+    const world = await workspaceOf((root) => tree(root, made));
+    const notDone = await meanwhile(world, command, (root) => {
+      writeFileSync(join(root, 'other'), '');
+      rmSync(join(root, 'other'));
+    });
+    expect(notDone).toEqual({});
+    const read = (name: string) => [name, readFileSync(join(world.root, name), 'utf8')];
+    expect(Object.fromEntries(readdirSync(world.root).map(read))).toEqual(left);
+  });
 });
 
 describe_('a file that the command renames (needs namespaces)', () => {

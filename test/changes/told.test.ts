@@ -18,13 +18,16 @@ const describe_ = describe.skipIf(!HOST.namespaces);
 
 async function workspaceOf(options: { readonly undo?: boolean }) {
   const root = arena.freshCorner();
-  const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, ...options });
+  const beside = arena.freshCorner();
+  const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, readable: [beside], ...options });
   const said = (result: ExecutionResult) => messageForModel(result, sandbox.plan);
   /** Runs a command in the middle of which somebody writes files of these names. */
   const inConflict = async (command: string, names: readonly string[], preview = false) => {
-    const started = sandbox.start(`${command}; echo ready; sleep 0.3`, preview ? { effect: 'preview' } : {});
+    const wait = `echo ready; until [ -e ${beside}/go ]; do sleep 0.01; done`;
+    const started = sandbox.start(`${command}; ${wait}`, preview ? { effect: 'preview' } : {});
     for await (const line of started.outputText()) if (line.text.includes('ready')) break;
     for (const name of names) writeFileSync(join(root, name), 'mine');
+    writeFileSync(join(beside, 'go'), '');
     return await started.result;
   };
   return { root, sandbox, said, inConflict, changes: await sandbox.changes() };

@@ -222,6 +222,17 @@ describe('submit', () => {
   });
 
   it.each([
+    ['[x', /pattern that is not understood/],
+    ['./x', /a pattern is relative/],
+  ])('--artefact %s is refused in one line', async (pattern, why) => {
+    const given = ['--wait', '--artefact', pattern, '--into', 'made', '--workspace-from', '.'];
+    const refused = await cli(submitter, ['submit', ...on(), ...given, '--', 'true']);
+    expect(refused.exitCode).toBe(125);
+    expectOneLine(refused.stderr);
+    expect(refused.stderr).toMatch(why);
+  });
+
+  it.each([
     [['submit', '--', 'true'], /--queue NAME/],
     [['submit', '--queue', 'Not A Name', '--', 'true'], /small letters/],
     [['submit', '--queue', 'builds'], /say what to run/],
@@ -233,18 +244,10 @@ describe('submit', () => {
       /not empty/,
     ],
     [
-      [...ONE, '--wait', '--artefact', '[x', '--into', 'made', '--workspace-from', '.', '--', 'true'],
-      /pattern that is not understood|cannot be used/,
-    ],
-    [
       [...ONE, '--wait', '--artefact', 'x', '--into', 'made', '--workspace-from', '.', '--jobs', 'list'],
       /not for --jobs/,
     ],
     [[...ONE, '--wait', '--changes', '--workspace-from', '.', '--jobs', 'list'], /not for --jobs/],
-    [
-      [...ONE, '--wait', '--artefact', './x', '--into', 'made', '--workspace-from', '.', '--', 'true'],
-      /a pattern is relative|cannot be used/,
-    ],
     [[...ONE, '--input', 'no-such-file', '--', 'true'], /--input no-such-file cannot be read/],
     [[...ONE, '--input', '-', '--jobs', '-'], /both standard input/],
     [['submit', '--queue', 'builds', '--env', 'A', '--', 'true'], /NAME=VALUE/],

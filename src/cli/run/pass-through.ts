@@ -131,7 +131,8 @@ function printChanges(
     say('the preview changed nothing in the workspace');
     return;
   }
-  const stays = notApplied === 0 ? '' : `, of which ${notApplied} cannot be applied as they are`;
+  const are = notApplied === 1 ? 'it is' : 'they are';
+  const stays = notApplied === 0 ? '' : `, of which ${notApplied} cannot be applied as ${are}`;
   say(`${countsInWords(counts) || 'changes'} wait${stays}; nothing of it is in the workspace yet`);
   if (!isAsked) printWaiting(id);
 }

@@ -138,19 +138,24 @@ async function readObjects(
     }
     rest = Buffer.concat(all);
   };
-  for (const name of names) {
-    while (!rest.includes(0x0a)) await have(rest.length + 1);
-    const end = rest.indexOf(0x0a);
-    const size = Number(rest.subarray(0, end).toString().split(' ')[2]);
-    rest = rest.subarray(end + 1);
-    if (!Number.isSafeInteger(size))
-      throw new SandboxError('file.unusable', `git cannot read the object ${name}`);
-    await have(size + 1);
-    const content = Buffer.from(rest.subarray(0, size));
-    rest = rest.subarray(size + 1);
-    const digest = createHash('sha256').update(content).digest('hex');
-    await blobs.putAs(digest, () => Readable.from([content]));
-    found.set(name, { digest, size, text: size <= 4096 ? content : Buffer.alloc(0) });
+  try {
+    for (const name of names) {
+      while (!rest.includes(0x0a)) await have(rest.length + 1);
+      const end = rest.indexOf(0x0a);
+      const size = Number(rest.subarray(0, end).toString().split(' ')[2]);
+      rest = rest.subarray(end + 1);
+      if (!Number.isSafeInteger(size))
+        throw new SandboxError('file.unusable', `git cannot read the object ${name}`);
+      await have(size + 1);
+      const content = Buffer.from(rest.subarray(0, size));
+      rest = rest.subarray(size + 1);
+      const digest = createHash('sha256').update(content).digest('hex');
+      await blobs.putAs(digest, () => Readable.from([content]));
+      found.set(name, { digest, size, text: size <= 4096 ? content : Buffer.alloc(0) });
+    }
+  } finally {
+    // Where it stopped in the middle nobody reads the rest, for which git would wait.
+    git.kill();
   }
   return found;
 }

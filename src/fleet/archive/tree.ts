@@ -11,7 +11,10 @@ import { visibleLine } from '../../util/visible-text.ts';
 
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Works on each of a list, so many at once. Begins with no other one once it is given up, and throws why. */
+/**
+ * Works on each of a list, so many at once. Begins with no other one once it is given up, or one failed, and throws why when
+ * those that were begun have ended: what they work in may be taken away then.
+ */
 export async function forEach<T>(
   items: readonly T[],
   atOnce: number,
@@ -19,13 +22,20 @@ export async function forEach<T>(
   signal?: AbortSignal,
 ): Promise<void> {
   const left = items[Symbol.iterator]();
+  const failures: unknown[] = [];
   const one = async () => {
     for (const item of left) {
-      signal?.throwIfAborted();
-      await work(item);
+      if (failures.length > 0) return;
+      try {
+        signal?.throwIfAborted();
+        await work(item);
+      } catch (error) {
+        failures.push(error);
+      }
     }
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, one));
+  if (failures.length > 0) throw failures[0];
 }
 
 /** Files whose content is read at once. */

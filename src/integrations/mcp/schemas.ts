@@ -103,7 +103,9 @@ export const ShellOutput = z.strictObject({
   changes: z
     .strictObject({ id: text, counts: ChangeCounts })
     .nullable()
-    .describe('Of a preview: what waits until the user applies it; null: nothing.'),
+    .describe(
+      'What waits until the user applies it: of a preview, or what could not be applied; null: nothing.',
+    ),
   messageForModel: text.nullable().describe('What sandbox-run says of it, as in the text; null: nothing.'),
   job: z.string().nullable().describe('Id of a command in the background.'),
 });

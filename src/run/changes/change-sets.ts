@@ -194,7 +194,7 @@ export class ChangeSets {
     using _lock = await this.#store.waitForLock();
     const isDamaged = paths.length === 0 && this.#store.damaged().has(id);
     const set = isDamaged ? undefined : this.#store.find(id);
-    using own = this.#store.claim(id);
+    using own = await this.#store.claimSoon(id);
     if (own === undefined)
       throw new SandboxError(
         'changes.state',
@@ -271,14 +271,8 @@ export class ChangeSets {
   }
 
   /** Begins a preview. */
-  async open(workspace: string, on?: string): Promise<OpenLayer> {
-    // Its layer still has what was discarded.
-    if (on !== undefined && this.#store.find(on).operations.some(({ discarded }) => discarded === true))
-      throw new SandboxError(
-        'changes.state',
-        `a part of the changes ${on} was discarded; apply the rest, and run the command without --on`,
-      );
-    return await this.#store.open(workspace, on);
+  open(workspace: string, on?: string): Promise<OpenLayer> {
+    return this.#store.open(workspace, on);
   }
 
   /** Gives up a preview of which nothing is to be kept. */

@@ -203,10 +203,10 @@ export class Previews {
     try {
       applied = await this.#sets.applyAll(this.#prepared, id);
     } catch (error) {
-      // It is kept, and goes on with whoever applies it.
-      if (!(error instanceof SandboxError)) throw error;
-      const state = error.code === 'changes.incomplete' ? 'applied' : 'waiting';
-      const why = `what the command changed is kept as ${id}, but not all of it is in the workspace: ${error.message}`;
+      // It is kept, and goes on with whoever applies it. How far it came is not known of what nobody thought of.
+      const isBegun = !(error instanceof SandboxError) || error.code === 'changes.incomplete';
+      const state = isBegun ? 'applied' : 'waiting';
+      const why = `what the command changed is kept as ${id}, but not all of it is in the workspace: ${errorMessage(error)}`;
       const changes: ToldChanges = { ...told(shown(), 'undoable'), state };
       return { ...result, warnings: [...before, why], changes };
     }
@@ -229,6 +229,8 @@ export class Previews {
 
   /** Nobody waits for it. What cannot be removed now goes with the next command. */
   #drop({ opened, sandbox }: Layered): void {
+    // What it lies on may be discarded from now on.
+    opened[Symbol.dispose]();
     const going = this.#closeConfinement(sandbox)
       .then(() => this.#sets.abandon(opened))
       .catch(() => {})

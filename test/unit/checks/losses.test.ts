@@ -130,6 +130,8 @@ describe('what version control would not bring back is asked about', () => {
     // A command that the line itself puts into a variable.
     'remove=rm; $remove -rf notes',
     'remove="rm -rf"; $remove notes',
+    'sudo=; $sudo rm -rf notes',
+    'sudo= run=""; $sudo $run rm -rf notes',
     'line="rm -rf notes"; eval "$line"',
     'line="rm -rf notes"; sh -c "$line"',
     'for one in ls rm; do "$one" notes; done',
