@@ -18,7 +18,7 @@ export interface Beginning {
  */
 export async function beginningIn(workspace: string, ours: number): Promise<Beginning | undefined> {
   const isSame = statSync(workspace, { throwIfNoEntry: false })?.dev === fstatSync(ours).dev;
-  for (const open of isSame ? [] : [openOwn, openNameless]) {
+  for (const open of isSame ? [] : [openNameless, openOwn]) {
     const at = await tickOf(() => open(workspace));
     if (at !== undefined) return { at, isItsOwn: true };
   }
@@ -26,7 +26,7 @@ export async function beginningIn(workspace: string, ours: number): Promise<Begi
   return at === undefined ? undefined : { at, isItsOwn: isSame };
 }
 
-/** The directory itself, where to set its permissions to what they are changes nothing but a time. */
+/** The directory itself, where to set its permissions to what they are changes nothing but a time, which watchers see. */
 function openOwn(workspace: string): number | undefined {
   const file = openSync(workspace, constants.O_RDONLY | constants.O_DIRECTORY);
   const { mode, gid } = fstatSync(file);
@@ -40,7 +40,7 @@ function openOwn(workspace: string): number | undefined {
 /** open(2): O_TMPFILE, which Node does not name. NFS has none. */
 const NAMELESS = 0o20000000 | constants.O_DIRECTORY;
 
-/** A file of ours in it, which nobody sees, where the directory is somebody else's. */
+/** A file of ours in it, which nobody sees. */
 const openNameless = (workspace: string): number => openSync(workspace, NAMELESS | constants.O_RDWR, 0o600);
 
 /** `undefined`: it cannot be told by that file, or stands still. */

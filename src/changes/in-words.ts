@@ -40,3 +40,8 @@ export function countsInWords({ created, changed, deleted, renamed }: ChangeCoun
     .map(([name, number]) => `${number.toLocaleString('en-US')} ${name}`)
     .join(', ');
 }
+
+/** Whether nothing of it can be applied as it is. */
+export function isAllHeldUp({ counts, notApplied }: { counts: ChangeCounts; notApplied: number }): boolean {
+  return notApplied === Object.values(counts).reduce((sum, number) => sum + number, 0);
+}

@@ -45,7 +45,7 @@ describe_('of a command whose changes are all in conflict (needs namespaces)', (
 
   it('only by the time they are applied: the same', async () => {
     const { root, sandbox, said, changes } = await workspaceOf({ undo: true });
-    const busy = new ChangeStore(loadAddon(), stateDirectory()).lock();
+    const busy = await new ChangeStore(loadAddon(), stateDirectory()).waitForLock();
     const running = sandbox.run('echo theirs > f');
     await expect.poll(async () => (await changes.list()).length, PATIENT).toBe(1);
     writeFileSync(join(root, 'f'), 'mine');

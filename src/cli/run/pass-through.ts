@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { isatty } from 'node:tty';
-import { countsInWords } from '../../changes/in-words.ts';
+import { countsInWords, isAllHeldUp } from '../../changes/in-words.ts';
 import { isSettledByAutonomy } from '../../checks/evaluate.ts';
 import { caller } from '../../host/caller.ts';
 import type { Command } from '../../model/command.ts';
@@ -134,12 +134,13 @@ function printChanges(
   const are = notApplied === 1 ? 'it is' : 'they are';
   const stays = notApplied === 0 ? '' : `, of which ${notApplied} cannot be applied as ${are}`;
   say(`${countsInWords(counts) || 'changes'} wait${stays}; nothing of it is in the workspace yet`);
-  if (!isAsked) printWaiting(id);
+  if (!isAsked) printWaiting(id, !isAllHeldUp(changes));
 }
 
 /** What can be done with changes that wait. */
-export function printWaiting(id: string): void {
-  printError(`look: sandbox-run changes diff ${id} · take: changes apply ${id} · or: changes discard ${id}`);
+export function printWaiting(id: string, canBeTaken = true): void {
+  const take = canBeTaken ? ` · take: changes apply ${id}` : '';
+  printError(`look: sandbox-run changes diff ${id}${take} · or: changes discard ${id}`);
 }
 
 /** What was denied, and for a person in a second line what would allow it. */

@@ -1,4 +1,4 @@
-import { countsInWords } from '../../changes/in-words.ts';
+import { countsInWords, isAllHeldUp } from '../../changes/in-words.ts';
 import { ERROR_CODES, type ErrorCode } from '../../errors/codes.ts';
 import type { ApprovalAnswer } from '../../model/approval.ts';
 import type { Decision, Reason } from '../../model/decision.ts';
@@ -167,8 +167,7 @@ function changesForModel({ changes }: ExecutionResult): string | undefined {
   const { id, effect, counts, notApplied } = changes;
   const what = effect === 'preview' ? 'Sandbox: this was a preview; ' : 'Sandbox: ';
   if (id === undefined) return `${what}it changed nothing in the workspace.`;
-  const all = Object.values(counts).reduce((sum, number) => sum + number, 0);
-  if (notApplied === all)
+  if (isAllHeldUp(changes))
     return `${what}nothing of what it changed (${countsInWords(counts)}) is in the workspace, because none of it can be applied as it is; it is kept as ${id} for the user. Later commands do not see it: look at what is there now before you do it again.`;
   const stays = notApplied === 0 ? '' : `, of which ${notApplied} cannot be applied as it is`;
   return `${what}its changes wait as ${id} (${countsInWords(counts)})${stays}, and nothing of them is in the workspace until the user applies them. Later commands do not see them.`;
