@@ -4,10 +4,8 @@ import type { OutputChunk } from '../model/output.ts';
 import { OutputStream } from '../model/output.ts';
 import { count } from '../model/value.ts';
 import { parsedJson } from '../util/parsed-json.ts';
-import type { Queue } from './queue.ts';
+import { MESSAGE_BYTES, type Queue } from './queue.ts';
 
-/** Bytes of one message; servers take 1 MiB at most, unless they are told otherwise. */
-export const MESSAGE_BYTES = 512 * 1024;
 /** Bytes that wait to be sent, until the command has to wait as well. */
 const PENDING_BYTES = 2 * MESSAGE_BYTES;
 const RETRY_MS = 200;

@@ -10,7 +10,6 @@ import { patiently } from '../nats/patience.ts';
 import { Publisher } from '../nats/publisher.ts';
 import { writeBehind } from '../nats/write-behind.ts';
 import { errorMessage } from '../util/error-message.ts';
-import { MESSAGE_BYTES } from './output.ts';
 
 const DAY = 24 * 3600 * 1000;
 /** What many records have in common is put beside them again when it is older. */
@@ -38,6 +37,8 @@ export const ACK_WAIT = 6000;
 /** Waiting pulls of all workers, and jobs that run at once. */
 const [MOST_PULLS, MOST_RUNNING] = [20_000, 200_000];
 
+/** Bytes of one message; servers take 1 MiB at most, unless they are told otherwise. */
+export const MESSAGE_BYTES = 512 * 1024;
 /** A record with the longest result that stands in it, and what stands around that. */
 const LEAST_PAYLOAD = MESSAGE_BYTES + 64 * 1024;
 

@@ -20,12 +20,13 @@ import { standingOf, writeRecord } from './claims.ts';
 import { type ClaimedJob, runJob, unfinished } from './job.ts';
 import { DEFAULT_LEASE, Lease, LeaseWatch, marginOf } from './lease.ts';
 import { JobSource, type Offer } from './offers.ts';
-import { MESSAGE_BYTES, OutputSender } from './output.ts';
+import { OutputSender } from './output.ts';
 import {
   ACK_WAIT,
   ensureConsumer,
   jobsBySubject,
   LONGEST_WAIT,
+  MESSAGE_BYTES,
   openQueue,
   type Queue,
   satisfies,
