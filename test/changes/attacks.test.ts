@@ -123,15 +123,11 @@ open('end', 'w').close()"`;
     20_000,
   );
 
+  const stamp = { mode: 0o755, bytes: 0, inode: 1, links: 1, modified: '0', changed: '0' } as const;
+  const shown = { opaque: false, attributes: false, unreadable: false } as const;
+  const marks = { ...shown, copied: false, whiteout: false } as const;
+
   it('have a deep tree in a layer beneath looked through again for each of its files', () => {
-    const stamp = { mode: 0o755, bytes: 0, inode: 1, links: 1, modified: '0', changed: '0' } as const;
-    const marks = {
-      opaque: false,
-      attributes: false,
-      unreadable: false,
-      copied: false,
-      whiteout: false,
-    } as const;
     const entries = new Map<string, TreeEntry>();
     let directory = 'd';
     for (let depth = 0; depth < 1_000; depth++, directory += '/d') {
@@ -151,14 +147,6 @@ open('end', 'w').close()"`;
   }, 60_000);
 
   it('have more taken away from one directory than a call takes', async () => {
-    const stamp = { mode: 0o755, bytes: 0, inode: 1, links: 1, modified: '0', changed: '0' } as const;
-    const marks = {
-      opaque: false,
-      attributes: false,
-      unreadable: false,
-      copied: false,
-      whiteout: false,
-    } as const;
     const entries = new Map<string, TreeEntry>([['d', { ...stamp, ...marks, path: 'd', kind: 'directory' }]]);
     for (let at = 0; at < 200_000; at++)
       entries.set(`d/f${at}`, { ...stamp, ...marks, path: `d/f${at}`, kind: 'file' });
