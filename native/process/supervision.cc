@@ -232,11 +232,11 @@ Supervision::Stage Supervision::HandleExit() {
   const auto now = Clock::now();
   const bool ended_by_us = times_.kill_at.has_value();
   times_.drain_until = now + kDrainGrace;
-  // Whose end is withheld by a tracer is ended with everything else, the tracer included: the
-  // launcher does not wait until that one lets go.
-  if (parts_.spec.background && !ended_by_us && parts_.tree.IsReapable()) {
-    Reap();
-    if (!outcome_.failure) {
+  if (parts_.spec.background) {
+    // Whose end is withheld by a tracer is ended with everything else, the tracer included: the
+    // launcher does not wait until that one lets go.
+    if (!ended_by_us && parts_.tree.IsReapable()) Reap();
+    if (reaped_ && !outcome_.failure) {
       ProcessEnd end{outcome_.exit_code, outcome_.signal, outcome_.usage};
       parts_.observer.OnExit(end,
                              std::chrono::duration<double, std::milli>(now - parts_.begin).count());
