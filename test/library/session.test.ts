@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the shell that expands them
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSandbox, type Sandbox, type ShellSession, type TurnResult } from '../../src/index.ts';
@@ -182,6 +182,35 @@ describe('commands that hang', () => {
     expect(await shell.run('echo alive $kept')).toMatchObject({
       stdout: command.startsWith('trap') ? expect.stringContaining('alive') : 'alive 1\n',
     });
+  });
+
+  // On a loaded machine a shell may take long until it reads what it is to run.
+  const early = [
+    'sleep 61; echo next',
+    'while :; do :; done; echo next',
+    'sleep 61\ntouch late',
+    `: ${'x'.repeat(4_000)}; sleep 61; touch late`,
+  ];
+  it.each([
+    ...early.map((command) => ['a time-out', command.replace(/x{9,}/, 'xx'), command] as const),
+    ...early.map((command) => ['interrupt()', command.replace(/x{9,}/, 'xx'), command] as const),
+  ])('%s ends what the shell has not read yet: %s', { timeout: 20_000 }, async (by, _, command) => {
+    await using shell = await sandbox.session();
+    rmSync(join(arena.workspace, 'late'), { force: true });
+    const { words, letGo } = makeHold(arena.workspace);
+    await shell.run(`kept=1; (${words}; kill -STOP $$; touch stopped) & :`);
+    letGo();
+    await eventually(() => expect(existsSync(join(arena.workspace, 'stopped'))).toBe(true));
+    rmSync(join(arena.workspace, 'stopped'));
+    const running = shell.run(command, { timeout: by === 'a time-out' ? 100 : 0 });
+    if (by !== 'a time-out') await eventually(() => expect(shell.interrupt()).toBe(true));
+    expect(await running).toMatchObject({
+      status: by === 'a time-out' ? 'timed-out' : 'canceled',
+      stdout: '',
+      restarted: false,
+    });
+    expect(said(await shell.run('echo alive $kept'))).toEqual(exited('alive 1\n'));
+    expect(existsSync(join(arena.workspace, 'late'))).toBe(false);
   });
 
   it('whatever cannot be interrupted costs the shell, not the session', { timeout: 20_000 }, async () => {
