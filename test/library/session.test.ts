@@ -241,8 +241,9 @@ describe('commands that hang', () => {
     await shell.run(ends);
     expect(await shell.run(hangs, { timeout: 200 })).toMatchObject({ status: 'timed-out', restarted: true });
     await shell.run(ends);
-    const signal = AbortSignal.timeout(300);
-    expect(await shell.run(hangs, { timeout: 0, signal })).toMatchObject({
+    const aborted = new AbortController();
+    const options = { timeout: 0, signal: aborted.signal, onOutput: () => aborted.abort() };
+    expect(await shell.run(`echo on; ${hangs}`, options)).toMatchObject({
       status: 'canceled',
       restarted: true,
     });
@@ -409,8 +410,11 @@ describe('the life of a session', () => {
     const own = async () => (await shell.run('fds=(/proc/$$/fd/*); echo ${#fds[@]}')).stdout;
     const [resident, open] = [await memory(), await own()];
     for (let i = 0; i < 1000; i += 1) expect((await shell.run(`echo ${i}`)).stdout).toBe(`${i}\n`);
-    expect(descriptors()).toBeLessThanOrEqual(before);
-    expect(threads()).toBeLessThanOrEqual(tasks);
+    // A leak stays. What the test runner has open at a moment does not.
+    await eventually(() => {
+      expect(descriptors()).toBeLessThanOrEqual(before);
+      expect(threads()).toBeLessThanOrEqual(tasks);
+    });
     expect(await memory()).toBeLessThan(resident + 1024);
     expect(await own()).toBe(open);
   });
@@ -439,12 +443,13 @@ describe('the life of a session', () => {
       policy: { unsafe: { unjudged_commands: true } },
     });
     const shell = await own.session();
-    await shell.run('setsid sleep 6471 & sleep 6472 &');
-    const hanging = shell.run('trap "" INT; sleep 6473');
-    await eventually(() => expect(processesWith('6473').length).toBeGreaterThan(0));
+    const marks = [1, 2, 3].map((which) => `64${process.pid}${which}`);
+    await shell.run(`setsid sleep ${marks[0]} & sleep ${marks[1]} &`);
+    const hanging = shell.run(`trap "" INT; sleep ${marks[2]}`);
+    await eventually(() => expect(processesWith(`${marks[2]}`).length).toBeGreaterThan(0));
     await own.close();
     expect(await hanging).toMatchObject({ status: 'canceled' });
-    await eventually(() => expect(['6471', '6472', '6473'].flatMap(processesWith)).toEqual([]));
+    await eventually(() => expect(marks.flatMap(processesWith)).toEqual([]));
     await expect(shell.run('echo')).rejects.toMatchObject({ code: 'session.closed' });
     await expect(own.session()).rejects.toMatchObject({ code: 'sandbox.closed' });
   });
