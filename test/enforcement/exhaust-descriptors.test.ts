@@ -157,6 +157,21 @@ print(len(kept), flush=True); time.sleep(4)`;
     PATIENCE,
   );
 
+  it('refuses a command whose output is to be kept in files where none can be opened', async () => {
+    const said = await within(
+      128,
+      `const sandbox = await createSandbox({ workspace });
+       await sandbox.run('true', { spill: true });
+       const taken = [];
+       try { for (;;) taken.push(openSync('/', 0)); } catch {}
+       const { status, error } = await sandbox.run('true', { spill: true }).catch((error) => ({ error }));
+       for (const fd of taken) closeSync(fd);
+       await sandbox.close();
+       say([status, error.code]);`,
+    );
+    expect(said).toEqual(['setup-failed', 'state.unusable']);
+  });
+
   it('refuses at once what nothing that ends by itself makes room for', async () => {
     const said = await within(
       128,
