@@ -70,8 +70,11 @@ std::string ShellTurn(std::string_view text, std::string_view assignments, std::
              std::to_string(previous_status) + "; }; " + name + " || ";
   }
   std::string lines;
+  // A list is run once all of it and its here-document has been read. The last argument of a
+  // command is in `$_` during the next one: it shall not be the nonce.
+  std::string beginning = "\\builtin printf '\\0" + name + ",\\0' >&0; \\builtin :; ";
   if (text.size() <= kMaxHereText) {
-    lines += status;
+    beginning += status;
     source = "{ ";
     source += text;
     source += "\n} </dev/null\n";
@@ -85,6 +88,7 @@ std::string ShellTurn(std::string_view text, std::string_view assignments, std::
     }
     source += "{ $" + name + "\n} </dev/null\"\n";
   }
+  lines += beginning;
   // bash takes these back when it has sourced the text.
   lines += assignments;
   lines += "\\builtin . /proc/self/fd/0 >&4 2>&5 4>&- 5>&- <<'";
@@ -103,6 +107,14 @@ std::string ShellReport(std::string_view nonce) {
   // A shell that cannot redirect any more (ulimit -n) can never report: its end says as much.
   line += " >&0; } >/dev/null 2>&1 || \\exit \"$" + name + "\"\n";
   return line;
+}
+
+std::string TurnIsRead(std::string_view nonce) {
+  std::string mark(1, '\0');
+  mark += nonce;
+  mark += ',';
+  mark += '\0';
+  return mark;
 }
 
 std::string ReportBegin(std::string_view nonce) {

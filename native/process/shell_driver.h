@@ -25,6 +25,11 @@ std::string ShellPreamble();
 std::string ShellTurn(std::string_view text, std::string_view assignments, std::string_view nonce,
                       int previous_status);
 
+// What the shell says once it has read all of a turn, before it runs anything of it. An interrupt
+// that comes sooner hits its waiting for lines: the turn, or what is left of it, would run all the
+// same.
+std::string TurnIsRead(std::string_view nonce);
+
 // The line that makes the shell report; or exit if it cannot; it does nothing
 // else, so it may be sent again.
 std::string ShellReport(std::string_view nonce);

@@ -89,6 +89,7 @@ ShellTurns::Step ShellTurns::Handle(const Watch& watch, const Tree& tree) {
   Step step;
   if (watch.Ready(at_)) Receive();
   if (turn_) {
+    NoteWhetherRead();
     step.end = TakeReport();
     if (!step.end && inbox_.size() > kMaxInbox) {
       step.end = EndOf(*turn_);
@@ -122,6 +123,11 @@ ShellTurns::Step ShellTurns::Handle(const Watch& watch, const Tree& tree) {
   if (turn_->next && now >= *turn_->next && !Escalate(now, tree)) {
     step.give_up = true;
     turn_->next.reset();
+  }
+  if (turn_->to_ask && turn_->is_read && shell_ > 0) {
+    turn_->to_ask = false;
+    if (turn_->stage == Stage::kInterrupted) turn_->next = now + grace_;
+    Ask(tree);
   }
   step.timed_out = turn_->timed_out;
   step.interrupted = turn_->interrupted;
@@ -192,11 +198,20 @@ bool ShellTurns::Send() {
   return true;
 }
 
+// What was searched before cannot hold more than the beginning of the mark.
+size_t ShellTurns::Unsearched(std::string_view mark) const {
+  return searched_ < mark.size() ? 0 : searched_ - mark.size();
+}
+
+void ShellTurns::NoteWhetherRead() {
+  if (turn_->is_read) return;
+  const std::string mark = TurnIsRead(turn_->nonce);
+  turn_->is_read = inbox_.find(mark, Unsearched(mark)) != std::string::npos;
+}
+
 std::optional<TurnEnd> ShellTurns::TakeReport() {
   const std::string end_mark = ReportEnd(turn_->nonce);
-  // What was searched before cannot hold more than the beginning of the mark.
-  const size_t from = searched_ < end_mark.size() ? 0 : searched_ - end_mark.size();
-  const size_t end = inbox_.find(end_mark, from);
+  const size_t end = inbox_.find(end_mark, Unsearched(end_mark));
   searched_ = inbox_.size();
   if (end == std::string::npos) return std::nullopt;
   const std::string begin_mark = ReportBegin(turn_->nonce);
@@ -229,7 +244,9 @@ bool ShellTurns::Escalate(Clock::time_point now, const Tree& tree) {
       turn_->timed_out = !turn_->interrupted;
       turn_->stage = Stage::kInterrupted;
       turn_->next = now + grace_;
-      Ask(tree);
+      turn_->to_ask = true;
+      // A shell that is stopped reads nothing.
+      if (shell_ > 0) kill(shell_, SIGCONT);
       return true;
     case Stage::kInterrupted:
       turn_->stage = Stage::kKilled;
@@ -248,8 +265,6 @@ bool ShellTurns::Escalate(Clock::time_point now, const Tree& tree) {
 // for programs that end by themselves at an interrupt: the shell would go on with its list. Only
 // once: bash keeps it until the program in front has ended, and nested traps crash it.
 void ShellTurns::Ask(const Tree& tree) {
-  // It has not begun yet.
-  if (shell_ <= 0) return;
   kill(shell_, SIGURG);
   kill(-shell_, SIGINT);
   kill(-shell_, SIGCONT);

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -90,6 +91,8 @@ class ShellTurns {
     std::optional<Clock::time_point> next;  // when something has to be done about it
     Clock::time_point last_chance;          // kKilled: when the shell is given up
     Stage stage = Stage::kRunning;
+    bool is_read = false;  // by the shell, which runs it from now on
+    bool to_ask = false;   // to stop, once it is read
     bool timed_out = false;
     bool interrupted = false;
   };
@@ -99,6 +102,8 @@ class ShellTurns {
   // The shell has closed its end: it has a moment left to end by itself.
   void CloseChannel();
   bool Send();
+  size_t Unsearched(std::string_view mark) const;
+  void NoteWhetherRead();
   std::optional<TurnEnd> TakeReport();
   // False: nothing is left to be tried.
   bool Escalate(Clock::time_point now, const Tree& tree);
@@ -114,7 +119,7 @@ class ShellTurns {
   std::vector<pid_t> around_;  // processes above the shell
   bool at_end_ = false;        // the shell has closed its end
   std::string inbox_, outbox_;
-  size_t searched_ = 0;  // of inbox_, for the end of the report
+  size_t searched_ = 0;  // of inbox_, for what is waited for
   int last_status_ = 0;
   std::optional<Turn> turn_;
   int at_ = -1;  // in the current round

@@ -622,14 +622,12 @@ export class OpenSandbox implements Sandbox {
     const own = new AbortController();
     const { signal = own.signal } = options;
     const onlyReads = effect === 'undoable' && decided.judgement?.onlyReads() === true;
-    const begun = this.#previews().then((previews) => {
-      if (!this.#closed && !own.signal.aborted && !signal.aborted)
-        return onlyReads
-          ? previews.launchReading(resolved, context, options, how)
-          : previews.launch(resolved, context, { ...options, effect }, how);
-      how.release?.();
-      return neverBegun(notRun(context, { status: 'canceled' }));
-    });
+    const isGivenUp = () => this.#closed || own.signal.aborted || signal.aborted;
+    const begun = this.#previews().then((previews) =>
+      onlyReads
+        ? previews.launchReading(resolved, context, options, how, isGivenUp)
+        : previews.launch(resolved, context, { ...options, effect }, how, isGivenUp),
+    );
     const pending = pendingCommand(begun, () => own.abort());
     this.#waiting.add(pending);
     void pending.result.finally(() => this.#waiting.delete(pending)).catch(() => {});

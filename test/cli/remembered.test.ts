@@ -154,7 +154,7 @@ describe('a question', () => {
       waiting.kill(signal);
       const { exitCode, stderr } = await waiting;
       expect(exitCode).toBe(128 + constants.signals[signal]);
-      expect(stderr).toContain(`${signal} came while the command waited for an answer`);
+      expect(stderr).toContain(`${signal} came before the command began`);
       expect((await run('approvals', 'list', '--json')).stdout).toBe('');
       expect(hasRun()).toBe(false);
     },
@@ -230,7 +230,7 @@ describe('a question', () => {
     const no = await onTerminal(
       ['-c', 'mkdir made'],
       // A second one could come when the first has been heard, and would end the program before it says so.
-      [QUESTION, { insist: '\x03', until: 'SIGINT came while the command waited for an answer', every: 3 }],
+      [QUESTION, { insist: '\x03', until: 'SIGINT came before the command began', every: 3 }],
     );
     expect(no).toMatchObject({ failed: null, status: 130 });
     expect(hasRun()).toBe(false);

@@ -157,6 +157,21 @@ print(len(kept), flush=True); time.sleep(4)`;
     PATIENCE,
   );
 
+  it('refuses a command whose output is to be kept in files where none can be opened', async () => {
+    const said = await within(
+      128,
+      `const sandbox = await createSandbox({ workspace });
+       await sandbox.run('true', { spill: true });
+       const taken = [];
+       try { for (;;) taken.push(openSync('/', 0)); } catch {}
+       const { status, error } = await sandbox.run('true', { spill: true }).catch((error) => ({ error }));
+       for (const fd of taken) closeSync(fd);
+       await sandbox.close();
+       say([status, error.code]);`,
+    );
+    expect(said).toEqual(['setup-failed', 'state.unusable']);
+  });
+
   it('refuses at once what nothing that ends by itself makes room for', async () => {
     const said = await within(
       128,
@@ -235,6 +250,8 @@ print(len(kept), flush=True); time.sleep(4)`;
          for (const fd of taken) closeSync(fd);
          await new Promise((wait) => setTimeout(wait, 50));
        }
+       // Nothing of it stays; a pipe is closed when the other side has seen that it is over.
+       for (let i = 0; i < 100 && open() > atRest; i++) await new Promise((wait) => setTimeout(wait, 50));
        const more = open() - atRest;
        await sandbox.close();
        say({ codes: [...codes].sort(), more: Math.max(0, more) });`,
@@ -252,8 +269,8 @@ print(len(kept), flush=True); time.sleep(4)`;
          for (let status; status !== 'exited'; ) {
            needed += 1;
            const one = await createSandbox(sandbox);
-           const other = one.start('sleep 100');
-           await new Promise((wait) => setTimeout(wait, 150));
+           let other;
+           await new Promise((runs) => (other = one.start('echo runs; exec sleep 100', { onOutput: runs })));
            const taken = [];
            try { for (;;) taken.push(openSync('/', 0)); } catch {}
            for (let left = needed; left > 0; left--) closeSync(taken.pop());

@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { createSandbox, SandboxError } from '../../src/index.ts';
 import { eventually, sleep } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { expectNothingLeft, processesWith } from '../support/leftovers.ts';
 import { LIBRARY, makePlace } from './support.ts';
 
@@ -111,7 +112,11 @@ describe('200 runs', () => {
     const batch = (command: readonly [string, ...string[]]) =>
       Promise.all(Array.from({ length: 8 }, () => sandbox.run(command, { input: 'x' })));
     // All eight at the same time: as many private directories are made as there will ever be.
-    await batch(['sleep', '0.3']);
+    const { words, letGo } = makeHold(place.workspace);
+    const eight = batch(['sh', '-c', words]);
+    await eventually(() => expect(processesWith(`sh\0-c\0${words}`)).toHaveLength(8));
+    letGo();
+    await eight;
     const before = readdirSync('/proc/self/fd').length;
     const directories = readdirSync(place.tmp).length;
     for (let round = 0; round < 25; round++) await batch(['true']);

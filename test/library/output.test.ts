@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createSandbox } from '../../src/index.ts';
+import { type AuditRecord, createSandbox } from '../../src/index.ts';
 import { eventually, sleep } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
@@ -95,7 +95,9 @@ describe('onOutput', () => {
 
   it('that never settles does not hold the result of a command that was ended, nor close()', async () => {
     const never = () => new Promise<void>(() => {});
-    await using own = await createSandbox({ workspace: place.workspace });
+    let known = 0;
+    const audit = { append: async ({ type }: AuditRecord) => void (type === 'result' && known++) };
+    await using own = await createSandbox({ workspace: place.workspace, gate: { audit } });
     const late = await untilTimeOut(
       300,
       (timeout) => own.run('seq 1 1000000', { timeout, onOutput: never }),
@@ -111,12 +113,13 @@ describe('onOutput', () => {
       begun += 1;
       return never();
     };
+    const before = known;
     const exited = own.start(`: ${mark}; echo one`, { onOutput });
     const held = own.run(`: ${mark}; yes & :`, { timeout: 20_000, onOutput });
     // On a busy machine it may take long until there is any output, and until both have exited.
     await eventually(() => expect(begun).toBe(2), 10_000);
     await eventually(() => expect(processesWith(`: ${mark};`)).toEqual([]));
-    await sleep(100);
+    await eventually(() => expect(known).toBeGreaterThan(before));
     await own.close();
     expect(await exited.result).toMatchObject({
       status: 'exited',
@@ -126,13 +129,16 @@ describe('onOutput', () => {
   });
 
   it('does not hold a command that has exited longer than its time-out', async () => {
-    const result = await sandbox.run('yes & sleep 0.1', {
-      timeout: 600,
-      onOutput: async () => {
-        await sleep(1_500);
-      },
-      signal: AbortSignal.timeout(4_000),
-    });
+    const result = await untilTimeOut(
+      600,
+      (timeout) =>
+        sandbox.run('yes & sleep 0.1', {
+          timeout,
+          onOutput: () => sleep(timeout + 900),
+          signal: AbortSignal.timeout(timeout + 3_400),
+        }),
+      ({ exitCode }) => exitCode === 0,
+    );
     expect(result).toMatchObject({ outputHeld: true, treeEnded: true });
   });
 

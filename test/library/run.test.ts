@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createSandbox, SandboxError } from '../../src/index.ts';
+import { createSandbox, type RunningCommand, type Sandbox, SandboxError } from '../../src/index.ts';
 import { CACHE_PLACES } from '../../src/policy/profiles/caches.ts';
+import { HOST } from '../support/tiers.ts';
 import { untilTimeOut } from '../support/time-out.ts';
 import { makePlaceWithSandbox } from './support.ts';
 
@@ -302,4 +303,36 @@ describe('the end of a command', () => {
     );
     for (const result of results) expect(result).toMatchObject({ status: 'signaled', signal: 'SIGKILL' });
   });
+
+  const ends = {
+    'kill()': ({ command }) => void command.kill('SIGTERM'),
+    'cancel()': ({ command }) => command.cancel(),
+    'its AbortSignal': ({ controller }) => controller.abort(),
+    'close()': ({ own }) => void own.close(),
+  } satisfies Record<
+    string,
+    (of: { own: Sandbox; command: RunningCommand; controller: AbortController }) => void
+  >;
+  // Of what only reads no layer is made.
+  const rows = (
+    [
+      ['preview', 'touch x; sleep 60'],
+      ['undoable', 'sleep 60'],
+    ] as const
+  ).flatMap(([effect, script]) => Object.entries(ends).map(([name, end]) => ({ name, end, effect, script })));
+  it.skipIf(!HOST.namespaces).each(rows)(
+    'by $name while it is got ready ($effect, $script) is not lost (needs namespaces)',
+    { timeout: 60_000 },
+    async ({ end, effect, script }) => {
+      // At every time from the start to when it runs, which is soon after.
+      for (let turns = 1; turns < 50_000; turns *= 3) {
+        await using own = await createSandbox({ workspace: place.workspace });
+        const controller = new AbortController();
+        const command = own.start(script, { effect, signal: controller.signal, timeout: 9_000 });
+        for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate);
+        end({ own, command, controller });
+        expect((await command.result).status).toBeOneOf(['canceled', 'signaled']);
+      }
+    },
+  );
 });

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the shell that expands them
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSandbox, type Sandbox, type ShellSession, type TurnResult } from '../../src/index.ts';
@@ -184,6 +184,35 @@ describe('commands that hang', () => {
     });
   });
 
+  // On a loaded machine a shell may take long until it reads what it is to run.
+  const early = [
+    'sleep 61; echo next',
+    'while :; do :; done; echo next',
+    'sleep 61\ntouch late',
+    `: ${'x'.repeat(4_000)}; sleep 61; touch late`,
+  ];
+  it.each([
+    ...early.map((command) => ['a time-out', command.replace(/x{9,}/, 'xx'), command] as const),
+    ...early.map((command) => ['interrupt()', command.replace(/x{9,}/, 'xx'), command] as const),
+  ])('%s ends what the shell has not read yet: %s', { timeout: 20_000 }, async (by, _, command) => {
+    await using shell = await sandbox.session();
+    rmSync(join(arena.workspace, 'late'), { force: true });
+    const { words, letGo } = makeHold(arena.workspace);
+    await shell.run(`kept=1; (${words}; kill -STOP $$; touch stopped) & :`);
+    letGo();
+    await eventually(() => expect(existsSync(join(arena.workspace, 'stopped'))).toBe(true));
+    rmSync(join(arena.workspace, 'stopped'));
+    const running = shell.run(command, { timeout: by === 'a time-out' ? 100 : 0 });
+    if (by !== 'a time-out') await eventually(() => expect(shell.interrupt()).toBe(true));
+    expect(await running).toMatchObject({
+      status: by === 'a time-out' ? 'timed-out' : 'canceled',
+      stdout: '',
+      restarted: false,
+    });
+    expect(said(await shell.run('echo alive $kept'))).toEqual(exited('alive 1\n'));
+    expect(existsSync(join(arena.workspace, 'late'))).toBe(false);
+  });
+
   it('whatever cannot be interrupted costs the shell, not the session', { timeout: 20_000 }, async () => {
     await using shell = await sandbox.session();
     await shell.run('export KEPT=1; trap "" INT URG');
@@ -212,8 +241,9 @@ describe('commands that hang', () => {
     await shell.run(ends);
     expect(await shell.run(hangs, { timeout: 200 })).toMatchObject({ status: 'timed-out', restarted: true });
     await shell.run(ends);
-    const signal = AbortSignal.timeout(300);
-    expect(await shell.run(hangs, { timeout: 0, signal })).toMatchObject({
+    const aborted = new AbortController();
+    const options = { timeout: 0, signal: aborted.signal, onOutput: () => aborted.abort() };
+    expect(await shell.run(`echo on; ${hangs}`, options)).toMatchObject({
       status: 'canceled',
       restarted: true,
     });
@@ -380,8 +410,11 @@ describe('the life of a session', () => {
     const own = async () => (await shell.run('fds=(/proc/$$/fd/*); echo ${#fds[@]}')).stdout;
     const [resident, open] = [await memory(), await own()];
     for (let i = 0; i < 1000; i += 1) expect((await shell.run(`echo ${i}`)).stdout).toBe(`${i}\n`);
-    expect(descriptors()).toBeLessThanOrEqual(before);
-    expect(threads()).toBeLessThanOrEqual(tasks);
+    // A leak stays. What the test runner has open at a moment does not.
+    await eventually(() => {
+      expect(descriptors()).toBeLessThanOrEqual(before);
+      expect(threads()).toBeLessThanOrEqual(tasks);
+    });
     expect(await memory()).toBeLessThan(resident + 1024);
     expect(await own()).toBe(open);
   });
@@ -410,12 +443,13 @@ describe('the life of a session', () => {
       policy: { unsafe: { unjudged_commands: true } },
     });
     const shell = await own.session();
-    await shell.run('setsid sleep 6471 & sleep 6472 &');
-    const hanging = shell.run('trap "" INT; sleep 6473');
-    await eventually(() => expect(processesWith('6473').length).toBeGreaterThan(0));
+    const marks = [1, 2, 3].map((which) => `64${process.pid}${which}`);
+    await shell.run(`setsid sleep ${marks[0]} & sleep ${marks[1]} &`);
+    const hanging = shell.run(`trap "" INT; sleep ${marks[2]}`);
+    await eventually(() => expect(processesWith(`${marks[2]}`).length).toBeGreaterThan(0));
     await own.close();
     expect(await hanging).toMatchObject({ status: 'canceled' });
-    await eventually(() => expect(['6471', '6472', '6473'].flatMap(processesWith)).toEqual([]));
+    await eventually(() => expect(marks.flatMap(processesWith)).toEqual([]));
     await expect(shell.run('echo')).rejects.toMatchObject({ code: 'session.closed' });
     await expect(own.session()).rejects.toMatchObject({ code: 'sandbox.closed' });
   });

@@ -140,7 +140,7 @@ export async function runIn(
     );
   const unheard = signals.early;
   if (result.status === 'canceled' && unheard !== undefined) {
-    if (!wanted.quiet) printError(`${unheard} came while the command waited for an answer; it was not run`);
+    if (!wanted.quiet) printError(`${unheard} came before the command began; it was not run`);
     return endedBy(unheard);
   }
   if (wanted.forModel)

@@ -71,6 +71,7 @@ export class Previews {
     context: RunContext,
     options: SpawnOptions,
     how: Launch,
+    isGivenUp: () => boolean,
   ): Promise<RunningCommand> {
     this.#reader ??= this.#prepared
       .forReading()
@@ -82,25 +83,31 @@ export class Previews {
       this.#reader = undefined;
       return notPrepared(error, context, how);
     }
+    if (isGivenUp()) return canceled(context, how);
     const { launcher, sandbox } = reader;
     return launcher.launch(resolved, { ...context, report: sandbox.plan.report }, options, how);
   }
 
   /**
    * Launches a command on a layer; its result says what it changed. With the effect `undoable` that is in the workspace by
-   * then.
+   * then. `isGivenUp`: somebody has ended it meanwhile, for which there was no command yet.
    */
   async launch(
     resolved: StartableCommand,
     context: RunContext,
     options: SpawnOptions,
     how: Launch,
+    isGivenUp: () => boolean,
   ): Promise<RunningCommand> {
     let layered: Layered;
     try {
       layered = await this.#take(options.on);
     } catch (error) {
       return notPrepared(error, context, how);
+    }
+    if (isGivenUp()) {
+      this.#drop(layered);
+      return canceled(context, how);
     }
     const { opened, sandbox } = layered;
     const copies: NativeChangedCopy[] = [];
@@ -248,6 +255,11 @@ function notPrepared(error: unknown, context: RunContext, how: Launch): RunningC
   how.release?.();
   if (!(error instanceof SandboxError)) throw error;
   return neverBegun(notRun(context, { status: 'setup-failed', error: errorOf(error.code, error.message) }));
+}
+
+function canceled(context: RunContext, how: Launch): RunningCommand {
+  how.release?.();
+  return neverBegun(notRun(context, { status: 'canceled' }));
 }
 
 function shownCommand(argv: readonly string[]): string {

@@ -35,7 +35,6 @@ export function openSpill(
   combined: boolean,
 ): Spill {
   const directory = ensureStateDirectory(join(ensureStateDirectory(stateDirectory), 'output'));
-  makeRoom(addon, directory);
   const time = new Date().toISOString().replace(/[-:]|\..*$/g, '');
   const base = join(directory, `${time}-${randomBytes(6).toString('hex')}`);
   const files: { readonly path: string; readonly fd: number }[] = [];
@@ -47,6 +46,7 @@ export function openSpill(
     release();
   };
   try {
+    makeRoom(addon, directory);
     for (const end of combined ? ['out'] : ['out', 'err']) {
       const path = `${base}.${end}`;
       const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
