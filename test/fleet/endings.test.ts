@@ -35,7 +35,7 @@ describe('a fleet that is closed', () => {
     const servers = await startNats();
     const fleet = await createFleet({ url: servers.url, queue: 'silent' });
     try {
-      servers.nodes[0]?.pause();
+      await servers.nodes[0]?.pause();
       const submitted = fleet.submit(['true']);
       setTimeout(() => void fleet.close(), 500);
       await expect(submitted).rejects.toMatchObject({
