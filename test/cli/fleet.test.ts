@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
+import { constants, hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -193,6 +193,14 @@ describe('submit', () => {
     expect(told.exitCode).not.toBe(1);
     // Somebody else may have done it.
     expect(told.stderr).toMatch(/^sandbox-run: .*: canceled/);
+  });
+
+  it('is canceled with its job when the reader of its output is gone', async () => {
+    const endless = 'while :; do echo output; (exec -a unread-job sleep 0.1); done';
+    const waiting = startCli(submitter, ['submit', ...on(), '--wait', '-c', endless]);
+    waiting.stdout?.once('data', () => waiting.stdout?.destroy());
+    expect((await waiting).exitCode).toBe(128 + constants.signals.SIGPIPE);
+    await eventually(() => expect(processesWith('unread-job')).toEqual([]), 20_000);
   });
 
   it('ends by a signal where the server is gone, and says so', { timeout: 90_000 }, async () => {

@@ -9,7 +9,7 @@ import type { Fleet, FleetJob } from '../../fleet/fleet-api.ts';
 import type { Command } from '../../model/command.ts';
 import { type FleetResult, type FleetRunOptions, MAX_JOB_INPUT, MAX_RETRIES } from '../../model/fleet.ts';
 import { FLEET_PRIORITIES } from '../../model/words.ts';
-import { exitStatus } from '../../run/launch/exit-status.ts';
+import { endedBy, exitStatus } from '../../run/launch/exit-status.ts';
 import { briefly } from '../../run/output/brief.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
@@ -287,20 +287,24 @@ async function waitForOne(
 ): Promise<number> {
   const over = new AbortController();
   using _ = onSignals(ENDING, () => over.abort());
+  let isRead = true;
   const live: FleetRunOptions =
     options.json === true
       ? {}
       : {
           onOutput: ({ stream, bytes, missing = 0 }) => {
             if (missing > 0) printError(`${missing} bytes of ${stream} are missing here`);
-            printBytes(stream === 'stdout' ? 1 : 2, bytes);
+            if (printBytes(stream === 'stdout' ? 1 : 2, bytes)) return;
+            // As of a command here: it ends when its reader does.
+            isRead = false;
+            over.abort();
           },
         };
   const result = await fleet.run(command, { ...run, ...live, signal: over.signal });
   if (options.json === true) printOut(jsonLine(fleetAnswer(result)));
   printFleetEnd(result, { json: options.json === true });
   await bringBack(fleet, result, options);
-  return fleetExitStatus(result);
+  return isRead ? fleetExitStatus(result) : endedBy('SIGPIPE');
 }
 
 /** What came of the workspace. */
