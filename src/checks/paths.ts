@@ -110,7 +110,9 @@ function judgeLocation(
     return reason(
       'deny',
       'protected',
-      `${text} is protected: what is written there is run or obeyed later by something trusted`,
+      rules.protected.includes(rules.workspace)
+        ? `${text} cannot be written: the workspace can only be read`
+        : `${text} is protected: what is written there is run or obeyed later by something trusted`,
       source,
     );
   }

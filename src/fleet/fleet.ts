@@ -103,6 +103,8 @@ class OpenFleet implements Fleet {
 
   async submit(command: Command, given: FleetRunOptions = {}): Promise<FleetJob> {
     const options: FleetRunOptions = readAs(FleetRunOptions, given, 'run');
+    if (this.#closing.signal.aborted)
+      throw new SandboxError('fleet.unreachable', 'this fleet is closed; nothing was handed over');
     const { priority = 'normal', labels = [], onOutput, signal } = options;
     const measured = this.#telemetry?.begin('submit');
     const message = await this.#messageOf(readOptions.command(command), options, measured?.traceparent);
@@ -255,7 +257,7 @@ class OpenFleet implements Fleet {
     if (bytes !== undefined && bytes.length > MAX_JOB_INPUT)
       throw new SandboxError(
         'usage.invalid',
-        `run: input has ${bytes.length} bytes, and ${MAX_JOB_INPUT} travel with a job; put it into a file of its workspace (workspaceFrom)`,
+        `run: input has more than the ${MAX_JOB_INPUT} bytes that travel with a job; put it into a file of its workspace (workspaceFrom)`,
       );
     if (workspaceFrom === undefined && (options.changes === true || options.artefacts !== undefined))
       throw new SandboxError(

@@ -69,10 +69,12 @@ type QueueNames = ReturnType<typeof namesOf>;
 /** What a job needs, as a part of a subject: no label has an underscore. */
 export const needsToken = (labels: readonly string[]) =>
   labels.length === 0 ? 'any' : [...new Set(labels)].sort().join('_');
+/** The same as labels. */
+export const labelsOf = (needs: string) => (needs === 'any' ? [] : needs.split('_'));
 /** Whether a worker has all of it. What says it in another way than {@link needsToken} is none: it would be without end. */
 export const satisfies = (labels: readonly string[], needs: string) => {
-  const needed = needs.split('_');
-  return needs === 'any' || (needsToken(needed) === needs && needed.every((label) => labels.includes(label)));
+  const needed = labelsOf(needs);
+  return needsToken(needed) === needs && needed.every((label) => labels.includes(label));
 };
 
 /** One queue on a server: its streams and buckets exist. */

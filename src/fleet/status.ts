@@ -1,6 +1,6 @@
 import type { FleetStatus } from '../model/fleet.ts';
 import { readWorker } from './lease.ts';
-import { jobsBySubject, type Queue } from './queue.ts';
+import { jobsBySubject, labelsOf, type Queue, satisfies } from './queue.ts';
 
 /** How a queue and its workers do. @throws what the server says. */
 export async function statusOf(queue: Queue): Promise<FleetStatus> {
@@ -13,11 +13,16 @@ export async function statusOf(queue: Queue): Promise<FleetStatus> {
   const jobs = { high: 0, normal: 0, low: 0 };
   for (const { priority, jobs: count } of found) jobs[priority] += count;
   const live = workers.filter(({ state }) => state === 'live');
+  const unmet = new Map<string, number>();
+  for (const { needs, jobs: count } of found)
+    if (!live.some(({ labels }) => satisfies(labels, needs)))
+      unmet.set(needs, (unmet.get(needs) ?? 0) + count);
   const sum = (values: readonly number[]) => values.reduce((all, one) => all + one, 0);
   const { state } = info;
   return {
     queue: queue.name,
     jobs,
+    unmet: [...unmet].map(([needs, count]) => ({ labels: [...labelsOf(needs)], jobs: count })),
     oldestMs: state.messages === 0 ? undefined : Math.max(0, now - Date.parse(String(state.first_ts))),
     workers,
     slots: sum(live.map(({ slots }) => slots)),

@@ -25,6 +25,7 @@ import {
   ACK_WAIT,
   ensureConsumer,
   jobsBySubject,
+  labelsOf,
   LONGEST_WAIT,
   MESSAGE_BYTES,
   openQueue,
@@ -37,6 +38,8 @@ import { JobSandboxes } from './sandboxes.ts';
 /** How long one request for a job waits at the server. */
 const PULL_MS = 5000;
 const RECONNECT_MS = 250;
+/** Sets of labels whose jobs a worker takes: each has consumers, and labels can be put together in very many ways. */
+export const MOST_NEEDS = 256;
 /** How often it is looked for jobs with needs that this worker has not heard of. */
 const NEEDS_MS = 15_000;
 const WORKING_MS = ACK_WAIT / 3;
@@ -87,6 +90,9 @@ export class FleetWorker {
   readonly #watch: LeaseWatch;
   readonly #reports: ReportTeller;
   readonly #held = new Map<string, Held>();
+  /** What jobs need whose consumers are there, or being made. */
+  readonly #needs = new Set<string>();
+  #isLeaving = false;
   /** By consumer. */
   readonly #sources = new Map<string, JobSource>();
   /** Jobs whose records are not understood. */
@@ -212,17 +218,35 @@ export class FleetWorker {
   /** Makes the consumers for needs that this worker has. */
   async #findNeeds(found: readonly string[]): Promise<void> {
     const { labels = [] } = this.#options;
-    const isNew = (needs: string) => !this.#sources.has(`${FLEET_PRIORITIES[0]}-${needs}`);
     for (const needs of new Set(found)) {
-      if (!satisfies(labels, needs) || !isNew(needs)) continue;
-      for (const priority of FLEET_PRIORITIES) {
-        const name = await ensureConsumer(this.#queue, priority, needs);
-        // Two may have found the same needs.
-        if (this.#sources.has(name)) continue;
-        this.#sources.set(name, new JobSource(this.#queue, name, priority, (job) => this.#offer(job)));
+      if (this.#needs.has(needs) || !satisfies(labels, needs)) continue;
+      if (this.#needs.size >= MOST_NEEDS) {
+        this.#leaveToOthers(needs);
+        continue;
+      }
+      this.#needs.add(needs);
+      try {
+        for (const priority of FLEET_PRIORITIES) {
+          const name = await ensureConsumer(this.#queue, priority, needs);
+          // From before, where the next one could not be made.
+          if (this.#sources.has(name)) continue;
+          this.#sources.set(name, new JobSource(this.#queue, name, priority, (job) => this.#offer(job)));
+        }
+      } catch (error) {
+        this.#needs.delete(needs);
+        throw error;
       }
       this.#wake();
     }
+  }
+
+  #leaveToOthers(needs: string): void {
+    if (this.#isLeaving) return;
+    this.#isLeaving = true;
+    const labels = labelsOf(needs).join(' ');
+    this.#say(
+      `this worker takes jobs of ${MOST_NEEDS} sets of labels, and leaves others, such as ${labels}, to other workers until it is started again`,
+    );
   }
 
   async #takeLease(): Promise<void> {

@@ -371,6 +371,9 @@ export type FleetRunOptions = Value<typeof FleetRunOptions>;
 export const FleetStatus = z.strictObject({
   queue: text,
   jobs: z.strictObject({ high: count, normal: count, low: count }).describe('that wait or run, by priority'),
+  unmet: z
+    .array(z.strictObject({ labels: z.array(text), jobs: count }))
+    .describe('of those, what needs labels that no worker that lives has'),
   oldestMs: maybe(count).describe('how long the oldest job waits or runs; missing: there is none'),
   workers: z.array(
     WorkerRecord.extend({ worker: text, seenMs: count.describe('since its last sign of life') }),

@@ -107,13 +107,11 @@ export function natsFailure(error: unknown, url: string): SandboxError {
   const causes = causesOf(error);
   const reason = causes.map((cause) => errnoOf(cause) ?? cause.message).at(-1) ?? errorMessage(error);
   const advice = CERTIFICATE.test(reason)
-    ? 'its certificate is not accepted; name the certificates of its authority (--ca, or state.ca in the policy), and it by a name that is in its own'
-    : 'nothing is run without it';
-  return new SandboxError(
-    'fleet.unreachable',
-    `the NATS server ${url} cannot be used (${reason}); ${advice}`,
-    { cause: error },
-  );
+    ? '; its certificate is not accepted; name the certificates of its authority (--ca, or state.ca in the policy), and it by a name that is in its own'
+    : '';
+  return new SandboxError('fleet.unreachable', `the NATS server ${url} cannot be used (${reason})${advice}`, {
+    cause: error,
+  });
 }
 
 /** Whether the server lets this user not, which no patience changes. */

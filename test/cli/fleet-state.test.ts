@@ -234,6 +234,8 @@ describe('a fleet whose server is gone', () => {
     const run = await cli(one, ['--', 'echo', 'ran']);
     expect(run).toMatchObject({ exitCode: 0, stdout: 'ran\n' });
     expect(run.stderr).toMatch(/not counted: the NATS server/);
+    // It was run.
+    expect(run.stderr).not.toContain('nothing is run');
     says(
       one,
       `${stateOf(one)}on_failure = "warn"\n[security]\nautonomy = "supervised"\n[approval]\nask = "queue"\n`,

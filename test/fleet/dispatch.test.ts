@@ -1,6 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openQueue } from '../../src/fleet/queue.ts';
+import { MOST_NEEDS } from '../../src/fleet/worker.ts';
+import { connectNats } from '../../src/nats/connection.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
 import { makeFleetWorld } from './support.ts';
@@ -117,6 +120,31 @@ describe('a job', () => {
     expect(result.fleet.worker).toBe(able.id);
     expect(plain.fleet.worker).not.toBe(able.id);
   });
+
+  it('of more sets of labels than a worker looks for is left to others, and it says so once', async () => {
+    const queue = world.queue();
+    const said: string[] = [];
+    const labels = Array.from({ length: 12 }, (_, at) => `l${String(at).padStart(2, '0')}`);
+    const worker = await world.worker(queue, { labels, onProblem: (line) => void said.push(line) });
+    const connection = await connectNats({ url: world.servers.url }, 'labels');
+    onTestFinished(() => connection.close());
+    const { manager, names } = await openQueue(connection, queue);
+    for (const one of labels)
+      for (const two of labels)
+        for (const three of labels)
+          if (one < two && two < three) connection.publish(names.needs, `${one}_${two}_${three}`);
+    for (const one of labels)
+      for (const two of labels) if (one < two) connection.publish(names.needs, `${one}_${two}`);
+    const consumers = async () => (await manager.streams.info(names.jobs)).state.consumer_count;
+    await eventually(async () => expect(await consumers()).toBe(3 * MOST_NEEDS), 60_000);
+    await eventually(() => expect(said).toEqual([expect.stringContaining(`${MOST_NEEDS} sets of labels`)]));
+    const fleet = await world.fleet(queue);
+    expect(await fleet.run(['true'], { labels: ['l00', 'l01', 'l02'] })).toMatchObject({ ok: true });
+    const left = await fleet.submit(['true'], { labels: ['l10', 'l11'] });
+    expect(await fleet.run(['true'])).toMatchObject({ fleet: { worker: worker.id } });
+    expect(await fleet.result(left.id)).toBeUndefined();
+    expect(await consumers()).toBe(3 * MOST_NEEDS);
+  }, 120_000);
 
   it('that is refused says so as a local run does', async () => {
     const queue = world.queue();

@@ -31,11 +31,19 @@ describe('a fleet that is closed', () => {
     expect(await other.result(job.id, { wait: true })).toMatchObject({ stdout: 'end\n' });
   });
 
+  it('has handed over nothing of what comes after that', async () => {
+    const fleet = await createFleet({ url: world.servers.url, queue: world.queue() });
+    await fleet.close();
+    await expect(fleet.run(['true'])).rejects.toMatchObject({
+      ...{ code: 'fleet.unreachable', message: 'this fleet is closed; nothing was handed over' },
+    });
+  });
+
   it('says of a job that the server may have that it may run', async () => {
     const servers = await startNats();
     const fleet = await createFleet({ url: servers.url, queue: 'silent' });
     try {
-      servers.nodes[0]?.pause();
+      await servers.nodes[0]?.pause();
       const submitted = fleet.submit(['true']);
       setTimeout(() => void fleet.close(), 500);
       await expect(submitted).rejects.toMatchObject({

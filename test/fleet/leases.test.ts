@@ -142,9 +142,9 @@ describe('a worker that is cut off', () => {
     const before = worker.id;
     await eventually(() => expect(processesWith(mark).length).toBeGreaterThan(0));
     const [server] = world.servers.nodes;
-    server?.pause();
     const from = performance.now();
     try {
+      await server?.pause();
       await eventually(() => expect(processesWith(mark)).toEqual([]), LONG);
     } finally {
       server?.resume();

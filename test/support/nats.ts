@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectTcp, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,8 +16,8 @@ export interface NatsNode {
   kill(signal?: NodeJS.Signals): Promise<void>;
   /** Starts it again on its port with its store. Waits until it answers. */
   start(): Promise<void>;
-  /** As if the network to it were cut: connections stay, and nothing comes (SIGSTOP). */
-  pause(): void;
+  /** As if the network to it were cut: connections stay, and nothing comes (SIGSTOP). Settles once all of it stands still. */
+  pause(): Promise<void>;
   resume(): void;
 }
 
@@ -110,13 +110,28 @@ function natsNode(name: string, directory: string, port: number): NatsNode {
       });
       await answers(child, port, log);
     },
-    pause() {
-      child?.kill('SIGSTOP');
+    async pause() {
+      if (child?.pid === undefined) return;
+      child.kill('SIGSTOP');
+      await standsStill(child.pid);
     },
     resume() {
       child?.kill('SIGCONT');
     },
   };
+}
+
+/** Until each thread has stopped: a signal is sent sooner, and what is not stopped yet still answers. */
+async function standsStill(pid: number): Promise<void> {
+  const isStopped = (thread: string) => {
+    const status = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1');
+    return status.slice(status.lastIndexOf(')')).startsWith(') T');
+  };
+  for (let tries = 0; tries < 1000; tries += 1) {
+    if (readdirSync(`/proc/${pid}/task`).every(isStopped)) return;
+    await sleep(10);
+  }
+  throw new Error('nats-server did not stop');
 }
 
 /** Until the server takes connections. */

@@ -82,11 +82,22 @@ async function status(open: Fleet, { json }: Options): Promise<string> {
 
 const seconds = (milliseconds: number) => `${Math.round(milliseconds / 1000)} s`;
 
-function shown({ queue, jobs, oldestMs, workers, slots, running, done, failed, lost }: FleetStatus): string {
+const wait = (jobs: number) => (jobs === 1 ? '1 job waits' : `${jobs} jobs wait`);
+/** As many sets of labels are told. */
+const MOST_UNMET = 10;
+
+function shown(status: FleetStatus): string {
+  const { queue, jobs, unmet, oldestMs, workers, slots, running, done, failed, lost } = status;
   const waiting = Math.max(0, jobs.high + jobs.normal + jobs.low - running);
   const oldest = oldestMs === undefined ? '' : `, the oldest job is ${seconds(oldestMs)} old`;
   const lines = [
-    `${queue}: ${waiting === 1 ? '1 job waits' : `${waiting} jobs wait`}, ${running} run in ${slots} slots${oldest}`,
+    `${queue}: ${wait(waiting)}, ${running} run in ${slots} slots${oldest}`,
+    ...unmet
+      .slice(0, MOST_UNMET)
+      .map(
+        ({ labels, jobs: count }) =>
+          `${wait(count)} for a worker${labels.length === 0 ? '' : ` with ${labels.join(' ')}`}, and there is none`,
+      ),
     `${done} ended on the workers below, ${failed} of them did not exit 0; ${lost} workers were lost`,
     ...workers.map(
       ({ worker, host, pid, state, slots: of, running: busy, labels, seenMs, done: ended }) =>

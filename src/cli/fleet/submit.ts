@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { createReadStream, readFileSync } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
 import { Option } from 'commander';
 import { ERROR_CODES } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
@@ -6,9 +7,9 @@ import { refuseFilled } from '../../fleet/archive/tree.ts';
 import { createFleet } from '../../fleet/create-fleet.ts';
 import type { Fleet, FleetJob } from '../../fleet/fleet-api.ts';
 import type { Command } from '../../model/command.ts';
-import { type FleetResult, type FleetRunOptions, MAX_RETRIES } from '../../model/fleet.ts';
+import { type FleetResult, type FleetRunOptions, MAX_JOB_INPUT, MAX_RETRIES } from '../../model/fleet.ts';
 import { FLEET_PRIORITIES } from '../../model/words.ts';
-import { exitStatus } from '../../run/launch/exit-status.ts';
+import { endedBy, exitStatus } from '../../run/launch/exit-status.ts';
 import { briefly } from '../../run/output/brief.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
@@ -128,7 +129,7 @@ export async function submit(args: readonly string[]): Promise<number> {
   const queue = queueOf(options);
   if (options.into !== undefined) await refuseFilled(options.into);
   // Read before anything is connected.
-  const run = runOptionsOf(options);
+  const run = await runOptionsOf(options);
   await using fleet = await createFleet({ ...settingsOf(options), queue });
   // Awaited here: the fleet is closed when this function returns.
   if (options.wait !== true) return await handOver(fleet, commands, run);
@@ -150,16 +151,25 @@ function commandsOf({ shell, jobs }: SubmitArguments, words: readonly string[]):
     const [program = '', ...rest] = words;
     return [[program, ...rest]];
   }
-  const lines = contentOf('--jobs', jobs).toString('utf8').split('\n');
-  return lines.filter((line) => line.trim() !== '');
+  return linesOf(jobs).filter((line) => line.trim() !== '');
 }
 
-/** What is in a file; `-`: what comes by standard input. */
-function contentOf(option: string, file: string): Buffer {
+/** The lines of a file; `-`: of what comes by standard input. */
+function linesOf(file: string): readonly string[] {
   try {
-    return readFileSync(file === '-' ? 0 : file);
+    return readFileSync(file === '-' ? 0 : file, 'utf8').split('\n');
   } catch (error) {
-    throw new SandboxError('usage.invalid', `${option} ${file} cannot be read: ${errorMessage(error)}`);
+    throw new SandboxError('usage.invalid', `--jobs ${file} cannot be read: ${errorMessage(error)}`);
+  }
+}
+
+/** What is in a file; `-`: what comes by standard input. Of what is more than a job may have no more is read than shows it. */
+async function inputOf(file: string): Promise<Buffer> {
+  const standard = file === '-' ? { fd: 0, autoClose: false } : {};
+  try {
+    return await buffer(createReadStream(file, { ...standard, end: MAX_JOB_INPUT }));
+  } catch (error) {
+    throw new SandboxError('usage.invalid', `--input ${file} cannot be read: ${errorMessage(error)}`);
   }
 }
 
@@ -201,7 +211,7 @@ function refuseContradictions({
   );
 }
 
-function runOptionsOf(options: SubmitArguments): FleetRunOptions {
+async function runOptionsOf(options: SubmitArguments): Promise<FleetRunOptions> {
   const { timeout, idleTimeout, retry, priority, label, env, cwd, taint, workspaceFrom } = options;
   const { readOnly, offline, changes, artefact, input } = options;
   const narrow = {
@@ -216,7 +226,7 @@ function runOptionsOf(options: SubmitArguments): FleetRunOptions {
     ...(label === undefined ? {} : { labels: [...label] }),
     ...(taint === undefined ? {} : { taints: [...taint] }),
     ...(artefact === undefined ? {} : { artefacts: [...artefact] }),
-    ...(input === undefined ? {} : { input: contentOf('--input', input) }),
+    ...(input === undefined ? {} : { input: await inputOf(input) }),
     ...(env === undefined ? {} : { env: Object.fromEntries(env.map(assignment)) }),
     ...(Object.keys(narrow).length === 0 ? {} : { narrow }),
   };
@@ -259,8 +269,14 @@ export function printFleetEnd(
   const { fleet } = result;
   const where = visibleLine(fleet.host ?? 'no worker', 100);
   const elsewhere = job ? `job ${fleet.job} on ${where}` : where;
-  if ('report' in result) printEnd(result, { json, elsewhere });
-  else if (!json) printError(`${job ? `job ${fleet.job}: ` : ''}${result.status}: ${result.error.message}`);
+  if ('report' in result) {
+    printEnd(result, { json, elsewhere });
+    // Of one that is followed the exit status says it.
+    if (!json && result.status === 'canceled') printError(`${elsewhere}: canceled`);
+    if (!json && job && result.exitCode !== undefined && result.exitCode !== 0)
+      printError(`${elsewhere}: exited ${result.exitCode}`);
+    if (!json && job && result.status === 'signaled') printError(`${elsewhere}: ended by ${result.signal}`);
+  } else if (!json) printError(`${job ? `job ${fleet.job}: ` : ''}${result.status}: ${result.error.message}`);
 }
 
 async function waitForOne(
@@ -271,20 +287,24 @@ async function waitForOne(
 ): Promise<number> {
   const over = new AbortController();
   using _ = onSignals(ENDING, () => over.abort());
+  let isRead = true;
   const live: FleetRunOptions =
     options.json === true
       ? {}
       : {
           onOutput: ({ stream, bytes, missing = 0 }) => {
             if (missing > 0) printError(`${missing} bytes of ${stream} are missing here`);
-            printBytes(stream === 'stdout' ? 1 : 2, bytes);
+            if (printBytes(stream === 'stdout' ? 1 : 2, bytes)) return;
+            // As of a command here: it ends when its reader does.
+            isRead = false;
+            over.abort();
           },
         };
   const result = await fleet.run(command, { ...run, ...live, signal: over.signal });
   if (options.json === true) printOut(jsonLine(fleetAnswer(result)));
   printFleetEnd(result, { json: options.json === true });
   await bringBack(fleet, result, options);
-  return fleetExitStatus(result);
+  return isRead ? fleetExitStatus(result) : endedBy('SIGPIPE');
 }
 
 /** What came of the workspace. */

@@ -68,10 +68,13 @@ function obeyedIn(place: string, entries: readonly ManifestEntry[]): (path: stri
 /** What puts the changes into a layer over the workspace, as any command does: what it may not do there, they may not. */
 const PLACE = [
   'set -e',
-  // The longest first, so that directories are empty by then.
-  'if [ -s "$2" ]; then xargs -0 -a "$2" rm -rf --; fi',
-  'cp -a -- "$1/." .',
+  // Beside it; the longest first, so that directories are empty by then.
+  'if [ -s "${0%/*}/deleted" ]; then xargs -0 -a "${0%/*}/deleted" rm -rf --; fi',
+  'cp -a -- "${0%/*}/files/." .',
+  '',
 ].join('\n');
+/** The command of the change set is how it is told from others. */
+const PLACED_BY = 'changes-of-a-fleet-job';
 
 /** Holds what a job changed as a change set of a directory. */
 export async function holdChanges(queue: Queue, digest: string, directory: string): Promise<HeldChanges> {
@@ -89,13 +92,14 @@ export async function holdChanges(queue: Queue, digest: string, directory: strin
   if (entries.length + deleted.length === 0) return { held: undefined, conflicts };
   const staging = await mkdtemp(join(tmpdir(), 'sandbox-run-changes-'));
   try {
-    const [files, list] = [join(staging, 'files'), join(staging, 'deleted')];
+    const [files, place] = [join(staging, 'files'), join(staging, PLACED_BY)];
     await mkdir(files);
     await unpack(blobs, { version: 1, entries: [...completed(entries, here)] }, files);
     const gone = replaced(entries, here, deleted);
-    await writeFile(list, gone.map((path) => `./${path}\0`).join(''));
+    await writeFile(join(staging, 'deleted'), gone.map((path) => `./${path}\0`).join(''));
+    await writeFile(place, PLACE);
     await using sandbox = await openSandbox({ workspace, readable: [staging] });
-    const result = await sandbox.run(['bash', '-c', PLACE, 'place', files, list], {
+    const result = await sandbox.run(['bash', place], {
       ...{ effect: 'preview', approved: true, timeout: 0 },
     });
     if (!result.ok)

@@ -136,6 +136,13 @@ describe('paths', () => {
     expect(shown(command)).toBe('deny:protected');
   });
 
+  it('a workspace that can only be read is called that', () => {
+    const { reasons } = judgeText('touch a.txt', { rules: { protected: [WORKSPACE] } });
+    expect(reasons.find(({ check }) => check === 'paths')).toMatchObject({
+      ...{ code: 'protected', message: 'a.txt cannot be written: the workspace can only be read' },
+    });
+  });
+
   it('a directory that may not have been entered is asked about, and left to the kernel if autonomous', () => {
     expect(shown('cd src; cat ../../x')).toBe('deny:escapes_workspace');
     expect(shown('cd src; cat ../a.txt')).toBe('ask:may_escape_workspace');

@@ -94,7 +94,7 @@ describe('a connection', () => {
       message: expect.stringMatching(/ECONNREFUSED/),
     });
     await gone.nodes[0]?.start();
-    gone.nodes[0]?.pause();
+    await gone.nodes[0]?.pause();
     await expect(connectNats({ url: gone.url }, 'test')).rejects.toMatchObject({ code: 'fleet.unreachable' });
     await gone.stop();
   }, 30_000);
