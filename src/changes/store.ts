@@ -44,6 +44,8 @@ export interface PlacedStamp {
   readonly isMoved?: true;
   /** Of such a file that was taken back: when it changed last, now that the layer has it again. */
   readonly changed?: string;
+  /** And its size: what it lists may have been written anew. */
+  readonly bytes?: number;
 }
 
 /** A file of which the command had a copy of its own: git's configuration. Contents in base64. */

@@ -12,9 +12,16 @@ import {
 import { diffOf, diffOfCopy, MOST_DIFF } from '../../changes/diff.ts';
 import { HeldPaths } from '../../changes/held-paths.ts';
 import { operationsOf } from '../../changes/operations.ts';
-import { isSameObject } from '../../changes/place.ts';
 import { ChangeStore, type OpenLayer, type StoredCopy, type StoredSet } from '../../changes/store.ts';
-import { aroundPath, isWithin, type RawPath, type Stamp, shownPath, walkTree } from '../../changes/tree.ts';
+import {
+  aroundPath,
+  isSameObject,
+  isWithin,
+  type RawPath,
+  type Stamp,
+  shownPath,
+  walkTree,
+} from '../../changes/tree.ts';
 import { unfinishedIn } from '../../changes/unfinished.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type {
