@@ -252,7 +252,10 @@ export class Applier {
       const all = [...set.placed, ...steps.filter(({ number }) => !known.has(number))];
       // Of what nothing came nothing can be taken back.
       if (all.length === 0 && !taken.some(({ isTaken }) => isTaken)) return { ...set, copies: taken };
-      return { ...set, state: 'applied', undoneAt: undefined, placed: all, copies: taken };
+      return {
+        ...{ ...set, state: 'applied', appliedAt: Date.now(), undoneAt: undefined },
+        ...{ placed: all, copies: taken },
+      };
     }
     const wasMoved = new Set(set.placed.flatMap(({ number, isMoved }) => (isMoved ? [number] : [])));
     const back = new Map(steps.map((step) => [step.number, step]));

@@ -68,6 +68,8 @@ export interface StoredSet {
   readonly command: string;
   readonly on?: string;
   readonly state: ChangeSetState;
+  /** When something of it was applied the last time, in milliseconds since 1970; missing: it was not, or an older version did it. */
+  readonly appliedAt?: number | undefined;
   /** When it was taken back, in milliseconds since 1970; missing: it was not, or an older version did it. */
   readonly undoneAt?: number | undefined;
   readonly operations: readonly Operation[];

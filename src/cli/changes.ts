@@ -102,7 +102,7 @@ export async function undo(args: readonly string[]): Promise<number> {
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const { to } = parsed.opts<{ readonly to?: string }>();
-  const sets = ofWorkspace().filter(({ state }) => state === 'applied');
+  const sets = historyHere().filter(({ state }) => state === 'applied');
   const [id] = parsed.args;
   if (id !== undefined && to !== undefined)
     throw new SandboxError('usage.invalid', 'undo takes an id or --to with one, and not both');
@@ -131,7 +131,7 @@ export async function redo(args: readonly string[]): Promise<number> {
   ).argument('[id]', 'from sandbox-run history');
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
-  const [id = lastTakenBack(ofWorkspace())] = parsed.args;
+  const [id = lastTakenBack(historyHere())] = parsed.args;
   return each([id], 'apply again', (one) => applyChanges(one));
 }
 
@@ -154,7 +154,7 @@ export async function history(args: readonly string[]): Promise<number> {
   ).option('--json', 'one JSON object per line');
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
-  const sets = ofWorkspace().filter(({ state }) => state !== 'waiting');
+  const sets = historyHere();
   const { json } = parsed.opts<{ readonly json?: boolean }>();
   if (json === true) printOut(sets.map(jsonLine).join(''));
   else
@@ -164,11 +164,15 @@ export async function history(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-/** Of the current directory. */
-function ofWorkspace(): readonly ChangeSet[] {
+/** What came into the current directory, in the order in which it did: a preview may have waited. */
+function historyHere(): readonly ChangeSet[] {
   const sets = new ChangeSets();
   sayDamaged(sets);
-  return sets.list(realpathSync('.'));
+  const cameAt = ({ appliedAt, at }: ChangeSet) => appliedAt ?? at;
+  return sets
+    .list(realpathSync('.'))
+    .filter(({ state }) => state !== 'waiting')
+    .toSorted((one, other) => cameAt(one) - cameAt(other));
 }
 
 /** The others can be used all the same. */

@@ -433,14 +433,14 @@ export class ChangeSets {
 
   #summaryOf(set: StoredSet, described: readonly DescribedChange[]): ChangeSet {
     const changes = described.map(({ change }) => change);
-    const { id, at, workspace, command, undoneAt, on } = set;
+    const { id, at, workspace, command, appliedAt, undoneAt, on } = set;
     // Older versions said so of what came to nothing, too.
     const state = set.state === 'applied' && !isPlaced(set) ? 'waiting' : set.state;
     const missing = changes.filter(({ applied }) => applied !== true);
     const notApplied = missing.filter(isHeldUp).length;
     const left = missing.length - notApplied;
     const counts = countChanges(changes);
-    return { id, at, workspace, command, state, undoneAt, on, counts, notApplied, left };
+    return { id, at, workspace, command, state, appliedAt, undoneAt, on, counts, notApplied, left };
   }
 
   #detailOf(set: StoredSet, most: number): ChangeSetDetail {
