@@ -34,6 +34,7 @@ import type {
 import type { LeftBehind } from '../../model/left-behind.ts';
 import type { NativeAddon, NativeChangedCopy } from '../../native/contract.ts';
 import { loadAddon } from '../../native/load.ts';
+import { orElse } from '../../util/or-else.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
 import { stateDirectory } from '../state.ts';
 
@@ -360,15 +361,25 @@ export class ChangeSets {
     );
   }
 
-  /** What was there before, as far as it still is: the workspace, or what was kept of it. */
+  /** What was there before, as far as it still is: the workspace, what was kept of it, or layers over it. */
   #belowNow(set: StoredSet, held: HeldPaths): (number: number) => Buffer | undefined {
     const kept = new Map(set.placed.map(({ number, isKept }) => [number, isKept]));
+    let uppers: readonly string[] | undefined;
     return (number) => {
       const operation = set.operations[number];
       if (operation?.before === undefined) return undefined;
       if (kept.get(number) === true) return Buffer.from(`${this.#store.directoryOf(set.id)}/kept/${number}`);
-      return held.nameOf(operation.path);
+      const { path, before, isOwn } = operation;
+      uppers ??= this.#uppersBelow(set);
+      const layered = isOwn ? [] : uppers.map((upper) => joined(upper, path));
+      return layered.find((at) => lookAt(at)?.kind === before.kind) ?? held.nameOf(path);
     };
+  }
+
+  /** What a change set lies on and is not in the workspace, the topmost first. */
+  #uppersBelow({ on }: StoredSet): readonly string[] {
+    const below = on === undefined ? undefined : orElse(() => this.#store.find(on), undefined);
+    return below?.state === 'waiting' ? [this.#store.upperOf(below.id), ...this.#uppersBelow(below)] : [];
   }
 
   #contentsOf(set: StoredSet): Contents & Disposable {
