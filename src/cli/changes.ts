@@ -159,7 +159,9 @@ export async function history(args: readonly string[]): Promise<number> {
   if (json === true) printOut(sets.map(jsonLine).join(''));
   else
     printOut(
-      sets.length === 0 ? 'nothing can be taken back\n' : sets.map((set) => `${describeSet(set)}\n`).join(''),
+      sets.length === 0
+        ? 'nothing can be taken back here\n'
+        : sets.map((set) => `${describeSet(set)}\n`).join(''),
     );
   return 0;
 }
@@ -196,6 +198,8 @@ async function each(
 ): Promise<number> {
   for (const id of ids) {
     if (id === undefined) throw nothingTo(what);
+    const { command } = new ChangeSets().show(id, 0);
+    printError(`${id}: ${visibleLine(command, 200)}`);
     const status = await work(id);
     if (status !== 0) return status;
   }
@@ -207,7 +211,10 @@ function list({ all, json }: { readonly all?: boolean; readonly json?: boolean }
   sayDamaged(store);
   const sets = store.list(all === true ? undefined : realpathSync('.'));
   if (json === true) return sets.map(jsonLine).join('');
-  if (sets.length === 0) return 'no changes wait, and none were applied lately\n';
+  if (sets.length === 0)
+    return all === true
+      ? 'no changes wait, and none were applied lately\n'
+      : 'no changes wait here, and none were applied lately\nsandbox-run changes list --all shows other workspaces\n';
   return sets
     .map((set) => `${describeSet(set)}${all === true ? `  ${visibleLine(set.workspace, 4096)}` : ''}\n`)
     .join('');

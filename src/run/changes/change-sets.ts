@@ -80,7 +80,7 @@ export class ChangeSets {
     return this.#store
       .list()
       .filter((set) => workspace === undefined || set.workspace === workspace)
-      .map((set) => this.#summaryOf(set, this.#described(set)));
+      .map((set) => this.#summaryOf(set, this.#allChanges(set)));
   }
 
   /** Why some cannot be read: a sentence each. */
@@ -97,6 +97,7 @@ export class ChangeSets {
   mayWait(id: string): boolean {
     const set = this.#store.find(id);
     if (set.state !== 'applied') return set.state === 'waiting';
+    if (copiesAt(set, []).length > 0) return true;
     const placed = new Set(set.placed.map(({ number }) => number));
     return keptNumbers(set).some((number) => !placed.has(number));
   }
@@ -442,8 +443,22 @@ export class ChangeSets {
     );
   }
 
-  #summaryOf(set: StoredSet, described: readonly DescribedChange[]): ChangeSet {
-    const changes = described.map(({ change }) => change);
+  /** Settings of git among them. */
+  #allChanges(set: StoredSet): readonly Change[] {
+    const ofCopies = set.copies.map(
+      ({ source, after, isTaken, isRefused }): Change => ({
+        path: source.slice(set.workspace.length + 1),
+        change: 'changed',
+        kind: 'file',
+        ...(isTaken === undefined ? {} : { applied: isTaken }),
+        ...(isRefused === undefined ? {} : { refused: 'commands may not make these settings' }),
+        ...(after === undefined ? { note: 'it is no configuration that can be taken over' } : {}),
+      }),
+    );
+    return [...ofCopies, ...this.#described(set).map(({ change }) => change)];
+  }
+
+  #summaryOf(set: StoredSet, changes: readonly Change[]): ChangeSet {
     const { id, at, workspace, command, appliedAt, undoneAt, on } = set;
     // Older versions said so of what came to nothing, too.
     const state = set.state === 'applied' && !isPlaced(set) ? 'waiting' : set.state;
@@ -455,23 +470,9 @@ export class ChangeSets {
   }
 
   #detailOf(set: StoredSet, most: number): ChangeSetDetail {
-    const described = this.#described(set);
-    const ofCopies = set.copies.map(({ source, after, isTaken, isRefused }) => ({
-      change: {
-        path: source.slice(set.workspace.length + 1),
-        change: 'changed' as const,
-        kind: 'file' as const,
-        ...(isTaken === undefined ? {} : { applied: isTaken }),
-        ...(isRefused === undefined ? {} : { refused: 'commands may not make these settings' }),
-        ...(after === undefined ? { note: 'it is no configuration that can be taken over' } : {}),
-      },
-      numbers: [],
-    }));
-    const changes = [...ofCopies, ...described].map(({ change }) => change);
-    return {
-      ...{ ...this.#summaryOf(set, [...ofCopies, ...described]), changes: changes.slice(0, most) },
-      more: Math.max(0, changes.length - most),
-    };
+    const changes = this.#allChanges(set);
+    const more = Math.max(0, changes.length - most);
+    return { ...this.#summaryOf(set, changes), changes: changes.slice(0, most), more };
   }
 }
 
