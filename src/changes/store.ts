@@ -212,7 +212,7 @@ export class ChangeStore {
     try {
       for (let next: string | undefined = id; next !== undefined; ) {
         this.find(next);
-        const lock = openSync(this.#lockOf(next), 'r');
+        const lock = this.#openLock(next);
         locks.push(lock);
         if (!(await patiently(() => this.#addon.tryLock(lock, true)))) throw busy();
         // By then it may be in the workspace, or gone.
@@ -246,6 +246,16 @@ export class ChangeStore {
   /** The same, once commands that have ended let go of it. */
   claimSoon(id: string): Promise<Disposable | undefined> {
     return patiently(() => this.claim(id), MOMENT_MS);
+  }
+
+  /** @throws {SandboxError} `changes.unknown`: it went just now; `state.unusable`. */
+  #openLock(id: string): number {
+    try {
+      return openSync(this.#lockOf(id), 'r');
+    } catch (error) {
+      this.find(id);
+      throw unusable(this.#lockOf(id), error);
+    }
   }
 
   #lockOf(id: string): string {
