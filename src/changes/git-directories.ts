@@ -47,11 +47,16 @@ async function isUsed(
 ): Promise<boolean> {
   const own = new Map(placed.map(({ path, stamp }) => [path, stamp]));
   const files = [...own].filter(([, stamp]) => stamp !== undefined && stamp.kind !== 'directory');
-  // Nothing can refer to what only went.
-  if (files.length === 0) return false;
-  const since = files.map(([, stamp]) => BigInt(stamp?.changed ?? 0)).reduce((a, b) => (a < b ? a : b));
+  // Nothing can refer to what only went, and nothing does where nothing is.
+  if (files.length === 0 || lookAt(joined(workspace, directory)) === undefined) return false;
+  const [since = 0n] = files
+    .map(([, stamp]) => BigInt(stamp?.changed ?? 0))
+    .toSorted((one, other) => Number(one - other));
   const left = new Set(files.map(([path]) => path));
-  for (const [name, now] of await new Below(addon, workspace).all(directory)) {
+  const all = await new Below(addon, workspace).all(directory).catch(() => undefined);
+  // Then nobody knows.
+  if (all === undefined) return true;
+  for (const [name, now] of all) {
     if (now.kind === 'directory') continue;
     const path = `${directory}/${name}`;
     left.delete(path);
@@ -84,6 +89,7 @@ const LARGEST = 64 * 1024 * 1024;
 /** Of an entry: times, numbers and sizes of its file, among which stands its mode; then comes its object. */
 const ENTRY = { mode: 24, afterMode: 28, object: 40, flags: 60, name: 62 };
 const EXTENDED = 0x4000;
+const HEADER = 12;
 
 /** What an index lists, as a digest without what git knows of files on this machine; `undefined`: it cannot be told. */
 function listedIn(at: Buffer): string | undefined {
@@ -100,26 +106,25 @@ function listedIn(at: Buffer): string | undefined {
   return bytes && orElse(() => digestOf(bytes), undefined);
 }
 
-/** From gitformat-index(5), with objects of 20 bytes. @throws {RangeError} where it is none. */
+/** From gitformat-index(5), with objects of 20 bytes; it blanks what is left out. @throws {RangeError} where it is none. */
 function digestOf(bytes: Buffer): string | undefined {
   const version = bytes.readUInt32BE(4);
   if (bytes.toString('latin1', 0, 4) !== 'DIRC' || version < 2 || version > 4) return undefined;
-  const digest = createHash('sha256');
-  let at = 12;
+  let at = HEADER;
   for (let left = bytes.readUInt32BE(8); left > 0; left--) {
     let name = at + ENTRY.name + ((bytes.readUInt16BE(at + ENTRY.flags) & EXTENDED) === 0 ? 0 : 2);
     // How much of the name before it stays.
     if (version === 4) while ((bytes.readUInt8(name++) & 0x80) !== 0);
     const end = bytes.indexOf(0, name);
     if (end === -1) return undefined;
-    digest.update(bytes.subarray(at + ENTRY.mode, at + ENTRY.afterMode));
-    digest.update(bytes.subarray(at + ENTRY.object, end + 1));
+    bytes.fill(0, at, at + ENTRY.mode).fill(0, at + ENTRY.afterMode, at + ENTRY.object);
     at = version === 4 ? end + 1 : at + ((end - at + 8) & ~7);
   }
+  const digest = createHash('sha256').update(bytes.subarray(HEADER, at)).digest('hex');
   // Other parts can be made again, but for the one that says that more is listed elsewhere.
   while (at < bytes.length - 20) {
     if (bytes.toString('latin1', at, at + 4) === 'link') return undefined;
     at += 8 + bytes.readUInt32BE(at + 4);
   }
-  return at === bytes.length - 20 ? digest.digest('hex') : undefined;
+  return at === bytes.length - 20 ? digest : undefined;
 }

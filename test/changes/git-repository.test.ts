@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ExecutionResult } from '../../src/model/execution-result.ts';
@@ -76,6 +76,14 @@ describe.skipIf(!HOST.namespaces)('a repository of git (needs namespaces)', () =
     expect(notDone).toEqual([{ path: '.git', why: expect.stringContaining('git was used there since') }]);
     expect(git('status', '--short')).toBe('MM a\nA  c');
     expect(git('fsck', '--strict')).toBe('');
+  });
+
+  it('that somebody removed is nothing to keep', async () => {
+    const { root, git, run, changes } = await repository({ undo: true });
+    const id = await run('git init -q inner; cd inner; git commit -q --allow-empty -m x');
+    rmSync(join(root, 'inner/.git'), { recursive: true });
+    expect(await changes.undo(id)).toMatchObject({ notDone: [], state: 'undone' });
+    expect(git('status', '--short')).toBe('');
   });
 
   it.each([
