@@ -22,12 +22,13 @@ import type {
 } from '../native/contract.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { orElse } from '../util/or-else.ts';
-import { lookAt } from './below.ts';
+import { joined, lookAt } from './below.ts';
 import type { Operation } from './operations.ts';
-import { isSameObject, Placer } from './place.ts';
+import { GIT_USED, gitDirectoriesUsed, withListed } from './git-directories.ts';
+import { Placer } from './place.ts';
 import { settingsNow, settingsToTake } from './settings.ts';
 import type { ChangeStore, PlacedStamp, StoredCopy, StoredSet } from './store.ts';
-import { bytesOf, type RawPath, rawPath, shownPath } from './tree.ts';
+import { bytesOf, isSameObject, isWithin, type RawPath, rawPath, shownPath } from './tree.ts';
 
 /** An operation that was not carried out, and why. */
 export interface NotPlaced {
@@ -113,10 +114,18 @@ export class Applier {
   async undo(set: StoredSet, renames: Renames, settle: Settle): Promise<Applied> {
     const begun = await this.resume(set, settle);
     const now = begun?.set ?? set;
-    const numbers = now.placed.map(({ number }) => number);
+    const { workspace, operations } = now;
+    const placed = now.placed.map(({ number, stamp }) => ({
+      ...{ number, stamp, path: operations[number]?.path ?? '' },
+    }));
+    const used = await gitDirectoriesUsed(this.#addon, workspace, placed);
+    const isUsed = (path: RawPath) => used.some((directory) => isWithin(path, directory));
+    const numbers = placed.filter(({ path }) => !isUsed(path)).map(({ number }) => number);
     const copies = now.copies.filter(({ isTaken }) => isTaken).map(({ source }) => source);
     const intent = { doing: 'undo', named: [], token: newToken(), copies } as const;
-    return this.#begin(now, begun, { ...intent, ...together(numbers, renames) }, settle);
+    const undone = await this.#begin(now, begun, { ...intent, ...together(numbers, renames) }, settle);
+    const notPlaced = [...used.map((path) => ({ path, why: GIT_USED })), ...undone.notPlaced];
+    return { ...undone, notPlaced };
   }
 
   /** Finishes what a crash cut short; `undefined`: nothing was. */
@@ -188,7 +197,9 @@ export class Applier {
           if (placed.changed !== undefined) touched.set(number, placed.changed);
           continue;
         }
-        const step = { number, ...placed };
+        const { path } = operation;
+        const stamp = placed.stamp && withListed(path, placed.stamp, joined(workspace, path));
+        const step = { number, ...placed, ...(stamp && { stamp }) };
         steps.push(step);
         journal.note(step);
       }
@@ -241,7 +252,10 @@ export class Applier {
       const all = [...set.placed, ...steps.filter(({ number }) => !known.has(number))];
       // Of what nothing came nothing can be taken back.
       if (all.length === 0 && !taken.some(({ isTaken }) => isTaken)) return { ...set, copies: taken };
-      return { ...set, state: 'applied', undoneAt: undefined, placed: all, copies: taken };
+      return {
+        ...{ ...set, state: 'applied', appliedAt: Date.now(), undoneAt: undefined },
+        ...{ placed: all, copies: taken },
+      };
     }
     const wasMoved = new Set(set.placed.flatMap(({ number, isMoved }) => (isMoved ? [number] : [])));
     const back = new Map(steps.map((step) => [step.number, step]));
@@ -251,7 +265,7 @@ export class Applier {
     const operations = set.operations.map((operation, number) => {
       const step = back.get(number);
       if (step === undefined) return operation;
-      const { stamp, changed } = step;
+      const { stamp, changed, bytes = operation.after?.bytes ?? 0 } = step;
       // It had been there by somebody's will.
       const { refused: _, ...wanted } = operation;
       const { before, after } = wanted;
@@ -260,7 +274,7 @@ export class Applier {
         ...(stamp === undefined || before === undefined || before.kind === 'directory'
           ? {}
           : { before: stamp, isOwn: false }),
-        ...(after === undefined || changed === undefined ? {} : { after: { ...after, changed } }),
+        ...(after === undefined || changed === undefined ? {} : { after: { ...after, changed, bytes } }),
         ...(wasMoved.has(number) && changed === undefined ? { conflict: NOT_LEFT } : {}),
       };
     });

@@ -125,7 +125,7 @@ export class Below {
     let objects = 0;
     let total = 0;
     let changed = 0n;
-    const all = await this.#all(path).catch((error: unknown) => {
+    const all = await this.all(path).catch((error: unknown) => {
       if (errnoOf(error) === 'EACCES') return undefined;
       throw error;
     });
@@ -149,9 +149,7 @@ export class Below {
   }
 
   /** As `within`, with paths relative to the directory: by the addon where it can, which is ten times as fast. */
-  async #all(
-    path: RawPath,
-  ): Promise<Iterable<readonly [RawPath, Stamp & { readonly unreadable?: boolean }]>> {
+  async all(path: RawPath): Promise<Iterable<readonly [RawPath, Stamp & { readonly unreadable?: boolean }]>> {
     const directory = joined(this.#workspace, path);
     const isText = directory.equals(Buffer.from(directory.toString('utf8')));
     if (this.#layers.length > 0 || !isText) {

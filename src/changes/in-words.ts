@@ -33,7 +33,7 @@ export function changeLine(change: Change): string {
   return `${from === undefined ? '' : `${from} -> `}${path}${facts.length === 0 ? '' : ` (${facts.join('; ')})`}`;
 }
 
-/** `3 created, 1 changed, 2 deleted`; '': nothing. */
+/** `3 created, 1 changed, 2 deleted`. */
 export function countsInWords({ created, changed, deleted, renamed }: ChangeCounts): string {
   return Object.entries({ created, changed, deleted, renamed })
     .filter(([, number]) => number > 0)

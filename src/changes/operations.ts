@@ -4,6 +4,7 @@ import { SET_GROUP_ID, SET_USER_ID } from '../kernel/mode-bits.ts';
 import type { ObjectKind } from '../model/change-set.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { type Below, joined, type TreeSummary } from './below.ts';
+import { withListed } from './git-directories.ts';
 import { O_PATH } from './held-paths.ts';
 import { RemovedMeanwhile } from './removed-meanwhile.ts';
 import { aroundPath, type RawPath, type Stamp, type TreeEntry } from './tree.ts';
@@ -153,7 +154,8 @@ export async function operationsOf(
     const tree = before?.kind === 'directory' ? await below.summary(path) : undefined;
     return [
       {
-        ...{ path, after, ...(before && { before }), isOwn: found?.isOwn ?? true, ...(tree && { tree }) },
+        ...{ path, after, isOwn: found?.isOwn ?? true, ...(tree && { tree }) },
+        ...(found && { before: withListed(path, found.stamp, found.at) }),
         ...{ ...conflictOf(path, before, tree), ...refusalOf(after, path, workspace), ...noteOf(entry) },
         ...(same ? { sameContent: true as const } : {}),
       },

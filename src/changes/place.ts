@@ -22,12 +22,13 @@ import { errnoOf } from '../util/errno-of.ts';
 import { orElse } from '../util/or-else.ts';
 import { Below, joined, lookAt } from './below.ts';
 import { Copies, seconds } from './copies.ts';
+import { asListed } from './git-directories.ts';
 import { HeldPaths, O_PATH } from './held-paths.ts';
 import { isAsLeft, openAsLeft, STILL_WRITTEN } from './left-file.ts';
 import { COMPARED_BYTES, canBeNamed, haveSameBytes, type Operation, UNREADABLE } from './operations.ts';
 import { exchangeNames, renameOurs, renameVacant } from './renames.ts';
 import type { PlacedStamp } from './store.ts';
-import { bytesOf, isWithin, type RawPath, rawPath, type Stamp, stampOf } from './tree.ts';
+import { bytesOf, isSameObject, isWithin, type RawPath, rawPath, type Stamp, stampOf } from './tree.ts';
 
 /** What became of an operation: what is noted of it, or why it was not carried out. */
 type Placed =
@@ -100,8 +101,9 @@ export class Placer implements Disposable {
    * Puts what the command left in place. `isNamed`: a person wants just this. `resumes`: it may have been done in part,
    * before this process.
    */
-  async put(operation: Operation, number: number, isNamed: boolean, resumes: boolean): Promise<Placed> {
-    const { path, after, before, refused } = operation;
+  async put(asked: Operation, number: number, isNamed: boolean, resumes: boolean): Promise<Placed> {
+    let operation = asked;
+    const { path, after, refused } = operation;
     if (refused !== undefined && !(isNamed && canBeNamed(operation))) return conflict(refused);
     if (operation.conflict !== undefined) return conflict(operation.conflict);
     const name = this.#held.writableNameOf(path);
@@ -109,6 +111,8 @@ export class Placer implements Disposable {
     const why = resumes ? await this.#lookAgain(operation, number, name) : undefined;
     if (why !== undefined) return conflict(why);
     const now = lookAt(name);
+    const before = asListed(operation.before, now, name);
+    operation = { ...operation, ...(before && { before }) };
     const isBegun = resumes && lookAt(this.#keptAt(number)) !== undefined;
     if (resumes && this.#isDone(operation, name, now)) {
       this.noteDone(operation, 'apply', now);
@@ -181,10 +185,12 @@ export class Placer implements Disposable {
   }
 
   /** Puts back what was there before, which the stamp then says. The other one says what was put there. */
-  async takeBack(operation: Operation, placed: PlacedStamp): Promise<Placed> {
+  async takeBack(operation: Operation, noted: PlacedStamp): Promise<Placed> {
     const { path, after, before } = operation;
-    const { number, stamp, isKept, isMoved } = placed;
+    const { number, isKept, isMoved } = noted;
     const name = this.#held.writableNameOf(path);
+    const stamp = name && asListed(noted.stamp, lookAt(name), name);
+    const placed = { ...noted, ...(stamp && { stamp }) };
     if (name === undefined) return after === undefined ? conflict(NOT_THERE) : placedAs(undefined, isKept);
     const isMerged = before?.kind === 'directory' && after?.kind === 'directory';
     if (isMerged && lookAt(name)?.kind !== 'directory') return conflict('it is no directory any more');
@@ -557,9 +563,9 @@ export class Placer implements Disposable {
   }
 
   /** When a file that the layer has again changed last. */
-  #inLayer(path: RawPath, stamp: Stamp | undefined): Pick<PlacedStamp, 'changed'> {
+  #inLayer(path: RawPath, stamp: Stamp | undefined): Pick<PlacedStamp, 'changed' | 'bytes'> {
     const now = lookAt(joined(this.#parts.upper, path));
-    return now !== undefined && isSameObject(stamp, now) ? { changed: now.changed } : {};
+    return now !== undefined && isSameObject(stamp, now) ? { changed: now.changed, bytes: now.bytes } : {};
   }
 
   /** Makes what the command left, beside its place; a directory comes later. Returns why that cannot be. */
@@ -739,12 +745,4 @@ function mountsWithin(workspace: string): readonly RawPath[] {
     )
     .filter((at) => at.startsWith(root))
     .map((at) => at.slice(root.length));
-}
-
-/** The same object as was put there: somebody may have read it, and linked to it, but not changed it. */
-export function isSameObject(one: Stamp | undefined, other: Stamp | undefined): boolean {
-  if (one === undefined || other === undefined) return one === other;
-  if (one.kind !== other.kind || one.inode !== other.inode) return false;
-  if (one.kind === 'directory') return true;
-  return one.bytes === other.bytes && one.modified === other.modified && one.mode === other.mode;
 }

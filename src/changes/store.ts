@@ -44,6 +44,8 @@ export interface PlacedStamp {
   readonly isMoved?: true;
   /** Of such a file that was taken back: when it changed last, now that the layer has it again. */
   readonly changed?: string;
+  /** And its size: what it lists may have been written anew. */
+  readonly bytes?: number;
 }
 
 /** A file of which the command had a copy of its own: git's configuration. Contents in base64. */
@@ -66,6 +68,8 @@ export interface StoredSet {
   readonly command: string;
   readonly on?: string;
   readonly state: ChangeSetState;
+  /** When something of it was applied the last time, in milliseconds since 1970; missing: it was not, or an older version did it. */
+  readonly appliedAt?: number | undefined;
   /** When it was taken back, in milliseconds since 1970; missing: it was not, or an older version did it. */
   readonly undoneAt?: number | undefined;
   readonly operations: readonly Operation[];
@@ -208,7 +212,7 @@ export class ChangeStore {
     try {
       for (let next: string | undefined = id; next !== undefined; ) {
         this.find(next);
-        const lock = openSync(this.#lockOf(next), 'r');
+        const lock = this.#openLock(next);
         locks.push(lock);
         if (!(await patiently(() => this.#addon.tryLock(lock, true)))) throw busy();
         // By then it may be in the workspace, or gone.
@@ -242,6 +246,16 @@ export class ChangeStore {
   /** The same, once commands that have ended let go of it. */
   claimSoon(id: string): Promise<Disposable | undefined> {
     return patiently(() => this.claim(id), MOMENT_MS);
+  }
+
+  /** @throws {SandboxError} `changes.unknown`: it went just now; `state.unusable`. */
+  #openLock(id: string): number {
+    try {
+      return openSync(this.#lockOf(id), 'r');
+    } catch (error) {
+      this.find(id);
+      throw unusable(this.#lockOf(id), error);
+    }
   }
 
   #lockOf(id: string): string {

@@ -47,6 +47,16 @@ export interface Stamp {
   readonly modified: string;
   /** Of anything: nobody can set it. */
   readonly changed: string;
+  /** Of an index of git that was looked into: what it lists. */
+  readonly listed?: string;
+}
+
+/** The same object as was put there: somebody may have read it, and linked to it, but not changed it. */
+export function isSameObject(one: Stamp | undefined, other: Stamp | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  if (one.kind !== other.kind || one.inode !== other.inode) return false;
+  if (one.kind === 'directory') return true;
+  return one.bytes === other.bytes && one.modified === other.modified && one.mode === other.mode;
 }
 
 /** Something beneath a directory that was walked through. */

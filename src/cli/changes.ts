@@ -102,7 +102,7 @@ export async function undo(args: readonly string[]): Promise<number> {
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const { to } = parsed.opts<{ readonly to?: string }>();
-  const sets = ofWorkspace().filter(({ state }) => state === 'applied');
+  const sets = historyHere().filter(({ state }) => state === 'applied');
   const [id] = parsed.args;
   if (id !== undefined && to !== undefined)
     throw new SandboxError('usage.invalid', 'undo takes an id or --to with one, and not both');
@@ -131,7 +131,7 @@ export async function redo(args: readonly string[]): Promise<number> {
   ).argument('[id]', 'from sandbox-run history');
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
-  const [id = lastTakenBack(ofWorkspace())] = parsed.args;
+  const [id = lastTakenBack(historyHere())] = parsed.args;
   return each([id], 'apply again', (one) => applyChanges(one));
 }
 
@@ -154,21 +154,27 @@ export async function history(args: readonly string[]): Promise<number> {
   ).option('--json', 'one JSON object per line');
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
-  const sets = ofWorkspace().filter(({ state }) => state !== 'waiting');
+  const sets = historyHere();
   const { json } = parsed.opts<{ readonly json?: boolean }>();
   if (json === true) printOut(sets.map(jsonLine).join(''));
   else
     printOut(
-      sets.length === 0 ? 'nothing can be taken back\n' : sets.map((set) => `${describeSet(set)}\n`).join(''),
+      sets.length === 0
+        ? 'nothing can be taken back here\n'
+        : sets.map((set) => `${describeSet(set)}\n`).join(''),
     );
   return 0;
 }
 
-/** Of the current directory. */
-function ofWorkspace(): readonly ChangeSet[] {
+/** What came into the current directory, in the order in which it did: a preview may have waited. */
+function historyHere(): readonly ChangeSet[] {
   const sets = new ChangeSets();
   sayDamaged(sets);
-  return sets.list(realpathSync('.'));
+  const cameAt = ({ appliedAt, at }: ChangeSet) => appliedAt ?? at;
+  return sets
+    .list(realpathSync('.'))
+    .filter(({ state }) => state !== 'waiting')
+    .toSorted((one, other) => cameAt(one) - cameAt(other));
 }
 
 /** The others can be used all the same. */
@@ -192,6 +198,8 @@ async function each(
 ): Promise<number> {
   for (const id of ids) {
     if (id === undefined) throw nothingTo(what);
+    const { command } = new ChangeSets().show(id, 0);
+    printError(`${id}: ${visibleLine(command, 200)}`);
     const status = await work(id);
     if (status !== 0) return status;
   }
@@ -203,7 +211,10 @@ function list({ all, json }: { readonly all?: boolean; readonly json?: boolean }
   sayDamaged(store);
   const sets = store.list(all === true ? undefined : realpathSync('.'));
   if (json === true) return sets.map(jsonLine).join('');
-  if (sets.length === 0) return 'no changes wait, and none were applied lately\n';
+  if (sets.length === 0)
+    return all === true
+      ? 'no changes wait, and none were applied lately\n'
+      : 'no changes wait here, and none were applied lately\nsandbox-run changes list --all shows other workspaces\n';
   return sets
     .map((set) => `${describeSet(set)}${all === true ? `  ${visibleLine(set.workspace, 4096)}` : ''}\n`)
     .join('');

@@ -60,6 +60,7 @@ export const ChangeSet = z.strictObject({
   state: ChangeSetState.describe(
     'waiting: nothing of it is in the workspace; applied: all that can be, or what was chosen, is; undone: it was, and was taken back',
   ),
+  appliedAt: time.optional().describe('of what was applied: when something of it was the last time'),
   undoneAt: time.optional().describe('of what was taken back: when'),
   on: maybe(text).describe('the change set that the command ran on; missing: the workspace'),
   counts: ChangeCounts,

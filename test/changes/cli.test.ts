@@ -37,35 +37,40 @@ describe('sandbox-run --preview and sandbox-run changes (needs namespaces)', () 
       ),
     );
 
-  it_('tells in two lines what waits, and shows, applies, takes back and discards it', async () => {
-    writeFileSync(join(place.workspace, 'a'), 'one\n');
-    const { id, stdout, stderr } = await preview('echo two >> a; echo new > b; cat a');
-    expect(stdout).toBe('one\ntwo\n');
-    expect(stderr).toBe(
-      `sandbox-run: 1 created, 1 changed wait; nothing of it is in the workspace yet\nsandbox-run: look: sandbox-run changes diff ${id} · take: changes apply ${id} · or: changes discard ${id}\n`,
-    );
-    expect((await changes('list')).stdout).toBe(
-      `${id}  waiting   1 created, 1 changed: echo two >> a; echo new > b; cat a\n`,
-    );
-    expect((await changes('show', id)).stdout).toContain('~ a (4 -> 8 bytes)\n+ b (4 bytes)\n');
-    expect((await changes('diff', id, 'a')).stdout).toBe(
-      'diff a/a b/a\n--- a/a\n+++ b/a\n@@ -1,1 +1,2 @@\n one\n+two\n',
-    );
-    expect(await changes('apply', id)).toMatchObject({
-      exitCode: 0,
-      stderr: 'sandbox-run: 2 changes are applied\n',
-    });
-    expect(readFileSync(join(place.workspace, 'b'), 'utf8')).toBe('new\n');
-    // What was there before can still be shown.
-    expect((await changes('diff', id, 'a')).stdout).toContain('+two');
-    expect(await changes('undo', id)).toMatchObject({
-      exitCode: 0,
-      stderr: 'sandbox-run: 2 changes are taken back\n',
-    });
-    expect(readdirSync(place.workspace)).toEqual(['a']);
-    expect(await changes('discard', id)).toMatchObject({ exitCode: 0, stdout: `${id} is gone\n` });
-    expect((await changes('list')).stdout).toBe('no changes wait, and none were applied lately\n');
-  });
+  it_(
+    'tells what waits and what can be done, a short line each, and shows, applies, takes back and discards it',
+    async () => {
+      writeFileSync(join(place.workspace, 'a'), 'one\n');
+      const { id, stdout, stderr } = await preview('echo two >> a; echo new > b; cat a');
+      expect(stdout).toBe('one\ntwo\n');
+      expect(stderr).toBe(
+        `sandbox-run: 1 created, 1 changed wait; nothing of it is in the workspace yet\nsandbox-run: look: sandbox-run changes diff ${id}\nsandbox-run: then: sandbox-run changes apply ${id} (or discard)\n`,
+      );
+      expect((await changes('list')).stdout).toBe(
+        `${id}  waiting   1 created, 1 changed: echo two >> a; echo new > b; cat a\n`,
+      );
+      expect((await changes('show', id)).stdout).toContain('~ a (4 -> 8 bytes)\n+ b (4 bytes)\n');
+      expect((await changes('diff', id, 'a')).stdout).toBe(
+        'diff a/a b/a\n--- a/a\n+++ b/a\n@@ -1,1 +1,2 @@\n one\n+two\n',
+      );
+      expect(await changes('apply', id)).toMatchObject({
+        exitCode: 0,
+        stderr: 'sandbox-run: 2 changes are applied\n',
+      });
+      expect(readFileSync(join(place.workspace, 'b'), 'utf8')).toBe('new\n');
+      // What was there before can still be shown.
+      expect((await changes('diff', id, 'a')).stdout).toContain('+two');
+      expect(await changes('undo', id)).toMatchObject({
+        exitCode: 0,
+        stderr: 'sandbox-run: 2 changes are taken back\n',
+      });
+      expect(readdirSync(place.workspace)).toEqual(['a']);
+      expect(await changes('discard', id)).toMatchObject({ exitCode: 0, stdout: `${id} is gone\n` });
+      expect((await changes('list')).stdout).toBe(
+        'no changes wait here, and none were applied lately\nsandbox-run changes list --all shows other workspaces\n',
+      );
+    },
+  );
 
   it_('applies what is chosen, and the list says that there is more of it', async () => {
     const { id } = await preview('echo 1 > a; echo 2 > b');

@@ -174,8 +174,13 @@ describe('hooks and policies (needs namespaces)', () => {
       expect((await run('redo')).exitCode).toBe(0);
       expect(has(name)).toBe(true);
     }
-    // Applied and taken back once more, the oldest is the last one.
+    // What came last goes first: the one that ran first.
     await run('undo');
+    expect(['early', 'latest'].map(has)).toEqual([false, true]);
+    await run('redo');
+    // Applied and taken back once more, the oldest is the last one.
+    const [latest = ''] = (await run('history')).stdout.trim().split('\n').at(-2)?.split(' ') ?? [];
+    await run('undo', latest);
     await run('undo', early);
     await run('redo');
     expect(['early', 'latest'].map(has)).toEqual([true, false]);
@@ -235,7 +240,10 @@ describe('hooks and policies (needs namespaces)', () => {
     expect((await run('changes', 'diff', JSON.parse(lost).changes.id)).stdout).toBe(
       'diff a/.git/config b/.git/config\nnot shown: it is no configuration that can be taken over\n',
     );
-    expect(await run('undo')).toMatchObject({ exitCode: 0, stderr: 'sandbox-run: 1 change is taken back\n' });
+    expect(await run('undo')).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringMatching(/^sandbox-run: \S+: .*\nsandbox-run: 1 change is taken back\n$/),
+    });
     expect(settings()).toEqual(['user.name=before']);
     expect((await run('redo')).exitCode).toBe(0);
     expect(settings()).toEqual(['user.name=after', 'user.email=a@b']);

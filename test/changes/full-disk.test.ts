@@ -133,7 +133,7 @@ describe('a disk that is full in the middle (needs namespaces)', () => {
         '',
         [
           ...['# no room: nothing runs', 'status 125', '--preview 1'],
-          ...['# what the command leaves is enough for the description', 'said', '--preview 2'],
+          ...['# what the command leaves is enough for the description', 'said', '--preview 3'],
           ' waiting   1 created',
           ...[
             '# applied where nothing can be noted, then where little can be kept',
@@ -142,7 +142,7 @@ describe('a disk that is full in the middle (needs namespaces)', () => {
           ],
           ...['status 125', 'changes 1', '# another command runs, and says so', 'ok', '-c 1', 'changes 1'],
           ...['# taken back where nothing can be noted', 'status 125', 'changes 1'],
-          ...['changes 1', 'changes 1', 'changes 1', 'undo 1'],
+          ...['changes 1', 'changes 1', 'changes 1', 'undo 2'],
           ...['# what is too old makes room', 'changes 1', ' waiting   1 created', 'sets 1'],
         ],
       ]);
@@ -156,9 +156,10 @@ describe('a disk that is full in the middle (needs namespaces)', () => {
       expect(said.map((line) => line.replace('  sandbox-run: ', ''))).toEqual([
         expect.stringMatching(/^nothing can be written.* \(ENOSPC\); make room/),
         ...['1 created wait; nothing of it is in the workspace yet', expect.stringContaining('look:')],
+        ...[expect.stringContaining('then:')],
         ...[noted, inPart, `warning: ${inPart}`, '6 changes are applied'],
         ...[noted, '6 changes are taken back', '6 changes are applied', '0 changes are applied'],
-        ...['6 changes are taken back', '6 changes are applied', ''],
+        ...[expect.stringMatching(/^ID: /), '6 changes are taken back', '6 changes are applied', ''],
       ]);
     },
     120_000,

@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ChangeStore } from '../../src/changes/store.ts';
 import { loadAddon } from '../../src/native/load.ts';
+import { stateDirectory } from '../../src/run/state.ts';
 import { makeArena } from '../support/arena.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
 
@@ -49,6 +50,18 @@ describe_('a change set on which a command runs (needs namespaces)', () => {
 });
 
 describe_('a change set on which a command ran (needs namespaces)', () => {
+  it('without its lock is not run on: that is a result', async () => {
+    const sandbox = await arena.sandbox(WITH_VIEW, { workspace: arena.freshCorner() });
+    const { changes: below } = await sandbox.run('echo below > f', { effect: 'preview' });
+    const id = below?.id ?? '';
+    rmSync(join(stateDirectory(), 'changes', id, 'lock'));
+    expect(await sandbox.run('cat f', { effect: 'preview', on: id })).toMatchObject({
+      status: 'setup-failed',
+      error: { code: 'state.unusable', message: expect.stringContaining('/lock cannot be used (ENOENT)') },
+    });
+    await (await sandbox.changes()).discard(id);
+  });
+
   it('can be discarded as soon as that has ended, although it changed nothing', async () => {
     const sandbox = await arena.sandbox(WITH_VIEW, { workspace: arena.freshCorner() });
     const changes = await sandbox.changes();

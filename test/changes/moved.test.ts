@@ -181,6 +181,22 @@ describe_('workspace.undo on the command line (needs namespaces)', () => {
     });
   });
 
+  it('undo takes back what came last, also if it had waited since before', async () => {
+    appendFileSync(policyOf(place), '\n[workspace]\nundo = true\n');
+    await cli(place, ['--preview', '-c', 'echo one > f']);
+    await cli(place, ['-c', 'echo two > g']);
+    const idsOf = async (...words: readonly string[]) =>
+      (await cli(place, words)).stdout.split('\n').flatMap((line) => /^\S+/.exec(line) ?? []);
+    const [preview = '', command = ''] = await idsOf('changes', 'list');
+    await cli(place, ['changes', 'apply', preview]);
+    expect(await idsOf('history')).toEqual([command, preview]);
+    await cli(place, ['undo']);
+    expect(readdirSync(place.workspace)).toEqual(['g']);
+    await cli(place, ['redo']);
+    await cli(place, ['undo', '--to', command]);
+    expect(readdirSync(place.workspace)).toEqual([]);
+  });
+
   it('is finished by the next command, and can be taken back', { timeout: 300_000 }, async () => {
     appendFileSync(policyOf(place), '\n[workspace]\nundo = true\n');
     const picture = `find . -printf "%P %y %m %n %l\\n" | sort; find . -type f | sort | xargs -r cat; /usr/bin/python3 -c "import os; print([f for d, _, n in os.walk('.') for f in n if os.listxattr(os.path.join(d, f), follow_symlinks=False)])"`;

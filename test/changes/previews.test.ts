@@ -190,11 +190,22 @@ describe.each(VIEWS)('a preview $name', (tier) => {
     expect(second.stdout).toBe('new\ntree\nnew\nin\nmore\n');
     expect(named(second)).toEqual({ new: 'changed', tree: 'deleted' });
     const changes = await sandbox.changes();
+    expect(await changes.diff(idOf(second), 'new')).toContain(' new\n+second\n');
     await expect(changes.apply(idOf(second))).rejects.toMatchObject({ code: 'changes.state' });
     await expect(changes.discard(first)).rejects.toMatchObject({ code: 'changes.state' });
     await changes.apply(first);
     expect(await changes.apply(idOf(second))).toMatchObject({ state: 'applied', notDone: [] });
     expect(picture(root)).toEqual({ '/new': 'file 644 new\nsecond\n' });
+  });
+
+  it('on others is compared with what these made of a file, and knows what it renames', async () => {
+    const { root, sandbox } = await fresh(tier);
+    writeFileSync(join(root, 'f'), 'workspace\n');
+    const first = idOf(await preview(sandbox, 'echo first > f; echo moved > m'));
+    const second = idOf(await preview(sandbox, 'echo second > other', first));
+    const third = await preview(sandbox, 'echo third >> f; mv m n', second);
+    expect(named(third)).toEqual({ f: 'changed', n: 'renamed' });
+    expect(await (await sandbox.changes()).diff(idOf(third), 'f')).toContain(' first\n+third\n');
   });
 });
 

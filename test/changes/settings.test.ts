@@ -36,6 +36,15 @@ describe.skipIf(!HOST.namespaces)('settings of git, with undo (needs namespaces)
     expect(settings()).toEqual([]);
   });
 
+  it('are counted in the list as where they are shown', async () => {
+    await cli(place, ['-c', 'git config user.name Me; echo one > g']);
+    const history = (await cli(place, ['history'])).stdout.trim().split('\n').at(-1);
+    expect(history).toMatch(/^\S+ {2}applied {3}1 created, 1 changed: /);
+    const shown = await cli(place, ['changes', 'show', history?.split(' ')[0] ?? '']);
+    expect(shown.stdout.split('\n')[0]).toBe(history);
+    await cli(place, ['undo']);
+  });
+
   it('of which some are refused: the others come, and are taken back', async () => {
     await cli(place, ['-c', 'git config alias.x "!sh"; git config user.name Me']);
     expect(settings()).toEqual(['user.name=Me']);

@@ -39,7 +39,7 @@ describe_('of a command whose changes are all in conflict (needs namespaces)', (
     const result = await inConflict('echo theirs > f', ['f']);
     expect(result.changes).toMatchObject({ state: 'waiting', effect: 'undoable', notApplied: 1 });
     expect(said(result)).toBe(
-      `Sandbox: nothing of what it changed (1 changed) is in the workspace, because none of it can be applied as it is; it is kept as ${result.changes?.id} for the user. Later commands do not see it: look at what is there now before you do it again.`,
+      `Sandbox: nothing of what it changed (1 changed) can be applied as it is; the user has it as ${result.changes?.id}.\nNext: later commands do not see it; look at what is there now before you do it again.`,
     );
   });
 
@@ -52,7 +52,7 @@ describe_('of a command whose changes are all in conflict (needs namespaces)', (
     busy[Symbol.dispose]();
     const result = await running;
     expect(result.changes).toMatchObject({ state: 'waiting', notApplied: 1 });
-    expect(said(result)).toMatch(/^Sandbox: nothing of what it changed \(1 created\) is in the workspace/);
+    expect(said(result)).toMatch(/^Sandbox: nothing of what it changed \(1 created\) can be applied/);
   });
 
   it('in a preview: a model is not told that the user can apply them', async () => {
@@ -65,7 +65,7 @@ describe_('of a command whose changes are all in conflict (needs namespaces)', (
     const { said, inConflict } = await workspaceOf({});
     const result = await inConflict('echo theirs > f; echo > g', ['f'], true);
     expect(said(result)).toMatch(
-      /^Sandbox: this was a preview; its changes wait as \S+ \(1 created, 1 changed\), of which 1 cannot be applied as it is, and nothing/,
+      /^Sandbox: this was a preview; its changes wait as \S+ \(1 created, 1 changed\), of which 1 cannot be applied as it is\.\nNext: /,
     );
   });
 

@@ -46,7 +46,7 @@ export async function listRequests(
 /** Changes that wait, as a request is shown. */
 function presentChanges(set: ChangeSetDetail): string {
   const more = set.more === 0 ? '' : `, of which ${set.changes.length} are shown`;
-  const head = `${paintFor(1)('strong', set.id)}  ${paintFor(1)('part', 'waits')}, ${countsInWords(set.counts) || 'settings of git'}${more}`;
+  const head = `${paintFor(1)('strong', set.id)}  ${paintFor(1)('part', 'waits')}, ${countsInWords(set.counts)}${more}`;
   const rows = set.changes.map((change) => ({
     label: `  ${markOf(change)}`,
     text: visibleText(changeLine(change)),

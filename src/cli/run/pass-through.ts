@@ -131,16 +131,15 @@ function printChanges(
     say('the preview changed nothing in the workspace');
     return;
   }
-  const are = notApplied === 1 ? 'it is' : 'they are';
-  const stays = notApplied === 0 ? '' : `, of which ${notApplied} cannot be applied as ${are}`;
-  say(`${countsInWords(counts) || 'changes'} wait${stays}; nothing of it is in the workspace yet`);
+  say(`${countsInWords(counts)} wait; nothing of it is in the workspace yet`);
+  if (notApplied > 0) say(`${notApplied} of it cannot be applied as it is: sandbox-run changes show ${id}`);
   if (!isAsked) printWaiting(id, !isAllHeldUp(changes));
 }
 
 /** What can be done with changes that wait. */
 export function printWaiting(id: string, canBeTaken = true): void {
-  const take = canBeTaken ? ` · take: changes apply ${id}` : '';
-  printError(`look: sandbox-run changes diff ${id}${take} · or: changes discard ${id}`);
+  printError(`look: sandbox-run changes diff ${id}`);
+  printError(`then: sandbox-run changes ${canBeTaken ? `apply ${id} (or discard)` : `discard ${id}`}`);
 }
 
 /** What was denied, and for a person in a second line what would allow it. */

@@ -12,7 +12,7 @@ const IN_PART = 1;
 export function describeSet({ id, state, counts, command, on, left }: ChangeSet): string {
   const stands = state === 'applied' && left > 0 ? `applied, but for ${left}` : state;
   const over = on === undefined ? '' : ` (on ${on})`;
-  return `${id}  ${stands.padEnd(8)}  ${countsInWords(counts) || 'git settings'}${over}: ${visibleLine(command, 200)}`;
+  return `${id}  ${stands.padEnd(8)}  ${countsInWords(counts)}${over}: ${visibleLine(command, 200)}`;
 }
 
 /** A change set with a line for each change. */

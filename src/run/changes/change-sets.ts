@@ -12,9 +12,16 @@ import {
 import { diffOf, diffOfCopy, MOST_DIFF } from '../../changes/diff.ts';
 import { HeldPaths } from '../../changes/held-paths.ts';
 import { operationsOf } from '../../changes/operations.ts';
-import { isSameObject } from '../../changes/place.ts';
 import { ChangeStore, type OpenLayer, type StoredCopy, type StoredSet } from '../../changes/store.ts';
-import { aroundPath, isWithin, type RawPath, type Stamp, shownPath, walkTree } from '../../changes/tree.ts';
+import {
+  aroundPath,
+  isSameObject,
+  isWithin,
+  type RawPath,
+  type Stamp,
+  shownPath,
+  walkTree,
+} from '../../changes/tree.ts';
 import { unfinishedIn } from '../../changes/unfinished.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type {
@@ -27,6 +34,7 @@ import type {
 import type { LeftBehind } from '../../model/left-behind.ts';
 import type { NativeAddon, NativeChangedCopy } from '../../native/contract.ts';
 import { loadAddon } from '../../native/load.ts';
+import { orElse } from '../../util/or-else.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
 import { stateDirectory } from '../state.ts';
 
@@ -72,7 +80,7 @@ export class ChangeSets {
     return this.#store
       .list()
       .filter((set) => workspace === undefined || set.workspace === workspace)
-      .map((set) => this.#summaryOf(set, this.#described(set)));
+      .map((set) => this.#summaryOf(set, this.#allChanges(set)));
   }
 
   /** Why some cannot be read: a sentence each. */
@@ -89,6 +97,7 @@ export class ChangeSets {
   mayWait(id: string): boolean {
     const set = this.#store.find(id);
     if (set.state !== 'applied') return set.state === 'waiting';
+    if (copiesAt(set, []).length > 0) return true;
     const placed = new Set(set.placed.map(({ number }) => number));
     return keptNumbers(set).some((number) => !placed.has(number));
   }
@@ -353,15 +362,25 @@ export class ChangeSets {
     );
   }
 
-  /** What was there before, as far as it still is: the workspace, or what was kept of it. */
+  /** What was there before, as far as it still is: the workspace, what was kept of it, or layers over it. */
   #belowNow(set: StoredSet, held: HeldPaths): (number: number) => Buffer | undefined {
     const kept = new Map(set.placed.map(({ number, isKept }) => [number, isKept]));
+    let uppers: readonly string[] | undefined;
     return (number) => {
       const operation = set.operations[number];
       if (operation?.before === undefined) return undefined;
       if (kept.get(number) === true) return Buffer.from(`${this.#store.directoryOf(set.id)}/kept/${number}`);
-      return held.nameOf(operation.path);
+      const { path, before, isOwn } = operation;
+      uppers ??= this.#uppersBelow(set);
+      const layered = isOwn ? [] : uppers.map((upper) => joined(upper, path));
+      return layered.find((at) => lookAt(at)?.kind === before.kind) ?? held.nameOf(path);
     };
+  }
+
+  /** What a change set lies on and is not in the workspace, the topmost first. */
+  #uppersBelow({ on }: StoredSet): readonly string[] {
+    const below = on === undefined ? undefined : orElse(() => this.#store.find(on), undefined);
+    return below?.state === 'waiting' ? [this.#store.upperOf(below.id), ...this.#uppersBelow(below)] : [];
   }
 
   #contentsOf(set: StoredSet): Contents & Disposable {
@@ -424,36 +443,36 @@ export class ChangeSets {
     );
   }
 
-  #summaryOf(set: StoredSet, described: readonly DescribedChange[]): ChangeSet {
-    const changes = described.map(({ change }) => change);
-    const { id, at, workspace, command, undoneAt, on } = set;
+  /** Settings of git among them. */
+  #allChanges(set: StoredSet): readonly Change[] {
+    const ofCopies = set.copies.map(
+      ({ source, after, isTaken, isRefused }): Change => ({
+        path: source.slice(set.workspace.length + 1),
+        change: 'changed',
+        kind: 'file',
+        ...(isTaken === undefined ? {} : { applied: isTaken }),
+        ...(isRefused === undefined ? {} : { refused: 'commands may not make these settings' }),
+        ...(after === undefined ? { note: 'it is no configuration that can be taken over' } : {}),
+      }),
+    );
+    return [...ofCopies, ...this.#described(set).map(({ change }) => change)];
+  }
+
+  #summaryOf(set: StoredSet, changes: readonly Change[]): ChangeSet {
+    const { id, at, workspace, command, appliedAt, undoneAt, on } = set;
     // Older versions said so of what came to nothing, too.
     const state = set.state === 'applied' && !isPlaced(set) ? 'waiting' : set.state;
     const missing = changes.filter(({ applied }) => applied !== true);
     const notApplied = missing.filter(isHeldUp).length;
     const left = missing.length - notApplied;
     const counts = countChanges(changes);
-    return { id, at, workspace, command, state, undoneAt, on, counts, notApplied, left };
+    return { id, at, workspace, command, state, appliedAt, undoneAt, on, counts, notApplied, left };
   }
 
   #detailOf(set: StoredSet, most: number): ChangeSetDetail {
-    const described = this.#described(set);
-    const ofCopies = set.copies.map(({ source, after, isTaken, isRefused }) => ({
-      change: {
-        path: source.slice(set.workspace.length + 1),
-        change: 'changed' as const,
-        kind: 'file' as const,
-        ...(isTaken === undefined ? {} : { applied: isTaken }),
-        ...(isRefused === undefined ? {} : { refused: 'commands may not make these settings' }),
-        ...(after === undefined ? { note: 'it is no configuration that can be taken over' } : {}),
-      },
-      numbers: [],
-    }));
-    const changes = [...ofCopies, ...described].map(({ change }) => change);
-    return {
-      ...{ ...this.#summaryOf(set, [...ofCopies, ...described]), changes: changes.slice(0, most) },
-      more: Math.max(0, changes.length - most),
-    };
+    const changes = this.#allChanges(set);
+    const more = Math.max(0, changes.length - most);
+    return { ...this.#summaryOf(set, changes), changes: changes.slice(0, most), more };
   }
 }
 

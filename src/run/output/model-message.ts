@@ -167,10 +167,17 @@ function changesForModel({ changes }: ExecutionResult): string | undefined {
   const { id, effect, counts, notApplied } = changes;
   const what = effect === 'preview' ? 'Sandbox: this was a preview; ' : 'Sandbox: ';
   if (id === undefined) return `${what}it changed nothing in the workspace.`;
+  const counted = countsInWords(counts);
   if (isAllHeldUp(changes))
-    return `${what}nothing of what it changed (${countsInWords(counts)}) is in the workspace, because none of it can be applied as it is; it is kept as ${id} for the user. Later commands do not see it: look at what is there now before you do it again.`;
+    return [
+      `${what}nothing of what it changed (${counted}) can be applied as it is; the user has it as ${id}.`,
+      'Next: later commands do not see it; look at what is there now before you do it again.',
+    ].join('\n');
   const stays = notApplied === 0 ? '' : `, of which ${notApplied} cannot be applied as it is`;
-  return `${what}its changes wait as ${id} (${countsInWords(counts)})${stays}, and nothing of them is in the workspace until the user applies them. Later commands do not see them.`;
+  return [
+    `${what}its changes wait as ${id} (${counted})${stays}.`,
+    'Next: tell the user; until the user applies them, later commands do not see them.',
+  ].join('\n');
 }
 
 /** Programs that are named. */

@@ -72,7 +72,7 @@ function setForPage({ id, command, workspace, on, counts, changes, more }: Chang
     command: visibleLine(command, LONGEST_LINE),
     workspace: visibleLine(workspace, LONGEST_LINE),
     on,
-    counts: countsInWords(counts) || 'settings of git',
+    counts: countsInWords(counts),
     changes: changes.map((change): WaitingChange => {
       const text = visibleLine(changeLine(change), LONGEST_LINE);
       return { path: change.path, mark: markOf(change), text, isApplied: change.applied === true };

@@ -1,0 +1,116 @@
+import { execFileSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { ExecutionResult } from '../../src/model/execution-result.ts';
+import { makeArena } from '../support/arena.ts';
+import { HOST, WITH_VIEW } from '../support/tiers.ts';
+
+// What somebody does with git between a command and its undo.
+
+const arena = makeArena();
+
+function idOf({ changes }: ExecutionResult): string {
+  if (changes?.id === undefined) throw new Error('nothing was changed');
+  return changes.id;
+}
+
+/** A repository with a commit. `git`: what a person outside does. */
+async function repository({ undo }: { readonly undo: boolean }) {
+  const root = arena.freshCorner();
+  const who = ['-c', 'user.name=A', '-c', 'user.email=a@b'];
+  const git = (...words: readonly string[]) =>
+    String(execFileSync('git', [...who, ...words], { cwd: root, stdio: 'pipe' })).trim();
+  const write = (name: string, text: string) => writeFileSync(join(root, name), text);
+  git('init', '-q', '-b', 'main', '.');
+  write('a', 'one\n');
+  git('add', '-A');
+  git('commit', '-qm', 'one');
+  const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, undo });
+  const run = async (command: string, options = {}) => {
+    const result = await sandbox.run(
+      `export GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@b; ${command}`,
+      options,
+    );
+    expect([result.status, result.exitCode, result.stderr, result.warnings]).toEqual(['exited', 0, '', []]);
+    return idOf(result);
+  };
+  return { root, git, write, run, changes: await sandbox.changes() };
+}
+
+const COMMIT = 'echo two >> a; git add -A; git commit -qm two';
+
+describe.skipIf(!HOST.namespaces)('a repository of git (needs namespaces)', () => {
+  it.each([[2], [3], [4]])(
+    'whose index of version %i somebody only looked at is taken back, and applied again',
+    async (version) => {
+      const { git, run, changes } = await repository({ undo: true });
+      git('update-index', '--index-version', String(version));
+      const id = await run(COMMIT);
+      // It writes the index anew: the files are others by number and time.
+      expect(git('status', '--short')).toBe('');
+      expect(await changes.undo(id)).toMatchObject({ notDone: [], state: 'undone' });
+      expect([git('status', '--short'), git('log', '--format=%s')]).toEqual(['', 'one']);
+      expect(git('fsck', '--strict')).toBe('');
+      expect(await changes.apply(id)).toMatchObject({ notDone: [], state: 'applied' });
+      expect([git('status', '--short'), git('log', '--format=%s')]).toEqual(['', 'two\none']);
+      expect(git('fsck', '--strict')).toBe('');
+    },
+  );
+
+  it('whose index somebody only looked at gets what waits', async () => {
+    const { git, write, run, changes } = await repository({ undo: false });
+    const id = await run('echo b > b; git add b', { effect: 'preview' });
+    write('a', 'one\n');
+    git('status', '--short');
+    expect(await changes.apply(id)).toMatchObject({ notDone: [] });
+    expect(git('status', '--short')).toBe('A  b');
+  });
+
+  it('keeps what somebody staged, and what that needs', async () => {
+    const { git, write, run, changes } = await repository({ undo: true });
+    const id = await run('echo two >> a; git add -A');
+    write('c', 'theirs\n');
+    git('add', 'c');
+    const { notDone } = await changes.undo(id);
+    expect(notDone).toEqual([{ path: '.git', why: expect.stringContaining('git was used there since') }]);
+    expect(git('status', '--short')).toBe('MM a\nA  c');
+    expect(git('fsck', '--strict')).toBe('');
+  });
+
+  it('that somebody removed is nothing to keep', async () => {
+    const { root, git, run, changes } = await repository({ undo: true });
+    const id = await run('git init -q inner; cd inner; git commit -q --allow-empty -m x');
+    rmSync(join(root, 'inner/.git'), { recursive: true });
+    expect(await changes.undo(id)).toMatchObject({ notDone: [], state: 'undone' });
+    expect(git('status', '--short')).toBe('');
+  });
+
+  it.each([
+    ['commits on top of it', (git: Git) => git('commit', '-q', '--allow-empty', '-m', 'three'), COMMIT],
+    [
+      'a branch that the command knew nothing of',
+      (git: Git) => git('branch', '-q', 'mine', 'made'),
+      'git update-ref refs/heads/made $(git commit-tree -p HEAD -m made HEAD^{tree})',
+    ],
+    [
+      'a tag in a repository in the workspace',
+      (git: Git) => git('-C', 'inner', 'tag', 'mine', 'made'),
+      'git init -q inner; cd inner; git commit -q --allow-empty -m x; git branch made',
+    ],
+  ] as const)('keeps what %s need', async (_, does, command) => {
+    const { git, run, changes } = await repository({ undo: true });
+    const id = await run(command);
+    does(git);
+    const { notDone } = await changes.undo(id);
+    expect(notDone).toContainEqual({
+      path: expect.stringMatching(/^(inner\/)?\.git$/),
+      why: expect.stringContaining('git was used there since'),
+    });
+    const inner = command.includes('inner') ? ['-C', 'inner'] : [];
+    expect(git(...inner, 'log', '-1', '--format=%s', inner.length > 0 ? 'mine' : 'main')).not.toBe('');
+    expect(git(...inner, 'fsck', '--strict')).not.toContain('missing');
+  });
+});
+
+type Git = (...words: readonly string[]) => string;
