@@ -23,12 +23,12 @@ import type {
 import { errorMessage } from '../util/error-message.ts';
 import { orElse } from '../util/or-else.ts';
 import { joined, lookAt } from './below.ts';
+import { gitDirectoriesThatStay, gitDirectoryOf, type PlacedAt, withListed } from './git-directories.ts';
 import type { Operation } from './operations.ts';
-import { GIT_USED, gitDirectoriesUsed, withListed } from './git-directories.ts';
 import { Placer } from './place.ts';
 import { settingsNow, settingsToTake } from './settings.ts';
 import type { ChangeStore, PlacedStamp, StoredCopy, StoredSet } from './store.ts';
-import { bytesOf, isSameObject, isWithin, type RawPath, rawPath, shownPath } from './tree.ts';
+import { bytesOf, isSameObject, type RawPath, rawPath, shownPath } from './tree.ts';
 
 /** An operation that was not carried out, and why. */
 export interface NotPlaced {
@@ -114,17 +114,19 @@ export class Applier {
   async undo(set: StoredSet, renames: Renames, settle: Settle): Promise<Applied> {
     const begun = await this.resume(set, settle);
     const now = begun?.set ?? set;
-    const { workspace, operations } = now;
-    const placed = now.placed.map(({ number, stamp }) => ({
-      ...{ number, stamp, path: operations[number]?.path ?? '' },
-    }));
-    const used = await gitDirectoriesUsed(this.#addon, workspace, placed);
-    const isUsed = (path: RawPath) => used.some((directory) => isWithin(path, directory));
-    const numbers = placed.filter(({ path }) => !isUsed(path)).map(({ number }) => number);
+    const { id, workspace } = now;
+    const placed = placedOf(now);
+    const others = () =>
+      this.#store
+        .list()
+        .flatMap((one) => (one.id === id || one.workspace !== workspace ? [] : placedOf(one)));
+    const stay = await gitDirectoriesThatStay(this.#addon, workspace, placed, others);
+    const stays = (path: RawPath) => stay.has(path) || stay.has(gitDirectoryOf(path) ?? '');
+    const numbers = placed.filter(({ path }) => !stays(path)).map(({ number }) => number);
     const copies = now.copies.filter(({ isTaken }) => isTaken).map(({ source }) => source);
     const intent = { doing: 'undo', named: [], token: newToken(), copies } as const;
     const undone = await this.#begin(now, begun, { ...intent, ...together(numbers, renames) }, settle);
-    const notPlaced = [...used.map((path) => ({ path, why: GIT_USED })), ...undone.notPlaced];
+    const notPlaced = [...[...stay].map(([path, why]) => ({ path, why })), ...undone.notPlaced];
     return { ...undone, notPlaced };
   }
 
@@ -321,6 +323,14 @@ export class Applier {
     };
   }
 }
+
+/** What of a change set is in the workspace. */
+const placedOf = ({ placed, operations }: StoredSet): readonly (PlacedAt & { readonly number: number })[] =>
+  placed.map(({ number, stamp, isKept }) => {
+    const { path = '', before, after } = operations[number] ?? {};
+    const isMerged = before?.kind === 'directory' && after?.kind === 'directory';
+    return { number, stamp, path, isLost: before !== undefined && !isMerged && !isKept };
+  });
 
 /** A file that was renamed is put in its new place before it is taken away from the old one. */
 function together(numbers: readonly number[], found: Renames): Pick<Intent, 'numbers' | 'renames'> {

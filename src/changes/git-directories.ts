@@ -7,43 +7,59 @@ import { openToRead } from './held-paths.ts';
 import { isSameObject, type RawPath, type Stamp } from './tree.ts';
 
 /** What a command left, or took away, at a path. */
-interface PlacedAt {
+export interface PlacedAt {
   readonly path: RawPath;
   readonly stamp: Stamp | undefined;
+  /** What was there before was not kept. */
+  readonly isLost: boolean;
 }
 
-/** Why nothing of a directory of git's is taken back. */
-export const GIT_USED =
-  'git was used there since, and may need it; git reset or git revert takes commits back';
+const USED = 'git was used there since, and may need it; git reset or git revert takes commits back';
+const NOT_KEPT = 'part of what was there before was not kept, and would be missing';
 
 /** The outermost directory of git's that a path is in: a repository's own, or a bare one, by their usual names. */
-const gitDirectoryOf = (path: RawPath): RawPath | undefined => /^(?:.*?\/)?[^/]*\.git(?=\/)/s.exec(path)?.[0];
+export const gitDirectoryOf = (path: RawPath): RawPath | undefined =>
+  /^(?:.*?\/)?[^/]*\.git(?=\/)/s.exec(path)?.[0];
 
 /** In such a directory: what says nothing of commits. */
 const BESIDE = /^(?:config|config\.worktree|description|hooks\/.*|info\/.*)$/s;
 
 /**
- * Directories of git's of which nothing may be taken back: what is in them refers to each other, and somebody worked there
- * since. A commit on top of one that went could not be read any more.
+ * Directories of git's of which nothing may be taken back, and why: what is in them refers to each other, and somebody worked
+ * there since, or it would come back in part. A commit on top of one that went could not be read any more. `others`: what
+ * other change sets put into the workspace.
  */
-export async function gitDirectoriesUsed(
+export async function gitDirectoriesThatStay(
   addon: NativeAddon,
   workspace: string,
   placed: readonly PlacedAt[],
-): Promise<readonly RawPath[]> {
-  const used: RawPath[] = [];
-  for (const directory of new Set(placed.map(({ path }) => gitDirectoryOf(path)))) {
-    const own = placed.filter(({ path }) => gitDirectoryOf(path) === directory);
-    if (directory !== undefined && (await isUsed(addon, workspace, directory, own))) used.push(directory);
+  others: () => readonly PlacedAt[],
+): Promise<ReadonlyMap<RawPath, string>> {
+  const inside = new Map<RawPath, PlacedAt[]>();
+  for (const one of placed) {
+    const directory = gitDirectoryOf(one.path);
+    if (directory === undefined) continue;
+    const known = inside.get(directory);
+    if (known === undefined) inside.set(directory, [one]);
+    else known.push(one);
   }
-  return used;
+  const stay = new Map<RawPath, string>();
+  if (inside.size === 0) return stay;
+  const theirs = new Map(others().map(({ path, stamp }) => [path, BigInt(stamp?.changed ?? 0)]));
+  for (const [directory, own] of inside) {
+    if (own.some(({ isLost }) => isLost)) stay.set(directory, NOT_KEPT);
+    else if (await isUsed(addon, workspace, directory, own, theirs)) stay.set(directory, USED);
+  }
+  return stay;
 }
 
+/** `theirs`: when what other change sets put there came. */
 async function isUsed(
   addon: NativeAddon,
   workspace: string,
   directory: RawPath,
   placed: readonly PlacedAt[],
+  theirs: ReadonlyMap<RawPath, bigint>,
 ): Promise<boolean> {
   const own = new Map(placed.map(({ path, stamp }) => [path, stamp]));
   const files = [...own].filter(([, stamp]) => stamp !== undefined && stamp.kind !== 'directory');
@@ -57,12 +73,14 @@ async function isUsed(
   // Then nobody knows.
   if (all === undefined) return true;
   for (const [name, now] of all) {
+    if (now.unreadable === true) return true;
     if (now.kind === 'directory') continue;
     const path = `${directory}/${name}`;
     left.delete(path);
+    // A preview that waited has the time of its command.
     const isAsLeft = own.has(path)
       ? isSameObject(asListed(own.get(path), now, joined(workspace, path)), now)
-      : BESIDE.test(name) || BigInt(now.modified) < since;
+      : BESIDE.test(name) || (BigInt(now.modified) < since && (theirs.get(path) ?? -1n) < since);
     if (!isAsLeft) return true;
   }
   return left.size > 0;

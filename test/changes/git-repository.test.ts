@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ExecutionResult } from '../../src/model/execution-result.ts';
 import { makeArena } from '../support/arena.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
@@ -84,6 +84,41 @@ describe.skipIf(!HOST.namespaces)('a repository of git (needs namespaces)', () =
     rmSync(join(root, 'inner/.git'), { recursive: true });
     expect(await changes.undo(id)).toMatchObject({ notDone: [], state: 'undone' });
     expect(git('status', '--short')).toBe('');
+  });
+
+  it('keeps what a preview on it needs that was applied later', async () => {
+    const { git, run, changes } = await repository({ undo: false });
+    const commit = 'git update-ref refs/heads/made $(git commit-tree -p HEAD -m made HEAD^{tree})';
+    const below = await run(commit, { effect: 'preview' });
+    const above = await run('git branch mine made', { effect: 'preview', on: below });
+    for (const id of [below, above]) expect(await changes.apply(id)).toMatchObject({ notDone: [] });
+    expect((await changes.undo(below)).notDone).toEqual([
+      { path: '.git', why: expect.stringContaining('git was used there since') },
+    ]);
+    expect(git('log', '-1', '--format=%s', 'mine')).toBe('made');
+    for (const id of [above, below])
+      expect(await changes.undo(id)).toMatchObject({ notDone: [], state: 'undone' });
+    expect(git('fsck', '--strict')).toBe('');
+  });
+
+  it('of which a part was not kept stays: the rest may need it', async () => {
+    const state = process.env.XDG_STATE_HOME;
+    // What is on another file system is copied to be kept.
+    const elsewhere = mkdtempSync('/dev/shm/sandbox-run-');
+    process.env.XDG_STATE_HOME = elsewhere;
+    onTestFinished(() => {
+      process.env.XDG_STATE_HOME = state;
+      rmSync(elsewhere, { recursive: true, force: true });
+    });
+    const { root, run, changes } = await repository({ undo: true });
+    const pack = (name: string) => join(root, '.git/objects/pack', name);
+    writeFileSync(pack('old.pack'), '');
+    truncateSync(pack('old.pack'), 257 * 1024 * 1024);
+    const id = await run('cd .git/objects/pack; echo all > new.pack; rm old.pack; echo >> ../../../a');
+    expect((await changes.undo(id)).notDone).toEqual([
+      { path: '.git', why: expect.stringContaining('was not kept') },
+    ]);
+    expect(existsSync(pack('new.pack'))).toBe(true);
   });
 
   it.each([
