@@ -135,13 +135,15 @@ function digestOf(bytes: Buffer): string | undefined {
     if (version === 4) while ((bytes.readUInt8(name++) & 0x80) !== 0);
     const end = bytes.indexOf(0, name);
     if (end === -1) return undefined;
+    // No entry: a file of holes would be looked through for long.
+    if (bytes.readUInt32BE(at + ENTRY.mode) === 0) return undefined;
     bytes.fill(0, at, at + ENTRY.mode).fill(0, at + ENTRY.afterMode, at + ENTRY.object);
     at = version === 4 ? end + 1 : at + ((end - at + 8) & ~7);
   }
   const digest = createHash('sha256').update(bytes.subarray(HEADER, at)).digest('hex');
-  // Other parts can be made again, but for the one that says that more is listed elsewhere.
+  // Other parts can be made again where their names begin with a capital. `link` says that more is listed elsewhere.
   while (at < bytes.length - 20) {
-    if (bytes.toString('latin1', at, at + 4) === 'link') return undefined;
+    if (!/^(?:[A-Z]|sdir)/.test(bytes.toString('latin1', at, at + 4))) return undefined;
     at += 8 + bytes.readUInt32BE(at + 4);
   }
   return at === bytes.length - 20 ? digest : undefined;

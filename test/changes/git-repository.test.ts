@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { lookAt } from '../../src/changes/below.ts';
+import { withListed } from '../../src/changes/git-directories.ts';
 import type { ExecutionResult } from '../../src/model/execution-result.ts';
 import { makeArena } from '../support/arena.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
@@ -145,6 +147,24 @@ describe.skipIf(!HOST.namespaces)('a repository of git (needs namespaces)', () =
     const inner = command.includes('inner') ? ['-C', 'inner'] : [];
     expect(git(...inner, 'log', '-1', '--format=%s', inner.length > 0 ? 'mine' : 'main')).not.toBe('');
     expect(git(...inner, 'fsck', '--strict')).not.toContain('missing');
+  });
+});
+
+describe('an index of git that a command made', () => {
+  const words = (...numbers: readonly number[]) => Buffer.from(Uint32Array.from(numbers).buffer).swap32();
+
+  it.each([
+    ['entries', 1_000_000],
+    ['other parts', 0],
+  ])('with a hole in place of %s is none', (_, entries) => {
+    const directory = join(arena.freshCorner(), 'x.git');
+    mkdirSync(directory);
+    const at = Buffer.from(join(directory, 'index'));
+    writeFileSync(at, Buffer.concat([Buffer.from('DIRC'), words(2, entries)]));
+    // Of entries and parts of no bytes there would be exactly so many.
+    truncateSync(at, 12 + 64 * entries + (entries === 0 ? 8_000_000 : 0) + 20);
+    const stamp = lookAt(at);
+    expect(stamp && withListed('x.git/index', stamp, at)).toEqual(stamp);
   });
 });
 
