@@ -30,19 +30,26 @@ export function neverBegun(result: ExecutionResult | Promise<ExecutionResult>): 
  */
 export function pendingCommand(begun: Promise<RunningCommand>, giveUp: () => void): RunningCommand {
   let started: RunningCommand | undefined;
+  let isGivenUp = false;
   const result = begun.then((running) => {
     started = running;
+    // It was launched already, and nobody here knew.
+    if (isGivenUp) running.cancel();
     return running.result;
   });
+  const end = () => {
+    isGivenUp = true;
+    giveUp();
+  };
   return {
     result,
     kill: (signal = 'SIGTERM') => {
       signalNumber(signal);
-      if (started === undefined && ENDING.has(signal)) giveUp();
+      if (started === undefined && ENDING.has(signal)) end();
       return started?.kill(signal) ?? false;
     },
     cancel: () => {
-      giveUp();
+      end();
       started?.cancel();
     },
   };
