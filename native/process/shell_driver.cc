@@ -62,16 +62,17 @@ std::string ShellPreamble() {
 std::string ShellTurn(std::string_view text, std::string_view assignments, std::string_view nonce,
                       int previous_status) {
   if (IsEmpty(text)) text = ":";
+  // The last argument of a command is in `$_` during the next one, at last in the text: of those
+  // here it is a colon, and not the nonce.
   const std::string name(nonce);
   std::string source;
   std::string status;
   if (previous_status != 0) {
     status = name + "(){ \\builtin unset -f " + name + "; \\builtin return " +
-             std::to_string(previous_status) + "; }; " + name + " || ";
+             std::to_string(previous_status) + "; }; " + name + " : || ";
   }
   std::string lines;
-  // A list is run once all of it and its here-document has been read. The last argument of a
-  // command is in `$_` during the next one: it shall not be the nonce.
+  // A list is run once all of it and its here-document has been read.
   std::string beginning = "\\builtin printf '\\0" + name + ",\\0' >&0; \\builtin :; ";
   if (text.size() <= kMaxHereText) {
     beginning += status;
@@ -81,7 +82,7 @@ std::string ShellTurn(std::string_view text, std::string_view assignments, std::
   } else {
     // All of it is one line of eval's: it is read as a whole, and its lines keep their numbers.
     lines += name + '=' + Quoted(text) + '\n';
-    source = "\\builtin eval \"\\builtin unset -v " + name + "; ";
+    source = "\\builtin eval \"\\builtin unset -v " + name + "; \\builtin :; ";
     for (const char c : status) {
       if (c == '\\') source += '\\';
       source += c;

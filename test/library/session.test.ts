@@ -138,6 +138,15 @@ describe('commands that a shell could stumble on', () => {
     );
   });
 
+  it('tells none of them what its report is to be known by', async () => {
+    await using shell = await sandbox.session();
+    for (const before of ['true', 'false'])
+      for (const long of ['', ` # ${'x'.repeat(4_000)}`]) {
+        await shell.run(before);
+        expect((await shell.run(`echo "$_" $?${long}`)).stdout).toBe(`: ${before === 'true' ? 0 : 1}\n`);
+      }
+  });
+
   it('refuses NUL, what is no string, and unknown options', async () => {
     await using shell = await sandbox.session();
     expect(await shell.run('echo a\0b')).toMatchObject({
