@@ -90,7 +90,7 @@ Examples:
 
 Exit status: 0; 1 if a part stays as it is; 125 if there is nothing to take back, or anything else failed.`;
 
-/** `sandbox-run undo`: takes back what the last command changed. */
+/** `sandbox-run undo`: takes back what came last. */
 export async function undo(args: readonly string[]): Promise<number> {
   const program = createProgram(
     'sandbox-run undo',

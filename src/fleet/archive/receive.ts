@@ -68,9 +68,10 @@ function obeyedIn(place: string, entries: readonly ManifestEntry[]): (path: stri
 /** What puts the changes into a layer over the workspace, as any command does: what it may not do there, they may not. */
 const PLACE = [
   'set -e',
-  // Beside it; the longest first, so that directories are empty by then.
-  'if [ -s "${0%/*}/deleted" ]; then xargs -0 -a "${0%/*}/deleted" rm -rf --; fi',
-  'cp -a -- "${0%/*}/files/." .',
+  'beside=$(dirname -- "$0")',
+  // The longest first, so that directories are empty by then.
+  'if [ -s "$beside/deleted" ]; then xargs -0 -a "$beside/deleted" rm -rf --; fi',
+  'cp -a -- "$beside/files/." .',
   '',
 ].join('\n');
 /** The command of the change set is how it is told from others. */
