@@ -63,8 +63,11 @@ async function isUsed(
 ): Promise<boolean> {
   const own = new Map(placed.map(({ path, stamp }) => [path, stamp]));
   const files = [...own].filter(([, stamp]) => stamp !== undefined && stamp.kind !== 'directory');
+  const there = lookAt(joined(workspace, directory));
   // Nothing can refer to what only went, and nothing does where nothing is.
-  if (files.length === 0 || lookAt(joined(workspace, directory)) === undefined) return false;
+  if (files.length === 0 || there === undefined) return false;
+  // A link leads out of the workspace, perhaps.
+  if (there.kind !== 'directory') return true;
   const [since = 0n] = files
     .map(([, stamp]) => BigInt(stamp?.changed ?? 0))
     .toSorted((one, other) => Number(one - other));
