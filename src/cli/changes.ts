@@ -117,9 +117,13 @@ export async function undo(args: readonly string[]): Promise<number> {
           .slice(from)
           .map((set) => set.id)
           .reverse();
-  return each(ids, 'take back', (one) =>
+  const status = await each(ids, 'take back', (one) =>
     doInItsWorkspace(one, 'taken back', (all, prepared) => all.undo(prepared, one)),
   );
+  // It stays the last one.
+  if (status !== 0 && id === undefined && to === undefined && sets.length > 1)
+    printError('earlier ones are taken back by their id: sandbox-run history');
+  return status;
 }
 
 /** `sandbox-run redo`: applies again what was taken back. */

@@ -99,6 +99,20 @@ describe('sandbox-run --preview and sandbox-run changes (needs namespaces)', () 
     expect(await cli(place, ['undo', '--to', id])).toMatchObject({ exitCode: 0 });
   });
 
+  it_('says how to get at earlier ones where the last one cannot be taken back', async () => {
+    const first = await preview('echo 1 > a');
+    await changes('apply', first.id);
+    const { id } = await preview('echo 1 > b');
+    await changes('apply', id);
+    writeFileSync(join(place.workspace, 'b'), 'mine\n');
+    const undone = await cli(place, ['undo']);
+    expect(undone).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('b: it changed') });
+    expect(undone.stderr).toMatch(/\nsandbox-run: earlier ones .* sandbox-run history$/m);
+    const named = await cli(place, ['undo', id]);
+    expect([named.exitCode, named.stderr]).toEqual([1, expect.not.stringContaining('earlier ones')]);
+    expect(await cli(place, ['undo', first.id])).toMatchObject({ exitCode: 0 });
+  });
+
   it_('ends with 1 where a part stays as it is, and says which and why', async () => {
     writeFileSync(join(place.workspace, 'a'), 'one\n');
     const { id } = await preview('echo two >> a; echo new > b');

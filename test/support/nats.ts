@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '@nats-io/transport-node';
+import { orElse } from '../../src/util/or-else.ts';
 
 /** One real `nats-server` with JetStream on loopback. */
 export interface NatsNode {
@@ -124,7 +125,8 @@ function natsNode(name: string, directory: string, port: number): NatsNode {
 /** Until each thread has stopped: a signal is sent sooner, and what is not stopped yet still answers. */
 async function standsStill(pid: number): Promise<void> {
   const isStopped = (thread: string) => {
-    const status = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1');
+    // One that ends meanwhile was not stopped.
+    const status = orElse(() => readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1'), '');
     return status.slice(status.lastIndexOf(')')).startsWith(') T');
   };
   for (let tries = 0; tries < 1000; tries += 1) {

@@ -273,7 +273,7 @@ export function printFleetEnd(
     printEnd(result, { json, elsewhere });
     // Of one that is followed the exit status says it.
     if (!json && result.status === 'canceled') printError(`${elsewhere}: canceled`);
-    if (!json && job && result.exitCode !== undefined && result.exitCode !== 0)
+    if (!json && job && result.status === 'exited' && result.exitCode !== 0)
       printError(`${elsewhere}: exited ${result.exitCode}`);
     if (!json && job && result.status === 'signaled') printError(`${elsewhere}: ended by ${result.signal}`);
   } else if (!json) printError(`${job ? `job ${fleet.job}: ` : ''}${result.status}: ${result.error.message}`);

@@ -73,6 +73,8 @@ export class Previews {
     how: Launch,
     isGivenUp: () => boolean,
   ): Promise<RunningCommand> {
+    // Nothing is made that close() would not know of.
+    if (isGivenUp()) return canceled(context, how);
     this.#reader ??= this.#prepared
       .forReading()
       .then((sandbox) => ({ launcher: new Launcher(sandbox), sandbox }));
@@ -99,6 +101,7 @@ export class Previews {
     how: Launch,
     isGivenUp: () => boolean,
   ): Promise<RunningCommand> {
+    if (isGivenUp()) return canceled(context, how);
     let layered: Layered;
     try {
       layered = await this.#take(options.on);
