@@ -245,8 +245,9 @@ bool ShellTurns::Escalate(Clock::time_point now, const Tree& tree) {
       turn_->stage = Stage::kInterrupted;
       turn_->next = now + grace_;
       turn_->to_ask = true;
-      // A shell that is stopped reads nothing.
-      if (shell_ > 0) kill(shell_, SIGCONT);
+      // A shell that is stopped reads nothing. One that has read it goes on when it is asked, not
+      // before.
+      if (shell_ > 0 && !turn_->is_read) kill(shell_, SIGCONT);
       return true;
     case Stage::kInterrupted:
       turn_->stage = Stage::kKilled;

@@ -193,6 +193,16 @@ describe('commands that hang', () => {
     });
   });
 
+  it('one that stopped itself never goes on with its list before it is told to end it', {
+    timeout: 20_000,
+  }, async () => {
+    await using shell = await sandbox.session();
+    for (let round = 0; round < 20; round++)
+      expect(await shell.run('kill -STOP $$; echo next', { timeout: 100 })).toMatchObject({
+        ...{ status: 'timed-out', stdout: '' },
+      });
+  });
+
   // On a loaded machine a shell may take long until it reads what it is to run.
   const early = [
     'sleep 61; echo next',
