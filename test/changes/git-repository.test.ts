@@ -37,7 +37,7 @@ async function repository({ undo }: { readonly undo: boolean }) {
     expect([result.status, result.exitCode, result.stderr, result.warnings]).toEqual(['exited', 0, '', []]);
     return idOf(result);
   };
-  return { root, git, write, run, changes: await sandbox.changes() };
+  return { root, git, write, run, sandbox, changes: await sandbox.changes() };
 }
 
 const COMMIT = 'echo two >> a; git add -A; git commit -qm two';
@@ -108,11 +108,13 @@ describe.skipIf(!HOST.namespaces)('a repository of git (needs namespaces)', () =
     // What is on another file system is copied to be kept.
     const elsewhere = mkdtempSync('/dev/shm/sandbox-run-');
     process.env.XDG_STATE_HOME = elsewhere;
-    onTestFinished(() => {
+    const { root, run, changes, sandbox } = await repository({ undo: true });
+    onTestFinished(async () => {
+      // It would make its next layer there.
+      await sandbox.close();
       process.env.XDG_STATE_HOME = state;
       rmSync(elsewhere, { recursive: true, force: true });
     });
-    const { root, run, changes } = await repository({ undo: true });
     const pack = (name: string) => join(root, '.git/objects/pack', name);
     writeFileSync(pack('old.pack'), '');
     truncateSync(pack('old.pack'), 257 * 1024 * 1024);
