@@ -46,6 +46,15 @@ constexpr std::string_view kReportFields =
     " \"${BASH_COMPAT-}\" \"${MAILCHECK+set}${MAILPATH+set}\" \"${PS0-}${PS1-}${PS2-}\""
     " \"${PS4-}\" >&0;";
 
+// The nonce tells it from whatever commands write.
+std::string Mark(std::string_view nonce, std::string_view what) {
+  std::string mark(1, '\0');
+  mark += nonce;
+  mark += what;
+  mark += '\0';
+  return mark;
+}
+
 }  // namespace
 
 std::string ShellPreamble() {
@@ -110,27 +119,8 @@ std::string ShellReport(std::string_view nonce) {
   return line;
 }
 
-std::string TurnIsRead(std::string_view nonce) {
-  std::string mark(1, '\0');
-  mark += nonce;
-  mark += ',';
-  mark += '\0';
-  return mark;
-}
-
-std::string ReportBegin(std::string_view nonce) {
-  std::string mark(1, '\0');
-  mark += nonce;
-  mark += '\0';
-  return mark;
-}
-
-std::string ReportEnd(std::string_view nonce) {
-  std::string mark(1, '\0');
-  mark += nonce;
-  mark += '.';
-  mark += '\0';
-  return mark;
-}
+std::string TurnIsRead(std::string_view nonce) { return Mark(nonce, ","); }
+std::string ReportBegin(std::string_view nonce) { return Mark(nonce, ""); }
+std::string ReportEnd(std::string_view nonce) { return Mark(nonce, "."); }
 
 }  // namespace sandbox_run
