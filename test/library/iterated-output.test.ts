@@ -90,7 +90,7 @@ describe('for await over output', () => {
     const running = sandbox.start(`seq 1000; touch written; ${words}; echo end`, { maxOutput: 20 });
     await eventually(() => expect(existsSync(join(place.workspace, 'written'))).toBe(true));
     // It is read by then.
-    await sleep(250);
+    await sleep(1_000);
     const chunks: [string, number | undefined][] = [];
     for await (const { bytes, missing } of running.output()) {
       chunks.push([`${Buffer.from(bytes)}`, missing]);
