@@ -69,6 +69,7 @@ describe.each([...TIERS, ...OLDEST_TIERS])('a job, $name', (tier) => {
     });
     const job = await sandbox.run('echo kept; echo too >&2', { background });
     await job.waitForExit();
+    await eventually(() => expect(job.output()).toMatchObject({ stdout: 'kept\n', stderr: 'too\n' }));
     await sleep(100);
     expect(job.result).toBeUndefined();
     expect(job.output()).toMatchObject({ stdout: 'kept\n', stderr: 'too\n' });
