@@ -39,7 +39,7 @@ export interface NotPlaced {
 /** What came of applying or taking back. */
 export interface Applied {
   readonly set: StoredSet;
-  /** How many operations were carried out. */
+  /** How many changes were carried out, as a person counts them. */
   readonly done: number;
   readonly notPlaced: readonly NotPlaced[];
 }
@@ -233,7 +233,7 @@ export class Applier {
       throw incomplete(set.id, intent, error);
     }
     rmSync(this.#store.journalOf(set.id), { force: true });
-    return { set: after, done: steps.length + came.length, notPlaced };
+    return { set: after, done: changesMade(set, steps, intent) + came.length, notPlaced };
   }
 
   #after(
@@ -372,6 +372,15 @@ function isIntent(value: Intent | undefined): value is Intent {
 
 const isStep = (value: PlacedStamp | undefined): value is PlacedStamp =>
   Number.isSafeInteger(value?.number) && typeof value?.isKept === 'boolean';
+
+/** A file that was renamed is one change. */
+function changesMade({ operations }: StoredSet, steps: readonly PlacedStamp[], { renames = [] }: Intent) {
+  const done = new Set(steps.map(({ number }) => number));
+  const renamed = renames.filter(
+    ([from, to]) => done.has(from) && done.has(to) && operations[to]?.before === undefined,
+  );
+  return done.size - renamed.length;
+}
 
 /** Files of its layer that were in the workspace for a moment are what their command left all the same. */
 function withTouched(set: StoredSet, touched: ReadonlyMap<number, string>): StoredSet {

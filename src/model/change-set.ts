@@ -80,7 +80,7 @@ export type ChangeSetDetail = Value<typeof ChangeSetDetail>;
 export const AppliedChanges = z.strictObject({
   id: text,
   state: ChangeSetState,
-  done: count.describe('steps that were carried out; a renamed file counts twice'),
+  done: count.describe('changes that were carried out'),
   notDone: z
     .array(z.strictObject({ path: text, why: text }))
     .describe('what stays as it is, and why: half a sentence'),

@@ -146,15 +146,17 @@ describe.each(VIEWS)('a preview $name', (tier) => {
     const result = await preview(sandbox, 'echo more >> a; rm b; mv c d; mkdir e; echo f > e/f; chmod 700 e');
     const changes = await sandbox.changes();
     const id = idOf(result);
-    expect(await changes.apply(id)).toMatchObject({ state: 'applied', done: 6, notDone: [] });
+    // As many as there are in the list: what was renamed counts once.
+    expect(result.changes?.changes).toHaveLength(5);
+    expect(await changes.apply(id)).toMatchObject({ state: 'applied', done: 5, notDone: [] });
     const after = {
       ...{ '/a': 'file 644 a\nmore\n', '/d': 'file 644 c\n' },
       ...{ '/e': 'directory 700', '/e/f': 'file 644 f\n' },
     };
     expect(picture(root)).toEqual(after);
-    expect(await changes.undo(id)).toMatchObject({ state: 'undone', notDone: [] });
+    expect(await changes.undo(id)).toMatchObject({ state: 'undone', done: 5, notDone: [] });
     expect(picture(root)).toEqual(before);
-    expect(await changes.apply(id)).toMatchObject({ state: 'applied', notDone: [] });
+    expect(await changes.apply(id)).toMatchObject({ state: 'applied', done: 5, notDone: [] });
     expect(picture(root)).toEqual(after);
   });
 
