@@ -639,9 +639,10 @@ describe('workspace.undo', () => {
     expect(readFileSync(join(root, 'a'), 'utf8')).toBe('first\n');
   });
 
+  const changesRoot = () => join(stateDirectory(), 'changes');
   /** The layers that wait for a command: a set that is open and has no description yet. */
   const spares = () => {
-    const root = join(stateDirectory(), 'changes');
+    const root = changesRoot();
     const ids = existsSync(root) ? readdirSync(root).filter((name) => name !== 'lock') : [];
     return ids.filter((id) => existsSync(join(root, id, 'upper')) && !existsSync(join(root, id, 'set.json')));
   };
@@ -652,6 +653,21 @@ describe('workspace.undo', () => {
     await expect.poll(() => spares().length, PATIENT).toBe(1);
     return spares()[0];
   };
+
+  it_.each(['preview', 'undoable'] as const)(
+    'what the kernel had beside its layer has gone when its sandbox is closed: %s (needs namespaces)',
+    async (effect) => {
+      const { root, sandbox } = await fresh();
+      const results = await Promise.all(['a', 'b'].map((name) => sandbox.run(`echo > ${name}`, { effect })));
+      await sandbox.run('echo > c; rm c', { effect });
+      await sandbox.close();
+      const ids = readdirSync(changesRoot()).filter((name) => name !== 'lock' && name !== 'journals');
+      expect(ids.sort()).toEqual(results.map(idOf).sort());
+      for (const id of ids)
+        expect(readdirSync(join(changesRoot(), id)).sort()).toEqual(['kept', 'lock', 'set.json', 'upper']);
+      expect(existsSync(join(root, 'a'))).toBe(effect === 'undoable');
+    },
+  );
 
   it_.each<readonly [string, (root: string) => void]>([
     ['a file that came', (root) => writeFileSync(join(root, 'd/new'), 'new')],

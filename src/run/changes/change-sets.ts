@@ -290,7 +290,12 @@ export class ChangeSets {
     await this.#store.remove(opened.id);
   }
 
-  /** Ends a preview: finds out what its command changed, and keeps it as its id. False: nothing. */
+  /** Removes what the kernel had beside a layer, once that is mounted no more. */
+  removeWork(id: string): Promise<void> {
+    return this.#store.removeWork(id);
+  }
+
+  /** Ends a preview: finds out what its command changed, and keeps it as its id. False: nothing, and the layer may go. */
   async close(
     opened: OpenLayer,
     about: Pick<StoredSet, 'workspace' | 'command'> & { readonly on?: string | undefined },
@@ -298,16 +303,12 @@ export class ChangeSets {
   ): Promise<boolean> {
     const { workspace, command, on } = about;
     const { id, layer, beginning } = opened;
-    await this.#store.removeWork(id);
     const entries = await walkTree(this.#addon, layer.upper, true);
     const below = new Below(this.#addon, workspace, await this.#walked(layer.lower));
     const operations = await operationsOf(entries, {
       ...{ upper: layer.upper, below, workspace, startedNs: beginning.at, isReplaced: opened.isElsewhere() },
     });
-    if (operations.length === 0 && copies.length === 0) {
-      await this.abandon(opened);
-      return false;
-    }
+    if (operations.length === 0 && copies.length === 0) return false;
     const set: StoredSet = {
       ...{ id, at: Date.now(), workspace, command, ...(on === undefined ? {} : { on }) },
       ...{ state: 'waiting', operations, placed: [] },

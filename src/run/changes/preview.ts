@@ -49,7 +49,7 @@ export class Previews {
   /** Launches what only reads, which needs no layer because it cannot write the workspace. */
   #reader: Promise<Reader> | undefined;
   /** What goes meanwhile. */
-  readonly #going = new Set<Promise<void>>();
+  readonly #going = new Set<Promise<unknown>>();
   #closed = false;
 
   constructor(prepared: PreparedSandbox) {
@@ -201,11 +201,17 @@ export class Previews {
       this.#drop(layered);
       return result.status === 'setup-failed' ? result : none;
     }
-    await this.#closeConfinement(sandbox);
     const { workspace } = sandbox.plan;
     const command = shownCommand(result.argv);
     const { id } = opened;
-    if (!(await this.#sets.close(opened, { workspace, command, on }, copies))) return none;
+    // Nothing of the command is left that could write. Unmounting writes out the whole file system of the layer, and may take long.
+    const tidied = this.#later(this.#closeConfinement(sandbox).then(() => this.#sets.removeWork(id)));
+    // Another command is to run on what waits, with the layer below its own.
+    if (!isApplied) await tidied;
+    if (!(await this.#sets.close(opened, { workspace, command, on }, copies))) {
+      void this.#later(tidied.then(() => this.#sets.abandon(opened)));
+      return none;
+    }
     const shown = () => this.#sets.show(id, TOLD);
     const before = [...result.warnings, ...(opened.beginning.isItsOwn ? [] : [NO_CLOCK])];
     if (!isApplied) return { ...result, warnings: before, changes: told(shown(), 'preview') };
@@ -241,11 +247,14 @@ export class Previews {
   #drop({ opened, sandbox }: Layered): void {
     // What it lies on may be discarded from now on.
     opened[Symbol.dispose]();
-    const going = this.#closeConfinement(sandbox)
-      .then(() => this.#sets.abandon(opened))
-      .catch(() => {})
-      .finally(() => this.#going.delete(going));
+    void this.#later(this.#closeConfinement(sandbox).then(() => this.#sets.abandon(opened)));
+  }
+
+  /** What fails of it goes with the history. */
+  #later(work: Promise<unknown>): Promise<unknown> {
+    const going = work.catch(() => {}).finally(() => this.#going.delete(going));
     this.#going.add(going);
+    return going;
   }
 
   #closeConfinement({ addon, confinement }: PreparedSandbox): Promise<void> {
