@@ -815,6 +815,27 @@ describe('a rule with effect = "preview"', () => {
     expect((await session.run('./make-it')).error?.code).toBe('command.needs_approval');
   });
 
+  it_('is asked about no loss, in the same line or in its own (needs namespaces)', async () => {
+    const { createSandbox } = await import('../../src/index.ts');
+    const root = arena.freshCorner();
+    const rm = { commands: { rules: [{ program: 'rm', words: ['-r'], effect: 'preview' as const }] } };
+    mkdirSync(join(root, 'notes'));
+    writeFileSync(join(root, 'mine'), 'mine');
+    await using sandbox = await createSandbox({ workspace: root, policy: rm });
+    expect(await sandbox.run('rm mine; rm -r notes')).toMatchObject({
+      ...{ status: 'exited', changes: { state: 'waiting', counts: { deleted: 2 } } },
+    });
+    expect(existsSync(join(root, 'mine'))).toBe(true);
+    // The rule is not about this one.
+    expect((await sandbox.run('rm mine')).error?.code).toBe('command.needs_approval');
+    // What lives on changes the workspace at once.
+    const session = await sandbox.session();
+    const { decision } = await session.run('rm -r mine');
+    expect(decision?.reasons.filter(({ verdict }) => verdict === 'ask').map(({ check }) => check)).toEqual(
+      expect.arrayContaining(['losses', 'rules']),
+    );
+  });
+
   it('asks where nothing can be held back', async () => {
     const root = arena.freshCorner();
     writeFileSync(join(root, 'make-it'), '#!/bin/sh\necho made > made\n', { mode: 0o755 });
