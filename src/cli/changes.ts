@@ -7,6 +7,7 @@ import {
   applyChanges,
   describeChanges,
   describeSet,
+  describeSetByNames,
   discardChanges,
   doInItsWorkspace,
 } from './shared/change-sets.ts';
@@ -149,6 +150,10 @@ function lastTakenBack(sets: readonly ChangeSet[]): string | undefined {
   return (undone.find(({ id }) => all.show(id, 0).left > 0) ?? undone[0])?.id;
 }
 
+/** So many changes of each command are named in the history, and listed in its JSON. */
+const NAMED = 3;
+const LISTED = 100;
+
 /** `sandbox-run history`: what commands changed in this workspace. */
 export async function history(args: readonly string[]): Promise<number> {
   const program = createProgram(
@@ -158,14 +163,15 @@ export async function history(args: readonly string[]): Promise<number> {
   ).option('--json', 'one JSON object per line');
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
-  const sets = historyHere();
   const { json } = parsed.opts<{ readonly json?: boolean }>();
+  const all = new ChangeSets();
+  const sets = historyHere().map(({ id }) => all.show(id, json === true ? LISTED : NAMED));
   if (json === true) printOut(sets.map(jsonLine).join(''));
   else
     printOut(
       sets.length === 0
         ? 'nothing can be taken back here\n'
-        : sets.map((set) => `${describeSet(set)}\n`).join(''),
+        : sets.map((set) => `${describeSetByNames(set)}\n`).join(''),
     );
   return 0;
 }

@@ -51,7 +51,7 @@ describe('sandbox-run --preview and sandbox-run changes (needs namespaces)', () 
       );
       expect((await changes('show', id)).stdout).toContain('~ a (4 -> 8 bytes)\n+ b (4 bytes)\n');
       expect((await changes('diff', id, 'a')).stdout).toBe(
-        'diff a/a b/a\n--- a/a\n+++ b/a\n@@ -1,1 +1,2 @@\n one\n+two\n',
+        'diff --git a/a b/a\nindex 5626abf..814f4a4 100644\n--- a/a\n+++ b/a\n@@ -1,1 +1,2 @@\n one\n+two\n',
       );
       expect(await changes('apply', id)).toMatchObject({
         exitCode: 0,

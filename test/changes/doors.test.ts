@@ -112,9 +112,9 @@ describe('hooks and policies (needs namespaces)', () => {
     const all = () => readFileSync(join(place.workspace, 'all'), 'utf8');
     const listed = (await run('history')).stdout.split('\n').filter(Boolean);
     expect(listed.map((line) => line.replace(/^\S+ +/, ''))).toEqual([
-      'applied   2 created: echo one > one; echo one >> all',
-      'applied   1 created, 1 changed: echo two > two; echo two >> all',
-      'applied   1 created, 1 changed: echo three > three; echo three >> all',
+      'applied   2 created: echo one > one; echo one >> all  [all, one]',
+      'applied   1 created, 1 changed: echo two > two; echo two >> all  [all, two]',
+      'applied   1 created, 1 changed: echo three > three; echo three >> all  [all, three]',
     ]);
     const [first = '', second = ''] = listed.map((line) => line.split(' ')[0]);
     expect((await run('undo')).exitCode).toBe(0);
