@@ -779,6 +779,29 @@ describe('workspace.undo', () => {
   });
 });
 
+describe('a change set to run on', () => {
+  it_.each([false, true])(
+    'makes of a command a preview by itself, with workspace.undo = %s (needs namespaces)',
+    async (undo) => {
+      const { createSandbox } = await import('../../src/index.ts');
+      const root = arena.freshCorner();
+      await using sandbox = await createSandbox({ workspace: root, undo });
+      const on = idOf(await preview(sandbox, 'echo below > below'));
+      const ran = await sandbox.run('cat below > above', { on });
+      expect(ran.changes).toMatchObject({ effect: 'preview', state: 'waiting', on });
+      const spawned = sandbox.spawn('touch spawned', { on });
+      expect((await spawned.result).changes).toMatchObject({ effect: 'preview', state: 'waiting', on });
+      expect(readdirSync(root)).toEqual([]);
+      for (const effect of ['direct', 'undoable'] as const)
+        await expect(sandbox.run('touch made', { on, effect })).rejects.toMatchObject({
+          code: 'usage.invalid',
+        });
+      expect(await sandbox.run('touch made', { on: 'nonsense' })).toMatchObject({ status: 'setup-failed' });
+      expect(readdirSync(root)).toEqual([]);
+    },
+  );
+});
+
 describe('losing work in the workspace', () => {
   it.each([
     [false, 'ask'],
