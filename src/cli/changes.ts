@@ -137,7 +137,11 @@ export async function redo(args: readonly string[]): Promise<number> {
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const [id = lastTakenBack(historyHere())] = parsed.args;
-  return each([id], 'apply again', (one) => applyChanges(one));
+  const status = await each([id], 'apply again', (one) => applyChanges(one));
+  // By now it is none of those that were taken back.
+  if (status !== 0 && id !== undefined && new ChangeSets().show(id, 0).left > 0)
+    printError(`the rest can be applied later: sandbox-run redo ${id}`);
+  return status;
 }
 
 /** The last one of which anything can come; where there is none, the last one says why. */

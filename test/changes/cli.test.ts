@@ -113,6 +113,21 @@ describe('sandbox-run --preview and sandbox-run changes (needs namespaces)', () 
     expect(await cli(place, ['undo', first.id])).toMatchObject({ exitCode: 0 });
   });
 
+  it_('says how the rest of what is applied again in part can be, which that does', async () => {
+    const { id } = await preview('echo 1 > a; echo 1 > b');
+    await changes('apply', id);
+    await cli(place, ['undo']);
+    writeFileSync(join(place.workspace, 'b'), 'mine\n');
+    const redone = await cli(place, ['redo']);
+    expect(redone).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining(`sandbox-run redo ${id}\n`),
+    });
+    rmSync(join(place.workspace, 'b'));
+    expect(await cli(place, ['redo', id])).toMatchObject({ exitCode: 0 });
+    expect(readdirSync(place.workspace)).toEqual(['a', 'b']);
+  });
+
   it_('ends with 1 where a part stays as it is, and says which and why', async () => {
     writeFileSync(join(place.workspace, 'a'), 'one\n');
     const { id } = await preview('echo two >> a; echo new > b');
