@@ -105,8 +105,7 @@ export const ownRules: Check = {
         ? `${DOES.preview} ${describeRule(rule)}, which is not possible here`
         : `${DOES[rule.verdict]} ${describeRule(rule)}`;
       const message = rule.reason ?? `a rule of the policy ${told}`;
-      if (rule.verdict !== 'preview')
-        return reason(rule.verdict, `rule_${rule.verdict}`, message, ...words);
+      if (rule.verdict !== 'preview') return reason(rule.verdict, `rule_${rule.verdict}`, message, ...words);
       return reason(isImpossible ? 'ask' : undefined, PREVIEWED, message, ...words);
     }),
 };
