@@ -173,6 +173,8 @@ const gitMode = ({ kind, mode }: Side): string => (kind === 'link' ? '120000' : 
  * the quotes.
  */
 function gitName(side: 'a/' | 'b/' | '', path: RawPath): string {
+  // Most are.
+  if (/^[ !#-[\]-~]*$/.test(path)) return `${side}${path}`;
   const bytes = bytesOf(path);
   const isUnicode = isUtf8(bytes);
   const text = bytes.toString(isUnicode ? 'utf8' : 'latin1');

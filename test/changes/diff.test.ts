@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ChangeSets } from '../../src/run/changes/change-sets.ts';
 import { cli, makePlace, type Place } from '../cli/support.ts';
 import { makeArena } from '../support/arena.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
@@ -84,6 +85,10 @@ describe_('a diff of a change set (needs namespaces)', () => {
     expect(diff).toContain('diff a/many b/many\ndeleted directory\nwith 1,001 objects in it\n');
     expect(diff).not.toContain('-777\n');
     expect(await changes.diff(id, 'many')).toContain('-777\n');
+    // Of one by itself, as the page and the terminal ask for it, too.
+    const sets = new ChangeSets();
+    expect(sets.diff(id, 'few', true)).toContain('-lost\n');
+    expect(sets.diff(id, 'many', true)).not.toContain('-777\n');
   });
 
   it('does not show what lies behind a link that took the place of a directory that goes', async () => {

@@ -138,7 +138,7 @@ export class ChangeSets {
         };
         const text = diffOf(one, set, this.#addon, contents, isEnough());
         const { objects = 0 } = one.change;
-        const isShort = !itself && (path !== undefined || objects <= MOST_WITHIN);
+        const isShort = objects <= MOST_WITHIN || (path !== undefined && !itself);
         return isEnough(text) || !isShort || !this.#isWhole(set, one)
           ? text
           : `${text}${diffWithin(one, set, this.#addon, contents, isEnough)}`;
