@@ -101,6 +101,18 @@ describe_('a diff of a change set (needs namespaces)', () => {
     expect(diff).not.toContain('secret.txt');
   });
 
+  it('shows what is in a directory that goes, of a set on another one once that is applied', async () => {
+    const { root, id, changes } = await changed('true', 'mkdir d; echo below > d/f');
+    const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root });
+    const result = await sandbox.run('rm -r d', { on: id, approved: true });
+    const above = result.changes?.id ?? '';
+    expect(await changes.diff(above)).toBe('diff a/d b/d\ndeleted directory\nwith 1 object in it\n');
+    await changes.apply(id);
+    expect(await changes.diff(above)).toContain('-below\n');
+    await changes.apply(above);
+    expect(await changes.diff(above)).toContain('-below\n');
+  });
+
   it('names one file by one name', async () => {
     const { id, changes } = await changed("echo x > 'odd\nname'", "echo y > 'odd\nname'");
     expect(await changes.diff(id)).toMatch(

@@ -369,10 +369,11 @@ export class ChangeSets {
   }
 
   /** Whether a directory that goes is in one place, and not in layers over each other. */
-  #isWhole({ operations, placed }: StoredSet, { numbers: [number = -1] }: DescribedChange): boolean {
-    const { isOwn, tree } = operations[number] ?? {};
+  #isWhole(set: StoredSet, { numbers: [number = -1] }: DescribedChange): boolean {
+    const { isOwn, tree } = set.operations[number] ?? {};
     if (tree === undefined) return false;
-    return isOwn === true || placed.some((one) => one.number === number && one.isKept);
+    const isKept = set.placed.some((one) => one.number === number && one.isKept);
+    return isOwn === true || isKept || this.#uppersBelow(set).length === 0;
   }
 
   /** What was there before, as far as it still is: the workspace, what was kept of it, or layers over it. */
