@@ -1,4 +1,6 @@
+import { readlinkSync } from 'node:fs';
 import type { Change } from '../model/change-set.ts';
+import { orElse } from '../util/or-else.ts';
 import { COMPARED_BYTES, haveSameBytes, type Operation } from './operations.ts';
 import { aroundPath, type RawPath, shownPath } from './tree.ts';
 
@@ -37,13 +39,24 @@ export function describeOperations(
   const isNew = ({ before }: Operation) => before === undefined;
   const renamedFrom = renamesAmong(operations, contents, isNew);
   const taken = new Set(renamedFrom.values());
+  const namesOf = new Map<number, RawPath[]>();
+  for (const { path, after, discarded } of operations) {
+    if (after?.linked === undefined || discarded === true) continue;
+    const names = namesOf.get(after.linked);
+    if (names === undefined) namesOf.set(after.linked, [path]);
+    // Any two are enough for each to name another one.
+    else if (names.length < 2) names.push(path);
+  }
   return operations.flatMap((operation, number) => {
     if (taken.has(number) || operation.discarded === true) return [];
     const from = renamedFrom.get(number);
     const source = from === undefined ? undefined : operations[from];
     return [
       {
-        change: describe(operation, source),
+        change: {
+          ...describe(operation, source, () => linkBefore(operation, contents.before(number))),
+          ...otherName(operation, namesOf),
+        },
         numbers: from === undefined ? [number] : [from, number],
       },
     ];
@@ -87,17 +100,40 @@ export function renamesAmong(
   return found;
 }
 
-const octal = (mode: number): string => mode.toString(8).padStart(4, '0');
+/** Permissions as people write them. */
+export const octal = (mode: number): string => mode.toString(8).padStart(4, '0');
 
-function describe(operation: Operation, source: Operation | undefined): Change {
+function otherName(
+  { path, after }: Operation,
+  namesOf: ReadonlyMap<number, readonly RawPath[]>,
+): Pick<Change, 'sameFileAs'> {
+  const names = after?.linked === undefined ? [] : (namesOf.get(after.linked) ?? []);
+  const other = names.find((name) => name !== path);
+  return other === undefined ? {} : { sameFileAs: shownPath(other) };
+}
+
+/** Where a link led that leads elsewhere now, or is none any more. */
+function linkBefore({ before, after, sameContent }: Operation, at: Buffer | undefined): RawPath | undefined {
+  if (before?.kind !== 'link' || sameContent === true || at === undefined) return undefined;
+  const target = orElse(() => readlinkSync(at, 'buffer').toString('latin1'), undefined);
+  return target === after?.target ? undefined : target;
+}
+
+function describe(
+  operation: Operation,
+  source: Operation | undefined,
+  ledTo: () => RawPath | undefined,
+): Change {
   const { path, after, before, tree, refused, conflict, note } = operation;
   const was = source?.before ?? before;
   const kind = (after ?? before)?.kind ?? 'file';
   const isNew = after !== undefined && was === undefined;
+  const targetBefore = was?.kind === 'link' ? ledTo() : undefined;
   return {
     path: shownPath(path),
     change: source === undefined ? changeOf(operation) : 'renamed',
     kind,
+    ...(was === undefined || was.kind === kind ? {} : { kindBefore: was.kind }),
     ...(source && { from: shownPath(source.path) }),
     ...(after?.kind === 'file' ? { bytes: after.bytes } : {}),
     ...(was?.kind === 'file' ? { bytesBefore: was.bytes } : {}),
@@ -105,6 +141,7 @@ function describe(operation: Operation, source: Operation | undefined): Change {
       ? { mode: octal(after.mode), ...(was === undefined ? {} : { modeBefore: octal(was.mode) }) }
       : {}),
     ...(after?.target === undefined ? {} : { target: shownPath(after.target) }),
+    ...(targetBefore === undefined ? {} : { targetBefore: shownPath(targetBefore) }),
     ...(tree === undefined ? {} : { objects: tree.objects }),
     ...(refused === undefined ? {} : { refused }),
     ...((conflict ?? source?.conflict) === undefined ? {} : { conflict: conflict ?? source?.conflict }),

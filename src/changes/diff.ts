@@ -1,13 +1,20 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
-import { createTwoFilesPatch } from 'diff';
+import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, readSync } from 'node:fs';
+import { createTwoFilesPatch, OMIT_HEADERS } from 'diff';
+import type { Change } from '../model/change-set.ts';
 import type { NativeAddon } from '../native/contract.ts';
+import { errnoOf } from '../util/errno-of.ts';
 import { orElse } from '../util/or-else.ts';
 import { visibleText } from '../util/visible-text.ts';
-import type { Contents, DescribedChange } from './describe.ts';
-import { openToRead } from './held-paths.ts';
+import { Below } from './below.ts';
+import { type Contents, type DescribedChange, octal } from './describe.ts';
+import { HeldPaths, openToRead } from './held-paths.ts';
+import { numberOf } from './in-words.ts';
 import { openAsLeft, STILL_WRITTEN } from './left-file.ts';
 import type { After } from './operations.ts';
 import type { StoredCopy, StoredSet } from './store.ts';
+import { bytesOf, type RawPath, type Stamp } from './tree.ts';
 
 /** Larger files are not compared line by line, nor those for which that takes longer. */
 const DIFFED_BYTES = 4 * 1024 * 1024;
@@ -16,9 +23,32 @@ const PATIENCE_MS = 2_000;
 /** So much is shown at once, and compared for so long: a command can change any number of files. */
 export const MOST_DIFF = { characters: 64 * 1024 * 1024, ms: 60_000 };
 
+/** What is in a larger directory that goes is shown where a path is named: it may be a tree of modules. */
+export const MOST_WITHIN = 1_000;
+
+/** What was there, or is to be. */
+type Side = Pick<Stamp, 'kind' | 'mode'>;
+
+/** What a file or a link holds, or why that is not shown. */
+type Content = { readonly text: string } | { readonly binary: Buffer } | { readonly why: string };
+
+/** One object that comes, goes or becomes another one of its kind. */
+interface Part {
+  readonly from: RawPath;
+  readonly path: RawPath;
+  readonly before?: Side | undefined;
+  readonly after?: Side | undefined;
+  /** In a directory that goes. */
+  readonly objects?: number | undefined;
+  /** Only its time is another one, or its name is one of several. */
+  readonly isSame: boolean;
+  readonly old: () => Content;
+  readonly now: () => Content;
+}
+
 /**
- * One change as git shows it: a unified diff for text, one line for what is none. `isEnough`: its lines are not shown any
- * more.
+ * One change as git shows it, and takes it: a unified diff for text and for where links lead, words for what git does not
+ * know. `isEnough`: its lines are not shown any more.
  */
 export function diffOf(
   { change, numbers }: DescribedChange,
@@ -27,40 +57,136 @@ export function diffOf(
   contents: Contents,
   isEnough: boolean,
 ): string {
-  const { kind, mode, modeBefore } = change;
-  // A name is one line: it says nothing about other files.
-  const [path, from, target] = [change.path, change.from, change.target].map(
-    (name) => name && visibleText(name),
-  );
   const [first = -1, last = first] = numbers;
-  const { after } = set.operations[last] ?? {};
-  const before = set.operations[first]?.before;
-  const head = [
-    `diff a/${from ?? path} b/${path}`,
-    ...(before === undefined ? [`new ${kind}${mode === undefined ? '' : ` mode ${mode}`}`] : []),
-    ...(after === undefined ? [`deleted ${kind}`] : []),
-    ...(modeBefore === undefined ? [] : [`mode ${modeBefore} -> ${mode}`]),
-    ...(from === undefined ? [] : [`rename from ${from}`, `rename to ${path}`]),
-    ...(target === undefined ? [] : [`leads to ${target}`]),
-    ...(change.objects === undefined ? [] : [`with ${change.objects.toLocaleString('en-US')} objects in it`]),
-  ].join('\n');
-  if ((after ?? before)?.kind !== 'file') return `${head}\n`;
-  if (isEnough)
-    return `${head}\nnot shown, because so much else is: sandbox-run changes diff ${set.id} PATH shows it\n`;
-  const left = after?.kind === 'file' ? leftFile(addon, contents.left(last), after) : undefined;
-  if (left === 'changed') return `${head}\nnot shown: ${STILL_WRITTEN}\n`;
-  if (from !== undefined) {
-    if (left !== undefined) closeSync(left);
-    return `${head}\n`;
+  const { after, path = '' } = set.operations[last] ?? {};
+  const { before, path: from = '' } = set.operations[first] ?? {};
+  const tooMuch: Content = {
+    why: `not shown, because so much else is: sandbox-run changes diff ${set.id} PATH shows it`,
+  };
+  const old = () => (isEnough ? tooMuch : contentBefore(before, contents.before(first)));
+  const now = () => (isEnough ? tooMuch : contentLeft(addon, contents.left(last), after));
+  const isSame = change.change === 'times' || change.change === 'mode' || change.change === 'renamed';
+  const part: Part = { from, path, before, after, objects: change.objects, isSame, old, now };
+  if (before === undefined || after === undefined || before.kind === after.kind) return lookOf(part);
+  // As git does it, too.
+  return `${lookOf({ ...part, after: undefined })}${lookOf({ ...part, before: undefined, objects: undefined })}`;
+}
+
+/** What is in a directory that goes, file by file. `isEnough`: as of `diffOf`. */
+export function diffWithin(
+  { numbers }: DescribedChange,
+  set: StoredSet,
+  addon: NativeAddon,
+  contents: Contents,
+  isEnough: (text: string) => boolean,
+): string {
+  const [number = -1] = numbers;
+  const { path: around = '' } = set.operations[number] ?? {};
+  const at = contents.before(number);
+  const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+  const root = at && orElse(() => openSync(at, flags), undefined);
+  if (root === undefined) return '';
+  const texts: string[] = [];
+  try {
+    using held = new HeldPaths(`/proc/self/fd/${root}/.`);
+    for (const [inner, before] of new Below(addon, `/proc/self/fd/${root}/.`).within('')) {
+      const path = `${around}/${inner}`;
+      const old = () => contentBefore(before, held.nameOf(inner));
+      const text = lookOf({ from: path, path, before, isSame: false, old, now: () => GONE });
+      texts.push(text);
+      if (isEnough(text)) break;
+    }
+  } catch (error) {
+    // What may not be read does not go.
+    if (errnoOf(error) !== 'EACCES') throw error;
+  } finally {
+    closeSync(root);
   }
-  const old = before?.kind === 'file' ? contentOf(openOrNot(contents.before(first))) : '';
-  const now = after?.kind === 'file' ? contentOf(left) : '';
-  if (old === undefined || now === undefined) return `${head}\nbinary, large or gone: not shown\n`;
-  const names = [
-    before === undefined ? '/dev/null' : `a/${path}`,
-    after === undefined ? '/dev/null' : `b/${path}`,
-  ] as const;
-  return linesOf(head, names, old, now);
+  return texts.join('');
+}
+
+function lookOf({ from, path, before, after, objects, isSame, old, now }: Part): string {
+  const is = after ?? before;
+  const [a, b] = [gitName('a/', from), gitName('b/', path)];
+  const modes =
+    before === undefined || after === undefined || before.mode === after.mode || is?.kind === 'link'
+      ? undefined
+      : ([before.mode, after.mode] as const);
+  if (is?.kind !== 'file' && is?.kind !== 'link') {
+    return `${[
+      `diff ${a} ${b}`,
+      ...(before === undefined ? [`new ${is?.kind} mode ${octal(is?.mode ?? 0)}`] : []),
+      ...(after === undefined ? [`deleted ${is?.kind}`] : []),
+      ...(modes === undefined ? [] : [`mode ${modes.map(octal).join(' -> ')}`]),
+      ...(objects === undefined ? [] : [`with ${numberOf(objects, 'object')} in it`]),
+    ].join('\n')}\n`;
+  }
+  const head = [
+    `diff --git ${a} ${b}`,
+    ...(before === undefined ? [`new file mode ${gitMode(is)}`] : []),
+    ...(after === undefined ? [`deleted file mode ${gitMode(is)}`] : []),
+    ...(modes === undefined ? [] : [`old mode 10${octal(modes[0])}`, `new mode 10${octal(modes[1])}`]),
+    ...(from === path
+      ? []
+      : ['similarity index 100%', `rename from ${gitName('', from)}`, `rename to ${gitName('', path)}`]),
+  ].join('\n');
+  // What is not in git's form it leaves alone: it would take this for files without content.
+  const inWords = (words: string) => `diff ${a} ${b}\n${words}\n`;
+  if (isSame) return head.includes('\n') ? `${head}\n` : inWords('the content is the same');
+  const was = before === undefined ? undefined : old();
+  const left = after === undefined ? undefined : now();
+  const sides = [left, was].filter((one) => one !== undefined);
+  for (const side of sides) if ('why' in side) return inWords(side.why);
+  const names = [before === undefined ? '/dev/null' : a, after === undefined ? '/dev/null' : b] as const;
+  const hasMode = modes === undefined && before !== undefined && after !== undefined;
+  const index = `index ${blobOf(was)}..${blobOf(left)}${hasMode ? ` ${gitMode(is)}` : ''}`;
+  if (sides.some((one) => 'binary' in one))
+    return `${head}\n${index}\nBinary files ${names.join(' and ')} differ\n`;
+  const lines = linesOf(names, textOf(was), textOf(left));
+  if (lines === undefined) return inWords(TOO_DIFFERENT);
+  return lines === '' && !head.includes('\n')
+    ? inWords('the content is the same')
+    : `${head}\n${index}\n${lines}`;
+}
+
+const TOO_DIFFERENT = 'not shown: it is too different from what was there';
+const NONE = '0'.repeat(7);
+
+const textOf = (content: Content | undefined): string =>
+  content !== undefined && 'text' in content ? content.text : '';
+
+/** What git calls it. */
+function blobOf(content: Content | undefined): string {
+  if (content === undefined) return NONE;
+  const bytes = 'binary' in content ? content.binary : Buffer.from(textOf(content));
+  return createHash('sha1')
+    .update(`blob ${bytes.length}\0`)
+    .update(bytes)
+    .digest('hex')
+    .slice(0, NONE.length);
+}
+
+const gitMode = ({ kind, mode }: Side): string => (kind === 'link' ? '120000' : `10${octal(mode)}`);
+
+/**
+ * A name as git writes it: in quotes, with bytes in octal, where it would not be seen as what it is, or would end a line or
+ * the quotes.
+ */
+function gitName(side: 'a/' | 'b/' | '', path: RawPath): string {
+  // Most are.
+  if (/^[ !#-[\]-~]*$/.test(path)) return `${side}${path}`;
+  const bytes = bytesOf(path);
+  const isUnicode = isUtf8(bytes);
+  const text = bytes.toString(isUnicode ? 'utf8' : 'latin1');
+  const isOdd = (character: string) =>
+    /["\\]/.test(character) || (!isUnicode && character > '~') || visibleText(character) !== character;
+  const written = [...text].map((character) => {
+    if (!isOdd(character)) return character;
+    const raw = isUnicode ? Buffer.from(character) : bytesOf(character);
+    return [...raw].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
+  });
+  const name = written.join('');
+  return name === text ? `${side}${text}` : `"${side}${name}"`;
 }
 
 /** Settings of git. */
@@ -69,18 +195,18 @@ export function diffOfCopy({ source, before, after }: StoredCopy, workspace: str
   const head = `diff a/${path} b/${path}`;
   if (after === undefined) return `${head}\nnot shown: it is no configuration that can be taken over\n`;
   const [old = '', now = ''] = [before, after].map((text) => Buffer.from(text, 'base64').toString());
-  return linesOf(head, [`a/${path}`, `b/${path}`], old, now);
+  const lines = linesOf([`a/${path}`, `b/${path}`], old, now) ?? `${TOO_DIFFERENT}\n`;
+  return `${head}\n${lines}`;
 }
 
-function linesOf(head: string, names: readonly [string, string], old: string, now: string): string {
-  if (old === now) return `${head}\n`;
-  if (old === '' || now === '') return `${head}\n${wholePatch(...names, old, now)}`;
+/** `undefined`: it takes too long to find out. */
+function linesOf(names: readonly [string, string], old: string, now: string): string | undefined {
+  if (old === now) return '';
+  if (old === '' || now === '') return wholePatch(...names, old, now);
   const patch: string | undefined = createTwoFilesPatch(...[...names, old, now, undefined, undefined], {
-    context: 3,
-    timeout: PATIENCE_MS,
+    ...{ context: 3, timeout: PATIENCE_MS, headerOptions: OMIT_HEADERS },
   });
-  const lines = patch?.split('\n').filter((line) => !/^=+$/.test(line));
-  return lines === undefined ? `${head}\ntoo different to be shown\n` : `${head}\n${lines.join('\n')}`;
+  return patch && `--- ${names[0]}\n+++ ${names[1]}\n${patch}`;
 }
 
 /** All lines of a file come or go: nothing is to be compared, which takes long for many. */
@@ -93,37 +219,79 @@ function wholePatch(from: string, to: string, old: string, now: string): string 
   return `--- ${from}\n+++ ${to}\n@@ ${range} @@\n${sign}${lines.join(`\n${sign}`)}\n${rest}`;
 }
 
-/** What a command left, open; `changed`: it is not that any more; `undefined`: it is gone. */
-function leftFile(
-  addon: NativeAddon,
-  left: ReturnType<Contents['left']>,
-  after: After,
-): number | 'changed' | undefined {
-  if (left === undefined) return undefined;
-  try {
-    return left.isMoved ? openToRead(left.at) : (openAsLeft(addon, left.at, after) ?? 'changed');
-  } catch {
-    return undefined;
-  }
+function contentBefore(before: Side | undefined, at: Buffer | undefined): Content {
+  if (at === undefined) return GONE;
+  if (before?.kind === 'link')
+    return orElse((): Content => ({ text: readlinkSync(at, 'buffer').toString('utf8') }), GONE);
+  return contentOf(openOrNot(at));
 }
 
-function openOrNot(path: Buffer | undefined): number | undefined {
-  if (path === undefined) return undefined;
+function openOrNot(path: Buffer): number | undefined {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   return orElse(() => openSync(path, flags), undefined);
 }
 
-/** Of a text file, which is closed; `undefined`: it is none, too large or gone. */
-function contentOf(file: number | undefined): string | undefined {
-  if (file === undefined) return undefined;
+function contentLeft(
+  addon: NativeAddon,
+  left: ReturnType<Contents['left']>,
+  after: After | undefined,
+): Content {
+  if (after?.kind === 'link') return { text: bytesOf(after.target ?? '').toString('utf8') };
+  if (left === undefined || after === undefined) return GONE;
+  try {
+    if (left.isMoved) return contentOf(openToRead(left.at));
+    const file = openAsLeft(addon, left.at, after);
+    return file === undefined ? { why: `not shown: ${STILL_WRITTEN}` } : contentOf(file);
+  } catch {
+    return GONE;
+  }
+}
+
+const GONE: Content = { why: 'not shown: it is gone, or cannot be read' };
+
+/** Of a file, which is closed. */
+function contentOf(file: number | undefined): Content {
+  if (file === undefined) return GONE;
   try {
     const info = fstatSync(file);
-    if (!info.isFile() || info.size > DIFFED_BYTES) return undefined;
+    if (!info.isFile()) return GONE;
+    if (info.size > DIFFED_BYTES) return { why: 'not shown: it is larger than 4 MiB' };
     const bytes = readFileSync(file);
-    const text = bytes.toString('utf8');
-    return bytes.includes(0) || text.includes('\ufffd') ? undefined : text;
+    return isText(bytes) ? { text: bytes.toString('utf8') } : { binary: bytes };
   } catch {
-    return undefined;
+    return GONE;
+  } finally {
+    closeSync(file);
+  }
+}
+
+const isText = (bytes: Buffer): boolean => isUtf8(bytes) && !bytes.includes(0);
+
+/** So much of a file says what it holds. */
+const BEGINNING = 8_192;
+
+/** What a file holds now, or did before it went, by its beginning. */
+export function contentKindOf(
+  { numbers }: DescribedChange,
+  set: StoredSet,
+  contents: Contents,
+): Change['content'] {
+  const number = numbers.at(-1) ?? -1;
+  const { before, after } = set.operations[number] ?? {};
+  if ((after ?? before)?.kind !== 'file') return undefined;
+  const at = after === undefined ? contents.before(number) : contents.left(number)?.at;
+  const file = at === undefined ? undefined : openOrNot(at);
+  return file === undefined ? undefined : orElse(() => beginningOf(file), undefined);
+}
+
+function beginningOf(file: number): Change['content'] {
+  try {
+    if (!fstatSync(file).isFile()) return undefined;
+    const bytes = Buffer.alloc(BEGINNING);
+    const length = readSync(file, bytes, 0, BEGINNING, 0);
+    // A character may be cut off.
+    const cut = length < BEGINNING ? [length] : [0, 1, 2, 3].map((less) => length - less);
+    return cut.some((end) => isText(bytes.subarray(0, end))) ? 'text' : 'binary';
   } finally {
     closeSync(file);
   }

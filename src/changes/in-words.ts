@@ -14,15 +14,25 @@ export const markOf = ({ change }: Change): string => MARKS[change];
 
 /** The rest of it in a line: `a (4 -> 8 bytes)`. Names in it are as they are, whatever a terminal would make of them. */
 export function changeLine(change: Change): string {
-  const { path, from, kind, bytes, bytesBefore, mode, modeBefore, target, objects } = change;
-  const sizes = [bytesBefore, bytes]
-    .filter((size) => size !== undefined)
-    .map((size) => size.toLocaleString('en-US'));
+  const { path, from, kind, kindBefore, bytes, bytesBefore, mode, modeBefore, objects } = change;
+  const { content, sameFileAs, target, targetBefore } = change;
+  const [size = bytesBefore, before = size] = [bytes, bytesBefore];
   const facts = [
-    ...(sizes.length > 0 ? [`${[...new Set(sizes)].join(' -> ')} bytes`] : kind === 'file' ? [] : [kind]),
-    ...(modeBefore === undefined ? [] : [`mode ${modeBefore} -> ${mode}`]),
+    ...(kindBefore !== undefined
+      ? [`${kind} in the place of a ${kindBefore}`]
+      : kind === 'file'
+        ? []
+        : [kind]),
+    ...(objects === undefined ? [] : [`${numberOf(objects, 'object')} in it`]),
+    ...(size === undefined || before === undefined
+      ? []
+      : [size === before ? numberOf(size, 'byte') : `${inFigures(before)} -> ${numberOf(size, 'byte')}`]),
+    ...(content === 'binary' ? [content] : []),
+    ...(sameFileAs === undefined ? [] : [`the same file as ${sameFileAs}`]),
+    ...(change.change === 'times' && sameFileAs === undefined ? ['only its time'] : []),
+    ...(modeBefore === undefined || kindBefore !== undefined ? [] : [`mode ${modeBefore} -> ${mode}`]),
+    ...(targetBefore === undefined ? [] : [`led to ${targetBefore}`]),
     ...(target === undefined ? [] : [`leads to ${target}`]),
-    ...(objects === undefined ? [] : [`${objects.toLocaleString('en-US')} objects in it`]),
     ...(change.note === undefined ? [] : [change.note]),
     ...(change.applied === true
       ? ['is in the workspace']
@@ -32,6 +42,12 @@ export function changeLine(change: Change): string {
   ];
   return `${from === undefined ? '' : `${from} -> `}${path}${facts.length === 0 ? '' : ` (${facts.join('; ')})`}`;
 }
+
+const inFigures = (count: number): string => count.toLocaleString('en-US');
+
+/** `1 object`, `50,000 objects`. */
+export const numberOf = (count: number, what: string): string =>
+  `${inFigures(count)} ${what}${count === 1 ? '' : 's'}`;
 
 /** `3 created, 1 changed, 2 deleted`. */
 export function countsInWords({ created, changed, deleted, renamed }: ChangeCounts): string {

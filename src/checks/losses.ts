@@ -10,7 +10,7 @@ import { asksForHelp } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import { alternatives, directoriesOf, pathsOf, useOf } from './locations.ts';
-import { matchesPattern } from './own-rules.ts';
+import { isHeldBack, matchesPattern } from './own-rules.ts';
 
 const reason = reasonFor('losses');
 
@@ -25,7 +25,7 @@ export const lossesCheck: Check = {
   judge: (context) => {
     // Of a preview nothing is lost: what it takes away is there until it is applied.
     // Nor of what can be taken back.
-    if (context.autonomy !== 'contained' || context.effect === 'preview') return [];
+    if (context.autonomy !== 'contained' || isHeldBack(context)) return [];
     if (context.effect === 'undoable' && context.rules.undoes === true) return [];
     const commands = commandsOf(context.parsed).flatMap((command) => writtenOut(command, context));
     return commands.flatMap((command) => {

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { Parsed, SimpleCommand, Word } from '../model/command-line.ts';
 import type { CommandRule } from '../model/command-rule.ts';
 import type { Decision, Reason } from '../model/decision.ts';
-import { type Check, commandsOf, reasonFor } from './check.ts';
+import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 
 const reason = reasonFor('rules');
 
@@ -64,28 +64,48 @@ export function isPreviewed({ reasons }: Pick<Decision, 'reasons'>): boolean {
   );
 }
 
+/** A rule that is about a command of the line. */
+interface Met {
+  readonly rule: CommandRule;
+  readonly command: SimpleCommand;
+  /** It has changes wait where nothing can be held back. */
+  readonly isImpossible: boolean;
+}
+
+function rulesMet({ rules, parsed, cwd, findExecutable, shell }: CheckContext): readonly Met[] {
+  if (rules.own.length === 0) return [];
+  return commandsOf(parsed).flatMap((command) => {
+    const [program] = command.words;
+    const executable = program?.value === undefined ? undefined : findExecutable(program.value, cwd);
+    return rules.own
+      .filter((rule) => ruleMatches(rule, command, executable))
+      .map((rule) => {
+        const isImpossible = rule.verdict === 'preview' && (!rules.previews || shell !== undefined);
+        return { rule, command, isImpossible };
+      });
+  });
+}
+
+/** Whether the changes of the whole line wait: because that was asked for, or by a rule. */
+export function isHeldBack(context: CheckContext): boolean {
+  return (
+    context.effect === 'preview' ||
+    rulesMet(context).some(({ rule, isImpossible }) => rule.verdict === 'preview' && !isImpossible)
+  );
+}
+
 /** The operator's own rules. */
 export const ownRules: Check = {
   name: 'rules',
   summary: 'Applies commands.rules, which ask, refuse, or have changes wait.',
-  judge({ rules, parsed, cwd, findExecutable, shell }) {
-    if (rules.own.length === 0) return [];
-    return commandsOf(parsed).flatMap((command): readonly Reason[] => {
-      const [program] = command.words;
-      const executable = program?.value === undefined ? undefined : findExecutable(program.value, cwd);
-      return rules.own
-        .filter((rule) => ruleMatches(rule, command, executable))
-        .map((rule) => {
-          const words = command.words.map(({ source }) => source);
-          const isImpossible = rule.verdict === 'preview' && (!rules.previews || shell !== undefined);
-          const told = isImpossible
-            ? `${DOES.preview} ${describeRule(rule)}, which is not possible here`
-            : `${DOES[rule.verdict]} ${describeRule(rule)}`;
-          const message = rule.reason ?? `a rule of the policy ${told}`;
-          if (rule.verdict !== 'preview')
-            return reason(rule.verdict, `rule_${rule.verdict}`, message, ...words);
-          return reason(isImpossible ? 'ask' : undefined, PREVIEWED, message, ...words);
-        });
-    });
-  },
+  judge: (context) =>
+    rulesMet(context).map(({ rule, command, isImpossible }): Reason => {
+      const words = command.words.map(({ source }) => source);
+      const told = isImpossible
+        ? `${DOES.preview} ${describeRule(rule)}, which is not possible here`
+        : `${DOES[rule.verdict]} ${describeRule(rule)}`;
+      const message = rule.reason ?? `a rule of the policy ${told}`;
+      if (rule.verdict !== 'preview') return reason(rule.verdict, `rule_${rule.verdict}`, message, ...words);
+      return reason(isImpossible ? 'ask' : undefined, PREVIEWED, message, ...words);
+    }),
 };

@@ -7,6 +7,7 @@ import {
   applyChanges,
   describeChanges,
   describeSet,
+  describeSetByNames,
   discardChanges,
   doInItsWorkspace,
 } from './shared/change-sets.ts';
@@ -136,7 +137,11 @@ export async function redo(args: readonly string[]): Promise<number> {
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const [id = lastTakenBack(historyHere())] = parsed.args;
-  return each([id], 'apply again', (one) => applyChanges(one));
+  const status = await each([id], 'apply again', (one) => applyChanges(one));
+  // By now it is none of those that were taken back.
+  if (status !== 0 && id !== undefined && new ChangeSets().show(id, 0).left > 0)
+    printError(`the rest can be applied later: sandbox-run redo ${id}`);
+  return status;
 }
 
 /** The last one of which anything can come; where there is none, the last one says why. */
@@ -149,6 +154,10 @@ function lastTakenBack(sets: readonly ChangeSet[]): string | undefined {
   return (undone.find(({ id }) => all.show(id, 0).left > 0) ?? undone[0])?.id;
 }
 
+/** So many changes of each command are named in the history, and listed in its JSON. */
+const NAMED = 3;
+const LISTED = 100;
+
 /** `sandbox-run history`: what commands changed in this workspace. */
 export async function history(args: readonly string[]): Promise<number> {
   const program = createProgram(
@@ -158,14 +167,15 @@ export async function history(args: readonly string[]): Promise<number> {
   ).option('--json', 'one JSON object per line');
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
-  const sets = historyHere();
   const { json } = parsed.opts<{ readonly json?: boolean }>();
+  const all = new ChangeSets();
+  const sets = historyHere().map(({ id }) => all.show(id, json === true ? LISTED : NAMED));
   if (json === true) printOut(sets.map(jsonLine).join(''));
   else
     printOut(
       sets.length === 0
         ? 'nothing can be taken back here\n'
-        : sets.map((set) => `${describeSet(set)}\n`).join(''),
+        : sets.map((set) => `${describeSetByNames(set)}\n`).join(''),
     );
   return 0;
 }

@@ -12,6 +12,9 @@ const OBJECT_KINDS = ['file', 'directory', 'link', 'fifo', 'socket', 'device'] a
 /** What a command did to it. */
 const CHANGE_KINDS = ['created', 'changed', 'deleted', 'renamed', 'mode', 'times'] as const;
 
+/** What a file can hold: text is UTF-8 without NUL. */
+const CONTENTS = ['text', 'binary'] as const;
+
 /** What something in a workspace is. */
 export const ObjectKind = z.enum(OBJECT_KINDS);
 export type ObjectKind = Value<typeof ObjectKind>;
@@ -21,14 +24,27 @@ export const Change = z.strictObject({
   path: text.describe('relative to the workspace; bytes that are no UTF-8 as \\xNN'),
   change: z
     .enum(CHANGE_KINDS)
-    .describe('mode: only its permissions; times: only the time of its last change; renamed: see from'),
+    .describe(
+      'mode: only its permissions; times: only the time of its last change, or it has another name (sameFileAs); renamed: see from',
+    ),
   kind: ObjectKind.describe('what it is now, or was before it was deleted'),
+  kindBefore: ObjectKind.optional().describe('what it was, where that was something else'),
   from: text.optional().describe('of what was renamed: the path before'),
   bytes: count.optional().describe('of a file: its size now'),
   bytesBefore: count.optional(),
+  content: z
+    .enum(CONTENTS)
+    .optional()
+    .describe(
+      'of a file: what it holds now, or did before it was deleted, by its beginning; missing: not known',
+    ),
   mode: text.optional().describe('permissions now, where they are others than before or it is new: octal'),
   modeBefore: text.optional(),
+  sameFileAs: text.optional().describe('of a file with several names (hard links): another one of them'),
   target: text.optional().describe('of a link: where it leads'),
+  targetBefore: text
+    .optional()
+    .describe('of what was a link and leads elsewhere now, or is none any more: where it led'),
   objects: count
     .optional()
     .describe('of a directory that was deleted or renamed: what is in it, at any depth'),

@@ -332,7 +332,7 @@ export const RunOptions = z.strictObject({
   on: string
     .optional()
     .describe(
-      'With `effect: "preview"`: the id of a change set that waits; the command sees the workspace with it.',
+      'The id of a change set that waits; the command sees the workspace with it, and is a preview (`effect: "preview"`), too.',
     ),
   background: z
     .literal(false, 'true or false')

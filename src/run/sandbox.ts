@@ -594,7 +594,13 @@ export class OpenSandbox implements Sandbox {
   }
 
   /** What lives on has nobody who waits for its end, and changes the workspace at once. */
-  #withEffect<Options extends SpawnOptions>(options: Options, { extras }: Launch): Options {
+  #withEffect<Options extends SpawnOptions>(given: Options, { extras, release }: Launch): Options {
+    // Who names changes to run on does not want others in the workspace.
+    const options = given.on === undefined ? given : { ...given, effect: given.effect ?? 'preview' };
+    if (options.on !== undefined && options.effect !== 'preview') {
+      release?.();
+      throw new SandboxError('usage.invalid', `on is for previews, not for the effect ${options.effect}`);
+    }
     if (!this.policy.workspace.undo || options.effect !== undefined) return options;
     const livesOn = extras?.background === true || extras?.pty !== undefined || options.pty !== undefined;
     const isPossible = !livesOn && this.#assembly.rules.previews;

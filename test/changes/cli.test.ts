@@ -51,7 +51,7 @@ describe('sandbox-run --preview and sandbox-run changes (needs namespaces)', () 
       );
       expect((await changes('show', id)).stdout).toContain('~ a (4 -> 8 bytes)\n+ b (4 bytes)\n');
       expect((await changes('diff', id, 'a')).stdout).toBe(
-        'diff a/a b/a\n--- a/a\n+++ b/a\n@@ -1,1 +1,2 @@\n one\n+two\n',
+        'diff --git a/a b/a\nindex 5626abf..814f4a4 100644\n--- a/a\n+++ b/a\n@@ -1,1 +1,2 @@\n one\n+two\n',
       );
       expect(await changes('apply', id)).toMatchObject({
         exitCode: 0,
@@ -111,6 +111,21 @@ describe('sandbox-run --preview and sandbox-run changes (needs namespaces)', () 
     const named = await cli(place, ['undo', id]);
     expect([named.exitCode, named.stderr]).toEqual([1, expect.not.stringContaining('earlier ones')]);
     expect(await cli(place, ['undo', first.id])).toMatchObject({ exitCode: 0 });
+  });
+
+  it_('says how the rest of what is applied again in part can be, which that does', async () => {
+    const { id } = await preview('echo 1 > a; echo 1 > b');
+    await changes('apply', id);
+    await cli(place, ['undo']);
+    writeFileSync(join(place.workspace, 'b'), 'mine\n');
+    const redone = await cli(place, ['redo']);
+    expect(redone).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining(`sandbox-run redo ${id}\n`),
+    });
+    rmSync(join(place.workspace, 'b'));
+    expect(await cli(place, ['redo', id])).toMatchObject({ exitCode: 0 });
+    expect(readdirSync(place.workspace)).toEqual(['a', 'b']);
   });
 
   it_('ends with 1 where a part stays as it is, and says which and why', async () => {

@@ -39,10 +39,23 @@ describe('previews over serve (needs namespaces)', () => {
   it_('are shown, applied, taken back and discarded by its methods', async () => {
     const { client } = stdio();
     await client.initialize();
-    const result = await client.call('run', { command: 'echo new > new; echo x > other', effect: 'preview' });
-    const { changes } = result as unknown as { readonly changes: { readonly id: string } };
+    const result = (await client.call('run', {
+      command: 'echo new > new; echo x > other',
+      effect: 'preview',
+    })) as unknown as { readonly changes: { readonly id: string } };
+    const { changes } = result;
     const { id } = changes;
     expect(await client.call('changes.list', {})).toMatchObject({ sets: [{ id, state: 'waiting' }] });
+    // Nothing that runs on it comes into the workspace by itself.
+    const upon = await client.call('run', { command: 'touch above', on: id });
+    expect(upon).toMatchObject({ changes: { state: 'waiting', on: id } });
+    const direct = await client.ask('run', { command: 'touch above', on: id, effect: 'direct' });
+    expect([direct.error.data.code, existsSync(join(place.workspace, 'above'))]).toEqual([
+      'usage.invalid',
+      false,
+    ]);
+    const { changes: above } = upon as unknown as typeof result;
+    await client.call('changes.discard', { id: above.id });
     expect(await client.call('changes.show', { id })).toMatchObject({
       changes: [{ path: 'new' }, { path: 'other' }],
     });
@@ -112,9 +125,9 @@ describe('hooks and policies (needs namespaces)', () => {
     const all = () => readFileSync(join(place.workspace, 'all'), 'utf8');
     const listed = (await run('history')).stdout.split('\n').filter(Boolean);
     expect(listed.map((line) => line.replace(/^\S+ +/, ''))).toEqual([
-      'applied   2 created: echo one > one; echo one >> all',
-      'applied   1 created, 1 changed: echo two > two; echo two >> all',
-      'applied   1 created, 1 changed: echo three > three; echo three >> all',
+      'applied   2 created: echo one > one; echo one >> all  [all, one]',
+      'applied   1 created, 1 changed: echo two > two; echo two >> all  [all, two]',
+      'applied   1 created, 1 changed: echo three > three; echo three >> all  [all, three]',
     ]);
     const [first = '', second = ''] = listed.map((line) => line.split(' ')[0]);
     expect((await run('undo')).exitCode).toBe(0);

@@ -797,6 +797,29 @@ describe('workspace.undo', () => {
   });
 });
 
+describe('a change set to run on', () => {
+  it_.each([false, true])(
+    'makes of a command a preview by itself, with workspace.undo = %s (needs namespaces)',
+    async (undo) => {
+      const { createSandbox } = await import('../../src/index.ts');
+      const root = arena.freshCorner();
+      await using sandbox = await createSandbox({ workspace: root, undo });
+      const on = idOf(await preview(sandbox, 'echo below > below'));
+      const ran = await sandbox.run('cat below > above', { on });
+      expect(ran.changes).toMatchObject({ effect: 'preview', state: 'waiting', on });
+      const spawned = sandbox.spawn('touch spawned', { on });
+      expect((await spawned.result).changes).toMatchObject({ effect: 'preview', state: 'waiting', on });
+      expect(readdirSync(root)).toEqual([]);
+      for (const effect of ['direct', 'undoable'] as const)
+        await expect(sandbox.run('touch made', { on, effect })).rejects.toMatchObject({
+          code: 'usage.invalid',
+        });
+      expect(await sandbox.run('touch made', { on: 'nonsense' })).toMatchObject({ status: 'setup-failed' });
+      expect(readdirSync(root)).toEqual([]);
+    },
+  );
+});
+
 describe('losing work in the workspace', () => {
   it.each([
     [false, 'ask'],
@@ -831,6 +854,27 @@ describe('a rule with effect = "preview"', () => {
     expect(existsSync(join(root, 'other'))).toBe(true);
     const session = await sandbox.session();
     expect((await session.run('./make-it')).error?.code).toBe('command.needs_approval');
+  });
+
+  it_('is asked about no loss, in the same line or in its own (needs namespaces)', async () => {
+    const { createSandbox } = await import('../../src/index.ts');
+    const root = arena.freshCorner();
+    const rm = { commands: { rules: [{ program: 'rm', words: ['-r'], effect: 'preview' as const }] } };
+    mkdirSync(join(root, 'notes'));
+    writeFileSync(join(root, 'mine'), 'mine');
+    await using sandbox = await createSandbox({ workspace: root, policy: rm });
+    expect(await sandbox.run('rm mine; rm -r notes')).toMatchObject({
+      ...{ status: 'exited', changes: { state: 'waiting', counts: { deleted: 2 } } },
+    });
+    expect(existsSync(join(root, 'mine'))).toBe(true);
+    // The rule is not about this one.
+    expect((await sandbox.run('rm mine')).error?.code).toBe('command.needs_approval');
+    // What lives on changes the workspace at once.
+    const session = await sandbox.session();
+    const { decision } = await session.run('rm -r mine');
+    expect(decision?.reasons.filter(({ verdict }) => verdict === 'ask').map(({ check }) => check)).toEqual(
+      expect.arrayContaining(['losses', 'rules']),
+    );
   });
 
   it('asks where nothing can be held back', async () => {

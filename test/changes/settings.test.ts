@@ -41,7 +41,7 @@ describe.skipIf(!HOST.namespaces)('settings of git, with undo (needs namespaces)
     const history = (await cli(place, ['history'])).stdout.trim().split('\n').at(-1);
     expect(history).toMatch(/^\S+ {2}applied {3}1 created, 1 changed: /);
     const shown = await cli(place, ['changes', 'show', history?.split(' ')[0] ?? '']);
-    expect(shown.stdout.split('\n')[0]).toBe(history);
+    expect(`${shown.stdout.split('\n')[0]}  [.git/config, g]`).toBe(history);
     await cli(place, ['undo']);
   });
 

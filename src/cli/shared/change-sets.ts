@@ -8,11 +8,21 @@ import { printError } from './print.ts';
 /** Some of it stays as it is. */
 const IN_PART = 1;
 
+/** Of a path in a line with others. */
+const LONGEST_NAME = 100;
+
 /** A change set in a line. */
 export function describeSet({ id, state, counts, command, on, left }: ChangeSet): string {
   const stands = state === 'applied' && left > 0 ? `applied, but for ${left}` : state;
   const over = on === undefined ? '' : ` (on ${on})`;
   return `${id}  ${stands.padEnd(8)}  ${countsInWords(counts)}${over}: ${visibleLine(command, 200)}`;
+}
+
+/** The same with the names of the first changes. */
+export function describeSetByNames(set: ChangeSetDetail): string {
+  const names = set.changes.map(({ path }) => visibleLine(path, LONGEST_NAME));
+  const more = set.more === 0 ? [] : [`${set.more.toLocaleString('en-US')} more`];
+  return `${describeSet(set)}  [${[...names, ...more].join(', ')}]`;
 }
 
 /** A change set with a line for each change. */

@@ -9,7 +9,7 @@ import {
   describeOperations,
   renamesAmong,
 } from '../../changes/describe.ts';
-import { diffOf, diffOfCopy, MOST_DIFF } from '../../changes/diff.ts';
+import { contentKindOf, diffOf, diffOfCopy, diffWithin, MOST_DIFF, MOST_WITHIN } from '../../changes/diff.ts';
 import { HeldPaths } from '../../changes/held-paths.ts';
 import { operationsOf } from '../../changes/operations.ts';
 import { ChangeStore, type OpenLayer, type StoredCopy, type StoredSet } from '../../changes/store.ts';
@@ -132,10 +132,16 @@ export class ChangeSets {
       .filter(({ numbers }) => chosen === undefined || numbers.some((number) => chosen.has(number)))
       .filter(({ change }) => !itself || change.path === path)
       .map((one) => {
-        const isEnough = length > MOST_DIFF.characters || performance.now() > until;
-        const text = diffOf(one, set, this.#addon, contents, isEnough);
-        length += text.length;
-        return text;
+        const isEnough = (text = '') => {
+          length += text.length;
+          return length > MOST_DIFF.characters || performance.now() > until;
+        };
+        const text = diffOf(one, set, this.#addon, contents, isEnough());
+        const { objects = 0 } = one.change;
+        const isShort = objects <= MOST_WITHIN || (path !== undefined && !itself);
+        return isEnough(text) || !isShort || !this.#isWhole(set, one)
+          ? text
+          : `${text}${diffWithin(one, set, this.#addon, contents, isEnough)}`;
       });
     return [...ofCopies, ...ofFiles].join('');
   }
@@ -363,6 +369,14 @@ export class ChangeSets {
     );
   }
 
+  /** Whether a directory that goes is in one place, and not in layers over each other. */
+  #isWhole(set: StoredSet, { numbers: [number = -1] }: DescribedChange): boolean {
+    const { isOwn, tree } = set.operations[number] ?? {};
+    if (tree === undefined) return false;
+    const isKept = set.placed.some((one) => one.number === number && one.isKept);
+    return isOwn === true || isKept || this.#uppersBelow(set).length === 0;
+  }
+
   /** What was there before, as far as it still is: the workspace, what was kept of it, or layers over it. */
   #belowNow(set: StoredSet, held: HeldPaths): (number: number) => Buffer | undefined {
     const kept = new Map(set.placed.map(({ number, isKept }) => [number, isKept]));
@@ -444,22 +458,24 @@ export class ChangeSets {
     );
   }
 
-  /** Settings of git among them. */
-  #allChanges(set: StoredSet): readonly Change[] {
-    const ofCopies = set.copies.map(
-      ({ source, after, isTaken, isRefused }): Change => ({
+  /** Settings of git among them, of which there are no operations. */
+  #allChanges(set: StoredSet): readonly DescribedChange[] {
+    const ofCopies = set.copies.map(({ source, after, isTaken, isRefused }): DescribedChange => {
+      const change: Change = {
         path: source.slice(set.workspace.length + 1),
         change: 'changed',
         kind: 'file',
         ...(isTaken === undefined ? {} : { applied: isTaken }),
         ...(isRefused === undefined ? {} : { refused: 'commands may not make these settings' }),
         ...(after === undefined ? { note: 'it is no configuration that can be taken over' } : {}),
-      }),
-    );
-    return [...ofCopies, ...this.#described(set).map(({ change }) => change)];
+      };
+      return { change, numbers: [] };
+    });
+    return [...ofCopies, ...this.#described(set)];
   }
 
-  #summaryOf(set: StoredSet, changes: readonly Change[]): ChangeSet {
+  #summaryOf(set: StoredSet, described: readonly DescribedChange[]): ChangeSet {
+    const changes = described.map(({ change }) => change);
     const { id, at, workspace, command, appliedAt, undoneAt, on } = set;
     // Older versions said so of what came to nothing, too.
     const state = set.state === 'applied' && !isPlaced(set) ? 'waiting' : set.state;
@@ -471,9 +487,13 @@ export class ChangeSets {
   }
 
   #detailOf(set: StoredSet, most: number): ChangeSetDetail {
-    const changes = this.#allChanges(set);
-    const more = Math.max(0, changes.length - most);
-    return { ...this.#summaryOf(set, changes), changes: changes.slice(0, most), more };
+    const all = this.#allChanges(set);
+    using contents = this.#contentsOf(set);
+    const changes = all.slice(0, most).map((one): Change => {
+      const content = contentKindOf(one, set, contents);
+      return content === undefined ? one.change : { ...one.change, content };
+    });
+    return { ...this.#summaryOf(set, all), changes, more: all.length - changes.length };
   }
 }
 

@@ -56,7 +56,7 @@ export const effectParams = {
     .max(64)
     .optional()
     .describe(
-      'With `effect: "preview"`: the id of changes that wait; the command sees the workspace with them.',
+      'The id of changes that wait; the command sees the workspace with them, and is a preview (`effect: "preview"`), too.',
     ),
 };
 
