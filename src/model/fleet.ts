@@ -309,7 +309,7 @@ export type JobRecord = Value<typeof JobRecord>;
 export const WorkerRecord = z.strictObject({
   state: z
     .enum(['live', 'lost', 'ended'])
-    .describe('lost: another worker has seen no sign of life until the lease was over'),
+    .describe('lost: no sign of life was seen until the lease was over'),
   beat: count.describe('another with each renewal'),
   host: text,
   pid: count,
