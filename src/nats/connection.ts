@@ -106,12 +106,20 @@ export function natsFailure(error: unknown, url: string): SandboxError {
     );
   const causes = causesOf(error);
   const reason = causes.map((cause) => errnoOf(cause) ?? cause.message).at(-1) ?? errorMessage(error);
-  const advice = CERTIFICATE.test(reason)
-    ? '; its certificate is not accepted; name the certificates of its authority (--ca, or state.ca in the policy), and it by a name that is in its own'
-    : '';
+  const advice = adviceOn(reason);
   return new SandboxError('fleet.unreachable', `the NATS server ${url} cannot be used (${reason})${advice}`, {
     cause: error,
   });
+}
+
+/** What may help, as the end of a message. */
+function adviceOn(reason: string): string {
+  if (CERTIFICATE.test(reason))
+    return '; its certificate is not accepted; name the certificates of its authority (--ca, or state.ca in the policy), and it by a name that is in its own';
+  // A server that has it, or knows one that does, answers, be it that there is no leader.
+  if (/^no responders: '?\$JS\./.test(reason))
+    return '; it has no JetStream; start it with nats-server --jetstream, or with jetstream {} in its configuration';
+  return '';
 }
 
 /** Whether the server lets this user not, which no patience changes. */
@@ -140,7 +148,9 @@ export function serversOf(url: string): { readonly servers: readonly string[]; r
     return invalid('all servers need nats:// or all need tls://');
   const servers = parsed.map(({ hostname, port, username, password, pathname, search, hash }) => {
     if (username !== '' || password !== '')
-      return invalid(`it has a user or password, which belong in a file (${CREDENTIALS_VARIABLE})`);
+      return invalid(
+        `it has a user or password; use a credentials file or an nkey (--creds, ${CREDENTIALS_VARIABLE})`,
+      );
     if (hostname === '' || !['', '/'].includes(pathname) || search !== '' || hash !== '')
       return invalid('only hosts and ports belong in it');
     return `${hostname}:${port === '' ? DEFAULT_PORT : port}`;

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { constants, hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -244,6 +244,27 @@ describe('submit', () => {
     expectOneLine(refused.stderr);
     expect(refused.stderr).toMatch(why);
   });
+
+  it('says of a server that was started without JetStream what it needs, and soon', async () => {
+    // As the Debian package starts one.
+    const bare = spawn(
+      'setpriv',
+      ['--pdeathsig', 'KILL', 'nats-server', '-a', '127.0.0.1', '-p', '-1', '--ports_file_dir', machine.root],
+      { stdio: 'ignore' },
+    );
+    const url = await until(async () => {
+      const file = readdirSync(machine.root).find((name) => name.startsWith('nats-server_'));
+      const text = file === undefined ? '' : readFileSync(join(machine.root, file), 'utf8');
+      return text === '' ? undefined : (JSON.parse(text).nats[0] as string);
+    });
+    const began = performance.now();
+    const refused = await cli(submitter, ['submit', '--queue', 'builds', '--url', url, '--', 'true']);
+    bare.kill('SIGKILL');
+    expect(refused.exitCode).toBe(125);
+    expectOneLine(refused.stderr);
+    expect(refused.stderr).toMatch(/it has no JetStream; .*--jetstream/);
+    expect(performance.now() - began).toBeLessThan(25_000);
+  }, 60_000);
 
   it('asks by the queue of the fleet, where one answer from any machine is enough', async () => {
     const asking = startCli(submitter, ['submit', ...on(), '--wait', '--', 'touch', 'asked']);
