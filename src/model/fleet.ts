@@ -31,7 +31,7 @@ export const QueueName = nameOf('the name of a queue');
 /** What a worker has, and a job needs: `gpu`, `arch=arm64`. */
 export const Label = z
   .string()
-  .max(32)
+  .max(32, 'a label must have at most 32 characters')
   .regex(
     /^[a-z0-9]+(?:[-=][a-z0-9]+)*$/,
     'a label must be 1 to 32 small letters and digits, with single "-" or "=" between them',

@@ -177,6 +177,28 @@ describe('submit', () => {
     expect(readFileSync(join(submitter.workspace, 'a'), 'utf8')).toBe('b\n');
   });
 
+  it('says so where no file is what was to come back', async () => {
+    const back = ['--artefact', 'dits/**', '--into', join(submitter.root, 'nothing')];
+    const from = ['--workspace-from', submitter.workspace];
+    const ended = await cli(submitter, ['submit', ...on(), '--wait', ...from, ...back, '--', 'true']);
+    expect(ended.exitCode).toBe(0);
+    expect(ended.stderr).toContain('no file came back: there is none that is called dits/**');
+    expectOneLine(ended.stderr);
+  });
+
+  it('where nobody is asked, names what a worker can do, and no option that submit has not', async () => {
+    const queue = ['--queue', 'unasked', '--url', servers.url];
+    const unasked = startCli(machine, ['worker', ...queue, '--ask', 'nobody', '--grace', '0']);
+    await new Promise((done) => unasked.stdout?.once('data', done));
+    const refused = await cli(submitter, ['submit', ...queue, '--wait', '--', 'touch', 'unasked']);
+    expect(refused.exitCode).toBe(126);
+    expectOneLine(refused.stderr);
+    expect(refused.stderr).toMatch(/needs approval, .* worker .*--ask queue.*sandbox-run fleet approvals/);
+    expect(refused.stderr).not.toContain('approved runs it');
+    unasked.kill('SIGTERM');
+    expect((await unasked).exitCode).toBe(0);
+  });
+
   it('is canceled with its job by a signal, and by fleet cancel', async () => {
     const waiting = startCli(submitter, [
       'submit',
