@@ -55,6 +55,8 @@ export interface RulesOfCommands {
   readonly environment?: readonly string[] | undefined;
   /** Changes of the workspace can be held back here. */
   readonly previews?: boolean;
+  /** The workspace is a copy, which goes with its sandbox. */
+  readonly isCopy?: boolean | undefined;
   /** What commands change with the effect `undoable` can be taken back, whatever it is. */
   readonly undoes?: boolean;
   /** The decision is all that keeps a command in (backend `application`). */

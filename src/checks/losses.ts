@@ -27,6 +27,8 @@ export const lossesCheck: Check = {
     // Nor of what can be taken back.
     if (context.autonomy !== 'contained' || isHeldBack(context)) return [];
     if (context.effect === 'undoable' && context.rules.undoes === true) return [];
+    // Nor in a copy that somebody sent, who has what it was made of.
+    if (context.rules.isCopy === true) return [];
     const commands = commandsOf(context.parsed).flatMap((command) => writtenOut(command, context));
     return commands.flatMap((command) => {
       const use = useOf(command, context);

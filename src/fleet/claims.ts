@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { SandboxError } from '../errors/sandbox-error.ts';
 import { JobRecord } from '../model/fleet.ts';
 import { parsedJson } from '../util/parsed-json.ts';
 import { compareAndSet, type Queue } from './queue.ts';
@@ -36,6 +37,7 @@ export function readRecord(value: Uint8Array): JobRecord | undefined {
  * Writes the record of a job, if it is still that of `revision` (0: there is none): again and again, until the server has said
  * something. `undefined`: there is another one, or it was given up. `isOurs` tells whether a record is the one that was written:
  * the answer to that may have been lost.
+ * @throws {SandboxError} `fleet.refused`, with `untilRefused`.
  */
 export async function writeRecord(
   queue: Queue,
@@ -45,12 +47,15 @@ export async function writeRecord(
     revision,
     isOurs,
     signal,
+    untilRefused = false,
   }: {
     /** The record as JSON. */
     readonly text: string;
     readonly revision: number;
     readonly isOurs: (record: JobRecord) => boolean;
     readonly signal: AbortSignal;
+    /** Who may not write it is told so. A worker goes on: what became of a job is not to be lost while permissions are changed. */
+    readonly untilRefused?: boolean;
   },
 ): Promise<number | undefined> {
   let behind = revision;
@@ -65,7 +70,8 @@ export async function writeRecord(
         return standing.record !== undefined && isOurs(standing.record) ? standing.revision : undefined;
       // None: it is being written, or all that was there was dropped.
       behind = standing?.revision ?? 0;
-    } catch {
+    } catch (error) {
+      if (untilRefused && error instanceof SandboxError && error.code === 'fleet.refused') throw error;
       // Whether it was written is unknown: the next try tells.
     }
     await delay(wait, undefined, { signal }).catch(() => {});

@@ -162,7 +162,8 @@ class OpenFleet implements Fleet {
       const record = standing?.record;
       if (record?.state === 'done') return;
       if (standing !== undefined && record !== undefined) {
-        this.#queue.connection.publish(this.#queue.names.cancel(record.worker), job);
+        const { publisher, names } = this.#queue;
+        await this.#answered(() => publisher.tell(names.cancel(record.worker), job));
         // There may be no other worker that would notice it.
         if (await this.#answered(() => isGone(record.worker)))
           await this.#endLost(job, record, standing.revision);
@@ -444,7 +445,8 @@ class OpenFleet implements Fleet {
     };
     const isOurs = (found: JobRecord) => found.state === 'done' && found.at === record.at;
     const text = JSON.stringify(record);
-    await writeRecord(this.#queue, job, { text, revision, isOurs, signal: this.#closing.signal });
+    const { signal } = this.#closing;
+    await writeRecord(this.#queue, job, { text, revision, isOurs, signal, untilRefused: true });
   }
 
   /** One watch for the jobs of this process: what was missed comes again. */

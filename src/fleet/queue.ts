@@ -6,7 +6,7 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import type { FleetPriority } from '../model/fleet.ts';
 import { FLEET_PRIORITIES } from '../model/words.ts';
 import { natsFailure, whereInstalled } from '../nats/connection.ts';
-import { patiently } from '../nats/patience.ts';
+import { patienceWith, patiently } from '../nats/patience.ts';
 import { Publisher } from '../nats/publisher.ts';
 import { writeBehind } from '../nats/write-behind.ts';
 import { errorMessage } from '../util/error-message.ts';
@@ -117,8 +117,9 @@ export async function openQueue(
   refuseSmallMessages(connection);
   try {
     const manager = await jetstreamManager(connection, { checkAPI: false });
-    await patiently(() =>
-      make ? ensureStreams(manager, names, replicas) : refuseMissing(manager, names, name),
+    await patiently(
+      () => (make ? ensureStreams(manager, names, replicas) : refuseMissing(manager, names, name)),
+      patienceWith(connection),
     );
     const js = jetstream(connection);
     const kv = new Kvm(js);

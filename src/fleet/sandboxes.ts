@@ -56,7 +56,7 @@ export class JobSandboxes {
     const remove = () => removeTree(directory);
     try {
       await fill(directory);
-      const sandbox = await openSandbox({ ...this.#options, narrow, workspace: directory });
+      const sandbox = await openSandbox({ ...this.#options, narrow, workspace: directory, isCopy: true });
       const done = () => sandbox.close().finally(remove);
       return { sandbox, workspace: directory, done };
     } catch (error) {

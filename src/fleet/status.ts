@@ -43,16 +43,23 @@ async function timeOf({ manager, names }: Queue): Promise<number> {
 }
 
 async function workersOf(queue: Queue, now: number): Promise<FleetStatus['workers']> {
-  const keys = await queue.workers.keys();
-  const names: string[] = [];
-  for await (const name of keys) names.push(name);
+  const { manager, names } = queue;
+  const prefix = `$KV.${names.workers}.`;
+  // What lists the keys of a bucket tells one twice that is written meanwhile, and may wait for ever where that goes on.
+  const { state } = await manager.streams.info(`KV_${names.workers}`, { subjects_filter: `${prefix}>` });
   const found = await Promise.all(
-    names.sort().map(async (worker) => {
-      const entry = await queue.workers.get(worker);
-      const record = entry === null ? undefined : readWorker(entry.value);
-      if (entry === null || record === undefined) return [];
-      return [{ ...record, worker, seenMs: Math.max(0, now - entry.created.getTime()) }];
-    }),
+    Object.keys(state.subjects ?? {})
+      .sort()
+      .map(async (subject) => {
+        const worker = subject.slice(prefix.length);
+        const entry = await queue.workers.get(worker);
+        const record = entry === null ? undefined : readWorker(entry.value);
+        if (entry === null || record === undefined) return [];
+        const seenMs = Math.max(0, now - entry.created.getTime());
+        // Of one that had no job no other worker has noticed it.
+        const is = record.state === 'live' && seenMs > record.leaseMs ? 'lost' : record.state;
+        return [{ ...record, state: is, worker, seenMs } as const];
+      }),
   );
   return found.flat();
 }

@@ -174,6 +174,11 @@ export class FleetWorker {
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
     this.#wake();
+    const running = this.#held.size;
+    if (running > 0 && graceMs > 0)
+      this.#say(
+        `takes no more jobs; ${running === 1 ? '1 that runs has' : `${running} that run have`} ${graceMs / 1000} s to end`,
+      );
     const patience = delay(graceMs, undefined, { signal: this.#closing.signal }).catch(() => {});
     await Promise.race([this.#idle(), patience]);
     const left = [...this.#held.values()];

@@ -31,7 +31,7 @@ export const QueueName = nameOf('the name of a queue');
 /** What a worker has, and a job needs: `gpu`, `arch=arm64`. */
 export const Label = z
   .string()
-  .max(32)
+  .max(32, 'a label must have at most 32 characters')
   .regex(
     /^[a-z0-9]+(?:[-=][a-z0-9]+)*$/,
     'a label must be 1 to 32 small letters and digits, with single "-" or "=" between them',
@@ -309,7 +309,7 @@ export type JobRecord = Value<typeof JobRecord>;
 export const WorkerRecord = z.strictObject({
   state: z
     .enum(['live', 'lost', 'ended'])
-    .describe('lost: another worker has seen no sign of life until the lease was over'),
+    .describe('lost: no sign of life was seen until the lease was over'),
   beat: count.describe('another with each renewal'),
   host: text,
   pid: count,

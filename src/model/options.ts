@@ -138,6 +138,11 @@ export const SandboxOptions = z.strictObject({
     .custom<Narrowing>(isObject)
     .optional()
     .describe('Internal. What a submitter of a job takes away from the policy.'),
+  isCopy: boolean
+    .optional()
+    .describe(
+      'Internal. The workspace is a copy that goes with the sandbox: nothing is lost with what is deleted there.',
+    ),
   backend: z
     .enum(['auto', ...BACKEND_IDS], `one of auto, ${BACKEND_IDS.join(', ')}`)
     .optional()

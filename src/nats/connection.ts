@@ -14,7 +14,10 @@ export const CREDENTIALS_VARIABLE = 'SANDBOX_RUN_NATS_CREDS';
 export interface NatsSettings {
   /** `nats://host[:port]` or `tls://host[:port]`; those of a cluster with commas between. Never with a user or password. */
   readonly url: string;
-  /** The absolute path of a credentials file (JWT and seed) or of an nkey seed; default: what `SANDBOX_RUN_NATS_CREDS` says, or none. */
+  /**
+   * The absolute path of a credentials file (JWT and seed) or of an nkey seed, with the certificate and the key in PEM that a
+   * server wants which asks its clients for one; default: what `SANDBOX_RUN_NATS_CREDS` says, or none.
+   */
   readonly credentials?: string | undefined;
   /** The absolute path of the certificates that sign the server's; default: those of Node. */
   readonly ca?: string | undefined;
@@ -39,7 +42,12 @@ export async function connectNats(settings: NatsSettings, name: string): Promise
   const { connect, credsAuthenticator, nkeyAuthenticator } = await whereInstalled(
     () => import('@nats-io/transport-node'),
   );
-  const secret = credentialsOf(settings);
+  const { secret, certificate } = credentialsOf(settings);
+  if (certificate !== undefined && !encrypted)
+    throw new SandboxError(
+      'fleet.invalid',
+      'the NATS credentials file has a certificate, which needs tls://',
+    );
   // A credentials file has the user's JWT beside the seed, and to be read a new line behind that.
   const authenticator: Authenticator | undefined =
     secret &&
@@ -59,10 +67,18 @@ export async function connectNats(settings: NatsSettings, name: string): Promise
       // With each request; its trace would be made beforehand.
       noAsyncTraces: true,
       ...(authenticator && { authenticator }),
-      ...(encrypted && { tls: tlsOf(settings, servers) }),
+      ...(encrypted && { tls: { ...tlsOf(settings, servers), ...certificate } }),
     });
   } catch (error) {
-    throw natsFailure(error, settings.url);
+    const failure = natsFailure(error, settings.url);
+    // It does not say so: with TLS 1.3 it has let us in by then, and says no more.
+    const wantsOurs = encrypted && certificate === undefined && failure.message.endsWith('(timeout)');
+    if (!wantsOurs) throw failure;
+    throw new SandboxError(
+      failure.code,
+      `${failure.message}; if it wants a certificate of its clients, add that and its key to the credentials file`,
+      { cause: error },
+    );
   }
 }
 
@@ -106,12 +122,20 @@ export function natsFailure(error: unknown, url: string): SandboxError {
     );
   const causes = causesOf(error);
   const reason = causes.map((cause) => errnoOf(cause) ?? cause.message).at(-1) ?? errorMessage(error);
-  const advice = CERTIFICATE.test(reason)
-    ? '; its certificate is not accepted; name the certificates of its authority (--ca, or state.ca in the policy), and it by a name that is in its own'
-    : '';
+  const advice = adviceOn(reason);
   return new SandboxError('fleet.unreachable', `the NATS server ${url} cannot be used (${reason})${advice}`, {
     cause: error,
   });
+}
+
+/** What may help, as the end of a message. */
+function adviceOn(reason: string): string {
+  if (CERTIFICATE.test(reason))
+    return '; its certificate is not accepted; name the certificates of its authority (--ca, or state.ca in the policy), and it by a name that is in its own';
+  // A server that has it, or knows one that does, answers, be it that there is no leader.
+  if (/^no responders: '?\$JS\./.test(reason))
+    return '; it has no JetStream; start it with nats-server --jetstream, or with jetstream {} in its configuration';
+  return '';
 }
 
 /** Whether the server lets this user not, which no patience changes. */
@@ -140,7 +164,9 @@ export function serversOf(url: string): { readonly servers: readonly string[]; r
     return invalid('all servers need nats:// or all need tls://');
   const servers = parsed.map(({ hostname, port, username, password, pathname, search, hash }) => {
     if (username !== '' || password !== '')
-      return invalid(`it has a user or password, which belong in a file (${CREDENTIALS_VARIABLE})`);
+      return invalid(
+        `it has a user or password; use a credentials file or an nkey (--creds, ${CREDENTIALS_VARIABLE})`,
+      );
     if (hostname === '' || !['', '/'].includes(pathname) || search !== '' || hash !== '')
       return invalid('only hosts and ports belong in it');
     return `${hostname}:${port === '' ? DEFAULT_PORT : port}`;
@@ -155,17 +181,31 @@ function invalid(why: string): never {
   throw new SandboxError('fleet.invalid', `the URL of the NATS server is not usable: ${why}`);
 }
 
-function credentialsOf({ credentials }: NatsSettings): Buffer | undefined {
+/** What a credentials file has beside the seed of a user: by which certificate the server may know us. */
+const PEM = /-----BEGIN (CERTIFICATE|(?:[A-Z]+ )?PRIVATE KEY)-----[\s\S]*?-----END \1-----\n?/g;
+
+function credentialsOf({ credentials }: NatsSettings): {
+  readonly secret?: Buffer;
+  readonly certificate?: { readonly cert: string; readonly key: string } | undefined;
+} {
   const path = credentials ?? process.env[CREDENTIALS_VARIABLE];
-  if (path === undefined || path === '') return undefined;
-  const secret = readPrivateFile(path, {
+  if (path === undefined || path === '') return {};
+  const whole = readPrivateFile(path, {
     what: 'the NATS credentials file',
     code: 'fleet.invalid',
     // A seed has 58 characters.
     shortest: 58,
-  });
+  }).toString('latin1');
+  const pem = [...whole.matchAll(PEM)];
+  const ofKind = (isKey: boolean) =>
+    pem.flatMap(([text, kind]) => (kind?.endsWith('KEY') === isKey ? [text] : [])).join('');
+  const [cert, key] = [ofKind(false), ofKind(true)];
   // As an nkey seed it must have nothing behind it.
-  return Buffer.from(secret.toString('latin1').trim(), 'latin1');
+  const secret = whole.replaceAll(PEM, '').trim();
+  return {
+    ...(secret !== '' && { secret: Buffer.from(secret, 'latin1') }),
+    ...(pem.length > 0 && { certificate: { cert, key } }),
+  };
 }
 
 function tlsOf({ ca }: NatsSettings, servers: readonly string[]): TlsOptions {

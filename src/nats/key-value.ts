@@ -1,9 +1,10 @@
+import type { JetStreamManager } from '@nats-io/jetstream';
 import type { KV, KvOptions } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { FleetStore, KeyValue, KeyValueEntry } from '../model/key-value.ts';
 import { ANSWER_MS, connectNats, type NatsSettings, natsFailure, whereInstalled } from './connection.ts';
-import { patiently } from './patience.ts';
+import { patiently, patienceWith } from './patience.ts';
 import { Publisher } from './publisher.ts';
 import { writeBehind } from './write-behind.ts';
 
@@ -19,6 +20,8 @@ const CLOCK_HOLDS_MS = 600_000;
 const CLOCK_JUMP_MS = 250;
 /** How long a bucket may take to be opened: as long as a change of it is tried. */
 const OPEN_MS = 15_000;
+/** Values of a list that are asked for at once. */
+const READ_AT_ONCE = 256;
 
 /** How many servers keep the state. */
 export interface FleetStoreSettings extends NatsSettings {
@@ -75,6 +78,7 @@ export async function fleetStoreOn(
 /** A bucket, and the stream that it is. */
 interface Bucket {
   readonly kv: KV;
+  readonly manager: JetStreamManager;
   readonly publisher: Publisher;
   readonly name: string;
 }
@@ -85,7 +89,8 @@ function openBucket(
   name: string,
   options: Partial<KvOptions>,
 ): Promise<Bucket> {
-  return patiently(() => openBucketNow(publisher, settings, name, options), OPEN_MS);
+  const patience = Math.min(OPEN_MS, patienceWith(publisher.connection));
+  return patiently(() => openBucketNow(publisher, settings, name, options), patience);
 }
 
 async function openBucketNow(
@@ -112,10 +117,16 @@ async function openBucketNow(
       'fleet.invalid',
       `the bucket ${name} of ${url} is kept by ${has} of the ${replicas} servers that state.replicas wants; nats stream edit KV_${name} --replicas ${replicas} changes it`,
     );
-  return { kv, publisher, name };
+  return { kv, manager: await js.jetstreamManager(false), publisher, name };
 }
 
-function keyValue({ kv, publisher, name }: Bucket, url: string, isAlone = false): KeyValue {
+async function entryOf(kv: KV, key: string): Promise<KeyValueEntry | undefined> {
+  const found = await kv.get(key);
+  if (found === null || found.operation !== 'PUT') return undefined;
+  return { key, value: found.string(), revision: found.revision };
+}
+
+function keyValue({ kv, manager, publisher, name }: Bucket, url: string, isAlone = false): KeyValue {
   const answered = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
@@ -132,12 +143,7 @@ function keyValue({ kv, publisher, name }: Bucket, url: string, isAlone = false)
     );
 
   return {
-    get: (key) =>
-      answered(async () => {
-        const found = await kv.get(key);
-        if (found === null || found.operation !== 'PUT') return undefined;
-        return { key, value: found.string(), revision: found.revision };
-      }),
+    get: (key) => answered(() => entryOf(kv, key)),
     put: async (key, value, revision) => {
       const written = await follow(key, value, revision);
       if (written !== undefined || revision > 0) return written;
@@ -150,13 +156,16 @@ function keyValue({ kv, publisher, name }: Bucket, url: string, isAlone = false)
       (await follow(key, '', revision, { 'KV-Operation': 'DEL' })) !== undefined,
     list: (pattern) =>
       answered(async () => {
-        const entries = new Map<string, KeyValueEntry>();
-        for await (const found of await kv.history({ key: pattern })) {
-          entries.delete(found.key);
-          if (found.operation === 'PUT')
-            entries.set(found.key, { key: found.key, value: found.string(), revision: found.revision });
+        // What the client has for it waits for 30 seconds, or as long as others write, where something is written meanwhile.
+        const prefix = `$KV.${name}.`;
+        const info = await manager.streams.info(`KV_${name}`, { subjects_filter: `${prefix}${pattern}` });
+        const left = Object.keys(info.state.subjects ?? {}).map((subject) => subject.slice(prefix.length));
+        const entries: KeyValueEntry[] = [];
+        while (left.length > 0) {
+          const read = left.splice(0, READ_AT_ONCE).map((key) => entryOf(kv, key));
+          for (const entry of await Promise.all(read)) if (entry !== undefined) entries.push(entry);
         }
-        return [...entries.values()];
+        return entries;
       }),
   };
 }

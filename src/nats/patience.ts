@@ -1,10 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { NatsConnection } from '@nats-io/transport-node';
 import { retried } from '../util/retried.ts';
 import { isRefusal } from './connection.ts';
 
 /** A cluster has elected another leader by then. */
 const PATIENCE_MS = 30_000;
 const PAUSE_MS = 300;
+
+/** One that stands alone without JetStream will not have it later; it may know a server that has. */
+const ALONE_MS = 3_000;
+
+/** How long it makes sense to try again on a server. */
+export const patienceWith = ({ info }: NatsConnection): number =>
+  info?.jetstream === true || info?.cluster !== undefined ? PATIENCE_MS : ALONE_MS;
 
 /** Does what a cluster cannot do while it elects a leader: again, for a while. What it refuses is not tried again. */
 export function patiently<T>(work: () => Promise<T>, milliseconds = PATIENCE_MS): Promise<T> {

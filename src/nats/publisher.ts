@@ -86,6 +86,28 @@ export class Publisher {
     }
   }
 
+  /** Publishes what nobody acknowledges, at once. @throws what the server has against it; who does not hear that is not told. */
+  async tell(subject: string, data: string): Promise<void> {
+    this.#published += 1;
+    const token = String(this.#published);
+    let timer: NodeJS.Timeout | undefined;
+    const refused = new Promise<never>((_, fail) => {
+      this.#waiting.set(token, { subject, stored: () => {}, fail });
+    });
+    const patience = new Promise<void>((over) => {
+      timer = setTimeout(over, ANSWER_MS);
+    });
+    try {
+      this.connection.publish(subject, data);
+      // What the server has against it is here before that is answered, and told in the next turn.
+      const answered = this.connection.flush().then(() => new Promise<void>((next) => setImmediate(next)));
+      await Promise.race([refused, answered, patience]);
+    } finally {
+      clearTimeout(timer);
+      this.#waiting.delete(token);
+    }
+  }
+
   /** Sends what nobody acknowledges, with whatever else is sent in this turn. */
   send(message: Outgoing): void {
     if (this.#outgoing.length === 0) setImmediate(() => this.flush());

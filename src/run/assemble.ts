@@ -59,7 +59,7 @@ export async function assemble(
   { guards, records }: WhatCounts,
 ): Promise<Assembly> {
   const { policy, workspace } = resolved;
-  const rules = commandRules(resolved, plan);
+  const rules = { ...commandRules(resolved, plan), isCopy: options.isCopy };
   const environment = commandEnvironment(policy);
   const find = createProgramFinder(plan);
   const stateful = await createStatefulPorts({

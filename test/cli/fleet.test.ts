@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { constants, hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -177,6 +177,28 @@ describe('submit', () => {
     expect(readFileSync(join(submitter.workspace, 'a'), 'utf8')).toBe('b\n');
   });
 
+  it('says so where no file is what was to come back', async () => {
+    const back = ['--artefact', 'dits/**', '--into', join(submitter.root, 'nothing')];
+    const from = ['--workspace-from', submitter.workspace];
+    const ended = await cli(submitter, ['submit', ...on(), '--wait', ...from, ...back, '--', 'true']);
+    expect(ended.exitCode).toBe(0);
+    expect(ended.stderr).toContain('no file came back: there is none that is called dits/**');
+    expectOneLine(ended.stderr);
+  });
+
+  it('where nobody is asked, names what a worker can do, and no option that submit has not', async () => {
+    const queue = ['--queue', 'unasked', '--url', servers.url];
+    const unasked = startCli(machine, ['worker', ...queue, '--ask', 'nobody', '--grace', '0']);
+    await new Promise((done) => unasked.stdout?.once('data', done));
+    const refused = await cli(submitter, ['submit', ...queue, '--wait', '--', 'touch', 'unasked']);
+    expect(refused.exitCode).toBe(126);
+    expectOneLine(refused.stderr);
+    expect(refused.stderr).toMatch(/needs approval, .* worker .*--ask queue.*sandbox-run fleet approvals/);
+    expect(refused.stderr).not.toContain('approved runs it');
+    unasked.kill('SIGTERM');
+    expect((await unasked).exitCode).toBe(0);
+  });
+
   it('is canceled with its job by a signal, and by fleet cancel', async () => {
     const waiting = startCli(submitter, [
       'submit',
@@ -244,6 +266,27 @@ describe('submit', () => {
     expectOneLine(refused.stderr);
     expect(refused.stderr).toMatch(why);
   });
+
+  it('says of a server that was started without JetStream what it needs, and soon', async () => {
+    // As the Debian package starts one.
+    const bare = spawn(
+      'setpriv',
+      ['--pdeathsig', 'KILL', 'nats-server', '-a', '127.0.0.1', '-p', '-1', '--ports_file_dir', machine.root],
+      { stdio: 'ignore' },
+    );
+    const url = await until(async () => {
+      const file = readdirSync(machine.root).find((name) => name.startsWith('nats-server_'));
+      const text = file === undefined ? '' : readFileSync(join(machine.root, file), 'utf8');
+      return text === '' ? undefined : (JSON.parse(text).nats[0] as string);
+    });
+    const began = performance.now();
+    const refused = await cli(submitter, ['submit', '--queue', 'builds', '--url', url, '--', 'true']);
+    bare.kill('SIGKILL');
+    expect(refused.exitCode).toBe(125);
+    expectOneLine(refused.stderr);
+    expect(refused.stderr).toMatch(/it has no JetStream; .*--jetstream/);
+    expect(performance.now() - began).toBeLessThan(25_000);
+  }, 60_000);
 
   it('asks by the queue of the fleet, where one answer from any machine is enough', async () => {
     const asking = startCli(submitter, ['submit', ...on(), '--wait', '--', 'touch', 'asked']);

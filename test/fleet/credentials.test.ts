@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { credsAuthenticator, nkeys } from '@nats-io/transport-node';
+import { credsAuthenticator, nkeyAuthenticator, nkeys } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFleet } from '../../src/fleet/create-fleet.ts';
 import { FleetWorker } from '../../src/fleet/worker.ts';
@@ -175,6 +175,50 @@ describe('a fleet over TLS with credentials files', () => {
       await other.stop();
     }
   });
+
+  it('shows a server that asks for one the certificate of its credentials file', async () => {
+    makeCertificate('client', 'email:client');
+    const pem = ['client.pem', 'client.key'].map((name) => readFileSync(at(name), 'utf8')).join('');
+    const user = nkeys.createUser();
+    writeFileSync(at('certified.creds'), `${pem}${Buffer.from(user.getSeed()).toString()}\n`, {
+      mode: 0o600,
+    });
+    writeFileSync(at('only.creds'), pem, { mode: 0o600 });
+    writeFileSync(at('bare.creds'), user.getSeed(), { mode: 0o600 });
+    const asks = tlsWith('server').replace('}', `, ca_file: "${at('ca.pem')}", verify: true }`);
+    const shown = {
+      cert: readFileSync(at('client.pem'), 'utf8'),
+      key: readFileSync(at('client.key'), 'utf8'),
+    };
+    const other = await startNats({
+      config: `${asks}\nauthorization { users: [{ nkey: ${user.getPublicKey()} }] }`,
+      probe: {
+        tls: { ca: readFileSync(at('ca.pem'), 'utf8'), host: '127.0.0.1', ...shown } as object,
+        authenticator: nkeyAuthenticator(user.getSeed()),
+      },
+    });
+    try {
+      const tls = other.url.replace('nats://', 'tls://');
+      const settings = { url: tls, ca: at('ca.pem'), credentials: at('certified.creds') };
+      await (await connectNats(settings, 'test')).close();
+      const refusals = [
+        [
+          args(tls, 'bare.creds', 'ca.pem'),
+          /\(timeout\); if it wants a certificate of its clients, .*credentials file/,
+        ],
+        [args(tls, 'only.creds', 'ca.pem'), /refuses this user/],
+        [args(other.url, 'certified.creds', 'ca.pem'), /has a certificate, .*tls:\/\//],
+      ] as const;
+      for (const [told, why] of refusals) {
+        const refused = await cli(place, told);
+        expect(refused).toMatchObject({ exitCode: 125, stdout: '' });
+        expectOneLine(refused.stderr);
+        expect(refused.stderr).toMatch(why);
+      }
+    } finally {
+      await other.stop();
+    }
+  }, 60_000);
 
   it('says nothing to a server of which nobody checks the certificate', async () => {
     const plain = await cli(place, args(servers.url, 'good.creds', undefined));

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openQueue } from '../../src/fleet/queue.ts';
 import { MOST_NEEDS } from '../../src/fleet/worker.ts';
 import { connectNats } from '../../src/nats/connection.ts';
+import { deferred } from '../../src/util/deferred.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
 import { makeFleetWorld } from './support.ts';
@@ -11,6 +12,19 @@ import { makeFleetWorld } from './support.ts';
 const world = makeFleetWorld();
 
 describe('a job', () => {
+  it('is told of by a worker that waits for it to end, which runs it to its end', async () => {
+    const queue = world.queue();
+    const said: string[] = [];
+    const worker = await world.worker(queue, { slots: 2, onProblem: (line) => void said.push(line) });
+    const fleet = await world.fleet(queue);
+    const begun = deferred<void>();
+    const job = await fleet.submit('echo begun; sleep 1; echo ended', { onOutput: () => begun.resolve() });
+    await begun.promise;
+    await worker.stop(60_000);
+    expect(await job.result).toMatchObject({ ok: true, stdout: 'begun\nended\n' });
+    expect(said).toEqual(['takes no more jobs; 1 that runs has 60 s to end']);
+  });
+
   it('has the result that a local run has', async () => {
     const queue = world.queue();
     await world.worker(queue);

@@ -9,6 +9,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -40,6 +41,77 @@ describe('an example', () => {
     expect(statSync(told('workspace')).isDirectory()).toBe(true);
     expect(statSync(told('creds')).mode & 0o777).toBe(0o400);
   });
+
+  it.each([
+    [
+      'the port is taken',
+      'exec sleep 60',
+      true,
+      /^up: nats-server did not start: .*\b(?:address|port)\b.*\n$/,
+    ],
+    ['a worker does not start', 'echo why >&2; exit 125', false, /^why\nwhy\n$/],
+  ])(
+    'ends where %s, says why, and leaves nothing behind',
+    async (_, program, isTaken, why) => {
+      const root = mkdtempSync(join(tmpdir(), 'sandbox-run-up-'));
+      onTestFinished(() => rmSync(root, { recursive: true }));
+      mkdirSync(join(root, 'tmp'));
+      writeFileSync(join(root, 'program'), `#!/bin/sh\n${program}\n`, { mode: 0o755 });
+      const other = createServer();
+      await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
+      const { port } = other.address() as AddressInfo;
+      const closed = () => new Promise((done) => other.close(done));
+      if (!isTaken) await closed();
+      const up = spawn('sh', [example('up')], {
+        env: {
+          ...{ PATH: process.env.PATH, HOME: root, TMPDIR: join(root, 'tmp') },
+          ...{ PORT: String(port), SANDBOX_RUN: join(root, 'program') },
+        },
+        stdio: ['ignore', 'inherit', 'pipe'],
+        detached: true,
+      });
+      onTestFinished(() => {
+        if (up.pid !== undefined) spawnSync('kill', ['-KILL', '--', `-${up.pid}`], { stdio: 'ignore' });
+      });
+      let said = '';
+      up.stderr.on('data', (bytes) => {
+        said += String(bytes);
+      });
+      expect(await new Promise((done) => up.once('close', done))).toBe(125);
+      if (isTaken) await closed();
+      expect(said).toMatch(why);
+      expect(readdirSync(join(root, 'tmp'))).toEqual([]);
+    },
+    40_000,
+  );
+
+  it('is a fleet that takes its files with it, however often it is told to end', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'sandbox-run-up-'));
+    onTestFinished(() => rmSync(root, { recursive: true }));
+    mkdirSync(join(root, 'tmp'));
+    const worker = 'trap "sleep 0.5; exit 0" TERM; echo begun; sleep 60 & wait';
+    writeFileSync(join(root, 'program'), `#!/bin/sh\n${worker}\n`, { mode: 0o755 });
+    const up = spawn('sh', [example('up')], {
+      env: {
+        ...{ PATH: process.env.PATH, HOME: root, TMPDIR: join(root, 'tmp') },
+        ...{ PORT: '-1', SANDBOX_RUN: join(root, 'program') },
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+      detached: true,
+    });
+    onTestFinished(() => {
+      if (up.pid !== undefined) spawnSync('kill', ['-KILL', '--', `-${up.pid}`], { stdio: 'ignore' });
+    });
+    let said = '';
+    let again: NodeJS.Timeout | undefined;
+    up.stdout.on('data', (bytes) => {
+      said += String(bytes);
+      if (said === 'begun\nbegun\n') again = setInterval(() => up.kill('SIGTERM'), 100);
+    });
+    expect(await new Promise((done) => up.once('exit', done))).toBe(143);
+    clearInterval(again);
+    expect(readdirSync(join(root, 'tmp'))).toEqual([]);
+  }, 40_000);
 
   it('starts workers by Slurm, hands its signal on, and leaves nothing behind', async () => {
     const root = mkdtempSync(join(tmpdir(), 'sandbox-run-sbatch-'));

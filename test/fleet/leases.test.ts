@@ -2,6 +2,8 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { openQueue } from '../../src/fleet/queue.ts';
+import { connectNats } from '../../src/nats/connection.ts';
 import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { makeFleetWorld, SHORT_LEASE, startWorkerProcess } from './support.ts';
@@ -43,6 +45,45 @@ describe('a worker that dies', () => {
       expect(status).toMatchObject({ ...{ lost: 1, slots: 1, running: 0, done: 1 }, jobs: { normal: 0 } });
     }, LONG);
   }, 120_000);
+
+  it('with no job, so that no other worker looks at its lease, counts as lost all the same', async () => {
+    const queue = world.queue();
+    const fleet = await world.fleet(queue);
+    const idle = await startWorkerProcess(world, queue);
+    idle.kill('SIGKILL');
+    const waits = await fleet.submit(['true']);
+    await eventually(async () => {
+      const status = await fleet.status();
+      expect(status.workers).toMatchObject([{ worker: idle.id, state: 'lost' }]);
+      expect(status).toMatchObject({ lost: 1, slots: 0, unmet: [{ labels: [], jobs: 1 }] });
+    }, LONG);
+    waits.cancel();
+    await waits.result;
+  }, 120_000);
+
+  it('is told of once, however often workers renew their leases while it is asked', async () => {
+    const name = world.queue();
+    const fleet = await world.fleet(name);
+    const worker = await world.worker(name);
+    const connection = await connectNats({ url: world.servers.url }, 'renews often');
+    const { workers } = await openQueue(connection, name);
+    const text = (await workers.get(worker.id ?? ''))?.string() ?? '';
+    const keys = Array.from({ length: 20 }, (_, index) => `${index}`.padStart(16, '0'));
+    const renewed = (async () => {
+      for (let round = 0; round < 100; round += 1)
+        await Promise.all(keys.map((key) => workers.put(key, text)));
+    })();
+    let over = false;
+    void renewed.finally(() => {
+      over = true;
+    });
+    do {
+      const told = (await fleet.status()).workers.map((one) => one.worker);
+      expect(told).toEqual([...new Set(told)]);
+    } while (!over);
+    await renewed;
+    await connection.close();
+  }, 60_000);
 
   it('has its job run again where that was asked for', async () => {
     const queue = world.queue();

@@ -9,6 +9,7 @@ import { openQueue } from '../../src/fleet/queue.ts';
 import { FleetWorker } from '../../src/fleet/worker.ts';
 import { connectNats } from '../../src/nats/connection.ts';
 import { fleetStoreOn } from '../../src/nats/key-value.ts';
+import { deferred } from '../../src/util/deferred.ts';
 import { makePlace, type Place } from '../library/support.ts';
 import { type NatsServers, startNats } from '../support/nats.ts';
 
@@ -120,6 +121,23 @@ describe('the roles of examples/fleet/nats-server.conf', () => {
     await expect(fleet.submit('true', { onOutput })).rejects.toMatchObject({ code: 'fleet.refused' });
     expect(performance.now() - before).toBeLessThan(10_000);
   });
+
+  it('read: is told at once that it may not cancel, whether a worker has the job or none', async () => {
+    const submitter = await fleetAs('SUBMIT');
+    const begun = deferred<void>();
+    const onOutput = () => begun.resolve();
+    const running = await submitter.submit('echo begun; sleep 1000', { onOutput });
+    const waiting = await submitter.submit('true', { labels: ['nobody-has-it'] });
+    const fleet = await fleetAs('READ');
+    expect(await Promise.race([begun.promise, running.result])).toBeUndefined();
+    for (const { id } of [running, waiting])
+      await expect(fleet.cancel(id)).rejects.toMatchObject({ code: 'fleet.refused' });
+    for (const job of [running, waiting]) {
+      expect(await fleet.result(job.id)).toBeUndefined();
+      job.cancel();
+      expect((await job.result).status).toBe('canceled');
+    }
+  }, 60_000);
 
   it('work: takes jobs and hands none over', async () => {
     const connection = await connectAs('WORK');

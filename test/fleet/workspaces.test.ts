@@ -57,6 +57,20 @@ describe('a workspace that is sent', () => {
     expect(readdirSync(join(world.place.root, 'scratch'))).toEqual([]);
   });
 
+  it('may be deleted in without a question, as it is a copy; the workspace of the worker may not', async () => {
+    const queue = world.queue();
+    const judged = { unsafe: { unjudged_commands: false } };
+    await world.worker(queue, { sandbox: { workspace: world.place.workspace, policy: judged } });
+    const fleet = await world.fleet(queue);
+    const removes = 'rm -r src && mv run /tmp && ls';
+    const workspaceFrom = makeProject('deleted-in');
+    expect(await fleet.run(removes, { workspaceFrom })).toMatchObject({ ok: true, stdout: 'empty\nlink\n' });
+    expect(existsSync(join(workspaceFrom, 'src/a.txt'))).toBe(true);
+    writeFileSync(join(world.place.workspace, 'kept'), 'kept');
+    expect(await fleet.run('rm kept')).toMatchObject({ status: 'denied' });
+    expect(readFileSync(join(world.place.workspace, 'kept'), 'utf8')).toBe('kept');
+  });
+
   it('is sent once, whatever is run on it, and each content once', async () => {
     const queue = world.queue();
     await world.worker(queue);

@@ -15,6 +15,8 @@ Examples:
 
 A job that no worker has is one that waits, if any wait, whatever its id: job says that it has not
 ended, and after cancel it does not run any more. Until a worker drops it, it counts as one that waits.
+What status says of workers is as they told it with their last sign of life, a fifth of a lease ago at most;
+one that gave none for a whole lease is lost.
 
 Exit status: 0; job: that of its command, 1 if it has not ended; 125 if there is no such queue or
 job, or the server cannot be reached.`;

@@ -84,7 +84,7 @@ export async function submit(args: readonly string[]): Promise<number> {
   addConnectionOptions(program)
     .option('-c, --shell <string>', 'run a shell string under bash')
     .option('--jobs <file>', 'many jobs: each line is a shell string; - is standard input')
-    .option('--wait', 'wait for the result, with its output as it comes')
+    .option('--wait', 'wait for the result, with its output as it comes (of --jobs: with --json)')
     .option('--json', 'with --wait: print one object for each result, with its output in it')
     .option(
       '--workspace-from <source>',
@@ -311,11 +311,15 @@ async function waitForOne(
 async function bringBack(
   fleet: Fleet,
   result: FleetResult,
-  { into, workspaceFrom, changes }: SubmitArguments,
+  { into, artefact = [], workspaceFrom, changes }: SubmitArguments,
 ): Promise<void> {
   const { artefacts, changes: changed } = result.fleet;
   if (into !== undefined && artefacts !== undefined) {
-    const { leftOut } = await fleet.download(artefacts, into);
+    const { leftOut, files } = await fleet.download(artefacts, into);
+    if (files === 0 && leftOut.length === 0)
+      printError(
+        `no file came back: there is none that is called ${visibleLine(artefact.join(' or '), 200)}`,
+      );
     for (const path of leftOut)
       printError(`${visibleLine(path, 200)} is left out, because another program would run or obey it`);
   }

@@ -112,6 +112,10 @@ export function printEnd(
   printChanges(result.changes, isAsked || elsewhere !== undefined, say);
   printDenials(result.wouldDeny ?? [], 'would be denied by the other policy', { isPerson, say });
   if (isUnasked(result) && isPerson) printUnasked(result.decision);
+  else if (isUnasked(result) && elsewhere !== undefined)
+    say(
+      `this command needs approval, and there is no one to ask: ${decisiveReason(result.decision)?.message ?? 'no reason was given'} (a worker with --ask queue asks by sandbox-run fleet approvals)`,
+    );
   else if (result.error !== undefined)
     say([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
   if (result.status === 'timed-out')

@@ -27,6 +27,8 @@ export interface HeldChanges {
 export interface Downloaded {
   /** What trusted programs would run or obey in that directory, and was therefore not made. */
   readonly leftOut: readonly string[];
+  /** How many files were made. */
+  readonly files: number;
 }
 
 /** Makes artefacts in a directory that is not there, or is empty. */
@@ -42,7 +44,7 @@ export async function download(queue: Queue, digest: string, directory: string):
   const files = entries.filter(({ kind }) => kind !== 'directory');
   const leftOut = files.filter(({ path }) => isObeyed(path)).map(({ path }) => path);
   await unpack(blobs, { version, entries: entries.filter(({ path }) => !isObeyed(path)) }, place);
-  return { leftOut };
+  return { leftOut, files: files.length - leftOut.length };
 }
 
 /** Whether something would be run or obeyed once it is there: nobody looks at it as after a command of this machine. */

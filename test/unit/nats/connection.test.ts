@@ -24,8 +24,8 @@ describe('the URL of a NATS server', () => {
     ['nats://', /only hosts/],
     ['nats://one,tls://two', /nats:\/\/ or all/],
     ['nats://one/path', /only hosts/],
-    ['nats://me:secret-word@one', /belong in a file/],
-    ['nats://secret-word@one', /belong in a file/],
+    ['nats://me:secret-word@one', /has a user or password; use a credentials file/],
+    ['nats://secret-word@one', /has a user or password/],
   ])('%s is refused, and what may be a secret is not shown', (url, message) => {
     expect(() => serversOf(url)).toThrow(
       expect.objectContaining({ code: 'fleet.invalid', message: expect.stringMatching(message) }),
