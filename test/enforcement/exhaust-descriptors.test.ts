@@ -61,6 +61,17 @@ async function within(limit: number, program: string): Promise<unknown> {
   }
 }
 
+/** Directories that nobody has a lock on once a program has ended, which says when that was, as far as they are not known. */
+async function leftOnSharedMemory(run: () => Promise<number>) {
+  for (const { inode } of abandonedOnSharedMemory()) ofOthers.add(inode);
+  const endedMs = await run();
+  const left = () =>
+    abandonedOnSharedMemory().filter(({ inode, changedMs }) => changedMs <= endedMs && !ofOthers.has(inode));
+  // One that somebody is just making or removing has no lock for a moment.
+  await eventually(() => expect(left()).toEqual([])).catch(() => {});
+  return left();
+}
+
 describe('a limit of open files', () => {
   it.each([
     [MANY, 1_024],
@@ -69,33 +80,32 @@ describe('a limit of open files', () => {
   ])(
     'lets %i commands at once wait for their turn where it is %i, and nothing is left',
     async (many, limit) => {
-      for (const { inode } of abandonedOnSharedMemory()) ofOthers.add(inode);
-      const said = await within(
-        limit,
-        `const sandbox = await createSandbox({ workspace });
-       const alone = await sandbox.run('echo alone');
-       const atRest = open();
-       const results = await Promise.all(Array.from({ length: ${many} }, (_, index) =>
-         sandbox.run(['sh', '-c', 'mkdir -p "$TMPDIR/a/b"; : > "$TMPDIR/a/b/c"; echo ' + index])));
-       await sandbox.close();
-       say({
-         good: results.filter(({ status, stdout }, index) => status === 'exited' && stdout === index + '\\n').length,
-         why: [...new Set(results.map(({ error }) => error?.message ?? ''))],
-         reports: new Set([alone, ...results].map(({ report }) => JSON.stringify(report))).size,
-         more: Math.max(0, open() - atRest),
-       });`,
-      );
-      const endedMs = Date.now();
-      expect(said).toEqual({ good: many, why: [''], reports: 1, more: 0 });
-      expect(readdirSync(tmp)).toEqual([]);
-      // One that somebody is just making or removing has no lock for a moment.
-      await eventually(() =>
-        expect(
-          abandonedOnSharedMemory().filter(
-            ({ inode, changedMs }) => changedMs <= endedMs && !ofOthers.has(inode),
-          ),
-        ).toEqual([]),
-      );
+      const all = async () => {
+        const said = await within(
+          limit,
+          `const sandbox = await createSandbox({ workspace });
+         const alone = await sandbox.run('echo alone');
+         const atRest = open();
+         const results = await Promise.all(Array.from({ length: ${many} }, (_, index) =>
+           sandbox.run(['sh', '-c', 'mkdir -p "$TMPDIR/a/b"; : > "$TMPDIR/a/b/c"; echo ' + index])));
+         await sandbox.close();
+         say({
+           good: results.filter(({ status, stdout }, index) => status === 'exited' && stdout === index + '\\n').length,
+           why: [...new Set(results.map(({ error }) => error?.message ?? ''))],
+           reports: new Set([alone, ...results].map(({ report }) => JSON.stringify(report))).size,
+           more: Math.max(0, open() - atRest),
+         });`,
+        );
+        const endedMs = Date.now();
+        expect(said).toEqual({ good: many, why: [''], reports: 1, more: 0 });
+        expect(readdirSync(tmp)).toEqual([]);
+        return endedMs;
+      };
+      // A launcher of another test that is killed just after its start leaves one, too, that nobody saw locked. Ours would
+      // leave one again.
+      let left = await leftOnSharedMemory(all);
+      for (let tries = 1; tries < 3 && left.length > 0; tries++) left = await leftOnSharedMemory(all);
+      expect(left).toEqual([]);
     },
     PATIENCE,
   );
