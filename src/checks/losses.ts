@@ -27,13 +27,16 @@ export const lossesCheck: Check = {
     // Nor of what can be taken back.
     if (context.autonomy !== 'contained' || isHeldBack(context)) return [];
     if (context.effect === 'undoable' && context.rules.undoes === true) return [];
-    // Nor in a copy that somebody sent, who has what it was made of.
-    if (context.rules.isCopy === true) return [];
     const commands = commandsOf(context.parsed).flatMap((command) => writtenOut(command, context));
     return commands.flatMap((command) => {
       const use = useOf(command, context);
       if (use === undefined || asksForHelp(use)) return [];
-      return [...judgeVerb(command, use, context), ...judgeRemoval(command, use, context)];
+      // Who sent a copy of a workspace has what it was made of; what else may be written is no copy.
+      const { isCopy = false, granted } = context.rules;
+      return [
+        ...(isCopy && granted.length === 0 ? [] : judgeVerb(command, use, context)),
+        ...(isCopy ? [] : judgeRemoval(command, use, context)),
+      ];
     });
   },
 };

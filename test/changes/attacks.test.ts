@@ -507,8 +507,9 @@ describe('a part that is applied', () => {
 
 describe('a workspace on another file system than the state directory', () => {
   const state = process.env.XDG_STATE_HOME;
-  const other = mkdtempSync('/dev/shm/sandbox-run-');
+  let other = '';
   beforeAll(() => {
+    other = mkdtempSync('/dev/shm/sandbox-run-');
     process.env.XDG_STATE_HOME = other;
   });
   afterAll(() => {

@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the shell that expands them
 import { describe, expect, it } from 'vitest';
+import type { RulesOfCommands } from '../../../src/checks/check.ts';
 import { lossesCheck } from '../../../src/checks/losses.ts';
 import { contextOf } from '../../support/check-context.ts';
 
@@ -9,8 +10,8 @@ const versions = {
   lostWith: (path: string) => path,
 };
 
-async function asks(source: string): Promise<boolean> {
-  const rules = { environment: ['PATH', 'APP_*', 'HOME'] };
+async function asks(source: string, more: Partial<RulesOfCommands> = {}): Promise<boolean> {
+  const rules = { environment: ['PATH', 'APP_*', 'HOME'], ...more };
   const context = { ...contextOf(source, { rules }), autonomy: 'contained' as const, versions };
   const reasons = await lossesCheck.judge(context);
   return reasons.some(({ verdict }) => verdict === 'ask');
@@ -283,5 +284,19 @@ describe('what version control would not bring back is asked about', () => {
     '"$@"',
   ])('and this loses nothing: %s', async (source) => {
     expect(await asks(source)).toBe(false);
+  });
+});
+
+describe('in a copy of a workspace', () => {
+  it.each([
+    ['rm notes', [], false],
+    ['git clean -fdx', [], false],
+    ['rm notes', ['/data'], false],
+    // What has more than that place is not in the copy.
+    ['rsync -a --delete src/ /data/notes/', ['/data'], true],
+    ['rsync -a --delete src/ notes/', [], false],
+  ] as const)('%s, where %j may be written too: %s', async (source, granted, expected) => {
+    expect(await asks(source, { isCopy: true, granted })).toBe(expected);
+    expect(await asks(source, { granted })).toBe(true);
   });
 });
