@@ -7,7 +7,7 @@ import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { orElse } from '../util/or-else.ts';
 import { visibleText } from '../util/visible-text.ts';
-import { Below } from './below.ts';
+import { Below, lookAt } from './below.ts';
 import { type Contents, type DescribedChange, octal } from './describe.ts';
 import { HeldPaths, openToRead } from './held-paths.ts';
 import { numberOf } from './in-words.ts';
@@ -42,13 +42,15 @@ interface Part {
   readonly objects?: number | undefined;
   /** Only its time is another one, or its name is one of several. */
   readonly isSame: boolean;
+  /** Why applying it would leave it as it is. */
+  readonly stays?: string | undefined;
   readonly old: () => Content;
   readonly now: () => Content;
 }
 
 /**
  * One change as git shows it, and takes it: a unified diff for text and for where links lead, words for what git does not
- * know. `isEnough`: its lines are not shown any more.
+ * know. What would not be applied git does not take, either. `isEnough`: its lines are not shown any more.
  */
 export function diffOf(
   { change, numbers }: DescribedChange,
@@ -60,17 +62,23 @@ export function diffOf(
   const [first = -1, last = first] = numbers;
   const { after, path = '' } = set.operations[last] ?? {};
   const { before, path: from = '' } = set.operations[first] ?? {};
-  const tooMuch: Content = {
-    why: `not shown, because so much else is: sandbox-run changes diff ${set.id} PATH shows it`,
-  };
+  const tooMuch: Content = { why: notShown(set) };
   const old = () => (isEnough ? tooMuch : contentBefore(before, contents.before(first)));
   const now = () => (isEnough ? tooMuch : contentLeft(addon, contents.left(last), after));
   const isSame = change.change === 'times' || change.change === 'mode' || change.change === 'renamed';
-  const part: Part = { from, path, before, after, objects: change.objects, isSame, old, now };
+  const isGone = !isSame && before !== undefined && !isStill(before, contents.before(first));
+  const stays =
+    change.applied === true
+      ? undefined
+      : (change.refused ?? change.conflict ?? (isGone ? CHANGED_SINCE : undefined));
+  const part: Part = { from, path, before, after, objects: change.objects, isSame, stays, old, now };
   if (before === undefined || after === undefined || before.kind === after.kind) return lookOf(part);
   // As git does it, too.
   return `${lookOf({ ...part, after: undefined })}${lookOf({ ...part, before: undefined, objects: undefined })}`;
 }
+
+const notShown = ({ id }: StoredSet): string =>
+  `not shown, because so much else is: sandbox-run changes diff ${id} PATH shows it`;
 
 /** What is in a directory that goes, file by file. `isEnough`: as of `diffOf`. */
 export function diffWithin(
@@ -81,7 +89,12 @@ export function diffWithin(
   isEnough: (text: string) => boolean,
 ): string {
   const [number = -1] = numbers;
-  const { path: around = '' } = set.operations[number] ?? {};
+  const { path: around = '', tree, conflict } = set.operations[number] ?? {};
+  const isKept = set.placed.some((one) => one.number === number && one.isKept);
+  const staysOf = ({ changed }: Stamp): string | undefined => {
+    if (isKept) return undefined;
+    return conflict ?? (BigInt(changed) > BigInt(tree?.changed ?? 0) ? CHANGED_SINCE : undefined);
+  };
   const at = contents.before(number);
   const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
   const root = at && orElse(() => openSync(at, flags), undefined);
@@ -92,9 +105,14 @@ export function diffWithin(
     for (const [inner, before] of new Below(addon, `/proc/self/fd/${root}/.`).within('')) {
       const path = `${around}/${inner}`;
       const old = () => contentBefore(before, held.nameOf(inner));
-      const text = lookOf({ from: path, path, before, isSame: false, old, now: () => GONE });
+      const stays = staysOf(before);
+      const text = lookOf({ from: path, path, before, isSame: false, stays, old, now: () => GONE });
       texts.push(text);
-      if (isEnough(text)) break;
+      if (!isEnough(text)) continue;
+      texts.push(
+        `diff ${gitName('a/', around)} ${gitName('b/', around)}\nthere is more in it, ${notShown(set)}\n`,
+      );
+      break;
     }
   } catch (error) {
     // What may not be read does not go.
@@ -105,7 +123,43 @@ export function diffWithin(
   return texts.join('');
 }
 
-function lookOf({ from, path, before, after, objects, isSame, old, now }: Part): string {
+function lookOf(part: Part): string {
+  const look = gitLookOf(part);
+  return part.stays === undefined ? look : forPeople(look, part.stays);
+}
+
+const CHANGED_SINCE = 'it changed in the workspace since';
+
+/** Whether that is there which a command found. The time of a copy that was kept is not exactly the same. */
+function isStill({ kind, bytes, modified }: Stamp, at: Buffer | undefined): boolean {
+  const now = at && lookAt(at);
+  if (now?.kind !== kind) return false;
+  const apart = BigInt(now.modified) - BigInt(modified);
+  return kind !== 'file' || (now.bytes === bytes && apart > -ALIKE_NS && apart < ALIKE_NS);
+}
+
+const ALIKE_NS = 1_000_000n;
+
+/** A part as git refuses it, with all that comes with it: it would make something else of that. */
+function forPeople(part: string, why: string): string {
+  const remark = `for reading, not for git apply: ${why}\n`;
+  const look = part.replace(/^diff --git /, 'diff ');
+  const remarked = look.replace(/^--- .*\n\+\+\+ .*\n(?=@@ )/m, () => remark);
+  return remarked === look ? `${look}${remark}` : remarked;
+}
+
+/** A diff for a terminal, which would obey or not show some of it. Git would make files of what is shown in its place. */
+export function visibleDiff(diff: string): string {
+  const parts = diff.split(/(?<=\n)(?=diff )/).map((part) => {
+    const shown = visibleText(part, { keep: '\n\t' });
+    return shown === part ? part : forPeople(shown, ESCAPED);
+  });
+  return parts.join('');
+}
+
+const ESCAPED = 'what a terminal would obey or not show is written as \\u{...} (--raw: as it is)';
+
+function gitLookOf({ from, path, before, after, objects, isSame, old, now }: Part): string {
   const is = after ?? before;
   const [a, b] = [gitName('a/', from), gitName('b/', path)];
   const modes =
@@ -124,7 +178,7 @@ function lookOf({ from, path, before, after, objects, isSame, old, now }: Part):
   const head = [
     `diff --git ${a} ${b}`,
     ...(before === undefined ? [`new file mode ${gitMode(is)}`] : []),
-    ...(after === undefined ? [`deleted file mode ${gitMode(is)}`] : []),
+    ...(after === undefined ? [`deleted file mode ${knownMode(is)}`] : []),
     ...(modes === undefined ? [] : [`old mode 10${octal(modes[0])}`, `new mode 10${octal(modes[1])}`]),
     ...(from === path
       ? []
@@ -139,7 +193,7 @@ function lookOf({ from, path, before, after, objects, isSame, old, now }: Part):
   for (const side of sides) if ('why' in side) return inWords(side.why);
   const names = [before === undefined ? '/dev/null' : a, after === undefined ? '/dev/null' : b] as const;
   const hasMode = modes === undefined && before !== undefined && after !== undefined;
-  const index = `index ${blobOf(was)}..${blobOf(left)}${hasMode ? ` ${gitMode(is)}` : ''}`;
+  const index = `index ${blobOf(was)}..${blobOf(left)}${hasMode ? ` ${knownMode(is)}` : ''}`;
   if (sides.some((one) => 'binary' in one))
     return `${head}\n${index}\nBinary files ${names.join(' and ')} differ\n`;
   const lines = linesOf(names, textOf(was), textOf(left));
@@ -167,6 +221,10 @@ function blobOf(content: Content | undefined): string {
 }
 
 const gitMode = ({ kind, mode }: Side): string => (kind === 'link' ? '120000' : `10${octal(mode)}`);
+
+/** As git keeps it, of what is there: it says of each other one that it did not expect that. */
+const knownMode = ({ kind, mode }: Side): string =>
+  gitMode({ kind, mode: (mode & 0o100) === 0 ? 0o644 : 0o755 });
 
 /**
  * A name as git writes it: in quotes, with bytes in octal, where it would not be seen as what it is, or would end a line or
@@ -221,8 +279,7 @@ function wholePatch(from: string, to: string, old: string, now: string): string 
 
 function contentBefore(before: Side | undefined, at: Buffer | undefined): Content {
   if (at === undefined) return GONE;
-  if (before?.kind === 'link')
-    return orElse((): Content => ({ text: readlinkSync(at, 'buffer').toString('utf8') }), GONE);
+  if (before?.kind === 'link') return orElse(() => contentOfLink(readlinkSync(at, 'buffer')), GONE);
   return contentOf(openOrNot(at));
 }
 
@@ -236,7 +293,7 @@ function contentLeft(
   left: ReturnType<Contents['left']>,
   after: After | undefined,
 ): Content {
-  if (after?.kind === 'link') return { text: bytesOf(after.target ?? '').toString('utf8') };
+  if (after?.kind === 'link') return contentOfLink(bytesOf(after.target ?? ''));
   if (left === undefined || after === undefined) return GONE;
   try {
     if (left.isMoved) return contentOf(openToRead(left.at));
@@ -246,6 +303,9 @@ function contentLeft(
     return GONE;
   }
 }
+
+const contentOfLink = (target: Buffer): Content =>
+  isUtf8(target) ? { text: target.toString('utf8') } : { why: 'not shown: where it leads is no UTF-8' };
 
 const GONE: Content = { why: 'not shown: it is gone, or cannot be read' };
 

@@ -1,8 +1,9 @@
 import { realpathSync } from 'node:fs';
+import { visibleDiff } from '../changes/diff.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ChangeSet } from '../model/change-set.ts';
 import { ChangeSets } from '../run/changes/change-sets.ts';
-import { visibleLine, visibleText } from '../util/visible-text.ts';
+import { visibleLine } from '../util/visible-text.ts';
 import {
   applyChanges,
   describeChanges,
@@ -56,8 +57,12 @@ export async function changes(args: readonly string[]): Promise<number> {
   command('diff', 'the same as a unified diff')
     .argument('<id>', 'from the list')
     .argument('[path]', 'only what is at or beneath it')
-    .action((id: string, path?: string) =>
-      does(() => visibleText(new ChangeSets().diff(id, path), { keep: '\n\t' })),
+    .option('--raw', 'as it is, for git apply and other programs: a terminal may obey it')
+    .action((id: string, path: string | undefined, { raw }: { readonly raw?: boolean }) =>
+      does(() => {
+        const diff = new ChangeSets().diff(id, path);
+        return raw === true ? diff : visibleDiff(diff);
+      }),
     );
   command('apply', 'puts it into the workspace')
     .argument('<id>', 'from the list')

@@ -1,5 +1,13 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ChangeSets } from '../../src/run/changes/change-sets.ts';
@@ -75,6 +83,41 @@ describe_('a diff of a change set (needs namespaces)', () => {
     expect(git).toThrow(/cannot apply binary patch/);
   });
 
+  it('is refused by git where it would undo what somebody did since, or what applying it does not do', async () => {
+    const before = 'echo t > mine; echo t > gone; mkdir d; echo t > d/f';
+    const { id, changes, root } = await changed(before, 'echo x >> mine; rm -r gone d');
+    const clean = await changes.diff(id);
+    const take = (input: string) =>
+      execFileSync('git', ['apply', '--check', '-'], { cwd: root, input, stdio: 'pipe' });
+    take(clean);
+    bash(root, 'echo person >> mine; echo person >> gone; echo person > d/new');
+    for (const path of ['mine', 'gone', 'd']) {
+      const diff = await changes.diff(id, path);
+      expect(diff).toContain('-person\n');
+      expect(diff).toContain('for reading, not for git apply: it changed in the workspace since\n@@ ');
+      expect(() => take(diff)).toThrow(/patch fragment without header/);
+    }
+    const out = await changed('true', 'ln -s /outside out; echo x > new');
+    expect(() => take('')).toThrow();
+    const diff = await out.changes.diff(out.id);
+    expect(diff).toContain('+/outside\n');
+    expect(() => take(diff)).toThrow(/patch fragment without header/);
+    // What was named is in the workspace.
+    await out.changes.apply(out.id, ['out']);
+    expect(await out.changes.diff(out.id, 'out')).toContain('diff --git a/out b/out\nnew file mode 120000\n');
+  });
+
+  it('leads a link nowhere else than the command did', async () => {
+    const { id, changes } = await changed('true', `ln -s "$(printf 'by\\377te')" link`);
+    expect(await changes.diff(id)).toBe('diff a/link b/link\nnot shown: where it leads is no UTF-8\n');
+  });
+
+  it('is taken without a word where the group may write', async () => {
+    const { id, changes, root } = await changed('echo f > f; echo g > g; chmod 664 f g', 'echo x >> f; rm g');
+    const run = spawnSync('git', ['apply', '--check', '-'], { cwd: root, input: await changes.diff(id) });
+    expect([run.status, String(run.stderr)]).toEqual([0, '']);
+  });
+
   it('shows what is in a directory that goes, of a very large one where it is named', async () => {
     const { id, changes } = await changed(
       'mkdir few many; echo lost > few/f; for i in $(seq 1001); do echo $i > many/$i; done',
@@ -148,6 +191,33 @@ describe_('sandbox-run changes and history (need namespaces)', () => {
     place = makePlace();
   });
   afterAll(() => place.dispose());
+
+  it('show what a terminal would obey so that git does not take it, and the rest as it does', async () => {
+    const work = realpathSync(place.workspace);
+    const texts = ['a\r\n', 'a\u200db\n', "'\\u{1b}'\n", '\x1b[31m\n'];
+    texts.forEach((text, at) => {
+      writeFileSync(join(work, `from${at}`), text);
+    });
+    const ran = await cli(place, [
+      '--preview',
+      '-c',
+      'for i in 0 1 2 3; do cp from$i odd$i; done; echo > plain',
+    ]);
+    const id = /changes diff (\S+)/.exec(ran.stderr)?.[1] ?? '';
+    const take = (input: string) =>
+      spawnSync('git', ['apply', '--whitespace=nowarn', '-'], { cwd: work, input, encoding: 'utf8' }).stderr;
+    for (const at of texts.keys()) {
+      const { stdout } = await cli(place, ['changes', 'diff', id, `odd${at}`]);
+      expect(stdout).toMatch(/^\+.*\\u\{/m);
+      expect(take(stdout)).toContain('patch fragment without header');
+    }
+    expect(take((await cli(place, ['changes', 'diff', id, 'plain'])).stdout)).toBe('');
+    const { stdout } = await cli(place, ['changes', 'diff', '--raw', id]);
+    rmSync(join(work, 'plain'));
+    expect(take(stdout)).toBe('');
+    for (const [at, text] of texts.entries()) expect(readFileSync(join(work, `odd${at}`), 'utf8')).toBe(text);
+    rmSync(join(work, 'plain'));
+  });
 
   it('say so, and the history names what each command changed', async () => {
     const work = realpathSync(place.workspace);
