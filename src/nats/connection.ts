@@ -181,8 +181,11 @@ function invalid(why: string): never {
   throw new SandboxError('fleet.invalid', `the URL of the NATS server is not usable: ${why}`);
 }
 
-/** What a credentials file has beside the seed of a user: by which certificate the server may know us. */
-const PEM = /-----BEGIN (CERTIFICATE|(?:[A-Z]+ )?PRIVATE KEY)-----[\s\S]*?-----END \1-----\n?/g;
+/**
+ * What a credentials file has beside the seed of a user: by which certificate the server may know us. openssl writes the
+ * parameters of a key before it, which are in it, too.
+ */
+const PEM = /-----BEGIN (CERTIFICATE|EC PARAMETERS|(?:[A-Z]+ )?PRIVATE KEY)-----[\s\S]*?-----END \1-----\n?/g;
 
 function credentialsOf({ credentials }: NatsSettings): {
   readonly secret?: Buffer;
@@ -197,9 +200,14 @@ function credentialsOf({ credentials }: NatsSettings): {
     shortest: 58,
   }).toString('latin1');
   const pem = [...whole.matchAll(PEM)];
-  const ofKind = (isKey: boolean) =>
-    pem.flatMap(([text, kind]) => (kind?.endsWith('KEY') === isKey ? [text] : [])).join('');
-  const [cert, key] = [ofKind(false), ofKind(true)];
+  const ofKind = (name: string) =>
+    pem.flatMap(([text, kind]) => (kind?.endsWith(name) ? [text] : [])).join('');
+  const [cert, key] = [ofKind('CERTIFICATE'), ofKind('KEY')];
+  if (pem.length > 0 && (cert === '' || key === ''))
+    throw new SandboxError(
+      'fleet.invalid',
+      `the NATS credentials file has ${key === '' ? 'a certificate and not its private key' : 'a private key and no certificate'}`,
+    );
   // As an nkey seed it must have nothing behind it.
   const secret = whole.replaceAll(PEM, '').trim();
   return {

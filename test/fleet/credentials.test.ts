@@ -185,6 +185,16 @@ describe('a fleet over TLS with credentials files', () => {
     });
     writeFileSync(at('only.creds'), pem, { mode: 0o600 });
     writeFileSync(at('bare.creds'), user.getSeed(), { mode: 0o600 });
+    // As `openssl ecparam -genkey` writes a key.
+    const withParameters = pem.replace(
+      /(?=-----BEGIN PRIVATE)/,
+      openssl('ecparam', '-name', 'prime256v1').toString(),
+    );
+    writeFileSync(at('parameters.creds'), `${withParameters}${Buffer.from(user.getSeed()).toString()}\n`, {
+      mode: 0o600,
+    });
+    for (const half of ['client.pem', 'client.key'])
+      writeFileSync(at(`${half}.creds`), readFileSync(at(half), 'utf8'), { mode: 0o600 });
     const asks = tlsWith('server').replace('}', `, ca_file: "${at('ca.pem')}", verify: true }`);
     const shown = {
       cert: readFileSync(at('client.pem'), 'utf8'),
@@ -201,12 +211,15 @@ describe('a fleet over TLS with credentials files', () => {
       const tls = other.url.replace('nats://', 'tls://');
       const settings = { url: tls, ca: at('ca.pem'), credentials: at('certified.creds') };
       await (await connectNats(settings, 'test')).close();
+      await (await connectNats({ ...settings, credentials: at('parameters.creds') }, 'test')).close();
       const refusals = [
         [
           args(tls, 'bare.creds', 'ca.pem'),
           /\(timeout\); if it wants a certificate of its clients, .*credentials file/,
         ],
         [args(tls, 'only.creds', 'ca.pem'), /refuses this user/],
+        [args(tls, 'client.pem.creds', 'ca.pem'), /has a certificate and not its private key/],
+        [args(tls, 'client.key.creds', 'ca.pem'), /has a private key and no certificate/],
         [args(other.url, 'certified.creds', 'ca.pem'), /has a certificate, .*tls:\/\//],
       ] as const;
       for (const [told, why] of refusals) {
