@@ -135,7 +135,7 @@ function isStill({ kind, bytes, modified }: Stamp, at: Buffer | undefined): bool
   const now = at && lookAt(at);
   if (now?.kind !== kind) return false;
   const apart = BigInt(now.modified) - BigInt(modified);
-  return kind !== 'file' || (now.bytes === bytes && apart > -ALIKE_NS && apart < ALIKE_NS);
+  return kind === 'directory' || (now.bytes === bytes && apart > -ALIKE_NS && apart < ALIKE_NS);
 }
 
 const ALIKE_NS = 1_000_000n;
