@@ -102,17 +102,17 @@ export function diffWithin(
   const texts: string[] = [];
   try {
     using held = new HeldPaths(`/proc/self/fd/${root}/.`);
+    let isOver = false;
     for (const [inner, before] of new Below(addon, `/proc/self/fd/${root}/.`).within('')) {
+      if (isOver && before.kind === 'directory') continue;
       const path = `${around}/${inner}`;
-      const old = () => contentBefore(before, held.nameOf(inner));
+      const more: Content = { why: `${notShown(set)}, and what else is in ${gitName('', around)}` };
+      const old = () => (isOver ? more : contentBefore(before, held.nameOf(inner)));
       const stays = staysOf(before);
       const text = lookOf({ from: path, path, before, isSame: false, stays, old, now: () => GONE });
       texts.push(text);
-      if (!isEnough(text)) continue;
-      texts.push(
-        `diff ${gitName('a/', around)} ${gitName('b/', around)}\nthere is more in it, ${notShown(set)}\n`,
-      );
-      break;
+      if (isOver) break;
+      isOver = isEnough(text);
     }
   } catch (error) {
     // What may not be read does not go.
@@ -184,20 +184,22 @@ function gitLookOf({ from, path, before, after, objects, isSame, old, now }: Par
       ? []
       : ['similarity index 100%', `rename from ${gitName('', from)}`, `rename to ${gitName('', path)}`]),
   ].join('\n');
-  // What is not in git's form it leaves alone: it would take this for files without content.
+  // Nothing that git could do.
   const inWords = (words: string) => `diff ${a} ${b}\n${words}\n`;
   if (isSame) return head.includes('\n') ? `${head}\n` : inWords('the content is the same');
   const was = before === undefined ? undefined : old();
   const left = after === undefined ? undefined : now();
   const sides = [left, was].filter((one) => one !== undefined);
-  for (const side of sides) if ('why' in side) return inWords(side.why);
   const names = [before === undefined ? '/dev/null' : a, after === undefined ? '/dev/null' : b] as const;
+  const differ = `Binary files ${names.join(' and ')} differ\n`;
+  // As git has files that are too large for it. It would leave out what is not in its form, and nobody would know.
+  const without = (why: string) => `${head}\n${differ}${why}\n`;
+  for (const side of sides) if ('why' in side) return without(side.why);
   const hasMode = modes === undefined && before !== undefined && after !== undefined;
   const index = `index ${blobOf(was)}..${blobOf(left)}${hasMode ? ` ${knownMode(is)}` : ''}`;
-  if (sides.some((one) => 'binary' in one))
-    return `${head}\n${index}\nBinary files ${names.join(' and ')} differ\n`;
+  if (sides.some((one) => 'binary' in one)) return `${head}\n${index}\n${differ}`;
   const lines = linesOf(names, textOf(was), textOf(left));
-  if (lines === undefined) return inWords(TOO_DIFFERENT);
+  if (lines === undefined) return without(TOO_DIFFERENT);
   return lines === '' && !head.includes('\n')
     ? inWords('the content is the same')
     : `${head}\n${index}\n${lines}`;

@@ -73,7 +73,7 @@ describe_('a diff of a change set (needs namespaces)', () => {
   it('is refused by git where it holds what is no text, and not taken for a part of it', async () => {
     const { id, changes, root } = await changed(
       "printf '\\0a' > binary; echo t > text",
-      "printf '\\0b' > binary; printf '\\0' > new; rm text",
+      "printf '\\0b' > binary; printf '\\0' > new; rm text; yes | head -c 5000000 > large",
     );
     const diff = await changes.diff(id);
     expect(diff).toMatch(/^Binary files a\/binary and b\/binary differ$/m);
@@ -81,6 +81,11 @@ describe_('a diff of a change set (needs namespaces)', () => {
     const git = () =>
       execFileSync('git', ['apply', '--check', '-'], { cwd: root, input: diff, stdio: 'pipe' });
     expect(git).toThrow(/cannot apply binary patch/);
+    const large = await changes.diff(id, 'large');
+    expect(large).toMatch(/^Binary files .*\nnot shown: it is larger than 4 MiB\n$/m);
+    expect(() =>
+      execFileSync('git', ['apply', '--check', '-'], { cwd: root, input: large, stdio: 'pipe' }),
+    ).toThrow(/cannot apply binary patch to 'large'/);
   });
 
   it('is refused by git where it would undo what somebody did since, or what applying it does not do', async () => {
@@ -109,7 +114,9 @@ describe_('a diff of a change set (needs namespaces)', () => {
 
   it('leads a link nowhere else than the command did', async () => {
     const { id, changes } = await changed('true', `ln -s "$(printf 'by\\377te')" link`);
-    expect(await changes.diff(id)).toBe('diff a/link b/link\nnot shown: where it leads is no UTF-8\n');
+    expect(await changes.diff(id)).toBe(
+      'diff --git a/link b/link\nnew file mode 120000\nBinary files /dev/null and b/link differ\nnot shown: where it leads is no UTF-8\n',
+    );
   });
 
   it('is taken without a word where the group may write', async () => {
