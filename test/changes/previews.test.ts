@@ -15,10 +15,11 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Sandbox } from '../../src/index.ts';
 import type { Change } from '../../src/model/change-set.ts';
 import type { ExecutionResult } from '../../src/model/execution-result.ts';
+import { loadAddon } from '../../src/native/load.ts';
 import { stateDirectory } from '../../src/run/state.ts';
 import { deferred } from '../../src/util/deferred.ts';
 import { makeArena } from '../support/arena.ts';
@@ -836,6 +837,35 @@ describe('losing work in the workspace', () => {
     ]).toEqual([verdict, verdict === 'ask']);
     const preview = await sandbox.check('rm -rf notes', { effect: 'preview' });
     expect(preview.decision?.verdict).toBe('allow');
+  });
+});
+
+describe('commands that can be taken back', () => {
+  it_('do not leave more and more layers to be unmounted (needs namespaces)', async () => {
+    const { createSandbox } = await import('../../src/index.ts');
+    await using sandbox = await createSandbox({ workspace: arena.freshCorner(), undo: true });
+    const addon = loadAddon();
+    const real = addon.closeConfinement;
+    const close = vi.spyOn(addon, 'closeConfinement');
+    let [going, most] = [0, 0];
+    // As where a slow disk has much to write out.
+    close.mockImplementation((confinement, done) => {
+      most = Math.max(most, ++going);
+      setTimeout(() => {
+        going--;
+        real(confinement, done);
+      }, 300);
+    });
+    try {
+      for (const name of ['a', 'b', 'c', 'd']) {
+        const result = await sandbox.run(`echo > ${name}`);
+        expect(result.changes?.state).toBe('applied');
+      }
+      await sandbox.run('python3 -c pass');
+      expect(most).toBe(1);
+    } finally {
+      close.mockRestore();
+    }
   });
 });
 

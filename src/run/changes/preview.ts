@@ -50,6 +50,8 @@ export class Previews {
   #reader: Promise<Reader> | undefined;
   /** What goes meanwhile. */
   readonly #going = new Set<Promise<unknown>>();
+  /** The layers that are unmounted, the last one after all others. */
+  #unmounting: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(prepared: PreparedSandbox) {
@@ -196,6 +198,8 @@ export class Previews {
   ): Promise<ExecutionResult> {
     const { opened, sandbox } = layered;
     const isApplied = effect === 'undoable';
+    // That of the command before: faster ones would leave more and more of them.
+    await this.#unmounting;
     const none = { ...result, changes: isApplied ? undefined : NOTHING_CHANGED(on) };
     if (result.status === 'setup-failed' || (opened.isUntouched() && copies.length === 0)) {
       this.#drop(layered);
@@ -205,7 +209,7 @@ export class Previews {
     const command = shownCommand(result.argv);
     const { id } = opened;
     // Nothing of the command is left that could write. Unmounting writes out the whole file system of the layer, and may take long.
-    const tidied = this.#later(this.#closeConfinement(sandbox).then(() => this.#sets.removeWork(id)));
+    const tidied = this.#later(this.#unmount(sandbox).then(() => this.#sets.removeWork(id)));
     // Another command is to run on what waits, with the layer below its own.
     if (!isApplied) await tidied;
     if (!(await this.#sets.close(opened, { workspace, command, on }, copies))) {
@@ -247,7 +251,7 @@ export class Previews {
   #drop({ opened, sandbox }: Layered): void {
     // What it lies on may be discarded from now on.
     opened[Symbol.dispose]();
-    void this.#later(this.#closeConfinement(sandbox).then(() => this.#sets.abandon(opened)));
+    void this.#later(this.#unmount(sandbox).then(() => this.#sets.abandon(opened)));
   }
 
   /** What fails of it goes with the history. */
@@ -255,6 +259,13 @@ export class Previews {
     const going = work.catch(() => {}).finally(() => this.#going.delete(going));
     this.#going.add(going);
     return going;
+  }
+
+  /** One after the other: each has one of the few threads of the process for as long as the kernel writes. */
+  #unmount(sandbox: PreparedSandbox): Promise<void> {
+    const unmounted = this.#unmounting.then(() => this.#closeConfinement(sandbox));
+    this.#unmounting = unmounted.catch(() => {});
+    return unmounted;
   }
 
   #closeConfinement({ addon, confinement }: PreparedSandbox): Promise<void> {
