@@ -72,11 +72,12 @@ export async function connectNats(settings: NatsSettings, name: string): Promise
   } catch (error) {
     const failure = natsFailure(error, settings.url);
     // It does not say so: with TLS 1.3 it has let us in by then, and says no more.
-    const wantsOurs = encrypted && certificate === undefined && failure.message.endsWith('(timeout)');
-    if (!wantsOurs) throw failure;
+    if (!encrypted || !failure.message.endsWith('(timeout)')) throw failure;
     throw new SandboxError(
       failure.code,
-      `${failure.message}; if it wants a certificate of its clients, add that and its key to the credentials file`,
+      certificate === undefined
+        ? `${failure.message}; if it wants a certificate of its clients, add that and its key to the credentials file`
+        : `${failure.message}; it may not accept the certificate in the credentials file`,
       { cause: error },
     );
   }

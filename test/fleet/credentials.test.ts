@@ -57,11 +57,11 @@ function makeAuthority(name: string): void {
   openssl(...newKey, '-x509', '-subj', `/CN=${name}`, '-keyout', `${name}.key`, '-out', `${name}.pem`);
 }
 
-/** A certificate for a name or address, signed by the authority `ca`. */
-function makeCertificate(server: string, of: string): void {
+/** A certificate for a name or address, signed by an authority. */
+function makeCertificate(server: string, of: string, ca = 'ca'): void {
   openssl(...newKey, '-subj', `/CN=${server}`, '-keyout', `${server}.key`, '-out', `${server}.csr`);
   writeFileSync(at('names'), `subjectAltName=${of}\n`);
-  const signs = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-extfile', 'names'];
+  const signs = ['-CA', `${ca}.pem`, '-CAkey', `${ca}.key`, '-CAcreateserial', '-extfile', 'names'];
   openssl('x509', '-req', '-in', `${server}.csr`, ...signs, '-out', `${server}.pem`);
 }
 
@@ -193,6 +193,13 @@ describe('a fleet over TLS with credentials files', () => {
     writeFileSync(at('parameters.creds'), `${withParameters}${Buffer.from(user.getSeed()).toString()}\n`, {
       mode: 0o600,
     });
+    makeCertificate('unknown-client', 'email:client', 'other-ca');
+    const unknown = ['unknown-client.pem', 'unknown-client.key'].map((name) =>
+      readFileSync(at(name), 'utf8'),
+    );
+    writeFileSync(at('unknown.creds'), `${unknown.join('')}${Buffer.from(user.getSeed()).toString()}\n`, {
+      mode: 0o600,
+    });
     for (const half of ['client.pem', 'client.key'])
       writeFileSync(at(`${half}.creds`), readFileSync(at(half), 'utf8'), { mode: 0o600 });
     const asks = tlsWith('server').replace('}', `, ca_file: "${at('ca.pem')}", verify: true }`);
@@ -218,6 +225,7 @@ describe('a fleet over TLS with credentials files', () => {
           /\(timeout\); if it wants a certificate of its clients, .*credentials file/,
         ],
         [args(tls, 'only.creds', 'ca.pem'), /refuses this user/],
+        [args(tls, 'unknown.creds', 'ca.pem'), /it may not accept the certificate in the credentials file/],
         [args(tls, 'client.pem.creds', 'ca.pem'), /has a certificate and not its private key/],
         [args(tls, 'client.key.creds', 'ca.pem'), /has a private key and no certificate/],
         [args(other.url, 'certified.creds', 'ca.pem'), /has a certificate, .*tls:\/\//],
