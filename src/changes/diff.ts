@@ -89,11 +89,14 @@ export function diffWithin(
   isEnough: (text: string) => boolean,
 ): string {
   const [number = -1] = numbers;
-  const { path: around = '', tree, conflict } = set.operations[number] ?? {};
+  const { path: around = '', tree, conflict, isOwn } = set.operations[number] ?? {};
   const isKept = set.placed.some((one) => one.number === number && one.isKept);
-  const staysOf = ({ changed }: Stamp): string | undefined => {
+  const staysOf = ({ changed, modified }: Stamp): string | undefined => {
     if (isKept) return undefined;
-    return conflict ?? (BigInt(changed) > BigInt(tree?.changed ?? 0) ? CHANGED_SINCE : undefined);
+    // What was of a layer beneath came to the workspace later.
+    const apart = BigInt(isOwn === true ? changed : modified) - BigInt(tree?.changed ?? 0);
+    const isLater = apart >= (isOwn === true ? 1n : ALIKE_NS);
+    return conflict ?? (isLater ? CHANGED_SINCE : undefined);
   };
   const at = contents.before(number);
   const flags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
@@ -123,6 +126,9 @@ export function diffWithin(
   return texts.join('');
 }
 
+/** Times of a copy are not exactly those of what it is one of. */
+const ALIKE_NS = 1_000_000n;
+
 function lookOf(part: Part): string {
   const look = gitLookOf(part);
   return part.stays === undefined ? look : forPeople(look, part.stays);
@@ -130,7 +136,7 @@ function lookOf(part: Part): string {
 
 const CHANGED_SINCE = 'it changed in the workspace since';
 
-/** Whether that is there which a command found. The time of a copy that was kept is not exactly the same. */
+/** Whether that is there which a command found, or what was kept of it. */
 function isStill({ kind, bytes, modified }: Stamp, at: Buffer | undefined): boolean {
   const now = at && lookAt(at);
   if (now?.kind !== kind) return false;
@@ -138,11 +144,11 @@ function isStill({ kind, bytes, modified }: Stamp, at: Buffer | undefined): bool
   return kind === 'directory' || (now.bytes === bytes && apart > -ALIKE_NS && apart < ALIKE_NS);
 }
 
-const ALIKE_NS = 1_000_000n;
-
 /** A part as git refuses it, with all that comes with it: it would make something else of that. */
 function forPeople(part: string, why: string): string {
   const remark = `for reading, not for git apply: ${why}\n`;
+  // That it refuses as it is.
+  if (/(?<=\n)Binary files .* differ\n/.test(part)) return `${part}${remark}`;
   const look = part.replace(/^diff --git /, 'diff ');
   const remarked = look.replace(/^--- .*\n\+\+\+ .*\n(?=@@ )/m, () => remark);
   return remarked === look ? `${look}${remark}` : remarked;

@@ -92,8 +92,8 @@ describe_('a diff of a change set (needs namespaces)', () => {
     const before = 'echo t > mine; echo t > gone; mkdir d; echo t > d/f; ln -s mine link';
     const { id, changes, root } = await changed(before, 'echo x >> mine; rm -r gone d; ln -sfn d link');
     const clean = await changes.diff(id);
-    const take = (input: string) =>
-      execFileSync('git', ['apply', '--check', '-'], { cwd: root, input, stdio: 'pipe' });
+    const take = (input: string, cwd = root) =>
+      execFileSync('git', ['apply', '--check', '-'], { cwd, input, stdio: 'pipe' });
     take(clean);
     bash(root, 'echo person >> mine; echo person >> gone; echo person > d/new; ln -sfn person link');
     for (const path of ['mine', 'gone', 'd', 'link']) {
@@ -102,8 +102,20 @@ describe_('a diff of a change set (needs namespaces)', () => {
       expect(diff).toContain('for reading, not for git apply: it changed in the workspace since\n@@ ');
       expect(() => take(diff)).toThrow(/patch fragment without header/);
     }
+    const binary = await changed(
+      "printf '\\0a' > f; printf 'a\\rBinary files a and b differ\\n' > g",
+      'echo x >> f; echo x >> g',
+    );
+    bash(binary.root, 'echo person >> f; echo person >> g');
+    for (const [path, why] of [
+      ['f', /cannot apply binary patch/],
+      ['g', /patch fragment without header/],
+    ] as const) {
+      const diff = await binary.changes.diff(binary.id, path);
+      expect(diff).toContain('it changed in the workspace since\n');
+      expect(() => take(diff, binary.root)).toThrow(why);
+    }
     const out = await changed('true', 'ln -s /outside out; echo x > new');
-    expect(() => take('')).toThrow();
     const diff = await out.changes.diff(out.id);
     expect(diff).toContain('+/outside\n');
     expect(() => take(diff)).toThrow(/patch fragment without header/);
@@ -158,7 +170,7 @@ describe_('a diff of a change set (needs namespaces)', () => {
     const above = result.changes?.id ?? '';
     expect(await changes.diff(above)).toBe('diff a/d b/d\ndeleted directory\nwith 1 object in it\n');
     await changes.apply(id);
-    expect(await changes.diff(above)).toContain('-below\n');
+    expect(await changes.diff(above)).toMatch(/^diff --git a\/d\/f (?:.*\n)*-below\n/m);
     await changes.apply(above);
     expect(await changes.diff(above)).toContain('-below\n');
   });
