@@ -77,9 +77,12 @@ export function handClock(start = 1_000_000) {
   };
 }
 
-/** Waits until a look at something gives a value, for at most twenty seconds. */
-export async function until<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  const end = performance.now() + 20_000;
+/** Waits until a look at something gives a value, for at most twenty seconds or as long as is said. */
+export async function until<T>(
+  look: () => T | undefined | Promise<T | undefined>,
+  milliseconds = 20_000,
+): Promise<T> {
+  const end = performance.now() + milliseconds;
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;

@@ -164,6 +164,8 @@ describe('many at the same time on a cluster', () => {
       return openFleetState({ ...store, alone }).budget;
     });
     let ends = false;
+    /** A server that was killed has now and then not caught up after twenty seconds. */
+    const CAUGHT_UP_MS = 90_000;
     const killer = (async () => {
       const admin = await connect({ servers: servers.url.split(','), maxReconnectAttempts: -1 });
       const api = await jetstreamManager(admin, { checkAPI: false });
@@ -182,7 +184,7 @@ describe('many at the same time on a cluster', () => {
           return isWhole && replicas.every(({ current, offline }) => current && offline !== true)
             ? true
             : undefined;
-        });
+        }, CAUGHT_UP_MS);
       }
       await admin.close();
     })();
