@@ -172,6 +172,44 @@ describe('the import graph of src', () => {
   });
 });
 
+describe('what is outside of src', () => {
+  const outside = [
+    ...filesBeneath('test', /\.ts$/)
+      .filter((file) => !file.startsWith('unit/') && file !== 'layering.test.ts')
+      .map((file) => `test/${file}`),
+    ...filesBeneath('scripts', /\.ts$/).map((file) => `scripts/${file}`),
+  ];
+  const importsOf = (file: string) =>
+    [...text(file).matchAll(/(?:\bfrom|\bimport\()\s*'(?:\.\.?\/)+src\/([^']+)'/g)].map(
+      ([, path = '']) => path,
+    );
+  const imported = new Map(outside.map((file) => [file, importsOf(file)]));
+
+  it('imports the public API and the index of a room, and nothing below it', () => {
+    const allowed = /^([a-z-]+\/)?index\.ts$|^version\.ts$/;
+    const below = [...imported].flatMap(([file, paths]) =>
+      paths.filter((path) => !allowed.test(path)).map((path) => `${file} → ${path}`),
+    );
+    expect(below).toEqual([]);
+    expect([...imported.values()].flat()).toContain('run/index.ts');
+  });
+
+  it('uses each name that an index exports', () => {
+    const indexes = SOURCES.filter((file) => /^[a-z-]+\/index\.ts$/.test(file));
+    const unused = indexes.flatMap((index) => {
+      const users = outside.filter((file) => imported.get(file)?.includes(index)).map(text);
+      const names = [...text(`src/${index}`).matchAll(/\{([^}]*)\}/g)].flatMap(([, list = '']) =>
+        list.split(',').flatMap((name) => /\w+\s*$/.exec(name.trim())?.[0] ?? []),
+      );
+      return names
+        .filter((name) => !users.some((user) => new RegExp(`\\b${name}\\b`).test(user)))
+        .map((name) => `${index}: ${name}`);
+    });
+    expect(unused).toEqual([]);
+    expect(indexes.length).toBeGreaterThan(20);
+  });
+});
+
 describe('pure code', () => {
   const files = SOURCES.filter((file) => PURE.includes(folderOf(file)) && !IMPURE_FILES.has(file));
 

@@ -4,7 +4,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { FleetStore, KeyValue, KeyValueEntry } from '../model/key-value.ts';
 import { ANSWER_MS, connectNats, type NatsSettings, natsFailure, whereInstalled } from './connection.ts';
-import { patiently, patienceWith } from './patience.ts';
+import { patienceWith, patiently } from './patience.ts';
 import { Publisher } from './publisher.ts';
 import { writeBehind } from './write-behind.ts';
 

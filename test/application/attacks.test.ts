@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createChecker } from '../../src/run/assemble.ts';
+import { createChecker } from '../../src/run/index.ts';
 import { makeStage, SECRET } from './support.ts';
 
 const stage = await makeStage();

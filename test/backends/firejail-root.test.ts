@@ -12,10 +12,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { probeFirejail } from '../../src/backends/firejail/probe.ts';
+import { probeFirejail } from '../../src/backends/index.ts';
 import { createSandbox, type Sandbox } from '../../src/index.ts';
-import { tryCommand } from '../../src/run/resolve/try-command.ts';
-import { cacheDirectoryOf } from '../../src/run/resolve/workspace-cache.ts';
+import { cacheDirectoryOf, tryCommand } from '../../src/run/index.ts';
 
 const usable = !('reason' in (await probeFirejail(tryCommand)));
 

@@ -18,15 +18,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Below } from '../../src/changes/below.ts';
-import { chosenNumbers, describeOperations } from '../../src/changes/describe.ts';
-import { type Operation, operationsOf } from '../../src/changes/operations.ts';
-import { ChangeStore } from '../../src/changes/store.ts';
-import type { TreeEntry } from '../../src/changes/tree.ts';
+import {
+  Below,
+  ChangeStore,
+  chosenNumbers,
+  describeOperations,
+  type Operation,
+  operationsOf,
+  type TreeEntry,
+} from '../../src/changes/index.ts';
 import type { ExecutionResult, Sandbox } from '../../src/index.ts';
-import type { NativeAddon } from '../../src/native/contract.ts';
-import { loadAddon } from '../../src/native/load.ts';
-import { stateDirectory } from '../../src/run/state.ts';
+import { loadAddon, type NativeAddon } from '../../src/native/index.ts';
+import { stateDirectory } from '../../src/run/index.ts';
 import { CLI, makePlace } from '../cli/support.ts';
 import { makeArena, snapshot } from '../support/arena.ts';
 import { eventually } from '../support/eventually.ts';

@@ -13,11 +13,8 @@ import {
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import type { NativeAddon } from '../../src/native/contract.ts';
-import { loadAddon } from '../../src/native/load.ts';
-import { ChangeSets } from '../../src/run/changes/change-sets.ts';
-import type { PreparedSandbox } from '../../src/run/resolve/prepare-sandbox.ts';
-import { stateDirectory } from '../../src/run/state.ts';
+import { loadAddon, type NativeAddon } from '../../src/native/index.ts';
+import { ChangeSets, type PreparedSandbox, stateDirectory } from '../../src/run/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
 

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ChangeSets } from '../../src/run/changes/change-sets.ts';
+import { ChangeSets } from '../../src/run/index.ts';
 import { cli, makePlace, type Place } from '../cli/support.ts';
 import { makeArena } from '../support/arena.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';

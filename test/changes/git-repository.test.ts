@@ -2,9 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { lookAt } from '../../src/changes/below.ts';
-import { withListed } from '../../src/changes/git-directories.ts';
-import type { ExecutionResult } from '../../src/model/execution-result.ts';
+import { lookAt, withListed } from '../../src/changes/index.ts';
+import type { ExecutionResult } from '../../src/model/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
 

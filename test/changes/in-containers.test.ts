@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { layersRefused } from '../../src/run/state.ts';
+import { layersRefused } from '../../src/run/index.ts';
 import { CLI, expectOneLine, makePlace } from '../cli/support.ts';
 import { withMounts } from '../hosts/support/mounts.ts';
 import { buildOuterFilter } from '../hosts/support/outer-filter.ts';

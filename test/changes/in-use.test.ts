@@ -11,9 +11,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ChangeStore } from '../../src/changes/store.ts';
-import { loadAddon } from '../../src/native/load.ts';
-import { stateDirectory } from '../../src/run/state.ts';
+import { ChangeStore } from '../../src/changes/index.ts';
+import { loadAddon } from '../../src/native/index.ts';
+import { stateDirectory } from '../../src/run/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
 

@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ExecutionResult } from '../../src/model/execution-result.ts';
+import type { ExecutionResult } from '../../src/model/index.ts';
 import { CLI, cli, makePlace, type Place, startCli } from '../cli/support.ts';
 import { AS_STRANGER } from '../hosts/support/mounts.ts';
 import { makeArena } from '../support/arena.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/index.ts';
-import { type ApprovalServer, serveApprovalPage } from '../../src/serve/approvals/web/web-server.ts';
+import { type ApprovalServer, serveApprovalPage } from '../../src/serve/index.ts';
 import { makeStatePlace, until } from '../support/approvals.ts';
 import { makeArena } from '../support/arena.ts';
 import { useChromium } from '../support/chromium.ts';

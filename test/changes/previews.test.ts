@@ -17,11 +17,10 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Sandbox } from '../../src/index.ts';
-import type { Change } from '../../src/model/change-set.ts';
-import type { ExecutionResult } from '../../src/model/execution-result.ts';
-import { loadAddon } from '../../src/native/load.ts';
-import { stateDirectory } from '../../src/run/state.ts';
-import { deferred } from '../../src/util/deferred.ts';
+import type { Change, ExecutionResult } from '../../src/model/index.ts';
+import { loadAddon } from '../../src/native/index.ts';
+import { stateDirectory } from '../../src/run/index.ts';
+import { deferred } from '../../src/util/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { HOST, TIERS, type Tier, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
 

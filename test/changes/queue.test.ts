@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openState } from '../../src/state/open-state.ts';
+import { openState } from '../../src/state/index.ts';
 import { CLI, cli, expectOneLine, makePlace, type Place, PTY_DRIVER, startCli } from '../cli/support.ts';
 import { sampleRequest, until } from '../support/approvals.ts';
 import { sleep } from '../support/eventually.ts';

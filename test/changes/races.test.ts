@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { openToRead } from '../../src/changes/held-paths.ts';
+import { openToRead } from '../../src/changes/index.ts';
 import { makeArena, snapshot } from '../support/arena.ts';
 import { until } from '../support/bystander.ts';
 import { sleep } from '../support/eventually.ts';

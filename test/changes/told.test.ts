@@ -1,12 +1,10 @@
 import { lstatSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { changeLine } from '../../src/changes/in-words.ts';
-import { ChangeStore } from '../../src/changes/store.ts';
-import type { ExecutionResult } from '../../src/model/execution-result.ts';
-import { loadAddon } from '../../src/native/load.ts';
-import { messageForModel } from '../../src/run/output/model-message.ts';
-import { stateDirectory } from '../../src/run/state.ts';
+import { ChangeStore, changeLine } from '../../src/changes/index.ts';
+import type { ExecutionResult } from '../../src/model/index.ts';
+import { loadAddon } from '../../src/native/index.ts';
+import { messageForModel, stateDirectory } from '../../src/run/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
 

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { execa } from 'execa';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ApprovalRequest } from '../../src/model/approval.ts';
+import type { ApprovalRequest } from '../../src/model/index.ts';
 import { makeStatePlace, sampleRequest } from '../support/approvals.ts';
 import { CLI, PTY_DRIVER } from './support.ts';
 

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
-import { PAGE } from '../../src/serve/approvals/web/web-server.ts';
+import { PAGE } from '../../src/serve/index.ts';
 import { connectTo } from '../integration/serve-client.ts';
 import { makeStatePlace, sampleRequest, until } from '../support/approvals.ts';
 import { AT_ONCE_MS, HALF_OPEN, holdOpen } from '../support/half-open.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { SUBCOMMANDS } from '../../src/cli/dispatch.ts';
+import { SUBCOMMANDS } from '../../src/cli/index.ts';
 import { expectNothingLeft } from '../support/leftovers.ts';
 import { cli, expectOneLine, makePlace } from './support.ts';
 

@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { openAudit } from '../../src/audit/open-audit.ts';
-import type { AuditRecord } from '../../src/model/audit-record.ts';
-import { loadAddon } from '../../src/native/load.ts';
+import { openAudit } from '../../src/audit/index.ts';
+import type { AuditRecord } from '../../src/model/index.ts';
+import { loadAddon } from '../../src/native/index.ts';
 import { decision, reason, result } from '../unit/audit/records.ts';
 import { CLI, cli, expectOneLine, makePlace } from './support.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Script } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { wrapped } from '../../src/run/load-compiled.ts';
+import { wrapped } from '../../src/run/index.ts';
 
 const dist = (name: string) => new URL(`../../dist/${name}`, import.meta.url);
 

@@ -3,12 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type CommandDescription,
-  collectPrograms,
-  describeAll,
-  everyCommand,
-} from '../../src/cli/describe/describe-programs.ts';
+import { type CommandDescription, collectPrograms, describeAll, everyCommand } from '../../src/cli/index.ts';
 import { cli, expectOneLine, makePlace, PTY_DRIVER } from './support.ts';
 
 const place = makePlace();

@@ -5,13 +5,14 @@ import {
   type CommandDescription,
   collectPrograms,
   describeAll,
+  EXAMPLE_LINES,
   everyCommand,
+  exitStatuses,
+  programOf,
+  SUBCOMMANDS,
   WORDS_OF_OPTIONS,
-} from '../../src/cli/describe/describe-programs.ts';
-import { SUBCOMMANDS } from '../../src/cli/dispatch.ts';
-import { EXAMPLE_LINES, exitStatuses } from '../../src/cli/help/help.ts';
-import { programOf } from '../../src/cli/shared/parse.ts';
-import { ERROR_CODES } from '../../src/errors/codes.ts';
+} from '../../src/cli/index.ts';
+import { ERROR_CODES } from '../../src/errors/index.ts';
 import { callsIn, parseAsCalled } from '../support/parse-example.ts';
 
 const DIST = new URL('../../dist/', import.meta.url);

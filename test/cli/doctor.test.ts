@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { DoctorReport } from '../../src/model/doctor-report.ts';
-import { BACKEND_IDS } from '../../src/model/words.ts';
+import { BACKEND_IDS, type DoctorReport } from '../../src/model/index.ts';
 
 import { expectNothingLeft } from '../support/leftovers.ts';
 import { WITHOUT } from '../support/without.ts';

@@ -1,8 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { PACKAGE_CACHES } from '../../src/policy/profiles/caches.ts';
-import { TOOL_CHAINS } from '../../src/policy/profiles/system-paths.ts';
+import { PACKAGE_CACHES, TOOL_CHAINS } from '../../src/policy/index.ts';
 import { cli, makePlace } from './support.ts';
 
 const place = makePlace();

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { QueuedRequest } from '../../src/model/approval.ts';
+import { QueuedRequest } from '../../src/model/index.ts';
 import { answerOnPage, waitingOnPage } from '../support/approval-page.ts';
 import { until } from '../support/approvals.ts';
 import { type NatsServers, startNats } from '../support/nats.ts';

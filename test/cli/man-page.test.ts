@@ -6,8 +6,9 @@ import {
   collectPrograms,
   describeAll,
   everyCommand,
-} from '../../src/cli/describe/describe-programs.ts';
-import { exitStatuses, FILES } from '../../src/cli/help/help.ts';
+  exitStatuses,
+  FILES,
+} from '../../src/cli/index.ts';
 import { cli, makePlace } from './support.ts';
 
 const PAGE = fileURLToPath(new URL('../../man/sandbox-run.1', import.meta.url));

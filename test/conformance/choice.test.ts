@@ -11,9 +11,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createSandbox, type SandboxOptions } from '../../src/index.ts';
-import type { HostFeatures } from '../../src/model/host-features.ts';
-import { BACKEND_IDS } from '../../src/model/words.ts';
-import { prepareSandbox } from '../../src/run/resolve/prepare-sandbox.ts';
+import { BACKEND_IDS, type HostFeatures } from '../../src/model/index.ts';
+import { prepareSandbox } from '../../src/run/index.ts';
 import { CLI, cli, makePlace } from '../cli/support.ts';
 import { USABLE } from './support.ts';
 

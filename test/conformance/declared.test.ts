@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { BACKENDS } from '../../src/backends/all-backends.ts';
-import { BACKEND_IDS } from '../../src/model/words.ts';
+import { BACKENDS } from '../../src/backends/index.ts';
+import { BACKEND_IDS } from '../../src/model/index.ts';
 
 import { REFUSALS, USABLE } from './support.ts';
 

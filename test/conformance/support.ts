@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { createSandbox, type Sandbox, SandboxError, type SandboxOptions } from '../../src/index.ts';
-import type { BackendId } from '../../src/model/enforcement-report.ts';
-import { BACKEND_IDS } from '../../src/model/words.ts';
+import { BACKEND_IDS, type BackendId } from '../../src/model/index.ts';
 import { expectNothingLeft } from '../support/leftovers.ts';
 
 /** What each backend says of this host: undefined if it can be used. */

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { ATTACKS, attackHost, type Prepare } from '../../src/attack/attack-host.ts';
-import { doctorAttack } from '../../src/cli/doctor/attack.ts';
-import { examineHost } from '../../src/cli/doctor/examine.ts';
-import type { AttackReport } from '../../src/model/doctor-report.ts';
-import type { ControlId } from '../../src/model/enforcement-report.ts';
-import type { HostFeatures } from '../../src/model/host-features.ts';
-import type { LaunchPlan } from '../../src/model/launch-plan.ts';
-import { CONTROL_IDS } from '../../src/model/words.ts';
-import { type PreparedSandbox, prepareSandbox } from '../../src/run/resolve/prepare-sandbox.ts';
-import { tryCommand } from '../../src/run/resolve/try-command.ts';
+import { ATTACKS, attackHost, type Prepare } from '../../src/attack/index.ts';
+import { doctorAttack, examineHost } from '../../src/cli/index.ts';
+import {
+  type AttackReport,
+  CONTROL_IDS,
+  type ControlId,
+  type HostFeatures,
+  type LaunchPlan,
+} from '../../src/model/index.ts';
+import { type PreparedSandbox, prepareSandbox, tryCommand } from '../../src/run/index.ts';
 import { SLOW_HOST } from '../support/slow-host.ts';
 import { HOST, OLDER_TIERS, TIERS, WITHOUT_VIEW } from '../support/tiers.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/load.ts';
+import { loadAddon } from '../../src/native/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { isAlive, until } from '../support/bystander.ts';
 import { bundleLauncher, DOOMED, type DoomedTask } from '../support/launcher.ts';

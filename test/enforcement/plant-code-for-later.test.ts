@@ -14,8 +14,8 @@ import {
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ExecutionResult, Sandbox } from '../../src/index.ts';
-import { OBEYED_FILES, PROTECTED_PATHS } from '../../src/policy/profiles/obeyed-files.ts';
-import { warningsOf } from '../../src/run/output/result-warnings.ts';
+import { OBEYED_FILES, PROTECTED_PATHS } from '../../src/policy/index.ts';
+import { warningsOf } from '../../src/run/index.ts';
 import { makeArena, snapshot } from '../support/arena.ts';
 import { HOST, sandboxIn, stateOf, TIERS, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
 

@@ -12,16 +12,17 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/load.ts';
-import { CACHE_PLACES } from '../../src/policy/profiles/caches.ts';
-import { CACHE_LIMITS, trimCaches } from '../../src/run/resolve/trim-caches.ts';
+import { loadAddon } from '../../src/native/index.ts';
+import { CACHE_PLACES } from '../../src/policy/index.ts';
 import {
+  CACHE_LIMITS,
   type CacheEntry,
   cacheDirectoryOf,
   clearCache,
   listCaches,
   sizeOfCache,
-} from '../../src/run/resolve/workspace-cache.ts';
+  trimCaches,
+} from '../../src/run/index.ts';
 import { makeArena, SECRET, snapshot } from '../support/arena.ts';
 import { HOST_TIERS, sandboxIn, TIERS } from '../support/tiers.ts';
 

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createSandbox, type Sandbox } from '../../src/index.ts';
-import { refusedForModel, warningsOf } from '../../src/run/output/result-warnings.ts';
+import { refusedForModel, warningsOf } from '../../src/run/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { until } from '../support/bystander.ts';
 import { type Argv, PROGRAMS } from '../support/sandboxee.ts';

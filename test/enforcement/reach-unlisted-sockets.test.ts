@@ -2,7 +2,7 @@ import { readdirSync, readlinkSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/index.ts';
-import { orElse } from '../../src/util/or-else.ts';
+import { orElse } from '../../src/util/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { type Bystander, startBystander, until } from '../support/bystander.ts';
 import { type Argv, compile, confined, unconfined, worked } from '../support/sandboxee.ts';

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PolicyFile } from '../../src/index.ts';
-import { introduceBoundaries } from '../../src/run/output/model-boundaries.ts';
+import { introduceBoundaries } from '../../src/run/index.ts';
 import { makeArena, SECRET } from '../support/arena.ts';
 import { confined, unconfined } from '../support/sandboxee.ts';
 import { HOST, OLDEST_TIERS, stateOf, TIERS, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';

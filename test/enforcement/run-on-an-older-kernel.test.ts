@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ControlId, ControlState } from '../../src/index.ts';
-import type { HostFeatures } from '../../src/model/host-features.ts';
+import type { HostFeatures } from '../../src/model/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { atAbi, HOST, OLDER_TIERS, sandboxIn, stateOf, TIERS, type Tier } from '../support/tiers.ts';
 

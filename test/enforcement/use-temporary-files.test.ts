@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { CACHE_PLACES } from '../../src/policy/profiles/caches.ts';
+import { CACHE_PLACES } from '../../src/policy/index.ts';
 import { makeArena, SECRET } from '../support/arena.ts';
 import { until } from '../support/bystander.ts';
 import { sandboxIn, stateOf, TIERS } from '../support/tiers.ts';

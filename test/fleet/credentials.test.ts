@@ -3,9 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { credsAuthenticator, nkeyAuthenticator, nkeys } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createFleet } from '../../src/fleet/create-fleet.ts';
-import { FleetWorker } from '../../src/fleet/worker.ts';
-import { connectNats } from '../../src/nats/connection.ts';
+import { createFleet, FleetWorker } from '../../src/fleet/index.ts';
+import { connectNats } from '../../src/nats/index.ts';
 import { cli, expectOneLine, makePlace, type Place } from '../cli/support.ts';
 import { type NatsServers, startNats } from '../support/nats.ts';
 

@@ -1,10 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openQueue } from '../../src/fleet/queue.ts';
-import { MOST_NEEDS } from '../../src/fleet/worker.ts';
-import { connectNats } from '../../src/nats/connection.ts';
-import { deferred } from '../../src/util/deferred.ts';
+import { MOST_NEEDS, openQueue } from '../../src/fleet/index.ts';
+import { connectNats } from '../../src/nats/index.ts';
+import { deferred } from '../../src/util/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
 import { makeFleetWorld } from './support.ts';

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { connectNats } from '../../src/nats/connection.ts';
-import { fleetStoreOn } from '../../src/nats/key-value.ts';
+import { connectNats, fleetStoreOn } from '../../src/nats/index.ts';
 import { makeFleetWorld } from './support.ts';
 
 const world = makeFleetWorld();

@@ -1,7 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { JobSource, Offer } from '../../src/fleet/offers.ts';
-import { ensureConsumer, openQueue } from '../../src/fleet/queue.ts';
-import { connectNats } from '../../src/nats/connection.ts';
+import { ensureConsumer, JobSource, Offer, openQueue } from '../../src/fleet/index.ts';
+import { connectNats } from '../../src/nats/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFleetWorld } from './support.ts';
 

@@ -3,13 +3,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nkeyAuthenticator, nkeys } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createFleet } from '../../src/fleet/create-fleet.ts';
-import type { Fleet } from '../../src/fleet/fleet-api.ts';
-import { openQueue } from '../../src/fleet/queue.ts';
-import { FleetWorker } from '../../src/fleet/worker.ts';
-import { connectNats } from '../../src/nats/connection.ts';
-import { fleetStoreOn } from '../../src/nats/key-value.ts';
-import { deferred } from '../../src/util/deferred.ts';
+import { createFleet, type Fleet, FleetWorker, openQueue } from '../../src/fleet/index.ts';
+import { connectNats, fleetStoreOn } from '../../src/nats/index.ts';
+import { deferred } from '../../src/util/index.ts';
 import { makePlace, type Place } from '../library/support.ts';
 import { type NatsServers, startNats } from '../support/nats.ts';
 

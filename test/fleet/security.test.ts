@@ -1,9 +1,9 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openQueue } from '../../src/fleet/queue.ts';
-import { type FleetRunOptions, JobMessage } from '../../src/model/fleet.ts';
-import { connectNats } from '../../src/nats/connection.ts';
+import { openQueue } from '../../src/fleet/index.ts';
+import { type FleetRunOptions, JobMessage } from '../../src/model/index.ts';
+import { connectNats } from '../../src/nats/index.ts';
 import { makeFleetWorld } from './support.ts';
 
 const world = makeFleetWorld();

@@ -3,12 +3,15 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import { createFleet } from '../../src/fleet/create-fleet.ts';
-import type { Fleet } from '../../src/fleet/fleet-api.ts';
-import { readWorker } from '../../src/fleet/lease.ts';
-import { openQueue } from '../../src/fleet/queue.ts';
-import { FleetWorker, type WorkerOptions } from '../../src/fleet/worker.ts';
-import { connectNats } from '../../src/nats/connection.ts';
+import {
+  createFleet,
+  type Fleet,
+  FleetWorker,
+  openQueue,
+  readWorker,
+  type WorkerOptions,
+} from '../../src/fleet/index.ts';
+import { connectNats } from '../../src/nats/index.ts';
 import { makePlace, type Place } from '../library/support.ts';
 import { type NatsServers, startNats } from '../support/nats.ts';
 

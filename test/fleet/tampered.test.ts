@@ -2,9 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { headers } from '@nats-io/transport-node';
 import { describe, expect, it, vi } from 'vitest';
-import { Lease, LeaseWatch } from '../../src/fleet/lease.ts';
-import { openQueue, type Queue } from '../../src/fleet/queue.ts';
-import { connectNats } from '../../src/nats/connection.ts';
+import { Lease, LeaseWatch, openQueue, type Queue } from '../../src/fleet/index.ts';
+import { connectNats } from '../../src/nats/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFleetWorld, SHORT_LEASE } from './support.ts';
 

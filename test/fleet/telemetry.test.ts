@@ -13,7 +13,7 @@ import {
   type SpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSandbox } from '../../src/run/sandbox.ts';
+import { createSandbox } from '../../src/run/index.ts';
 import { makeFleetWorld } from './support.ts';
 
 const spans = new InMemorySpanExporter();

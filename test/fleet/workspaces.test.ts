@@ -16,11 +16,9 @@ import {
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
-import { Blobs } from '../../src/fleet/archive/blobs.ts';
-import { sendManifest, sendWorkspace, withDirectories } from '../../src/fleet/archive/send.ts';
-import { openQueue } from '../../src/fleet/queue.ts';
+import { Blobs, openQueue, sendManifest, sendWorkspace, withDirectories } from '../../src/fleet/index.ts';
 import { createSandbox } from '../../src/index.ts';
-import { connectNats } from '../../src/nats/connection.ts';
+import { connectNats } from '../../src/nats/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFleetWorld, startWorkerProcess } from './support.ts';
 

@@ -2,9 +2,9 @@ import { readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node
 import { arch } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { probeFirejail } from '../../src/backends/firejail/probe.ts';
+import { probeFirejail } from '../../src/backends/index.ts';
 import type { ControlId, SandboxOptions } from '../../src/index.ts';
-import { tryCommand } from '../../src/run/resolve/try-command.ts';
+import { tryCommand } from '../../src/run/index.ts';
 import { HOST } from '../support/tiers.ts';
 import {
   buildFaultTracer,

@@ -14,7 +14,7 @@ import { createBashTool } from 'bash-tool';
 import { execaSync } from 'execa';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/index.ts';
-import { bashToolSandbox, shellTool } from '../../src/integrations/ai.ts';
+import { bashToolSandbox, shellTool } from '../../src/integrations/index.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { HOST } from '../support/tiers.ts';
 import { makeIntegration } from './support.ts';

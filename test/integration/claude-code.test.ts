@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import fc from 'fast-check';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { shellWord } from '../../src/util/shell-quote.ts';
+import { shellWord } from '../../src/util/index.ts';
 import { CLI, cli, expectOneLine, makePlace } from '../cli/support.ts';
 import { WITHOUT } from '../support/without.ts';
 

@@ -12,8 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { claudeCodeChange } from '../../src/integrations/agents/claude-code.ts';
-import { changedSettings } from '../../src/integrations/install/hook-settings.ts';
+import { changedSettings, claudeCodeChange } from '../../src/integrations/index.ts';
 import { cli, expectOneLine, makePlace, startCli } from '../cli/support.ts';
 
 const place = makePlace();

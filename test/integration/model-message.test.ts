@@ -2,11 +2,11 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ERROR_CODES, type ErrorCode } from '../../src/errors/codes.ts';
+import { ERROR_CODES, type ErrorCode } from '../../src/errors/index.ts';
 import { createSandbox, messageForModel, refusalForModel } from '../../src/index.ts';
-import { runForModel } from '../../src/integrations/shell-tool.ts';
-import type { Decision } from '../../src/model/decision.ts';
-import { reasonForModel } from '../../src/run/output/model-message.ts';
+import { runForModel } from '../../src/integrations/index.ts';
+import type { Decision } from '../../src/model/index.ts';
+import { reasonForModel } from '../../src/run/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { WITHOUT_VIEW } from '../support/tiers.ts';
 

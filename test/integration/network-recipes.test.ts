@@ -3,9 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { parse } from 'smol-toml';
 import { afterAll, describe, expect, it } from 'vitest';
-import { addressBytes } from '../../src/policy/network/entry.ts';
-import { readRules } from '../../src/policy/network/read-rules.ts';
-import { judgeAddress, judgeName, mayLeadTo } from '../../src/policy/network/rules.ts';
+import { addressBytes, judgeAddress, judgeName, mayLeadTo, readRules } from '../../src/policy/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { TIERS } from '../support/tiers.ts';
 

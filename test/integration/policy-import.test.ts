@@ -15,10 +15,9 @@ import { pathToFileURL } from 'node:url';
 import fc from 'fast-check';
 import { parse } from 'smol-toml';
 import { afterAll, describe, expect, it } from 'vitest';
-import { createPathLookup } from '../../src/host/resolve-path.ts';
+import { createPathLookup } from '../../src/host/index.ts';
 import { createSandbox } from '../../src/index.ts';
-import { type ImportPlace, leavesOf, type Place } from '../../src/integrations/import/draft.ts';
-import { importPolicy } from '../../src/integrations/import/import-policy.ts';
+import { type ImportPlace, importPolicy, leavesOf, type Place } from '../../src/integrations/index.ts';
 import { cli, expectOneLine, makePlace } from '../cli/support.ts';
 import { HOST } from '../support/tiers.ts';
 

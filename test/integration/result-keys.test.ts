@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createSandbox, type ToolResult } from '../../src/index.ts';
-import { ShellOutput } from '../../src/integrations/mcp/schemas.ts';
-import { ExecutionResult, TurnResult } from '../../src/model/execution-result.ts';
-import { CommandResult, SentTurn } from '../../src/serve/protocol/results.ts';
+import { ShellOutput } from '../../src/integrations/index.ts';
+import { ExecutionResult, TurnResult } from '../../src/model/index.ts';
+import { CommandResult, SentTurn } from '../../src/serve/index.ts';
 import { cli } from '../cli/support.ts';
 import { connectTo } from './mcp-client.ts';
 import { makeServeWorld } from './serve-world.ts';

@@ -9,7 +9,7 @@ import {
   type ListeningSocket,
   type Sandbox,
 } from '../../src/index.ts';
-import { deferred } from '../../src/util/deferred.ts';
+import { deferred } from '../../src/util/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { eventually, sleep } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';

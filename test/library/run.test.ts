@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createSandbox, type RunningCommand, type Sandbox, SandboxError } from '../../src/index.ts';
-import { CACHE_PLACES } from '../../src/policy/profiles/caches.ts';
+import { CACHE_PLACES } from '../../src/policy/index.ts';
 import { HOST } from '../support/tiers.ts';
 import { untilTimeOut } from '../support/time-out.ts';
 import { makePlaceWithSandbox } from './support.ts';

@@ -10,7 +10,7 @@ import {
   packageRoot,
   platformPackage,
   unfitFor,
-} from '../../src/native/addon-locations.ts';
+} from '../../src/native/index.ts';
 import { packageVersion } from '../../src/version.ts';
 
 describe('where the addon is looked for', () => {

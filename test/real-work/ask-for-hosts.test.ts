@@ -16,9 +16,7 @@ import {
   type Sandbox,
   type SandboxOptions,
 } from '../../src/index.ts';
-import { messageForModel } from '../../src/run/output/model-message.ts';
-import { warningsOf } from '../../src/run/output/result-warnings.ts';
-import { openOwnState } from '../../src/run/state.ts';
+import { messageForModel, openOwnState, warningsOf } from '../../src/run/index.ts';
 import { compile, PROGRAMS } from '../support/sandboxee.ts';
 
 /** Where the servers are; names lead there by what the test gives the supervisor as its name server. */

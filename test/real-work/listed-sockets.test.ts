@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSandbox, type ExecutionResult, type Sandbox, type SandboxOptions } from '../../src/index.ts';
-import { warningsOf } from '../../src/run/output/result-warnings.ts';
+import { warningsOf } from '../../src/run/index.ts';
 
 const WORD = 'hello-from-the-host';
 

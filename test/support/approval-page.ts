@@ -1,5 +1,5 @@
 import { request as httpRequest } from 'node:http';
-import type { PersonalAnswer } from '../../src/model/approval.ts';
+import type { PersonalAnswer } from '../../src/model/index.ts';
 
 /** A request as the page shows it. */
 export interface ShownRequest {

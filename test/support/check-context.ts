@@ -1,7 +1,7 @@
-import type { CheckContext, RulesOfCommands } from '../../src/checks/check.ts';
-import { within } from '../../src/decide/time-limit.ts';
-import type { PathLookup } from '../../src/model/surroundings.ts';
-import { parseShell } from '../../src/shell/parse.ts';
+import type { CheckContext, RulesOfCommands } from '../../src/checks/index.ts';
+import { within } from '../../src/decide/index.ts';
+import type { PathLookup } from '../../src/model/index.ts';
+import { parseShell } from '../../src/shell/index.ts';
 
 /** The default policy, as the checks see it, of a workspace `/w`. */
 export const RULES: RulesOfCommands = {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '@nats-io/transport-node';
-import { orElse } from '../../src/util/or-else.ts';
+import { orElse } from '../../src/util/index.ts';
 
 /** One real `nats-server` with JetStream on loopback. */
 export interface NatsNode {

@@ -1,6 +1,5 @@
-import { collectPrograms } from '../../src/cli/describe/describe-programs.ts';
-import { parseArguments } from '../../src/cli/shared/parse.ts';
-import { parseShell } from '../../src/shell/parse.ts';
+import { collectPrograms, parseArguments } from '../../src/cli/index.ts';
+import { parseShell } from '../../src/shell/index.ts';
 
 /** Words of a user's, of which the test need not know what they become. */
 const SOMETHING = 'something';

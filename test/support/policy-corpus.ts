@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Autonomy, Taint } from '../../src/model/decision.ts';
+import type { Autonomy, Taint } from '../../src/model/index.ts';
 import { CLASSIC_ALLOW_LIST, type Judged, judgeText } from './policy-world.ts';
 
 /** A row of a corpus of commands. */

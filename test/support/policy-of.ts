@@ -1,6 +1,5 @@
-import type { Policy } from '../../src/model/policy.ts';
-import type { PolicyFile } from '../../src/model/policy-keys.ts';
-import { effectivePolicy } from '../../src/policy/effective.ts';
+import type { Policy, PolicyFile } from '../../src/model/index.ts';
+import { effectivePolicy } from '../../src/policy/index.ts';
 
 /** The policy that holds in `/w` for a user whose home is `/home/user`, of files that come on top of each other. */
 export function policyOf(...files: readonly PolicyFile[]): Policy {

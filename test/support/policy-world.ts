@@ -1,16 +1,18 @@
-import { TEXT_CHECKS } from '../../src/checks/all-checks.ts';
-import type { CheckContext, RulesOfCommands } from '../../src/checks/check.ts';
-import { isForeignTo } from '../../src/checks/locations.ts';
-import type { Parsed } from '../../src/model/command-line.ts';
-import type { Autonomy, Reason, Taint, Verdict } from '../../src/model/decision.ts';
-import type { SymbolicLink } from '../../src/model/launch-plan.ts';
-import type { PathLookup, ResolvedPath } from '../../src/model/surroundings.ts';
-import { VERDICTS } from '../../src/model/words.ts';
-import { PROTECTED_PATHS } from '../../src/policy/profiles/obeyed-files.ts';
-import { SYSTEM_PATHS } from '../../src/policy/profiles/system-paths.ts';
-import { programName } from '../../src/programs/program-table.ts';
-import { reachOfLine, riskOfLine } from '../../src/programs/risk.ts';
-import { parseShell } from '../../src/shell/parse.ts';
+import { type CheckContext, isForeignTo, type RulesOfCommands, TEXT_CHECKS } from '../../src/checks/index.ts';
+import {
+  type Autonomy,
+  type Parsed,
+  type PathLookup,
+  type Reason,
+  type ResolvedPath,
+  type SymbolicLink,
+  type Taint,
+  VERDICTS,
+  type Verdict,
+} from '../../src/model/index.ts';
+import { PROTECTED_PATHS, SYSTEM_PATHS } from '../../src/policy/index.ts';
+import { programName, reachOfLine, riskOfLine } from '../../src/programs/index.ts';
+import { parseShell } from '../../src/shell/index.ts';
 
 export const WORKSPACE = '/home/agent/project';
 export const HOME = '/home/agent';

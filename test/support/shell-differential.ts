@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
-import type { CommandLine, SimpleCommand, Word } from '../../src/model/command-line.ts';
+import type { CommandLine, SimpleCommand, Word } from '../../src/model/index.ts';
 import { STUBS, SUCCEEDING } from './shell-generator.ts';
 
 /** A stub that ran: its words, and where. */

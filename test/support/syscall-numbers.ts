@@ -1,5 +1,4 @@
-import { type SeccompArchitecture, syscallNumber } from '../../src/kernel/seccomp/architecture.ts';
-import { SYSCALL_NUMBERS } from '../../src/kernel/seccomp/syscalls.gen.ts';
+import { type SeccompArchitecture, SYSCALL_NUMBERS, syscallNumber } from '../../src/kernel/index.ts';
 
 /** Every system call of an architecture, with its number. */
 export const syscallsOf = (architecture: SeccompArchitecture): readonly (readonly [string, number])[] =>

@@ -2,12 +2,10 @@ import { channel } from 'node:diagnostics_channel';
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { withoutNamespaces } from '../../src/backends/refused-facility.ts';
+import { withoutNamespaces } from '../../src/backends/index.ts';
 import { createSandbox, type PolicyFile, type Sandbox, type SandboxOptions } from '../../src/index.ts';
-import type { ControlId, ControlState, EnforcementReport } from '../../src/model/enforcement-report.ts';
-import type { HostFeatures } from '../../src/model/host-features.ts';
-import { prepareSandbox } from '../../src/run/resolve/prepare-sandbox.ts';
-import { sandboxOn } from '../../src/run/sandbox.ts';
+import type { ControlId, ControlState, EnforcementReport, HostFeatures } from '../../src/model/index.ts';
+import { prepareSandbox, sandboxOn } from '../../src/run/index.ts';
 
 /** A host to run an attack on: this one, or this one as if it offered less. */
 export interface Tier {

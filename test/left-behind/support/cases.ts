@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../../src/index.ts';
-import type { LeftBehind } from '../../../src/model/left-behind.ts';
-import { isBeneath } from '../../../src/util/absolute-path.ts';
+import type { LeftBehind } from '../../../src/model/index.ts';
+import { isBeneath } from '../../../src/util/index.ts';
 import { HOST_TIERS, sandboxIn, type Tier } from '../../support/tiers.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { withoutNamespaces } from '../../../src/backends/refused-facility.ts';
-import { probeHost } from '../../../src/host/probe.ts';
+import { withoutNamespaces } from '../../../src/backends/index.ts';
+import { probeHost } from '../../../src/host/index.ts';
 import {
   type Command,
   createSandbox,
@@ -7,7 +7,7 @@ import {
   type RunOptions,
   type SandboxOptions,
 } from '../../../src/index.ts';
-import { loadAddon } from '../../../src/native/load.ts';
+import { loadAddon } from '../../../src/native/index.ts';
 
 /** `view`: with namespaces, the default; `landlock`: as on a host that refuses them. */
 export type Tier = 'view' | 'landlock';

@@ -1,0 +1,4 @@
+// The exports of this room for code outside of src: tests and scripts import nothing below it.
+export { probeHost } from './probe.ts';
+export { createPathLookup } from './resolve-path.ts';
+export { ensureStateDirectory, stateDirectoryPath } from './user-directories.ts';
