@@ -1,8 +1,11 @@
 import { defineConfig } from 'vitest/config';
+import { bundledSources } from './scripts/bundled-sources.mjs';
 import { textImportsOfTests } from './scripts/text-imports.mjs';
 
+const isWatching = !process.argv.includes('run');
+
 export default defineConfig({
-  plugins: [textImportsOfTests],
+  plugins: [textImportsOfTests, ...(isWatching ? [] : [await bundledSources()])],
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/state-home.ts'],

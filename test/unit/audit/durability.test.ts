@@ -1,22 +1,23 @@
-import type * as fs from 'node:fs';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { decision, decisions, makeDirectory, open, recordsOf, result } from './support.ts';
 
-const disk = vi.hoisted(() => ({
+const disk = {
   syncs: 0,
   error: null as NodeJS.ErrnoException | null,
   until: Promise.resolve(),
-}));
+};
 
-vi.mock('node:fs', async (original) => {
-  const actual = await original<typeof fs>();
-  return {
-    ...actual,
-    fdatasync: (fd: number, done: (error: NodeJS.ErrnoException | null) => void) => {
-      disk.syncs += 1;
-      actual.fdatasync(fd, (error) => void disk.until.then(() => done(disk.error ?? error)));
-    },
-  };
+const { fdatasync } = fs;
+fs.fdatasync = Object.assign((fd: number, done: fs.NoParamCallback) => {
+  disk.syncs += 1;
+  fdatasync(fd, (error) => void disk.until.then(() => done(disk.error ?? error)));
+}, fdatasync);
+syncBuiltinESMExports();
+afterAll(() => {
+  fs.fdatasync = fdatasync;
+  syncBuiltinESMExports();
 });
 
 beforeEach(() => {
