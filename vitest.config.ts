@@ -1,17 +1,30 @@
 import { defineConfig } from 'vitest/config';
 import { bundledSources } from './scripts/bundled-sources.mjs';
+import { filesOf, PROJECTS } from './scripts/test-projects.mjs';
 import { textImportsOfTests } from './scripts/text-imports.mjs';
 
-const isWatching = !process.argv.includes('run');
+const { argv } = process;
+const isWatching = !argv.includes('run');
+/** Asked for by name, `quick` has files of other projects, which stand in their own project else. */
+const asksForQuick = argv.some(
+  (word, at) => word === '--project=quick' || (word === 'quick' && argv[at - 1] === '--project'),
+);
 
 export default defineConfig({
   plugins: [textImportsOfTests, ...(isWatching ? [] : [await bundledSources()])],
   test: {
-    include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/state-home.ts'],
     // vitest leaves one processor to itself, which halves the speed of two. Most tests wait for processes of their own.
     maxWorkers: '100%',
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    projects: Object.keys(PROJECTS).map((name) => ({
+      extends: true,
+      test: {
+        name,
+        include: [...filesOf(name, asksForQuick)],
+        ...(name === 'quick' && asksForQuick ? { env: { SANDBOX_RUN_TEST_TIERS: 'strongest' } } : {}),
+      },
+    })),
   },
 });

@@ -14,8 +14,9 @@ const YOUNG_MS = 1_000;
 let directory: string | undefined;
 let abandonedBefore: readonly number[] = [];
 
-/** Tests remember nothing in the state directory of whoever runs them. */
+/** Tests remember nothing in the state directory of whoever runs them. Each project calls this; the first call counts. */
 export function setup(): void {
+  if (process.env[LIST] !== undefined) return;
   directory = mkdtempSync(join(tmpdir(), 'sandbox-run-state-test-'));
   process.env.XDG_STATE_HOME = directory;
   process.env[LIST] = `${directory}.list`;

@@ -1,0 +1,107 @@
+// THE table of the test projects: which files each has, which rooms of src/ and native/ it tests, and who runs it.
+import { readdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/**
+ * `tests`: beginnings of paths. Each file has one home: the project with the longest beginning that fits.
+ * `rooms`: folders of src/, or of native/ where that is said: `npm run test:changed` chooses by them.
+ */
+export const PROJECTS = {
+  quick: {
+    tests: ['test/unit/', 'test/layering.test.ts'],
+    rooms: [
+      'util',
+      'errors',
+      'model',
+      'kernel',
+      'plan',
+      'host',
+      'state',
+      'audit',
+      'run',
+      'serve',
+      'integrations',
+    ],
+  },
+  confine: {
+    tests: ['test/enforcement/', 'test/conformance/', 'test/application/', 'test/backends/'],
+    rooms: ['native', 'kernel', 'plan', 'backends', 'attack', 'host', 'native/*'],
+  },
+  workspace: { tests: ['test/left-behind/', 'test/real-work/'], rooms: ['left-behind', 'host', 'policy'] },
+  changes: { tests: ['test/changes/'], rooms: ['changes', 'native/process'] },
+  doors: {
+    tests: ['test/cli/', 'test/library/', 'test/integration/', 'test/clients/', 'test/packaging/'],
+    rooms: ['run', 'serve', 'integrations', 'cli', 'approvals', 'audit', 'state', 'native/client'],
+  },
+  judge: {
+    tests: ['approvals', 'checks', 'decide', 'hooks', 'policy', 'programs', 'review', 'shell'].map(
+      (room) => `test/unit/${room}/`,
+    ),
+    rooms: ['approvals', 'checks', 'decide', 'hooks', 'policy', 'programs', 'review', 'shell'],
+  },
+  network: {
+    tests: [
+      ...['ask-for-hosts', 'carried-connections', 'listed-', 'names-over-tcp', 'tls'].map(
+        (name) => `test/real-work/${name}`,
+      ),
+      ...['reach-', 'send-unlisted-', 'list-without-'].map((name) => `test/enforcement/${name}`),
+      'test/integration/network-recipes',
+    ],
+    rooms: ['policy', 'native/notify'],
+  },
+  fleet: {
+    tests: ['test/fleet/', 'test/unit/fleet/', 'test/unit/nats/', 'test/unit/state/fleet', 'test/cli/fleet'],
+    rooms: ['fleet', 'nats'],
+  },
+  hosts: { tests: ['test/hosts/'], rooms: ['host', 'native', 'native/*'] },
+};
+
+/**
+ * What `npm test` runs: the units, the attacks that the claim of this project is made of (on the strongest tier), and smoke
+ * tests of every door. None of it may need a program that the README does not name.
+ */
+export const QUICK = ['test/unit/', 'test/layering.test.ts'];
+
+/**
+ * What depends on who runs it, so that root runs it a second time as an ordinary user. Everything else shows the same for both,
+ * or changes to an ordinary user by itself.
+ */
+export const AS_USER_TOO = [
+  'test/enforcement/',
+  'test/left-behind/',
+  'test/changes/',
+  'test/library/',
+  'test/hosts/',
+  'test/conformance/',
+  'test/application/',
+];
+
+/** All test files, as paths from the root of the checkout. */
+export const testFiles = () =>
+  readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => join('test', name))
+    .sort();
+
+export const isOneOf = (file, beginnings) => beginnings.some((beginning) => file.startsWith(beginning));
+
+/** The project that a file belongs to; undefined for a file of no project. */
+export function homeOf(file) {
+  const path = file.startsWith('/') ? relative(root, file) : file;
+  let best = { name: undefined, length: 0 };
+  for (const [name, { tests }] of Object.entries(PROJECTS)) {
+    for (const beginning of tests)
+      if (path.startsWith(beginning) && beginning.length > best.length)
+        best = { name, length: beginning.length };
+  }
+  return best.name;
+}
+
+/** The files of a project. `quick` asked for by name has those of QUICK, wherever they are at home. */
+export const filesOf = (name, isAskedFor) =>
+  testFiles().filter((file) =>
+    name === 'quick' && isAskedFor ? isOneOf(file, QUICK) : homeOf(file) === name,
+  );
