@@ -9,10 +9,10 @@ import { aptSources, sourcesFor } from './debian-root.mjs';
 import { removeTree } from './docker/remove-tree.mjs';
 import { makeMachine, USERS } from './fresh/machine.mjs';
 import { readSteps } from './fresh/readme.mjs';
-import { tryAs } from './fresh/trial.mjs';
+import { TEST, tryAs } from './fresh/trial.mjs';
 import { run, StepError } from './step.mjs';
 
-const USAGE = `usage: scripts/fresh-machine [--suites LIST] [--mirror URL,SUITE] [--keep]
+const USAGE = `usage: scripts/fresh-machine [--suites LIST] [--mirror URL,SUITE] [--tests] [--keep]
 
 Makes a minimal Debian by debootstrap, installs what the README names, and in a fresh clone of what is committed here
 runs the README's two commands, as an ordinary user and as root. They are read from the README. The addon has to be built
@@ -20,6 +20,7 @@ once, without a warning, the second command to run in a sandbox, and the clone t
 
   --suites LIST   Debian's releases, with commas between them (default: trixie,bookworm)
   --mirror URL,SUITE  an archive and a release of it; by default the archive that apt of this host uses
+  --tests         run npm test there, too
   --steps         print what the README says, as JSON, and do nothing
   --keep          keep the roots, and say where
   --help          this
@@ -85,18 +86,25 @@ async function trySuite(suite, { place, clone, steps }) {
   const rows = [];
   for (const user of USERS) {
     say(`${suite}, ${user.name}, Node ${machine.node}: ${steps.commands.join(' && ')}`);
-    const { problems, said, seconds } = await tryAs(user, {
+    const { problems, said, closing, seconds } = await tryAs(user, {
       root,
       ...machine,
       clone,
       commands: steps.commands,
+      tests: options.tests,
     });
+    if (closing !== undefined) console.log(closing);
     for (const problem of problems) console.log(`${suite}, ${user.name}: ${problem}`);
     if (problems.length > 0) console.log(said);
     rows.push({
       name: `${suite}, ${user.name}`,
       node: machine.node,
-      ...Object.fromEntries(steps.commands.map((command, at) => [command, `${seconds[at].toFixed(1)} s`])),
+      ...Object.fromEntries(
+        [...steps.commands, ...(options.tests ? [TEST] : [])].map((command, at) => [
+          command,
+          `${seconds[at].toFixed(1)} s`,
+        ]),
+      ),
       result: problems.length === 0 ? 'works' : `${problems.length} problems`,
     });
   }
@@ -138,6 +146,7 @@ function readOptions() {
       options: {
         suites: { type: 'string' },
         mirror: { type: 'string' },
+        tests: { type: 'boolean', default: false },
         steps: { type: 'boolean', default: false },
         keep: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },

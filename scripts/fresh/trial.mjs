@@ -5,8 +5,11 @@ import { run } from '../step.mjs';
 
 const DIRECTORY = 'sandbox-run';
 
-/** Answers with how long the two commands took, and what is wrong: nothing, one hopes. */
-export async function tryAs(user, { root, inside, clone, commands }) {
+/** The README's command for tests. It has to do with the packages that the README names. */
+export const TEST = 'npm test';
+
+/** Answers with how long each command took, and what is wrong. `tests`: whether to run the tests, too. */
+export async function tryAs(user, { root, inside, clone, commands, tests = false }) {
   const checkout = join(root, user.home, DIRECTORY);
   cpSync(clone, checkout, { recursive: true, verbatimSymlinks: true });
   await run('chown', ['-R', `${user.uid}:${user.uid}`, checkout]);
@@ -30,8 +33,17 @@ export async function tryAs(user, { root, inside, clone, commands }) {
     ...(builtFiles(checkout) === built ? [] : [`${first}: it was built a second time`]),
     ...(clean.status === 0 && clean.stdout === '' ? [] : [`git status: ${clean.stdout}${clean.stderr}`]),
   ];
-  const said = problems.length === 0 ? '' : `$ ${setUp}\n${installed.all}$ ${first}\n${ran.all}`;
-  return { problems, said, seconds: [installed.seconds, ran.seconds] };
+  const tested = tests ? await timed(TEST) : undefined;
+  if (tested !== undefined && tested.status !== 0) problems.push(`${TEST}: exit status ${tested.status}`);
+  const said = [installed, ran, tested].map((one) =>
+    one === undefined ? '' : `$ ${one.command}\n${one.all}`,
+  );
+  return {
+    problems,
+    said: problems.length === 0 ? '' : said.join(''),
+    closing: tested?.all.trim().split('\n').slice(-3).join('\n'),
+    seconds: [installed.seconds, ran.seconds, ...(tested === undefined ? [] : [tested.seconds])],
+  };
 }
 
 function wrongWithSetUp({ command, status, all }) {
