@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ATTACKS, attackHost, type Prepare } from '../../src/attack/index.ts';
+import { ATTACKS, attackHost, type Place, type Prepare } from '../../src/attack/index.ts';
 import { doctorAttack, examineHost } from '../../src/cli/index.ts';
 import {
   type AttackReport,
@@ -93,6 +93,18 @@ describe('a sandbox whose report claims too much', () => {
   it('is found out if nobody looks at what it denies', async () => {
     const prepare = withPlan((plan) => ({ ...plan, observed: 'nothing' }));
     expect(escapedOf(await attackWith(prepare, against('denials', 'filesystem')))).toEqual(['denials']);
+  });
+
+  it('is not said to have told nobody of a denial where the calls could not be looked at', async () => {
+    const attack = ATTACKS.find(({ id }) => id === 'go-untold');
+    const staged = attack?.stage({ inSandbox: true, outside: '/outside' } as Place);
+    const path = staged?.move[1] ?? '';
+    const refused = { ok: false, text: 'ENOENT' };
+    const worked = async (objects: readonly string[], isIncomplete: boolean) =>
+      staged?.worked?.(refused, { objects, isIncomplete });
+    expect(await worked([], false)).toBe(true);
+    expect(await worked([path], true)).toBe(false);
+    await expect(worked([], true)).rejects.toThrow('could not be looked at');
   });
 
   it.runIf(HOST.namespaces)('is found out if it shows what it hides (with namespaces)', async () => {

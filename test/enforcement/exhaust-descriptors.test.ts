@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { abandonedOnSharedMemory, lockersByInode } from '../support/shared-memory.ts';
 import { SLOW_HOST } from '../support/slow-host.ts';
@@ -166,6 +166,38 @@ print(len(kept), flush=True); time.sleep(4)`;
     },
     PATIENCE,
   );
+
+  it('says that it does not know what was denied while it had none left to look with', async () => {
+    const outside = realpathSync(mkdtempSync('/var/tmp/unseen-'));
+    onTestFinished(() => rmSync(outside, { recursive: true, force: true }));
+    const said = await within(
+      256,
+      `const { mkdirSync } = await import('node:fs');
+       const sandbox = await createSandbox({ workspace });
+       const told = [];
+       for (const isShort of [false, true]) {
+         const go = workspace + '/go-' + isShort;
+         let begins;
+         const ready = new Promise((done) => (begins = done));
+         const script = 'echo ready; until [ -e ' + go + ' ]; do :; done; mkdir ${outside}/denied';
+         const running = sandbox.run(['bash', '-c', script], { onOutput: begins });
+         await ready;
+         const taken = [];
+         if (isShort) try { for (;;) taken.push(openSync('/', 0)); } catch {}
+         mkdirSync(go);
+         // What ends the command needs a descriptor of its own: one for the event loop is always there.
+         const { status, denials = [], notLookedAt = [] } = await running;
+         for (const fd of taken) closeSync(fd);
+         told.push([status, denials.map(({ object }) => object), notLookedAt.includes('create')]);
+       }
+       await sandbox.close();
+       say(told);`,
+    );
+    expect(said).toEqual([
+      ['exited', [join(outside, 'denied')], false],
+      ['exited', [], true],
+    ]);
+  });
 
   it('refuses a command whose output is to be kept in files where none can be opened', async () => {
     const said = await within(
