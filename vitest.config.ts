@@ -16,8 +16,9 @@ export default defineConfig({
     globalSetup: ['test/support/state-home.ts'],
     // vitest leaves one processor to itself, which halves the speed of two. Most tests wait for processes of their own.
     maxWorkers: '100%',
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // More than the minute that test/support/eventually.ts waits: a test that fails says what it saw.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     projects: Object.keys(PROJECTS).map((name) => ({
       extends: true,
       test: {

@@ -215,6 +215,7 @@ Napi::Value EncodeDenials(Napi::Env env, const Denials& denials) {
   Napi::Object object = Napi::Object::New(env);
   object["told"] = told;
   object["untold"] = Number(env, denials.untold);
+  object["unseen"] = Number(env, denials.unseen);
   return object;
 }
 

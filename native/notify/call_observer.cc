@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <climits>
 #include <cstddef>
@@ -338,15 +339,22 @@ std::string EndOfLinks(const Target& target, std::string path) {
   return path;
 }
 
+// Looks for an object, and notes where that was not possible for want of descriptors.
+HostObject Find(const std::string& path, bool follows, bool& is_unseen) {
+  HostObject found = FindOnHost(path, follows);
+  is_unseen = is_unseen || found.is_short;
+  return found;
+}
+
 // Who makes one directory after the other is denied the first that is not shown, which the user
 // has: what is meant is the one that is to be made in the end, or the first on the way that is
 // missing.
-bool IsMeantOnHost(Denial& denial) {
+bool IsMeantOnHost(Denial& denial, bool& is_unseen) {
   std::string path = denial.on_host.meant;
-  HostObject found = FindOnHost(path, true);
+  HostObject found = Find(path, true, is_unseen);
   while (!found.object.valid() && !found.parent.valid() && path.size() > 1) {
     path = ParentOf(path);
-    found = FindOnHost(path, true);
+    found = Find(path, true, is_unseen);
   }
   if (found.path.empty() || IsOfTheSystem(found.path)) return false;
   denial.act = found.object.valid() ? Act::kWrite : Act::kCreate;
@@ -357,11 +365,11 @@ bool IsMeantOnHost(Denial& denial) {
 
 // What the command did not find: whether the user has it, and may do with it what was wanted.
 // `root`: that of the command. What it has made since it finds there now.
-bool IsHiddenFromCommand(Denial& denial, int root) {
+bool IsHiddenFromCommand(Denial& denial, int root, bool& is_unseen) {
   const Denial::OnHost& wanted = denial.on_host;
   if (root < 0 || UniqueFd(Target(0, root).OpenObject(denial.path, wanted.follows)).valid())
     return false;
-  const HostObject found = FindOnHost(denial.path, wanted.follows);
+  const HostObject found = Find(denial.path, wanted.follows, is_unseen);
   if (found.path.empty() || IsOfTheSystem(found.path)) return false;
   denial.control = Control::kView;
   if (denial.path != found.path) denial.named = std::exchange(denial.path, found.path);
@@ -374,7 +382,7 @@ bool IsHiddenFromCommand(Denial& denial, int root) {
   }
   if (wanted.executes && S_ISDIR(found.mode)) return false;
   if (wanted.connects && !S_ISSOCK(found.mode)) return false;
-  if (!wanted.meant.empty()) return IsMeantOnHost(denial);
+  if (!wanted.meant.empty()) return IsMeantOnHost(denial, is_unseen);
   // It would write to it, or find that it is there.
   if (wanted.makes) denial.act = Act::kWrite;
   if (wanted.removes) return MayRemove(found);
@@ -399,8 +407,9 @@ bool NeedsCapabilities(int object, int mode, bool by_owner) {
   return (static_cast<mode_t>(mode) & ~granted) != 0;
 }
 
-// Whether it would have been given outside. What that is, is completed.
-bool IsOfTheSandbox(Denial& denial, int root) {
+// Whether it would have been given outside. What that is, is completed. `is_unseen`: set where that
+// could not be found out for want of descriptors.
+bool IsOfTheSandbox(Denial& denial, int root, bool& is_unseen) {
   const Denial::OnHost& wanted = denial.on_host;
   switch (denial.control) {
     case Control::kNothing:
@@ -409,25 +418,25 @@ bool IsOfTheSandbox(Denial& denial, int root) {
     case Control::kNetwork:
       return !wanted.listener || SomebodyListens(getpid(), *wanted.listener, wanted.is_udp);
     case Control::kView:
-      return IsHiddenFromCommand(denial, root);
+      return IsHiddenFromCommand(denial, root, is_unseen);
     case Control::kPinned: {
-      const HostObject object = FindOnHost(denial.path, false);
+      const HostObject object = Find(denial.path, false, is_unseen);
       return object.object.valid() && !IsMountPoint(object.object.get()) && MayRemove(object);
     }
     case Control::kPrivileges: {
-      const HostObject object = FindOnHost(wanted.place, true);
+      const HostObject object = Find(wanted.place, true, is_unseen);
       return wanted.by_owner ? MayChange(object.object) : MayDo(object.object, wanted.mode);
     }
     case Control::kRights:
     case Control::kMount: {
       // What the user has there is not in the view: to make it is not what the program is about.
       if (denial.act == Act::kCreate && wanted.in_view &&
-          FindOnHost(denial.path, false).object.valid())
-        return IsHiddenFromCommand(denial, root);
-      const HostObject object = FindOnHost(wanted.place, true);
+          Find(denial.path, false, is_unseen).object.valid())
+        return IsHiddenFromCommand(denial, root, is_unseen);
+      const HostObject object = Find(wanted.place, true, is_unseen);
       if (wanted.by_owner) return MayChange(object.object);
       if (wanted.place != denial.path) {
-        const HostObject removed = FindOnHost(denial.path, false);
+        const HostObject removed = Find(denial.path, false, is_unseen);
         if (removed.object.valid()) return MayRemove(removed);
       }
       return MayDo(object.object, wanted.mode);
@@ -578,6 +587,7 @@ void CallObserver::Begin(std::shared_ptr<const HeldBy> held_by) {
   candidates_ = {};
   read_candidates_ = {};
   makings_ = {};
+  unseen_ = 0;
   root_ = nullptr;
 }
 
@@ -588,19 +598,27 @@ void CallObserver::End() {
 
 Denials CallObserver::Take() {
   Denials uses, candidates, read;
+  uint64_t unseen;
   std::shared_ptr<const UniqueFd> root;
   {
     const std::lock_guard lock(mutex_);
     uses = std::exchange(uses_, {});
+    unseen = std::exchange(unseen_, 0);
     candidates = std::exchange(candidates_, {});
     read = std::exchange(read_candidates_, {});
     root = root_;
     if (held_by_ == nullptr) root_ = nullptr;
   }
   Denials denied;
+  denied.unseen = unseen;
   for (Denials* several : {&candidates, &read}) {
-    for (Denial& one : several->told)
-      if (IsOfTheSandbox(one, root != nullptr ? root->get() : -1)) denied.Add(std::move(one));
+    for (Denial& one : several->told) {
+      bool is_unseen = false;
+      if (IsOfTheSandbox(one, root != nullptr ? root->get() : -1, is_unseen))
+        denied.Add(std::move(one));
+      else if (is_unseen)
+        ++denied.unseen;
+    }
   }
   // Uses that are not told were not denied, and are not counted among what was.
   std::move(uses.told.begin(), uses.told.end(), std::back_inserter(denied.told));
@@ -638,7 +656,10 @@ std::shared_ptr<const UniqueFd> CallObserver::RootOf(pid_t thread) {
     if (root_ != nullptr) return root_;
   }
   UniqueFd root = Target(thread).Root();
-  if (!root.valid()) return nullptr;
+  if (!root.valid()) {
+    NoteUnseen(errno);
+    return nullptr;
+  }
   auto made = std::make_shared<const UniqueFd>(std::move(root));
   struct stat own, its;
   // On its way into its view a process has another one, which is not kept.
@@ -749,12 +770,14 @@ void CallObserver::LookAtPath(const Use& use) {
     if (!path.empty() && !IsOfTheSystem(path)) LookAtExisting(use, path, object);
     return;
   }
-  if (object != -ENOENT) return;
+  if (object != -ENOENT) return NoteUnseen(-object);
   const std::string end = use.follows ? EndOfLinks(use.target, use.path) : use.path;
   if (IsOfTheSystem(end)) return;
   // Perhaps only the last part is missing, which is to be made.
   if (use.makes != 0) {
-    const UniqueFd parent(use.target.OpenObject(ParentOf(end), true));
+    const int opened = use.target.OpenObject(ParentOf(end), true);
+    const UniqueFd parent(std::max(opened, -1));
+    if (opened < 0) NoteUnseen(-opened);
     if (parent.valid()) {
       const std::string directory = PathOf(parent.get());
       if (directory.empty() || IsOfTheSystem(directory + "/")) return;
@@ -966,6 +989,12 @@ void CallObserver::Tell(int listener, uint64_t call, const Target& target, Denia
     const bool only_reads = denial.act == Act::kRead && !denial.on_host.makes;
     (only_reads ? read_candidates_ : candidates_).Add(std::move(denial), Denials::kMostCandidates);
   }
+}
+
+void CallObserver::NoteUnseen(int error) {
+  if (!IsShortage(error)) return;
+  const std::lock_guard lock(mutex_);
+  ++unseen_;
 }
 
 void Denials::Add(Denial denial, size_t most) {

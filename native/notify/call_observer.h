@@ -74,8 +74,9 @@ struct Denials {
   static constexpr size_t kMostBytes = 8u << 20;  // of names; what comes then is untold
   std::vector<Denial> told;
   uint64_t untold = 0;
+  uint64_t unseen = 0;  // calls and denials that could not be looked at: no descriptors or memory
   void Add(Denial denial, size_t most = kMost);
-  bool empty() const { return told.empty() && untold == 0; }
+  bool empty() const { return told.empty() && untold == 0 && unseen == 0; }
 
  private:
   std::unordered_map<std::string, size_t> places_;  // of what is told
@@ -141,12 +142,15 @@ class CallObserver {
   void NoteMaking(const Use& use, const std::string& path);
   void Tell(const Use& use, Denial::Control control, std::string path, std::string place, int mode);
   void Tell(int listener, uint64_t call, const Target& target, Denial denial);
+  // A call could not be looked at for this reason; only a shortage is counted.
+  void NoteUnseen(int error);
 
   std::mutex mutex_;                       // guards what follows
   std::shared_ptr<const HeldBy> held_by_;  // nullptr: nothing is looked at
   std::shared_ptr<const UniqueFd> root_;   // of the command: no process of it can change its own
   // Programs look for what is not there by the thousand: it does not keep out what they change.
   Denials uses_, candidates_, read_candidates_;
+  uint64_t unseen_ = 0;  // calls
   std::vector<Making> makings_;
 };
 

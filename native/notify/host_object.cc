@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
 #include <utility>
 #include <vector>
@@ -59,7 +60,16 @@ std::string Joined(const std::vector<Step>& way, const std::string& last) {
   return path + "/" + last;
 }
 
+// Nothing is found, for the reason in `error`.
+HostObject NotFound(int error) {
+  HostObject nothing;
+  nothing.is_short = IsShortage(error);
+  return nothing;
+}
+
 }  // namespace
+
+bool IsShortage(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM; }
 
 HostObject FindOnHost(const std::string& path, bool follows) {
   std::vector<Step> way;
@@ -68,7 +78,7 @@ HostObject FindOnHost(const std::string& path, bool follows) {
     way.push_back({UniqueFd(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)), ""});
     return way.back().fd.valid();
   };
-  if (!begin_at_root()) return {};
+  if (!begin_at_root()) return NotFound(errno);
   std::vector<std::string> parts = PartsOf(path);
   for (int links = 0; !parts.empty();) {
     const std::string name = std::move(parts.back());
@@ -82,7 +92,7 @@ HostObject FindOnHost(const std::string& path, bool follows) {
     struct stat about;
     const bool is_last = parts.empty();
     if (!next.valid()) {
-      if (!is_last || errno != ENOENT) return {};
+      if (!is_last || errno != ENOENT) return NotFound(errno);
       HostObject missing;
       missing.path = Joined(way, name);
       missing.parent = std::move(way.back().fd);
@@ -92,7 +102,7 @@ HostObject FindOnHost(const std::string& path, bool follows) {
     if (S_ISLNK(about.st_mode) && (follows || !is_last)) {
       const std::string content = ContentOf(next.get());
       if (content.empty() || ++links > kMostLinks) return {};
-      if (content.starts_with('/') && !begin_at_root()) return {};
+      if (content.starts_with('/') && !begin_at_root()) return NotFound(errno);
       for (std::string& part : PartsOf(content)) parts.push_back(std::move(part));
       // The first part of the content is the next one.
       continue;

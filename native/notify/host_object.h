@@ -15,12 +15,18 @@ struct HostObject {
   UniqueFd parent;   // its directory, if that is there
   std::string path;  // without links on the way
   mode_t mode = 0;   // of the object
+  // Nothing is known: this process has no descriptor or memory left to look with.
+  bool is_short = false;
 };
 
 // Walks there step by step, so that the command has nothing done for it: a file system that is
 // mounted when somebody asks for a name (autofs), or that a program answers for (FUSE), is not
 // entered. `follows`: a link at the end.
 HostObject FindOnHost(const std::string& path, bool follows);
+
+// Whether a call failed with this error for want of descriptors or memory, which says nothing about
+// what it asked for.
+bool IsShortage(int error);
 
 // Whether this process may do it with the object (access(2)), since Linux 5.8.
 bool MayDo(const UniqueFd& object, int mode);

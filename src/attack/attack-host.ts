@@ -156,7 +156,8 @@ async function attackIn(arena: Arena, program: string, parts: AttackParts): Prom
     options = plain;
     prepared = await orRefusal(() => prepare(options));
   }
-  if (!(prepared instanceof SandboxError) && prepared.plan.shutsInside) {
+  const attacksHidden = attacks.some(({ control }) => control === 'hidden-paths');
+  if (!(prepared instanceof SandboxError) && prepared.plan.shutsInside && attacksHidden) {
     // Something to hide is added only where it can be hidden: it must not make another sandbox of this one.
     closePrepared(prepared);
     const hide = [...(parts.sandbox.hide ?? []), `${join(arena.workspace, HIDDEN_DIRECTORY)}/`];

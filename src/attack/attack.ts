@@ -45,10 +45,20 @@ export type Move = readonly [string, ...string[]];
 /** An attack, ready to be tried in one place. */
 export interface Staged {
   readonly move: Move;
-  /** Whether it worked, by what is seen outside. Default: it says so. `told`: what its command was said to be denied. */
-  readonly worked?: (said: Said, told: readonly string[]) => boolean | Promise<boolean>;
+  /**
+   * Whether it worked, by what is seen outside. Default: it says so. What it throws says why that cannot be seen: then the
+   * attack neither worked nor was held.
+   */
+  readonly worked?: (said: Said, told: ToldDenials) => boolean | Promise<boolean>;
   /** A word in the command line of processes that may be left behind. */
   readonly mark?: string;
+}
+
+/** What the result of a command in the sandbox says that it was denied. */
+export interface ToldDenials {
+  readonly objects: readonly string[];
+  /** Calls could not be looked at, for want of descriptors say: the list may lack something. */
+  readonly isIncomplete: boolean;
 }
 
 /** Prepares an attack for one place. What it throws says why it cannot be tried there. */

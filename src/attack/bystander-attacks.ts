@@ -13,7 +13,7 @@ import {
   type Stage,
   says,
 } from './attack.ts';
-import { markedProcesses, socketIn } from './bystander.ts';
+import { isKilled, markedProcesses, socketIn } from './bystander.ts';
 
 /** Says a word to a server of the victim; it worked if the word came. */
 const tells =
@@ -41,16 +41,25 @@ const looks =
   ({ victim }) => ({ move: [move, String(victim.pid), ...args] });
 
 const tcp = ({ victim }: Place) => victim.tcp;
-/** What a process has after the end of its command to be gone. */
+/** How long a process that was not killed may be seen after the end of its command before it counts as left behind. */
 const GRACE_MS = 500;
+/** How long one that was killed may take to be gone: on a busy machine it waits for a processor. */
+const KILLED_GRACE_MS = 10_000;
 const STEP_MS = 20;
 
 const leavesDaemon: Stage = (place) => {
   const mark = freshName();
   const worked = async () => {
-    const ended = Date.now() + (place.inSandbox ? GRACE_MS : 0);
-    while (markedProcesses(mark).length > 0 && Date.now() < ended) await sleep(STEP_MS);
-    return markedProcesses(mark).length > 0;
+    const ended = Date.now();
+    for (;;) {
+      const left = markedProcesses(mark);
+      if (left.length === 0) return false;
+      if (!place.inSandbox) return true;
+      const waited = Date.now() - ended;
+      if (waited > GRACE_MS && !left.every(isKilled)) return true;
+      if (waited > KILLED_GRACE_MS) throw new Error('the process was killed, and is not gone yet');
+      await sleep(STEP_MS);
+    }
   };
   return { move: ['daemonize', '20', mark], mark, worked };
 };

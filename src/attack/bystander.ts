@@ -127,6 +127,14 @@ export function markedProcesses(mark: string): readonly number[] {
     .filter((pid) => pid !== process.pid && commandLine(pid).includes(mark));
 }
 
+/** Whether a process is gone, or has a SIGKILL waiting for it: it will never run a line of its program again. */
+export function isKilled(pid: number): boolean {
+  const status = orElse(() => readFileSync(`/proc/${pid}/status`, 'latin1'), '');
+  const pending = [...status.matchAll(/^(?:Sig|Shd)Pnd:\s*([\da-f]+)$/gm)];
+  const SIGKILL_BIT = 1n << 8n;
+  return status === '' || pending.some(([, mask]) => (BigInt(`0x${mask}`) & SIGKILL_BIT) !== 0n);
+}
+
 /** Ends them: nobody else has such a word. One may be gone by itself. */
 export function endMarkedProcesses(mark: string): void {
   for (const pid of markedProcesses(mark)) orElse(() => process.kill(pid, 'SIGKILL'), undefined);

@@ -18,6 +18,7 @@ import {
   type Place,
   type Said,
   type Staged,
+  type ToldDenials,
 } from './attack.ts';
 import { type Bystander, endMarkedProcesses, socketIn, startBystander } from './bystander.ts';
 
@@ -51,9 +52,11 @@ interface Spoken {
   readonly said: ReadonlyMap<string, Said>;
   /** What is seen of moves that said nothing. */
   readonly silence: Observation;
-  /** The objects of its denials. */
-  readonly told?: readonly string[];
+  /** Missing: nobody could tell of any, as without a sandbox. */
+  readonly told?: ToldDenials;
 }
+
+const NOTHING_TOLD: ToldDenials = { objects: [], isIncomplete: false };
 
 /** So many commands at a time. */
 const AT_ONCE = 4;
@@ -234,7 +237,7 @@ async function observation({ attack, staged }: Attempt, spoken: Spoken | Error):
   const worked = staged.worked ?? (({ ok }) => ok);
   try {
     // A move that says nothing may have worked before it was ended.
-    if (await worked(said ?? { ok: false, text: '' }, spoken.told ?? [])) return { kind: 'worked' };
+    if (await worked(said ?? { ok: false, text: '' }, spoken.told ?? NOTHING_TOLD)) return { kind: 'worked' };
   } catch (error) {
     return { kind: 'failed', reason: `what came of it cannot be seen: ${toError(error).message}` };
   }
@@ -309,7 +312,7 @@ async function tryListed(
 
 /** Makes them inside. */
 async function tryConfined(
-  { program, signal, sandbox, makeLimited }: CarryOutParts,
+  { program, signal, sandbox, makeLimited, prepared }: CarryOutParts,
   attempts: readonly Attempt[],
   manner: Manner,
 ): Promise<Spoken> {
@@ -322,11 +325,22 @@ async function tryConfined(
       ...(manner === 'previewed' ? { effect: 'preview' as const } : {}),
     });
     if (result.changes?.id !== undefined) await (await chosen.changes()).discard(result.changes.id);
-    const told = (result.denials ?? []).map(({ object }) => object);
+    const told = toldBy(result, prepared.plan.observed);
     return { said: parse(result.stdout), silence: silenceOf(result), told };
   } finally {
     if (chosen !== sandbox) await chosen.close();
   }
+}
+
+/** `observed`: of the plan. Where nothing is to be looked at, a list that lacks something is no accident. */
+function toldBy(
+  { denials = [], notLookedAt = [] }: ExecutionResult,
+  observed: PreparedSandbox['plan']['observed'],
+): ToldDenials {
+  return {
+    objects: denials.map(({ object }) => object),
+    isIncomplete: observed !== 'nothing' && notLookedAt.includes('create'),
+  };
 }
 
 function silenceOf({

@@ -80,7 +80,12 @@ const goesUntold: Stage = (place) => {
   return {
     move: ['create', path, MARK],
     // One that could not be carried out says nothing, and was denied nothing.
-    worked: ({ ok, text }, told) => (place.inSandbox ? !ok && text !== '' && !told.includes(path) : ok),
+    worked: ({ ok, text }, { objects, isIncomplete }) => {
+      if (!place.inSandbox) return ok;
+      if (ok || text === '' || objects.includes(path)) return false;
+      if (isIncomplete) throw new Error('the calls of the command could not be looked at');
+      return true;
+    },
   };
 };
 

@@ -128,7 +128,7 @@ export const ExecutionResultBase = z.strictObject({
     'of a command that failed: what the sandbox denied it, each kind once; it may have gone on without. Missing: nothing that was looked at',
   ),
   notLookedAt: maybe(z.array(z.enum(DENIED_OPERATIONS))).describe(
-    'of a command that failed: of which operations it is not known whether they were denied (sandbox.explain); missing: of none',
+    'of a command that failed: of which operations it is not known, or not of every call, whether they were denied (sandbox.explain, or no descriptors were left to look with); missing: of none',
   ),
   changes: maybe(ChangesOfCommand).describe(
     'of a preview, or with undo of a command that changed something: what it changed in the workspace, and whether that is there',

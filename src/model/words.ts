@@ -125,8 +125,8 @@ export const LOSS_EFFECTS = ['narrower', 'wider', 'none'] as const;
 
 /**
  * What came of an attack, worst first: `escaped`: it worked although the report claims that it cannot; `not-covered`: it
- * worked, and the report does not claim otherwise; `failed`: it could not be carried out in the sandbox, which says
- * nothing; `held`; `not-tried`: it does not work on this machine without a sandbox either, or cannot be tried.
+ * worked, and the report does not claim otherwise; `failed`: it could not be carried out in the sandbox, or
+ * what came of it could not be seen, which says nothing; `held`; `not-tried`: it does not work on this machine without a sandbox either, or cannot be tried.
  */
 export const ATTACK_RESULTS = ['escaped', 'not-covered', 'failed', 'held', 'not-tried'] as const;
 

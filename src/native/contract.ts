@@ -249,6 +249,8 @@ interface NativeMaking {
 interface NativeDenials {
   readonly told: readonly NativeDenial[];
   readonly untold: number;
+  /** Calls and denials that could not be looked at for want of descriptors or memory. */
+  readonly unseen: number;
 }
 
 /** Limits of one command with everything that it starts; 0: none. */

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { ExecutionResult, PolicyFile, Sandbox } from '../../src/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { until } from '../support/bystander.ts';
+import { eventually } from '../support/eventually.ts';
 import { compile } from '../support/sandboxee.ts';
 import { patience, SLOW_HOST } from '../support/slow-host.ts';
 import { HOST_TIERS } from '../support/tiers.ts';
@@ -252,7 +253,7 @@ describe('using more than a limit of the whole tree', () => {
         readdirSync('/proc')
           .filter((name) => /^\d+$/.test(name))
           .filter((pid) => commandOf(pid).endsWith(forkBomb));
-      await until(() => left().length === 0, 1_000);
+      await until(() => left().length === 0);
       expect(left().map(describeProcess).join('\n')).toBe('');
       await sandbox.close();
       const { cgroup } = sandbox.plan.treeLimits;
@@ -260,13 +261,14 @@ describe('using more than a limit of the whole tree', () => {
       // Others may have theirs there; ours go once the results are out, as that costs nobody time.
       const own = new RegExp(`^sandbox-run-\\d+-${process.pid}-`);
       const groups = () => readdirSync(cgroup.path).filter((name) => own.test(name));
-      for (let time = 0; time < 5 && !(await until(() => groups().length === 0, 1_000)); time += 1) {
+      await eventually(async () => {
+        if (groups().length === 0) return;
         // That of a later command takes along one whose processes were too slow to end.
         const next = await sandboxWith({ processes: 150 });
         await next.run(['/bin/true']);
         await next.close();
-      }
-      expect(groups().join()).toBe('');
+        expect(groups().join()).toBe('');
+      });
     });
 
     it('says by what the limits are held', async () => {

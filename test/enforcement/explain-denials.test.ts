@@ -17,7 +17,7 @@ import { parse } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PolicyFile, SandboxOptions } from '../../src/index.ts';
 import { makeArena } from '../support/arena.ts';
-import { HOST, LOOKED_AT_TIERS, stateOf, type Tier } from '../support/tiers.ts';
+import { HOST, LOOKED_AT_TIERS, rowsFor, stateOf, type Tier } from '../support/tiers.ts';
 
 /** What is outside: neither in the workspace nor where a private /tmp would be. */
 interface Outside {
@@ -37,6 +37,10 @@ interface Case {
   /** No line lets it through. */
   readonly hopeless?: true;
 }
+
+/** Of a case: other rights of Landlock, which came later, or other mounts decide about it. */
+const differs = ([name, { needs, operation }]: readonly [string, Case]) =>
+  needs !== undefined || operation === 'execute' || /^(mv|mkdir -p|a link (in|outside))/.test(name);
 
 const python = (code: string) => `python3 -c '${code}'`;
 
@@ -374,9 +378,12 @@ describe.each(LOOKED_AT_TIERS)('what the sandbox denied, $name', (tier) => {
     expect([allowed.ok, allowed.stderr]).toEqual([true, expect.anything()]);
   }
 
-  it.each(Object.entries(CASES))('is told, with what allows it: %s', async (_, one) => {
-    await check(one, arena.freshCorner(), join(outside.root, one.object));
-  });
+  it.each(rowsFor(tier, Object.entries(CASES), differs))(
+    'is told, with what allows it: %s',
+    async (_, one) => {
+      await check(one, arena.freshCorner(), join(outside.root, one.object));
+    },
+  );
 
   it.each(Object.entries(OTHERS))('is told where it is held: %s', async (_, one) => {
     const workspace = arena.freshCorner();
@@ -406,17 +413,20 @@ describe.each(LOOKED_AT_TIERS)('what the sandbox denied, $name', (tier) => {
       return corner;
     };
 
-    it.each(Object.entries(OF_ANOTHER))('is told: %s', async (_, { script, operation, object }) => {
-      const corner = cornerOf(USER);
-      const { denials } = await run(tier, corner, script);
-      expect(denials).toContainEqual(
-        expect.objectContaining({ operation, object: join(corner, object), control: 'privileges' }),
-      );
-      expect(denials?.some(({ allow }) => allow !== undefined)).toBe(false);
-      // Without a sandbox, and where it is root's.
-      expect(spawnSync('bash', ['-c', script], { cwd: corner }).status).toBe(0);
-      expect((await run(tier, cornerOf(0), script)).ok).toBe(true);
-    });
+    it.each(rowsFor(tier, Object.entries(OF_ANOTHER)))(
+      'is told: %s',
+      async (_, { script, operation, object }) => {
+        const corner = cornerOf(USER);
+        const { denials } = await run(tier, corner, script);
+        expect(denials).toContainEqual(
+          expect.objectContaining({ operation, object: join(corner, object), control: 'privileges' }),
+        );
+        expect(denials?.some(({ allow }) => allow !== undefined)).toBe(false);
+        // Without a sandbox, and where it is root's.
+        expect(spawnSync('bash', ['-c', script], { cwd: corner }).status).toBe(0);
+        expect((await run(tier, cornerOf(0), script)).ok).toBe(true);
+      },
+    );
 
     it('is said before, where the whole workspace is theirs', async () => {
       const warned = async (workspace: string, options: SandboxOptions = {}) => {
@@ -441,7 +451,7 @@ describe.each(LOOKED_AT_TIERS)('what the sandbox denied, $name', (tier) => {
     });
   });
 
-  it.runIf(!HOST.root).each(Object.entries(UNTOLD_OF_USERS))(
+  it.runIf(!HOST.root).each(rowsFor(tier, Object.entries(UNTOLD_OF_USERS)))(
     'is not said to be, as it is not theirs: %s',
     async (_, script) => {
       const { denials, exitCode } = await run(tier, arena.freshCorner(), script);
@@ -449,7 +459,7 @@ describe.each(LOOKED_AT_TIERS)('what the sandbox denied, $name', (tier) => {
     },
   );
 
-  it.each(Object.entries(UNTOLD))('is not said to be: %s', async (_, script) => {
+  it.each(rowsFor(tier, Object.entries(UNTOLD)))('is not said to be: %s', async (_, script) => {
     const { denials, exitCode } = await run(tier, arena.freshCorner(), script);
     expect([exitCode === 0, denials]).toEqual([false, undefined]);
   });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer as createHttp } from 'node:http';
 import { createServer as createHttps } from 'node:https';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -304,7 +304,14 @@ describe('reaching another host at an address that is listed', () => {
       expect([...said].filter(([what, how]) => !isGood(what) && !isLater(what) && how !== 'reset')).toEqual(
         [],
       );
-      await until(() => received.includes(UNLISTED), 50);
+      // What came before is written down by then.
+      for (const port of [ports.tls, ports.http, ports.retry]) {
+        const last = connect(port, ADDRESS);
+        last.end(`last to ${port}`);
+        await until(() => received.includes(`last to ${port}`));
+        expect(received).toContain(`last to ${port}`);
+        last.destroy();
+      }
       expect(received).not.toContain(UNLISTED);
       expect(received).toContain(LISTED);
       const refused = (result.connections ?? []).filter(({ verdict }) => verdict === 'refused');

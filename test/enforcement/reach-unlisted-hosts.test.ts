@@ -259,7 +259,8 @@ describe('reaching hosts that are not listed', () => {
     });
   });
 
-  describe.each(TIERS)('$name', (tier) => {
+  // Landlock has no say in it: the supervisor answers, with a view and without.
+  describe.each(TIERS.filter(({ landlockAbi }) => landlockAbi > 0 || TIERS.length === 1))('$name', (tier) => {
     it('never arrives by turning what is allowed round', async () => {
       const sandbox = await listedIn(tier);
       const before = listedHits;

@@ -1,10 +1,12 @@
 import { readdirSync, readlinkSync, symlinkSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/index.ts';
 import { orElse } from '../../src/util/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { type Bystander, startBystander, until } from '../support/bystander.ts';
+import { makeHold } from '../support/hold.ts';
 import { type Argv, compile, confined, unconfined, worked } from '../support/sandboxee.ts';
 import { OLDER_TIERS, stateOf, TIERS, type Tier } from '../support/tiers.ts';
 
@@ -202,10 +204,13 @@ const own = compile(
     TRY("any-name", ({ server = stream(); fd = stream(); room = sizeof got; bind(server, (void *)&any, sizeof any.sun_family) || listen(server, 5) || getsockname(server, (void *)&got, &room)
       || connect(fd, (void *)&got, room) || talk(server, fd); }));
     SAY("done", "yes");
-    if (argc > 3) sleep(atoi(argv[3]));
+    while (argc > 3 && access(argv[3], F_OK)) usleep(10000);
     return 0;
   }`,
 );
+
+/** Calls of the test itself, behind those of an attack. */
+const LAST_CALLS = 2;
 
 describe('reaching sockets that are not listed', () => {
   const arena = makeArena();
@@ -227,10 +232,15 @@ describe('reaching sockets that are not listed', () => {
   const unreached = async (sandbox: Sandbox, argv: Argv) => {
     const before = arrived();
     const trace = await confined(sandbox, argv);
-    await until(() => arrived() > before, 50);
+    // What arrived before was seen at the latest together with the first of these.
+    for (let last = 1; last <= LAST_CALLS; last++) {
+      const call = connect(at(arena.outside, 'stream'));
+      expect(await until(() => arrived() >= before + last)).toBe(true);
+      call.destroy();
+    }
     expect({ worked: worked(trace), arrived: arrived() - before }).toEqual({
       worked: ['listed'],
-      arrived: 0,
+      arrived: LAST_CALLS,
     });
     return trace;
   };
@@ -284,7 +294,8 @@ describe('reaching sockets that are not listed', () => {
     });
   });
 
-  describe.each(TIERS)('$name', (tier) => {
+  // Landlock has no say in it: the supervisor answers, with a view and without.
+  describe.each(TIERS.filter(({ landlockAbi }) => landlockAbi > 0 || TIERS.length === 1))('$name', (tier) => {
     it('never arrives by changing what a call is about', async () => {
       const sandbox = await listedIn(tier);
       for (const [target = ''] of [targets.outside, targets.inside]) {
@@ -300,10 +311,17 @@ describe('reaching sockets that are not listed', () => {
     it('cannot be reached from outside at sockets of its own', async () => {
       const sandbox = await listedIn(tier);
       const corner = arena.freshCorner();
-      const run = confined(sandbox, [own, corner, '@own', '3']);
+      const hold = makeHold(corner);
+      let text = '';
+      const run = confined(sandbox, [own, corner, '@own', hold.file], {
+        onOutput: ({ bytes }) => {
+          text += Buffer.from(bytes).toString();
+        },
+      });
       const name = join(corner, 'packets');
-      await until(() => false, 1_000);
+      expect(await until(() => text.includes('done=yes'))).toBe(true);
       const reached = await unconfined([caller, name, name, name, '@own', name, arena.freshCorner()]);
+      hold.letGo();
       expect(worked(reached)).toEqual([]);
       expect((await run).results.done).toBe('yes');
     });
@@ -315,8 +333,11 @@ describe('reaching sockets that are not listed', () => {
           .map((fd) => orElse(() => readlinkSync(`/proc/self/fd/${fd}`), ''))
           .filter((path) => /\/sandbox-run-slot-\w+\/s\b/.test(path)).length;
       const sandbox = await listedIn(tier);
-      const run = confined(sandbox, [own, arena.freshCorner(), '@own', '3']);
+      const corner = arena.freshCorner();
+      const hold = makeHold(corner);
+      const run = confined(sandbox, [own, corner, '@own', hold.file]);
       expect(await until(() => held() > 0)).toBe(true);
+      hold.letGo();
       expect((await run).results.done).toBe('yes');
       // No other command comes that would find them.
       expect(await until(() => held() === 0)).toBe(true);

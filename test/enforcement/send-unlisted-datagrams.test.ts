@@ -127,8 +127,12 @@ describe('sending datagrams to hosts that are not listed', () => {
       expect(stateOf(sandbox, 'network')).toBe('enforced');
       const [before, listedBefore] = [hits, listedHits];
       const trace = await confined(sandbox, [sender, portOf(target), portOf(listed)]);
-      await until(() => hits > before, 100);
-      expect(hits).toBe(before);
+      // Whatever arrived came before this.
+      const last = createSocket('udp4');
+      last.send('last', Number(portOf(target)), '127.0.0.1');
+      expect(await until(() => hits > before)).toBe(true);
+      last.close();
+      expect(hits).toBe(before + 1);
       expect(worked(trace).filter((name) => !/connect$|^listed-/.test(name))).toEqual([]);
       expect(worked(trace).filter((name) => name.startsWith('listed-'))).toHaveLength(4);
       // The races were run: some went where they may.

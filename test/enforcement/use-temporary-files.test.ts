@@ -141,7 +141,7 @@ print(len(files), [os.listxattr(f) for f in files if os.listxattr(f)], [os.stat(
         await sandbox.run(['/bin/sleep', '10'], { timeout: 50 });
         await sandbox.run(['/nonexistent']);
       }
-      await until(() => readdirSync(temporary).length === before.length, 1000);
+      await until(() => readdirSync(temporary).length === before.length);
       expect(readdirSync(temporary)).toEqual(before);
       expect(memory.filter((path) => existsSync(path))).toEqual([]);
     });

@@ -54,9 +54,12 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Waits until the condition holds; false after `ms`, or more on a slow host. */
-export async function until(condition: () => boolean, ms = 5_000): Promise<boolean> {
-  const end = Date.now() + patience(ms);
+/** However busy the machine is: what takes longer than this does not happen any more. */
+const LEAST_MS = 60_000;
+
+/** Waits until the condition holds; false after a minute, or after `ms` if those are more. */
+export async function until(condition: () => boolean, ms = 0): Promise<boolean> {
+  const end = Date.now() + patience(Math.max(LEAST_MS, ms));
   while (!condition()) {
     if (Date.now() > end) return false;
     // Where a look takes long, looking all the time would keep it from happening.

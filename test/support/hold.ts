@@ -5,6 +5,8 @@ let count = 0;
 
 /** Holds a command until its test lets it go on, however slow either of them is. */
 export interface Hold {
+  /** What is there once the test has called `letGo`. */
+  readonly file: string;
   /** Shell text that ends once the test has called `letGo`. */
   readonly words: string;
   letGo(): void;
@@ -14,6 +16,7 @@ export interface Hold {
 export function makeHold(directory: string): Hold {
   const file = join(directory, `.let-go-${count++}`);
   return {
+    file,
     words: `until [ -e '${file}' ]; do sleep 0.02; done`,
     letGo: () => writeFileSync(file, ''),
   };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 const PLACE = '/dev/shm';
 
 /** Directories on shared memory that are locked, by inode, and the process that did it (proc_locks(5)). */
-export function lockersByInode(): ReadonlyMap<number, number> {
+function lockersByInode(): ReadonlyMap<number, number> {
   const { dev } = statSync(PLACE);
   const [major, minor] = [(dev >>> 8) & 0xfff, (dev & 0xff) | ((dev >>> 12) & 0xfff00)];
   const device = [major, minor].map((number) => number.toString(16).padStart(2, '0')).join(':');

@@ -15,7 +15,7 @@ servers and a process that belong to doctor. For each control:
   held         no attack worked
   not covered  an attack worked, and the report does not claim that this control is enforced
   escaped      an attack worked although the report claims that this control is enforced
-  failed       an attack could not be carried out, so nothing is known
+  failed       an attack could not be carried out, or its result not be seen, so nothing is known
   not tried    no attack works on this machine, even without a sandbox
 
 Examples:
@@ -28,7 +28,7 @@ Examples:
   sandbox-run doctor --attack --json | jq '.controls[] | {id, claimed, result, improve}'
 
 Exit status: 0 if the default profile can be enforced, 1 if not, 125 if doctor itself failed.
-With --attack: 1 also if an attack escaped or could not be carried out.`;
+With --attack: 1 also if an attack escaped, could not be carried out or its result could not be seen.`;
 
 interface DoctorArguments extends Pick<SandboxOptions, 'profile' | 'policy' | 'backend'> {
   readonly json?: boolean;

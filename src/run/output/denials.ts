@@ -43,12 +43,16 @@ export function explain(
   ];
   // What is read in vain is seldom why a command failed.
   denials.sort((one, other) => Number(one.operation === 'read') - Number(other.operation === 'read'));
-  const notLookedAt = unseen(plan);
+  const wereUnseen = (outcome.denials?.unseen ?? 0) > 0;
+  const notLookedAt = wereUnseen ? OPERATIONS_OF_CALLS : unseen(plan);
   return {
     ...(denials.length === 0 ? {} : { denials }),
     ...(notLookedAt.length === 0 ? {} : { notLookedAt }),
   };
 }
+
+/** The operations that only somebody who looks at calls knows of. */
+const OPERATIONS_OF_CALLS = ['read', 'write', 'create', 'execute', 'connect', 'signal'] as const;
 
 /** What nobody looks at under a plan. Where the network is shut without a namespace, no call of it gets that far. */
 function unseen({ observed, network }: HoldingPlan): readonly Denial['operation'][] {
