@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { expect } from 'vitest';
+import { type CliResult, callInProcess } from '../support/in-process.ts';
 import { makeUnjudgedConfiguration } from '../support/unjudged-policy.ts';
 
 /** The built command line. The tests run what users run. */
@@ -43,15 +44,28 @@ export function makePlace(): Place {
   };
 }
 
+/** The command line is called in this process, as a warm server does it: see in-process.ts. Not at the same time as another call. */
+export function cli(place: Place, args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  return callInProcess(args, {
+    cwd: options.cwd ?? place.workspace,
+    env: { ...place.env, ...options.env },
+    input: options.input,
+    program: CLI,
+  });
+}
+
 interface CliOptions {
   readonly input?: string | Uint8Array;
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  readonly stdin?: 'ignore';
 }
 
-/** Runs the command line to its end, output as text. */
-export async function cli(place: Place, args: readonly string[], options: CliOptions = {}) {
+/** Starts dist/cli.cjs and waits for its end: for what only a process shows, such as its exit status or a signal. Output as text. */
+export async function startedCli(
+  place: Place,
+  args: readonly string[],
+  options: CliOptions = {},
+): Promise<CliResult> {
   const { exitCode, signal, stdout, stderr } = await execa(process.execPath, [CLI, ...args], {
     cwd: options.cwd ?? place.workspace,
     env: { ...place.env, ...options.env },
