@@ -44,8 +44,22 @@ export function makePlace(): Place {
   };
 }
 
-/** The command line is called in this process, as a warm server does it: see in-process.ts. Not at the same time as another call. */
-export function cli(place: Place, args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+interface CliOptions {
+  readonly input?: string | Uint8Array;
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Calls the command line in this process (test/support/in-process.ts), one call after the other: a start of Node for each
+ * would take most of the time. What only a process has (signals, how it ends, a terminal) and what runs beside another call
+ * is started by {@link startCli}.
+ */
+export function cli(
+  place: Pick<Place, 'workspace' | 'env'>,
+  args: readonly string[],
+  options: CliOptions = {},
+): Promise<CliResult> {
   return callInProcess(args, {
     cwd: options.cwd ?? place.workspace,
     env: { ...place.env, ...options.env },
@@ -54,42 +68,19 @@ export function cli(place: Place, args: readonly string[], options: CliOptions =
   });
 }
 
-interface CliOptions {
-  readonly input?: string | Uint8Array;
-  readonly cwd?: string;
-  readonly env?: Readonly<Record<string, string>>;
-}
-
-/** Starts dist/cli.cjs and waits for its end: for what only a process shows, such as its exit status or a signal. Output as text. */
-export async function startedCli(
-  place: Place,
+/** Starts the built command line as a process of its own, which is what users run. Its end can be awaited. */
+export function startCli(
+  place: Pick<Place, 'workspace' | 'env'>,
   args: readonly string[],
-  options: CliOptions = {},
-): Promise<CliResult> {
-  const { exitCode, signal, stdout, stderr } = await execa(process.execPath, [CLI, ...args], {
+  { stdin = 'ignore', ...options }: CliOptions & { readonly stdin?: 'ignore' | 'pipe' } = {},
+) {
+  return execa(process.execPath, [CLI, ...args], {
     cwd: options.cwd ?? place.workspace,
     env: { ...place.env, ...options.env },
     extendEnv: false,
     reject: false,
     stripFinalNewline: false,
-    ...(options.input === undefined ? { stdin: 'ignore' as const } : { input: options.input }),
-  });
-  return { exitCode, signal, stdout, stderr };
-}
-
-/** Starts the command line and leaves it running. */
-export function startCli(
-  place: Place,
-  args: readonly string[],
-  { stdin = 'ignore' }: { readonly stdin?: 'ignore' | 'pipe' } = {},
-) {
-  return execa(process.execPath, [CLI, ...args], {
-    cwd: place.workspace,
-    env: place.env,
-    extendEnv: false,
-    reject: false,
-    stripFinalNewline: false,
-    stdin,
+    ...(options.input === undefined ? { stdin } : { input: options.input }),
   });
 }
 

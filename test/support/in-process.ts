@@ -32,6 +32,9 @@ interface Call {
   readonly program: string;
 }
 
+/** What dist/cli.cjs does before it looks for subcommands, with handlers for the end of its process. */
+const PROCESSES = ['hook', 'sandbox-sh', 'warm'];
+
 /** The call before: they share this process, so that they are done one after the other. */
 let before: Promise<unknown> = Promise.resolve();
 
@@ -41,6 +44,7 @@ let before: Promise<unknown> = Promise.resolve();
  * that of the caller, too, while the call lasts. No signals: only a process gets those.
  */
 export function callInProcess(args: readonly string[], call: Call): Promise<CliResult> {
+  if (PROCESSES.includes(args[0] ?? '')) throw new Error(`${args[0]} has to be started as a process`);
   const done = before.then(() => callNow(args, call));
   before = done.catch(() => {});
   return done;
