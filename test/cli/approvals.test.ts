@@ -6,21 +6,13 @@ import { PAGE } from '../../src/serve/index.ts';
 import { connectTo } from '../integration/serve-client.ts';
 import { makeStatePlace, sampleRequest, until } from '../support/approvals.ts';
 import { AT_ONCE_MS, HALF_OPEN, holdOpen } from '../support/half-open.ts';
-import { CLI, expectOneLine } from './support.ts';
+import { CLI, cli, expectOneLine } from './support.ts';
 
 const place = makeStatePlace();
 const env = { PATH: process.env.PATH ?? '', XDG_STATE_HOME: place.stateHome, HOME: place.stateHome };
 
-async function approvals(...args: string[]) {
-  const { exitCode, stdout, stderr } = await execa(process.execPath, [CLI, 'approvals', ...args], {
-    env,
-    extendEnv: false,
-    reject: false,
-    stdin: 'ignore',
-    stripFinalNewline: false,
-  });
-  return { exitCode, stdout, stderr };
-}
+const caller = { workspace: place.stateHome, env };
+const approvals = (...args: string[]) => cli(caller, ['approvals', ...args]);
 
 const post = async (changes: Parameters<typeof sampleRequest>[0] = {}) => {
   const { approvals: store } = await place.open();
@@ -31,11 +23,8 @@ const lines = (text: string) => text.split('\n').filter((line) => line !== '');
 describe('approvals list and show', () => {
   it('say that nothing waits', async () => {
     const empty = join(place.stateHome, 'empty');
-    const { stdout } = await execa(process.execPath, [CLI, 'approvals', 'list'], {
-      env: { ...env, XDG_STATE_HOME: empty },
-      extendEnv: false,
-    });
-    expect(stdout).toBe('Nothing waits for an answer.');
+    const { stdout } = await cli(caller, ['approvals', 'list'], { env: { XDG_STATE_HOME: empty } });
+    expect(stdout).toBe('Nothing waits for an answer.\n');
   });
 
   it('show the whole command, with what cannot be seen', async () => {

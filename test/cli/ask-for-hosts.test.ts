@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { CLI, cli, makePlace } from './support.ts';
+import { CLI, cli, makePlace, startCli } from './support.ts';
 
 const place = makePlace();
 /** Of this file alone. */
@@ -33,7 +33,7 @@ describe('a connection that somebody is asked about', () => {
     place.dispose();
   });
   const ask = (command: string, ...options: readonly string[]) =>
-    cli(place, [...net, ...options, '--json', '-c', command], { env });
+    startCli(place, [...net, ...options, '--json', '-c', command], { env });
   const waiting = async () => {
     const { stdout } = await cli(place, ['approvals', 'list', '--json'], { env });
     return /"id":\s*"([^"]+)"/.exec(stdout)?.[1];

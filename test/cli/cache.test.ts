@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cli, makePlace, type Place } from './support.ts';
+import { eventually } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
+import { cli, makePlace, type Place, startCli } from './support.ts';
 
 describe('sandbox-run cache', () => {
   let place: Place;
@@ -29,14 +31,15 @@ describe('sandbox-run cache', () => {
   });
 
   it('says that a command uses it, and clears nothing then', async () => {
-    const running = run('-c', 'echo x > ~/.cache/x; until [ -e stop ]; do sleep 0.1; done; cat ~/.cache/x');
-    for (let i = 0; i < 200 && (await shown())[0]?.inUse !== true; i++);
+    const hold = makeHold(place.workspace);
+    const running = startCli(place, ['-c', `echo x > ~/.cache/x; ${hold.words}; cat ~/.cache/x`]);
+    await eventually(async () => expect(await shown()).toMatchObject([{ inUse: true }]), 60_000);
     for (const which of [[], ['--all']] as const) {
       const { exitCode, stdout, stderr } = await run('cache', 'clear', ...which);
       expect(`${stdout}${stderr}`).toContain('a command uses');
       expect(exitCode).toBe(which.length === 0 ? 125 : 0);
     }
-    await run('--policy', '/dev/null', '-c', ': > stop');
+    hold.letGo();
     expect(await running).toMatchObject({ exitCode: 0, stdout: 'x\n' });
     expect((await run('cache', 'clear', '--all')).stdout).toBe(`${place.workspace}: cleared\n`);
   });

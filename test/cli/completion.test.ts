@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CommandDescription, collectPrograms, describeAll, everyCommand } from '../../src/cli/index.ts';
-import { cli, expectOneLine, makePlace, PTY_DRIVER } from './support.ts';
+import { cli, expectOneLine, makePlace, PTY_DRIVER, startCli } from './support.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());
@@ -272,7 +272,8 @@ describe('on a terminal with zsh', { timeout: 120_000 }, () => {
 
 describe('sandbox-run completion', () => {
   it.each(['bash', 'fish', 'zsh'])('prints what was built for %s', async (shell) => {
-    const { exitCode, stdout, stderr } = await cli(place, ['completion', shell]);
+    // It lies beside what was built.
+    const { exitCode, stdout, stderr } = await startCli(place, ['completion', shell]);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toContain(`${shell} completion for sandbox-run`);
     await execa(shell, ['-n', script(shell)]);

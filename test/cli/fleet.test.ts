@@ -98,7 +98,10 @@ describe('submit', () => {
     const withInput = (input: string) => [...reading.slice(0, -2), '--input', input, ...reading.slice(-2)];
     expect(await cli(submitter, withInput(file))).toMatchObject({ exitCode: 0, stdout: 'of a file\n' });
     const piped = { input: 'piped\n' };
-    expect(await cli(submitter, withInput('-'), piped)).toMatchObject({ exitCode: 0, stdout: 'piped\n' });
+    expect(await startCli(submitter, withInput('-'), piped)).toMatchObject({
+      exitCode: 0,
+      stdout: 'piped\n',
+    });
     expect(await cli(submitter, reading, piped)).toMatchObject({ exitCode: 0, stdout: '' });
   });
 

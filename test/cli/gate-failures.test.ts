@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HOST } from '../support/tiers.ts';
-import { cli, expectOneLine, makePlace } from './support.ts';
+import { cli, expectOneLine, makePlace, startCli } from './support.ts';
 
 const place = makePlace();
 const state = join(place.root, 'state');
@@ -28,7 +28,8 @@ async function run(policy: string, ...args: readonly string[]) {
   rmSync(join(place.workspace, 'trace'), { force: true });
   // Longer than what may be left of a page that a file has begun.
   const command = `: > trace; : ${'x'.repeat(9_000)}`;
-  return cli(place, ['--autonomy', 'autonomous', ...args, '-c', command], {
+  // What is full, and what is mounted, depends on which files its process holds open.
+  return startCli(place, ['--autonomy', 'autonomous', ...args, '-c', command], {
     env: { XDG_STATE_HOME: state },
   });
 }

@@ -10,12 +10,11 @@ import {
 } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
-import { execa } from 'execa';
 import { parse } from 'smol-toml';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { HOST } from '../support/tiers.ts';
+import { cli } from './support.ts';
 
-const CLI = join(import.meta.dirname, '../../dist/cli.cjs');
 const PATIENCE = 120_000;
 
 /** Files of a project and of what lies beside it, by path; `run` is what a developer types. */
@@ -124,13 +123,19 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
   afterEach(() => rmSync(root, { recursive: true, force: true }));
 
   const cliWith = (env: Readonly<Record<string, string>>, ...args: readonly string[]) =>
-    execa(process.execPath, [CLI, ...args], {
-      cwd: workspace,
-      env: { XDG_STATE_HOME: join(root, 'state'), XDG_CONFIG_HOME: join(root, 'config'), ...env },
-      reject: false,
-      input: '',
-    });
-  const cli = (...args: readonly string[]) => cliWith({}, ...args);
+    cli(
+      {
+        workspace,
+        env: {
+          ...{ PATH: process.env.PATH ?? '', HOME: join(root, 'home') },
+          ...{ XDG_STATE_HOME: join(root, 'state'), XDG_CONFIG_HOME: join(root, 'config') },
+          ...env,
+        },
+      },
+      args,
+      { input: '' },
+    );
+  const call = (...args: readonly string[]) => cliWith({}, ...args);
   const vars = () => ['--env', `O=${outside}`, '--env', `PORT=${port}`];
 
   function make({ inside, outside: beside = {} }: Project): void {
@@ -158,7 +163,7 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
       make(project);
       const policy = join(root, 'policy.toml');
       // A command that needs something fails without it.
-      const before = await cli(
+      const before = await call(
         ...vars(),
         '--policy',
         unjudged(root),
@@ -168,19 +173,19 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
         project.run,
       );
       expect([before.exitCode === 0, before.stderr]).toEqual([false, expect.anything()]);
-      const learned = await cli('learn', '--yes', '--output', policy, ...vars(), '-c', project.run);
+      const learned = await call('learn', '--yes', '--output', policy, ...vars(), '-c', project.run);
       expect([learned.exitCode, learned.stderr]).toEqual([0, expect.stringContaining('the policy is in')]);
       const text = readFileSync(policy, 'utf8');
       for (const need of project.needs) expect(text).toContain(filled(need));
       expect(text).not.toMatch(/"(?:\/|\/var|\/var\/tmp|\/root|\/home|\/etc|\/usr)"/);
       // Anew, under that policy and no other: nothing is denied.
       make(project);
-      const again = await cli('--json', ...vars(), '--policy', both(root, text), '-c', project.run);
+      const again = await call('--json', ...vars(), '--policy', both(root, text), '-c', project.run);
       const result = JSON.parse(again.stdout);
       expect([result.exitCode, result.denials, result.stderr]).toEqual([0, undefined, expect.anything()]);
       // And learned from again it is the same.
       make(project);
-      await cli('learn', '--yes', '--policy', policy, '--output', policy, ...vars(), '-c', project.run);
+      await call('learn', '--yes', '--policy', policy, '--output', policy, ...vars(), '-c', project.run);
       expect(withoutLimits(readFileSync(policy, 'utf8'))).toBe(withoutLimits(text));
     },
     PATIENCE,
@@ -189,7 +194,7 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
   it('proposes from a run that was allowed everything what it used', { timeout: PATIENCE }, async () => {
     const project = PROJECTS['make with shared sources'] as Project;
     make(project);
-    const { stdout, stderr, exitCode } = await cli('learn', '--unconfined', ...vars(), '--', 'make');
+    const { stdout, stderr, exitCode } = await call('learn', '--unconfined', ...vars(), '--', 'make');
     expect([exitCode, stderr]).toEqual([0, expect.stringContaining('UNCONFINED')]);
     expect(stdout).toContain(`"${outside}/parts"`);
     expect(stdout).not.toContain('node_modules');
@@ -203,7 +208,7 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
       'cat $O/id_rsa.pem; cat $O/secret/a; cat ~root/.bashrc; touch /var/x; echo x >> /etc/ld.so.cache; false';
     const output = join(root, 'policy.toml');
     const options = ['--yes', '--policy', file, '--output', output, ...vars()];
-    const { stderr } = await cli('learn', ...options, '-c', script);
+    const { stderr } = await call('learn', ...options, '-c', script);
     expect(stderr).toContain('--unconfined learns from a run that you trust');
     const [head = '', leftOut = ''] = readFileSync(output, 'utf8').split('# Denied, and not proposed:');
     const proposed = head.replace(/^#.*$/gm, '');
@@ -254,7 +259,15 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
   }, async () => {
     const odd = `odd \u009b31m\u007f "\u202e \u{e0001}`;
     make({ inside: {}, outside: { [odd]: 'x' }, run: '', needs: [] });
-    const { stdout } = await cli('learn', '--yes', ...vars(), '-c', 'cat "$O/$N" > out', '--env', `N=${odd}`);
+    const { stdout } = await call(
+      'learn',
+      '--yes',
+      ...vars(),
+      '-c',
+      'cat "$O/$N" > out',
+      '--env',
+      `N=${odd}`,
+    );
     expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
     expect(parse(stdout)).toMatchObject({ filesystem: { read: [join(outside, odd)] } });
   });
@@ -264,7 +277,7 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
   }, async () => {
     const project = PROJECTS['python with fixtures elsewhere'] as Project;
     make(project);
-    const { exitCode, stdout } = await cli('learn', ...vars(), '-c', project.run);
+    const { exitCode, stdout } = await call('learn', ...vars(), '-c', project.run);
     expect([exitCode === 0, stdout]).toEqual([false, expect.stringContaining(`"${outside}/fixture.txt"`)]);
   });
 
@@ -277,7 +290,7 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
     ]) {
       const policy = join(root, `${order.join('')}.toml`);
       for (const name of order)
-        await cli('learn', '--yes', '--output', policy, ...vars(), '-c', `cat $O/${name}`);
+        await call('learn', '--yes', '--output', policy, ...vars(), '-c', `cat $O/${name}`);
       texts.push(withoutLimits(readFileSync(policy, 'utf8')));
     }
     expect(texts[1]).toBe(texts[0]);
@@ -291,7 +304,7 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
     const script = `cat $O/a\ncat $'${outside}/odd\\xc2\\x9b.pem'\n# ${'x'.repeat(600)}`;
     const texts = [];
     for (let runs = 0; runs < 2; runs++) {
-      await cli('learn', '--yes', '--output', policy, ...vars(), '-c', script);
+      await call('learn', '--yes', '--output', policy, ...vars(), '-c', script);
       texts.push(withoutLimits(readFileSync(policy, 'utf8')));
     }
     expect(texts[0]).toContain(`"${outside}/a",  # cat`);
@@ -302,11 +315,11 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
   it('shows what a policy would change', async () => {
     const file = join(root, 'mine.toml');
     writeFileSync(file, '[filesystem]\nread = ["/opt"]\n\n[limits]\ntimeout_seconds = 90\n');
-    const { stdout } = await cli('policy', 'diff', file);
+    const { stdout } = await call('policy', 'diff', file);
     expect(stdout).toBe(
-      '+ filesystem.read = "/opt"\n- limits.timeout_seconds = 60\n+ limits.timeout_seconds = 90',
+      '+ filesystem.read = "/opt"\n- limits.timeout_seconds = 60\n+ limits.timeout_seconds = 90\n',
     );
-    expect((await cli('policy', 'diff', empty(root))).stdout).toBe('no difference');
+    expect((await call('policy', 'diff', empty(root))).stdout).toBe('no difference\n');
   });
 });
 

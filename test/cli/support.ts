@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { expect } from 'vitest';
+import { type CliResult, callInProcess } from '../support/in-process.ts';
 import { makeUnjudgedConfiguration } from '../support/unjudged-policy.ts';
 
 /** The built command line. The tests run what users run. */
@@ -47,35 +48,39 @@ interface CliOptions {
   readonly input?: string | Uint8Array;
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  readonly stdin?: 'ignore';
 }
 
-/** Runs the command line to its end, output as text. */
-export async function cli(place: Place, args: readonly string[], options: CliOptions = {}) {
-  const { exitCode, signal, stdout, stderr } = await execa(process.execPath, [CLI, ...args], {
+/**
+ * Calls the command line in this process (test/support/in-process.ts), one call after the other: a start of Node for each
+ * would take most of the time. What only a process has (signals, how it ends, a terminal) and what runs beside another call
+ * is started by {@link startCli}.
+ */
+export function cli(
+  place: Pick<Place, 'workspace' | 'env'>,
+  args: readonly string[],
+  options: CliOptions = {},
+): Promise<CliResult> {
+  return callInProcess(args, {
+    cwd: options.cwd ?? place.workspace,
+    env: { ...place.env, ...options.env },
+    input: options.input,
+    program: CLI,
+  });
+}
+
+/** Starts the built command line as a process of its own, which is what users run. Its end can be awaited. */
+export function startCli(
+  place: Pick<Place, 'workspace' | 'env'>,
+  args: readonly string[],
+  { stdin = 'ignore', ...options }: CliOptions & { readonly stdin?: 'ignore' | 'pipe' } = {},
+) {
+  return execa(process.execPath, [CLI, ...args], {
     cwd: options.cwd ?? place.workspace,
     env: { ...place.env, ...options.env },
     extendEnv: false,
     reject: false,
     stripFinalNewline: false,
-    ...(options.input === undefined ? { stdin: 'ignore' as const } : { input: options.input }),
-  });
-  return { exitCode, signal, stdout, stderr };
-}
-
-/** Starts the command line and leaves it running. */
-export function startCli(
-  place: Place,
-  args: readonly string[],
-  { stdin = 'ignore' }: { readonly stdin?: 'ignore' | 'pipe' } = {},
-) {
-  return execa(process.execPath, [CLI, ...args], {
-    cwd: place.workspace,
-    env: place.env,
-    extendEnv: false,
-    reject: false,
-    stripFinalNewline: false,
-    stdin,
+    ...(options.input === undefined ? { stdin } : { input: options.input }),
   });
 }
 

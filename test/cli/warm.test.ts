@@ -19,7 +19,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, sleep } from '../support/eventually.ts';
 import { patience } from '../support/slow-host.ts';
-import { CLI, cli } from './support.ts';
+import { CLI, cli, startCli } from './support.ts';
 import {
   CLIENT,
   call,
@@ -453,7 +453,10 @@ describe('a call that is handed over to a warm server', () => {
   });
 
   it('is a hook of an agent: answered as without a server, and its rewritten command runs there', async () => {
-    const cold = await cli(place, HOOK, { input: toolCall('echo from the agent') });
+    const { exitCode, stdout, stderr } = await startCli(place, HOOK, {
+      input: toolCall('echo from the agent'),
+    });
+    const cold = { exitCode, stdout, stderr };
     const warm = await call(place, HOOK, { input: toolCall('echo from the agent') });
     expect(warm).toEqual({ ...cold, signal: undefined });
     const { command } = JSON.parse(warm.stdout).hookSpecificOutput.updatedInput;
