@@ -1,10 +1,10 @@
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
-import { openQueue } from '../../src/fleet/index.ts';
-import { connectNats } from '../../src/nats/index.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { DEFAULT_LEASE, marginOf, readWorker } from '../../src/fleet/index.ts';
 import { eventually } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { makeFleetWorld, SHORT_LEASE, startWorkerProcess } from './support.ts';
 
@@ -30,6 +30,7 @@ describe('a worker that dies', () => {
     await eventually(() => expect(processesWith(mark).length).toBeGreaterThan(0));
     first.kill('SIGKILL');
     await eventually(() => expect(processesWith(mark)).toEqual([]), LONG);
+    await world.shortenLease(queue, first.id);
     const other = await startWorkerProcess(world, queue);
     expect(await job.result).toMatchObject({
       ...{ status: 'worker-lost', ok: false, error: { code: 'fleet.worker_lost' } },
@@ -51,6 +52,8 @@ describe('a worker that dies', () => {
     const fleet = await world.fleet(queue);
     const idle = await startWorkerProcess(world, queue);
     idle.kill('SIGKILL');
+    await idle.ended;
+    await world.shortenLease(queue, idle.id);
     const waits = await fleet.submit(['true']);
     await eventually(async () => {
       const status = await fleet.status();
@@ -65,8 +68,7 @@ describe('a worker that dies', () => {
     const name = world.queue();
     const fleet = await world.fleet(name);
     const worker = await world.worker(name);
-    const connection = await connectNats({ url: world.servers.url }, 'renews often');
-    const { workers } = await openQueue(connection, name);
+    const { workers } = await world.open(name);
     const text = (await workers.get(worker.id ?? ''))?.string() ?? '';
     const keys = Array.from({ length: 20 }, (_, index) => `${index}`.padStart(16, '0'));
     const renewed = (async () => {
@@ -82,7 +84,6 @@ describe('a worker that dies', () => {
       expect(told).toEqual([...new Set(told)]);
     } while (!over);
     await renewed;
-    await connection.close();
   }, 60_000);
 
   it('has its job run again where that was asked for', async () => {
@@ -95,6 +96,9 @@ describe('a worker that dies', () => {
     );
     await eventually(() => expect(linesOf('again')).toHaveLength(1), LONG);
     first.kill('SIGKILL');
+    await first.ended;
+    await world.shortenLease(queue, first.id);
+    await world.offerAgain(queue);
     const other = await startWorkerProcess(world, queue);
     expect(await job.result).toMatchObject({
       ...{ status: 'exited', ok: true, stdout: 'done\n' },
@@ -116,12 +120,14 @@ describe('a worker that dies', () => {
       await eventually(() => expect(linesOf(`only-${signal}`)).toHaveLength(1), LONG);
       only.kill(signal);
       await only.ended;
+      if (signal === 'SIGKILL') await world.shortenLease(queue, only.id);
       job.cancel();
       expect(await job.result).toMatchObject({
         ...{ status: 'worker-lost', error: { message: expect.stringMatching(/lost, and .*canceled/) } },
         fleet: { attempts: 1, worker: only.id },
       });
-      // Nobody runs it any more.
+      // Nobody runs it any more, although it is offered before the next one.
+      await world.offerAgain(queue);
       await startWorkerProcess(world, queue);
       expect(await fleet.run(['true'])).toMatchObject({ ok: true });
       expect(linesOf(`only-${signal}`)).toHaveLength(1);
@@ -134,12 +140,26 @@ describe('a worker that dies', () => {
     const fleet = await world.fleet(queue);
     const first = await startWorkerProcess(world, queue);
     const other = await startWorkerProcess(world, queue);
-    const job = await fleet.submit('echo begun >> paused; sleep 12; echo end');
+    const { words, letGo } = makeHold(world.place.workspace);
+    const job = await fleet.submit(`echo begun >> paused; ${words}; echo end`);
     await eventually(() => expect(linesOf('paused')).toHaveLength(1), LONG);
-    // Both, as either has it.
+    const { workers } = await world.open(queue);
+    const beats = async () => {
+      const entries = await Promise.all([first, other].map(({ id }) => workers.get(id)));
+      return entries.map((entry) => (entry === null ? undefined : readWorker(entry.value)?.beat) ?? -1);
+    };
+    // Both, as either has it: for longer than from one renewal to the next.
     for (const { kill } of [first, other]) kill('SIGSTOP');
-    await sleep(2000);
+    const before = await beats();
+    await sleep(DEFAULT_LEASE / 4);
     for (const { kill } of [first, other]) kill('SIGCONT');
+    await eventually(async () => {
+      const [one = -1, two = -1] = await beats();
+      expect(one).toBeGreaterThan(before[0] ?? 0);
+      expect(two).toBeGreaterThan(before[1] ?? 0);
+    }, LONG);
+    // Both have renewed their leases since, so neither has lost the one by which it has the job.
+    letGo();
     expect(await job.result).toMatchObject({ ok: true, stdout: 'end\n', fleet: { attempts: 1 } });
     expect(linesOf('paused')).toHaveLength(1);
   }, 120_000);
@@ -149,10 +169,13 @@ describe('a worker that ends', () => {
   it('lets its job end within the grace', async () => {
     const queue = world.queue();
     const fleet = await world.fleet(queue);
-    const first = await startWorkerProcess(world, queue, { args: ['--grace', '20'] });
-    const job = await fleet.submit('echo begun >> graceful; sleep 2; echo end');
+    const first = await startWorkerProcess(world, queue, { args: ['--grace', '60'] });
+    const { words, letGo } = makeHold(world.place.workspace);
+    const job = await fleet.submit(`echo begun >> graceful; ${words}; echo end`);
     await eventually(() => expect(linesOf('graceful')).toHaveLength(1), LONG);
     first.kill('SIGTERM');
+    await eventually(() => expect(first.said()).toContain('1 that runs has 60 s to end'), LONG);
+    letGo();
     expect(await job.result).toMatchObject({ ok: true, stdout: 'end\n' });
     expect(await first.ended).toBe(0);
   }, 120_000);
@@ -176,21 +199,30 @@ describe('a worker that is cut off', () => {
   it('ends its tree before its lease is over, and another one may then have the job', async () => {
     const queue = world.queue();
     const fleet = await world.fleet(queue);
-    const worker = await world.worker(queue, { leaseMs: SHORT_LEASE });
+    const leaseMs = 4 * DEFAULT_LEASE;
+    const { now } = performance;
+    const since = performance.now();
+    const worker = await world.worker(queue, { leaseMs });
     const mark = 'mark-of-the-cut';
     const job = await fleet.submit(endless('cut', mark));
     await eventually(() => expect(linesOf('cut')).toHaveLength(1), LONG);
     const before = worker.id;
     await eventually(() => expect(processesWith(mark).length).toBeGreaterThan(0));
     const [server] = world.servers.nodes;
-    const from = performance.now();
+    let forward = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + forward);
     try {
       await server?.pause();
+      // All that time passes at once.
+      forward = leaseMs - marginOf(leaseMs);
       await eventually(() => expect(processesWith(mark)).toEqual([]), LONG);
+      // Others may take its lease away no sooner than so long after it was taken.
+      expect(performance.now() - since).toBeLessThan(leaseMs);
     } finally {
+      clock.mockRestore();
       server?.resume();
     }
-    expect(performance.now() - from).toBeLessThan(SHORT_LEASE);
+    await world.shortenLease(queue, before ?? '');
     expect(await job.result).toMatchObject({ status: 'worker-lost', fleet: { worker: before } });
     expect(linesOf('cut')).toHaveLength(1);
     // It goes on under another name.
@@ -202,16 +234,22 @@ describe('a worker that is cut off', () => {
   it('ends when it is told to, also with a result that nobody takes', async () => {
     const queue = world.queue();
     const fleet = await world.fleet(queue);
-    const worker = await startWorkerProcess(world, queue, { args: ['--grace', '0'] });
+    const policy = join(world.place.root, 'at-once.toml');
+    writeFileSync(policy, '[limits]\nkill_grace_seconds = 0\n', { mode: 0o600 });
+    const args = ['--grace', '0', '--lease', '5', '--policy', policy];
+    const worker = await startWorkerProcess(world, queue, { args });
     const mark = 'mark-of-the-deserted';
-    await fleet.submit(`echo begun >> deserted; exec -a ${mark} sleep 1`);
+    const { words, letGo } = makeHold(world.place.workspace);
+    await fleet.submit(`echo begun >> deserted; exec -a ${mark} bash -c "${words}"`);
     await eventually(() => expect(linesOf('deserted')).toHaveLength(1), LONG);
+    await eventually(() => expect(processesWith(mark).length).toBeGreaterThan(0), LONG);
     const [server] = world.servers.nodes;
     await server?.kill();
     try {
+      letGo();
       await eventually(() => expect(processesWith(mark)).toEqual([]), LONG);
       worker.kill('SIGTERM');
-      expect(await Promise.race([worker.ended, sleep(30_000, 'not ended')])).toBe(0);
+      expect(await worker.ended).toBe(0);
     } finally {
       await server?.start();
     }
@@ -226,6 +264,8 @@ describe('a worker that is cut off', () => {
     const job = await fleet.submit('echo begun >> late; sleep 1000; echo end', { onOutput: () => {} });
     await eventually(() => expect(linesOf('late')).toHaveLength(1), LONG);
     await world.takeLease(queue, worker.id ?? '');
+    await world.offerAgain(queue);
+    await world.worker(queue);
     // What it wrote at last was sent or not: nobody knows.
     expect(await job.result).toMatchObject({ status: 'worker-lost', outputCut: true });
   }, 120_000);

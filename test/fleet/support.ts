@@ -2,12 +2,13 @@ import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { afterAll, beforeAll } from 'vitest';
 import {
   createFleet,
   type Fleet,
   FleetWorker,
   openQueue,
+  type Queue,
   readWorker,
   type WorkerOptions,
 } from '../../src/fleet/index.ts';
@@ -17,8 +18,10 @@ import { type NatsServers, startNats } from '../support/nats.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.cjs', import.meta.url));
 
-/** A lease that a test can wait for. */
+/** A lease whose renewal a test can wait for. */
 export const SHORT_LEASE = 9000;
+/** Milliseconds for which a worker that is dead has its lease, once a test has shortened it. */
+const REST_OF_LEASE = 300;
 
 /** Servers, workers and submitters of one test file; all end with it. */
 export interface FleetWorld {
@@ -27,8 +30,19 @@ export interface FleetWorld {
   /** Starts a worker in this process; its workspace is `place.workspace`. */
   worker(queue: string, options?: Partial<WorkerOptions>): Promise<FleetWorker>;
   fleet(queue: string): Promise<Fleet>;
+  /** A queue as somebody has it who may do everything on the server. The connection ends with the test file. */
+  open(queue: string): Promise<Queue>;
   /** Takes the lease of a worker away, as another worker would that saw no sign of life. */
   takeLease(queue: string, worker: string): Promise<void>;
+  /** Has others wait for a moment only until they take the lease of a dead worker away. */
+  shortenLease(queue: string, worker: string): Promise<void>;
+  /**
+   * Has the server offer the jobs of dead workers to the next worker that starts. Else it does so once nothing was said of
+   * them for `ACK_WAIT`.
+   */
+  offerAgain(queue: string): Promise<void>;
+  /** Does something when the test file ends. */
+  atEnd(end: () => Promise<void>): void;
   /** A new name of a queue. */
   queue(): string;
 }
@@ -52,10 +66,28 @@ export function makeFleetWorld(nodes: 1 | 3 = 1): FleetWorld {
     if (value === undefined) throw new Error('it is there once the tests run');
     return value;
   };
+  const open = async (queue: string) => {
+    const connection = await connectNats({ url: there(servers).url }, 'administrator');
+    ends.push(() => connection.close());
+    return openQueue(connection, queue);
+  };
+  const changeLease = async (queue: string, worker: string, changes: object) => {
+    const { workers } = await open(queue);
+    for (;;) {
+      const entry = await workers.get(worker);
+      const record = entry === null ? undefined : readWorker(entry.value);
+      const changed = JSON.stringify({ ...record, ...changes });
+      // It may renew it at the same time.
+      const written = await workers.update(worker, changed, entry?.revision ?? 0).catch(() => undefined);
+      if (written !== undefined) return;
+    }
+  };
   return {
     get place() {
       return there(place);
     },
+    open,
+    atEnd: (end) => void ends.push(end),
     get servers() {
       return there(servers);
     },
@@ -73,18 +105,12 @@ export function makeFleetWorld(nodes: 1 | 3 = 1): FleetWorld {
       });
       return worker;
     },
-    async takeLease(queue, worker) {
-      const connection = await connectNats({ url: there(servers).url }, 'thief');
-      const { workers } = await openQueue(connection, queue);
-      for (;;) {
-        const entry = await workers.get(worker);
-        const record = entry === null ? undefined : readWorker(entry.value);
-        const lost = JSON.stringify({ ...record, state: 'lost' });
-        // It may renew it at the same time.
-        const taken = await workers.update(worker, lost, entry?.revision ?? 0).catch(() => undefined);
-        if (taken !== undefined) break;
-      }
-      await connection.close();
+    takeLease: (queue, worker) => changeLease(queue, worker, { state: 'lost' }),
+    shortenLease: (queue, worker) => changeLease(queue, worker, { leaseMs: REST_OF_LEASE }),
+    async offerAgain(queue) {
+      const { manager, names } = await open(queue);
+      for await (const { name } of manager.consumers.list(names.jobs))
+        await manager.consumers.delete(names.jobs, name);
     },
     async fleet(queue) {
       const fleet = await createFleet({ url: there(servers).url, queue });
@@ -99,6 +125,9 @@ export interface WorkerProcess {
   readonly id: string;
   readonly pid: number;
   readonly ended: Promise<number | null>;
+  /** What it has written to standard error so far. */
+  readonly said: () => string;
+  /** Sends a signal. */
   kill(signal: NodeJS.Signals): void;
 }
 
@@ -109,35 +138,36 @@ interface WorkerProcessOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** Starts one in the workspace of the world, and waits until it is ready. Ends with this process. */
+/** Starts one in the workspace of the world, and waits until it is ready. Ends with the world, or with this process. */
 export async function startWorkerProcess(
-  { servers, place }: FleetWorld,
+  { servers, place, atEnd }: FleetWorld,
   queue: string,
   { args = [], env = process.env }: WorkerProcessOptions = {},
 ): Promise<WorkerProcess> {
-  const settings = [
-    '--url',
-    servers.url,
-    '--lease',
-    String(SHORT_LEASE / 1000),
-    '--workspace',
-    place.workspace,
-  ];
+  const settings = ['--url', servers.url, '--workspace', place.workspace];
   const child = spawn(
     'setpriv',
     ['--pdeathsig', 'KILL', process.execPath, CLI, 'worker', '--queue', queue, ...settings, ...args],
-    { env, stdio: ['ignore', 'pipe', 'inherit'] },
+    { env, stdio: ['ignore', 'pipe', 'pipe'] },
   );
   const ended = new Promise<number | null>((done) => child.once('exit', (code) => done(code)));
+  atEnd(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  let said = '';
+  child.stderr.on('data', (bytes) => {
+    said += String(bytes);
+  });
   const line = await new Promise<string>((done, failed) => {
     child.stdout.once('data', (bytes) => done(String(bytes)));
-    void ended.then((code) => failed(new Error(`the worker ended with ${code}`)));
+    void ended.then((code) => failed(new Error(`the worker ended with ${code}: ${said}`)));
   });
-  onTestFinished(() => void child.kill('SIGKILL'));
   return {
     id: /worker is ready: (\w+)/.exec(line)?.[1] ?? '',
     pid: child.pid ?? 0,
     ended,
+    said: () => said,
     kill: (signal) => void child.kill(signal),
   };
 }

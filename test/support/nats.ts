@@ -1,11 +1,21 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect as connectTcp, createServer } from 'node:net';
+import { randomInt } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '@nats-io/transport-node';
 import { orElse } from '../../src/util/index.ts';
+import { eventually } from './eventually.ts';
 
 /** One real `nats-server` with JetStream on loopback. */
 export interface NatsNode {
@@ -15,8 +25,10 @@ export interface NatsNode {
   readonly pid: number | undefined;
   /** Ends it, by default at once and without warning, and waits until it is gone. */
   kill(signal?: NodeJS.Signals): Promise<void>;
-  /** Starts it again on its port with its store. Waits until it answers. */
+  /** Starts it again on its port with its store. Waits until it takes connections. */
   start(): Promise<void>;
+  /** Waits until this server itself says that it has all that the others of its cluster have. */
+  caughtUp(): Promise<void>;
   /** As if the network to it were cut: connections stay, and nothing comes (SIGSTOP). Settles once all of it stands still. */
   pause(): Promise<void>;
   resume(): void;
@@ -40,34 +52,48 @@ export interface NatsServersOptions {
   readonly probe?: Parameters<typeof connect>[0];
 }
 
+/** How long a server may take to start, to stop or to catch up. */
+const PATIENCE_MS = 60_000;
+
 /**
  * Starts servers, and waits until JetStream answers with a leader. They end with this process, however it ends; `stop` in
  * afterAll ends them before, and removes their directory.
  */
 export async function startNats(options: NatsServersOptions = {}): Promise<NatsServers> {
-  const { nodes: count = 1, config = '', probe } = options;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await startOnce(options);
+    } catch (error) {
+      // Between the choice of a port and its use somebody else may take it.
+      if (tries === 5 || !/address already in use/.test(String(error))) throw error;
+    }
+  }
+}
+
+async function startOnce({ nodes: count = 1, config = '', probe }: NatsServersOptions): Promise<NatsServers> {
   const root = mkdtempSync(join(tmpdir(), 'sandbox-run-nats-'));
-  const ports = await freePorts(count * 2);
-  const routes = ports.slice(count).map((port) => `nats://127.0.0.1:${port}`);
-  const nodes = ports.slice(0, count).map((port, index) => {
-    const directory = join(root, `n${index + 1}`);
+  const ports = await freePorts(count * 3);
+  const [clients, routes, monitors] = [0, 1, 2].map((at) => ports.slice(at * count, (at + 1) * count));
+  const nodes = (clients ?? []).map((port, index) => {
+    const name = `n${index + 1}`;
+    const monitor = monitors?.[index] ?? 0;
+    const directory = join(root, name);
     mkdirSync(directory);
-    const cluster =
-      count === 1
-        ? ''
-        : `cluster { name: test, listen: "127.0.0.1:${ports[count + index]}", routes: ${JSON.stringify(routes)} }`;
+    const others = JSON.stringify(routes?.map((route) => `nats://127.0.0.1:${route}`));
+    const cluster = `cluster { name: test, listen: "127.0.0.1:${routes?.[index]}", routes: ${others} }`;
     writeFileSync(
       join(directory, 'nats.conf'),
       [
-        `server_name: n${index + 1}`,
+        `server_name: ${name}`,
         `listen: "127.0.0.1:${port}"`,
+        `http: "127.0.0.1:${monitor}"`,
         `jetstream { store_dir: ${JSON.stringify(directory)}, max_memory_store: 256MB, max_file_store: 8GB }`,
-        cluster,
+        count === 1 ? '' : cluster,
         config,
         '',
       ].join('\n'),
     );
-    return natsNode(`n${index + 1}`, directory, port);
+    return natsNode({ name, directory, port, monitor });
   });
   const stop = async () => {
     await Promise.all(nodes.map((node) => node.kill()));
@@ -84,7 +110,18 @@ export async function startNats(options: NatsServersOptions = {}): Promise<NatsS
   }
 }
 
-function natsNode(name: string, directory: string, port: number): NatsNode {
+function natsNode({
+  name,
+  directory,
+  port,
+  monitor,
+}: {
+  readonly name: string;
+  readonly directory: string;
+  readonly port: number;
+  /** The port on which the server says how it does. */
+  readonly monitor: number;
+}): NatsNode {
   let child: ChildProcess | undefined;
   const log = join(directory, 'log');
   return {
@@ -104,13 +141,20 @@ function natsNode(name: string, directory: string, port: number): NatsNode {
     },
     async start() {
       if (child !== undefined) return;
+      const before = existsSync(log) ? statSync(log).size : 0;
       // Ends with us, also if we are killed.
       child = spawn('setpriv', ['--pdeathsig', 'KILL', 'nats-server', '-c', 'nats.conf', '-l', log], {
         cwd: directory,
         stdio: 'ignore',
       });
-      await answers(child, port, log);
+      await isReady(child, () => (existsSync(log) ? readFileSync(log).subarray(before).toString() : ''));
     },
+    caughtUp: () =>
+      eventually(async () => {
+        const answer = await fetch(`http://127.0.0.1:${monitor}/healthz`);
+        const said = await answer.text();
+        if (answer.status !== 200) throw new Error(`${name} has not caught up: ${said}`);
+      }, PATIENCE_MS),
     async pause() {
       if (child?.pid === undefined) return;
       child.kill('SIGSTOP');
@@ -123,27 +167,24 @@ function natsNode(name: string, directory: string, port: number): NatsNode {
 }
 
 /** Until each thread has stopped: a signal is sent sooner, and what is not stopped yet still answers. */
-async function standsStill(pid: number): Promise<void> {
-  const isStopped = (thread: string) => {
-    // One that ends meanwhile was not stopped.
-    const status = orElse(() => readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1'), '');
-    return status.slice(status.lastIndexOf(')')).startsWith(') T');
-  };
-  for (let tries = 0; tries < 1000; tries += 1) {
-    if (readdirSync(`/proc/${pid}/task`).every(isStopped)) return;
-    await sleep(10);
-  }
-  throw new Error('nats-server did not stop');
-}
+const standsStill = (pid: number) =>
+  eventually(() => {
+    const running = readdirSync(`/proc/${pid}/task`).filter((thread) => {
+      // One that ends meanwhile was not stopped.
+      const status = orElse(() => readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1'), '');
+      return !status.slice(status.lastIndexOf(')')).startsWith(') T');
+    });
+    if (running.length > 0) throw new Error(`threads of nats-server that have not stopped: ${running}`);
+  }, PATIENCE_MS);
 
-/** Until the server takes connections. */
-async function answers(child: ChildProcess, port: number, log: string): Promise<void> {
-  for (let tries = 0; tries < 200; tries += 1) {
-    if (child.exitCode !== null || child.signalCode !== null) break;
-    if (await isTaken(port)) return;
-    await sleep(50);
-  }
-  throw new Error(`nats-server did not start:\n${readFileSync(log, 'utf8')}`);
+/** Until the server says that it takes connections. @throws what it logged, if it ends. */
+async function isReady(child: ChildProcess, logged: () => string): Promise<void> {
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  await eventually(() => {
+    if (!hasEnded() && !logged().includes('Server is ready'))
+      throw new Error(`nats-server did not start:\n${logged()}`);
+  }, PATIENCE_MS);
+  if (hasEnded()) throw new Error(`nats-server did not start:\n${logged()}`);
 }
 
 async function jetStreamIsThere(
@@ -155,45 +196,34 @@ async function jetStreamIsThere(
     const name = 'test-servers-are-there';
     const made = JSON.stringify({ name, subjects: [name], storage: 'memory', num_replicas: nodes.length });
     // Only what is kept by all of them shows that all of them are there.
-    for (let tries = 0; tries < 200; tries += 1) {
-      const answer = await connection
-        .request(`$JS.API.STREAM.CREATE.${name}`, made, { timeout: 1_000 })
-        .catch(() => undefined);
-      if (answer !== undefined && answer.json<{ error?: unknown }>().error === undefined) {
-        await connection.request(`$JS.API.STREAM.DELETE.${name}`);
-        return;
-      }
-      await sleep(100);
-    }
-    throw new Error('JetStream has no leader');
+    await eventually(async () => {
+      const answer = await connection.request(`$JS.API.STREAM.CREATE.${name}`, made, { timeout: 1_000 });
+      const { error } = answer.json<{ error?: object }>();
+      if (error !== undefined) throw new Error(`JetStream has no leader: ${JSON.stringify(error)}`);
+    }, PATIENCE_MS);
+    await connection.request(`$JS.API.STREAM.DELETE.${name}`);
   } finally {
     await connection.close();
   }
 }
 
-function isTaken(port: number): Promise<boolean> {
-  return new Promise((done) => {
-    const socket = connectTcp(port, '127.0.0.1');
-    socket.once('connect', () => done(true)).once('error', () => done(false));
-    socket.once('connect', () => socket.destroy());
-  });
-}
+/** Connections to other servers have their own ports from 32768 on: a server that is killed would not get one of them back. */
+const PORTS = [10_000, 32_000] as const;
 
 /** Ports that nobody uses at this moment. */
 async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<number>((done, failed) => {
-          server.once('error', failed);
-          server.listen(0, '127.0.0.1', () => {
-            const address = server.address();
-            done(typeof address === 'object' && address !== null ? address.port : 0);
-          });
-        }),
-    ),
-  );
-  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
-  return ports;
+  const found = new Set<number>();
+  while (found.size < count) {
+    const port = randomInt(...PORTS);
+    if (await isFree(port)) found.add(port);
+  }
+  return [...found];
+}
+
+function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  return new Promise((done) => {
+    server.once('error', () => done(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => done(true)));
+  });
 }
