@@ -1,7 +1,7 @@
 // Modules that become files of their own in dist/, each with compiled code for the Node that builds, so that the start of
 // the command line need not compile them.
 import { join } from 'node:path';
-import { writeCompiledCode } from './compiled-code.mjs';
+import { loadToCompile } from './compiled-code.mjs';
 import { printInLines, READABLE } from './print-in-lines.mjs';
 import { decideSamples } from './warm-judgement.mjs';
 import { useStatefulParts } from './warm-stateful-parts.mjs';
@@ -35,9 +35,13 @@ function readSampleRules({ readRules }) {
 /** Libraries that next to no start needs: files of their own, so that the others are shorter. By what they export. */
 const LIBRARIES = { execa: ['execa'] };
 
-/** Builds them; returns plugins that make other bundles take them from there. */
+/**
+ * Builds them. Returns plugins that make other bundles take them from there, and `writeCode`, which uses each module once
+ * and writes its compiled code: after the addon is built, which some of them use.
+ */
 export async function buildCompiledModules(common, build) {
   const plugins = [];
+  const toCompile = [];
   for (const [name, exports] of Object.entries(LIBRARIES)) {
     await build({
       ...common,
@@ -66,9 +70,14 @@ export async function buildCompiledModules(common, build) {
       plugins: [...plugins],
     });
     await printInLines(outfile);
-    plugins.push(taken(folder, name, Object.keys(await writeCompiledCode(outfile, use))));
+    const { exports, write } = loadToCompile(outfile);
+    plugins.push(taken(folder, name, Object.keys(exports)));
+    toCompile.push(() => write(use));
   }
-  return plugins;
+  const writeCode = async () => {
+    for (const write of toCompile) await write();
+  };
+  return { plugins, writeCode };
 }
 
 function libraryApart(name, exports, root) {

@@ -1,7 +1,8 @@
 // Builds the addon and the programs beside it with cmake-js, in a checkout and in an installed package.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { availableParallelism } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { NATIVE_ARTIFACTS, ownTarget, SQLITE, sqliteFor } from './native-artifacts.mjs';
@@ -20,11 +21,11 @@ export const TOOLS = [
 const MODULES = ['cmake-js', 'node-addon-api', 'node-api-headers', SQLITE.package];
 
 /** Whether it was built; if not, standard error has two lines: what is missing, and the command that mends it. */
-export function buildNative() {
+export async function buildNative() {
   const tools = TOOLS.filter(({ programs }) => !programs.some(isInPath)).map(({ packaged }) => packaged);
   const modules = MODULES.filter((name) => !isModule(name));
   const missing = [...tools, ...modules];
-  const built = missing.length === 0 ? configureAndBuild() : { ok: false };
+  const built = missing.length === 0 ? await configureAndBuild() : { ok: false };
   if (built.ok) {
     console.log('sandbox-run: addon built');
     return true;
@@ -56,14 +57,26 @@ function mendingCommand(tools, modules) {
 }
 
 /**
+ * Builds one target of the same build directory that is not built otherwise, and what it needs; returns its path, or throws
+ * an Error with what the compiler said.
+ */
+export async function buildNativeTarget(target) {
+  const built = await configureAndBuild(target);
+  if (!built.ok) throw new Error(built.said.trim());
+  return join(root, 'build/Release', target);
+}
+
+/**
  * Configured each time, which takes a moment: cmake-js alone never looks at a configuration again, be it one that failed,
  * of another directory or for a program that is gone. What CMake itself cannot use any more is made anew.
  */
-function configureAndBuild() {
-  const made = NATIVE_ARTIFACTS.map(({ file }) => join(root, 'build/Release', file));
+async function configureAndBuild(target) {
+  const made = (target === undefined ? NATIVE_ARTIFACTS.map(({ file }) => file) : [target]).map((file) =>
+    join(root, 'build/Release', file),
+  );
   const directory = join(root, 'build');
   const isFirst = !existsSync(directory);
-  let configured = cmakeJs('configure');
+  let configured = await cmakeJs('configure');
   if (!configured.ok && !isFirst) {
     try {
       rmSync(directory, { recursive: true, force: true });
@@ -73,21 +86,31 @@ function configureAndBuild() {
         said: `${directory} is of no use any more, and cannot be removed: ${error.message}`,
       };
     }
-    configured = cmakeJs('configure');
+    configured = await cmakeJs('configure');
   }
   if (!configured.ok) return configured;
-  const built = cmakeJs('build');
+  const built = await cmakeJs('build', ...(target === undefined ? [] : ['--target', target]));
   return { ...built, ok: built.ok && made.every((file) => existsSync(file)) };
 }
 
-function cmakeJs(command) {
+function cmakeJs(command, ...options) {
   const manifest = require.resolve('cmake-js/package.json');
   const program = join(dirname(manifest), require(manifest).bin['cmake-js']);
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program, command, '--log-level', 'error'], {
+  const child = spawn(process.execPath, [program, command, '--log-level', 'error', ...options], {
     cwd: root,
-    encoding: 'utf8',
+    // make, unlike ninja, runs one compiler at a time unless it is told otherwise.
+    env: { CMAKE_BUILD_PARALLEL_LEVEL: String(availableParallelism()), ...process.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  return { ok: status === 0, said: `${stdout ?? ''}${stderr ?? ''}` };
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text) => {
+      said += text;
+    });
+  return new Promise((done) => {
+    child.once('error', (error) => done({ ok: false, said: error.message }));
+    child.once('close', (status) => done({ ok: status === 0, said }));
+  });
 }
 
 function isInPath(program) {

@@ -1,9 +1,10 @@
 // Builds the package: the addon (cmake-js) and dist/ (esbuild, then the type declarations).
 //   node scripts/build.mjs [--only native|ts]
+// Both at once, as far as neither needs the other: a C++ compiler uses one processor, and so do most steps of dist/.
 // A missing compiler does not fail the installation: the launcher then says that the addon is not there.
 // npm runs this after `npm ci`, and npx of npm 9 and older before each `npx sandbox-run` in the checkout, which it links
 // into a cache of its own each time: once is enough.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
@@ -23,10 +24,28 @@ function binary(packageName, name = packageName) {
   return join(dirname(manifest), typeof bin === 'string' ? bin : bin[name]);
 }
 
-function run(script, args, options = {}) {
-  // All schemas together are longer than Node takes by default.
-  const how = { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 ** 2 };
-  return spawnSync(process.execPath, [script, ...args], { ...how, ...options });
+/** Runs a script with Node; settles with its exit status and what it said. */
+function run(script, args, { input = '', timeout } = {}) {
+  const child = spawn(process.execPath, [script, ...args], { cwd: root, timeout });
+  const said = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'])
+    child[name].setEncoding('utf8').on('data', (text) => {
+      said[name] += text;
+    });
+  // It may end before it has read that.
+  child.stdin.on('error', () => {}).end(input);
+  return new Promise((done, failed) => {
+    child.once('error', failed);
+    child.once('close', (status) => done({ status, ...said }));
+  });
+}
+
+/** As `run`, of a script without which there is no package. */
+async function mustRun(script, args) {
+  const { status, stdout, stderr } = await run(script, args);
+  if (status === 0) return stdout;
+  console.error(`${stdout}${stderr}`.trim());
+  process.exit(1);
 }
 
 const COMMON = {
@@ -196,14 +215,13 @@ async function buildPrograms(build, compiled) {
     });
   // A map grows while it is walked: each file may name further ones.
   for (const [name, source] of files) await bundle(name, source);
-  // In a process of its own, whose output and end are nobody's business. Without the code the start is slower.
-  for (const name of Object.keys(COMPILED)) {
-    spawnSync(process.execPath, [join(root, 'scripts/compiled-code.mjs'), name], {
-      input: SAMPLE_CALL,
-      stdio: ['pipe', 'ignore', 'ignore'],
-      timeout: 30_000,
-    });
-  }
+}
+
+/** In processes of their own. Their output and their exit status do not matter: without the code the start is slower. */
+async function compilePrograms() {
+  const script = join(root, 'scripts/compiled-code.mjs');
+  const compile = (name) => run(script, [name], { input: SAMPLE_CALL, timeout: 30_000 });
+  await Promise.all(Object.keys(COMPILED).map(compile));
 }
 
 /** The completions, out of the commands themselves. */
@@ -216,14 +234,12 @@ async function buildCompletions(build) {
     outExtension: { '.js': '.mjs' },
     packages: 'external',
   });
-  const made = run(program, [join(root, 'src/cli/describe'), join(root, 'dist')]);
+  await mustRun(program, [join(root, 'src/cli/describe'), join(root, 'dist')]);
   rmSync(program);
-  if (made.status === 0) return;
-  console.error(`${made.stdout}${made.stderr}`.trim());
-  process.exit(1);
 }
 
-async function buildTypeScript() {
+/** `native` settles once the addon is built, or cannot be: some of the code that V8 compiles in advance uses it. */
+async function buildTypeScript(native) {
   const esbuild = await import('esbuild');
   const { textImports } = await import('./text-imports.mjs');
   const inputs = new Set();
@@ -236,14 +252,14 @@ async function buildTypeScript() {
     for (const input of Object.keys(metafile.inputs)) inputs.add(input);
   };
   rmSync(join(root, 'dist'), { recursive: true, force: true });
+  const types = mustRun(binary('typescript', 'tsc'), ['-p', 'tsconfig.types.json']).then(
+    copyTypesForCommonJs,
+  );
   const { buildCompiledModules } = await import('./build-compiled.mjs');
-  const compiled = await buildCompiledModules(COMMON, build);
-  await buildLibrary(build, compiled);
-  await buildPrograms(build, compiled);
+  const { plugins, writeCode } = await buildCompiledModules(COMMON, build);
+  await buildLibrary(build, plugins);
+  await buildPrograms(build, plugins);
   await buildCompletions(build);
-  const types = run(binary('typescript', 'tsc'), ['-p', 'tsconfig.types.json'], { stdio: 'inherit' });
-  if (types.status !== 0) process.exit(1);
-  copyTypesForCommonJs();
   for (const { file, when, words } of PROGRAMS) {
     const path = join(root, `dist/${file}.cjs`);
     writeFileSync(
@@ -252,7 +268,11 @@ async function buildTypeScript() {
     );
     chmodSync(path, 0o755);
   }
-  writeSchemas();
+  await types;
+  await native;
+  bringSqlite();
+  await writeCode();
+  await Promise.all([compilePrograms(), writeSchemas()]);
   linkOwnPrograms();
   writeFileSync(join(root, NOTICES), thirdPartyNotices(root, inputs));
   console.log('sandbox-run: dist/ built');
@@ -274,13 +294,10 @@ function copyTypesForCommonJs() {
 }
 
 /** What the program itself says that it reads and writes, as files for other programs. */
-function writeSchemas() {
-  const said = (...args) => {
-    const asked = run(join(root, 'dist/cli.cjs'), args);
-    if (asked.status !== 0) throw new Error(`the schemas could not be made: ${asked.stderr}`);
-    return JSON.parse(asked.stdout);
-  };
-  const schemas = { ...said('schema', '--all'), serve: said('serve', '--schema') };
+async function writeSchemas() {
+  const said = async (...args) => JSON.parse(await mustRun(join(root, 'dist/cli.cjs'), args));
+  const [all, serve] = await Promise.all([said('schema', '--all'), said('serve', '--schema')]);
+  const schemas = { ...all, serve };
   mkdirSync(join(root, 'dist/schemas'));
   for (const [name, schema] of Object.entries(schemas))
     writeFileSync(join(root, `dist/schemas/${name}.json`), `${JSON.stringify(schema, null, 2)}\n`);
@@ -301,10 +318,10 @@ function linkOwnPrograms() {
 const isPreparedByNpx = process.env.npm_lifecycle_event === 'prepare' && process.env.npm_command === 'exec';
 // What a build writes last.
 if (isPreparedByNpx && existsSync(join(root, NOTICES))) process.exit(0);
-if (only !== 'ts') {
-  const built = buildNative();
+const native = only === 'ts' ? undefined : buildNative();
+if (only !== 'native') await buildTypeScript(native);
+else {
   // Asked for by name, a failure is a failure.
-  if (!built && only === 'native') process.exit(1);
+  if (!(await native)) process.exit(1);
+  bringSqlite();
 }
-bringSqlite();
-if (only !== 'native') await buildTypeScript();

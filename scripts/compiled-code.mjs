@@ -10,6 +10,13 @@ import { Script } from 'node:vm';
 
 /** Loads a file, lets `warmUp` use what it exports, and writes the compiled code; returns the exports. */
 export async function writeCompiledCode(file, warmUp) {
+  const { exports, write } = loadToCompile(file);
+  await write(warmUp);
+  return exports;
+}
+
+/** Loads a file now; the compiled code is written later, by `write(warmUp)`. */
+export function loadToCompile(file) {
   const require = createRequire(file);
   const source = readFileSync(file, 'latin1');
   // The same text as in load-compiled.ts: V8 compares.
@@ -18,9 +25,11 @@ export async function writeCompiledCode(file, warmUp) {
   });
   const module = { exports: {} };
   script.runInThisContext()(module.exports, require, module, file);
-  await warmUp(module.exports);
-  writeFileSync(file.replace(/\.cjs$/, `.${process.version}.code`), script.createCachedData());
-  return module.exports;
+  const write = async (warmUp) => {
+    await warmUp(module.exports);
+    writeFileSync(file.replace(/\.cjs$/, `.${process.version}.code`), script.createCachedData());
+  };
+  return { exports: module.exports, write };
 }
 
 /** What uses each of the files once. Where nothing can be confined it says so, and what was needed for that is compiled. */
