@@ -44,8 +44,7 @@ function run(script, args, { input = '', timeout } = {}) {
 async function mustRun(script, args) {
   const { status, stdout, stderr } = await run(script, args);
   if (status === 0) return stdout;
-  console.error(`${stdout}${stderr}`.trim());
-  process.exit(1);
+  throw new Error(`${relative(root, script)} ${args.join(' ')} failed\n${stdout}${stderr}`.trim());
 }
 
 const COMMON = {
@@ -255,6 +254,8 @@ async function buildTypeScript(native) {
   const types = mustRun(binary('typescript', 'tsc'), ['-p', 'tsconfig.types.json']).then(
     copyTypesForCommonJs,
   );
+  // Looked at below; until then its failure is nobody's.
+  types.catch(() => {});
   const { buildCompiledModules } = await import('./build-compiled.mjs');
   const { plugins, writeCode } = await buildCompiledModules(COMMON, build);
   await buildLibrary(build, plugins);
@@ -319,8 +320,15 @@ const isPreparedByNpx = process.env.npm_lifecycle_event === 'prepare' && process
 // What a build writes last.
 if (isPreparedByNpx && existsSync(join(root, NOTICES))) process.exit(0);
 const native = only === 'ts' ? undefined : buildNative();
-if (only !== 'native') await buildTypeScript(native);
-else {
+if (only !== 'native') {
+  try {
+    await buildTypeScript(native);
+  } catch (error) {
+    // The compiler is not left to itself.
+    await native;
+    throw error;
+  }
+} else {
   // Asked for by name, a failure is a failure.
   if (!(await native)) process.exit(1);
   bringSqlite();

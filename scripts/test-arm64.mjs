@@ -55,7 +55,7 @@ function buildTests() {
 function runInUserMode() {
   const directory = buildTests();
   const names = USER_MODE.flatMap((file) =>
-    [...mustRun('cat', [join(root, `test/native/${file}.cc`)]).matchAll(/^TEST\((\w+)\)/gm)].map(
+    [...mustRun('cat', [join(root, `test/native/${file}.cc`)]).matchAll(/^(?:LONG_)?TEST\((\w+)\)/gm)].map(
       ([, name]) => name,
     ),
   );

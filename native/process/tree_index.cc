@@ -21,15 +21,11 @@ constexpr size_t kMaxNewDirectories = 200'000;
 // A clock that was set back by more makes every time doubtful.
 constexpr int64_t kSetBackNs = 100'000'000;
 
-// The receiver needs a moment for each, and a command can make as many as it likes; what is not
-// reported is not shut. So this number is more than honest work makes in passing.
-constexpr size_t kMaxTold = 200'000;
-
-// The first of what is to be told; the others stay.
+// The first of what is to be told, `most` of them; the others stay.
 template <typename T>
-std::vector<T> TakeSome(std::vector<T>& all) {
-  if (all.size() <= kMaxTold) return std::exchange(all, {});
-  const auto end = all.begin() + kMaxTold;
+std::vector<T> TakeSome(std::vector<T>& all, size_t most) {
+  if (all.size() <= most) return std::exchange(all, {});
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(most);
   std::vector<T> some(std::make_move_iterator(all.begin()), std::make_move_iterator(end));
   all.erase(all.begin(), end);
   return some;
@@ -270,8 +266,8 @@ LeftBehind TreeIndex::Activity::Look() {
                        one.when_ns < turn_ns_ && round.began_ns != INT64_MIN});
   }
   LeftBehind left;
-  left.unreadable = TakeSome(index_->untold_unreadable_);
-  left.entries = TakeSome(entries);
+  left.unreadable = TakeSome(index_->untold_unreadable_, index_->spec_.max_told);
+  left.entries = TakeSome(entries, index_->spec_.max_told);
   index_->untold_ = std::move(entries);
   left.spent = round.spent || !index_->untold_.empty() || !index_->untold_unreadable_.empty();
   since_ns_ = looked_ns;

@@ -19,6 +19,10 @@ struct IndexSpec {
   std::vector<std::string> suffixes;   // entries whose name ends so are noted, too
   std::vector<std::string> git_names;  // in directories of git besides
   size_t max_directories = 0;          // of the first walk
+  // Entries in one report. The receiver needs a moment for each, and a command can make as many as
+  // it likes; what is not reported is not shut. So this number is more than honest work makes in
+  // passing.
+  size_t max_told = 200'000;
 };
 
 // What kind of place a directory is, by its name and what it lies in.

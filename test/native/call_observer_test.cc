@@ -233,10 +233,13 @@ TEST(a_flood_of_calls_that_make_no_sense_is_looked_at_and_goes_on) {
     if (chdir(root.path().c_str()) != 0) return 1;
     for (unsigned seed = 1; seed <= kProcesses; ++seed) {
       const pid_t child = fork();
-      if (child == 0) _exit(Disturb(root.path(), seed));
+      if (child == 0) {
+        close(open((root / "begun-" + std::to_string(seed)).c_str(), O_CREAT | O_WRONLY, 0600));
+        _exit(Disturb(root.path(), seed));
+      }
       // One is gone in the middle of a call.
       if (seed == kProcesses) {
-        usleep(20'000);
+        test::Eventually([&] { return test::Exists(root / "begun-" + std::to_string(seed)); });
         kill(child, SIGKILL);
       }
     }

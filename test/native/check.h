@@ -5,20 +5,27 @@
 #include <string>
 
 // A test framework of one page: TEST(Name) { EXPECT_EQ(a, b); ... }. A failed expectation is
-// reported and the test goes on; ASSERT_* leaves the test.
+// reported and the test goes on; ASSERT_* leaves the test. LONG_TEST: it takes a second or more,
+// and is begun before the others, so that it does not run alone at the end.
 
 namespace sandbox_run::test {
 
 using Body = void (*)();
 
 // Adds a test to the list; the value is meaningless.
-bool Register(const char* name, Body body);
+bool Register(const char* name, Body body, bool is_long);
 void ReportFailure(const char* file, int line, const std::string& message);
 // This host cannot make what the test needs; counted and shown with the reason.
 void ReportNotRun(const std::string& reason);
 
 // Runs those whose name contains `filter`; returns the exit status.
 int RunAll(const std::string& filter);
+// Prints their names.
+int List(const std::string& filter);
+// Runs those of them that no other process runs. For each one it makes a file of that name in
+// `directory`, which is empty while the test runs and then says how it ended:
+// "passed|failed|not-run MILLISECONDS".
+int RunUnclaimed(const std::string& directory, const std::string& filter);
 
 template <typename T>
 std::string Show(const T& value) {
@@ -43,11 +50,13 @@ inline bool ExpectTrue(bool actual, const char* text, const char* file, int line
 
 }  // namespace sandbox_run::test
 
-#define TEST(name)                                          \
+#define SANDBOX_RUN_TEST(name, is_long)                     \
   static void name();                                       \
   [[maybe_unused]] static const bool name##_is_registered = \
-      ::sandbox_run::test::Register(#name, name);           \
+      ::sandbox_run::test::Register(#name, name, is_long);  \
   static void name()
+#define TEST(name) SANDBOX_RUN_TEST(name, false)
+#define LONG_TEST(name) SANDBOX_RUN_TEST(name, true)
 #define EXPECT_EQ(actual, expected) \
   ::sandbox_run::test::ExpectEqual((actual), (expected), #actual, __FILE__, __LINE__)
 #define EXPECT_TRUE(condition) \

@@ -88,7 +88,7 @@ TEST(DirectoryUsageReachesAnyDepth) {
   EXPECT_EQ(test::CountDescriptors(), descriptors);
 }
 
-TEST(DirectoryUsageStopsInTimeAndGoesOn) {
+LONG_TEST(DirectoryUsageStopsInTimeAndGoesOn) {
   const TemporaryDirectory top;
   for (int i = 0; i < 3'000; ++i) test::WriteText(top / std::to_string(i), "");
   DirectoryUsage usage({top.path()});

@@ -190,7 +190,7 @@ void MakeDeepTree(const std::string& top, int depth) {
   }
 }
 
-TEST(RemoveContentsRemovesATreeOfAnyDepth) {
+LONG_TEST(RemoveContentsRemovesATreeOfAnyDepth) {
   const TemporaryDirectory top;
   MakeDeepTree(top.path(), 1500);
   const size_t descriptors = test::CountDescriptors();

@@ -122,7 +122,7 @@ TEST(HeadTailIsRightAroundEveryBoundary) {
   }
 }
 
-TEST(HeadTailKeepsWhatANaiveModelKeepsWhateverThePieces) {
+LONG_TEST(HeadTailKeepsWhatANaiveModelKeepsWhateverThePieces) {
   std::mt19937 random(20'261'122);
   const auto below = [&](size_t limit) { return static_cast<size_t>(random() % limit); };
   for (int round = 0; round < 400; ++round) {

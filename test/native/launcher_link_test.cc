@@ -110,17 +110,17 @@ TEST(LauncherIsNotBelievedWhenWhoWaitsForTheCommandWasEnded) {
   const std::string said = outcome.output[0].kept;
   const pid_t command = atoi(said.c_str());
   ASSERT_TRUE(command > 0);
-  for (int round = 0; round < 200 && test::IsRunning(command); ++round) usleep(10'000);
-  EXPECT_TRUE(!test::IsRunning(command));
+  EXPECT_TRUE(test::Eventually([&] { return !test::IsRunning(command); }));
 }
 
 TEST(LauncherDoesNotGetTheSignalsOfItsCommand) {
   TemporaryDirectory directory;
   const Threads threads(LauncherSpecFor(directory.path(), "/usr/bin/env"));
-  Running running(threads, ShellCommand("trap 'exit 9' USR1; while :; do sleep 0.02; done"));
+  Running running(threads,
+                  ShellCommand("trap 'exit 9' USR1; echo ready; while :; do sleep 0.02; done"));
   // Before it began, too: it waits for the command.
   running.command().Signal(SIGCONT);
-  usleep(300'000);
+  running.WaitForLines(1);
   running.command().Signal(SIGUSR1);
   EXPECT_EQ(running.Wait().exit_code, 9);
 }

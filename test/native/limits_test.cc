@@ -90,7 +90,7 @@ TEST(SamplerWithoutLimitsNeverLooks) {
   EXPECT_TRUE(!sampler.next().has_value());
 }
 
-TEST(SamplerKeepsTheTimeOfProcessesThatAreGone) {
+LONG_TEST(SamplerKeepsTheTimeOfProcessesThatAreGone) {
   TreeLimits limits;
   limits.cpu_ms = 250;
   TreeSampler sampler(limits, {});
@@ -103,16 +103,15 @@ TEST(SamplerKeepsTheTimeOfProcessesThatAreGone) {
     EXPECT_TRUE(!excess.has_value());
     const pid_t pid = fork();
     if (pid == 0) {
-      const clock_t begin = clock();
-      while (clock() - begin < CLOCKS_PER_SEC / 8) {
+      // As the kernel counts it, in hundredths of a second.
+      while (ReadProcessCounts(getpid())->own_cpu_ms < 120) {
       }
       pause();
       _exit(0);
     }
     members = {pid};
-    const auto until = Clock::now() + milliseconds(20'000);
-    while (ReadProcessCounts(pid)->own_cpu_ms < 120 && Clock::now() < until) usleep(5'000);
-    while (Clock::now() < *sampler.next()) usleep(1'000);
+    EXPECT_TRUE(test::Eventually([&] { return ReadProcessCounts(pid)->own_cpu_ms >= 120; }));
+    EXPECT_TRUE(test::Eventually([&] { return Clock::now() >= *sampler.next(); }));
     excess = sampler.Look(tree, nullptr).value();
     kill(pid, SIGKILL);
     waitpid(pid, nullptr, 0);
@@ -126,15 +125,25 @@ TEST(CommandThatIsSilentIsEnded) {
   const TemporaryDirectory top;
   ConfinementSpec spec = BareSpec(top.path());
   spec.idle_timeout = milliseconds(100);
-  const Outcome silent = RunToEnd(spec, ShellCommand("echo a; sleep 300"));
+  // Before the other one, and after it: with a limit of its own, which is none.
+  const test::Gate gate;
+  const test::Threads threads(spec);
+  CommandSpec own = ShellCommand("echo; " + gate.wait());
+  own.idle_timeout = milliseconds(0);
+  test::Running unlimited(threads, std::move(own));
+  unlimited.WaitForLines(1);
+  const Outcome silent = test::RunUntilReady(
+      spec, ShellCommand("echo ready; exec sleep 300"),
+      [](CommandSpec& command, milliseconds time) { command.idle_timeout = time; });
   ASSERT_TRUE(silent.limit.has_value());
   EXPECT_TRUE(silent.limit->name == LimitName::kIdle);
   EXPECT_TRUE(!silent.timed_out && !silent.canceled);
-  EXPECT_EQ(silent.output[0].kept, "a\n");
+  EXPECT_EQ(silent.output[0].kept, "ready\n");
   EXPECT_EQ(silent.signal, SIGTERM);
-  CommandSpec own = ShellCommand("sleep 0.3");
-  own.idle_timeout = milliseconds(0);
-  EXPECT_TRUE(!RunToEnd(spec, std::move(own)).limit.has_value());
+  // The limit of the sandbox.
+  EXPECT_TRUE(RunToEnd(spec, ShellCommand("exec sleep 300")).limit.has_value());
+  gate.Open();
+  EXPECT_TRUE(!unlimited.Wait().limit.has_value());
 }
 
 TEST(CommandsOwnTimeOutIsNoLimit) {
@@ -168,9 +177,16 @@ TEST(CommandWithTooManyProcessesIsEnded) {
   ConfinementSpec spec = test::PermissiveSpec(top.path());
   spec.tree_limits.processes = 10;
   const std::string script = "for i in 1 2 3 4 5 6 7 8; do sleep 300 & done; ";
-  const Outcome few = RunToEnd(spec, ShellCommand(script + "sleep 0.4"));
-  EXPECT_TRUE(!few.limit.has_value());
-  EXPECT_EQ(few.tree_usage.peak_processes.value_or(0), 10u);
+  // It is looked at now and then: longer and longer, until somebody looked while all of them were
+  // there.
+  uint64_t most = 0;
+  for (int tenths = 2; most < 10 && tenths < 1000; tenths *= 2) {
+    const std::string time = std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
+    const Outcome few = RunToEnd(spec, ShellCommand(script + "sleep " + time));
+    EXPECT_TRUE(!few.limit.has_value());
+    most = few.tree_usage.peak_processes.value_or(0);
+  }
+  EXPECT_EQ(most, 10u);
   const Outcome many = RunToEnd(spec, ShellCommand(script + script + "wait"));
   ASSERT_TRUE(many.limit.has_value());
   EXPECT_TRUE(many.limit->name == LimitName::kProcesses);
@@ -228,11 +244,11 @@ TEST(ACommandWhoseGroupIsRemovedEndsAndSaysSo) {
     spec.tree_limits.cpu_ms = 60'000;
     const test::Threads threads(spec);
     // The positive control: with its group it runs, and is in it.
-    EXPECT_EQ(RunToEnd(threads, ShellCommand("sleep 0.2; exit 3")).exit_code, 3);
+    EXPECT_EQ(RunToEnd(threads, ShellCommand("exit 3")).exit_code, 3);
     const std::string first = groups / test::Entries(groups.path()).front() + "/";
     EXPECT_EQ(test::ReadText(first + "cgroup.procs"), "0");
-    test::Running running(threads, ShellCommand("sleep 300"));
-    usleep(100'000);
+    test::Running running(threads, ShellCommand("echo ready; exec sleep 300"));
+    running.WaitForLines(1);
     for (const std::string& name : test::Entries(groups.path())) {
       test::WriteText(groups / name + "/cpu.stat", "");
     }

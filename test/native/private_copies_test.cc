@@ -91,8 +91,7 @@ TEST(ChangeOfWhichNoTimeTellsIsTold) {
     Result<std::unique_ptr<Slot>> slot = confinement.Acquire();
     ASSERT_TRUE(slot.ok());
     const std::string copy = slot.value()->HostPath("slot:git/0/config");
-    // Longer than the clock takes for a step.
-    usleep(50'000);
+    test::NextTick();
     EXPECT_TRUE(slot.value()->TakeChangedCopies().empty());
     const UniqueFd fd(open(copy.c_str(), O_RDWR | O_CLOEXEC));
     auto* const mapped =

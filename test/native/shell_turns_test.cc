@@ -183,13 +183,15 @@ TEST(ShellThatEndsWhileItsTurnIsEndedSaysWhy) {
   const Threads threads(PermissiveSpec(top.path()));
   {
     Shell shell(threads);
-    EXPECT_TRUE(!shell.Run("trap 'exit 5' INT; while :; do :; done", milliseconds(100)));
+    // Set beforehand: the time may be over before the turn has done anything.
+    ASSERT_TRUE(shell.Run("trap 'exit 5' INT").has_value());
+    EXPECT_TRUE(!shell.Run("while :; do :; done", milliseconds(100)));
     const Outcome outcome = shell.End();
     EXPECT_TRUE(outcome.timed_out && !outcome.canceled);
   }
   {
     Shell shell(threads);
-    // Set beforehand: an interruption may be there before the turn has done anything.
+    // The same of an interruption.
     ASSERT_TRUE(shell.Run("trap 'exit 5' INT").has_value());
     shell.command().InterruptTurn(shell.last_id() + 1);
     EXPECT_TRUE(!shell.Run("while :; do :; done", milliseconds(0)));
@@ -228,7 +230,8 @@ TEST(ShellThatHeedsNothingIsEnded) {
   const TemporaryDirectory top;
   const Threads threads(PermissiveSpec(top.path()));
   Shell shell(threads);
-  EXPECT_TRUE(!shell.Run("trap '' INT URG; while :; do :; done", milliseconds(100)));
+  ASSERT_TRUE(shell.Run("trap '' INT URG").has_value());
+  EXPECT_TRUE(!shell.Run("while :; do :; done", milliseconds(100)));
   const Outcome outcome = shell.End();
   EXPECT_EQ(outcome.signal, SIGKILL);
   EXPECT_TRUE(outcome.timed_out);
@@ -260,8 +263,12 @@ TEST(ShellThatIsNoneIsGivenUp) {
   }
   {
     // The same, long before its first turn.
-    Shell shell(threads, "/bin/sh", {"sh", "-c", "exec 0<&- sleep 60"});
-    usleep(300'000);
+    const std::string file = top / "pid";
+    Shell shell(threads, "/bin/sh", {"sh", "-c", "echo $$ > " + file + "; exec 0<&- sleep 60"});
+    EXPECT_TRUE(test::Eventually([&] {
+      const int pid = atoi(test::ReadText(file).c_str());
+      return pid > 0 && test::ReadText("/proc/" + std::to_string(pid) + "/comm") == "sleep\n";
+    }));
     EXPECT_TRUE(!shell.Run("echo", milliseconds(0)));
     EXPECT_EQ(shell.End().signal, SIGKILL);
   }
@@ -273,21 +280,24 @@ TEST(ShellThatIsNoneIsGivenUp) {
 
 TEST(ShellTurnsLeakNoDescriptors) {
   const TemporaryDirectory top;
-  const Threads threads(BareSpec(top.path()));
-  // A command's own descriptors go a moment after its last report.
-  const auto settled = [](size_t wanted) {
-    for (int i = 0; i < 200 && CountDescriptors() > wanted; ++i) usleep(10'000);
+  // Once the threads are gone, with everything that they keep for the next shell.
+  const auto after = [&](int shells) {
+    {
+      const Threads threads(BareSpec(top.path()));
+      for (int i = 0; i < shells; ++i) {
+        Shell shell(threads);
+        size_t first = 0;
+        for (int turn = 0; turn < 20; ++turn) {
+          shell.Run(":");
+          if (turn == 0) first = CountDescriptors();
+        }
+        EXPECT_TRUE(test::Eventually([&] { return CountDescriptors() <= first; }));
+      }
+    }
     return CountDescriptors();
   };
-  // The first one makes what its place keeps for the next.
-  { Shell shell(threads); }
-  usleep(500'000);
-  const size_t before = CountDescriptors();
-  for (int i = 0; i < 5; ++i) {
-    Shell shell(threads);
-    for (int turn = 0; turn < 20; ++turn) shell.Run(":");
-  }
-  EXPECT_EQ(settled(before), before);
+  const size_t before = after(1);
+  EXPECT_EQ(after(5), before);
 }
 
 TEST(AHangingTurnTakesItsOrphansWithItAndNobodyElse) {
@@ -297,14 +307,20 @@ TEST(AHangingTurnTakesItsOrphansWithItAndNobodyElse) {
   // Dated in hundredths of a second: what was started before has to be older.
   const std::string file = top.path() + "/orphan";
   shell.Run("sleep 300 >/dev/null 2>&1 & earlier=$!; sleep 0.1");
-  const std::optional<TurnEnd> turn = shell.Run("(trap '' INT; setsid sleep 301 & echo $! > " +
-                                                    file + ") 2>/dev/null; trap '' INT; sleep 302",
-                                                milliseconds(200));
-  ASSERT_TRUE(turn.has_value());
-  EXPECT_TRUE(turn->timed_out);
+  // With more and more time, until it came to make one.
+  for (milliseconds time(200); test::ReadText(file).empty() && time < std::chrono::minutes(2);
+       time *= 2) {
+    const std::optional<TurnEnd> turn =
+        shell.Run("(trap '' INT; setsid sleep 301 & echo $! > " + file +
+                      ") 2>/dev/null; trap '' INT; sleep 302",
+                  time);
+    ASSERT_TRUE(turn.has_value());
+    EXPECT_TRUE(turn->timed_out);
+  }
+  EXPECT_TRUE(!test::ReadText(file).empty());
   // Whoever inherits it reaps it when it gets to that.
   const std::optional<TurnEnd> after = shell.Run(
-      "kill -0 $earlier && echo earlier; for try in {1..100}; do state=$(grep -s ^State: "
+      "kill -0 $earlier && echo earlier; for try in {1..1200}; do state=$(grep -s ^State: "
       "/proc/$(cat " +
       file + ")/status); case $state in '' | *Z*) break; esac; sleep 0.05; done; " +
       "[[ -z $state || $state == *Z* ]] || echo orphan");

@@ -369,7 +369,7 @@ TEST(StepsKeepWordsAsTheyAre) {
   EXPECT_EQ(steps.output(), expected);
 }
 
-TEST(StepsRunThousands) {
+LONG_TEST(StepsRunThousands) {
   Steps steps;
   const Tokens one = {"then", "1", "1", "append", "1", "log", "nothing"};
   Tokens list = {"2000"};

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -19,9 +20,12 @@
 #include "check.h"
 #include "landlock/ruleset.h"
 #include "process/tree_kill.h"
+#include "sys/file_stamp.h"
 #include "sys/files.h"
 
 namespace sandbox_run::test {
+
+void ShortPause() { usleep(2'000); }
 
 TemporaryDirectory::TemporaryDirectory() {
   char name[] = "/tmp/sandbox-run-test-XXXXXX";
@@ -37,8 +41,8 @@ TemporaryDirectory::~TemporaryDirectory() {
   // Not by the code under test. A command's thread may still be giving up its directories.
   const std::string command =
       "chmod -R u+rwX " + path_ + " 2>/dev/null; rm -rf " + path_ + " 2>/dev/null";
-  for (int round = 0; round < 20 && system(command.c_str()) != 0; ++round) usleep(10'000);
-  if (Exists(path_)) fprintf(stderr, "cannot remove %s\n", path_.c_str());
+  if (!Eventually([&] { return system(command.c_str()) == 0; }))
+    fprintf(stderr, "cannot remove %s\n", path_.c_str());
 }
 
 void WriteText(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
@@ -69,10 +73,37 @@ std::vector<std::string> Entries(const std::string& directory) {
 
 size_t CountDescriptors() { return Entries("/proc/self/fd").size() - 1; }
 
+std::set<std::string> Descriptors() {
+  std::set<std::string> found;
+  for (const std::string& fd : Entries("/proc/self/fd")) {
+    char link[PATH_MAX] = {};
+    const std::string path = "/proc/self/fd/" + fd;
+    // The one that listed them is closed by now.
+    if (readlink(path.c_str(), link, sizeof(link) - 1) > 0) found.insert(fd + " " + link);
+  }
+  return found;
+}
+
+void NextTick() {
+  const int64_t now = FileClockNow();
+  while (FileClockNow() <= now + 30'000'000) ShortPause();
+}
+
 Bystander::Bystander() {
-  const char* const argv[] = {"sleep", "300", nullptr};
-  if (posix_spawn(&pid_, "/bin/sleep", nullptr, nullptr, const_cast<char* const*>(argv), environ) !=
-      0) {
+  std::array<int, 2> to, from;
+  if (pipe2(to.data(), O_CLOEXEC) != 0 || pipe2(from.data(), O_CLOEXEC) != 0) abort();
+  const UniqueFd its_input(to[0]), its_output(from[1]);
+  to_it_.reset(to[1]);
+  from_it_.reset(from[0]);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, its_input.get(), 0);
+  posix_spawn_file_actions_adddup2(&actions, its_output.get(), 1);
+  const char* const argv[] = {"cat", nullptr};
+  const int error =
+      posix_spawn(&pid_, "/bin/cat", &actions, nullptr, const_cast<char* const*>(argv), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) {
     perror("posix_spawn");
     abort();
   }
@@ -83,7 +114,10 @@ Bystander::~Bystander() {
   waitpid(pid_, nullptr, 0);
 }
 
-bool Bystander::alive() const { return waitpid(pid_, nullptr, WNOHANG) == 0; }
+bool Bystander::alive() const {
+  char answer = 0;
+  return write(to_it_.get(), "?", 1) == 1 && read(from_it_.get(), &answer, 1) == 1 && answer == '?';
+}
 
 bool IsRunning(pid_t pid) {
   const std::string status = ReadText("/proc/" + std::to_string(pid) + "/stat");
@@ -185,6 +219,20 @@ Outcome Running::Wait() {
   return std::move(*state_->outcome);
 }
 
+std::string Running::WaitForLines(size_t lines) {
+  std::string seen;
+  const bool came = Eventually([&] {
+    const CapturedStream so_far = command_->OutputSoFar(0);
+    seen = std::string(so_far.kept.view());
+    return static_cast<size_t>(std::count(seen.begin(), seen.end(), '\n')) >= lines;
+  });
+  if (!came) {
+    ReportFailure(__FILE__, __LINE__,
+                  std::to_string(lines) + " lines of output were expected, not: " + seen);
+  }
+  return seen;
+}
+
 ProcessEnd Running::WaitForExit() {
   std::unique_lock lock(state_->mutex);
   state_->changed.wait(lock, [this] { return state_->exit || state_->outcome; });
@@ -223,6 +271,28 @@ void LaunchForEver(const std::string& tier, const std::string& directory) {
       spec.timeout = std::chrono::milliseconds(200);
       spec.kill_grace = std::chrono::milliseconds(0);
       RunToEnd(threads, std::move(spec));
+    }
+  }
+}
+
+void OutliveTheHoldingOfOutput() {
+  const TemporaryDirectory top;
+  const Outcome outcome = RunToEnd(BareSpec(top.path()), ShellCommand("sleep 300 &"));
+  if (!outcome.output_held) ReportFailure(__FILE__, __LINE__, "the output was not held");
+}
+
+Outcome RunUntilReady(const ConfinementSpec& confinement, const CommandSpec& command,
+                      void (*limit)(CommandSpec&, std::chrono::milliseconds)) {
+  for (std::chrono::milliseconds length(100);; length *= 2) {
+    CommandSpec spec = ShellCommand(command.argv[2]);
+    spec.kill_grace = command.kill_grace;
+    spec.background = command.background;
+    limit(spec, length);
+    Outcome outcome = RunToEnd(confinement, std::move(spec));
+    if (outcome.output[0].kept.view().starts_with("ready\n")) return outcome;
+    if (length > std::chrono::minutes(1)) {
+      ReportFailure(__FILE__, __LINE__, "the command did not come to say that it is ready");
+      return outcome;
     }
   }
 }

@@ -3,17 +3,35 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "process/command.h"
 #include "process/command_threads.h"
 #include "process/confinement.h"
 
 namespace sandbox_run::test {
+
+// Between two looks at something that somebody else changes.
+void ShortPause();
+
+// Waits until the condition holds; false if it does not after a minute. For what happens elsewhere:
+// a line of output, a file, the end of a process.
+template <typename Condition>
+bool Eventually(Condition condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    ShortPause();
+  }
+  return true;
+}
 
 // A new directory that vanishes with the object. Canonical.
 class TemporaryDirectory {
@@ -34,8 +52,25 @@ void WriteText(const std::string& path, const std::string& text);
 std::string ReadText(const std::string& path);
 bool Exists(const std::string& path);
 std::vector<std::string> Entries(const std::string& directory);
-// Open descriptors of this process.
+// Open descriptors of this process: how many, and each with what it is of (`7 pipe:[1234]`).
 size_t CountDescriptors();
+std::set<std::string> Descriptors();
+
+// Waits until the clock by which files are dated has gone on by more than a step.
+void NextTick();
+
+// Where commands wait until the test lets them go on.
+class Gate {
+ public:
+  // To be run by a shell.
+  std::string wait() const { return "until [ -e " + file() + " ]; do sleep 0.01; done"; }
+  void Open() const { WriteText(file(), ""); }
+
+ private:
+  std::string file() const { return place_ / "open"; }
+
+  const TemporaryDirectory place_;
+};
 
 // Another process of the same user that is no part of any sandbox. Killed at the end of its life.
 class Bystander {
@@ -46,10 +81,12 @@ class Bystander {
   Bystander& operator=(const Bystander&) = delete;
 
   pid_t pid() const { return pid_; }
+  // It answers, which it cannot once a deadly signal was sent to it, delivered or not.
   bool alive() const;
 
  private:
   pid_t pid_ = -1;
+  UniqueFd to_it_, from_it_;
 };
 
 // True if a process of this number exists and is no zombie.
@@ -96,6 +133,9 @@ class Running {
   Command& command() { return *command_; }
   // Waits for the end, and until everything was given back; takes the outcome, so once.
   Outcome Wait();
+  // Waits until standard output begins with `lines` lines, and returns what there is by then;
+  // reports a failure after a minute, with what there is.
+  std::string WaitForLines(size_t lines);
   // Waits for the exit of a command in the background.
   ProcessEnd WaitForExit();
   // Asks for the tree; empty if it has ended.
@@ -123,6 +163,15 @@ class Running {
 // What a process that is to be ended by a test does: launches commands that leave daemons behind,
 // one after the other in new places. Their arguments hold `directory`.
 [[noreturn]] void LaunchForEver(const std::string& tier, const std::string& directory);
+
+// Waits longer than anybody who holds the output of an ended command has time for: a command that
+// ended before has been through that when this returns.
+void OutliveTheHoldingOfOutput();
+
+// Runs a command that says `ready` as soon as a time limit may strike: with longer and longer
+// limits until it came to that. `limit` sets one.
+Outcome RunUntilReady(const ConfinementSpec& confinement, const CommandSpec& command,
+                      void (*limit)(CommandSpec&, std::chrono::milliseconds));
 
 // Start and wait.
 Outcome RunToEnd(const Threads& threads, CommandSpec spec);

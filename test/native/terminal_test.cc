@@ -163,23 +163,31 @@ TEST(CommandOnATerminalTakesInputFromPipesOnly) {
 
 TEST(CommandOnATerminalLeavesNoDescriptorBehind) {
   const TemporaryDirectory top;
-  const test::Threads threads(test::BareSpec(top.path()));
-  RunToEnd(threads, OnTerminal("true"));
-  const size_t before = test::CountDescriptors();
-  for (int i = 0; i < 20; ++i) RunToEnd(threads, OnTerminal("echo x"));
-  // The thread gives its last ones back a moment after the report.
-  for (int i = 0; i < 200 && test::CountDescriptors() > before; ++i) usleep(10'000);
-  EXPECT_TRUE(test::CountDescriptors() <= before);
+  // Once the threads are gone, with everything that they keep for the next command.
+  const auto after = [&](int commands) {
+    {
+      const test::Threads threads(test::BareSpec(top.path()));
+      RunToEnd(threads, OnTerminal("true"));
+      const size_t first = test::CountDescriptors();
+      for (int i = 1; i < commands; ++i) RunToEnd(threads, OnTerminal("echo x"));
+      // The thread gives its last ones back a moment after the report.
+      EXPECT_TRUE(test::Eventually([&] { return test::CountDescriptors() <= first; }));
+    }
+    return test::CountDescriptors();
+  };
+  const size_t before = after(1);
+  EXPECT_EQ(after(20), before);
 }
 
 TEST(CommandsTerminalTakesANewSizeAtAnyTime) {
   const TemporaryDirectory top;
   const test::Threads threads(test::BareSpec(top.path()));
-  test::Running running(threads,
-                        OnTerminal("trap 'stty size; exit 0' WINCH; while :; do sleep 0.01; done"));
+  test::Running running(
+      threads,
+      OnTerminal("trap 'stty size; exit 0' WINCH; echo ready; while :; do sleep 0.01; done"));
   // Also before it is there, and after it is gone.
   running.command().Resize({100, 50});
-  usleep(200'000);
+  running.WaitForLines(1);
   running.command().Resize({132, 43});
   const Outcome outcome = running.Wait();
   EXPECT_TRUE(outcome.output[0].kept.view().ends_with("43 132\r\n") ||
