@@ -152,13 +152,20 @@ void UdpSockets::ForgetClosed(const std::set<ino_t>& open) {
   for (const auto& [inode, socket] : sockets_) {
     if (!open.contains(inode)) closed.push_back(inode);
   }
-  for (const ino_t inode : closed) Forget(inode);
+  for (const ino_t inode : closed) {
+    HandOnRest(inode);
+    Forget(inode);
+  }
 }
 
 void UdpSockets::End(int listener) {
   for (const Waiting& waiting : std::exchange(waiting_, {}))
     Refuse(listener, waiting.call.id, ECONNABORTED);
-  while (!sockets_.empty()) Forget(sockets_.begin()->first);
+  while (!sockets_.empty()) {
+    const ino_t inode = sockets_.begin()->first;
+    HandOnRest(inode);
+    Forget(inode);
+  }
   questions_.clear();
 }
 
@@ -493,6 +500,17 @@ int UdpSockets::SendOut(Flow& flow, const std::string& bytes) {
   // It tells of what was sent before.
   if (error == ECONNREFUSED) error = attempt();
   return error == EAGAIN ? 0 : error;
+}
+
+void UdpSockets::HandOnRest(ino_t inode) {
+  // More than the kernel keeps of a pair whose end is not read (net.unix.max_dgram_qlen).
+  constexpr int kMostRounds = 64;
+  Socket* socket = Find(inode);
+  for (int round = 0; socket != nullptr && round < kMostRounds; ++round) {
+    unfinished_.erase(inode);
+    if (!TakeSent(*socket, inode) || !unfinished_.contains(inode)) break;
+  }
+  unfinished_.erase(inode);
 }
 
 bool UdpSockets::TakeSent(Socket& socket, ino_t inode) {

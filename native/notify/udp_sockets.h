@@ -128,6 +128,9 @@ class UdpSockets {
 
   // Takes what the command sent. False: it has closed its end.
   bool TakeSent(Socket& socket, ino_t inode);
+  // Hands on what was written to a socket before nobody had it open any more: write() does not wait
+  // for this thread, so a program may have ended by now.
+  void HandOnRest(ino_t inode);
   // 0 or the errno; what is lost on the way has none.
   int Send(Socket& socket, ino_t inode, const Endpoint& to, std::string bytes, Target& target);
   int AskName(Socket& socket, ino_t inode, const Endpoint& server, std::string bytes);

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { makeStage, SECRET } from './support.ts';
 
 const { sandbox, workspace, outside, secret } = await makeStage();
@@ -33,7 +34,8 @@ describe('processes without a shell', () => {
   it('end when the caller gives up', async () => {
     const controller = new AbortController();
     const pending = sandbox.run('true && sleep 64.0123 | cat', { signal: controller.signal });
-    setTimeout(() => controller.abort(), 200);
+    await eventually(() => expect(running('sleep 64.0123')).toHaveLength(1));
+    controller.abort();
     expect((await pending).status).toBe('canceled');
     expect(running('sleep 64.0123')).toEqual([]);
   });

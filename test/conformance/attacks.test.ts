@@ -1,9 +1,20 @@
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Command, ControlId, ExecutionResult, Sandbox } from '../../src/index.ts';
+import { eventually } from '../support/eventually.ts';
+import { processesWith } from '../support/leftovers.ts';
 import { compile, PROGRAMS } from '../support/sandboxee.ts';
 import { makeStage, SECRET, USABLE } from './support.ts';
 
@@ -22,7 +33,7 @@ int main(int argc, char** argv) {
   TRY("connect", s < 0 ? -1 : connect(s, (void*)&to, sizeof to));
 }`,
 );
-/** A daemon that leaves session and parent, and writes a file after a second. */
+/** A daemon that leaves session and parent, and writes its first file once there is the second. */
 const DAEMON = compile(
   'conformance-daemon',
   `int main(int argc, char** argv) {
@@ -30,7 +41,7 @@ const DAEMON = compile(
   setsid();
   if (fork() > 0) return 0;
   for (int fd = 0; fd < 3; ++fd) close(fd);
-  sleep(2);
+  while (access(argv[2], F_OK)) usleep(10000);
   close(open(argv[1], O_CREAT | O_WRONLY, 0644));
 }`,
 );
@@ -56,7 +67,10 @@ describe.each(USABLE)('what is reported as enforced holds, under %s', (backend) 
     writeFileSync(inWorkspace('.git/hooks/pre-commit'), 'kept\n');
     writeFileSync(outside('victim.txt'), 'kept\n');
     // What came in the same tick of the file system's clock as a command is taken for the command's.
-    await sleep(30);
+    const { ctimeMs } = statSync(inWorkspace('.git/hooks/pre-commit'));
+    const probe = join(PROGRAMS, 'clock');
+    do writeFileSync(probe, '');
+    while (statSync(probe).ctimeMs <= ctimeMs);
   });
 
   /** The control's claim; an attack that worked where it says `enforced` is an escape. */
@@ -137,9 +151,19 @@ describe.each(USABLE)('what is reported as enforced holds, under %s', (backend) 
   it('a daemon ends with the command, or the report says that it may not', async () => {
     const witness = inWorkspace('daemon-was-here');
     rmSync(witness, { force: true });
-    const result = await attack([DAEMON, witness]);
+    const go = inWorkspace('daemon-may-go');
+    rmSync(go, { force: true });
+    // Without a sandbox it stays, and writes.
+    spawnSync(DAEMON, [witness, go]);
+    expect(processesWith(witness)).toHaveLength(1);
+    writeFileSync(go, '');
+    await eventually(() => expect(existsSync(witness)).toBe(true));
+    await eventually(() => expect(processesWith(witness)).toEqual([]));
+    for (const path of [witness, go]) rmSync(path);
+    const result = await attack([DAEMON, witness, go]);
     if (result.status === 'denied') return;
-    await new Promise((done) => setTimeout(done, 3_000));
+    // One that was killed may still be seen; one that was not stays.
+    await eventually(() => expect(processesWith(witness)).toEqual([]));
     expect([existsSync(witness), result.treeEnded]).toEqual([false, true]);
   });
 

@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { ExecutionResult, Sandbox } from '../../src/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { isAlive, startBystander, until } from '../support/bystander.ts';
 import { eventually } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { compileRunaway, endRunaways, pidsIn, survivors, TRICKS } from '../support/runaway.ts';
 import { type Argv, compile } from '../support/sandboxee.ts';
 import { SLOW_HOST } from '../support/slow-host.ts';
@@ -35,7 +35,7 @@ describe('outliving the command', () => {
 
   const timedOut = (sandbox: Sandbox, cwd: string, command: Argv) =>
     untilTimeOut(
-      700,
+      400,
       (timeout) => sandbox.run(command, { cwd, timeout }),
       () => Object.keys(pidsIn(cwd)).length === TRICKS.length,
     );
@@ -132,11 +132,10 @@ describe('outliving the command', () => {
 
     it('the tree of one command is not ended with that of another', async () => {
       const sandbox = await arena.sandbox(tier);
-      const long = sandbox.run('sleep 0.5; echo finished');
-      for (let round = 0; round < 5; round++) {
-        await sandbox.run(['/bin/true']);
-        await sleep(20);
-      }
+      const hold = makeHold(arena.workspace);
+      const long = sandbox.run(`${hold.words}; echo finished`);
+      for (let round = 0; round < 5; round++) await sandbox.run(['/bin/true']);
+      hold.letGo();
       expect((await long).stdout).toBe('finished\n');
     });
   });

@@ -5,7 +5,7 @@ import type { Sandbox } from '../../src/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { until } from '../support/bystander.ts';
 import { compile, confined, unconfined, worked } from '../support/sandboxee.ts';
-import { OLDER_TIERS, stateOf, TIERS, type Tier } from '../support/tiers.ts';
+import { OLDER_TIERS, STRONGEST, stateOf, TIERS, type Tier } from '../support/tiers.ts';
 
 /** Every datagram to the server that is not listed is a B; those to the listed one are a G. */
 const sender = compile(
@@ -119,6 +119,16 @@ describe('sending datagrams to hosts that are not listed', () => {
     );
     expect(await until(() => hits > 30 && listedHits > 8)).toBe(true);
   }, 60_000);
+
+  it('arrives at the listed host from a command that ends at once', async () => {
+    const sandbox = await listedIn(STRONGEST);
+    const before = listedHits;
+    const sends = Array.from({ length: 40 }, () =>
+      sandbox.run(['bash', '-c', `echo x > /dev/udp/127.0.0.9/${portOf(listed)}`]),
+    );
+    for (const { exitCode } of await Promise.all(sends)) expect(exitCode).toBe(0);
+    expect(await until(() => listedHits === before + sends.length)).toBe(true);
+  });
 
   it.each([...TIERS, ...OLDER_TIERS])(
     '$name: none arrives, by whatever call, race or descriptor; at the listed host they do',
