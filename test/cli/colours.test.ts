@@ -105,11 +105,24 @@ describe(
     const attack = ['doctor', '--attack'];
 
     it('is a line on a terminal that is written over and taken away', async () => {
-      // Under a second there is none: six at a time on one processor take longer.
-      const cpu =
-        "taskset -cp $(sed -n 's/^Cpus_allowed_list:\\s*\\([0-9]*\\).*/\\1/p' /proc/self/status) $$";
-      const others = `for i in 1 2 3 4 5; do ${launcher(...attack)} & done`;
-      const shown = await onTerminal(`{ ${cpu}; ${others}; } > /dev/null 2>&1; ${launcher(...attack)}; wait`);
+      // Under a second there is none: an attack is stopped until it has been told.
+      const typescript = join(place.root, 'typescript');
+      const showing = onTerminal(`${launcher(...attack)}`, {}, typescript);
+      const told = () => existsSync(typescript) && readFileSync(typescript, 'utf8').includes('attacking');
+      const stopped = new Set<number>();
+      const stop = () => {
+        for (const pid of processesWith(place.tmp).filter((found) => !stopped.has(found))) {
+          signal(pid, 'SIGSTOP');
+          stopped.add(pid);
+        }
+      };
+      await eventually(() => {
+        stop();
+        expect(told()).toBe(true);
+      }, 60_000).finally(() => {
+        for (const pid of stopped) signal(pid, 'SIGCONT');
+      });
+      const shown = await showing;
       const [before, ...written] = shown.split(START);
       expect(before).toBe('');
       const rest = written.pop();

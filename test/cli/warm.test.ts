@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -17,7 +18,8 @@ import { createServer } from 'node:net';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, sleep } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { patience } from '../support/slow-host.ts';
 import { CLI, cli, startCli } from './support.ts';
 import {
@@ -397,9 +399,11 @@ describe('a call that is handed over to a warm server', () => {
     expect((await call(place, [...words, '--quiet', '-c', 'true'])).exitCode).toBe(0);
     const asking = startCall(place, [...words, '-c', 'rm -rf made-by-test']);
     try {
-      await eventually(() => expect(asking.exitCode).toBeNull());
-      const [said] = await Promise.race([chunkOf(asking.stderr), sleep(patience(10_000)).then(() => [''])]);
-      expect(said).toContain('waits for an answer');
+      let said = '';
+      asking.stderr.on('data', (bytes) => {
+        said += String(bytes);
+      });
+      await eventually(() => expect(said).toContain('waits for an answer'), 60_000);
     } finally {
       asking.kill('SIGTERM');
       await asking;
@@ -408,9 +412,19 @@ describe('a call that is handed over to a warm server', () => {
 
   it('is not mixed with others that run at the same time', async () => {
     const words = Array.from({ length: 12 }, (_, at) => `call-${at}`);
+    const others = join(place.workspace, 'others');
+    mkdirSync(others);
+    // None goes on before all of them are there.
     const all = await Promise.all(
-      words.map((word) => call(place, ['--warm', '-c', `echo ${word}; sleep 0.2; echo ${word} >&2`])),
+      words.map((word) =>
+        call(place, [
+          '--warm',
+          '-c',
+          `echo ${word}; : > others/${word}; until [ $(ls others | wc -l) -eq ${words.length} ]; do sleep 0.02; done; echo ${word} >&2`,
+        ]),
+      ),
     );
+    rmSync(others, { recursive: true });
     expect(all.map(({ stdout }) => stdout)).toEqual(words.map((word) => `${word}\n`));
     expect(all.map(({ stderr }) => stderr)).toEqual(words.map((word) => `${word}\n`));
   });
@@ -422,10 +436,14 @@ describe('a call that is handed over to a warm server', () => {
       '--max-output',
       '8M',
       '-c',
-      'head -c 4000000 /dev/zero | tr "\\0" x',
+      'head -c 4000000 /dev/zero | tr "\\0" x; : > all-written',
     ]);
     stuck.stdout.pause();
-    await sleep(300);
+    const written = join(place.workspace, 'all-written');
+    await eventually(() => expect(existsSync(written)).toBe(true), 60_000);
+    rmSync(written);
+    // The first of these may still come before the result of that one.
+    await call(place, ['--warm', '--', 'true']);
     expect((await call(place, ['--warm', '--', 'echo', 'free'])).stdout).toBe('free\n');
     stuck.kill('SIGKILL');
     await stuck;
@@ -586,8 +604,8 @@ describe('a server that is not what it should be', () => {
     const path = await addressOf();
     const fake = createServer((socket) => {
       socket.on('error', () => {});
-      socket.write(said);
-      setTimeout(() => socket.destroy(), 200);
+      socket.resume();
+      socket.end(said);
     });
     await new Promise<void>((done) => fake.listen(path, done));
     try {
@@ -603,11 +621,14 @@ describe('a server that is not what it should be', () => {
     server = await warmUp(place);
     process.kill(server, 'SIGSTOP');
     const file = join(place.workspace, 'begun');
-    const running = startCall(place, ['--warm', '-c', 'echo x >> begun; sleep 3']);
+    const hold = makeHold(place.workspace);
+    const running = startCall(place, ['--warm', '-c', `echo x >> begun; ${hold.words}`]);
     try {
       // By its caller: the server is stopped.
       await eventually(() => expect(readFileSync(file, 'utf8')).toBe('x\n'), 20_000);
       process.kill(server, 'SIGCONT');
+      expect((await call(place, ['--warm', '-c', 'cat begun'])).stdout).toBe('x\n');
+      hold.letGo();
       expect((await running).exitCode).toBe(0);
       // It serves again, and has not begun the earlier one.
       expect((await call(place, ['--warm', '-c', 'cat begun'])).stdout).toBe('x\n');
@@ -665,9 +686,6 @@ async function shell(script: string, word: string, words: readonly string[], inp
     ...{ cwd: place.workspace, env: place.env, extendEnv: false, reject: false, input },
   });
 }
-
-const chunkOf = (stream: NodeJS.ReadableStream) =>
-  new Promise<readonly string[]>((done) => void stream.once('data', (bytes) => done([String(bytes)])));
 
 const once = (stream: NodeJS.ReadableStream) =>
   new Promise<void>((done) => void stream.once('data', () => done()));
