@@ -1,5 +1,7 @@
 import { execa } from 'execa';
 import { afterAll, describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { processesWith } from '../support/leftovers.ts';
 import { CLI, cli, makePlace } from './support.ts';
 
 const place = makePlace();
@@ -13,16 +15,28 @@ const PATIENCE_MS = 90_000;
 const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;
 const launcher = (...args: string[]) => [process.execPath, CLI, ...args].map(quoted).join(' ');
 
-/** What a shell command shows on a terminal of its own, of 60 columns, until it ends. */
-async function onTerminal(command: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
-  const { stdout } = await execa('script', ['-qec', `stty cols 60 rows 40; ${command}`, '/dev/null'], {
+/** Starts a shell command on a terminal of its own, of 60 columns, which it shows on standard output. */
+const startOnTerminal = (command: string, env: Readonly<Record<string, string>> = {}) =>
+  execa('script', ['-qec', `stty cols 60 rows 40; ${command}`, '/dev/null'], {
     cwd: place.workspace,
     env: { ...place.env, SHELL: '/bin/bash', ...env },
     extendEnv: false,
     stdin: 'ignore',
     reject: false,
   });
-  return stdout;
+
+/** What it shows until it ends. */
+async function onTerminal(command: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+  return (await startOnTerminal(command, env)).stdout;
+}
+
+/** Whether a process was still there to get a signal. */
+function signaled(pid: number, signal: 'SIGSTOP' | 'SIGCONT'): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch {
+    return false;
+  }
 }
 
 /** The same without lines of progress, which a busy machine may show or not. */
@@ -106,23 +120,19 @@ describe(
 
     it('is a line on a terminal that is written over and taken away', async () => {
       // Under a second there is none: an attack is stopped until it has been told.
-      const typescript = join(place.root, 'typescript');
-      const showing = onTerminal(`${launcher(...attack)}`, {}, typescript);
-      const told = () => existsSync(typescript) && readFileSync(typescript, 'utf8').includes('attacking');
-      const stopped = new Set<number>();
-      const stop = () => {
-        for (const pid of processesWith(place.tmp).filter((found) => !stopped.has(found))) {
-          signal(pid, 'SIGSTOP');
-          stopped.add(pid);
-        }
-      };
-      await eventually(() => {
-        stop();
-        expect(told()).toBe(true);
-      }, 60_000).finally(() => {
-        for (const pid of stopped) signal(pid, 'SIGCONT');
+      const showing = startOnTerminal(launcher(...attack));
+      let told = '';
+      showing.stdout.on('data', (bytes) => {
+        told += String(bytes);
       });
-      const shown = await showing;
+      let stopped: number | undefined;
+      await eventually(() => {
+        stopped ??= processesWith(place.tmp).find((pid) => signaled(pid, 'SIGSTOP'));
+        expect(told).toContain('attacking');
+      }, 60_000).finally(() => {
+        if (stopped !== undefined) signaled(stopped, 'SIGCONT');
+      });
+      const shown = (await showing).stdout;
       const [before, ...written] = shown.split(START);
       expect(before).toBe('');
       const rest = written.pop();

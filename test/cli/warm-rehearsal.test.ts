@@ -1,16 +1,17 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { patience } from '../support/slow-host.ts';
 import { cli } from './support.ts';
 import { call, makeWarmPlace, serversOf, type WarmPlace } from './warm-support.ts';
 
-const places: WarmPlace[] = [];
-
-afterEach(async () => {
-  await Promise.all(places.splice(0).map((place) => place.dispose()));
-});
+/** A place for one test. They run beside each other: most of their time they wait for servers. */
+function makeOwnPlace(): WarmPlace {
+  const place = makeWarmPlace();
+  onTestFinished(() => place.dispose());
+  return place;
+}
 
 function makePolicy(place: WarmPlace, text: string): void {
   const directory = join(place.root, 'config/sandbox-run');
@@ -65,12 +66,11 @@ function filesBeneath(directory: string): readonly string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-describe('a server of a session that begins makes itself ready for its calls', () => {
+describe.concurrent('a server of a session that begins makes itself ready for its calls', () => {
   it(
     'and runs, records, counts, remembers and asks nothing by that',
     async () => {
-      const place = makeWarmPlace();
-      places.push(place);
+      const place = makeOwnPlace();
       const marker = join(place.root, 'reviewed');
       const reviewer = join(place.root, 'reviewer');
       writeFileSync(
@@ -115,8 +115,7 @@ describe('a server of a session that begins makes itself ready for its calls', (
   it(
     'in mode decide as well, and leaves no state where there was none',
     async () => {
-      const place = makeWarmPlace();
-      places.push(place);
+      const place = makeOwnPlace();
       await begin(place, hookOf('decide'));
       expect(filesBeneath(place.state).filter((path) => !/warm-[^/]*$/.test(path))).toEqual([]);
       expect(readdirSync(place.workspace)).toEqual([]);
@@ -129,8 +128,7 @@ describe('a server of a session that begins makes itself ready for its calls', (
   it(
     'and lends what it has made to the first call, whose directory and variables are its own',
     async () => {
-      const place = makeWarmPlace();
-      places.push(place);
+      const place = makeOwnPlace();
       const server = await begin(place, hookOf('rewrite'));
       const made = readdirSync(place.tmp);
       expect(made).toHaveLength(1);
@@ -154,8 +152,7 @@ describe('a server of a session that begins makes itself ready for its calls', (
   it(
     'and leaves nothing of it where the session ends without a call',
     async () => {
-      const place = makeWarmPlace();
-      places.push(place);
+      const place = makeOwnPlace();
       await begin(place, hookOf('rewrite'));
       expect(readdirSync(place.tmp)).toHaveLength(1);
       // The server has to have seen the session to end with it.
@@ -170,8 +167,7 @@ describe('a server of a session that begins makes itself ready for its calls', (
   it(
     'and ends with a session that was over before it listened',
     async () => {
-      const place = makeWarmPlace();
-      places.push(place);
+      const place = makeOwnPlace();
       const hook = async (name: string) => call(place, hookOf('rewrite'), { input: event(place, name) });
       expect(await hook('SessionStart')).toMatchObject({ exitCode: 0 });
       // Positive control: it is on its way.
@@ -192,8 +188,7 @@ describe('a server of a session that begins makes itself ready for its calls', (
   it(
     'but not where the policy has plug-ins, which each call has to find as they are',
     async () => {
-      const place = makeWarmPlace();
-      places.push(place);
+      const place = makeOwnPlace();
       const marker = join(place.root, 'loaded');
       const plugin = join(place.root, 'plugin.mjs');
       writeFileSync(
@@ -214,8 +209,7 @@ describe('a server of a session that begins makes itself ready for its calls', (
   it.each(['codex', 'gemini-cli'])(
     'for %s as well',
     async (agent) => {
-      const place = makeWarmPlace();
-      places.push(place);
+      const place = makeOwnPlace();
       const words = ['hook', agent, '--mode', 'rewrite'];
       await begin(place, words);
       // It has made what commands get their caches from, so it has made what they run in.
