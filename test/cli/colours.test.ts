@@ -56,15 +56,16 @@ describe(
     });
 
     it.each([
-      ['NO_COLOR', { NO_COLOR: '1' }],
-      ['NO_COLOR, whatever it says', { NO_COLOR: '0' }],
-      ['a terminal that is dumb', { TERM: 'dumb' }],
+      ['NO_COLOR', { NO_COLOR: '1' }, SOME],
+      ['NO_COLOR, whatever it says', { NO_COLOR: '0' }, SOME.slice(0, 1)],
+      ['a terminal that is dumb', { TERM: 'dumb' }, SOME.slice(0, 1)],
       [
         'NO_COLOR, though somebody wants to force them',
         { NO_COLOR: '1', FORCE_COLOR: '1', CLICOLOR_FORCE: '1' },
+        SOME.slice(0, 1),
       ],
-    ])('are not there with %s', async (_, env) => {
-      for (const args of SOME) {
+    ])('are not there with %s', async (_, env, calls) => {
+      for (const args of calls) {
         const shown = settled(await onTerminal(launcher(...args), env));
         expect(shown).toContain(args === SOME[0] ? 'deny' : 'sandbox-run');
         expect(shown).not.toContain('\u001b');
@@ -147,15 +148,12 @@ describe(
       }
     });
 
-    it('is nothing where nobody looks, and on a terminal that is dumb', async () => {
-      const { stdout, stderr } = await cli(place, attack);
-      expect(stderr).toBe('');
+    // That it is nothing where nobody looks, doctor-attack.test.ts shows.
+    it('is nothing on a terminal that is dumb', async () => {
       const dumb = await onTerminal(launcher(...attack), { TERM: 'dumb' });
-      for (const text of [stdout, dumb]) {
-        expect(text).toContain('profile workspace-write');
-        expect(text).not.toContain('attacking');
-        expect(text).not.toContain('\u001b');
-      }
+      expect(dumb).toContain('profile workspace-write');
+      expect(dumb).not.toContain('attacking');
+      expect(dumb).not.toContain('\u001b');
     });
   },
   PATIENCE_MS,

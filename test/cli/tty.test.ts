@@ -228,8 +228,10 @@ describe('the terminal of the user is put back', () => {
   });
 
   it('after a time-out', async () => {
-    const { inner } = await start('--timeout 2');
-    await pane.shows(/timed out after/);
+    const name = mark();
+    await pane.type(`sandbox-run -t --timeout 1 -c 'trap "" TERM; echo rea""dy; sleep ${name}'`, 'Enter');
+    await pane.shows(/ready\s(.*\n)*.*timed out after/);
+    const inner = `sleep\0${name}`;
     await pane.type('echo status $?', 'Enter');
     await pane.shows('status 124');
     await eventually(() => expect(processesWith(inner)).toEqual([]));
