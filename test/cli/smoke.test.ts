@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../support/eventually.ts';
@@ -60,9 +60,9 @@ describe('sandbox-run', { timeout: 60_000 }, () => {
   });
 
   it('policy init writes one that policy validate takes', async () => {
-    const written = await run('policy', 'init');
-    expect(written).toMatchObject({ exitCode: 0 });
     const file = join(place.root, 'own.toml');
+    expect(await run('policy', 'init', file)).toMatchObject({ exitCode: 0 });
+    expect(await run('policy', 'validate', file)).toMatchObject({ exitCode: 0 });
     writeFileSync(file, '[limits]\nprocesses = 100\n', { mode: 0o600 });
     expect(await run('policy', 'validate', file)).toMatchObject({ exitCode: 0 });
     writeFileSync(file, '[limits]\nprocesses = "x"\n');
@@ -126,7 +126,6 @@ describe('sandbox-run', { timeout: 60_000 }, () => {
   });
 
   it('a warm server does the next call', async () => {
-    mkdirSync(join(place.root, 'no-config'), { recursive: true });
     expect(await call(judged, ['--warm', '--', 'true'])).toMatchObject({ exitCode: 0, stderr: '' });
     await eventually(() => expect(serversOf(state)).toHaveLength(1), 60_000);
     const next = await call(judged, ['--warm', '-c', 'echo warm; exit 3']);
