@@ -86,7 +86,7 @@ describe('sandbox-run session start, run, stop', { timeout: 30_000 }, () => {
       cwdAfter: '/usr',
       restarted: false,
     });
-    expect((await inShell(name, '--timeout', '0.2', 'sleep 61; echo no')).exitCode).toBe(124);
+    expect((await inShell(name, '--timeout', '0.2', `sleep 61.${process.pid}; echo no`)).exitCode).toBe(124);
     expect((await inShell(name, 'head -c 5000000 /dev/zero')).stdout).toHaveLength(5_000_000);
   });
 
@@ -152,9 +152,11 @@ describe('sandbox-run session start, run, stop', { timeout: 30_000 }, () => {
   it('a signal to its server ends it', async () => {
     const name = await start();
     const pid = await serverOf(name);
-    expect((await inShell(name, 'sleep 62 & echo')).exitCode).toBe(0);
+    expect((await inShell(name, `sleep 62.${process.pid} & echo`)).exitCode).toBe(0);
     process.kill(pid, 'SIGTERM');
-    await eventually(() => expect([...processesWith('sleep\0' + '62'), ...sockets()]).toEqual([]));
+    await eventually(() =>
+      expect([...processesWith(`sleep\0${62}.${process.pid}`), ...sockets()]).toEqual([]),
+    );
   });
 
   it('says in one line what is wrong, and leaves no server', async () => {

@@ -35,6 +35,8 @@ import {
 
 const place = makeWarmPlace();
 let server = 0;
+/** So long that nothing ends by itself, and as nobody else sleeps. */
+const long = (seconds: number) => `${seconds}.${process.pid}`;
 
 beforeAll(async () => {
   server = await warmUp(place);
@@ -53,12 +55,12 @@ const toolCall = (command: string) =>
 
 describe('a call that is handed over to a warm server', () => {
   it('is done by it: no Node is started for it', async () => {
-    const running = startCall(place, ['--warm', '--', 'sleep', '60.43']);
-    await eventually(() => expect(childrenOf('sleep\x0060.43')).toHaveLength(1));
+    const running = startCall(place, ['--warm', '--', 'sleep', long(60)]);
+    await eventually(() => expect(childrenOf(`sleep\0${long(60)}`)).toHaveLength(1));
     expect(programOf(running.pid)).toBe(CLIENT);
     running.kill('SIGTERM');
     expect((await running).exitCode).toBe(143);
-    await eventually(() => expect(childrenOf('sleep\x0060.43')).toEqual([]));
+    await eventually(() => expect(childrenOf(`sleep\0${long(60)}`)).toEqual([]));
   });
 
   it.each([
@@ -454,20 +456,20 @@ describe('a call that is handed over to a warm server', () => {
     ['SIGTERM', 143],
     ['SIGHUP', 129],
   ] as const)('gets %s that its caller gets', async (signal, status) => {
-    const running = startCall(place, ['--warm', '-c', 'echo begun; sleep 61']);
+    const running = startCall(place, ['--warm', '-c', `echo begun; sleep ${long(61)}`]);
     await once(running.stdout);
     running.kill(signal);
     expect((await running).exitCode).toBe(status);
-    await eventually(() => expect(childrenOf('sleep\x0061')).toEqual([]));
+    await eventually(() => expect(childrenOf(`sleep\0${long(61)}`)).toEqual([]));
   });
 
   it('ends with its caller, however that ends', async () => {
-    const running = startCall(place, ['--warm', '-c', 'echo begun; sleep 62']);
+    const running = startCall(place, ['--warm', '-c', `echo begun; sleep ${long(62)}`]);
     await once(running.stdout);
-    await eventually(() => expect(childrenOf('sleep\x0062')).toHaveLength(1));
+    await eventually(() => expect(childrenOf(`sleep\0${long(62)}`)).toHaveLength(1));
     running.kill('SIGKILL');
     await running;
-    await eventually(() => expect(childrenOf('sleep\x0062')).toEqual([]));
+    await eventually(() => expect(childrenOf(`sleep\0${long(62)}`)).toEqual([]));
   });
 
   it('is a hook of an agent: answered as without a server, and its rewritten command runs there', async () => {
@@ -540,11 +542,11 @@ describe('the socket of a server', () => {
 
   it('serves nobody who is more confined than the server: such a call is its own', async () => {
     const { execa } = await import('execa');
-    const words = [CLIENT, process.execPath, CLI, '--warm', '--', 'sleep', '64'];
+    const words = [CLIENT, process.execPath, CLI, '--warm', '--', 'sleep', long(64)];
     const running = execa('setpriv', ['--no-new-privs', ...words], {
       ...{ cwd: place.workspace, env: place.env, extendEnv: false, reject: false },
     });
-    await eventually(() => expect(childrenOf('sleep\x0064')).toHaveLength(1));
+    await eventually(() => expect(childrenOf(`sleep\0${long(64)}`)).toHaveLength(1));
     expect(programOf(running.pid)).toBe(realpathSync(process.execPath));
     running.kill('SIGTERM');
     expect((await running).exitCode).toBe(143);
@@ -560,7 +562,7 @@ describe('a policy with plug-ins', () => {
     mkdirSync(join(policy, '..'), { recursive: true });
     server = await warmUp(place);
     writeFileSync(policy, `[[hooks.plugins]]\npath = "${plugin}"\n`);
-    const running = startCall(place, ['--warm', '-c', 'echo begun; sleep 65']);
+    const running = startCall(place, ['--warm', '-c', `echo begun; sleep ${long(65)}`]);
     try {
       await once(running.stdout);
       expect(programOf(running.pid)).toBe(CLIENT);
@@ -580,20 +582,20 @@ describe('a server that is not what it should be', () => {
   it('that was ended leaves calls to their callers, and the next is started', async () => {
     await endServers();
     expect((await call(place, ['--warm', '--', 'echo', 'cold'])).stdout).toBe('cold\n');
-    await eventually(() => expect(serversOf(place.root)).toHaveLength(1), 20_000);
+    await eventually(() => expect(serversOf(place.root)).toHaveLength(1), 60_000);
     [server = 0] = serversOf(place.root);
   });
 
   it('that dies in the middle of a command fails it: it is not run again', async () => {
     server = await warmUp(place);
-    const running = startCall(place, ['--warm', '-c', 'echo begun; sleep 63']);
+    const running = startCall(place, ['--warm', '-c', `echo begun; sleep ${long(63)}`]);
     await once(running.stdout);
     process.kill(server, 'SIGKILL');
     const ended = await running;
     expect(ended.exitCode).toBe(125);
     expect(ended.stdout).toBe('begun\n');
     expect(ended.stderr).toMatch(/^sandbox-run: the warm server ended in the middle of this call/);
-    await eventually(() => expect(childrenOf('sleep\x0063')).toEqual([]));
+    await eventually(() => expect(childrenOf(`sleep\0${long(63)}`)).toEqual([]));
   });
 
   it.each([
@@ -625,7 +627,7 @@ describe('a server that is not what it should be', () => {
     const running = startCall(place, ['--warm', '-c', `echo x >> begun; ${hold.words}`]);
     try {
       // By its caller: the server is stopped.
-      await eventually(() => expect(readFileSync(file, 'utf8')).toBe('x\n'), 20_000);
+      await eventually(() => expect(readFileSync(file, 'utf8')).toBe('x\n'), 60_000);
       process.kill(server, 'SIGCONT');
       expect((await call(place, ['--warm', '-c', 'cat begun'])).stdout).toBe('x\n');
       hold.letGo();
