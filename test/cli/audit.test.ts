@@ -5,6 +5,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { openAudit } from '../../src/audit/index.ts';
 import type { AuditRecord } from '../../src/model/index.ts';
 import { loadAddon } from '../../src/native/index.ts';
+import { eventually } from '../support/eventually.ts';
 import { decision, reason, result } from '../unit/audit/records.ts';
 import { CLI, cli, expectOneLine, makePlace } from './support.ts';
 
@@ -96,11 +97,7 @@ describe('audit tail', () => {
     child.stdout.on('data', (chunk: Buffer) => {
       text += chunk.toString();
     });
-    const shown = async (mark: string) => {
-      const end = Date.now() + 5_000;
-      while (!text.includes(mark) && Date.now() < end) await new Promise((done) => setTimeout(done, 20));
-      expect(text).toContain(mark);
-    };
+    const shown = (mark: string) => eventually(() => expect(text).toContain(mark), 60_000);
     await shown('echo a1');
     await write([decision('a2')], '2025-01-30T13:00:00Z');
     await shown('echo a2');

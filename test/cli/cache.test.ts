@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
@@ -32,8 +34,9 @@ describe('sandbox-run cache', () => {
 
   it('says that a command uses it, and clears nothing then', async () => {
     const hold = makeHold(place.workspace);
-    const running = startCli(place, ['-c', `echo x > ~/.cache/x; ${hold.words}; cat ~/.cache/x`]);
-    await eventually(async () => expect(await shown()).toMatchObject([{ inUse: true }]), 60_000);
+    const running = startCli(place, ['-c', `echo x > ~/.cache/x; : > begun; ${hold.words}; cat ~/.cache/x`]);
+    await eventually(() => expect(existsSync(join(place.workspace, 'begun'))).toBe(true), 60_000);
+    expect(await shown()).toMatchObject([{ inUse: true }]);
     for (const which of [[], ['--all']] as const) {
       const { exitCode, stdout, stderr } = await run('cache', 'clear', ...which);
       expect(`${stdout}${stderr}`).toContain('a command uses');

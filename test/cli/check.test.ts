@@ -287,8 +287,10 @@ describe('check --batch', () => {
   it('waits for a slow reader, and says nothing about it', async () => {
     const running = startCli(place, ['check', '--batch'], { stdin: 'pipe' });
     running.stdout?.pause();
-    running.stdin?.end('{"command":"ls -la | head -5 && cat README.md"}\n'.repeat(3_000));
-    await new Promise((done) => setTimeout(done, 500));
+    const input = '{"command":"ls -la | head -5 && cat README.md"}\n'.repeat(3_000);
+    running.stdin?.end(input);
+    // Nobody has read while another one did the same from its beginning to its end.
+    expect((await startCli(place, ['check', '--batch'], { input })).exitCode).toBe(0);
     running.stdout?.resume();
     const result = await running;
     expect(result).toMatchObject({ exitCode: 0, stderr: '' });

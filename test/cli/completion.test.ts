@@ -258,7 +258,7 @@ describe('on a terminal with zsh', { timeout: 120_000 }, () => {
   it('is loaded from a directory of functions too', async () => {
     const functions = join(place.root, 'functions');
     mkdirSync(functions);
-    writeFileSync(join(functions, '_sandbox-run'), (await cli(place, ['completion', 'zsh'])).stdout);
+    writeFileSync(join(functions, '_sandbox-run'), (await startCli(place, ['completion', 'zsh'])).stdout);
     const prepare = `fpath=(${functions} $fpath); autoload -Uz compinit; compinit -u -D; zle_highlight=none`;
     await typed(['/usr/bin/zsh', '-f', '-i'], prepare, 'sandbox-run doct\t', 'doctor');
   });

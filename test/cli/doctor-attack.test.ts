@@ -100,6 +100,7 @@ describe('sandbox-run doctor --attack', () => {
     const { exitCode, stdout, stderr } = await cli(place, ['doctor', '--attack']);
     expect([exitCode, stderr]).toEqual([0, '']);
     expect(stdout).not.toContain('\u001b');
+    expect(stdout).not.toContain('attacking');
     expect(stdout).toContain('nothing escaped');
     for (const id of CONTROL_IDS) expect(stdout).toContain(`  ${id} `);
     for (const line of stdout.split('\n')) {

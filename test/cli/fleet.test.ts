@@ -8,6 +8,7 @@ import { createFleet, openQueue } from '../../src/fleet/index.ts';
 import { connectNats } from '../../src/nats/index.ts';
 import { until } from '../support/approvals.ts';
 import { eventually } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { type NatsServers, startNats } from '../support/nats.ts';
 import { CLI, cli, expectOneLine, makePlace, startCli } from './support.ts';
@@ -145,7 +146,8 @@ describe('submit', () => {
 
   it('of many goes on where one result cannot be read', async () => {
     const jobs = join(submitter.root, 'spoiled');
-    writeFileSync(jobs, 'sleep 3\n'.repeat(3));
+    const hold = makeHold(machine.workspace);
+    writeFileSync(jobs, `${hold.words}\n`.repeat(3));
     const waiting = startCli(submitter, ['submit', ...on(), '--wait', '--jobs', jobs]);
     const connection = await connectNats({ url: servers.url }, 'spoils');
     const { records } = await openQueue(connection, 'builds');
@@ -156,6 +158,7 @@ describe('submit', () => {
       return claimed.find(({ entry }) => entry?.string().includes('"claimed"') === true)?.key;
     });
     await records.put(id, 'what nobody understands');
+    hold.letGo();
     await connection.close();
     const { exitCode, stdout, stderr } = await waiting;
     expect(stderr).toContain(`job ${id}: the result of job ${id} is not understood`);

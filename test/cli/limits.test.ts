@@ -20,7 +20,7 @@ describe('limits on the command line', () => {
 
   it('passes the output on while it listens for silence', async () => {
     const result = await cli(place, [
-      ...['--approved', '--idle-timeout', '5', '-c'],
+      ...['--approved', '--idle-timeout', '60', '-c'],
       'echo out; echo err >&2; head -c 300000 /dev/zero | tr "\\0" x; exit 7',
     ]);
     expect([result.exitCode, result.stdout.length, result.stdout.slice(0, 5)]).toEqual([

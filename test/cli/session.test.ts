@@ -41,11 +41,16 @@ async function serverOf(name: string): Promise<number> {
   return lines.map((line) => JSON.parse(line)).find(({ id }) => id === name).pid;
 }
 
-afterEach(async () => {
+/** What goes on after the test that runs. */
+const shared: string[] = [];
+async function endStarted(): Promise<void> {
   for (const name of started.splice(0)) await cli(place, ['session', 'stop', name]);
   await eventually(() => expect(processesWith(place.workspace)).toEqual([]));
   await expectNothingLeft(place);
   expect(sockets()).toEqual([]);
+}
+afterEach(async () => {
+  if (shared.length === 0) await endStarted();
 });
 afterAll(() => place.dispose());
 
@@ -81,7 +86,7 @@ describe('sandbox-run session start, run, stop', { timeout: 30_000 }, () => {
       cwdAfter: '/usr',
       restarted: false,
     });
-    expect((await inShell(name, '--timeout', '0.2', 'sleep 61; echo no')).exitCode).toBe(124);
+    expect((await inShell(name, '--timeout', '0.2', `sleep 61.${process.pid}; echo no`)).exitCode).toBe(124);
     expect((await inShell(name, 'head -c 5000000 /dev/zero')).stdout).toHaveLength(5_000_000);
   });
 
@@ -147,9 +152,11 @@ describe('sandbox-run session start, run, stop', { timeout: 30_000 }, () => {
   it('a signal to its server ends it', async () => {
     const name = await start();
     const pid = await serverOf(name);
-    expect((await inShell(name, 'sleep 62 & echo')).exitCode).toBe(0);
+    expect((await inShell(name, `sleep 62.${process.pid} & echo`)).exitCode).toBe(0);
     process.kill(pid, 'SIGTERM');
-    await eventually(() => expect([...processesWith('sleep\0' + '62'), ...sockets()]).toEqual([]));
+    await eventually(() =>
+      expect([...processesWith(`sleep\0${62}.${process.pid}`), ...sockets()]).toEqual([]),
+    );
   });
 
   it('says in one line what is wrong, and leaves no server', async () => {
@@ -197,28 +204,6 @@ describe('the socket of a session', { timeout: 30_000 }, () => {
 
   const to = async (name: string) => connectTo(join(state, `sandbox-run/shells/${name}.sock`));
 
-  it.each<[string, string, object]>([
-    ['garbage', 'garbage', { code: -32700, data: { code: 'protocol.invalid' } }],
-    ['no request', '{"type":"run"}', { code: -32600 }],
-    ['a key twice', '{"jsonrpc":"2.0","id":1,"id":2,"method":"session.info"}', { code: -32600 }],
-    ['no text', request('session.run', { session: 'strict', command: 1 }), { code: -32602 }],
-    ['a key too many', request('session.info', { session: 'strict', more: 1 }), { code: -32602 }],
-    ['no session', request('session.run', { session: 'other', command: 'id' }), UNKNOWN],
-    ['what no session has', request('run', { command: 'touch forged' }), { code: -32601 }],
-    ['another shell', request('session.open', {}), { code: -32601 }],
-    ['a large command', request('session.run', { session: 'strict', command: LARGE }), { code: -32602 }],
-  ])('runs nothing for %s', async (_, line, error) => {
-    const name = await start('--name', 'strict');
-    const client = await to(name);
-    await client.initialize();
-    client.line(line);
-    await eventually(() => expect(client.said.at(-1)).toMatchObject({ error }));
-    expect(JSON.stringify(client.said.at(-1)).length).toBeLessThan(300);
-    client.output.destroy();
-    expect(readdirSync(place.workspace)).not.toContain('forged');
-    expect((await inShell(name, 'echo alive')).stdout).toBe('alive\n');
-  });
-
   it('closes after a message that is too long, and after one before initialize runs nothing', async () => {
     const name = await start('--name', 'strict');
     const early = await to(name);
@@ -243,6 +228,40 @@ describe('the socket of a session', { timeout: 30_000 }, () => {
     expect(forged.error.data.code).toBe('approval.unknown');
     expect((await ran).result.stdout).toBe('ran\n');
     for (const client of [mine, other]) client.output.destroy();
+  });
+});
+
+describe('a session that is sent what it does not serve', { timeout: 30_000 }, () => {
+  const name = 'strict';
+  beforeAll(async () => {
+    await start('--name', name);
+    // For all of these tests.
+    shared.push(...started.splice(0));
+  });
+  afterAll(async () => {
+    started.push(...shared.splice(0));
+    await endStarted();
+  });
+
+  it.each<[string, string, object]>([
+    ['garbage', 'garbage', { code: -32700, data: { code: 'protocol.invalid' } }],
+    ['no request', '{"type":"run"}', { code: -32600 }],
+    ['a key twice', '{"jsonrpc":"2.0","id":1,"id":2,"method":"session.info"}', { code: -32600 }],
+    ['no text', request('session.run', { session: name, command: 1 }), { code: -32602 }],
+    ['a key too many', request('session.info', { session: name, more: 1 }), { code: -32602 }],
+    ['no session', request('session.run', { session: 'other', command: 'id' }), UNKNOWN],
+    ['what no session has', request('run', { command: 'touch forged' }), { code: -32601 }],
+    ['another shell', request('session.open', {}), { code: -32601 }],
+    ['a large command', request('session.run', { session: name, command: LARGE }), { code: -32602 }],
+  ])('runs nothing for %s', async (_, line, error) => {
+    const client = await connectTo(join(state, `sandbox-run/shells/${name}.sock`));
+    await client.initialize();
+    client.line(line);
+    await eventually(() => expect(client.said.at(-1)).toMatchObject({ error }), 60_000);
+    expect(JSON.stringify(client.said.at(-1)).length).toBeLessThan(300);
+    client.output.destroy();
+    expect(readdirSync(place.workspace)).not.toContain('forged');
+    expect((await inShell(name, 'echo alive')).stdout).toBe('alive\n');
   });
 });
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
@@ -109,17 +109,26 @@ describe('signals', () => {
     expect((await child).exitCode).toBe(130);
   });
 
-  it.each([20, 60, 90, 120, 150])(
-    'SIGINT %i ms after the start ends it and leaves nothing',
-    async (delay) => {
-      const child = startCli(place, ['sleep', '60']);
-      await new Promise((done) => setTimeout(done, delay));
-      child.kill('SIGINT');
-      const { exitCode, signal } = await child;
-      expect(signal ?? exitCode).toBe(signal === undefined ? 130 : 'SIGINT');
-      expect(readdirSync(place.tmp)).toEqual([]);
-    },
-  );
+  const mapsOf = (pid: number | undefined) => readFileSync(`/proc/${pid}/maps`, 'utf8');
+  it.each<[string, (pid: number | undefined, mark: string) => void]>([
+    ['at once', () => {}],
+    ['once Node is there', (pid) => expect(mapsOf(pid)).toContain(realpathSync(process.execPath))],
+    ['once the addon is loaded', (pid) => expect(mapsOf(pid)).toContain('.node')],
+    ['once its private directory is there', () => expect(readdirSync(place.tmp)).not.toEqual([])],
+    [
+      'once the command is there',
+      (pid, mark) => expect(processesWith(mark).filter((other) => other !== pid)).not.toEqual([]),
+    ],
+  ])('SIGINT %s ends it and leaves nothing', async (_, isThere) => {
+    const mark = `60.${process.pid}`;
+    const child = startCli(place, ['sleep', mark]);
+    // Looked at as often as can be: each of these is there for a moment only before the next.
+    await eventually(() => isThere(child.pid, mark), 60_000);
+    child.kill('SIGINT');
+    const { exitCode, signal } = await child;
+    expect(signal ?? exitCode).toBe(signal === undefined ? 130 : 'SIGINT');
+    expect(readdirSync(place.tmp)).toEqual([]);
+  });
 
   it('the same signal twice, at once, leaves nothing', async () => {
     const child = startCli(place, ['--', 'sh', '-c', 'echo ready; exec sleep 60']);
@@ -169,7 +178,7 @@ describe('what is left', () => {
     const result = await cli(place, [
       '--json=full',
       '-c',
-      `setsid sh -c 'sleep 60; :' ${mark} > /dev/null 2>&1 & sleep 0.1`,
+      `setsid sh -c ': > daemon-begun; sleep 60; :' ${mark} > /dev/null 2>&1 & until [ -e daemon-begun ]; do sleep 0.01; done`,
     ]);
     const { treeEnded } = JSON.parse(result.stdout);
     if (treeEnded) expect(processesWith(mark)).toEqual([]);

@@ -49,7 +49,6 @@ describe('standard streams', () => {
 
   it('end the command by SIGPIPE when the reader goes away', async () => {
     const shell = `"$0" "$1" -- yes | head -1; echo "status \${PIPESTATUS[0]}"`;
-    const started = Date.now();
     const result = await execa('bash', ['-c', shell, process.execPath, CLI], {
       cwd: place.workspace,
       env: place.env,
@@ -57,7 +56,6 @@ describe('standard streams', () => {
       reject: false,
     });
     expect(result.stdout).toBe('y\nstatus 141');
-    expect(Date.now() - started).toBeLessThan(5_000);
   });
 
   it('do so too where output is passed on, and a full device is told in one line', async () => {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { eventually, sleep } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { expectNothingLeft, processesWith } from '../support/leftovers.ts';
 import { openPane, type Pane } from '../support/tmux.ts';
 import { makeSupervisedConfiguration } from '../support/unjudged-policy.ts';
@@ -96,9 +96,8 @@ describe('a shell on a terminal of its own', () => {
     // A redraw for the new size takes away what was said before.
     await eventually(async () => {
       await pane.type(':echo &lines &columns', 'Enter');
-      await sleep(300);
       expect(await pane.screen()).toContain('18 70');
-    }, 10_000);
+    }, 60_000);
     await pane.type(':q!', 'Enter');
     await pane.shows(/inside> \s*$/);
     await pane.type('exit', 'Enter');
@@ -229,8 +228,10 @@ describe('the terminal of the user is put back', () => {
   });
 
   it('after a time-out', async () => {
-    const { inner } = await start('--timeout 2');
-    await pane.shows(/timed out after/);
+    const name = mark();
+    await pane.type(`sandbox-run -t --timeout 1 -c 'trap "" TERM; echo rea""dy; sleep ${name}'`, 'Enter');
+    await pane.shows(/ready\s(.*\n)*.*timed out after/);
+    const inner = `sleep\0${name}`;
     await pane.type('echo status $?', 'Enter');
     await pane.shows('status 124');
     await eventually(() => expect(processesWith(inner)).toEqual([]));
@@ -297,8 +298,13 @@ describe('around the terminal', () => {
       await judged.shows('outside> ');
       await judged.type('sandbox-run -t -c \'chmod +x x.sh; read -p "well? " w; echo "[$w]"\'', 'Enter');
       await judged.shows(/Run this command/);
-      await new Promise((done) => setTimeout(done, 1200));
-      await judged.type('once', 'Enter');
+      // Keys that come at once are no answer: it is typed until it is shown.
+      await eventually(async () => {
+        await judged.keys('C-u');
+        await judged.type('once');
+        expect(await judged.screen()).toMatch(/\[deny\]: once\s*$/);
+      }, 60_000);
+      await judged.keys('Enter');
       // Not the command's text, which the question shows: what is typed while it is open answers that.
       await judged.shows(/^well\? /m);
       await judged.type('yes', 'Enter');

@@ -1,16 +1,17 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { patience } from '../support/slow-host.ts';
 import { cli } from './support.ts';
 import { call, makeWarmPlace, serversOf, type WarmPlace } from './warm-support.ts';
 
-const places: WarmPlace[] = [];
-
-afterEach(async () => {
-  await Promise.all(places.splice(0).map((place) => place.dispose()));
-});
+/** A place for one test. They run beside each other: most of their time they wait for servers. */
+function makeOwnPlace({ onTestFinished }: Pick<TestContext, 'onTestFinished'>): WarmPlace {
+  const place = makeWarmPlace();
+  onTestFinished(() => place.dispose());
+  return place;
+}
 
 function makePolicy(place: WarmPlace, text: string): void {
   const directory = join(place.root, 'config/sandbox-run');
@@ -46,7 +47,7 @@ async function begin(place: WarmPlace, words: readonly string[]): Promise<number
   await eventually(() => {
     expect(serversOf(place.root)).toHaveLength(1);
     expect(readdirSync(place.state).some((name) => name.startsWith('warm-'))).toBe(true);
-  }, 20_000);
+  }, 60_000);
   const [server = 0] = serversOf(place.root);
   let before = -1;
   await eventually(async () => {
@@ -65,12 +66,11 @@ function filesBeneath(directory: string): readonly string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-describe('a server of a session that begins makes itself ready for its calls', () => {
+describe.concurrent('a server of a session that begins makes itself ready for its calls', () => {
   it(
     'and runs, records, counts, remembers and asks nothing by that',
-    async () => {
-      const place = makeWarmPlace();
-      places.push(place);
+    async (test) => {
+      const place = makeOwnPlace(test);
       const marker = join(place.root, 'reviewed');
       const reviewer = join(place.root, 'reviewer');
       writeFileSync(
@@ -114,9 +114,8 @@ describe('a server of a session that begins makes itself ready for its calls', (
 
   it(
     'in mode decide as well, and leaves no state where there was none',
-    async () => {
-      const place = makeWarmPlace();
-      places.push(place);
+    async (test) => {
+      const place = makeOwnPlace(test);
       await begin(place, hookOf('decide'));
       expect(filesBeneath(place.state).filter((path) => !/warm-[^/]*$/.test(path))).toEqual([]);
       expect(readdirSync(place.workspace)).toEqual([]);
@@ -128,9 +127,8 @@ describe('a server of a session that begins makes itself ready for its calls', (
 
   it(
     'and lends what it has made to the first call, whose directory and variables are its own',
-    async () => {
-      const place = makeWarmPlace();
-      places.push(place);
+    async (test) => {
+      const place = makeOwnPlace(test);
       const server = await begin(place, hookOf('rewrite'));
       const made = readdirSync(place.tmp);
       expect(made).toHaveLength(1);
@@ -153,15 +151,14 @@ describe('a server of a session that begins makes itself ready for its calls', (
 
   it(
     'and leaves nothing of it where the session ends without a call',
-    async () => {
-      const place = makeWarmPlace();
-      places.push(place);
+    async (test) => {
+      const place = makeOwnPlace(test);
       await begin(place, hookOf('rewrite'));
       expect(readdirSync(place.tmp)).toHaveLength(1);
       // The server has to have seen the session to end with it.
       await call(place, hookOf('rewrite'), { input: event(place, 'SessionStart') });
       await call(place, hookOf('rewrite'), { input: event(place, 'SessionEnd') });
-      await eventually(() => expect(serversOf(place.root)).toEqual([]), 20_000);
+      await eventually(() => expect(serversOf(place.root)).toEqual([]), 60_000);
       expect(readdirSync(place.tmp)).toEqual([]);
     },
     patience(120_000),
@@ -169,18 +166,17 @@ describe('a server of a session that begins makes itself ready for its calls', (
 
   it(
     'and ends with a session that was over before it listened',
-    async () => {
-      const place = makeWarmPlace();
-      places.push(place);
+    async (test) => {
+      const place = makeOwnPlace(test);
       const hook = async (name: string) => call(place, hookOf('rewrite'), { input: event(place, name) });
       expect(await hook('SessionStart')).toMatchObject({ exitCode: 0 });
       // Positive control: it is on its way.
-      await eventually(() => expect(serversOf(place.root)).toHaveLength(1), 20_000);
+      await eventually(() => expect(serversOf(place.root)).toHaveLength(1), 60_000);
       const [server = 0] = serversOf(place.root);
       process.kill(server, 'SIGSTOP');
       expect(await hook('SessionEnd')).toMatchObject({ exitCode: 0 });
       process.kill(server, 'SIGCONT');
-      await eventually(() => expect(serversOf(place.root)).toEqual([]), 20_000);
+      await eventually(() => expect(serversOf(place.root)).toEqual([]), 60_000);
       expect(filesBeneath(place.state).filter((path) => /warm-/.test(path))).toEqual([]);
       // A session that goes on under its name has one.
       await hook('SessionEnd');
@@ -191,9 +187,8 @@ describe('a server of a session that begins makes itself ready for its calls', (
 
   it(
     'but not where the policy has plug-ins, which each call has to find as they are',
-    async () => {
-      const place = makeWarmPlace();
-      places.push(place);
+    async (test) => {
+      const place = makeOwnPlace(test);
       const marker = join(place.root, 'loaded');
       const plugin = join(place.root, 'plugin.mjs');
       writeFileSync(
@@ -211,18 +206,17 @@ describe('a server of a session that begins makes itself ready for its calls', (
     patience(120_000),
   );
 
-  it.each(['codex', 'gemini-cli'])(
+  it.for(['codex', 'gemini-cli'])(
     'for %s as well',
-    async (agent) => {
-      const place = makeWarmPlace();
-      places.push(place);
+    async (agent, test) => {
+      const place = makeOwnPlace(test);
       const words = ['hook', agent, '--mode', 'rewrite'];
       await begin(place, words);
       // It has made what commands get their caches from, so it has made what they run in.
       expect(existsSync(join(place.state, 'caches'))).toBe(true);
       // It is a server of the session that it was started for, which it has heard nothing of.
       expect(await call(place, words, { input: event(place, 'SessionEnd') })).toMatchObject({ exitCode: 0 });
-      await eventually(() => expect(serversOf(place.root)).toEqual([]), 20_000);
+      await eventually(() => expect(serversOf(place.root)).toEqual([]), 60_000);
     },
     patience(120_000),
   );

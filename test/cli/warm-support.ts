@@ -44,7 +44,7 @@ export async function endServersOf(state: string): Promise<void> {
     for (const pid of found) if (!asked.has(pid)) process.kill(pid, 'SIGTERM');
     for (const pid of found) asked.add(pid);
     expect(found).toEqual([]);
-  }, 20_000).finally(() => {
+  }, 60_000).finally(() => {
     for (const pid of serversOf(state)) process.kill(pid, 'SIGKILL');
   });
 }
@@ -103,7 +103,7 @@ export async function warmUp(place: WarmPlace): Promise<number> {
   expect(first).toMatchObject({ exitCode: 0, stderr: '' });
   const isThere = () =>
     existsSync(place.state) && readdirSync(place.state).some((name) => name.startsWith('warm-'));
-  await eventually(() => expect(isThere()).toBe(true), 20_000);
+  await eventually(() => expect(isThere()).toBe(true), 60_000);
   const [server = 0] = serversOf(place.state);
   expect(server).toBeGreaterThan(0);
   return server;

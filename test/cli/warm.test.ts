@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -17,7 +18,8 @@ import { createServer } from 'node:net';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, sleep } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { patience } from '../support/slow-host.ts';
 import { CLI, cli, startCli } from './support.ts';
 import {
@@ -33,6 +35,8 @@ import {
 
 const place = makeWarmPlace();
 let server = 0;
+/** So long that nothing ends by itself, and as nobody else sleeps. */
+const long = (seconds: number) => `${seconds}.${process.pid}`;
 
 beforeAll(async () => {
   server = await warmUp(place);
@@ -51,12 +55,12 @@ const toolCall = (command: string) =>
 
 describe('a call that is handed over to a warm server', () => {
   it('is done by it: no Node is started for it', async () => {
-    const running = startCall(place, ['--warm', '--', 'sleep', '60.43']);
-    await eventually(() => expect(childrenOf('sleep\x0060.43')).toHaveLength(1));
+    const running = startCall(place, ['--warm', '--', 'sleep', long(60)]);
+    await eventually(() => expect(childrenOf(`sleep\0${long(60)}`)).toHaveLength(1));
     expect(programOf(running.pid)).toBe(CLIENT);
     running.kill('SIGTERM');
     expect((await running).exitCode).toBe(143);
-    await eventually(() => expect(childrenOf('sleep\x0060.43')).toEqual([]));
+    await eventually(() => expect(childrenOf(`sleep\0${long(60)}`)).toEqual([]));
   });
 
   it.each([
@@ -397,9 +401,11 @@ describe('a call that is handed over to a warm server', () => {
     expect((await call(place, [...words, '--quiet', '-c', 'true'])).exitCode).toBe(0);
     const asking = startCall(place, [...words, '-c', 'rm -rf made-by-test']);
     try {
-      await eventually(() => expect(asking.exitCode).toBeNull());
-      const [said] = await Promise.race([chunkOf(asking.stderr), sleep(patience(10_000)).then(() => [''])]);
-      expect(said).toContain('waits for an answer');
+      let said = '';
+      asking.stderr.on('data', (bytes) => {
+        said += String(bytes);
+      });
+      await eventually(() => expect(said).toContain('waits for an answer'), 60_000);
     } finally {
       asking.kill('SIGTERM');
       await asking;
@@ -408,9 +414,19 @@ describe('a call that is handed over to a warm server', () => {
 
   it('is not mixed with others that run at the same time', async () => {
     const words = Array.from({ length: 12 }, (_, at) => `call-${at}`);
+    const others = join(place.workspace, 'others');
+    mkdirSync(others);
+    // None goes on before all of them are there.
     const all = await Promise.all(
-      words.map((word) => call(place, ['--warm', '-c', `echo ${word}; sleep 0.2; echo ${word} >&2`])),
+      words.map((word) =>
+        call(place, [
+          '--warm',
+          '-c',
+          `echo ${word}; : > others/${word}; until [ $(ls others | wc -l) -eq ${words.length} ]; do sleep 0.02; done; echo ${word} >&2`,
+        ]),
+      ),
     );
+    rmSync(others, { recursive: true });
     expect(all.map(({ stdout }) => stdout)).toEqual(words.map((word) => `${word}\n`));
     expect(all.map(({ stderr }) => stderr)).toEqual(words.map((word) => `${word}\n`));
   });
@@ -422,10 +438,14 @@ describe('a call that is handed over to a warm server', () => {
       '--max-output',
       '8M',
       '-c',
-      'head -c 4000000 /dev/zero | tr "\\0" x',
+      'head -c 4000000 /dev/zero | tr "\\0" x; : > all-written',
     ]);
     stuck.stdout.pause();
-    await sleep(300);
+    const written = join(place.workspace, 'all-written');
+    await eventually(() => expect(existsSync(written)).toBe(true), 60_000);
+    rmSync(written);
+    // The first of these may still come before the result of that one.
+    await call(place, ['--warm', '--', 'true']);
     expect((await call(place, ['--warm', '--', 'echo', 'free'])).stdout).toBe('free\n');
     stuck.kill('SIGKILL');
     await stuck;
@@ -436,20 +456,20 @@ describe('a call that is handed over to a warm server', () => {
     ['SIGTERM', 143],
     ['SIGHUP', 129],
   ] as const)('gets %s that its caller gets', async (signal, status) => {
-    const running = startCall(place, ['--warm', '-c', 'echo begun; sleep 61']);
+    const running = startCall(place, ['--warm', '-c', `echo begun; sleep ${long(61)}`]);
     await once(running.stdout);
     running.kill(signal);
     expect((await running).exitCode).toBe(status);
-    await eventually(() => expect(childrenOf('sleep\x0061')).toEqual([]));
+    await eventually(() => expect(childrenOf(`sleep\0${long(61)}`)).toEqual([]));
   });
 
   it('ends with its caller, however that ends', async () => {
-    const running = startCall(place, ['--warm', '-c', 'echo begun; sleep 62']);
+    const running = startCall(place, ['--warm', '-c', `echo begun; sleep ${long(62)}`]);
     await once(running.stdout);
-    await eventually(() => expect(childrenOf('sleep\x0062')).toHaveLength(1));
+    await eventually(() => expect(childrenOf(`sleep\0${long(62)}`)).toHaveLength(1));
     running.kill('SIGKILL');
     await running;
-    await eventually(() => expect(childrenOf('sleep\x0062')).toEqual([]));
+    await eventually(() => expect(childrenOf(`sleep\0${long(62)}`)).toEqual([]));
   });
 
   it('is a hook of an agent: answered as without a server, and its rewritten command runs there', async () => {
@@ -522,11 +542,11 @@ describe('the socket of a server', () => {
 
   it('serves nobody who is more confined than the server: such a call is its own', async () => {
     const { execa } = await import('execa');
-    const words = [CLIENT, process.execPath, CLI, '--warm', '--', 'sleep', '64'];
+    const words = [CLIENT, process.execPath, CLI, '--warm', '--', 'sleep', long(64)];
     const running = execa('setpriv', ['--no-new-privs', ...words], {
       ...{ cwd: place.workspace, env: place.env, extendEnv: false, reject: false },
     });
-    await eventually(() => expect(childrenOf('sleep\x0064')).toHaveLength(1));
+    await eventually(() => expect(childrenOf(`sleep\0${long(64)}`)).toHaveLength(1));
     expect(programOf(running.pid)).toBe(realpathSync(process.execPath));
     running.kill('SIGTERM');
     expect((await running).exitCode).toBe(143);
@@ -542,7 +562,7 @@ describe('a policy with plug-ins', () => {
     mkdirSync(join(policy, '..'), { recursive: true });
     server = await warmUp(place);
     writeFileSync(policy, `[[hooks.plugins]]\npath = "${plugin}"\n`);
-    const running = startCall(place, ['--warm', '-c', 'echo begun; sleep 65']);
+    const running = startCall(place, ['--warm', '-c', `echo begun; sleep ${long(65)}`]);
     try {
       await once(running.stdout);
       expect(programOf(running.pid)).toBe(CLIENT);
@@ -562,20 +582,20 @@ describe('a server that is not what it should be', () => {
   it('that was ended leaves calls to their callers, and the next is started', async () => {
     await endServers();
     expect((await call(place, ['--warm', '--', 'echo', 'cold'])).stdout).toBe('cold\n');
-    await eventually(() => expect(serversOf(place.root)).toHaveLength(1), 20_000);
+    await eventually(() => expect(serversOf(place.root)).toHaveLength(1), 60_000);
     [server = 0] = serversOf(place.root);
   });
 
   it('that dies in the middle of a command fails it: it is not run again', async () => {
     server = await warmUp(place);
-    const running = startCall(place, ['--warm', '-c', 'echo begun; sleep 63']);
+    const running = startCall(place, ['--warm', '-c', `echo begun; sleep ${long(63)}`]);
     await once(running.stdout);
     process.kill(server, 'SIGKILL');
     const ended = await running;
     expect(ended.exitCode).toBe(125);
     expect(ended.stdout).toBe('begun\n');
     expect(ended.stderr).toMatch(/^sandbox-run: the warm server ended in the middle of this call/);
-    await eventually(() => expect(childrenOf('sleep\x0063')).toEqual([]));
+    await eventually(() => expect(childrenOf(`sleep\0${long(63)}`)).toEqual([]));
   });
 
   it.each([
@@ -586,8 +606,8 @@ describe('a server that is not what it should be', () => {
     const path = await addressOf();
     const fake = createServer((socket) => {
       socket.on('error', () => {});
-      socket.write(said);
-      setTimeout(() => socket.destroy(), 200);
+      socket.resume();
+      socket.end(said);
     });
     await new Promise<void>((done) => fake.listen(path, done));
     try {
@@ -603,11 +623,14 @@ describe('a server that is not what it should be', () => {
     server = await warmUp(place);
     process.kill(server, 'SIGSTOP');
     const file = join(place.workspace, 'begun');
-    const running = startCall(place, ['--warm', '-c', 'echo x >> begun; sleep 3']);
+    const hold = makeHold(place.workspace);
+    const running = startCall(place, ['--warm', '-c', `echo x >> begun; ${hold.words}`]);
     try {
       // By its caller: the server is stopped.
-      await eventually(() => expect(readFileSync(file, 'utf8')).toBe('x\n'), 20_000);
+      await eventually(() => expect(readFileSync(file, 'utf8')).toBe('x\n'), 60_000);
       process.kill(server, 'SIGCONT');
+      expect((await call(place, ['--warm', '-c', 'cat begun'])).stdout).toBe('x\n');
+      hold.letGo();
       expect((await running).exitCode).toBe(0);
       // It serves again, and has not begun the earlier one.
       expect((await call(place, ['--warm', '-c', 'cat begun'])).stdout).toBe('x\n');
@@ -665,9 +688,6 @@ async function shell(script: string, word: string, words: readonly string[], inp
     ...{ cwd: place.workspace, env: place.env, extendEnv: false, reject: false, input },
   });
 }
-
-const chunkOf = (stream: NodeJS.ReadableStream) =>
-  new Promise<readonly string[]>((done) => void stream.once('data', (bytes) => done([String(bytes)])));
 
 const once = (stream: NodeJS.ReadableStream) =>
   new Promise<void>((done) => void stream.once('data', () => done()));
