@@ -122,7 +122,7 @@ describe.skipIf(CODEX === undefined)('the real Codex, with hooks', { timeout: 40
     const outside = [exec(writeTo(join(world.outside, 'one')))];
     await codexRuns(world, outside, { trusted: false });
     expect(existsSync(join(world.outside, 'one'))).toBe(true);
-    change(hooksFile(), /'110'(?: '[^']*')+? '[^']*cli\.cjs'/g, "'110' '/bin/sleep' '4'");
+    change(hooksFile(), /'110'(?: '[^']*')+? '[^']*cli\.cjs'/g, "'110' '/bin/sh' '-c' 'exec sleep 4'");
     change(hooksFile(), /"timeout": 120/g, '"timeout": 1');
     await codexRuns(world, [exec(writeTo(join(world.outside, 'two')))]);
     expect(existsSync(join(world.outside, 'two'))).toBe(true);

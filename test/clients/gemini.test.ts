@@ -30,9 +30,6 @@ beforeEach(() => {
   writeGeminiSettings(world);
 });
 const settingsFile = () => join(world.home, '.gemini/settings.json');
-const change = (what: RegExp, by: string) =>
-  writeFileSync(settingsFile(), readFileSync(settingsFile(), 'utf8').replace(what, by));
-
 describe.skipIf(GEMINI === undefined)('the real Gemini CLI', { timeout: 400_000 }, () => {
   it('runs commands in the sandbox, refuses what is refused, never runs what is asked about, and is told once, when its session begins, what holds', async () => {
     await world.install('gemini-cli');
@@ -100,8 +97,10 @@ describe.skipIf(GEMINI === undefined)('the real Gemini CLI', { timeout: 400_000 
     await geminiRuns(world, [shell(writeTo(join(world.outside, 'one')))]);
     expect(existsSync(join(world.outside, 'one'))).toBe(true);
     await world.install('gemini-cli');
-    change(/'110'(?: '[^']*')+? '[^']*cli\.cjs'/g, "'110' '/bin/sleep' '4'");
-    change(/"timeout": 120000/g, '"timeout": 500');
+    const settings = JSON.parse(readFileSync(settingsFile(), 'utf8'));
+    const [before] = settings.hooks.BeforeTool[0].hooks;
+    Object.assign(before, { command: 'exec sleep 4', timeout: 500 });
+    writeFileSync(settingsFile(), JSON.stringify(settings));
     await geminiRuns(world, [shell(writeTo(join(world.outside, 'two')))]);
     expect(existsSync(join(world.outside, 'two'))).toBe(true);
   });
