@@ -57,7 +57,7 @@ const waiting = async (count: number) =>
     const { stdout } = await approvals('list', '--json');
     const found = stdout.split('\n').filter(Boolean);
     return found.length === count ? found.map((line) => QueuedRequest.parse(JSON.parse(line))) : undefined;
-  });
+  }, 60_000);
 const answer = async (address: string, id: string) => (await answerOnPage(address, id)).status;
 const pending = async (address: string, count: number) => {
   for await (const shown of waitingOnPage(address)) if (shown.length === count) return shown;
@@ -102,7 +102,7 @@ describe('fleet approvals', () => {
     const address = await until(async () => {
       const [bytes] = await once(page.stdout, 'data');
       return /http:\S+/.exec(String(bytes))?.[0];
-    });
+    }, 60_000);
     const asking = queues.map((queue) => submit(queue, 'touch a; echo ran >> ran'));
     const found = await waiting(2);
     const shown = await pending(address, 2);

@@ -63,7 +63,7 @@ describe('a fleet whose policy names a server', () => {
     const listed = await until(async () => {
       const { stdout } = await cli(other, ['approvals', 'list', '--json']);
       return stdout === '' ? undefined : (JSON.parse(stdout) as { id: string });
-    });
+    }, 60_000);
     expect((await cli(other, ['approvals', 'approve', listed.id, '--scope', 'always'])).exitCode).toBe(0);
     expect(await asking).toMatchObject({ exitCode: 0 });
     const grants = (await cli(one, ['approvals', 'grants', '--json'])).stdout;

@@ -4,9 +4,11 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   realpathSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +25,7 @@ export interface ToolCall {
   readonly namespace?: string;
 }
 
-/** The next call of a script, from what the model saw of the calls before it; `undefined`: the model is done. */
+/** The calls of a model, one after the other; one may depend on what the model saw of those before it. */
 export type Script = readonly (ToolCall | ((seen: readonly string[]) => ToolCall))[];
 
 /**
@@ -143,6 +145,47 @@ export async function converse(
     await server.close();
   }
 }
+
+/** The parts of an installed hook's line that a test may put something else in place of while the agent runs. */
+export interface HookParts {
+  /** What ends the rest after its time, what is started, and the program of this package. */
+  readonly names: readonly ['timeout', 'start', 'program'];
+  /** Puts a program with this text in place of a part; `undefined`: there is none. All other parts are as they were installed. */
+  replace(name: HookParts['names'][number], text: string | undefined): void;
+}
+
+/** Has the hooks in a file of settings lead to parts that can be replaced. */
+export function takeApart({ root }: AgentWorld, settings: string): HookParts {
+  const places = join(root, 'parts');
+  mkdirSync(places);
+  const names = ['timeout', 'start', 'program'] as const;
+  const text = readFileSync(settings, 'utf8');
+  const line = /'([^']*\/timeout)' '-s' 'KILL' '110' '([^']*)'((?: '[^']*')*?) '([^']*cli\.cjs)'/g;
+  const [, timeout = '', start = '', between = '', program = ''] = line.exec(text) ?? [];
+  const installed = { timeout, start, program };
+  const at = (name: (typeof names)[number]) => join(places, name === 'program' ? 'cli.cjs' : name);
+  const led = `'${at('timeout')}' '-s' 'KILL' '110' '${at('start')}'${between} '${at('program')}'`;
+  writeFileSync(
+    settings,
+    text.replaceAll(line, () => led),
+  );
+  const replace: HookParts['replace'] = (replaced, by) => {
+    for (const name of names) {
+      rmSync(at(name), { force: true });
+      if (name !== replaced) symlinkSync(installed[name], at(name));
+      else if (by !== undefined) writeFileSync(at(name), by, { mode: 0o755 });
+    }
+  };
+  return { names, replace };
+}
+
+/** For {@link HookParts.replace} of `timeout`: the rest takes too long, by a second in place of 110. */
+export const TOO_LONG = '#!/bin/sh\nexec timeout -s KILL 1 sleep 60\n';
+
+/** For {@link HookParts.replace} of `program`: the hook is asked in the words of Claude Code. */
+export const AS_CLAUDE_CODE = `process.argv[process.argv.indexOf('hook') + 1] = 'claude-code';
+require(${JSON.stringify(CLI)});
+`;
 
 /** A write that the policy does not see, and that only a sandbox refuses. */
 export const writeTo = (path: string) => `python3 -c 'open("${path}", "w").write("x")'`;

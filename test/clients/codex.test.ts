@@ -1,9 +1,17 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
-import { type AgentWorld, makeAgentWorld, type ToolCall, writeTo } from './agents-support.ts';
+import {
+  type AgentWorld,
+  AS_CLAUDE_CODE,
+  makeAgentWorld,
+  TOO_LONG,
+  type ToolCall,
+  takeApart,
+  writeTo,
+} from './agents-support.ts';
 import { CODEX, codexRuns, writeCodexSettings } from './codex-client.ts';
 
 const exec = (cmd: string, more: Readonly<Record<string, unknown>> = {}): ToolCall => ({
@@ -26,11 +34,12 @@ const change = (path: string, what: RegExp, by: string) =>
   writeFileSync(path, readFileSync(path, 'utf8').replace(what, by));
 
 describe.skipIf(CODEX === undefined)('the real Codex, with hooks', { timeout: 400_000 }, () => {
-  it('runs commands in the sandbox, refuses what is refused, and never runs what is asked about', async () => {
+  it('runs commands in the sandbox, refuses what is refused, never runs what is asked about, and is told once, when its session begins, what holds', async () => {
     await world.install('codex');
     const loose = join(world.project, 'loose');
     writeFileSync(loose, 'not committed');
-    const seen = await codexRuns(world, [
+    const requests: string[] = [];
+    const script = [
       exec(`echo 'it is' "q" \\\\ \`echo b\`; echo "$((1 + 1))" é`),
       exec('cat <<X\nfirst $(echo second)\nX'),
       exec(`cat ${world.outside}/secret`),
@@ -40,7 +49,8 @@ describe.skipIf(CODEX === undefined)('the real Codex, with hooks', { timeout: 40
       exec('echo "'),
       exec('pwd', { workdir: '/var' }),
       exec('exit 3'),
-    ]);
+    ];
+    const seen = await codexRuns(world, script, { requests });
     expect(seen[0]).toContain('it is q \\ b\n2 é\n');
     expect(seen[1]).toContain('first second\n');
     expect(seen[2]).toMatch(/blocked by PreToolUse hook: Not run: .*\nRule: paths\.escapes_workspace/);
@@ -53,17 +63,11 @@ describe.skipIf(CODEX === undefined)('the real Codex, with hooks', { timeout: 40
     // A directory that the model names does not make another workspace.
     expect(seen[7]).toContain(`Output:\n${world.project}\n`);
     expect(seen[8]).toContain('exited with code 3');
-  });
 
-  it('is told once, when its session begins, what holds for its commands', async () => {
-    await world.install('codex');
-    const requests: string[] = [];
-    // A server that does not listen yet is not told that the session is over.
-    await codexRuns(world, [exec('sleep 4 && pwd')], { requests });
     const [first = ''] = requests.filter((text) => text.includes('shell'));
     expect(first.split('Shell commands run in a sandbox').length - 1).toBe(1);
     expect(first).toContain(world.project);
-    await eventually(() => expect(processesWith(world.root)).toEqual([]), 20_000);
+    await eventually(() => expect(processesWith(world.root)).toEqual([]), 60_000);
   });
 
   it('has no answer to a question from the terminal that the model types on', async () => {
@@ -86,16 +90,31 @@ describe.skipIf(CODEX === undefined)('the real Codex, with hooks', { timeout: 40
     expect(existsSync(loose)).toBe(true);
   });
 
-  it.each([
-    ['is not there', /'[^']*cli\.cjs'/g, "'/nowhere/cli.cjs'"],
-    ['does not start', /'110' '[^']*'/g, "'110' '/nowhere/node'"],
-    ['takes too long', /'110'(?: '[^']*')+? '[^']*cli\.cjs'/g, "'1' '/bin/sh' '-c' 'sleep 60'"],
-  ])('runs nothing if sandbox-run %s', async (_, what, by) => {
+  it('runs nothing if sandbox-run is not there, does not start, or takes too long, and is not served by the hook of Claude Code, whose questions it would run', async () => {
     await world.install('codex');
-    change(hooksFile(), what, by);
-    const seen = await codexRuns(world, [exec(writeTo(join(world.project, 'made')))]);
-    expect(seen[0]).toMatch(/blocked by PreToolUse hook: [\s\S]*the command was not run/);
-    expect(existsSync(join(world.project, 'made'))).toBe(false);
+    const parts = takeApart(world, hooksFile());
+    const attempt = (name: string) => exec(writeTo(join(world.project, name)));
+    parts.replace('program', undefined);
+    const seen = await codexRuns(world, [
+      attempt('without'),
+      () => {
+        parts.replace('start', undefined);
+        return attempt('unstarted');
+      },
+      () => {
+        parts.replace('timeout', TOO_LONG);
+        return attempt('late');
+      },
+      () => {
+        parts.replace('program', AS_CLAUDE_CODE);
+        return attempt('other-agent');
+      },
+    ]);
+    expect(seen).toHaveLength(4);
+    for (const text of seen.slice(0, 3))
+      expect(text).toMatch(/blocked by PreToolUse hook: [\s\S]*the command was not run/);
+    expect(seen[3]).toMatch(/these are the hooks of codex[\s\S]*sandbox-run install codex/);
+    expect(readdirSync(world.project)).toEqual(['.git']);
   });
 
   it('runs commands unconfined where nobody trusted its hooks, and after a hook that it did not wait for, as docs/agents says', async () => {
@@ -103,18 +122,10 @@ describe.skipIf(CODEX === undefined)('the real Codex, with hooks', { timeout: 40
     const outside = [exec(writeTo(join(world.outside, 'one')))];
     await codexRuns(world, outside, { trusted: false });
     expect(existsSync(join(world.outside, 'one'))).toBe(true);
-    change(hooksFile(), /'110'(?: '[^']*')+? '[^']*cli\.cjs'/g, "'110' '/bin/sh' '-c' 'sleep 4'");
+    change(hooksFile(), /'110'(?: '[^']*')+? '[^']*cli\.cjs'/g, "'110' '/bin/sh' '-c' 'exec sleep 4'");
     change(hooksFile(), /"timeout": 120/g, '"timeout": 1');
     await codexRuns(world, [exec(writeTo(join(world.outside, 'two')))]);
     expect(existsSync(join(world.outside, 'two'))).toBe(true);
-  });
-
-  it('is not served by the hook of Claude Code, whose questions it would run', async () => {
-    await world.install('codex');
-    change(hooksFile(), /'hook' 'codex'/g, "'hook' 'claude-code'");
-    const seen = await codexRuns(world, [exec(writeTo(join(world.project, 'made')))]);
-    expect(seen[0]).toMatch(/these are the hooks of codex[\s\S]*sandbox-run install codex/);
-    expect(existsSync(join(world.project, 'made'))).toBe(false);
   });
 
   it('runs them within its own sandbox, too', async () => {

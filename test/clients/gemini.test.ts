@@ -1,9 +1,17 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
-import { type AgentWorld, makeAgentWorld, type ToolCall, writeTo } from './agents-support.ts';
+import {
+  type AgentWorld,
+  AS_CLAUDE_CODE,
+  makeAgentWorld,
+  TOO_LONG,
+  type ToolCall,
+  takeApart,
+  writeTo,
+} from './agents-support.ts';
 import { GEMINI, geminiRuns, writeGeminiSettings } from './gemini-client.ts';
 
 const shell = (command: string, more: Readonly<Record<string, unknown>> = {}): ToolCall => ({
@@ -22,15 +30,13 @@ beforeEach(() => {
   writeGeminiSettings(world);
 });
 const settingsFile = () => join(world.home, '.gemini/settings.json');
-const change = (what: RegExp, by: string) =>
-  writeFileSync(settingsFile(), readFileSync(settingsFile(), 'utf8').replace(what, by));
-
 describe.skipIf(GEMINI === undefined)('the real Gemini CLI', { timeout: 400_000 }, () => {
-  it('runs commands in the sandbox, refuses what is refused, and never runs what is asked about', async () => {
+  it('runs commands in the sandbox, refuses what is refused, never runs what is asked about, and is told once, when its session begins, what holds', async () => {
     await world.install('gemini-cli');
     const loose = join(world.project, 'loose');
     writeFileSync(loose, 'not committed');
-    const seen = await geminiRuns(world, [
+    const requests: string[] = [];
+    const script = [
       shell(`echo 'it is' "q" \\\\ \`echo b\`; echo "$((1 + 1))" é`, { description: 'what it is for' }),
       shell('cat <<X\nfirst $(echo second)\nX'),
       shell(`cat ${world.outside}/secret`),
@@ -41,7 +47,8 @@ describe.skipIf(GEMINI === undefined)('the real Gemini CLI', { timeout: 400_000 
       shell('mkdir -p sub && pwd'),
       shell('pwd', { dir_path: 'sub' }),
       shell('exit 3'),
-    ]);
+    ];
+    const seen = await geminiRuns(world, script, requests);
     expect(seen[0]).toContain('Output: it is q \\ b\n2 é\n');
     expect(seen[1]).toContain('first second\n');
     expect(seen[2]).toMatch(/^Tool execution blocked: Not run: .*\nRule: paths\.escapes_workspace/);
@@ -54,36 +61,46 @@ describe.skipIf(GEMINI === undefined)('the real Gemini CLI', { timeout: 400_000 
     expect(seen[7]).toContain(`${world.project}\n`);
     expect(seen[8]).toContain(`${world.project}/sub\n`);
     expect(seen[9]).toContain('Exit Code: 3');
-  });
 
-  it('is told once, when its session begins, what holds for its commands', async () => {
-    await world.install('gemini-cli');
-    const requests: string[] = [];
-    await geminiRuns(world, [shell('pwd')], requests);
     const [first = ''] = requests.filter((text) => text.includes('run_shell_command'));
     expect(first.split('Shell commands run in a sandbox').length - 1).toBe(1);
     expect(first).toContain(world.project);
-    await eventually(() => expect(processesWith(world.root)).toEqual([]), 20_000);
+    await eventually(() => expect(processesWith(world.root)).toEqual([]), 60_000);
   });
 
-  it.each([
-    ['is not there', /'[^']*cli\.cjs'/g, "'/nowhere/cli.cjs'"],
-    ['takes too long', /'110'(?: '[^']*')+? '[^']*cli\.cjs'/g, "'1' '/bin/sh' '-c' 'sleep 60'"],
-    ['is asked as Claude Code', /'hook' 'gemini-cli'/g, "'hook' 'claude-code'"],
-  ])('runs nothing if sandbox-run %s', async (_, what, by) => {
+  it('runs nothing if sandbox-run is not there, does not start, takes too long, or is asked as Claude Code', async () => {
     await world.install('gemini-cli');
-    change(what, by);
-    const [seen] = await geminiRuns(world, [shell(writeTo(join(world.project, 'made')))]);
-    expect(seen).toMatch(/^Tool execution blocked: [\s\S]*the command was not run/);
-    expect(existsSync(join(world.project, 'made'))).toBe(false);
+    const parts = takeApart(world, settingsFile());
+    const attempt = (name: string) => shell(writeTo(join(world.project, name)));
+    parts.replace('program', undefined);
+    const seen = await geminiRuns(world, [
+      attempt('without'),
+      () => {
+        parts.replace('start', undefined);
+        return attempt('unstarted');
+      },
+      () => {
+        parts.replace('timeout', TOO_LONG);
+        return attempt('late');
+      },
+      () => {
+        parts.replace('program', AS_CLAUDE_CODE);
+        return attempt('other-agent');
+      },
+    ]);
+    expect(seen).toHaveLength(4);
+    for (const text of seen) expect(text).toMatch(/^Tool execution blocked: [\s\S]*the command was not run/);
+    expect(readdirSync(world.project)).toEqual(['.git']);
   });
 
   it('runs commands unconfined without hooks, and after one that it did not wait for, as docs/agents says', async () => {
     await geminiRuns(world, [shell(writeTo(join(world.outside, 'one')))]);
     expect(existsSync(join(world.outside, 'one'))).toBe(true);
     await world.install('gemini-cli');
-    change(/'110'(?: '[^']*')+? '[^']*cli\.cjs'/g, "'110' '/bin/sh' '-c' 'sleep 4'");
-    change(/"timeout": 120000/g, '"timeout": 500');
+    const settings = JSON.parse(readFileSync(settingsFile(), 'utf8'));
+    const [before] = settings.hooks.BeforeTool[0].hooks;
+    Object.assign(before, { command: 'exec sleep 4', timeout: 500 });
+    writeFileSync(settingsFile(), JSON.stringify(settings));
     await geminiRuns(world, [shell(writeTo(join(world.outside, 'two')))]);
     expect(existsSync(join(world.outside, 'two'))).toBe(true);
   });

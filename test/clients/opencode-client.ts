@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { arch } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
@@ -13,12 +13,22 @@ const installed = installedAgent('opencode-ai', VERSION);
 export const OPENCODE =
   installed === undefined ? undefined : join(installed, `node_modules/opencode-linux-${arch()}/bin/opencode`);
 
+/** What opencode installs for each user who has a plug-in; without it each first start would take it from the registry. */
+const plugin = installedAgent('@opencode-ai/plugin', VERSION);
+
 /** The plug-in that is installed for the user. */
 export const pluginOf = ({ home }: AgentWorld) => join(home, '.config/opencode/plugin/sandbox-run.js');
 
 /** Settings of opencode that have it ask nobody and send nothing anywhere. */
 function writeSettings({ home }: AgentWorld, url: string): void {
-  mkdirSync(join(home, '.config/opencode'), { recursive: true });
+  const directory = join(home, '.config/opencode');
+  mkdirSync(directory, { recursive: true });
+  if (plugin !== undefined && !existsSync(join(directory, 'node_modules'))) {
+    const needed = { dependencies: { '@opencode-ai/plugin': VERSION } };
+    writeFileSync(join(directory, 'package.json'), JSON.stringify(needed));
+    copyFileSync(join(plugin, 'package-lock.json'), join(directory, 'package-lock.json'));
+    symlinkSync(join(plugin, 'node_modules'), join(directory, 'node_modules'));
+  }
   const provider = {
     npm: '@ai-sdk/openai-compatible',
     name: 'ours',
@@ -34,7 +44,7 @@ function writeSettings({ home }: AgentWorld, url: string): void {
       provider: { ours: provider },
     },
   };
-  writeFileSync(join(home, '.config/opencode/opencode.json'), JSON.stringify(settings));
+  writeFileSync(join(directory, 'opencode.json'), JSON.stringify(settings));
 }
 
 /** Runs `opencode run` with a model that calls these tools. */

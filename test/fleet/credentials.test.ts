@@ -229,8 +229,10 @@ describe('a fleet over TLS with credentials files', () => {
         [args(tls, 'client.key.creds', 'ca.pem'), /has a private key and no certificate/],
         [args(other.url, 'certified.creds', 'ca.pem'), /has a certificate, .*tls:\/\//],
       ] as const;
-      for (const [told, why] of refusals) {
-        const refused = await cli(place, told);
+      const answers = await Promise.all(
+        refusals.map(async ([told, why]) => ({ why, refused: await cli(place, told) })),
+      );
+      for (const { why, refused } of answers) {
         expect(refused).toMatchObject({ exitCode: 125, stdout: '' });
         expectOneLine(refused.stderr);
         expect(refused.stderr).toMatch(why);

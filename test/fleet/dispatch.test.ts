@@ -17,9 +17,14 @@ describe('a job', () => {
     const worker = await world.worker(queue, { slots: 2, onProblem: (line) => void said.push(line) });
     const fleet = await world.fleet(queue);
     const begun = deferred<void>();
-    const job = await fleet.submit('echo begun; sleep 1; echo ended', { onOutput: () => begun.resolve() });
+    const { words, letGo } = makeHold(world.place.workspace);
+    const command = `echo begun; ${words}; echo ended`;
+    const job = await fleet.submit(command, { onOutput: () => begun.resolve() });
     await begun.promise;
-    await worker.stop(60_000);
+    const stopped = worker.stop(60_000);
+    await eventually(() => expect(said).toHaveLength(1));
+    letGo();
+    await stopped;
     expect(await job.result).toMatchObject({ ok: true, stdout: 'begun\nended\n' });
     expect(said).toEqual(['takes no more jobs; 1 that runs has 60 s to end']);
   });
@@ -92,7 +97,7 @@ describe('a job', () => {
 
   it('ends after its time, and never later than the policy of the worker says', async () => {
     const queue = world.queue();
-    await world.worker(queue, { slots: 2, sandbox: { workspace: world.place.workspace, timeout: 1500 } });
+    await world.worker(queue, { slots: 2, sandbox: { workspace: world.place.workspace, timeout: 600 } });
     const fleet = await world.fleet(queue);
     const results = await Promise.all([
       fleet.run('sleep 100', { timeout: 300 }),

@@ -1,13 +1,15 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nkeyAuthenticator, nkeys } from '@nats-io/transport-node';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createFleet, FleetWorker, OutputSender, openQueue, satisfies } from '../../src/fleet/index.ts';
-import { connectNats } from '../../src/nats/index.ts';
+import { connectNats, Publisher } from '../../src/nats/index.ts';
 import { packageVersion } from '../../src/version.ts';
 import { eventually } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { type NatsServers, startNats } from '../support/nats.ts';
 import { makeFleetWorld } from './support.ts';
 
@@ -19,11 +21,13 @@ describe('a fleet that is closed', () => {
     const queue = world.queue();
     await world.worker(queue);
     const fleet = await createFleet({ url: world.servers.url, queue });
-    const job = await fleet.submit('sleep 1; echo end');
+    const { words, letGo } = makeHold(world.place.workspace);
+    const job = await fleet.submit(`${words}; echo end`);
     await fleet.close();
     await expect(job.result).rejects.toMatchObject({
       ...{ code: 'fleet.unreachable', message: expect.stringContaining(job.id) },
     });
+    letGo();
     const other = await world.fleet(queue);
     expect(await other.result(job.id, { wait: true })).toMatchObject({ stdout: 'end\n' });
   });
@@ -41,8 +45,12 @@ describe('a fleet that is closed', () => {
     const fleet = await createFleet({ url: servers.url, queue: 'silent' });
     try {
       await servers.nodes[0]?.pause();
+      const sent = vi.spyOn(Publisher.prototype, 'publish');
       const submitted = fleet.submit(['true']);
-      setTimeout(() => void fleet.close(), 500);
+      submitted.catch(() => {});
+      await eventually(() => expect(sent).toHaveBeenCalled());
+      sent.mockRestore();
+      void fleet.close();
       await expect(submitted).rejects.toMatchObject({
         ...{ code: 'fleet.unreachable', message: expect.stringMatching(/job \S+ may have been handed over/) },
       });
@@ -235,7 +243,7 @@ describe('a user whom the server does not let in any more', () => {
     worker.stderr.on('data', (bytes) => {
       said += bytes;
     });
-    await new Promise((done) => worker.stdout.once('data', done));
+    await Promise.race([once(worker.stdout, 'data'), ended]);
     const fleet = await createFleet({ url, credentials: creds, queue: 'builds' });
     const job = await fleet.submit(['sleep', '1000']);
     const result = expect(job.result).rejects.toMatchObject({ code: expect.stringMatching('^fleet') });

@@ -2,14 +2,15 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { headers } from '@nats-io/transport-node';
 import { describe, expect, it, vi } from 'vitest';
-import { Lease, LeaseWatch, openQueue, type Queue } from '../../src/fleet/index.ts';
+import { Lease, LeaseWatch, openQueue, type Queue, readWorker } from '../../src/fleet/index.ts';
 import { connectNats } from '../../src/nats/index.ts';
 import { eventually } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { makeFleetWorld, SHORT_LEASE } from './support.ts';
 
 const world = makeFleetWorld();
 const began = (file: string) =>
-  eventually(() => expect(existsSync(join(world.place.workspace, file))).toBe(true), 20_000);
+  eventually(() => expect(existsSync(join(world.place.workspace, file))).toBe(true), 60_000);
 
 /** Somebody with the tools of the server. */
 async function asAdministrator<T>(queue: string, work: (open: Queue) => Promise<T>): Promise<T> {
@@ -32,9 +33,11 @@ describe('what somebody does to the buckets of a queue', () => {
     const queue = world.queue();
     await world.worker(queue);
     const fleet = await world.fleet(queue);
-    const job = await fleet.submit('echo > deleted; sleep 2; echo end');
+    const { words, letGo } = makeHold(world.place.workspace);
+    const job = await fleet.submit(`echo > deleted; ${words}; echo end`);
     await began('deleted');
     await asAdministrator(queue, ({ records }) => records.delete(job.id));
+    letGo();
     expect(await job.result).toMatchObject({ ok: true, stdout: 'end\n', fleet: { attempts: 1 } });
     expect(await fleet.result(job.id)).toMatchObject({ stdout: 'end\n' });
   }, 30_000);
@@ -109,7 +112,8 @@ describe('what somebody does to the buckets of a queue', () => {
       const worker = await world.worker(queue, { leaseMs: SHORT_LEASE });
       const fleet = await world.fleet(queue);
       const file = `lease-${how.length}`;
-      const job = await fleet.submit(`echo > ${file}; sleep 6; echo end`, { retry: 1 });
+      const { words, letGo } = makeHold(world.place.workspace);
+      const job = await fleet.submit(`echo > ${file}; ${words}; echo end`, { retry: 1 });
       await began(file);
       const name = worker.id ?? '';
       await asAdministrator(queue, async (open) => {
@@ -117,7 +121,16 @@ describe('what somebody does to the buckets of a queue', () => {
         await (how === 'deleted' ? workers.delete(name) : workers.put(name, '{"state":"live","more":1}'));
         // Nobody else takes it for lost at once.
         expect(await new LeaseWatch(open).isGone(name, new AbortController().signal)).toBe(false);
+        const beat = async () => {
+          const entry = await workers.get(name);
+          return (entry === null ? undefined : readWorker(entry.value)?.beat) ?? 0;
+        };
+        // It is written anew, and renewed from there.
+        await eventually(async () => expect(await beat()).toBeGreaterThan(0), 60_000);
+        const anew = await beat();
+        await eventually(async () => expect(await beat()).toBeGreaterThan(anew), 60_000);
       });
+      letGo();
       expect(await job.result).toMatchObject({ stdout: 'end\n', fleet: { attempts: 1, worker: name } });
       expect(worker.id).toBe(name);
     },
@@ -170,6 +183,8 @@ describe('a clock that is wrong', () => {
     });
     try {
       await world.takeLease(queue, worker.id ?? '');
+      await world.offerAgain(queue);
+      await world.worker(queue);
       expect(await job.result).toMatchObject({ status: 'worker-lost' });
     } finally {
       clock.mockRestore();

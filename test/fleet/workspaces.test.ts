@@ -19,6 +19,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Blobs, openQueue, sendManifest, sendWorkspace, withDirectories } from '../../src/fleet/index.ts';
 import { createSandbox } from '../../src/index.ts';
 import { connectNats } from '../../src/nats/index.ts';
+import { deferred } from '../../src/util/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFleetWorld, startWorkerProcess } from './support.ts';
 
@@ -79,7 +80,7 @@ describe('a workspace that is sent', () => {
     const before = await storedBytes(queue);
     expect(before).toBeGreaterThan(2_000_000);
     expect(before).toBeLessThan(2_100_000);
-    for (let times = 0; times < 5; times += 1) await fleet.run(['true'], { workspaceFrom: project });
+    for (let times = 0; times < 2; times += 1) await fleet.run(['true'], { workspaceFrom: project });
     expect(await storedBytes(queue)).toBe(before);
     // The positive control: what is new is sent.
     writeFileSync(join(project, 'large'), Buffer.alloc(2_000_000, 'y'));
@@ -293,25 +294,45 @@ describe('a workspace that is sent', () => {
     const fleet = await world.fleet(queue);
     const project = join(world.place.root, 'many');
     mkdirSync(project);
-    for (let at = 0; at < 2000; at += 1) writeFileSync(join(project, `file-${at}`), `${at}`);
+    for (let at = 0; at < 200; at += 1) writeFileSync(join(project, `file-${at}`), `${at}`);
     const files = () => {
       const [fetched] = readdirSync(join(world.place.root, 'scratch'));
       return fetched === undefined ? 0 : readdirSync(join(world.place.root, 'scratch', fetched)).length;
     };
-    const fetching = () => eventually(() => expect(files()).toBeGreaterThan(10));
-    const made = vi.spyOn(Blobs.prototype, 'get');
+    const fetching = () => eventually(() => expect(files()).toBeGreaterThan(10), 60_000);
+    // After twenty files it stands still until it has to end.
+    const { get } = Blobs.prototype;
+    let end = deferred<void>();
+    const made = vi.spyOn(Blobs.prototype, 'get').mockImplementation(async function* (this: Blobs, ...of) {
+      if (made.mock.calls.length > 20) await end.promise;
+      yield* get.apply(this, of);
+    });
+    const told = vi.spyOn(AbortController.prototype, 'abort');
+    /** Lets it go on once so many have been told to end. */
+    const goOn = async (count: number) => {
+      await eventually(() => expect(told.mock.calls.length).toBeGreaterThanOrEqual(count), 60_000);
+      end.resolve();
+    };
     try {
       const job = await fleet.submit(['true'], { workspaceFrom: project });
       await fetching();
       job.cancel();
+      // The submitter, and the worker.
+      await goOn(2);
       expect(await job.result).toMatchObject({ status: 'canceled' });
-      expect(made.mock.calls.length).toBeLessThan(1500);
+      expect(made.mock.calls.length).toBeLessThan(150);
       made.mockClear();
+      told.mockClear();
+      end = deferred();
       await fleet.submit(['true'], { workspaceFrom: project });
       await fetching();
-      await worker.stop(0);
-      expect(made.mock.calls.length).toBeLessThan(1500);
+      const stopped = worker.stop(0);
+      await goOn(2);
+      await stopped;
+      expect(made.mock.calls.length).toBeLessThan(150);
     } finally {
+      end.resolve();
+      told.mockRestore();
       made.mockRestore();
     }
   }, 60_000);

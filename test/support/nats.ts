@@ -210,6 +210,9 @@ async function jetStreamIsThere(
 /** Connections to other servers have their own ports from 32768 on: a server that is killed would not get one of them back. */
 const PORTS = [10_000, 32_000] as const;
 
+/** A port that nobody uses at this moment. */
+export const freePort = async (): Promise<number> => (await freePorts(1))[0] ?? 0;
+
 /** Ports that nobody uses at this moment. */
 async function freePorts(count: number): Promise<readonly number[]> {
   const found = new Set<number>();

@@ -2,21 +2,30 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { sendWorkspace } from '../../../src/fleet/archive/send.ts';
 import { forEach } from '../../../src/fleet/archive/tree.ts';
+import { deferred } from '../../../src/util/deferred.ts';
+import { eventually } from '../../support/eventually.ts';
 
 it('of many that are worked on, one fails: no other one is begun, and those that were have ended', async () => {
   const begun: number[] = [];
   const ended: number[] = [];
+  const [failing, others] = [deferred<void>(), deferred<void>()];
   const working = forEach([...Array(20).keys()], 4, async (item) => {
     begun.push(item);
-    await delay(item === 1 ? 5 : 30);
+    await (item === 1 ? failing : others).promise;
     ended.push(item);
     if (item === 1) throw new Error('no room');
   });
-  await expect(working).rejects.toThrow('no room');
+  const failed = expect(working).rejects.toThrow('no room');
+  await eventually(() => expect(begun).toHaveLength(4));
+  failing.resolve();
+  await eventually(() => expect(ended).toEqual([1]));
+  await nextTurn();
+  others.resolve();
+  await failed;
   expect(begun).toEqual([0, 1, 2, 3]);
   expect(ended.toSorted()).toEqual(begun);
 });
@@ -36,5 +45,5 @@ it('what is committed cannot be sent: git does not wait for ever to be read', as
     readdirSync('/proc/self/task')
       .flatMap((task) => readFileSync(`/proc/self/task/${task}/children`, 'utf8').split(' '))
       .filter((pid) => pid !== '' && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(project));
-  await expect.poll(reading, { timeout: 10_000 }).toEqual([]);
+  await eventually(() => expect(reading()).toEqual([]), 60_000);
 });

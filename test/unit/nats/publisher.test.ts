@@ -53,10 +53,12 @@ it('tells what does not follow from what is unknown', async () => {
 it('fails what waits for an answer when the connection is closed, and what comes after', async () => {
   const { connection, publisher } = await open();
   // Somebody listens and never answers.
-  connection.subscribe('silence', { callback: () => {} });
+  const heard = new Promise<void>((done) => {
+    connection.subscribe('silence', { callback: () => done() });
+  });
   const waiting = publisher.publish('silence', '', {}, 60_000);
   const failed = expect(waiting).rejects.toThrow(/closed/);
-  await new Promise((done) => setTimeout(done, 50));
+  await heard;
   await connection.close();
   await failed;
   await expect(publisher.publish('s.after', '', {})).rejects.toThrow(/closed/);
