@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import type { AuditTrail } from '../../../src/audit/open-audit.ts';
 import { loadAddon } from '../../../src/native/load.ts';
+import { eventually } from '../../support/eventually.ts';
 import {
   decision,
   decisions,
@@ -18,6 +19,9 @@ import {
 
 const mounted: string[] = [];
 
+afterEach(() => {
+  vi.useRealTimers();
+});
 afterAll(() => {
   for (const path of mounted) spawnSync('umount', ['-l', path]);
 });
@@ -149,18 +153,33 @@ describe('a record that cannot be written', () => {
   it('waits for a lock that another one has, and gives up after five seconds', async () => {
     const directory = makeDirectory();
     let isFree = false;
+    let tries = 0;
     const { tryLock, unlock } = loadAddon();
-    const lock = { tryLock: (fd: number) => isFree && tryLock(fd), unlock };
+    const lock = {
+      tryLock: (fd: number) => {
+        tries += 1;
+        return isFree && tryLock(fd);
+      },
+      unlock,
+    };
     const trail = open(directory, { lock });
     const waiting = trail.append(decision('waits'));
-    setTimeout(() => {
-      isFree = true;
-    }, 50);
+    await eventually(() => expect(tries).toBeGreaterThan(5));
+    isFree = true;
     await waiting;
     isFree = false;
-    const started = performance.now();
-    expect(await failure(trail)).toEqual(failed(/another process keeps it locked for 5 s/));
-    expect(performance.now() - started).toBeGreaterThan(4_900);
+    // The time of this process is the test's from here.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    let given: unknown;
+    const refused = failure(trail).then((error) => {
+      given = error;
+    });
+    await vi.advanceTimersByTimeAsync(4_900);
+    expect(given).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(200);
+    await refused;
+    expect(given).toEqual(failed(/another process keeps it locked for 5 s/));
+    vi.useRealTimers();
     isFree = true;
     await trail.append(decision('later'));
     await trail.close();

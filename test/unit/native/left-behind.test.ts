@@ -7,11 +7,12 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Sandbox } from '../../../src/index.ts';
 import type {
@@ -63,6 +64,20 @@ const read = (index: NativeIndex) =>
     });
   });
 
+/** What is written after this has a later time than what was written before it, on the coarsest clock of files, too. */
+async function fileClockMoves(): Promise<void> {
+  const probe = `${workspace}.clock`;
+  const stamp = () => {
+    writeFileSync(probe, '');
+    const { mtimeMs } = statSync(probe);
+    rmSync(probe);
+    return mtimeMs;
+  };
+  const before = stamp();
+  // A tick is at most 10 ms.
+  while (stamp() <= before + 20) await turn();
+}
+
 async function indexed(): Promise<NativeIndexed> {
   const index = addon.createIndex({
     root: workspace,
@@ -95,10 +110,10 @@ describe.each(TIERS)('the index of a tree, $name', (tier) => {
     expect([first.spent, first.unreadable]).toEqual([false, []]);
     sandbox = await sandboxIn(tier, { workspace });
     writeFileSync(join(workspace, '.envrc'), 'of the user\n');
-    await sleep(50);
+    await fileClockMoves();
     await sandbox.run('mkdir -p a/nested && cd a/nested && git init -q . && echo x > all.code-workspace');
     // What was looked at is replaced by another file then, which is nobody's change of the next command.
-    await sleep(50);
+    await fileClockMoves();
     await sandbox.run('/bin/true');
     expect(told()).toEqual([
       [
@@ -123,7 +138,7 @@ describe.each(TIERS)('the index of a tree, $name', (tier) => {
     await session.run('echo x > now.code-workspace');
     writeFileSync(join(workspace, 'go'), '');
     await until(() => existsSync(join(workspace, 'late.code-workspace')));
-    await sleep(50);
+    await fileClockMoves();
     await session.run('true');
     expect(effects.map((one) => one?.leftBehind?.entries.map(({ earlier }) => earlier))).toEqual([
       undefined,

@@ -11,6 +11,7 @@ import {
 import { launchCommand } from '../../../src/native/launch.ts';
 import { type PreparedSandbox, prepareSandbox } from '../../../src/run/resolve/prepare-sandbox.ts';
 import { isAlive, until } from '../../support/bystander.ts';
+import { makeHold } from '../../support/hold.ts';
 
 /** What comes of a command, as it comes. */
 interface Watched {
@@ -75,21 +76,24 @@ describe.each([
     expect([members.length, members.map(isAlive)]).toEqual([1, [true]]);
     prepared.addon.cancel(id, false);
     expect(await end).toMatchObject({ exitCode: 3, canceled: true, treeEnded: true });
-    await until(() => !members.some(isAlive), 1000);
+    await until(() => !members.some(isAlive));
     expect(members.map(isAlive)).toEqual([false]);
     expect(await treeOf(id)).toEqual([]);
   });
 
   it('in the background ends by itself', async () => {
-    const { exit, end } = launch('setsid sh -c "sleep 0.4; echo late" & exit 4', true);
-    const outcome = await end;
+    const { words, letGo } = makeHold(workspace);
+    const { exit, end } = launch(`setsid sh -c "${words}; echo late" & exit 4`, true);
+    await until(() => exit() !== undefined);
     expect(exit()).toMatchObject({ exitCode: 4 });
+    letGo();
+    const outcome = await end;
     expect(outcome).toMatchObject({ exitCode: 4, canceled: false, treeEnded: true });
     expect(String(outcome.stdout)).toBe('late\n');
   });
 
   it('answers every question about it, also when it ends meanwhile', async () => {
-    const { id, exit, end } = launch('sleep 0.2', false);
+    const { id, exit, end } = launch('sleep 60', false);
     const answers = await Promise.all([treeOf(id), treeOf(id), treeOf(id)]);
     for (const members of answers) expect(members.length).toBeGreaterThan(0);
     const late = Array.from({ length: 5 }, () => treeOf(id));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createAnswerer, type GateAnswer, type GateRequest } from '../../../src/serve/gate/gate-decider.ts';
-import { pause } from './support.ts';
+import { turn } from './support.ts';
 
 const request = (signal = new AbortController().signal): GateRequest => ({
   requestId: 'a',
@@ -23,7 +23,7 @@ describe('an answerer', () => {
     expect(told).toEqual([['a', 'allow']]);
   });
 
-  it.each<[string, () => Promise<GateAnswer>]>([
+  it.each<[string, (request: GateRequest) => Promise<GateAnswer>]>([
     ['a failure', () => Promise.reject(new Error('x'))],
     [
       'one that is thrown',
@@ -32,7 +32,13 @@ describe('an answerer', () => {
       },
     ],
     ['silence', () => new Promise(() => {})],
-    ['a late yes', () => pause(100).then(() => ({ decision: 'allow' }))],
+    [
+      'a late yes',
+      ({ signal }) =>
+        new Promise((done) => {
+          signal.addEventListener('abort', () => turn().then(() => done({ decision: 'allow' })));
+        }),
+    ],
     ['another word', async () => ({ decision: 'yes' }) as never],
     ['nothing', async () => undefined as never],
   ])('makes a no of %s', async (_, decide) => {
@@ -52,7 +58,7 @@ describe('an answerer', () => {
       },
       timeoutMs: 10_000,
     })(request(controller.signal));
-    await pause(5);
+    await turn();
     controller.abort('it is over');
     expect(await answer).toEqual({ decision: 'deny', reason: 'it is over' });
     expect(aborted).toBe(true);

@@ -68,7 +68,7 @@ describe('a client of a gate', () => {
 
   it.each<[string, (socket: Socket) => void, RegExp]>([
     ['does not answer', () => {}, /in time/],
-    ['answers late', (socket) => void setTimeout(() => socket.write(yes), 400), /in time/],
+    ['answers late', (socket) => void socket.once('end', () => socket.write(yes)), /in time/],
     ['closes', (socket) => socket.end(), /closed/],
     ['breaks the connection', (socket) => socket.destroy(), /closed|broke|reached/],
     ['sends half an answer', (socket) => socket.write(yes.slice(0, -1)), /in time/],
@@ -93,7 +93,8 @@ describe('a client of a gate', () => {
       'answers twice, not at once',
       (socket) => {
         socket.write(yes);
-        setTimeout(() => socket.write(no), 50);
+        // It has taken that, and ended its side.
+        socket.once('end', () => socket.write(no));
       },
       /more than one/,
     ],

@@ -10,6 +10,7 @@ import { assemble, createChecker } from '../../../src/run/assemble.ts';
 import { resolvePolicy } from '../../../src/run/resolve/resolve-policy.ts';
 import { createGateDecider } from '../../../src/serve/gate/gate-decider.ts';
 import { openState } from '../../../src/state/open-state.ts';
+import { turn } from './support.ts';
 
 let room: string;
 let workspace: string;
@@ -182,7 +183,7 @@ describe('the decider of a gate', () => {
     const events: string[] = [];
     const audit = {
       append: async () => {
-        await new Promise((done) => setTimeout(done, 30));
+        for (let turns = 0; turns < 10; turns += 1) await turn();
         events.push('recorded');
       },
     };

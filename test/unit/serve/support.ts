@@ -114,4 +114,5 @@ export async function connectTo(path: string, hello = true): Promise<TestClient>
   };
 }
 
-export const pause = (milliseconds: number) => new Promise<void>((done) => setTimeout(done, milliseconds));
+/** What is ready to be read or written is, before it goes on. */
+export const turn = () => new Promise<void>((done) => setImmediate(done));

@@ -35,6 +35,7 @@ interface ApprovalWebOptions {
   readonly store: ApprovalStore;
   /** 0: one that is free. */
   readonly port: number;
+  readonly patience?: RequestPatience;
 }
 
 const ADDRESS = '127.0.0.1';
@@ -45,11 +46,15 @@ const ADDRESS = '127.0.0.1';
 const CONNECTIONS = { admitted: 64, waiting: 512 };
 /** A path may take four characters for each byte, and a backslash two in JSON. */
 const LONGEST_BODY = 64 * 1024;
-/** For the head of a request, from when its connection is made, and for all of it. */
-const HEADERS_MS = 5_000;
-const REQUEST_MS = 10_000;
-/** How often late ones are looked for. */
-const LATE_CHECK_MS = 1_000;
+/** Milliseconds that a request may take. */
+export interface RequestPatience {
+  /** Its head, from when its connection is made. */
+  readonly headers: number;
+  readonly request: number;
+  /** How often late ones are looked for. */
+  readonly check: number;
+}
+const PATIENCE: RequestPatience = { headers: 5_000, request: 10_000, check: 1_000 };
 /** So that the page notices soon that we are gone. */
 const HEARTBEAT_MS = 5_000;
 
@@ -71,6 +76,7 @@ const answerSchema = z.discriminatedUnion('approved', [
 export async function serveApprovalPage({
   store,
   port: wanted,
+  patience = PATIENCE,
 }: ApprovalWebOptions): Promise<ApprovalServer> {
   const token = randomBytes(32).toString('base64url');
   const over = new AbortController();
@@ -115,9 +121,9 @@ export async function serveApprovalPage({
 
   const limits = {
     maxHeaderSize: 8 * 1024,
-    headersTimeout: HEADERS_MS,
-    requestTimeout: REQUEST_MS,
-    connectionsCheckingInterval: LATE_CHECK_MS,
+    headersTimeout: patience.headers,
+    requestTimeout: patience.request,
+    connectionsCheckingInterval: patience.check,
   };
   const server = createServer(limits, (request, response) => {
     response.on('error', () => response.destroy());

@@ -1,16 +1,18 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readAliases } from '../../../../src/host/git/aliases.ts';
 import { createGitGuard, splitAlias } from '../../../../src/programs/git/guard.ts';
 import { BUILT_IN, REFUSED, SHIPPED } from '../../../../src/programs/git/guard-verbs.ts';
 import { parseShell } from '../../../../src/shell/parse.ts';
 import { createGitWorld, type GitWorld } from '../../../support/git-world.ts';
 
+const template = createGitWorld();
+afterAll(() => template.remove());
 let world: GitWorld;
 beforeEach(() => {
-  world = createGitWorld();
+  world = createGitWorld(template);
 });
 afterEach(() => {
   world.remove();

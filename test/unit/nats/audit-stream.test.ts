@@ -7,7 +7,7 @@ import { verifyStream } from '../../../src/audit/verify.ts';
 import type { RecordStream } from '../../../src/model/record-stream.ts';
 import { openRecordStream } from '../../../src/nats/record-stream.ts';
 import { type NatsServers, startNats } from '../../support/nats.ts';
-import { decision, makeDirectory, open, result } from './support.ts';
+import { decision, makeDirectory, open, result } from '../audit/support.ts';
 
 const KEY = Buffer.alloc(32, 'k');
 let servers: NatsServers;

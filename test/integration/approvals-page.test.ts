@@ -2,12 +2,11 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ApprovalRequest } from '../../../../src/model/approval.ts';
-import type { ApprovalServer } from '../../../../src/serve/approvals/web/web-server.ts';
-import { serveApprovalPage } from '../../../../src/serve/approvals/web/web-server.ts';
-import type { Clock } from '../../../../src/state/clock.ts';
-import { handClock, makeStatePlace, sampleRequest, until } from '../../../support/approvals.ts';
-import { useChromium } from '../../../support/chromium.ts';
+import type { ApprovalRequest } from '../../src/model/index.ts';
+import { type ApprovalServer, serveApprovalPage } from '../../src/serve/index.ts';
+import type { Clock } from '../../src/state/index.ts';
+import { handClock, makeStatePlace, sampleRequest, until } from '../support/approvals.ts';
+import { useChromium } from '../support/chromium.ts';
 
 const place = makeStatePlace();
 // What other tests preview meanwhile is not on this page.
