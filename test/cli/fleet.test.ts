@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { constants, hostname } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +11,7 @@ import { until } from '../support/approvals.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
-import { type NatsServers, startNats } from '../support/nats.ts';
+import { freePort, type NatsServers, startNats } from '../support/nats.ts';
 import { CLI, cli, expectOneLine, makePlace, startCli } from './support.ts';
 
 const machine = makePlace();
@@ -146,8 +147,8 @@ describe('submit', () => {
 
   it('of many goes on where one result cannot be read', async () => {
     const jobs = join(submitter.root, 'spoiled');
-    const hold = makeHold(machine.workspace);
-    writeFileSync(jobs, `${hold.words}\n`.repeat(3));
+    const { words, letGo } = makeHold(machine.workspace);
+    writeFileSync(jobs, `${words}\n`.repeat(3));
     const waiting = startCli(submitter, ['submit', ...on(), '--wait', '--jobs', jobs]);
     const connection = await connectNats({ url: servers.url }, 'spoils');
     const { records } = await openQueue(connection, 'builds');
@@ -156,9 +157,9 @@ describe('submit', () => {
       for await (const key of await records.keys()) keys.push(key);
       const claimed = await Promise.all(keys.map(async (key) => ({ key, entry: await records.get(key) })));
       return claimed.find(({ entry }) => entry?.string().includes('"claimed"') === true)?.key;
-    });
+    }, 60_000);
     await records.put(id, 'what nobody understands');
-    hold.letGo();
+    letGo();
     await connection.close();
     const { exitCode, stdout, stderr } = await waiting;
     expect(stderr).toContain(`job ${id}: the result of job ${id} is not understood`);
@@ -194,7 +195,7 @@ describe('submit', () => {
   it('where nobody is asked, names what a worker can do, and no option that submit has not', async () => {
     const queue = ['--queue', 'unasked', '--url', servers.url];
     const unasked = startCli(machine, ['worker', ...queue, '--ask', 'nobody', '--grace', '0']);
-    await new Promise((done) => unasked.stdout?.once('data', done));
+    await Promise.race([once(unasked.stdout, 'data'), unasked]);
     const refused = await cli(submitter, ['submit', ...queue, '--wait', '--', 'touch', 'unasked']);
     expect(refused.exitCode).toBe(126);
     expectOneLine(refused.stderr);
@@ -212,10 +213,10 @@ describe('submit', () => {
       '-c',
       'echo > begun; exec -a canceled-job sleep 1000',
     ]);
-    await eventually(() => expect(existsSync(join(machine.workspace, 'begun'))).toBe(true), 20_000);
+    await eventually(() => expect(existsSync(join(machine.workspace, 'begun'))).toBe(true), 60_000);
     waiting.kill('SIGINT');
     expect((await waiting).exitCode).not.toBe(0);
-    await eventually(() => expect(processesWith('canceled-job')).toEqual([]), 20_000);
+    await eventually(() => expect(processesWith('canceled-job')).toEqual([]), 60_000);
     const id = (await cli(submitter, ['submit', ...on(), '--', 'sleep', '1000'])).stdout.trim();
     expect((await cli(submitter, ['fleet', 'cancel', id, ...on()])).exitCode).toBe(0);
     const told = await cli(submitter, ['fleet', 'job', id, ...on()]);
@@ -229,7 +230,7 @@ describe('submit', () => {
     const waiting = startCli(submitter, ['submit', ...on(), '--wait', '-c', endless]);
     waiting.stdout?.once('data', () => waiting.stdout?.destroy());
     expect((await waiting).exitCode).toBe(128 + constants.signals.SIGPIPE);
-    await eventually(() => expect(processesWith('unread-job')).toEqual([]), 20_000);
+    await eventually(() => expect(processesWith('unread-job')).toEqual([]), 60_000);
   });
 
   it('ends by a signal where the server is gone, and says so', { timeout: 90_000 }, async () => {
@@ -248,7 +249,7 @@ describe('submit', () => {
     await until(async () => {
       const { stdout } = await cli(submitter, status);
       return (stdout !== '' && JSON.parse(stdout).jobs.normal === 1) || undefined;
-    });
+    }, 60_000);
     await gone.stop();
     // Not by execa, which sends SIGKILL after a time.
     process.kill(waiting.pid as number, 'SIGTERM');
@@ -272,7 +273,8 @@ describe('submit', () => {
     expect(refused.stderr).toMatch(why);
   });
 
-  it('says of a server that was started without JetStream what it needs, and soon', async () => {
+  // That it is tried for no longer than a moment: test/unit/nats/patience.test.ts.
+  it('says of a server that was started without JetStream what it needs', async () => {
     // As the Debian package starts one.
     const bare = spawn(
       'setpriv',
@@ -283,14 +285,12 @@ describe('submit', () => {
       const file = readdirSync(machine.root).find((name) => name.startsWith('nats-server_'));
       const text = file === undefined ? '' : readFileSync(join(machine.root, file), 'utf8');
       return text === '' ? undefined : (JSON.parse(text).nats[0] as string);
-    });
-    const began = performance.now();
+    }, 60_000);
     const refused = await cli(submitter, ['submit', '--queue', 'builds', '--url', url, '--', 'true']);
     bare.kill('SIGKILL');
     expect(refused.exitCode).toBe(125);
     expectOneLine(refused.stderr);
     expect(refused.stderr).toMatch(/it has no JetStream; .*--jetstream/);
-    expect(performance.now() - began).toBeLessThan(25_000);
   }, 60_000);
 
   it('asks by the queue of the fleet, where one answer from any machine is enough', async () => {
@@ -298,7 +298,7 @@ describe('submit', () => {
     const question = await until(async () => {
       const { stdout } = await cli(submitter, ['approvals', 'list', '--json']);
       return stdout === '' ? undefined : (JSON.parse(stdout) as { id: string });
-    });
+    }, 60_000);
     expect((await cli(submitter, ['approvals', 'approve', question.id])).exitCode).toBe(0);
     expect((await asking).exitCode).toBe(0);
     expect((await cli(submitter, ['approvals', 'deny', question.id])).exitCode).toBe(125);
@@ -392,7 +392,7 @@ describe('fleet status', () => {
 describe('examples/fleet/up', () => {
   it('starts the whole on one machine, and takes everything with it', async () => {
     const up = fileURLToPath(new URL('../../examples/fleet/up', import.meta.url));
-    const port = String(20_000 + (process.pid % 20_000));
+    const port = String(await freePort());
     const started = spawn(up, ['tried'], {
       env: { ...process.env, PORT: port, SANDBOX_RUN: CLI, TMPDIR: machine.root },
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -402,11 +402,11 @@ describe('examples/fleet/up', () => {
     started.stdout.on('data', (bytes) => {
       said += bytes;
     });
-    await eventually(() => expect(said.match(/worker is ready/g)).toHaveLength(2), 30_000);
+    await eventually(() => expect(said.match(/worker is ready/g)).toHaveLength(2), 60_000);
     const there = ['--queue', 'tried', '--url', `nats://127.0.0.1:${port}`];
     expect((await cli(submitter, ['submit', ...there, '--wait', '--', 'echo', 'up'])).stdout).toBe('up\n');
     started.kill('SIGTERM');
     await ended;
-    await eventually(() => expect(processesWith(`--port ${port}`)).toEqual([]), 20_000);
+    await eventually(() => expect(processesWith(`--port ${port}`)).toEqual([]), 60_000);
   }, 90_000);
 });
