@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { AS_USER_TOO } from './test-projects.mjs';
 
-const NOT_COPIED = new Set(['.git', 'build-tests', 'build-tests-san', 'coverage']);
+const NOT_COPIED = new Set(['.git', 'build-tests-san', 'coverage']);
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** A copy of the checkout and a home for an ordinary user, which vanish with this process. */
