@@ -38,7 +38,7 @@ beforeAll(async () => {
     const [line] = await once(worker.stdout, 'data');
     ids.push(/ready: (\w+)/.exec(String(line))?.[1] ?? '');
   }
-}, 60_000);
+});
 afterAll(async () => {
   for (const worker of workers) {
     const ended = once(worker, 'exit');
@@ -47,7 +47,7 @@ afterAll(async () => {
   }
   await servers.stop();
   for (const place of [...machines, person]) place.dispose();
-}, 60_000);
+});
 
 const approvals = (...args: string[]) => cli(person, ['fleet', 'approvals', ...args, ...there()]);
 const submit = (queue: string, command: string) =>
@@ -57,7 +57,7 @@ const waiting = async (count: number) =>
     const { stdout } = await approvals('list', '--json');
     const found = stdout.split('\n').filter(Boolean);
     return found.length === count ? found.map((line) => QueuedRequest.parse(JSON.parse(line))) : undefined;
-  }, 60_000);
+  });
 const answer = async (address: string, id: string) => (await answerOnPage(address, id)).status;
 const pending = async (address: string, count: number) => {
   for await (const shown of waitingOnPage(address)) if (shown.length === count) return shown;
@@ -95,14 +95,12 @@ describe('fleet approvals', () => {
     });
   });
 
-  it('has one page for all workers, where one answer lets a job go on, once', {
-    timeout: 90_000,
-  }, async () => {
+  it('has one page for all workers, where one answer lets a job go on, once', async () => {
     const page = startCli(person, ['fleet', 'approvals', 'serve', ...there()]);
     const address = await until(async () => {
       const [bytes] = await once(page.stdout, 'data');
       return /http:\S+/.exec(String(bytes))?.[0];
-    }, 60_000);
+    });
     const asking = queues.map((queue) => submit(queue, 'touch a; echo ran >> ran'));
     const found = await waiting(2);
     const shown = await pending(address, 2);

@@ -96,12 +96,12 @@ beforeAll(async () => {
     },
   });
   url = servers.url.replaceAll('nats://', 'tls://');
-}, 60_000);
+});
 afterAll(async () => {
   for (const end of ends) await end();
   await servers?.stop();
   place?.dispose();
-}, 60_000);
+});
 
 describe('a fleet over TLS with credentials files', () => {
   it('runs jobs, by the library and the command line, and has its state there', async () => {
@@ -126,7 +126,7 @@ describe('a fleet over TLS with credentials files', () => {
     const runs = [await cli(place, ['--', 'true']), await cli(place, ['--', 'true'])];
     expect(runs.map(({ exitCode }) => exitCode)).toEqual([0, 126]);
     expect(runs[1]?.stderr).toMatch(/1 actions were run/);
-  }, 60_000);
+  });
 
   it.each([
     [
@@ -240,7 +240,7 @@ describe('a fleet over TLS with credentials files', () => {
     } finally {
       await other.stop();
     }
-  }, 60_000);
+  });
 
   it('says nothing to a server of which nobody checks the certificate', async () => {
     const plain = await cli(place, args(servers.url, 'good.creds', undefined));

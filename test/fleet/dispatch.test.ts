@@ -162,7 +162,7 @@ describe('a job', () => {
     expect(await fleet.run(['true'])).toMatchObject({ fleet: { worker: worker.id } });
     expect(await fleet.result(left.id)).toBeUndefined();
     expect(await consumers()).toBe(3 * MOST_NEEDS);
-  }, 120_000);
+  });
 
   it('that is refused says so as a local run does', async () => {
     const queue = world.queue();

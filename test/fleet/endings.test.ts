@@ -58,7 +58,7 @@ describe('a fleet that is closed', () => {
       await fleet.close();
       await servers.stop();
     }
-  }, 30_000);
+  });
 });
 
 describe('a job of which its worker cannot say what became of it', () => {
@@ -163,7 +163,7 @@ it('a job that is more than the server takes is refused at once', async () => {
       message: expect.stringMatching(/11\d{5} bytes, and the server takes 1047552/),
     },
   });
-}, 10_000);
+});
 
 describe('a submitter of another version', () => {
   it('is told so in one line', async () => {
@@ -256,5 +256,5 @@ describe('a user whom the server does not let in any more', () => {
     expect(await ended).toBe(125);
     expect(said).toMatch(/refuses this user/);
     await fleet.close();
-  }, 60_000);
+  });
 });

@@ -50,39 +50,35 @@ describe('an example', () => {
       /^up: nats-server did not start: .*\b(?:address|port)\b.*\n$/,
     ],
     ['a worker does not start', 'echo why >&2; exit 125', false, /^why\nwhy\n$/],
-  ])(
-    'ends where %s, says why, and leaves nothing behind',
-    async (_, program, isTaken, why) => {
-      const root = mkdtempSync(join(tmpdir(), 'sandbox-run-up-'));
-      onTestFinished(() => rmSync(root, { recursive: true }));
-      mkdirSync(join(root, 'tmp'));
-      writeFileSync(join(root, 'program'), `#!/bin/sh\n${program}\n`, { mode: 0o755 });
-      const other = createServer();
-      await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
-      // -1: one that is free.
-      const port = isTaken ? (other.address() as AddressInfo).port : -1;
-      const up = spawn('sh', [example('up')], {
-        env: {
-          ...{ PATH: process.env.PATH, HOME: root, TMPDIR: join(root, 'tmp') },
-          ...{ PORT: String(port), SANDBOX_RUN: join(root, 'program') },
-        },
-        stdio: ['ignore', 'inherit', 'pipe'],
-        detached: true,
-      });
-      onTestFinished(() => {
-        if (up.pid !== undefined) spawnSync('kill', ['-KILL', '--', `-${up.pid}`], { stdio: 'ignore' });
-      });
-      let said = '';
-      up.stderr.on('data', (bytes) => {
-        said += String(bytes);
-      });
-      expect(await new Promise((done) => up.once('close', done))).toBe(125);
-      await new Promise((done) => other.close(done));
-      expect(said).toMatch(why);
-      expect(readdirSync(join(root, 'tmp'))).toEqual([]);
-    },
-    40_000,
-  );
+  ])('ends where %s, says why, and leaves nothing behind', async (_, program, isTaken, why) => {
+    const root = mkdtempSync(join(tmpdir(), 'sandbox-run-up-'));
+    onTestFinished(() => rmSync(root, { recursive: true }));
+    mkdirSync(join(root, 'tmp'));
+    writeFileSync(join(root, 'program'), `#!/bin/sh\n${program}\n`, { mode: 0o755 });
+    const other = createServer();
+    await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
+    // -1: one that is free.
+    const port = isTaken ? (other.address() as AddressInfo).port : -1;
+    const up = spawn('sh', [example('up')], {
+      env: {
+        ...{ PATH: process.env.PATH, HOME: root, TMPDIR: join(root, 'tmp') },
+        ...{ PORT: String(port), SANDBOX_RUN: join(root, 'program') },
+      },
+      stdio: ['ignore', 'inherit', 'pipe'],
+      detached: true,
+    });
+    onTestFinished(() => {
+      if (up.pid !== undefined) spawnSync('kill', ['-KILL', '--', `-${up.pid}`], { stdio: 'ignore' });
+    });
+    let said = '';
+    up.stderr.on('data', (bytes) => {
+      said += String(bytes);
+    });
+    expect(await new Promise((done) => up.once('close', done))).toBe(125);
+    await new Promise((done) => other.close(done));
+    expect(said).toMatch(why);
+    expect(readdirSync(join(root, 'tmp'))).toEqual([]);
+  });
 
   it('is a fleet that takes its files with it, however often it is told to end', async () => {
     const root = mkdtempSync(join(tmpdir(), 'sandbox-run-up-'));
@@ -110,7 +106,7 @@ describe('an example', () => {
     expect(await new Promise((done) => up.once('exit', done))).toBe(143);
     clearInterval(again);
     expect(readdirSync(join(root, 'tmp'))).toEqual([]);
-  }, 40_000);
+  });
 
   it('starts workers by Slurm, hands its signal on, and leaves nothing behind', async () => {
     const root = mkdtempSync(join(tmpdir(), 'sandbox-run-sbatch-'));

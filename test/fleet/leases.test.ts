@@ -45,7 +45,7 @@ describe('a worker that dies', () => {
       expect(status.workers.find(({ worker }) => worker === first.id)?.state).toBe('lost');
       expect(status).toMatchObject({ ...{ lost: 1, slots: 1, running: 0, done: 1 }, jobs: { normal: 0 } });
     }, LONG);
-  }, 120_000);
+  });
 
   it('with no job, so that no other worker looks at its lease, counts as lost all the same', async () => {
     const queue = world.queue();
@@ -62,7 +62,7 @@ describe('a worker that dies', () => {
     }, LONG);
     waits.cancel();
     await waits.result;
-  }, 120_000);
+  });
 
   it('is told of once, however often workers renew their leases while it is asked', async () => {
     const name = world.queue();
@@ -84,7 +84,7 @@ describe('a worker that dies', () => {
       expect(told).toEqual([...new Set(told)]);
     } while (!over);
     await renewed;
-  }, 60_000);
+  });
 
   it('has its job run again where that was asked for', async () => {
     const queue = world.queue();
@@ -105,7 +105,7 @@ describe('a worker that dies', () => {
       fleet: { attempts: 2, worker: other.id },
     });
     expect(linesOf('again')).toHaveLength(2);
-  }, 120_000);
+  });
 
   it.each([
     ['by SIGKILL', 'SIGKILL'],
@@ -132,7 +132,6 @@ describe('a worker that dies', () => {
       expect(await fleet.run(['true'])).toMatchObject({ ok: true });
       expect(linesOf(`only-${signal}`)).toHaveLength(1);
     },
-    120_000,
   );
 
   it('that only stopped for less than its lease keeps its job', async () => {
@@ -162,7 +161,7 @@ describe('a worker that dies', () => {
     letGo();
     expect(await job.result).toMatchObject({ ok: true, stdout: 'end\n', fleet: { attempts: 1 } });
     expect(linesOf('paused')).toHaveLength(1);
-  }, 120_000);
+  });
 });
 
 describe('a worker that ends', () => {
@@ -178,7 +177,7 @@ describe('a worker that ends', () => {
     letGo();
     expect(await job.result).toMatchObject({ ok: true, stdout: 'end\n' });
     expect(await first.ended).toBe(0);
-  }, 120_000);
+  });
 
   it('hands over at once what may be run again', async () => {
     const queue = world.queue();
@@ -192,7 +191,7 @@ describe('a worker that ends', () => {
     await startWorkerProcess(world, queue);
     first.kill('SIGTERM');
     expect(await job.result).toMatchObject({ ok: true, stdout: 'done\n', fleet: { attempts: 2 } });
-  }, 120_000);
+  });
 });
 
 describe('a worker that is cut off', () => {
@@ -229,7 +228,7 @@ describe('a worker that is cut off', () => {
     await eventually(() => expect(worker.id).not.toBeUndefined(), LONG);
     expect(worker.id).not.toBe(before);
     expect(await fleet.run(['true'])).toMatchObject({ ok: true, fleet: { worker: worker.id } });
-  }, 120_000);
+  });
 
   it('ends when it is told to, also with a result that nobody takes', async () => {
     const queue = world.queue();
@@ -253,7 +252,7 @@ describe('a worker that is cut off', () => {
     } finally {
       await server?.start();
     }
-  }, 120_000);
+  });
 
   it('cannot end a job that another one has by then', async () => {
     const queue = world.queue();
@@ -268,5 +267,5 @@ describe('a worker that is cut off', () => {
     await world.worker(queue);
     // What it wrote at last was sent or not: nobody knows.
     expect(await job.result).toMatchObject({ status: 'worker-lost', outputCut: true });
-  }, 120_000);
+  });
 });

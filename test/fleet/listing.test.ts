@@ -36,4 +36,4 @@ it('lists what is there while others write: each key once, and to an end', async
   expect(found.map(({ revision }) => revision).sort()).toEqual([...revisions].sort());
   await here.close();
   await elsewhere.close();
-}, 20_000);
+});

@@ -55,12 +55,12 @@ beforeAll(async () => {
     ...{ scratch: place.root, credentials: credentialsOf('WORK') },
   });
   ends.unshift(() => worker.stop(0));
-}, 60_000);
+});
 afterAll(async () => {
   for (const end of ends) await end();
   await servers?.stop();
   place?.dispose();
-}, 60_000);
+});
 
 describe('the roles of examples/fleet/nats-server.conf', () => {
   it('submit: hands jobs over with a workspace, follows and cancels them', async () => {
@@ -95,7 +95,7 @@ describe('the roles of examples/fleet/nats-server.conf', () => {
     await expect(workers.put(worker.id ?? '', '{}')).rejects.toThrow();
     await expect(manager.streams.delete('SR_JOBS_builds')).rejects.toThrow();
     await expect(openQueue(connection, 'others')).rejects.toMatchObject({ code: 'fleet.refused' });
-  }, 120_000);
+  });
 
   it('read: sees workers and results, and writes nothing', async () => {
     const submitter = await fleetAs('SUBMIT');
@@ -109,7 +109,7 @@ describe('the roles of examples/fleet/nats-server.conf', () => {
     await expect(js.publish('sr.builds.jobs.normal.any', '{}', { timeout: 60_000 })).rejects.toThrow(REFUSED);
     await expect(records.put(job.id, '{}')).rejects.toThrow();
     await expect(manager.streams.purge('SR_JOBS_builds')).rejects.toThrow();
-  }, 120_000);
+  });
 
   it('read: is told at once that it may not hand jobs over', async () => {
     const fleet = await fleetAs('READ');
@@ -137,7 +137,7 @@ describe('the roles of examples/fleet/nats-server.conf', () => {
       job.cancel();
       expect((await job.result).status).toBe('canceled');
     }
-  }, 60_000);
+  });
 
   it('work: takes jobs and hands none over', async () => {
     const connection = await connectAs('WORK');
@@ -150,7 +150,7 @@ describe('the roles of examples/fleet/nats-server.conf', () => {
     const budget = await store.alone('principal');
     const revision = await budget.put('actions', '[]', 0);
     expect(await budget.get('actions')).toMatchObject({ value: '[]', revision });
-  }, 120_000);
+  });
 
   it('approve: has what is asked, and neither hands jobs over nor reads results', async () => {
     const connection = await connectAs('APPROVE');
@@ -161,7 +161,7 @@ describe('the roles of examples/fleet/nats-server.conf', () => {
     const { js, records } = await openQueue(connection, 'builds');
     await expect(js.publish('sr.builds.jobs.normal.any', '{}', { timeout: 60_000 })).rejects.toThrow(REFUSED);
     await expect(records.get('x.1')).rejects.toThrow();
-  }, 120_000);
+  });
 
   it('nobody: is refused', async () => {
     await expect(connectNats({ url: servers.url }, 'nobody')).rejects.toMatchObject({

@@ -6,7 +6,7 @@ import { lacks } from '../support/programs.ts';
 import { makeFleetWorld, startWorkerProcess } from './support.ts';
 
 // The door of a fleet once, as users have it: the built command line against a real server.
-describe.skipIf(lacks('nats-server'))('a fleet', { timeout: 120_000 }, () => {
+describe.skipIf(lacks('nats-server'))('a fleet', () => {
   const world = makeFleetWorld();
 
   it('runs a job on a worker, in its sandbox, and tells what became of it', async () => {

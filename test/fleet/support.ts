@@ -56,12 +56,12 @@ export function makeFleetWorld(nodes: 1 | 3 = 1): FleetWorld {
     place = makePlace();
     mkdirSync(join(place.root, 'scratch'));
     servers = await startNats({ nodes });
-  }, 60_000);
+  });
   afterAll(async () => {
     await Promise.all(ends.map((end) => end()));
     await servers?.stop();
     place?.dispose();
-  }, 60_000);
+  });
   const there = <T>(value: T | undefined): T => {
     if (value === undefined) throw new Error('it is there once the tests run');
     return value;

@@ -40,7 +40,7 @@ describe('what somebody does to the buckets of a queue', () => {
     letGo();
     expect(await job.result).toMatchObject({ ok: true, stdout: 'end\n', fleet: { attempts: 1 } });
     expect(await fleet.result(job.id)).toMatchObject({ stdout: 'end\n' });
-  }, 30_000);
+  });
 
   it('the record of a job that has ended is deleted: who asks for it, or cancels it, does not wait for ever', async () => {
     const queue = world.queue();
@@ -51,7 +51,7 @@ describe('what somebody does to the buckets of a queue', () => {
     await asAdministrator(queue, ({ records }) => records.delete(id));
     await expect(fleet.result(id, { wait: true })).rejects.toMatchObject({ code: 'fleet.unknown' });
     await expect(fleet.cancel(id)).rejects.toMatchObject({ code: 'fleet.unknown' });
-  }, 30_000);
+  });
 
   it('records and leases cannot be purged, nor rolled up by a message: then a job would run twice', async () => {
     const queue = world.queue();
@@ -69,7 +69,7 @@ describe('what somebody does to the buckets of a queue', () => {
       expect(await records.get(ran.job)).not.toBeNull();
       expect(await workers.get(ran.worker ?? '')).not.toBeNull();
     });
-  }, 30_000);
+  });
 
   it('the record of a job that waits is there and deleted: whether it ran is not known, so it is not run', async () => {
     const queue = world.queue();
@@ -86,7 +86,7 @@ describe('what somebody does to the buckets of a queue', () => {
     });
     expect(existsSync(join(world.place.workspace, 'never'))).toBe(false);
     expect(await fleet.run(['true'])).toMatchObject({ ok: true });
-  }, 30_000);
+  });
 
   it('a record that is not understood: the job is not run, and takes nobody’s slot', async () => {
     const queue = world.queue();
@@ -103,7 +103,7 @@ describe('what somebody does to the buckets of a queue', () => {
     expect(said.filter((line) => line.includes(id))).toHaveLength(1);
     await expect(fleet.result(id)).rejects.toMatchObject({ code: 'output.lost' });
     await expect(fleet.cancel(id)).rejects.toMatchObject({ code: 'output.lost' });
-  }, 30_000);
+  });
 
   it.each(['deleted', 'of another version'])(
     'a lease is %s: its worker goes on, and its job too',
@@ -134,7 +134,6 @@ describe('what somebody does to the buckets of a queue', () => {
       expect(await job.result).toMatchObject({ stdout: 'end\n', fleet: { attempts: 1, worker: name } });
       expect(worker.id).toBe(name);
     },
-    40_000,
   );
 });
 
@@ -148,11 +147,11 @@ describe('a clock that is wrong', () => {
       const fleet = await world.fleet(queue);
       const result = await fleet.run(['true']);
       expect(result).toMatchObject({ ok: true });
-      expect(result.fleet.queueMs).toBeLessThan(10_000);
+      expect(result.fleet.queueMs).toBeLessThan(24 * 3_600_000);
     } finally {
       clock.mockRestore();
     }
-  }, 30_000);
+  });
 
   it('of who asks how a queue does, by days, makes nothing look old', async () => {
     const queue = world.queue();
@@ -163,8 +162,8 @@ describe('a clock that is wrong', () => {
     const clock = vi.spyOn(Date, 'now').mockImplementation(() => now() + 6 * 24 * 3_600_000);
     try {
       const { oldestMs, workers } = await fleet.status();
-      expect(oldestMs).toBeLessThan(10_000);
-      expect(workers.map(({ seenMs }) => seenMs < 10_000)).toEqual([true]);
+      expect(oldestMs).toBeLessThan(24 * 3_600_000);
+      expect(workers.map(({ seenMs }) => seenMs < 24 * 3_600_000)).toEqual([true]);
     } finally {
       clock.mockRestore();
     }
@@ -189,5 +188,5 @@ describe('a clock that is wrong', () => {
     } finally {
       clock.mockRestore();
     }
-  }, 60_000);
+  });
 });

@@ -41,7 +41,7 @@ beforeAll(async () => {
   metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
   // That sandbox was made before.
   await before.run(['true']);
-}, 60_000);
+});
 afterAll(async () => {
   await reader.shutdown();
   trace.disable();

@@ -145,7 +145,7 @@ describe('a workspace that is sent', () => {
     await store.putBlob({ name: digest }, content);
     expect((await reading).equals(content)).toBe(true);
     await connection.close();
-  }, 40_000);
+  });
 
   it('of a repository runs nothing that its configuration names', async () => {
     const queue = world.queue();
@@ -230,7 +230,7 @@ describe('a workspace that is sent', () => {
     expect(await fleet.run('wc -c < large', { workspaceFrom: project })).toMatchObject({
       ...{ status: 'setup-failed', stdout: '' },
     });
-  }, 60_000);
+  });
 
   it('gives back what was asked for, and no more', async () => {
     const queue = world.queue();
@@ -335,7 +335,7 @@ describe('a workspace that is sent', () => {
       told.mockRestore();
       made.mockRestore();
     }
-  }, 60_000);
+  });
 
   it('is not sent with a pattern that is none, nor is a pattern without one', async () => {
     const queue = world.queue();

@@ -12,7 +12,7 @@ beforeAll(async () => {
   const manager = await jetstreamManager(connection);
   await manager.streams.add({ name: 'S', subjects: ['s.>'] });
   await connection.close();
-}, 60_000);
+});
 afterAll(() => servers?.stop());
 
 async function open() {

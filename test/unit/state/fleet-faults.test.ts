@@ -16,7 +16,7 @@ const opened: FleetStore[] = [];
 beforeAll(async () => {
   servers = await startNats({ nodes: 3 });
   await open();
-}, 60_000);
+});
 afterAll(async () => {
   await Promise.all(opened.map((store) => store.close()));
   await servers?.stop();
@@ -230,9 +230,7 @@ describe('many at the same time on a cluster', () => {
 });
 
 describe('without a server', () => {
-  it('everything is refused in one line, and goes on when the server is there again', {
-    timeout: 60_000,
-  }, async () => {
+  it('everything is refused in one line, and goes on when the server is there again', async () => {
     const alone = await startNats();
     const store = await fleetStoreOn(
       await connect({ servers: alone.url, maxReconnectAttempts: -1, reconnectTimeWait: 100 }),
