@@ -206,18 +206,14 @@ describe.concurrent('a server of a session that begins makes itself ready for it
     patience(120_000),
   );
 
-  it.for(['codex', 'gemini-cli'])(
-    'for %s as well',
-    async (agent, test) => {
-      const place = makeOwnPlace(test);
-      const words = ['hook', agent, '--mode', 'rewrite'];
-      await begin(place, words);
-      // It has made what commands get their caches from, so it has made what they run in.
-      expect(existsSync(join(place.state, 'caches'))).toBe(true);
-      // It is a server of the session that it was started for, which it has heard nothing of.
-      expect(await call(place, words, { input: event(place, 'SessionEnd') })).toMatchObject({ exitCode: 0 });
-      await eventually(() => expect(serversOf(place.root)).toEqual([]), 60_000);
-    },
-    patience(120_000),
-  );
+  it.for(['codex', 'gemini-cli'])('for %s as well', { timeout: patience(120_000) }, async (agent, test) => {
+    const place = makeOwnPlace(test);
+    const words = ['hook', agent, '--mode', 'rewrite'];
+    await begin(place, words);
+    // It has made what commands get their caches from, so it has made what they run in.
+    expect(existsSync(join(place.state, 'caches'))).toBe(true);
+    // It is a server of the session that it was started for, which it has heard nothing of.
+    expect(await call(place, words, { input: event(place, 'SessionEnd') })).toMatchObject({ exitCode: 0 });
+    await eventually(() => expect(serversOf(place.root)).toEqual([]), 60_000);
+  });
 });
