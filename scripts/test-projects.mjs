@@ -63,7 +63,31 @@ export const PROJECTS = {
  * What `npm test` runs: the units, the attacks that the claim of this project is made of (on the strongest tier), and smoke
  * tests of every door. None of it may need a program that the README does not name.
  */
-export const QUICK = ['test/unit/', 'test/layering.test.ts'];
+export const QUICK = [
+  'test/unit/',
+  'test/layering.test.ts',
+  ...[
+    'alias-paths',
+    'change-mounts',
+    'claim-too-much',
+    'escape-the-tree',
+    'gain-privileges',
+    'inspect-processes',
+    'leave-set-id-files',
+    'outlive-the-launcher',
+    'plant-code-for-later',
+    'reach-network',
+    'reach-unix-sockets',
+    'read-environment',
+    'read-outside',
+    'signal-outside',
+    'use-inherited-descriptors',
+    'use-kernel-interfaces',
+    'write-outside',
+  ].map((name) => `test/enforcement/${name}.test.ts`),
+  'test/cli/smoke.test.ts',
+  'test/fleet/smoke.test.ts',
+];
 
 /**
  * What depends on who runs it, so that root runs it a second time as an ordinary user. Everything else shows the same for both,
