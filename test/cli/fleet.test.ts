@@ -217,7 +217,9 @@ describe('submit', () => {
     waiting.kill('SIGINT');
     expect((await waiting).exitCode).not.toBe(0);
     await eventually(() => expect(processesWith('canceled-job')).toEqual([]), 60_000);
-    const id = (await cli(submitter, ['submit', ...on(), '--', 'sleep', '1000'])).stdout.trim();
+    const command = 'echo > begun-too; exec sleep 1000';
+    const id = (await cli(submitter, ['submit', ...on(), '-c', command])).stdout.trim();
+    await eventually(() => expect(existsSync(join(machine.workspace, 'begun-too'))).toBe(true), 60_000);
     expect((await cli(submitter, ['fleet', 'cancel', id, ...on()])).exitCode).toBe(0);
     const told = await cli(submitter, ['fleet', 'job', id, ...on()]);
     expect(told.exitCode).not.toBe(1);
