@@ -7,7 +7,7 @@ export {
   everyCommand,
   WORDS_OF_OPTIONS,
 } from './describe/describe-programs.ts';
-export { SUBCOMMANDS } from './dispatch.ts';
+export { dispatch, SUBCOMMANDS } from './dispatch.ts';
 export { doctorAttack } from './doctor/attack.ts';
 export { examineHost } from './doctor/examine.ts';
 export { EXAMPLE_LINES, exitStatuses, FILES } from './help/help.ts';

@@ -1,4 +1,5 @@
 // The exports of this room for code outside of src: tests and scripts import nothing below it.
+export { type Caller, onBehalfOf } from './caller.ts';
 export { probeHost } from './probe.ts';
 export { createPathLookup } from './resolve-path.ts';
 export { ensureStateDirectory, stateDirectoryPath } from './user-directories.ts';
