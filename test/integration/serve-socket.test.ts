@@ -493,7 +493,7 @@ describe('the socket of serve', () => {
   });
 
   it('is closed to commands of the sandbox, even where they could connect', async () => {
-    const { connect } = await here(['--ro', process.execPath]);
+    const { connect } = await listening(['--ro', process.execPath]);
     // Stands for a command of a sandbox that can see the socket: it is as confined as those, and of this user.
     const talk = `
       const socket = require('node:net').connect(process.argv[1]);
@@ -517,7 +517,7 @@ describe('the socket of serve', () => {
   });
 
   it.runIf(process.geteuid?.() === 0)('is closed to other users, whatever its mode', async () => {
-    const { connect } = await here();
+    const { connect } = await listening();
     const talk =
       "import socket,sys; s=socket.socket(socket.AF_UNIX); s.settimeout(20); s.connect(sys.argv[1]); s.sendall(b'{}\\n'); print(s.recv(10))";
     const as = (user: string) =>
