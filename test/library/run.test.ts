@@ -329,7 +329,7 @@ describe('the end of a command', () => {
     { timeout: 60_000 },
     async ({ end, effect, script }) => {
       // At every time from the start to when it runs, which is soon after.
-      for (let turns = 1; turns < 50_000; turns *= 6) {
+      for (let turns = 1; turns < 50_000; turns *= 3) {
         await using own = await createSandbox({ workspace: place.workspace });
         const controller = new AbortController();
         const command = own.start(script, { effect, signal: controller.signal, timeout: 9_000 });
