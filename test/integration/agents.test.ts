@@ -4,6 +4,7 @@ import { execa } from 'execa';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { cli, expectOneLine, makePlace } from '../cli/support.ts';
 import { eventually } from '../support/eventually.ts';
+import { hookProcess } from './hook-process.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());
@@ -117,7 +118,7 @@ async function hook(
   args: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
 ) {
-  const { stdout, stderr, exitCode } = await cli(place, ['hook', name, ...args], {
+  const { stdout, stderr, exitCode } = await hookProcess(place, [name, ...args], {
     ...{ input: JSON.stringify(input), env: { ...environment, ...env } },
   });
   return { exitCode, stderr, answer: stdout === '' ? undefined : JSON.parse(stdout) };

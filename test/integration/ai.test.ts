@@ -15,6 +15,7 @@ import { execaSync } from 'execa';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/index.ts';
 import { bashToolSandbox, shellTool } from '../../src/integrations/index.ts';
+import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { HOST } from '../support/tiers.ts';
 import { makeIntegration } from './support.ts';
@@ -128,7 +129,7 @@ describe('the shell tool of the AI SDK', () => {
       ...PROMPT,
     });
     const ended = expect(running).rejects.toThrow();
-    while (processesWith(mark).length === 0) await new Promise((done) => setTimeout(done, 20));
+    await eventually(() => expect(processesWith(mark)).not.toEqual([]));
     aborted.abort();
     await ended;
     await free.close();

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shellWord } from '../../src/util/index.ts';
-import { cli, makePlace } from '../cli/support.ts';
+import { makePlace } from '../cli/support.ts';
+import { hookProcess } from './hook-process.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());
@@ -30,7 +31,7 @@ async function decisionOn(
     tool_use_id: 'toolu_02',
   });
   const mode = args.includes('--mode') ? [] : ['--mode', 'decide'];
-  const { stdout, exitCode } = await cli(place, ['hook', 'claude-code', ...mode, ...args], {
+  const { stdout, exitCode } = await hookProcess(place, ['claude-code', ...mode, ...args], {
     input,
     env: environment(env),
   });

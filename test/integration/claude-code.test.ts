@@ -8,6 +8,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { shellWord } from '../../src/util/index.ts';
 import { CLI, cli, expectOneLine, makePlace } from '../cli/support.ts';
 import { WITHOUT } from '../support/without.ts';
+import { hookProcess } from './hook-process.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());
@@ -56,7 +57,7 @@ const eventOf = ({
 
 async function hook(input: string | Uint8Array, args: readonly string[] = [], env = environment()) {
   const mode = args.includes('--mode') ? [] : ['--mode', 'decide'];
-  const { stdout, stderr, exitCode } = await cli(place, ['hook', 'claude-code', ...mode, ...args], {
+  const { stdout, stderr, exitCode } = await hookProcess(place, ['claude-code', ...mode, ...args], {
     ...{ input, env },
   });
   return { exitCode, stderr, stdout, answer: stdout === '' ? undefined : JSON.parse(stdout) };
@@ -321,7 +322,7 @@ describe('what is not a call in every respect', () => {
       expect(wrong).toMatchObject({ exitCode: 2, stdout: '' });
       expectOneLine(wrong.stderr);
     }
-    const unknown = await cli(place, ['hook', 'nobody'], { input, env: environment() });
+    const unknown = await hookProcess(place, ['nobody'], { input, env: environment() });
     expect(unknown.exitCode).toBe(2);
     const full = await execa(
       'sh',

@@ -5,7 +5,7 @@ import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
 import { execa } from 'execa';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { CLI, cli, expectOneLine } from '../cli/support.ts';
-import { sleep } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
 import {
   type ClientOptions,
@@ -313,20 +313,24 @@ describe('background commands of sandbox-run mcp', () => {
   });
 
   it('are limited in number and in time', async () => {
-    const { shell, call } = await connect([...AUTONOMOUS, '--background-timeout', '10']);
+    const { shell, call } = await connect(AUTONOMOUS);
     const mark = markedSeconds();
     const all = await Promise.all(
       [...Array(20)].map(() => shell(`sleep ${mark}`, { background: true, timeout: 3600 })),
     );
     expect(all.filter(({ isError }) => isError !== true)).toHaveLength(16);
     expect(textOf(all.find(({ isError }) => isError) ?? all[0] ?? { content: [] })).toContain('16 commands');
-    await gone(mark);
-    await eventually(async () => {
-      const { structuredContent } = await call('shell_output', { id: 'job-16' });
-      expect(structuredContent?.status).toBe('timed-out');
-    });
+    await call('shell_kill', { id: 'job-16' });
     // There is room again.
     expect((await shell('true', { background: true })).isError).toBeUndefined();
+    const brief = await connect([...AUTONOMOUS, '--background-timeout', '0.3']);
+    const late = markedSeconds();
+    await brief.shell(`sleep ${late}`, { background: true, timeout: 3600 });
+    await eventually(async () => {
+      const { structuredContent } = await brief.call('shell_output', { id: 'job-1' });
+      expect(structuredContent?.status).toBe('timed-out');
+    });
+    await gone(late);
   });
 
   it('are refused as others are, and unknown ones are not found', async () => {
@@ -345,12 +349,15 @@ describe('long calls of sandbox-run mcp', () => {
     const { call } = await connect(AUTONOMOUS);
     const begun = performance.now();
     const told: { progress: number; message?: string | undefined }[] = [];
-    await call(
+    const { words, letGo } = makeHold(place.workspace);
+    const called = call(
       'shell',
-      { command: "printf 'one\\n\\033[31mtwo\\033[0m\\n'; sleep 3.5" },
+      { command: `printf 'one\\n\\033[31mtwo\\033[0m\\n'; ${words}` },
       { onprogress: (progress) => told.push(progress) },
     );
-    expect(told.length).toBeGreaterThanOrEqual(1);
+    await eventually(() => expect(told.length).toBeGreaterThanOrEqual(2));
+    letGo();
+    await called;
     expect(told.length).toBeLessThanOrEqual((performance.now() - begun) / 1000);
     expect(told.map(({ progress }) => progress)).toEqual(
       [...new Set(told.map(({ progress }) => progress))].sort((a, b) => a - b),
@@ -495,7 +502,8 @@ describe('approvals of sandbox-run mcp', () => {
       },
     });
     await eventually(() => expect(withdrawn).toBe(true));
-    await sleep(200);
+    // What would have been made is not by the time that another one has run to its end.
+    await shell('true');
     expect(made()).toBe(false);
   });
 

@@ -2,6 +2,8 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, afterEach, expect, vi } from 'vitest';
+import { dispatch } from '../../src/cli/index.ts';
+import { type Caller, onBehalfOf } from '../../src/host/index.ts';
 import { CLI, makePlace } from '../cli/support.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { makeSupervisedConfiguration } from '../support/unjudged-policy.ts';
@@ -40,8 +42,72 @@ export function makeServeWorld() {
     return child;
   }
 
+  /** The same in this process, on behalf of a caller: what a start of Node for each test would not show. */
+  async function startHere(path: string, args: readonly string[], more: Readonly<Record<string, string>>) {
+    const env = { ...place.env, XDG_STATE_HOME: join(place.root, 'state'), ...more };
+    const before = Object.keys(env).map((name) => [name, process.env[name]] as const);
+    // What it reads of its process, as HOME.
+    Object.assign(process.env, env);
+    let end = (_signal: NodeJS.Signals): void => {};
+    const said = { 1: '', 2: '' };
+    const caller: Caller = {
+      env,
+      cwd: () => place.workspace,
+      stdio: [0, 1, 2],
+      write: (fd, bytes) => {
+        said[fd] += Buffer.from(bytes).toString();
+        return true;
+      },
+      onSignals: (_, handle) => {
+        end = handle;
+        return { [Symbol.dispose]: () => {} };
+      },
+      stop: () => {},
+    };
+    let isOver = false;
+    const ended = onBehalfOf(caller, () => dispatch(['serve', '--socket', path, ...args])).finally(() => {
+      isOver = true;
+    });
+    stops.push(async () => {
+      end('SIGTERM');
+      await ended;
+      for (const [name, value] of before) {
+        if (value === undefined) delete process.env[name];
+        else process.env[name] = value;
+      }
+      expect(said[2]).toBe('');
+    });
+    await eventually(() => expect(said[1] !== '' || isOver, said[2]).toBe(true));
+    expect(said[1]).toBe(`serve is ready: ${path}\n`);
+  }
+
+  const connect = async (path: string, initialize: Readonly<Record<string, unknown>> = {}) => {
+    const client = await connectTo(path);
+    const about = await client.initialize(initialize);
+    return { client, about };
+  };
+
   return {
     place,
+    /** A server of this process on a socket, which listens. */
+    here: async (args: readonly string[] = [], more: Readonly<Record<string, string>> = {}) => {
+      await startHere(socket, args, more);
+      return {
+        connect: async (initialize: Readonly<Record<string, unknown>> = {}) =>
+          (await connect(socket, initialize)).client,
+      };
+    },
+    /** The same with one client, and what it is told first. */
+    hereWithClient: async (
+      args: readonly string[] = [],
+      more: Readonly<Record<string, string>> = {},
+      initialize: Readonly<Record<string, unknown>> = {},
+    ) => {
+      // Each at its own place: a test may have several.
+      const path = join(private_, `${stops.length}.sock`);
+      await startHere(path, args, more);
+      return connect(path, initialize);
+    },
     /** In a directory that only this user can write. */
     socket,
     sockets: private_,
@@ -55,7 +121,7 @@ export function makeServeWorld() {
       const child = start(['--stdio', ...args], more);
       return { child, client: new RawClient(child.stdin, child.stdout) };
     },
-    /** A server on a socket, which listens. */
+    /** A server that is a process of its own, on a socket, which listens. */
     listening: async (args: readonly string[] = [], more: Readonly<Record<string, string>> = {}) => {
       const child = start(['--socket', socket, ...args], more);
       let out = '';
@@ -65,11 +131,8 @@ export function makeServeWorld() {
       await eventually(() => expect(out).toBe(`serve is ready: ${socket}\n`));
       return {
         child,
-        connect: async (initialize: Readonly<Record<string, unknown>> = {}) => {
-          const client = await connectTo(socket);
-          await client.initialize(initialize);
-          return client;
-        },
+        connect: async (initialize: Readonly<Record<string, unknown>> = {}) =>
+          (await connect(socket, initialize)).client,
       };
     },
   };

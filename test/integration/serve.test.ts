@@ -2,21 +2,22 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cli } from '../cli/support.ts';
-import { sleep } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { eventually } from './serve-client.ts';
 import { makeServeWorld } from './serve-world.ts';
 
-const { place, stdio, judged, supervised } = makeServeWorld();
+const { place, hereWithClient: ready, stdio, judged, supervised } = makeServeWorld();
 
 const mark = join(place.root, 'mark');
 /** A command that lasts, and is found by its command line. */
 const holding = ['bash', '-c', 'sleep 3600; :', mark];
 
-async function ready(args: readonly string[] = [], env = {}, initialize = {}) {
-  const { child, client } = stdio(args, env);
-  const about = await client.initialize(initialize);
-  return { child, client, about };
+/** A server that is a process of its own. */
+async function started() {
+  const { child, client } = stdio();
+  await client.initialize();
+  return { child, client };
 }
 
 describe('the handshake of serve', () => {
@@ -88,7 +89,7 @@ describe('messages to serve', () => {
   });
 
   it('that go on being none end the connection', async () => {
-    const { child, client } = await ready();
+    const { child, client } = await started();
     for (let count = 0; count < 40; count += 1) client.line('nonsense');
     await client.ends();
     expect(client.said.length).toBeLessThan(20);
@@ -96,7 +97,7 @@ describe('messages to serve', () => {
   });
 
   it('that are too long end it, with what was running', async () => {
-    const { child, client } = await ready();
+    const { child, client } = await started();
     void client.ask('run', { command: holding }).catch(() => {});
     const piece = 'x'.repeat(1024 * 1024);
     for (let count = 0; count < 18; count += 1) client.output.write(piece);
@@ -188,9 +189,11 @@ describe('messages to serve', () => {
 
   it('with an id in use are not run; with one that was used they are', async () => {
     const { client } = await ready();
-    const first = client.ask('run', { command: 'sleep 1; echo first' }, 'same');
+    const { words, letGo } = makeHold(place.workspace);
+    const first = client.ask('run', { command: `${words}; echo first` }, 'same');
     client.message({ jsonrpc: '2.0', id: 'same', method: 'run', params: { command: 'touch twice' } });
     await eventually(() => expect(client.said.at(-1)).toMatchObject({ id: null, error: { code: -32600 } }));
+    letGo();
     expect((await first).result.stdout).toBe('first\n');
     expect((await client.ask('run', { command: 'echo again' }, 'same')).result.stdout).toBe('again\n');
     expect(existsSync(join(place.workspace, 'twice'))).toBe(false);
@@ -394,8 +397,12 @@ describe('sessions over serve', () => {
     expect(await client.call('session.interrupt', { session })).toEqual({ interrupted: true });
     expect((await long).result.stdout).toBe('');
     expect((await next).result.stdout).toBe('next\n');
-    const given = client.ask('session.run', { session, command: 'sleep 60' }, 'given-up');
-    await sleep(200);
+    const given = client.ask(
+      'session.run',
+      { session, command: 'echo begun; sleep 60', stream: true },
+      'given-up',
+    );
+    await client.told('output', ({ request }) => request === 'given-up');
     client.cancel('given-up');
     expect((await given).result.status).toBe('canceled');
   });
@@ -403,15 +410,19 @@ describe('sessions over serve', () => {
 
 describe('the end of serve', () => {
   it('leaves no request without its answer', async () => {
-    for (let round = 0; round < 5; round += 1) {
-      const { child, client } = await ready();
+    for (const when of ['at once', 'when one has ended', 'when one has begun']) {
+      const { child, client } = await started();
+      const begun = join(place.workspace, `begun ${when}`);
+      const { words, letGo } = makeHold(place.workspace);
       const asked = [
-        client.ask('run', { command: 'sleep 1' }),
+        client.ask('run', { command: `touch '${begun}'; ${words}` }),
         client.ask('run', { command: 'echo hi' }),
         client.ask('check', { command: 'echo hi' }),
       ];
-      if (round % 2 === 0) await sleep(200 * round);
+      if (when === 'when one has ended') await asked[1];
+      if (when === 'when one has begun') await eventually(() => expect(existsSync(begun)).toBe(true));
       client.output.end();
+      letGo();
       expect(await child).toMatchObject({ exitCode: 0, stderr: '' });
       await client.ends();
       const answers = new Set(client.said.map(({ id }) => id));
@@ -421,7 +432,7 @@ describe('the end of serve', () => {
   });
 
   it('comes with the end of its input, which ends what nobody can end or write to any more', async () => {
-    const { child, client } = await ready();
+    const { child, client } = await started();
     await client.call('spawn', { command: `setsid ${holding.map((word) => `'${word}'`).join(' ')} & wait` });
     const { session } = await client.call('session.open');
     await client.call('session.run', {
@@ -437,7 +448,7 @@ describe('the end of serve', () => {
   it('waits for the answers to what was piped into it', async () => {
     const asks = [
       { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: 1 } },
-      { jsonrpc: '2.0', id: 2, method: 'run', params: { command: 'sleep 0.5; echo done' } },
+      { jsonrpc: '2.0', id: 2, method: 'run', params: { command: 'sleep 0.1; echo done' } },
     ];
     const { child, client } = stdio();
     for (const ask of asks) client.message(ask);
@@ -458,7 +469,7 @@ describe('the end of serve', () => {
   });
 
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('comes with %s, too', async (signal) => {
-    const { child, client } = await ready();
+    const { child, client } = await started();
     await client.call('spawn', { command: holding });
     await eventually(() => expect(processesWith(mark)).not.toEqual([]));
     child.kill(signal);

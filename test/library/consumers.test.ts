@@ -61,8 +61,7 @@ describe('a program that uses the package', () => {
       'exits.mjs',
       `import { createSandbox } from 'sandbox-run';
       const sandbox = await createSandbox({ workspace: process.cwd() });
-      sandbox.run(['sleep', '9']);
-      setTimeout(() => process.exit(7), 100);`,
+      sandbox.run('echo on; exec sleep 9', { onOutput: () => process.exit(7) });`,
     );
     const left = readdirSync(place.tmp);
     for (const name of left) rmSync(join(place.tmp, name), { recursive: true });

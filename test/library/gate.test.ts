@@ -11,7 +11,7 @@ import {
   openSession,
   type SandboxOptions,
 } from '../../src/index.ts';
-import { eventually, sleep } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { makePlace } from './support.ts';
 
 const place = makePlace();
@@ -443,10 +443,11 @@ describe('what an application brings', () => {
     const never = () => new Promise<never>(() => {});
     const done: string[] = [];
     const reservation = { commit: () => {}, release: () => void done.push('released') };
-    const late = async () => {
-      await sleep(400);
-      return reservation;
-    };
+    let answer = () => {};
+    const late = () =>
+      new Promise<typeof reservation>((reserved) => {
+        answer = () => reserved(reservation);
+      });
     const budgets: readonly ActionBudget[] = [
       { used: never, reserve: () => reservation },
       { used: () => 0, reserve: never },
@@ -462,6 +463,8 @@ describe('what an application brings', () => {
       expect({ status, code: error?.code }).toEqual({ status: 'denied', code: 'command.denied' });
       expect(error?.message).toContain('the budget of the application did not answer within 0.2 s');
     }
+    expect(done).toEqual([]);
+    answer();
     await eventually(() => expect(done).toEqual(['released']));
     const audit = { append: never };
     await using recorded = await sandboxWith({ gate: { audit }, policy });

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { OutputChunk } from '../../src/index.ts';
-import { eventually, sleep } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
 import { makePlaceWithSandbox } from './support.ts';
 
@@ -34,9 +34,13 @@ describe('for await over output', () => {
 
   it('gives more than is kept', async () => {
     // What is written before somebody listens is not kept either.
-    const running = sandbox.start('sleep 0.3; exec head -c 30000000 /dev/zero', { maxOutput: 10 });
+    const { words, letGo } = makeHold(place.workspace);
+    const running = sandbox.start(`${words}; exec head -c 30000000 /dev/zero`, { maxOutput: 10 });
     let total = 0;
-    for await (const { bytes } of running.output()) total += bytes.length;
+    const pieces = running.output()[Symbol.asyncIterator]();
+    const first = pieces.next();
+    letGo();
+    for (let piece = await first; !piece.done; piece = await pieces.next()) total += piece.value.bytes.length;
     expect(total).toBe(30_000_000);
     expect((await running.result).truncated.stdout).toBe(29_999_990);
   });
@@ -50,11 +54,11 @@ describe('for await over output', () => {
     for await (const { bytes } of running.output()) {
       if (total === 0) {
         await eventually(() => expect(progress()).toBeGreaterThanOrEqual(16));
-        // On a busy machine it takes its time until it comes to rest.
+        // It comes to rest: others run to their ends, and it writes nothing more.
         let atRest = 0;
         while (atRest !== progress()) {
           atRest = progress();
-          await sleep(500);
+          for (let others = 0; others < 20; others += 1) await sandbox.run(['true']);
         }
         // What waits here, and what fits into a pipe.
         expect(atRest).toBeLessThan((1024 + 256 + 64) / 64 + 2);
@@ -89,8 +93,8 @@ describe('for await over output', () => {
     const { words, letGo } = makeHold(place.workspace);
     const running = sandbox.start(`seq 1000; touch written; ${words}; echo end`, { maxOutput: 20 });
     await eventually(() => expect(existsSync(join(place.workspace, 'written'))).toBe(true));
-    // It is read by then.
-    await sleep(1_000);
+    // It is read by the time that others have run to their ends.
+    for (let others = 0; others < 20; others += 1) await sandbox.run('seq 1000');
     const chunks: [string, number | undefined][] = [];
     for await (const { bytes, missing } of running.output()) {
       chunks.push([`${Buffer.from(bytes)}`, missing]);

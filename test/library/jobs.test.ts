@@ -11,7 +11,7 @@ import {
 } from '../../src/index.ts';
 import { deferred } from '../../src/util/index.ts';
 import { makeArena } from '../support/arena.ts';
-import { eventually, sleep } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { OLDEST_TIERS, TIERS, type Tier } from '../support/tiers.ts';
@@ -70,7 +70,7 @@ describe.each([...TIERS, ...OLDEST_TIERS])('a job, $name', (tier) => {
     const job = await sandbox.run('echo kept; echo too >&2', { background });
     await job.waitForExit();
     await eventually(() => expect(job.output()).toMatchObject({ stdout: 'kept\n', stderr: 'too\n' }));
-    await sleep(100);
+    for (let questions = 0; questions < 20; questions += 1) await job.ports();
     expect(job.result).toBeUndefined();
     expect(job.output()).toMatchObject({ stdout: 'kept\n', stderr: 'too\n' });
     written.resolve();
@@ -81,14 +81,17 @@ describe.each([...TIERS, ...OLDEST_TIERS])('a job, $name', (tier) => {
     const sandbox = await sandboxOn(tier);
     const { words, letGo } = makeHold(arena.workspace);
     const job = await sandbox.run(`(${words}; echo later) & echo now`, { background });
+    const began = performance.now();
     expect(await job.waitForExit()).toMatchObject({ exitCode: 0, signal: undefined });
     expect(job.result).toBeUndefined();
     await eventually(() => expect(job.output().stdout).toBe('now\n'));
-    await sleep(500);
+    // It takes some time from then on, and all of that counts.
+    await sandbox.run('true');
+    const held = performance.now() - began;
     letGo();
     const result = await job.wait();
     expect(result).toMatchObject({ status: 'exited', exitCode: 0, stdout: 'now\nlater\n' });
-    expect(result.durationMs).toBeGreaterThan(450);
+    expect(result.durationMs).toBeGreaterThanOrEqual(Math.floor(held));
   });
 
   it.each(['SIGTERM', 'SIGKILL'] as const)('%s ends what the command left behind', async (signal) => {
@@ -170,9 +173,11 @@ describe.each([...TIERS, ...OLDEST_TIERS])('a job, $name', (tier) => {
 
   it('keeps head and tail of much output', async () => {
     const sandbox = await sandboxOn(tier);
-    const job = await sandbox.run('seq 100000; sleep 0.3', { background, maxOutput: 100 });
+    const { words, letGo } = makeHold(arena.workspace);
+    const job = await sandbox.run(`seq 100000; ${words}`, { background, maxOutput: 100 });
     await eventually(() => expect(job.output().outputBytes.stdout).toBe(588_895));
     const { stdout, truncated } = job.output();
+    letGo();
     expect(stdout).toMatch(/^1\n2\n/);
     expect(stdout).toMatch(/100000\n$/);
     expect(truncated.stdout).toBeGreaterThan(588_000);
@@ -194,8 +199,10 @@ describe.each([...TIERS, ...OLDEST_TIERS])('a job, $name', (tier) => {
 
   it('may be on a terminal', async () => {
     const sandbox = await sandboxOn(tier);
-    const job = await sandbox.run('stty size; sleep 0.2', { background, pty: { cols: 70, rows: 20 } });
+    const { words, letGo } = makeHold(arena.workspace);
+    const job = await sandbox.run(`stty size; ${words}`, { background, pty: { cols: 70, rows: 20 } });
     await eventually(() => expect(job.output().stdout).toBe('20 70\r\n'));
+    letGo();
     await job.wait();
   });
 });

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { type AuditRecord, createSandbox } from '../../src/index.ts';
 import { eventually, sleep } from '../support/eventually.ts';
@@ -66,7 +67,9 @@ describe('onOutput', () => {
         await gate;
       },
     });
-    await sleep(300);
+    await eventually(() => expect(received).toBeGreaterThan(0));
+    // Others run to their ends meanwhile.
+    for (let others = 0; others < 20; others += 1) await sandbox.run(['true']);
     atRest = received;
     const during = process.memoryUsage();
     expect(during.arrayBuffers + during.external - before.arrayBuffers - before.external).toBeLessThan(
@@ -104,8 +107,12 @@ describe('onOutput', () => {
       ({ warnings }) => warnings.length > 0,
     );
     expect(late).toMatchObject({ status: 'timed-out', warnings: [expect.stringContaining('onOutput')] });
-    const canceled = own.start('seq 1 1000000', { onOutput: never });
-    setTimeout(() => canceled.cancel(), 100);
+    const canceled = own.start('seq 1 1000000', {
+      onOutput: () => {
+        canceled.cancel();
+        return never();
+      },
+    });
     expect((await canceled.result).status).toBe('canceled');
     const mark = `never-${process.pid}`;
     let begun = 0;
@@ -206,8 +213,8 @@ describe('spawn', () => {
   });
 
   it('can be killed, by default with SIGTERM', async () => {
-    const child = sandbox.spawn(['sleep', '9']);
-    await sleep(50);
+    const child = sandbox.spawn('echo on; exec sleep 9');
+    await once(child.stdout, 'data');
     expect(child.kill()).toBe(true);
     expect(await child.result).toMatchObject({ status: 'signaled', signal: 'SIGTERM' });
     expect(child.kill()).toBe(false);

@@ -284,8 +284,12 @@ describe('the end of a command', () => {
   });
 
   it('by kill() of start(), which says whether there was anything to kill', async () => {
-    const command = sandbox.start(['sleep', '9']);
-    await new Promise((done) => setTimeout(done, 50));
+    let runs = () => {};
+    const running = new Promise<void>((done) => {
+      runs = done;
+    });
+    const command = sandbox.start('echo on; exec sleep 9', { onOutput: () => runs() });
+    await running;
     expect(command.kill('SIGINT')).toBe(true);
     expect(await command.result).toMatchObject({ status: 'signaled', signal: 'SIGINT' });
     expect(command.kill('SIGINT')).toBe(false);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSandbox, type Sandbox, type ShellSession, type TurnResult } from '../../src/index.ts';
 import { makeArena } from '../support/arena.ts';
-import { eventually, sleep } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
 
@@ -286,8 +286,7 @@ describe('commands that hang', () => {
 
   it('a background job of an earlier command is spared', { timeout: 20_000 }, async () => {
     await using shell = await sandbox.session();
-    await shell.run('sleep 62 & job=$!');
-    await new Promise((done) => setTimeout(done, 50));
+    await shell.run('sleep 62 & job=$!; until grep -qx sleep /proc/$job/comm; do :; done');
     await shell.run('bash -c \'trap "" INT; sleep 61\'', { timeout: 200 });
     expect(said(await shell.run('kill -0 $job && echo there'))).toEqual(exited('there\n'));
   });
@@ -344,17 +343,17 @@ describe('output', () => {
     const onOutput = ({ bytes }: { readonly bytes: Uint8Array }) =>
       void seen.push(Buffer.from(bytes).toString());
     const [late, again] = [makeHold(arena.workspace), makeHold(arena.workspace)];
-    const later = `(${late.words}; echo late; head -c 3000000 /dev/zero) & echo early`;
+    const later = `(${late.words}; echo late; touch was-late; head -c 3000000 /dev/zero) & echo early`;
     await shell.run(later, { onOutput });
     expect(seen.join('')).toBe('early\n');
     late.letGo();
-    await sleep(500);
+    await eventually(() => expect(existsSync(join(arena.workspace, 'was-late'))).toBe(true));
     const { stdout, outputBytes } = await shell.run('wait; echo end');
     expect(stdout.slice(0, 5)).toBe('late\n');
     expect(outputBytes.stdout).toBe(3_000_009);
-    await shell.run(`(${again.words}; echo again) & :`, { onOutput });
+    await shell.run(`(${again.words}; echo again; touch was-again) & :`, { onOutput });
     again.letGo();
-    await sleep(400);
+    await eventually(() => expect(existsSync(join(arena.workspace, 'was-again'))).toBe(true));
     await shell.run(':', { onOutput });
     expect(await shell.run('wait; echo end')).toMatchObject({
       stdout: expect.stringMatching(/^(?:again\n)?end\n$/),

@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { makeHold } from '../support/hold.ts';
 import { HOST } from '../support/tiers.ts';
 import { LIBRARY, makePlaceWithSandbox } from './support.ts';
 
@@ -148,10 +149,12 @@ describe('spilled output', () => {
   });
 
   it('leaves the files of running commands alone', async () => {
-    const running = sandbox.start('echo begin; sleep 1; echo end', { spill: true });
+    const { words, letGo } = makeHold(place.workspace);
+    const running = sandbox.start(`echo begin; ${words}; echo end`, { spill: true });
     const [name = ''] = readdirSync(output).filter((file) => file.endsWith('.out'));
     utimesSync(join(output, name), new Date(0), new Date(0));
     await sandbox.run('echo other', { spill: true });
+    letGo();
     const { spilled } = await running.result;
     expect(readFileSync(spilled?.stdout ?? '', 'utf8')).toBe('begin\nend\n');
   });

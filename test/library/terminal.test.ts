@@ -49,15 +49,18 @@ describe.each([...TIERS, ...OLDEST_TIERS])('run on a terminal, $name', (tier) =>
   });
 
   it.each([
-    ['a time-out', 'sleep 77', { timeout: 500 }, undefined],
+    ['a time-out', 'sleep 77', { timeout: 200 }, undefined],
     ['a kill', 'sleep 77', {}, 'SIGKILL'],
     ['its end', ':', {}, undefined],
   ] as const)('one that nobody reads settles after %s', async (_, then, options, signal) => {
     const sandbox = await sandboxOn(tier);
     // More than is read for somebody who takes nothing; the rest has to fit into the terminal, which holds some 8 KiB.
-    const length = then === ':' ? 1_050_000 : 5_000_000;
+    const length = then === ':' ? 1_050_000 : 5_000_000 + process.pid;
     const child = sandbox.spawn(`head -c ${length} /dev/zero; ${then}`, { pty, ...options });
-    if (signal !== undefined) setTimeout(() => child.kill(signal), 400);
+    if (signal !== undefined) {
+      await eventually(() => expect(processesWith(`head\0-c\0${length}`)).not.toEqual([]));
+      child.kill(signal);
+    }
     const result = await child.result;
     expect(result.status).not.toBe('canceled');
     child.terminal.destroy();
@@ -241,8 +244,7 @@ print('TIOCGWINSZ', len(fcntl.ioctl(0, termios.TIOCGWINSZ, b'12345678')))
       await shell.result;
       await sandbox.run('true', { pty });
     };
-    await once();
-    await sleep(50);
+    for (let round = 0; round < 3; round++) await once();
     const before = descriptors();
     for (let round = 0; round < 30; round++) await once();
     await eventually(() => expect(descriptors()).toBeLessThanOrEqual(before));

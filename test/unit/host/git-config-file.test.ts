@@ -67,7 +67,7 @@ describe('a configuration file', () => {
     );
     // The positive control: both kinds were there.
     expect(readable).toBeGreaterThan(80);
-  }, 60_000);
+  }, 240_000);
 
   it('with a NUL is read by nobody', () => {
     expect(ours('[core]\n\tfsmonitor = ./x\0\n')).toBeUndefined();
@@ -109,7 +109,7 @@ describe('an edit', () => {
       }),
       { numRuns: 400, seed: 17 },
     );
-  }, 60_000);
+  }, 240_000);
 
   it.each([
     ['[core]\n\tbare = false\n', 'user.name', ['A'], '[core]\n\tbare = false\n[user]\n\tname = "A"\n'],

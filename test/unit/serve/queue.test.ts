@@ -28,14 +28,15 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.close('stopping');
 });
 
-const listen = (store: ApprovalStore, path: string, peerCredentials = addon.peerCredentials) =>
-  listenForClients(
-    queueOffer(store, () => {}),
-    {
-      ...{ path, name: 'approvals serve', sharedDirectory: true, admits: isOurs },
-      addon: { ...addon, peerCredentials },
-    },
-  );
+function listen(store: ApprovalStore, path: string, peerCredentials = addon.peerCredentials) {
+  const offer = queueOffer(store, () => {});
+  // Nobody is given up for taking his time: who is heard while others hold connections did not wait for that.
+  const patient = { ...offer, limits: { ...offer.limits, handshakeMs: 600_000, lineMs: 600_000 } };
+  return listenForClients(patient, {
+    ...{ path, name: 'approvals serve', sharedDirectory: true, admits: isOurs },
+    addon: { ...addon, peerCredentials },
+  });
+}
 
 async function serve(options: { readonly path?: string; readonly store?: ApprovalStore } = {}) {
   const { approvals } = await place.open();
