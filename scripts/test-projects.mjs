@@ -86,6 +86,7 @@ export const QUICK = [
     'write-outside',
   ].map((name) => `test/enforcement/${name}.test.ts`),
   'test/cli/smoke.test.ts',
+  'test/integration/smoke.test.ts',
   'test/fleet/smoke.test.ts',
 ];
 

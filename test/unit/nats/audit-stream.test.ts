@@ -2,14 +2,16 @@ import { cpSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { verifyStream } from '../../../src/audit/verify.ts';
 import type { RecordStream } from '../../../src/model/record-stream.ts';
 import { openRecordStream } from '../../../src/nats/record-stream.ts';
 import { type NatsServers, startNats } from '../../support/nats.ts';
+import { lacks } from '../../support/programs.ts';
 import { decision, makeDirectory, open, result } from '../audit/support.ts';
 
 const KEY = Buffer.alloc(32, 'k');
+const it = test.skipIf(lacks('nats-server'));
 let servers: NatsServers;
 let admin: NatsConnection;
 let streams: RecordStream[] = [];

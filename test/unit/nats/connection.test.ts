@@ -5,6 +5,7 @@ import { nkeys } from '@nats-io/transport-node';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { CREDENTIALS_VARIABLE, connectNats, serversOf } from '../../../src/nats/connection.ts';
 import { type NatsServers, startNats } from '../../support/nats.ts';
+import { lacks } from '../../support/programs.ts';
 
 describe('the URL of a NATS server', () => {
   it.each([
@@ -34,7 +35,7 @@ describe('the URL of a NATS server', () => {
   });
 });
 
-describe('a connection', () => {
+describe.skipIf(lacks('nats-server'))('a connection', () => {
   const directory = mkdtempSync(join(tmpdir(), 'sandbox-run-nats-test-'));
   const key = nkeys.createUser();
   const file = join(directory, 'seed');

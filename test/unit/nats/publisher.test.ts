@@ -1,9 +1,12 @@
 import { jetstreamManager } from '@nats-io/jetstream';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectNats } from '../../../src/nats/connection.ts';
 import { Publisher } from '../../../src/nats/publisher.ts';
 import { writeBehind } from '../../../src/nats/write-behind.ts';
 import { type NatsServers, startNats } from '../../support/nats.ts';
+import { lacks } from '../../support/programs.ts';
+
+const it = test.skipIf(lacks('nats-server'));
 
 let servers: NatsServers;
 beforeAll(async () => {

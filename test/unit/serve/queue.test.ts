@@ -14,6 +14,7 @@ import { isOurs } from '../../../src/serve/core/peer.ts';
 import { queueOffer } from '../../../src/serve/queue-offer.ts';
 import { makeStatePlace, sampleRequest, until } from '../../support/approvals.ts';
 import { holdOpen } from '../../support/half-open.ts';
+import { lacks } from '../../support/programs.ts';
 import { WITHOUT } from '../../support/without.ts';
 
 const place = makeStatePlace();
@@ -277,6 +278,7 @@ describe('what is no message to the approval socket', () => {
 });
 
 describe('who may use the approval socket', () => {
+  const NO_PYTHON = lacks('python3');
   /** Says hello to a socket, and prints what comes. */
   const CLIENT = [
     'import socket, sys',
@@ -289,20 +291,23 @@ describe('who may use the approval socket', () => {
     "    print('closed')",
   ].join('\n');
 
-  it('this user', async () => {
+  it.skipIf(NO_PYTHON)('this user', async () => {
     const { path } = await serve({ path: join(outside, 'own.sock') });
     expect((await execa('python3', ['-c', CLIENT, path])).stdout).toContain('approvals.answer');
   });
 
-  it.skipIf(process.getuid?.() !== 0)('not another one, though the file would let him', async () => {
-    chmodSync(outside, 0o755);
-    const { path } = await serve({ path: join(outside, 'other.sock') });
-    chmodSync(path, 0o666);
-    const args = ['-u', 'nobody', '--', 'python3', '-c', CLIENT, path];
-    expect((await execa('runuser', args)).stdout).toBe('closed');
-  });
+  it.skipIf(NO_PYTHON || process.getuid?.() !== 0)(
+    'not another one, though the file would let him',
+    async () => {
+      chmodSync(outside, 0o755);
+      const { path } = await serve({ path: join(outside, 'other.sock') });
+      chmodSync(path, 0o666);
+      const args = ['-u', 'nobody', '--', 'python3', '-c', CLIENT, path];
+      expect((await execa('runuser', args)).stdout).toBe('closed');
+    },
+  );
 
-  it('not a process that is confined', async () => {
+  it.skipIf(NO_PYTHON)('not a process that is confined', async () => {
     const { path } = await serve({ path: join(outside, 'confined.sock') });
     // It has a filter more than this process, which may have one and no_new_privs itself.
     const { stdout } = await execa('python3', [

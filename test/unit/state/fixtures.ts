@@ -9,6 +9,7 @@ import type { Clock } from '../../../src/state/clock.ts';
 import { openState } from '../../../src/state/open-state.ts';
 import { openFleetState } from '../../../src/state/remote/open-fleet-state.ts';
 import { type NatsServers, startNats } from '../../support/nats.ts';
+import { lacks } from '../../support/programs.ts';
 
 export const HOUR = 3_600_000;
 
@@ -95,7 +96,7 @@ export function implementations(): readonly Implementation[] {
     for (const state of opened) await state.close();
     await (await servers)?.stop();
   });
-  return [
+  const both: readonly Implementation[] = [
     {
       name: 'SQLite',
       place: () => {
@@ -126,4 +127,5 @@ export function implementations(): readonly Implementation[] {
       },
     },
   ];
+  return lacks('nats-server') ? both.slice(0, 1) : both;
 }

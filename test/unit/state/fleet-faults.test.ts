@@ -1,5 +1,5 @@
 import { connect } from '@nats-io/transport-node';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { SandboxError } from '../../../src/errors/sandbox-error.ts';
 import type { FleetStore, KeyValue } from '../../../src/model/key-value.ts';
 import type { State } from '../../../src/model/state.ts';
@@ -9,8 +9,10 @@ import { openFleetState } from '../../../src/state/remote/open-fleet-state.ts';
 import { sampleRequest } from '../../support/approvals.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type NatsServers, startNats } from '../../support/nats.ts';
+import { lacks } from '../../support/programs.ts';
 
 const YES = { approved: true, scope: 'once', by: 'test' } as const;
+const it = test.skipIf(lacks('nats-server'));
 let servers: NatsServers;
 const opened: FleetStore[] = [];
 beforeAll(async () => {
