@@ -74,12 +74,13 @@ everywhere((lab) => {
   tool('php', 'php -r "echo 42;"', '42');
   tool('go', 'go version', /^go version/);
 
-  // Time for the background job to become what it is: until then it is another bash.
-  tool('ps', 'sleep 3 & sleep 0.3; ps -o comm= -p $!', 'sleep\n');
-  tool('ps', 'sleep 3 & sleep 0.3; ps --ppid $$ -o comm= | grep -c sleep', '1\n');
+  // Once the background job has become what it is: until then it is another bash.
+  const SLEEPS = 'sleep 1000 & until grep -q sleep /proc/$!/comm; do :; done';
+  tool('ps', `${SLEEPS}; ps -o comm= -p $!`, 'sleep\n');
+  tool('ps', `${SLEEPS}; ps --ppid $$ -o comm= | grep -c sleep`, '1\n');
   tool('ps', 'ps aux | grep -c "[p]s aux"', /^[1-9]/);
-  tool('pgrep', 'sleep 3 & sleep 0.3; pgrep -P $$ sleep | wc -l', '1\n');
-  tool('pkill', 'sleep 5 & sleep 0.3; pkill -P $$ sleep; wait $!; echo $?', '143\n');
+  tool('pgrep', `${SLEEPS}; pgrep -P $$ sleep | wc -l`, '1\n');
+  tool('pkill', `${SLEEPS}; pkill -P $$ sleep; wait $!; echo $?`, '143\n');
   tool('top', 'top -bn1 | head -1', /^top/);
   tool('free', 'free -m', /Mem:/);
   tool('uptime', 'uptime', /load/);
@@ -117,6 +118,10 @@ everywhere((lab) => {
   tool('make', 'printf "a: b\\n\\tcp b a\\nb:\\n\\techo x > b\\n" > Makefile; make -s -j2; cat a', 'x\n');
   if (lab.setting.tier === 'view') {
     tool('script', 'script -qec "tty; stty size" /dev/null', /\/dev\/pts\//);
-    tool('tmux', 'tmux -f /dev/null new-session -d "echo inside > out" && sleep 0.3; cat out', 'inside\n');
+    tool(
+      'tmux',
+      'tmux -f /dev/null new-session -d "echo inside > part; mv part out"; until [ -e out ]; do sleep 0.02; done; cat out',
+      'inside\n',
+    );
   }
 });
