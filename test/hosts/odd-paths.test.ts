@@ -93,17 +93,17 @@ describe.each(tiers)('%s,', (_, host, names) => {
         ]);
     }
   });
+});
 
-  it('paths beyond PATH_MAX or with a name beyond 255 bytes are refused in one line', async () => {
-    for (const path of [`/${'x'.repeat(300)}`, `/tmp/${'y/'.repeat(3000)}`]) {
-      for (const options of [{ workspace: path }, { readable: [path] }, { writable: [path] }]) {
-        const answer = await world.attack({ host, ...('workspace' in options ? options : { options }) });
-        expect(answer.crashed, answer.stderr).toBeUndefined();
-        expect(answer.refused?.ours, JSON.stringify(answer.refused)).toBe(true);
-        expect(answer.refused?.message).not.toContain('\n');
-      }
+it('paths beyond PATH_MAX or with a name beyond 255 bytes are refused in one line', async () => {
+  for (const path of [`/${'x'.repeat(300)}`, `/tmp/${'y/'.repeat(3000)}`]) {
+    for (const options of [{ workspace: path }, { readable: [path] }, { writable: [path] }]) {
+      const answer = await world.attack({ ...('workspace' in options ? options : { options }) });
+      expect(answer.crashed, answer.stderr).toBeUndefined();
+      expect(answer.refused?.ours, JSON.stringify(answer.refused)).toBe(true);
+      expect(answer.refused?.message).not.toContain('\n');
     }
-  });
+  }
 });
 
 describe('the command line', () => {
