@@ -17,7 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   Below,
   ChangeStore,
@@ -34,8 +34,10 @@ import { CLI, makePlace } from '../cli/support.ts';
 import { makeArena, snapshot } from '../support/arena.ts';
 import { eventually } from '../support/eventually.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
+import { useOwnState } from './support/own-state.ts';
 
 const arena = makeArena();
+useOwnState(arena);
 /** Changes can be held back here. */
 const it_ = it.skipIf(!HOST.namespaces);
 
@@ -311,7 +313,7 @@ describe('a command that handed an open file to another one', () => {
     const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, writable: [shared] });
     const job = sandbox.start(
       `/usr/bin/python3 -c "
-import socket, array, os, time, mmap
+import socket, array, os, signal, time, mmap
 s = socket.socket(socket.AF_UNIX); s.bind('${shared}/sock'); s.listen(); c, _ = s.accept()
 _, anc, _, _ = c.recvmsg(10, 4096)
 fd = array.array('i', anc[0][2][:4])[0]
@@ -319,7 +321,7 @@ m = mmap.mmap(fd, 0); m[0:4] = b'good'; c.send(b'x')
 def told(what):
     while not os.path.exists('${shared}/' + what): time.sleep(0.01)
 told('write'); m[0:4] = b'EVIL'; open('${shared}/written', 'w').close()
-told('end'); m.close(); os.close(fd); open('${shared}/ended', 'w').close(); time.sleep(60)"`,
+told('end'); m.close(); os.close(fd); open('${shared}/ended', 'w').close(); signal.pause()"`,
       { background: true },
     );
     await eventually(() => expect(existsSync(join(shared, 'sock'))).toBe(true));
@@ -509,16 +511,14 @@ describe('a part that is applied', () => {
 });
 
 describe('a workspace on another file system than the state directory', () => {
-  const state = process.env.XDG_STATE_HOME;
   let other = '';
   beforeAll(() => {
     other = mkdtempSync('/dev/shm/sandbox-run-');
+  });
+  beforeEach(() => {
     process.env.XDG_STATE_HOME = other;
   });
-  afterAll(() => {
-    process.env.XDG_STATE_HOME = state;
-    rmSync(other, { recursive: true, force: true });
-  });
+  afterAll(() => rmSync(other, { recursive: true, force: true }));
 
   /** Names, modes and times, by find. */
   const picture = (root: string) =>

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cli, expectOneLine, makePlace, type Place, startCli } from '../cli/support.ts';
 import { HOST } from '../support/tiers.ts';
+import { watchJournals } from './support/cut-short.ts';
 
 /** Changes can be held back here. */
 const it_ = it.skipIf(!HOST.namespaces);
@@ -198,24 +199,15 @@ describe('sandbox-run --preview and sandbox-run changes (needs namespaces)', () 
         `mv ${place.workspace} ${place.root}/plain; mv ${place.root}/kept ${place.workspace}`,
       ]);
       expect(tree()).toBe(before);
-      const journals = join(place.root, 'home/.local/state/sandbox-run/changes/journals');
-      // One that is being written has another name: nothing has begun then.
-      const begun = () =>
-        existsSync(journals) ? readdirSync(journals).filter((name) => !name.endsWith('.new')) : [];
+      const journals = watchJournals(join(place.root, 'home/.local/state/sandbox-run'));
       let cutShort = 0;
-      for (let round = 0; round < 12; round++) {
+      for (let round = 0; round < 8 || (cutShort < 4 && round < 60); round++) {
         const doing = round % 2 === 0 ? 'apply' : 'undo';
         const running = startCli(place, ['changes', doing, id]);
-        // Once it has begun, and some way into it.
-        while (running.exitCode === null && begun().length === 0)
-          await new Promise((done) => setTimeout(done, 2));
-        await new Promise((done) => setTimeout(done, round * 7));
-        running.kill('SIGKILL');
-        await running;
-        if (begun().length > 0) cutShort++;
+        if (await journals.kill(running, (round % 8) * 40)) cutShort++;
         const next = await cli(place, ['-c', 'true']);
         expect([next.exitCode, next.stderr]).toEqual([0, '']);
-        expect(begun()).toEqual([]);
+        expect(journals.begun()).toEqual([]);
         expect(tree()).toBe(doing === 'apply' ? wanted : before);
       }
       // Otherwise nothing was tried.

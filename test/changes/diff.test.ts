@@ -14,10 +14,12 @@ import { ChangeSets } from '../../src/run/index.ts';
 import { cli, makePlace, type Place } from '../cli/support.ts';
 import { makeArena } from '../support/arena.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
+import { useOwnState } from './support/own-state.ts';
 
 // A diff is what a person decides by, and what git and other programs take.
 
 const arena = makeArena();
+useOwnState(arena);
 const describe_ = describe.skipIf(!HOST.namespaces);
 
 /** What changes are made of. */

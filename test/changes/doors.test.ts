@@ -87,10 +87,9 @@ describe('hooks and policies (needs namespaces)', () => {
       ...{ hook_event_name: 'PreToolUse', tool_name: 'Bash', session_id: 's1', cwd: place.workspace },
       tool_input: { command: 'touch made && echo done' },
     };
-    const hook = await cli(place, ['hook', 'claude-code', '--mode', 'rewrite'], {
-      input: JSON.stringify(input),
-      env,
-    });
+    const askHook = (mode: string) =>
+      startCli(place, ['hook', 'claude-code', '--mode', mode], { input: JSON.stringify(input), env });
+    const hook = await askHook('rewrite');
     const answer = JSON.parse(hook.stdout);
     const command: string = answer.hookSpecificOutput.updatedInput.command;
     const { execa } = await import('execa');
@@ -101,11 +100,7 @@ describe('hooks and policies (needs namespaces)', () => {
     expect(ran.stderr).toMatch(/this was a preview; its changes wait as \S+ \(1 created\)/);
     expect(existsSync(join(place.workspace, 'made'))).toBe(false);
     // Where another program runs it, nothing can be held back.
-    const decided = await cli(place, ['hook', 'claude-code', '--mode', 'decide'], {
-      input: JSON.stringify(input),
-      env,
-    });
-    expect(decided.stdout).toContain('"ask"');
+    expect((await askHook('decide')).stdout).toContain('"ask"');
   });
 
   function withUndo() {

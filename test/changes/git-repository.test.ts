@@ -6,10 +6,12 @@ import { lookAt, withListed } from '../../src/changes/index.ts';
 import type { ExecutionResult } from '../../src/model/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
+import { useOwnState } from './support/own-state.ts';
 
 // What somebody does with git between a command and its undo.
 
 const arena = makeArena();
+useOwnState(arena);
 
 function idOf({ changes }: ExecutionResult): string {
   if (changes?.id === undefined) throw new Error('nothing was changed');

@@ -1,13 +1,4 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readlinkSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -15,32 +6,37 @@ import { ChangeStore } from '../../src/changes/index.ts';
 import { loadAddon } from '../../src/native/index.ts';
 import { stateDirectory } from '../../src/run/index.ts';
 import { makeArena } from '../support/arena.ts';
+import { eventually } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
+import { useOwnState } from './support/own-state.ts';
 
 // A change set that something uses stays, whoever wants it gone.
 
 const arena = makeArena();
+useOwnState(arena);
 const describe_ = describe.skipIf(!HOST.namespaces);
 
 describe_('a change set on which a command runs (needs namespaces)', () => {
   it('cannot be discarded meanwhile, and the command keeps what it sees and does', async () => {
     const root = arena.freshCorner();
     const beside = arena.freshCorner();
+    const hold = makeHold(beside);
     const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, readable: [beside] });
     const changes = await sandbox.changes();
     const { changes: below } = await sandbox.run('echo below > f', { effect: 'preview' });
     const id = below?.id ?? '';
-    const started = sandbox.start(
-      `echo ready; until [ -e ${beside}/go ]; do sleep 0.01; done; cat f; echo above > g`,
-      { effect: 'preview', on: id },
-    );
+    const started = sandbox.start(`echo ready; ${hold.words}; cat f; echo above > g`, {
+      effect: 'preview',
+      on: id,
+    });
     for await (const line of started.outputText()) if (line.text.includes('ready')) break;
     await expect(changes.discard(id)).rejects.toMatchObject({
       code: 'changes.state',
       message: expect.stringContaining('while a command runs on them'),
     });
     await expect(changes.discard(id, ['f'])).rejects.toMatchObject({ code: 'changes.state' });
-    writeFileSync(join(beside, 'go'), '');
+    hold.letGo();
     const ended = await started.result;
     expect(ended).toMatchObject({ stdout: 'ready\nbelow\n', warnings: [], changes: { on: id } });
     await changes.discard(ended.changes?.id ?? '');
@@ -89,7 +85,7 @@ describe('what is too old', () => {
       return opened.id;
     };
     const old = await made(Date.now() - 40 * 86_400_000);
-    /** Opens a layer as a process does that has just begun, and so looks what is too old. */
+    /** Opens a layer as a process does that has just begun. What is too old has another name, or none, once it is open. */
     const begin = (on?: string) => new ChangeStore(loadAddon(), home).open(workspace, on);
     const names = () => readdirSync(join(home, 'changes')).filter((name) => name.startsWith(old));
     return { home, store, old, begin, names, left: () => rmSync(home, { recursive: true }) };
@@ -99,11 +95,10 @@ describe('what is too old', () => {
     const { store, begin, names, old, left } = await aged();
     const busy = store.lock();
     (await begin())[Symbol.dispose]();
-    await new Promise((done) => setTimeout(done, 200));
     expect(names()).toEqual([old]);
     busy[Symbol.dispose]();
     (await begin())[Symbol.dispose]();
-    await expect.poll(names, { timeout: 10_000 }).toEqual([]);
+    await eventually(() => expect(names()).toEqual([]));
     left();
   });
 
@@ -111,11 +106,10 @@ describe('what is too old', () => {
     const { begin, names, old, left, store } = await aged();
     const running = await store.open(store.find(old).workspace, old);
     (await begin())[Symbol.dispose]();
-    await new Promise((done) => setTimeout(done, 200));
     expect([names(), existsSync(store.upperOf(old))]).toEqual([[old], true]);
     running[Symbol.dispose]();
     (await begin())[Symbol.dispose]();
-    await expect.poll(names, { timeout: 10_000 }).toEqual([]);
+    await eventually(() => expect(names()).toEqual([]));
     left();
   });
 
@@ -126,7 +120,6 @@ describe('what is too old', () => {
     symlinkSync('lock', lock);
     expect(() => store.claim(old)).toThrow(expect.objectContaining({ code: 'state.unusable' }));
     (await begin())[Symbol.dispose]();
-    await new Promise((done) => setTimeout(done, 200));
     expect(names()).toEqual([old]);
     left();
   });
@@ -140,7 +133,7 @@ describe('what is too old', () => {
     expect(names()).toEqual([old]);
     await store.remove(upon.id);
     (await begin())[Symbol.dispose]();
-    await expect.poll(names, { timeout: 10_000 }).toEqual([]);
+    await eventually(() => expect(names()).toEqual([]));
     left();
   });
 
@@ -148,10 +141,10 @@ describe('what is too old', () => {
     const { home, begin, left, names } = await aged();
     const gone = join(home, 'changes', '20200101-000000-abcdef.gone');
     (await begin())[Symbol.dispose]();
-    await expect.poll(names, { timeout: 10_000 }).toEqual([]);
+    await eventually(() => expect(names()).toEqual([]));
     mkdirSync(join(gone, 'upper/d'), { recursive: true });
     (await begin())[Symbol.dispose]();
-    await expect.poll(() => existsSync(gone), { timeout: 10_000 }).toBe(false);
+    await eventually(() => expect(existsSync(gone)).toBe(false));
     left();
   });
 });

@@ -15,20 +15,20 @@ import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
 import { CLI, makePlace } from '../cli/support.ts';
 import { makeArena } from '../support/arena.ts';
-import { sleep } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
+import { useOwnState } from './support/own-state.ts';
 
 // What somebody does in the workspace while a command runs there is never overwritten, and is named.
 
 const arena = makeArena();
+useOwnState(arena);
 const describe_ = describe.skipIf(!HOST.namespaces);
 
 /** What is there when a command begins that makes `out/x` and `d/x`, and takes `gone` away. */
 async function workspaceOf(make: (root: string) => void) {
   const root = arena.freshCorner();
   make(root);
-  // Nothing of it changed just now.
-  await sleep(20);
   const beside = arena.freshCorner();
   const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, readable: [beside] });
   return { root, beside, sandbox, changes: await sandbox.changes() };
@@ -39,11 +39,11 @@ type World = Awaited<ReturnType<typeof workspaceOf>>;
 /** Runs a command, and something else when it has done its work; then applies what it left. */
 async function meanwhile(world: World, command: string, other: (root: string) => void) {
   const { root, beside, sandbox, changes } = world;
-  const wait = `echo ready; until [ -e ${beside}/go ]; do sleep 0.01; done`;
-  const started = sandbox.start(`${command}; ${wait}`, { effect: 'preview' });
+  const hold = makeHold(beside);
+  const started = sandbox.start(`${command}; echo ready; ${hold.words}`, { effect: 'preview' });
   for await (const line of started.outputText()) if (line.text.includes('ready')) break;
   other(root);
-  writeFileSync(join(beside, 'go'), '');
+  hold.letGo();
   const { changes: found } = await started.result;
   const applied = await changes.apply(found?.id ?? '');
   return Object.fromEntries(applied.notDone.map(({ path, why }) => [path, why]));
@@ -239,6 +239,10 @@ describe_(
 describe.runIf(process.getuid?.() === 0 && HOST.namespaces)(
   'a workspace on another file system (needs namespaces, root)',
   () => {
+    // A command that ends once somebody has changed a file outside.
+    const run = `"$@" --ro "$PWD/../beside" -c 'echo begun; until [ -e ../beside/go ]; do sleep 0.02; done; echo theirs > f; echo theirs > other'`;
+    const meanwhileOutside = '{ read; echo mine > f; : > ../beside/go; cat > /dev/null; }';
+
     it('that counts in whole seconds: keeps what somebody changes in the second in which a command begins', {
       timeout: 60_000,
     }, async () => {
@@ -246,10 +250,9 @@ describe.runIf(process.getuid?.() === 0 && HOST.namespaces)(
       const policy = join(place.env.XDG_CONFIG_HOME ?? '', 'sandbox-run/policy.toml');
       appendFileSync(policy, '\n[workspace]\nundo = true\n');
       const script = `
-{ truncate -s 32M ../image && mkfs.ext4 -q -I 128 ../image && mount -o loop ../image . && cd "$PWD"; } > /dev/null 2>&1 || exit 125
+{ mkdir ../beside && truncate -s 32M ../image && mkfs.ext4 -q -I 128 ../image && mount -o loop ../image . && cd "$PWD"; } > /dev/null 2>&1 || exit 125
 echo old > f; echo old > mine; stat -c %z f | cut -d. -f2 | cut -d' ' -f1
-sleep 1.1
-"$@" -c 'echo begun; sleep 0.4; echo theirs > f; echo theirs > other' | { read; echo mine > f; cat > /dev/null; }
+${run} | ${meanwhileOutside}
 cat f other`;
       const { stdout, stderr } = await execa(
         'unshare',
@@ -266,9 +269,9 @@ cat f other`;
       const policy = join(place.env.XDG_CONFIG_HOME ?? '', 'sandbox-run/policy.toml');
       appendFileSync(policy, '\n[workspace]\nundo = true\n');
       const script = `
-{ truncate -s 32M ../image && mkfs.ext4 -q -I 128 ../image && mount -o loop ../image . && cd "$PWD"; } > /dev/null 2>&1 || exit 125
-umask 0; chmod 777 .; echo old > f; chown -R 1000:1000 .. ; chown root .; chmod 755 ..; sleep 1.1
-setpriv --reuid=1000 --regid=1000 --clear-groups "$@" -c 'echo begun; sleep 0.4; echo theirs > f; echo theirs > other' | { read; echo mine > f; cat > /dev/null; }
+{ mkdir ../beside && truncate -s 32M ../image && mkfs.ext4 -q -I 128 ../image && mount -o loop ../image . && cd "$PWD"; } > /dev/null 2>&1 || exit 125
+umask 0; chmod 777 .; echo old > f; chown -R 1000:1000 .. ; chown root .; chmod 755 ..
+setpriv --reuid=1000 --regid=1000 --clear-groups ${run} | ${meanwhileOutside}
 cat f other`;
       const { stdout, stderr } = await execa(
         'unshare',

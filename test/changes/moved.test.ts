@@ -15,11 +15,15 @@ import type { ExecutionResult } from '../../src/model/index.ts';
 import { CLI, cli, makePlace, type Place, startCli } from '../cli/support.ts';
 import { AS_STRANGER } from '../hosts/support/mounts.ts';
 import { makeArena } from '../support/arena.ts';
+import { eventually } from '../support/eventually.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
+import { watchJournals } from './support/cut-short.ts';
+import { useOwnState } from './support/own-state.ts';
 
 // With workspace.undo, files go from the layer into the workspace as they are, and back into it.
 
 const arena = makeArena();
+useOwnState(arena);
 const describe_ = describe.skipIf(!HOST.namespaces);
 
 function idOf({ changes }: ExecutionResult): string {
@@ -109,16 +113,16 @@ describe_('a file that a command left (needs namespaces)', () => {
     const { root, sandbox } = await undoing([shared]);
     const job = sandbox.start(
       `/usr/bin/python3 -c "
-import socket, array, os, time
+import socket, array, os, signal, time
 s = socket.socket(socket.AF_UNIX); s.bind('${shared}/sock'); s.listen(); c, _ = s.accept()
 _, anc, _, _ = c.recvmsg(10, 4096)
 fd = array.array('i', anc[0][2][:4])[0]
 c.send(b'x')
 while not os.path.exists('${shared}/write'): time.sleep(0.01)
-os.pwrite(fd, b'EVIL', 0); open('${shared}/written', 'w').close(); time.sleep(60)"`,
+os.pwrite(fd, b'EVIL', 0); open('${shared}/written', 'w').close(); signal.pause()"`,
       { background: true },
     );
-    await expect.poll(() => existsSync(join(shared, 'sock')), { timeout: 10_000 }).toBe(true);
+    await eventually(() => expect(existsSync(join(shared, 'sock'))).toBe(true));
     const result = await sandbox.run(`/usr/bin/python3 -c "
 import socket, array, os
 f = os.open('f', os.O_RDWR | os.O_CREAT, 0o644); os.write(f, b'good' * 100)
@@ -129,7 +133,7 @@ s.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [f]))
       `what the command made of that is kept: sandbox-run changes diff ${result.changes?.id}`,
     ]);
     writeFileSync(join(shared, 'write'), '');
-    await expect.poll(() => existsSync(join(shared, 'written')), { timeout: 10_000 }).toBe(true);
+    await eventually(() => expect(existsSync(join(shared, 'written'))).toBe(true));
     expect(readdirSync(root)).toEqual(['other']);
     await job.kill('SIGKILL');
   }, 30_000);
@@ -210,37 +214,23 @@ describe_('workspace.undo on the command line (needs namespaces)', () => {
     const plain = join(place.root, 'plain');
     execFileSync('bash', ['-c', `cp -a ${place.workspace} ${plain}; cd ${plain}; ${change}`]);
     const wanted = tree(plain);
-    const journals = join(place.root, 'home/.local/state/sandbox-run/changes/journals');
-    const begun = () =>
-      existsSync(journals) ? readdirSync(journals).filter((name) => !name.endsWith('.new')) : [];
+    const journals = watchJournals(join(place.root, 'home/.local/state/sandbox-run'));
     let cutShort = 0;
-    for (let round = 0; round < 10; round++) {
+    for (let round = 0; round < 6 || (cutShort < 4 && round < 60); round++) {
       const running = startCli(place, ['-c', change]);
-      while (running.exitCode === null && begun().length === 0)
-        await new Promise((done) => setTimeout(done, 1));
-      await new Promise((done) => setTimeout(done, round * 5));
-      running.kill('SIGKILL');
-      await running;
-      if (begun().length > 0) cutShort++;
+      if (await journals.kill(running, (round % 6) * 50)) cutShort++;
       const next = await cli(place, ['-c', 'true']);
-      expect([next.exitCode, next.stderr, begun()]).toEqual([0, '', []]);
+      expect([next.exitCode, next.stderr, journals.begun()]).toEqual([0, '', []]);
       expect(tree(place.workspace)).toBe(wanted);
       const back = startCli(place, ['undo']);
       if (round % 2 === 1) {
-        while (back.exitCode === null && begun().length === 0)
-          await new Promise((done) => setTimeout(done, 1));
-        await new Promise((done) => setTimeout(done, round * 3));
-        back.kill('SIGKILL');
-        await back;
-        if (begun().length > 0) cutShort++;
+        if (await journals.kill(back, (round % 6) * 50)) cutShort++;
         await cli(place, ['-c', 'true']);
       } else expect((await back).exitCode).toBe(0);
       expect(tree(place.workspace)).toBe(before);
-      if (round === 9) {
-        const redone = await cli(place, ['redo']);
-        expect([redone.exitCode, tree(place.workspace)]).toEqual([0, wanted]);
-      }
     }
+    const redone = await cli(place, ['redo']);
+    expect([redone.exitCode, tree(place.workspace)]).toEqual([0, wanted]);
     // Otherwise nothing was tried.
     expect(cutShort).toBeGreaterThan(3);
   });

@@ -4,11 +4,14 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeArena } from '../support/arena.ts';
 import { eventually } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
+import { useOwnState } from './support/own-state.ts';
 
 // With workspace.undo, what only reads runs without a layer, and cannot write the workspace.
 
 const arena = makeArena();
+useOwnState(arena);
 const describe_ = describe.skipIf(!HOST.namespaces);
 
 const git = (root: string, ...words: readonly string[]) =>
@@ -174,12 +177,14 @@ describe_('with workspace.undo (needs namespaces)', () => {
     // What is hidden is another one now, and so is what keeps commands from it.
     writeFileSync(join(workspace, 'a.key'), 'SECRET\n');
     await reads();
+    const hold = makeHold(workspace);
     const job = sandbox.start(
-      'git init -q planted && git -C planted config core.fsmonitor /bin/evil; touch there; sleep 1.5',
+      `git init -q planted && git -C planted config core.fsmonitor /bin/evil; touch there; ${hold.words}`,
       { background: true },
     );
     await eventually(() => expect(existsSync(join(workspace, 'there'))).toBe(true));
     await reads();
+    hold.letGo();
     const { leftBehind } = await job.wait();
     expect(leftBehind).toEqual([expect.objectContaining({ done: 'shut' })]);
   });

@@ -22,10 +22,12 @@ import { loadAddon } from '../../src/native/index.ts';
 import { stateDirectory } from '../../src/run/index.ts';
 import { deferred } from '../../src/util/index.ts';
 import { makeArena } from '../support/arena.ts';
+import { eventually } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { HOST, TIERS, type Tier, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
+import { openLayers, runUntilSpare } from './support/spare-layers.ts';
 
 const arena = makeArena();
-const PATIENT = { timeout: 10_000 };
 const shared = process.env.XDG_STATE_HOME;
 // What layers wait, and how much is kept, is looked at here: a sandbox of another test may make its next layer meanwhile.
 beforeEach(() => {
@@ -582,9 +584,9 @@ describe_('random programs of file operations (needs namespaces)', () => {
 
 describe('workspace.undo', () => {
   async function undoing(tier: Tier = WITH_VIEW) {
-    const root = arena.freshCorner();
-    const sandbox = await arena.sandbox(tier, { workspace: root, undo: true });
-    return { root, sandbox, changes: await sandbox.changes() };
+    const [root, beside] = [arena.freshCorner(), arena.freshCorner()];
+    const sandbox = await arena.sandbox(tier, { workspace: root, undo: true, readable: [beside] });
+    return { root, beside, sandbox, changes: await sandbox.changes() };
   }
 
   it_('applies what a command changed when it has ended, and takes it back (needs namespaces)', async () => {
@@ -640,19 +642,6 @@ describe('workspace.undo', () => {
   });
 
   const changesRoot = () => join(stateDirectory(), 'changes');
-  /** The layers that wait for a command: a set that is open and has no description yet. */
-  const spares = () => {
-    const root = changesRoot();
-    const ids = existsSync(root) ? readdirSync(root).filter((name) => name !== 'lock') : [];
-    return ids.filter((id) => existsSync(join(root, id, 'upper')) && !existsSync(join(root, id, 'set.json')));
-  };
-  /** The one that is made once a command has run. */
-  const nextSpare = async () => {
-    // The layer of the command itself goes meanwhile.
-    await new Promise((done) => setTimeout(done, 300));
-    await expect.poll(() => spares().length, PATIENT).toBe(1);
-    return spares()[0];
-  };
 
   it_.each(['preview', 'undoable'] as const)(
     'what the kernel had beside its layer has gone when its sandbox is closed: %s (needs namespaces)',
@@ -698,8 +687,7 @@ describe('workspace.undo', () => {
       mkdirSync(join(root, 'd'));
       writeFileSync(join(root, 'd/old'), 'old');
       const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
-      await sandbox.run('cat d/*; ls -aR');
-      const spare = await nextSpare();
+      const { spare } = await runUntilSpare(sandbox, 'cat d/*; ls -aR; echo first > first');
       change(root);
       const picture =
         'ls -laR --time-style=+ . | grep -v ^total; find . -path ./.git -prune -o -type f -exec cat {} +';
@@ -709,7 +697,7 @@ describe('workspace.undo', () => {
       const plain = (text: string) =>
         text.replaceAll(/ +/g, ' ').replaceAll(/^(d\S+) \d+ (\S+ \S+) \d+/gm, '$1 $2');
       expect([seen.warnings, plain(seen.stdout)]).toEqual([[], plain(outside)]);
-      await expect.poll(() => spares(), PATIENT).not.toContain(spare);
+      await eventually(() => expect(openLayers()).not.toContain(spare));
       const wrote = await sandbox.run('echo mine > d/new 2>/dev/null || echo mine > mine');
       expect(wrote).toMatchObject({ warnings: [], changes: { state: 'applied' } });
       const mine = ['d/new', 'mine'].map((name) => join(root, name)).find(existsSync) ?? '';
@@ -729,35 +717,36 @@ describe('workspace.undo', () => {
       await sandbox.run('echo small > d', { effect: 'preview' });
       const next = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
       await next.run('true');
-      await expect.poll(kept, PATIENT).toEqual([ids[2], expect.anything()]);
+      await eventually(async () => expect(await kept()).toEqual([ids[2], expect.anything()]));
     },
   );
 
   it_('what waits in vain counts to them, and what can be applied does not (needs namespaces)', async () => {
-    const { root, sandbox, changes } = await undoing();
+    const { root, beside, sandbox, changes } = await undoing();
     const held = async () => (await changes.list()).map(({ id }) => id);
     const huge = async (command: string) => {
-      const started = sandbox.start(`${command}; echo ready; sleep 0.3`);
+      const hold = makeHold(beside);
+      const started = sandbox.start(`${command}; echo ready; ${hold.words}`);
       for await (const line of started.outputText()) if (line.text.includes('ready')) break;
       writeFileSync(join(root, 'f'), 'mine');
+      hold.letGo();
       return idOf(await started.result);
     };
     writeFileSync(join(root, 'f'), 'old');
-    const ids = [];
+    const ids: string[] = [];
     for (const size of ['1200M', '1201M', '1202M']) ids.push(await huge(`truncate -s ${size} f`));
     expect((await changes.list()).map(({ state }) => state)).toEqual(['waiting', 'waiting', 'waiting']);
     const preview = idOf(await sandbox.run('truncate -s 1300M other', { effect: 'preview' }));
     const next = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
     await next.run('true');
-    await expect.poll(held, PATIENT).toEqual([ids[2], preview]);
+    await eventually(async () => expect(await held()).toEqual([ids[2], preview]));
   });
 
   it_('nothing is left of a layer that no command came for (needs namespaces)', async () => {
     const { sandbox } = await undoing();
-    await sandbox.run('true');
-    await nextSpare();
+    await runUntilSpare(sandbox, 'echo > made');
     await sandbox.close();
-    expect(spares()).toEqual([]);
+    expect(openLayers()).toEqual([]);
   });
 
   it('a workspace that has gone is a result, and leaves nothing', async () => {
@@ -767,14 +756,14 @@ describe('workspace.undo', () => {
     const result = await sandbox.run('true');
     expect([result.status, result.error?.code]).toEqual(['setup-failed', 'policy.path_missing']);
     await sandbox.close();
-    expect(spares()).toEqual([]);
+    expect(openLayers()).toEqual([]);
     mkdirSync(root);
   });
 
   it('jobs and sessions change the workspace at once', async () => {
     const { root, sandbox, changes } = await undoing();
-    const job = await sandbox.run('echo job > job; sleep 20', { background: true });
-    await expect.poll(() => existsSync(join(root, 'job')), PATIENT).toBe(true);
+    const job = await sandbox.run('echo job > job; sleep 1000', { background: true });
+    await eventually(() => expect(existsSync(join(root, 'job'))).toBe(true));
     await job.end();
     const session = await sandbox.session();
     expect((await session.run('echo session > session')).changes).toBeUndefined();

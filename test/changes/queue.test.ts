@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openState } from '../../src/state/index.ts';
 import { CLI, cli, expectOneLine, makePlace, type Place, PTY_DRIVER, startCli } from '../cli/support.ts';
 import { sampleRequest, until } from '../support/approvals.ts';
-import { sleep } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { HOST } from '../support/tiers.ts';
 
 /** Changes can be held back here. */
@@ -160,6 +160,7 @@ describe('the queue of approvals has changes that wait (needs namespaces)', () =
     | { readonly expect: string }
     | { readonly send: string }
     | { readonly pause: number }
+    | { readonly create: string }
     | { readonly insist: string; readonly until: string; readonly every?: number };
   const PROMPT: Step = { expect: 'apply / diff / list / discard .keep waiting.: ' };
   /** Typed until it stands there: the question hears nothing at first. */
@@ -167,12 +168,12 @@ describe('the queue of approvals has changes that wait (needs namespaces)', () =
     { insist: `\x15${line}`, until: `\\x08?${line}$` },
     { send: '\r' },
   ];
-  /** `beside`: what is waited for before the watcher is ended. `meanwhile`: what nobody waits for. */
-  async function watching(steps: readonly Step[], beside?: string, meanwhile = ':') {
+  /** `beside`: what is waited for before the watcher is ended. */
+  async function watching(steps: readonly Step[], beside?: string) {
     const watch = `'${process.execPath}' '${CLI}' approvals watch`;
     const ends =
       beside === undefined ? watch : `${watch} < /dev/tty & pid=$!; ${beside}; kill $pid; wait $pid`;
-    const script = `(${meanwhile}) & ${ends}; echo "ended $?"`;
+    const script = `${ends}; echo "ended $?"`;
     const input = JSON.stringify({
       argv: ['/bin/bash', '-c', script],
       ...{ cwd: place.workspace, env: place.env, size: [40, 100], steps },
@@ -219,31 +220,26 @@ describe('the queue of approvals has changes that wait (needs namespaces)', () =
       const request = await post('was there before');
       await request.store.withdraw(request.id);
       // Once it is asked about the changes, and something was typed for them.
-      const isAsked = 'until stty -a < /dev/tty | grep -q -- -icanon; do sleep 0.02; done; touch asked';
+      const typed = join(place.root, 'typed');
       const posted = (async () => {
-        await until(async () => (existsSync(join(place.workspace, 'asked')) ? true : undefined));
-        rmSync(join(place.workspace, 'asked'));
-        await sleep(1_500);
+        await eventually(() => expect(existsSync(typed)).toBe(true));
         return request.store.post(sampleRequest({ command: 'came later' }), Date.now() + 60_000);
       })();
-      await watching(
-        [
-          { expect: 'changes of  \\| echo 1 > a' },
-          PROMPT,
-          { insist: '\x15a', until: '\\x08?a$' },
-          { expect: 'command     \\| came later' },
-          { expect: 'Run this command.*\\[deny\\]: ' },
-          ...answer('once'),
-          { expect: '--- approved: once' },
-          { expect: 'changes of  \\| echo 1 > a' },
-          PROMPT,
-          ...answer('apply'),
-          { expect: '1 change is applied' },
-          ...END,
-        ],
-        undefined,
-        isAsked,
-      );
+      await watching([
+        { expect: 'changes of  \\| echo 1 > a' },
+        PROMPT,
+        { insist: '\x15a', until: '\\x08?a$' },
+        { create: typed },
+        { expect: 'command     \\| came later' },
+        { expect: 'Run this command.*\\[deny\\]: ' },
+        ...answer('once'),
+        { expect: '--- approved: once' },
+        { expect: 'changes of  \\| echo 1 > a' },
+        PROMPT,
+        ...answer('apply'),
+        { expect: '1 change is applied' },
+        ...END,
+      ]);
       expect(await request.store.take(await posted)).toMatchObject({ approved: true, by: 'watch' });
       expect(readdirSync(place.workspace)).toEqual(['a']);
       await request.close();

@@ -5,8 +5,10 @@ import { describe, expect, it } from 'vitest';
 import { makeArena } from '../support/arena.ts';
 import { eventually } from '../support/eventually.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
+import { useOwnState } from './support/own-state.ts';
 
 const arena = makeArena();
+useOwnState(arena);
 /** A program in PATH, or a command that succeeds. */
 const has = (program: string) => {
   try {
@@ -73,12 +75,12 @@ c=sqlite3.connect('db'); c.execute('pragma journal_mode=wal'); c.executemany('in
     does: `python3 -c "
 import mmap
 f=open('m','r+b'); m=mmap.mmap(f.fileno(),0); m[5:9]=b'MMAP'; m.flush(); m.close()
-s=open('sparse','wb'); s.seek(50_000_000); s.write(b'end')"; for i in $(seq 200); do echo $i >> grow; done`,
+s=open('sparse','wb'); s.seek(5_000_000); s.write(b'end')"; for i in $(seq 200); do echo $i >> grow; done`,
   },
   'npm: packages of a workspace': {
     needs: 'npm',
     makes: `mkdir -p a b; echo '{"name":"r","version":"1.0.0","workspaces":["a","b"]}' > package.json; echo '{"name":"a","version":"1.0.0","dependencies":{"b":"1.0.0"}}' > a/package.json; echo '{"name":"b","version":"1.0.0","bin":"b.js"}' > b/package.json; printf '#!/usr/bin/env node\\n' > b/b.js`,
-    does: 'npm install --offline --silent --no-audit --no-fund; npm ls --all --silent >/dev/null; node -p "require.resolve(\\"b/package.json\\")" >/dev/null',
+    does: 'npm install --offline --silent --no-audit --no-fund; node -p "require.resolve(\\"b/package.json\\")" >/dev/null',
   },
   'python: a venv, compiled modules': {
     needs: 'python3',
@@ -102,13 +104,13 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
     return make(directory, 'two', 2)
 EOF
 printf '[build-system]\nrequires = []\nbuild-backend = "wheels"\nbackend-path = ["."]\n' > two/pyproject.toml; PYTHONPATH=two /usr/bin/python3 -B -c 'import wheels; wheels.make(".", "one", 1)'`,
-    does: 'export PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore; pip="/usr/bin/python3 -m pip install -q --no-index --no-cache-dir --no-compile --no-build-isolation"; $pip --target t ./one-1.0-py3-none-any.whl; $pip --target u ./two; $pip --upgrade --target t ./two; PYTHONPATH=t /usr/bin/python3 -c "import one, two; print(one.x, two.x)"; rm t/one.py',
+    does: 'export PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore; pip="/usr/bin/python3 -m pip install -q --no-index --no-cache-dir --no-compile --no-build-isolation"; $pip --target t ./one-1.0-py3-none-any.whl ./two; $pip --upgrade --target t ./two; PYTHONPATH=t /usr/bin/python3 -c "import one, two; print(one.x, two.x)"; rm t/one.py',
   },
   'cargo: a crate with a library, built twice': {
     needs: '/usr/bin/cargo --version',
     makes:
       'mkdir -p src; printf \'[package]\\nname = "made"\\nversion = "0.1.0"\\nedition = "2021"\\n\' > Cargo.toml; echo "pub fn x() -> u8 { 1 }" > src/lib.rs; echo "fn main() { println!(\\"{}\\", made::x()) }" > src/main.rs',
-    does: 'export CARGO_INCREMENTAL=0 PATH=/usr/bin:/bin; cargo build -q --offline; ./target/debug/made; sleep 1; echo "pub fn x() -> u8 { 2 }" > src/lib.rs; cargo build -q --offline; ./target/debug/made',
+    does: 'export CARGO_INCREMENTAL=0 PATH=/usr/bin:/bin; cargo build -q --offline; ./target/debug/made; echo "pub fn x() -> u8 { 2 }" > src/lib.rs; touch -d "+1 hour" src/lib.rs; cargo build -q --offline; ./target/debug/made',
     // A table that is written in no order.
     leftOut: '-name .rustc_info.json -prune -o',
   },
@@ -185,26 +187,26 @@ os.utime('watched', ns=(1, 1234567890123456789))"`;
   );
 
   it_(
-    'rm -rf of 50,000 files is told in one line, applied and taken back',
+    'rm -rf of 10,000 files is told in one line, applied and taken back',
     { timeout: 120_000 },
     async () => {
       const { root, sandbox: open } = await workspace('true');
       const sandbox = await open();
       execFileSync(
         'bash',
-        ['-c', 'for d in $(seq 500); do mkdir -p t/$d; (cd t/$d; touch $(seq 100)); done'],
+        ['-c', 'for d in $(seq 100); do mkdir -p t/$d; (cd t/$d; touch $(seq 100)); done'],
         { cwd: root },
       );
       const result = await sandbox.run('rm -rf t', { effect: 'preview' });
       expect(result.changes).toMatchObject({
-        changes: [{ path: 't', change: 'deleted', objects: 50_500 }],
+        changes: [{ path: 't', change: 'deleted', objects: 10_100 }],
         more: 0,
       });
       const changes = await sandbox.changes();
       await changes.apply(result.changes?.id ?? '');
       expect(existsSync(join(root, 't'))).toBe(false);
       await changes.undo(result.changes?.id ?? '');
-      expect(readFileSync(join(root, 't/500/100'), 'utf8')).toBe('');
+      expect(readFileSync(join(root, 't/100/100'), 'utf8')).toBe('');
       mkdirSync(join(root, 'rest'));
       writeFileSync(join(root, 'rest/f'), '');
     },

@@ -133,8 +133,9 @@ describe('a preview on a terminal (needs namespaces)', () => {
   });
 
   it_('what was typed while the command ran does not answer', async () => {
-    // It goes on once there is something to read, and reads nothing.
-    await onTerminal('echo new > b; echo ready; until read -t 0; do sleep 0.05; done; sleep 0.3', [
+    // It goes on once all of it can be read, and reads nothing.
+    const typed = `import fcntl, struct, termios; print(struct.unpack("i", fcntl.ioctl(0, termios.FIONREAD, bytes(4)))[0])`;
+    await onTerminal(`echo new > b; echo ready; until [ "$(python3 -c '${typed}')" = 12 ]; do :; done`, [
       { expect: 'ready' },
       { send: 'apply\rapply\r' },
       PROMPT,

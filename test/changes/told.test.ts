@@ -6,12 +6,15 @@ import type { ExecutionResult } from '../../src/model/index.ts';
 import { loadAddon } from '../../src/native/index.ts';
 import { messageForModel, stateDirectory } from '../../src/run/index.ts';
 import { makeArena } from '../support/arena.ts';
+import { eventually } from '../support/eventually.ts';
+import { makeHold } from '../support/hold.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
+import { useOwnState } from './support/own-state.ts';
 
 // What a result says of changes is what became of them.
 
 const arena = makeArena();
-const PATIENT = { timeout: 10_000 };
+useOwnState(arena);
 const describe_ = describe.skipIf(!HOST.namespaces);
 
 async function workspaceOf(options: { readonly undo?: boolean }) {
@@ -21,11 +24,14 @@ async function workspaceOf(options: { readonly undo?: boolean }) {
   const said = (result: ExecutionResult) => messageForModel(result, sandbox.plan);
   /** Runs a command in the middle of which somebody writes files of these names. */
   const inConflict = async (command: string, names: readonly string[], preview = false) => {
-    const wait = `echo ready; until [ -e ${beside}/go ]; do sleep 0.01; done`;
-    const started = sandbox.start(`${command}; ${wait}`, preview ? { effect: 'preview' } : {});
+    const hold = makeHold(beside);
+    const started = sandbox.start(
+      `${command}; echo ready; ${hold.words}`,
+      preview ? { effect: 'preview' } : {},
+    );
     for await (const line of started.outputText()) if (line.text.includes('ready')) break;
     for (const name of names) writeFileSync(join(root, name), 'mine');
-    writeFileSync(join(beside, 'go'), '');
+    hold.letGo();
     return await started.result;
   };
   return { root, sandbox, said, inConflict, changes: await sandbox.changes() };
@@ -45,7 +51,7 @@ describe_('of a command whose changes are all in conflict (needs namespaces)', (
     const { root, sandbox, said, changes } = await workspaceOf({ undo: true });
     const busy = await new ChangeStore(loadAddon(), stateDirectory()).waitForLock();
     const running = sandbox.run('echo theirs > f');
-    await expect.poll(async () => (await changes.list()).length, PATIENT).toBe(1);
+    await eventually(async () => expect(await changes.list()).toHaveLength(1));
     writeFileSync(join(root, 'f'), 'mine');
     busy[Symbol.dispose]();
     const result = await running;

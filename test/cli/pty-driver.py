@@ -1,7 +1,7 @@
 """Runs a program on a terminal of its own and talks to it.
 
 Standard input: JSON {"argv": [...], "cwd": "...", "env": {...}, "size": [rows, columns], "steps": [step, ...]}, a step
-being {"expect": REGEX}, {"send": TEXT}, {"resize": [rows, columns]}, {"pause": SECONDS}, {"cook": true}: what a process that ends
+being {"expect": REGEX}, {"send": TEXT}, {"resize": [rows, columns]}, {"create": PATH}: an empty file, {"pause": SECONDS}, {"cook": true}: what a process that ends
 does to the terminal, or {"insist": TEXT, "until": REGEX}:
 typed again and again, every 0.1 or "every" seconds, until that comes.
 Standard output: JSON {"output": TEXT, "failed": STEP or null, "status": wait status or null}.
@@ -55,6 +55,8 @@ def main():
             os.write(terminal, step["send"].encode())
         elif "resize" in step:
             set_size(terminal, step["resize"])
+        elif "create" in step:
+            open(step["create"], "w").close()
         elif "cook" in step:
             mode = termios.tcgetattr(terminal)
             mode[3] |= termios.ICANON | termios.ECHO | termios.ISIG

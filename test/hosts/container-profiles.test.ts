@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
 import { CLI, makePlace } from '../cli/support.ts';
+import { eventually } from '../support/eventually.ts';
 import { HOST } from '../support/tiers.ts';
 import { buildOuterFilter } from './support/outer-filter.ts';
 import { expectHonest, expectRefused, makeWorld, ROOT } from './support/world.ts';
@@ -150,6 +152,7 @@ describe.runIf(HOST.signalScope)('where nobody gets new privileges (needs a sign
   it('a signal that the sandbox denied is told as elsewhere', async () => {
     const place = makePlace();
     const outside = spawn('setpriv', ['--no-new-privs', 'sleep', '1000'], { stdio: 'ignore' });
+    await eventually(() => expect(readFileSync(`/proc/${outside.pid}/comm`, 'utf8')).toBe('sleep\n'));
     const { stderr } = await execa(
       'setpriv',
       ['--no-new-privs', process.execPath, CLI, '--explain', 'always', '-c', `kill -TERM ${outside.pid}`],

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
+import { cli } from '../cli/support.ts';
 import { HOST } from '../support/tiers.ts';
 import { buildOuterFilter } from './support/outer-filter.ts';
 import { DIST, expectHonest, expectRefused, makeWorld } from './support/world.ts';
@@ -38,13 +39,14 @@ function longPath(bytes: number): string {
   return path;
 }
 
+/** All names where most is done with them: a view mounts what they name. */
 const tiers = [
-  ['with a view', []],
-  ['without a view', filter({ unshare: 'EPERM' })],
+  ['with a view', [], NAMES],
+  ['without a view', filter({ unshare: 'EPERM' }), NAMES.filter((_, at) => at % 3 === 1)],
 ] as const;
 
-describe.each(tiers)('%s,', (_, host) => {
-  it.each(NAMES)('workspace, working directory, paths, TMPDIR, home and state called %j', async (name) => {
+describe.each(tiers)('%s,', (_, host, names) => {
+  it.each(names)('workspace, working directory, paths, TMPDIR, home and state called %j', async (name) => {
     const top = join(world.root, `places-${host.length}`);
     const place = (kind: string) => join(top, kind, name);
     const [workspace, readable, writable] = [place('workspace'), place('read'), place('write')];
@@ -91,17 +93,17 @@ describe.each(tiers)('%s,', (_, host) => {
         ]);
     }
   });
+});
 
-  it('paths beyond PATH_MAX or with a name beyond 255 bytes are refused in one line', async () => {
-    for (const path of [`/${'x'.repeat(300)}`, `/tmp/${'y/'.repeat(3000)}`]) {
-      for (const options of [{ workspace: path }, { readable: [path] }, { writable: [path] }]) {
-        const answer = await world.attack({ host, ...('workspace' in options ? options : { options }) });
-        expect(answer.crashed, answer.stderr).toBeUndefined();
-        expect(answer.refused?.ours, JSON.stringify(answer.refused)).toBe(true);
-        expect(answer.refused?.message).not.toContain('\n');
-      }
+it('paths beyond PATH_MAX or with a name beyond 255 bytes are refused in one line', async () => {
+  for (const path of [`/${'x'.repeat(300)}`, `/tmp/${'y/'.repeat(3000)}`]) {
+    for (const options of [{ workspace: path }, { readable: [path] }, { writable: [path] }]) {
+      const answer = await world.attack({ ...('workspace' in options ? options : { options }) });
+      expect(answer.crashed, answer.stderr).toBeUndefined();
+      expect(answer.refused?.ours, JSON.stringify(answer.refused)).toBe(true);
+      expect(answer.refused?.message).not.toContain('\n');
     }
-  });
+  }
 });
 
 describe('the command line', () => {
@@ -115,31 +117,18 @@ describe('the command line', () => {
       const other = join(world.root, 'cli-workspace', name);
       mkdirSync(other, { recursive: true });
       const words = ['--quiet', '--policy', policy, '--workspace', other, '--ro', place, '--', 'pwd'];
-      const { exitCode, stdout, stderr } = await execa(process.execPath, [CLI, ...words], {
-        cwd: other,
-        env: world.env,
-        extendEnv: false,
-        reject: false,
-        stripFinalNewline: false,
+      expect(await cli({ workspace: other, env: world.env }, words)).toMatchObject({
+        exitCode: 0,
+        stdout: `${other}\n`,
+        stderr: '',
       });
-      expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: `${other}\n`, stderr: '' });
     },
   );
 
   it.each(['no\nsuch', 'no\u001b[31msuch', 'no such'])(
     'names a missing workspace called %j in one line',
     async (name) => {
-      const { exitCode, stderr } = await execa(
-        process.execPath,
-        [CLI, '--workspace', join(world.root, name), '--', 'true'],
-        {
-          cwd: world.workspace,
-          env: world.env,
-          extendEnv: false,
-          reject: false,
-          stripFinalNewline: false,
-        },
-      );
+      const { exitCode, stderr } = await cli(world, ['--workspace', join(world.root, name), '--', 'true']);
       expect(exitCode).toBe(125);
       expect(stderr).toMatch(/^sandbox-run: [^\n]+\n$/);
       expect(stderr).not.toContain('\u001b');

@@ -134,26 +134,28 @@ describe('nothing is run, and one line says why,', () => {
 
 it('a launcher that cannot wait for its children refuses, time and again', async () => {
   const host = filter({ wait4: 'EPERM' });
-  for (let time = 0; time < 20; time += 1) expectRefused(await world.attack({ host }));
+  for (let time = 0; time < 5; time += 1) expectRefused(await world.attack({ host }));
 });
 
 /** Without Landlock another warden does other things. */
 describe('without Landlock as well, a command is held or not run,', () => {
-  it.each([
-    ...[
-      'pidfd_open',
-      'pidfd_send_signal',
-      'signalfd4',
-      'ppoll',
-      'execveat',
-      'sendto',
-      'waitid',
-      'kill',
-      'nanosleep',
-    ],
-    ...['close_range', 'readlinkat', 'seccomp', 'unshare', 'setns', 'clone[0&0x7e020000]'],
-  ])('where %s is refused', async (call) => {
-    const rules = ({ errno }: Refusal) => ({ landlock_create_ruleset: errno, [call]: errno });
-    for (const answer of await both(rules)) expectHonestOrRefused(answer);
+  it.each(
+    [
+      ...[
+        'pidfd_open',
+        'pidfd_send_signal',
+        'signalfd4',
+        'ppoll',
+        'execveat',
+        'sendto',
+        'waitid',
+        'kill',
+        'nanosleep',
+      ],
+      ...['close_range', 'readlinkat', 'seccomp', 'unshare', 'setns', 'clone[0&0x7e020000]'],
+    ].map((call, at) => [call, at % 2 === 0 ? 'EPERM' : 'ENOSYS'] as const),
+  )('where %s is refused with %s', async (call, errno) => {
+    const host = filter({ landlock_create_ruleset: errno, [call]: errno });
+    expectHonestOrRefused(await world.attack({ host }));
   });
 });

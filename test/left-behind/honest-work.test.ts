@@ -52,8 +52,8 @@ const SETTINGS: readonly Work[] = [
     name: 'two commands at once that change different keys',
     work: [
       [
-        'git config user.name you; sleep 0.3',
-        'sleep 0.1; git config pull.rebase true; sleep 0.4; git config tag.sort -version:refname',
+        'git config user.name you; touch first; until [ -e second ]; do sleep 0.02; done',
+        'until [ -e first ]; do sleep 0.02; done; git config pull.rebase true; touch second; until [ -e .ended-0 ]; do sleep 0.02; done; git config tag.sort -version:refname',
       ],
     ],
     proof: `${is('user.name', 'you')}; ${is('pull.rebase', 'true')}; ${is('tag.sort', '-version:refname')}; ${MINE}`,

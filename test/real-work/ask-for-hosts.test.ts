@@ -1,10 +1,9 @@
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import {
   type ApprovalAnswer,
@@ -17,7 +16,9 @@ import {
   type SandboxOptions,
 } from '../../src/index.ts';
 import { messageForModel, openOwnState, warningsOf } from '../../src/run/index.ts';
+import { eventually, sleep } from '../support/eventually.ts';
 import { compile, PROGRAMS } from '../support/sandboxee.ts';
+import { untilTimeOut } from '../support/time-out.ts';
 
 /** Where the servers are; names lead there by what the test gives the supervisor as its name server. */
 const ADDRESS = '127.0.0.9';
@@ -38,13 +39,17 @@ const HEADERS = `
   #include <netinet/in.h>
   #include <pthread.h>
   #include <sys/epoll.h>
-  #include <sys/time.h>
+  #include <fcntl.h>
+  #include <signal.h>
   static struct sockaddr_in of(const char *name, const char *port) {
     struct addrinfo hints = {0, AF_INET, SOCK_STREAM}, *found = 0;
     struct sockaddr_in to = {0};
     if (getaddrinfo(name, port, &hints, &found) == 0) memcpy(&to, found->ai_addr, sizeof to);
     return to;
   }
+  // The answer is given once this was called (see answeringOn), and this ends once there is a question.
+  static void let_answer(void) { close(open("go", O_CREAT | O_WRONLY, 0600)); }
+  static void await_question(void) { while (access("asked", F_OK) < 0) poll(0, 0, 10); }
   static int tcp(int flags) { return socket(AF_INET, SOCK_STREAM | flags, 0); }
 `;
 
@@ -61,10 +66,10 @@ const poller = compile(
     int begun = connect(fd, (void *)&to, sizeof to), why = errno;
     printf("connect=%d\\n", begun < 0 ? why : 0);
     if (why != EINPROGRESS) return 0;
-    epoll_wait(queue, &got, 1, 5000);
+    epoll_wait(queue, &got, 1, 60000);
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
     printf("error=%d\\n", error);
-    while (error == 0 && getpeername(fd, (void *)&peer, &(socklen_t){sizeof peer}) < 0 && epoll_wait(queue, &got, 1, 5000) > 0);
+    while (error == 0 && getpeername(fd, (void *)&peer, &(socklen_t){sizeof peer}) < 0 && epoll_wait(queue, &got, 1, 60000) > 0);
     if (error == 0) TRY("peer", getpeername(fd, (void *)&peer, &(socklen_t){sizeof peer}));
     if (error == 0) TRY("write", write(fd, "x", 1) == 1 ? 0 : -1);
     return 0;
@@ -79,10 +84,11 @@ const threads = compile(
   static void *wait_for(void *arg) { TRY("asked", connect(tcp(0), (void *)&first, sizeof first)); done = 1; return 0; }
   int main(int argc, char **argv) {
     pthread_t thread; first = of(argv[1], argv[3]), second = of(argv[2], argv[3]);
-    pthread_create(&thread, 0, wait_for, 0); usleep(200000);
+    pthread_create(&thread, 0, wait_for, 0); await_question();
     if (!done) SAY("waits", "yes");
     TRY("listed", connect(tcp(0), (void *)&second, sizeof second));
     if (!done) SAY("meanwhile", "yes");
+    let_answer();
     pthread_join(thread, 0); return 0;
   }`,
   ['-pthread'],
@@ -105,18 +111,21 @@ const bound = compile(
 const signals = compile(
   'interrupt-the-wait',
   `${HEADERS}
-  static void rang(int number) { write(1, "rang=yes\\n", 9); }
+  static int restarts;
+  static void rang(int number) { write(1, "rang=yes\\n", 9); if (restarts) let_answer(); }
   int main(int argc, char **argv) {
     struct sockaddr_in to = of(argv[1], argv[2]);
-    struct sigaction action = {{rang}}; action.sa_flags = strcmp(argv[3], "restart") ? 0 : SA_RESTART;
+    restarts = strcmp(argv[3], "restart") == 0;
+    struct sigaction action = {{rang}}; action.sa_flags = restarts ? SA_RESTART : 0;
     sigaction(SIGALRM, &action, 0);
-    struct itimerval soon = {{0, 0}, {0, 200000}}; setitimer(ITIMER_REAL, &soon, 0);
-    int fd = tcp(0), error = 0, took = 0; socklen_t size = sizeof error;
+    if (fork() == 0) { await_question(); kill(getppid(), SIGALRM); _exit(0); }
+    int fd = tcp(0), error = 0; socklen_t size = sizeof error;
     if (TRY("connect", connect(fd, (void *)&to, sizeof to)) < 0 && errno != EINTR) return 0;
     // What connect(2) says to do then.
     struct pollfd p = {fd, POLLOUT};
-    while (poll(&p, 1, 100) == 0) took++;
-    if (took > 2) SAY("waited", "yes");
+    if (!restarts && poll(&p, 1, 0) == 0) SAY("waited", "yes");
+    let_answer();
+    poll(&p, 1, 60000);
     TRY("outcome", (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size), errno = error, error ? -1 : 0));
     TRY("write", send(fd, "x", 1, MSG_NOSIGNAL) == 1 ? 0 : -1); return 0;
   }`,
@@ -133,10 +142,11 @@ const single = compile(
     TRY("again", connect(fd, (void *)&to, sizeof to));
     TRY("elsewhere", connect(fd, (void *)&listed, sizeof listed));
     struct pollfd p = {fd, POLLOUT};
-    if (poll(&p, 1, 200) == 0) SAY("on-its-way", "yes");
+    if (poll(&p, 1, 0) == 0) SAY("on-its-way", "yes");
     TRY("listed", connect(tcp(0), (void *)&listed, sizeof listed));
     if (poll(&p, 1, 0) == 0) SAY("meanwhile", "yes");
-    poll(&p, 1, 10000);
+    let_answer();
+    poll(&p, 1, 60000);
     TRY("outcome", (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size), errno = error, error ? -1 : 0));
     struct sockaddr_in peer; size = sizeof peer;
     if (getpeername(fd, (void *)&peer, &size) == 0) SAY("peer", inet_ntoa(peer.sin_addr));
@@ -155,13 +165,13 @@ asyncio.run(main())`;
 
 /** Programs that wait for their connections, and programs that do not. */
 const CLIENTS: readonly (readonly [name: string, command: string])[] = [
-  ['curl', 'curl -sS -m 20 http://$HOST:$PORT/'],
+  ['curl', 'curl -sS -m 90 http://$HOST:$PORT/'],
   ['bash itself', `exec 3<>/dev/tcp/$HOST/$PORT && printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3 && cat <&3`],
   ['git', 'git ls-remote http://$HOST:$PORT/ 2>&1; curl -sS http://$HOST:$PORT/'],
   ['node fetch', 'U=http://$HOST:$PORT/ node -e "$FETCH"'],
   [
     'python urllib',
-    `U=http://$HOST:$PORT/ python3 -c 'import os, urllib.request as u; print(u.urlopen(os.environ["U"], timeout=20).read())'`,
+    `U=http://$HOST:$PORT/ python3 -c 'import os, urllib.request as u; print(u.urlopen(os.environ["U"], timeout=90).read())'`,
   ],
   ['python asyncio', 'python3 -c "$ASYNCIO"'],
 ];
@@ -201,6 +211,7 @@ describe('hosts that somebody is asked about', () => {
     await once(trap.listen(port, '127.0.0.1'), 'listening');
   });
   afterEach(async () => {
+    forget();
     for (const sandbox of opened.splice(0)) await sandbox.close();
     questions = [];
     lookedUp = [];
@@ -208,6 +219,9 @@ describe('hosts that somebody is asked about', () => {
     expect(trapped).toBe(0);
     expect(toldTooEarly).toEqual([]);
   });
+  const forget = () => {
+    for (const name of ['asked', 'go']) rmSync(join(workspace, name), { force: true });
+  };
   afterAll(() => {
     server.close();
     trap.close();
@@ -219,6 +233,14 @@ describe('hosts that somebody is asked about', () => {
     (milliseconds: number, answer: ApprovalAnswer): Answer =>
     async () => {
       await sleep(milliseconds);
+      return answer;
+    };
+  /** Answers once the command has made the file `go` in the workspace; the file `asked` is there once there is a question. */
+  const answeringOn =
+    (answer: ApprovalAnswer): Answer =>
+    async () => {
+      writeFileSync(join(workspace, 'asked'), '');
+      await eventually(() => expect(existsSync(join(workspace, 'go'))).toBe(true));
       return answer;
     };
   /** The address is listed at this port: so far names may lead there. No name is, but for one. */
@@ -263,7 +285,7 @@ describe('hosts that somebody is asked about', () => {
   it.each(CLIENTS)(
     '%s goes on once the answer is yes',
     async (_, command) => {
-      const sandbox = await asking(answering(700, yes()));
+      const sandbox = await asking(answering(100, yes()));
       const before = requests;
       const result = await run(sandbox, command);
       expect(result.stdout + result.stderr).toContain(WORD);
@@ -281,7 +303,7 @@ describe('hosts that somebody is asked about', () => {
   it.each(CLIENTS)(
     '%s is refused if the answer is no, and the name is told to nobody',
     async (_, command) => {
-      const sandbox = await asking(answering(300, no));
+      const sandbox = await asking(answering(100, no));
       const before = requests;
       const result = await run(sandbox, command);
       expect(result.stdout).not.toContain(WORD);
@@ -329,7 +351,7 @@ describe('hosts that somebody is asked about', () => {
   });
 
   it('asks once for connections to the same place, and again for another port and another command', async () => {
-    const sandbox = await asking(answering(700, yes()));
+    const sandbox = await asking(answering(100, yes()));
     const many = await run(
       sandbox,
       'for i in 1 2 3 4 5; do curl -sS http://$HOST:$PORT/ & done; wait; curl -sS http://$HOST:$PORT/',
@@ -341,9 +363,9 @@ describe('hosts that somebody is asked about', () => {
   });
 
   it('tells programs that do not wait for a connection what they expect', async () => {
-    const granted = trace(await run(await asking(answering(700, yes())), `${poller} $HOST $PORT`));
+    const granted = trace(await run(await asking(answering(100, yes())), `${poller} $HOST $PORT`));
     expect(granted).toMatchObject({ connect: '115', error: '0', peer: 'ok', write: 'ok' });
-    const refused = trace(await run(await asking(answering(700, no)), `${poller} $HOST $PORT`));
+    const refused = trace(await run(await asking(answering(100, no)), `${poller} $HOST $PORT`));
     // As of a host that does not want it, told after it was on its way.
     expect(refused).toMatchObject({ connect: '115', error: '104' });
   });
@@ -352,16 +374,17 @@ describe('hosts that somebody is asked about', () => {
     const command = `${single} $HOST listed.test $PORT`;
     const onItsWay = { begun: '115', again: '114', elsewhere: '114', 'on-its-way': 'yes' };
     const meanwhile = { ...onItsWay, listed: 'ok', meanwhile: 'yes' };
-    const granted = trace(await run(await asking(answering(2000, yes())), command));
+    const granted = trace(await run(await asking(answeringOn(yes())), command));
     expect(granted).toMatchObject({ ...meanwhile, outcome: 'ok', peer: ADDRESS });
     const before = requests;
-    const refused = trace(await run(await asking(answering(2000, no)), command));
+    forget();
+    const refused = trace(await run(await asking(answeringOn(no)), command));
     expect(refused).toMatchObject({ ...meanwhile, outcome: '104' });
     expect(requests).toBe(before);
   });
 
   it('serves many programs at once', async () => {
-    const sandbox = await asking(answering(400, yes()));
+    const sandbox = await asking(answering(100, yes()));
     const result = await run(
       sandbox,
       'for i in $(seq 24); do curl -sS -m 50 http://h$((i % 12)).test:$PORT/ & done; wait',
@@ -374,7 +397,7 @@ describe('hosts that somebody is asked about', () => {
   }, 150_000);
 
   it('does not stop another thread', async () => {
-    const sandbox = await asking(answering(1500, yes()));
+    const sandbox = await asking(answeringOn(yes()));
     const traced = trace(await run(sandbox, `${threads} unlisted.test listed.test $PORT`));
     expect(traced).toEqual(
       expect.objectContaining({ waits: 'yes', listed: 'ok', meanwhile: 'yes', asked: 'ok' }),
@@ -382,16 +405,19 @@ describe('hosts that somebody is asked about', () => {
   });
 
   it('lets signals through to a call that waits', async () => {
-    const goesOn = trace(await run(await asking(answering(1500, yes())), `${signals} $HOST $PORT restart`));
+    const goesOn = trace(await run(await asking(answeringOn(yes())), `${signals} $HOST $PORT restart`));
     expect(goesOn).toMatchObject({ rang: 'yes', connect: 'ok' });
-    const denied = trace(await run(await asking(answering(1500, no)), `${signals} $HOST $PORT restart`));
+    forget();
+    const denied = trace(await run(await asking(answeringOn(no)), `${signals} $HOST $PORT restart`));
     expect(denied).toMatchObject({ rang: 'yes', connect: expect.stringMatching(/^1\d\d$/) });
     // Without SA_RESTART the connection is on its way, and no more than that, until there is an answer.
-    const stops = trace(await run(await asking(answering(1500, yes())), `${signals} $HOST $PORT fail`));
+    forget();
+    const stops = trace(await run(await asking(answeringOn(yes())), `${signals} $HOST $PORT fail`));
     expect(stops).toMatchObject({ rang: 'yes', connect: '4', waited: 'yes', outcome: 'ok', write: 'ok' });
-    const refused = trace(await run(await asking(answering(1500, no)), `${signals} $HOST $PORT fail`));
+    forget();
+    const refused = trace(await run(await asking(answeringOn(no)), `${signals} $HOST $PORT fail`));
     expect(refused).toMatchObject({ rang: 'yes', connect: '4', waited: 'yes', outcome: '104' });
-  }, 30_000);
+  });
 
   it('takes whatever is no answer for a no', async () => {
     const failing: readonly (readonly [Answer, string])[] = [
@@ -447,10 +473,13 @@ describe('hosts that somebody is asked about', () => {
       given = signal;
       return new Promise(() => {});
     });
-    const result = await run(sandbox, 'curl -sS http://$HOST:$PORT/', 'unlisted.test', 1500);
+    const result = await untilTimeOut(
+      500,
+      (timeout) => run(sandbox, 'curl -sS http://$HOST:$PORT/', 'unlisted.test', timeout),
+      () => given !== undefined,
+    );
     expect(result.status).toBe('timed-out');
-    await sleep(50);
-    expect(given?.aborted).toBe(true);
+    await eventually(() => expect(given?.aborted).toBe(true));
   });
 
   it('asks so often and no oftener', async () => {

@@ -216,7 +216,7 @@ for _ in range(100):
     const outside = createSocket('udp4');
     outside.on('error', () => {});
     outside.send('outside', 4567, '127.0.0.1');
-    const { stdout } = await sandbox.run(['python3', '-c', client], { timeout: 30_000 });
+    const { stdout } = await sandbox.run(['python3', '-c', client], { timeout: 100_000 });
     expect(stdout).toContain("(b'inside', ('127.0.0.1', 4567))");
     expect((await server).stdout).toContain("b'inside'");
     outside.close();

@@ -36,7 +36,7 @@ else fork(fileURLToPath(import.meta.url)).on('message', (m) => console.log(m));
     'fs.watch',
     `
 import { watch, writeFileSync } from 'node:fs';
-const w = watch('.', (e, f) => { if (f === 'new') { console.log('seen'); w.close(); } }); setTimeout(() => writeFileSync('new', ''), 20);
+const w = watch('.', (e, f) => { if (f === 'new') { console.log('seen'); w.close(); } }); writeFileSync('new', '');
 `,
     'seen\n',
   );

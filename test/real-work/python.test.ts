@@ -178,7 +178,7 @@ for p in ('s', os.path.join(tempfile.mkdtemp(), 's')):
       );
     }
   },
-  { home: 'fresh' },
+  { home: 'fresh', few: true },
 );
 
 everywhere(

@@ -136,7 +136,7 @@ everywhere(
       );
     });
   },
-  { home: 'fresh' },
+  { home: 'fresh', few: true },
 );
 
 const WHO = '[user]\n\tname = A\n\temail = a@example.org\n';
@@ -228,7 +228,7 @@ everywhere(
       expect(answer.stdout).not.toContain('planted');
     });
   },
-  { home: 'fresh' },
+  { home: 'fresh', few: true },
 );
 
 everywhere(
@@ -255,7 +255,7 @@ everywhere(
       }
     });
   },
-  { home: 'fresh' },
+  { home: 'fresh', few: true },
 );
 
 everywhere(

@@ -62,7 +62,7 @@ if (input.unconfined) {
     answer.reasons = Object.fromEntries(report.controls.map(({ id, reason }) => [id, reason]));
     const run = () =>
       sandbox.run(input.argv ?? ['/bin/bash', '-c', script], {
-        timeout: 15_000,
+        timeout: 60_000,
         ...(input.cwd && { cwd: input.cwd }),
       });
     const results = await Promise.all(Array.from({ length: input.times ?? 1 }, run));

@@ -115,11 +115,21 @@ export function ownRowsOf({ own }: Traced): readonly Row[] {
   });
 }
 
-/** Of these one in so many, with another errno each time. */
-export function someOf(rows: readonly Row[], most: number): readonly Row[] {
-  // No divisor of how many errnos there are.
-  const step = Math.ceil(rows.length / most / 5) * 5 + 1;
-  return rows.filter((_, index) => index % step === 0);
+/** So many of them, at even distances. `from`, from 0 to 1: which of those that are as good as each other. */
+export function spread<Item>(items: readonly Item[], count: number, from: number): readonly Item[] {
+  if (items.length <= count) return items;
+  return items.filter(
+    (_, at) =>
+      Math.floor((at * count) / items.length + from) > Math.floor(((at - 1) * count) / items.length + from),
+  );
+}
+
+/** The same of each process in proportion to how many of them are its own, and one at least. */
+export function spreadOverProcesses(rows: readonly Row[], count: number, from: number): readonly Row[] {
+  return [...new Set(rows.map(({ child }) => child))].flatMap((process) => {
+    const own = rows.filter(({ child }) => child === process);
+    return spread(own, Math.max(1, Math.round((own.length * count) / rows.length)), from);
+  });
 }
 
 /**

@@ -1,5 +1,13 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../../src/index.ts';
 import type { LeftBehind } from '../../../src/model/index.ts';
 import { isBeneath } from '../../../src/util/index.ts';
-import { HOST_TIERS, sandboxIn, type Tier } from '../../support/tiers.ts';
+import { HOST_TIERS, rowsFor, sandboxIn, type Tier } from '../../support/tiers.ts';
 
 /**
  * A way out of the sandbox by what is left behind: a project as people have it, what a command does in it, and what its
@@ -35,6 +43,8 @@ export interface Case {
   /** What has to work outside all the same, with the user's own work and settings in it. */
   readonly still?: string;
   readonly why?: string;
+  /** On which tiers beside the strongest. Default: it is one of a table of which the other tiers run a sample. */
+  readonly on?: 'each tier';
 }
 
 interface Attempt {
@@ -50,9 +60,10 @@ const run = promisify(execFile);
 const SECURITY = readFileSync(fileURLToPath(new URL('../../../SECURITY.md', import.meta.url)), 'utf8');
 const HELD =
   /Read-only file system|Device or resource busy|Permission denied|Operation not permitted|cross-device|failed to access/;
-const LATER_MS = 20_000;
+/** Only what hangs takes so long. */
+const LATER_MS = 100_000;
 /** Thousands of directories, on a machine that has other work. */
-const SLOW_MS = 120_000;
+const SLOW_MS = 240_000;
 const WORDS = /\s+/g;
 
 /** Runs commands by hand where a case is more than a list of them. */
@@ -70,7 +81,14 @@ export function describeByHand(name: string, test: (hands: Hands, sandbox: Sandb
   });
 }
 
-/** Declares the tests of a family: each case without us, and on each tier of this host. */
+/**
+ * Bash that makes the mark if a command of the user opens a FIFO to read it, which hangs until another program writes there. Here
+ * another one does.
+ */
+export const hangsAt = (fifo: string, command: string): string =>
+  `if test -p ${fifo}; then (while : > ${fifo}; do touch "$MARK"; done) & ${command}; kill $!; fi`;
+
+/** Declares the tests of a family: each case without us and on the strongest tier of this host, a sample on the other ones. */
 export function describeCases(family: string, cases: readonly Case[]): void {
   describe(family, () => {
     const attempt = makeAttempts();
@@ -88,7 +106,8 @@ export function describeCases(family: string, cases: readonly Case[]): void {
     });
 
     describe.concurrent.each(HOST_TIERS)('$name', (tier) => {
-      it.each(cases.map((one) => [`${one.name}: ${one.expected}`, one] as const))(
+      const rows = rowsFor(tier, cases, ({ on }) => on === 'each tier');
+      it.each(rows.map((one) => [`${one.name}: ${one.expected}`, one] as const))(
         '%s',
         { timeout: SLOW_MS },
         async (_, one) => {
@@ -103,7 +122,10 @@ export function describeCases(family: string, cases: readonly Case[]): void {
 export interface Work {
   readonly name: string;
   readonly make?: string;
-  /** Each a command that has to succeed; those of a list within the list run at the same time. */
+  /**
+   * Each a command that has to succeed; those of a list within the list run at the same time: the file `.ended-N` is there once
+   * the command with that number, from 0, has ended.
+   */
   readonly work: readonly (string | readonly string[])[];
   /** What has to hold outside afterwards: bash that ends with 0. */
   readonly proof: string;
@@ -116,25 +138,35 @@ export function describeWork(family: string, works: readonly Work[]): void {
   describe(family, () => {
     const attempt = makeAttempts();
     describe.concurrent.each(HOST_TIERS)('$name', (tier) => {
-      it.each(works.map((one) => [one.name, one] as const))('%s', { timeout: SLOW_MS }, async (_, one) => {
-        const { work, prelude, outside } = await attempt(one);
-        await using sandbox = await sandboxIn(tier, { workspace: work, policyFiles: false });
-        const said: string[] = [];
-        for (const step of one.work) {
-          const texts = typeof step === 'string' ? [step] : step;
-          const results = await Promise.all(texts.map((text) => sandbox.run(`${prelude}set -e\n${text}`)));
-          for (const { stdout, stderr, exitCode, leftBehind } of results) {
-            said.push(stdout, stderr);
-            expect(exitCode, said.join('')).toBe(0);
-            const unexpected = leftBehind.filter(
-              ({ path, done }) => done !== 'told' || !one.told?.includes(relative(work, path)),
+      it.each(rowsFor(tier, works).map((one) => [one.name, one] as const))(
+        '%s',
+        { timeout: SLOW_MS },
+        async (_, one) => {
+          const { work, prelude, outside } = await attempt(one);
+          await using sandbox = await sandboxIn(tier, { workspace: work, policyFiles: false });
+          const said: string[] = [];
+          for (const step of one.work) {
+            const texts = typeof step === 'string' ? [step] : step;
+            const results = await Promise.all(
+              texts.map(async (text, number) => {
+                const result = await sandbox.run(`${prelude}set -e\n${text}`);
+                if (texts.length > 1) writeFileSync(join(work, `.ended-${number}`), '');
+                return result;
+              }),
             );
-            expect(unexpected, said.join('')).toEqual([]);
+            for (const { stdout, stderr, exitCode, leftBehind } of results) {
+              said.push(stdout, stderr);
+              expect(exitCode, said.join('')).toBe(0);
+              const unexpected = leftBehind.filter(
+                ({ path, done }) => done !== 'told' || !one.told?.includes(relative(work, path)),
+              );
+              expect(unexpected, said.join('')).toEqual([]);
+            }
           }
-        }
-        const proof = await outside(`set -e\n${one.proof}`);
-        expect(proof.status, `${said.join('')}\n${proof.output}`).toBe(0);
-      });
+          const proof = await outside(`set -e\n${one.proof}`);
+          expect(proof.status, `${said.join('')}\n${proof.output}`).toBe(0);
+        },
+      );
     });
   });
 }

@@ -93,7 +93,7 @@ export interface SettingFilter {
   readonly home?: Home;
   readonly tier?: Tier;
   readonly who?: Who;
-  /** For what takes seconds: the tests' own user with namespaces and the ordinary user without. */
+  /** For what takes seconds, and for tables of many rows: the tests' own user with namespaces and the ordinary user without. */
   readonly few?: boolean;
 }
 
