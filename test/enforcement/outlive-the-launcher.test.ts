@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadAddon } from '../../src/native/index.ts';
 import { makeArena } from '../support/arena.ts';
@@ -17,7 +16,7 @@ import {
   TRICKS,
   wardensOf,
 } from '../support/runaway.ts';
-import { PROGRAMS } from '../support/sandboxee.ts';
+import { PROGRAMS, unconfined } from '../support/sandboxee.ts';
 import { SLOW_HOST } from '../support/slow-host.ts';
 import { atAbi, HOST, HOST_TIERS, ONLY_STRONGEST, rowsFor, STANDS_IN } from '../support/tiers.ts';
 
@@ -144,7 +143,8 @@ describe('outliving the launcher', () => {
       process.kill(warden, 'SIGKILL');
       child.kill('SIGKILL');
       await new Promise((done) => child.once('exit', done));
-      await sleep(300);
+      // Whatever the two leave behind them has happened by the time that other processes have begun and ended.
+      for (let i = 0; i < 10; i++) await unconfined(['true']);
       const left = survivors(runaway).length;
       expect(await endRunaways(runaway, corner)).toBe(true);
       expect(left).toBeGreaterThan(5);

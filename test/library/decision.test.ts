@@ -8,7 +8,7 @@ import {
   type SandboxOptions,
   type ToolHook,
 } from '../../src/index.ts';
-import { sleep } from '../support/eventually.ts';
+import { deferred } from '../../src/util/index.ts';
 import { expectNothingLeft } from '../support/leftovers.ts';
 import { makePlace } from './support.ts';
 
@@ -120,7 +120,7 @@ describe('hooks', () => {
 
   it('may take their time, before a run, a start and a spawn', async () => {
     const slow = hook(async () => {
-      await sleep(30);
+      await new Promise((done) => setImmediate(done));
       return { allowed: true };
     });
     await using sandbox = await sandboxWith({ gate: { hooks: [slow] } });
@@ -134,8 +134,9 @@ describe('hooks', () => {
   });
 
   it('have what is canceled in the meantime not run', async () => {
+    const answered = deferred<void>();
     const slow = hook(async () => {
-      await sleep(50);
+      await answered.promise;
       return { allowed: true };
     });
     await using sandbox = await sandboxWith({ autonomy: 'autonomous', gate: { hooks: [slow] } });
@@ -146,6 +147,7 @@ describe('hooks', () => {
     const controller = new AbortController();
     const aborted = sandbox.run('touch aborted', { signal: controller.signal });
     controller.abort();
+    answered.resolve();
     expect((await canceled.result).status).toBe('canceled');
     expect((await killed.result).status).toBe('canceled');
     expect((await aborted).status).toBe('canceled');
@@ -153,13 +155,16 @@ describe('hooks', () => {
   });
 
   it('have what a close overtakes not run', async () => {
+    const answered = deferred<void>();
     const slow = hook(async () => {
-      await sleep(50);
+      await answered.promise;
       return { allowed: true };
     });
     const sandbox = await sandboxWith({ gate: { hooks: [slow] } });
     const late = sandbox.run('echo late');
-    await sandbox.close();
+    const closed = sandbox.close();
+    answered.resolve();
+    await closed;
     expect((await late).status).toBe('canceled');
   });
 });
