@@ -60,12 +60,11 @@ export const PROJECTS = {
 };
 
 /**
- * What `npm test` runs: the units, the attacks that the claim of this project is made of (on the strongest tier), and smoke
- * tests of every door. None of it may need a program that the README does not name.
+ * What `npm test` runs besides the units, which are at home in `quick` and `judge`: the attacks that the claim of this project is
+ * made of, on the strongest tier, and smoke tests of every door. What of it needs a program that the README does not name says
+ * so with `lacks` (test/support/programs.ts).
  */
 export const QUICK = [
-  'test/unit/',
-  'test/layering.test.ts',
   ...[
     'alias-paths',
     'change-mounts',
@@ -125,8 +124,8 @@ export function homeOf(file) {
   return best.name;
 }
 
-/** The files of a project. `quick` asked for by name has those of QUICK, wherever they are at home. */
+const isQuick = (file) => ['quick', 'judge'].includes(homeOf(file)) || isOneOf(file, QUICK);
+
+/** The files of a project. `quick` asked for by name has all that `npm test` runs, wherever it is at home. */
 export const filesOf = (name, isAskedFor) =>
-  testFiles().filter((file) =>
-    name === 'quick' && isAskedFor ? isOneOf(file, QUICK) : homeOf(file) === name,
-  );
+  testFiles().filter((file) => (name === 'quick' && isAskedFor ? isQuick(file) : homeOf(file) === name));
