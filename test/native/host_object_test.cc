@@ -10,6 +10,7 @@
 #include <string>
 
 #include "check.h"
+#include "support.h"
 
 namespace sandbox_run {
 namespace {
@@ -77,7 +78,7 @@ TEST(HostObjectIsAskedForWhatMayBeDone) {
 
 // As another user than root, in a child: what it may do with files that belong to others.
 TEST(HostObjectOfAnotherIsNotOursToRemoveOrChange) {
-  if (geteuid() != 0) NOT_RUN("only root can make files of others");
+  if (!test::IsRootOfTheHost()) NOT_RUN("only root can make files of others");
   constexpr uid_t kUser = 65534, kOther = 65533;
   const Place place;
   const auto is_owned = [&place](const char* path, uid_t owner, mode_t mode) {

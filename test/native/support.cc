@@ -126,6 +126,13 @@ bool IsRunning(pid_t pid) {
          status[end_of_name + 2] != 'Z' && status[end_of_name + 2] != 'X';
 }
 
+bool IsRootOfTheHost() {
+  unsigned first = 0, outside = 0, count = 0;
+  std::istringstream map(ReadText("/proc/self/uid_map"));
+  map >> first >> outside >> count;
+  return geteuid() == 0 && outside == 0 && count == 0xFFFFFFFF;
+}
+
 bool InOwnPidNamespace() { return getenv("SANDBOX_RUN_TEST_PID_NAMESPACE") != nullptr; }
 
 ConfinementSpec BareSpec(const std::string& temporary_parent) {

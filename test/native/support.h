@@ -92,6 +92,10 @@ class Bystander {
 // True if a process of this number exists and is no zombie.
 bool IsRunning(pid_t pid);
 
+// True for root of the host, and not for root of a user namespace of an ordinary user, who has no
+// other users to give files to.
+bool IsRootOfTheHost();
+
 // True if this process is in a process namespace made for the tests, where a signal to everybody
 // hits nobody else (scripts/test-native.mjs sees to it).
 bool InOwnPidNamespace();
