@@ -201,10 +201,10 @@ describe('sandbox-run --preview and sandbox-run changes (needs namespaces)', () 
       expect(tree()).toBe(before);
       const journals = watchJournals(join(place.root, 'home/.local/state/sandbox-run'));
       let cutShort = 0;
-      for (let round = 0; round < 8 || (cutShort < 4 && round < 60); round++) {
+      for (let round = 0; round < 4 || (cutShort < 4 && round < 60); round++) {
         const doing = round % 2 === 0 ? 'apply' : 'undo';
         const running = startCli(place, ['changes', doing, id]);
-        if (await journals.kill(running, (round % 8) * 40)) cutShort++;
+        if (await journals.kill(running, (round % 4) * 80)) cutShort++;
         const next = await cli(place, ['-c', 'true']);
         expect([next.exitCode, next.stderr]).toEqual([0, '']);
         expect(journals.begun()).toEqual([]);

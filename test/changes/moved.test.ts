@@ -216,15 +216,15 @@ describe_('workspace.undo on the command line (needs namespaces)', () => {
     const wanted = tree(plain);
     const journals = watchJournals(join(place.root, 'home/.local/state/sandbox-run'));
     let cutShort = 0;
-    for (let round = 0; round < 6 || (cutShort < 4 && round < 60); round++) {
+    for (let round = 0; round < 4 || (cutShort < 4 && round < 60); round++) {
       const running = startCli(place, ['-c', change]);
-      if (await journals.kill(running, (round % 6) * 50)) cutShort++;
+      if (await journals.kill(running, (round % 4) * 75)) cutShort++;
       const next = await cli(place, ['-c', 'true']);
       expect([next.exitCode, next.stderr, journals.begun()]).toEqual([0, '', []]);
       expect(tree(place.workspace)).toBe(wanted);
       const back = startCli(place, ['undo']);
       if (round % 2 === 1) {
-        if (await journals.kill(back, (round % 6) * 50)) cutShort++;
+        if (await journals.kill(back, (round % 4) * 75)) cutShort++;
         await cli(place, ['-c', 'true']);
       } else expect((await back).exitCode).toBe(0);
       expect(tree(place.workspace)).toBe(before);

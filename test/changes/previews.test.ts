@@ -577,7 +577,7 @@ describe_('random programs of file operations (needs namespaces)', () => {
         expect(picture(root)).toEqual(before);
         await changes.discard(id);
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 });
