@@ -132,7 +132,7 @@ function runVitest(projects, files, copy) {
     ...[vitest(place), 'run', ...projects.map((name) => `--project=${name}`)],
     ...['--reporter=default', `--reporter=${join(place, 'scripts/test-reporter.mjs')}`, ...files],
   ];
-  const { status } = spawnSync(process.execPath, words, {
+  const { status, signal } = spawnSync(process.execPath, words, {
     ...{ cwd: root, stdio: 'inherit', ...copy?.spawn },
     env: {
       ...process.env,
@@ -141,6 +141,8 @@ function runVitest(projects, files, copy) {
       SANDBOX_RUN_TEST_LACKING: lacking,
     },
   });
+  // Ended from outside: so is everything that would have come after it.
+  if (signal !== null) process.exit(1);
   if (!existsSync(summary)) return { status: status ?? 1, files: [], unhandled: ['vitest wrote no summary'] };
   return { status: status ?? 1, ...JSON.parse(readFileSync(summary, 'utf8')) };
 }
