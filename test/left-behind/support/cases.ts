@@ -1,13 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../../src/index.ts';
 import type { LeftBehind } from '../../../src/model/index.ts';
 import { isBeneath } from '../../../src/util/index.ts';
+import { makeDirectory } from '../../support/state-home.ts';
 import { HOST_TIERS, rowsFor, sandboxIn, type Tier } from '../../support/tiers.ts';
 
 /**
@@ -243,7 +236,7 @@ const attacksOf = ({ attack }: Case) => (typeof attack === 'string' ? [attack] :
 
 /** To be called while tests are declared; cleaned up after them. */
 function makeAttempts(): (one: Pick<Case, 'make'>) => Promise<Attempt> {
-  const root = mkdtempSync(join(realpathSync(tmpdir()), 'left-behind-'));
+  const root = makeDirectory(join(realpathSync(tmpdir()), 'left-behind-'));
   const template = join(root, 'template');
   let count = 0;
   beforeAll(() => makeTemplate(template));

@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Command, RunOptions, SandboxOptions } from '../../../src/index.ts';
+import { makeDirectory } from '../../support/state-home.ts';
 import type { RunAnswer, RunRequest, Tier } from './run-once.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -149,7 +150,7 @@ export function expectPrinted(answer: RunAnswer, prints: string | RegExp): void 
 function makeLab(setting: Setting): OpenLab {
   const other = setting.who !== 'self';
   const ids = other ? { uid: NOBODY, gid: NOBODY } : {};
-  const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'real-work-')));
+  const scratch = realpathSync(makeDirectory(join(tmpdir(), 'real-work-')));
   const freshHome = join(scratch, 'home');
   const realHome = setting.home === 'real';
   const environment: Record<string, string> = {
