@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { AS_USER_TOO } from './test-projects.mjs';
+import { AS_BOTH, AS_USER } from './test-projects.mjs';
 
 const NOT_COPIED = new Set(['.git', 'build-tests-san', 'coverage']);
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -72,7 +72,7 @@ function main() {
     const words = [
       vitest,
       'run',
-      ...(named.length > 0 ? named : AS_USER_TOO),
+      ...(named.length > 0 ? named : [...AS_BOTH, ...AS_USER]),
       ...positionals.filter(isOption),
     ];
     const { env, ...how } = copy.spawn;

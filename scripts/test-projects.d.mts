@@ -4,7 +4,8 @@ export interface TestProject {
 }
 export const PROJECTS: Readonly<Record<string, TestProject>>;
 export const QUICK: readonly string[];
-export const AS_USER_TOO: readonly string[];
+export const AS_BOTH: readonly string[];
+export const AS_USER: readonly string[];
 export function testFiles(): readonly string[];
 export function isOneOf(file: string, beginnings: readonly string[]): boolean;
 export function homeOf(file: string): string | undefined;

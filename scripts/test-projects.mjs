@@ -84,23 +84,61 @@ export const QUICK = [
     'use-kernel-interfaces',
     'write-outside',
   ].map((name) => `test/enforcement/${name}.test.ts`),
+  'test/changes/in-use.test.ts',
+  'test/changes/settings.test.ts',
+  'test/changes/told.test.ts',
+  'test/left-behind/cli.test.ts',
+  'test/left-behind/file-kinds.test.ts',
+  'test/left-behind/git-settings.test.ts',
   'test/cli/smoke.test.ts',
   'test/integration/smoke.test.ts',
   'test/fleet/smoke.test.ts',
 ];
 
+const inFolder = (folder, ...names) => names.map((name) => `test/${folder}/${name}`);
+
 /**
- * What depends on who runs it, so that root runs it a second time as an ordinary user. Everything else shows the same for both,
- * or changes to an ordinary user by itself.
+ * Who runs what, where root starts the tests. Most users are ordinary. What is in neither list shows the same for both, or
+ * changes to an ordinary user by itself: root runs it.
  */
-export const AS_USER_TOO = [
+export const AS_BOTH = [
   'test/enforcement/',
-  'test/left-behind/',
-  'test/changes/',
-  'test/library/',
-  'test/hosts/',
   'test/conformance/',
   'test/application/',
+  ...inFolder('changes', 'attacks', 'full-disk', 'previews', 'races'),
+  ...inFolder('left-behind', 'file-kinds', 'git-detours', 'git-repositories'),
+  ...inFolder('hosts', 'container-profiles', 'nested', 'process-settings', 'refused-calls'),
+  ...inFolder(
+    'library',
+    'captured-output',
+    'denials',
+    'iterated-output',
+    'jobs',
+    'lifetime',
+    'output',
+    'run',
+  ),
+  ...inFolder('library', 'session', 'spilled-output', 'terminal'),
+  'test/fleet/security',
+];
+
+/** What an ordinary user alone runs, as user and rights make no difference to it. */
+export const AS_USER = [
+  ...inFolder(
+    'changes',
+    'between',
+    'cli',
+    'damaged',
+    'diff',
+    'doors',
+    'git-repository',
+    'in-containers',
+    'in-use',
+  ),
+  ...inFolder('changes', 'only-reads', 'page', 'queue', 'real-programs', 'settings', 'terminal', 'told'),
+  ...inFolder('left-behind', 'agents-and-editors', 'cli', 'git-settings', 'honest-work', 'shells-and-tools'),
+  ...inFolder('left-behind', 'while-others-look'),
+  'test/hosts/odd-paths',
 ];
 
 /** All test files, as paths from the root of the checkout. */

@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { makeUsersCopy } from './test-as-user.mjs';
 import { MOST_FLAKY, outcomeOf } from './test-outcome.mjs';
-import { AS_USER_TOO, filesOf, homeOf, isOneOf, PROJECTS } from './test-projects.mjs';
+import { AS_BOTH, AS_USER, filesOf, homeOf, isOneOf, PROJECTS } from './test-projects.mjs';
 
 const USAGE = `usage: npm test | npm run test:full [-- OPTIONS] | npm run test:changed [-- OPTIONS]
 
@@ -93,19 +93,24 @@ function build() {
 
 /** Runs projects; as root also as an ordinary user. Returns the outcome of each file, and of a second try of those that failed. */
 function runAll(projects) {
-  // `quick` alone is what one runs before each push: as whoever one is.
+  // `quick` alone is what one runs before each push: as the user that one is.
   const isQuick = projects.length === 1 && projects[0] === 'quick';
-  const runs = [{ user: isRoot ? 'root' : 'user', ...runVitest(projects, []) }];
-  let copy;
-  if (isRoot && !isQuick) {
-    const again = projects.flatMap((name) => filesOf(name, projects.length === 1));
-    const files = again.filter((file) => isOneOf(file, AS_USER_TOO));
-    if (files.length > 0) {
-      console.log(`as an ordinary user: ${files.length} files`);
-      copy = makeUsersCopy();
-      runs.push({ user: 'nobody', ...runVitest(projects, files, copy) });
-    }
-  }
+  if (!isRoot || isQuick) return judged([{ user: isRoot ? 'root' : 'user', ...runVitest(projects, []) }]);
+  const files = projects.flatMap((name) => filesOf(name, projects.length === 1));
+  const asRoot = files.filter((file) => !isOneOf(file, AS_USER));
+  const asUser = files.filter((file) => isOneOf(file, [...AS_BOTH, ...AS_USER]));
+  const runs = asRoot.length === 0 ? [] : [{ user: 'root', ...runVitest(projects, asRoot) }];
+  if (asUser.length === 0) return judged(runs);
+  console.log(`as an ordinary user: ${asUser.length} files`);
+  const copy = makeUsersCopy();
+  runs.push({ user: 'nobody', ...runVitest(projects, asUser, copy) });
+  const outcome = judged(runs, copy);
+  copy.remove();
+  return outcome;
+}
+
+/** Where landing is decided, files that failed are run once more alone; `copy`: where an ordinary user runs them. */
+function judged(runs, copy) {
   const failed = runs.flatMap(({ user, files }) =>
     files.filter(({ failures }) => failures.length > 0).map((file) => ({ ...file, user })),
   );
@@ -120,7 +125,6 @@ function runAll(projects) {
     const lines = flaky.flatMap(({ file, failures }) => failures.map((test) => `${file} ${test}\n`));
     appendFileSync(options.landing, lines.join(''));
   }
-  copy?.remove();
   return { runs, flaky };
 }
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const script = (name: string) => import(/* @vite-ignore */ `${ROOT}/scripts/${name}.mjs`);
-const { AS_USER_TOO, filesOf, homeOf, PROJECTS, QUICK, testFiles } = await script('test-projects');
+const { AS_BOTH, AS_USER, filesOf, homeOf, PROJECTS, QUICK, testFiles } = await script('test-projects');
 const { outcomeOf } = await script('test-outcome');
 
 const file = (name: string, failures: readonly string[] = []) => ({
@@ -33,7 +33,9 @@ describe('the table of projects', () => {
       ({ tests }) => tests,
     );
     const isUsed = (beginning: string) => testFiles().some((name: string) => name.startsWith(beginning));
-    expect([...beginnings, ...QUICK, ...AS_USER_TOO].filter((beginning) => !isUsed(beginning))).toEqual([]);
+    expect(
+      [...beginnings, ...QUICK, ...AS_BOTH, ...AS_USER].filter((beginning) => !isUsed(beginning)),
+    ).toEqual([]);
     expect(Object.keys(PROJECTS).filter((name) => filesOf(name, false).length === 0)).toEqual([]);
   });
 
