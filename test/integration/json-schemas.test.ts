@@ -198,7 +198,7 @@ describe('what --json prints is what its schema says', () => {
     const policy = join(place.root, 'audited.toml');
     writeFileSync(policy, '[audit]\nenabled = true\n[approval]\ntimeout_seconds = 25\n');
     const args = ['--policy', policy, '--ask', 'queue', '--session', 's', '-c', 'touch approved'];
-    const waiting = run(['--json', ...args]);
+    const waiting = startCli({ ...place, env: { ...place.env, ...judged } }, ['--json', ...args]);
     const pending = async (): Promise<readonly unknown[]> => {
       for (;;) {
         const found = linesOf((await run(['approvals', 'list', '--json'])).stdout);

@@ -14,7 +14,7 @@ import {
 import { createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cli } from '../cli/support.ts';
+import { cli, startCli } from '../cli/support.ts';
 import { holdOpen } from '../support/half-open.ts';
 import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
@@ -371,7 +371,9 @@ describe('questions over serve', () => {
     expect(request).toBe('queued');
     expect((await client.call('approvals.list')).questions).toEqual([]);
     const env = { ...supervised, XDG_STATE_HOME: join(place.root, 'state') };
-    expect(await cli(place, ['approvals', 'approve', id], { env })).toMatchObject({ exitCode: 0 });
+    // A process of its own: a call in this one would share its environment with the server.
+    const approver = { ...place, env: { ...place.env, ...env } };
+    expect(await startCli(approver, ['approvals', 'approve', id])).toMatchObject({ exitCode: 0 });
     expect((await asked).result).toMatchObject({ status: 'exited', exitCode: 0 });
   });
 });
