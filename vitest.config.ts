@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { bundledSources } from './scripts/bundled-sources.mjs';
 import { filesOf, PROJECTS } from './scripts/test-projects.mjs';
@@ -14,8 +15,8 @@ export default defineConfig({
   plugins: [textImportsOfTests, ...(isWatching ? [] : [await bundledSources()])],
   test: {
     globalSetup: ['test/support/state-home.ts'],
-    // vitest leaves one processor to itself, which halves the speed of two. Most tests wait for processes of their own.
-    maxWorkers: '100%',
+    // Most tests wait for processes of their own: with one worker for each processor two thirds of the time are idle.
+    maxWorkers: 2 * availableParallelism(),
     // More than the minute that test/support/eventually.ts waits: a test that fails says what it saw.
     testTimeout: 120_000,
     hookTimeout: 120_000,
