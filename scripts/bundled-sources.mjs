@@ -44,7 +44,8 @@ export async function bundledSources() {
 
 /** Makes the chunks unless they are there for this state of src; returns their directory. */
 async function bundle(files) {
-  const state = createHash('sha256');
+  // The chunks have the paths of their sources in them: a copy of the checkout makes its own.
+  const state = createHash('sha256').update(`${root}\0`);
   for (const file of [...files, fileURLToPath(import.meta.url), join(root, 'package-lock.json')].sort())
     state.update(`${relative(root, file)}\0${readFileSync(file, 'latin1')}\0`);
   for (const name of readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).sort()) {
