@@ -66,7 +66,7 @@ function filesBeneath(directory: string): readonly string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-describe.concurrent('a server of a session that begins makes itself ready for its calls', () => {
+describe('a server of a session that begins makes itself ready for its calls', () => {
   it(
     'and runs, records, counts, remembers and asks nothing by that',
     async (test) => {
