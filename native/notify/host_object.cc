@@ -60,7 +60,7 @@ std::string Joined(const std::vector<Step>& way, const std::string& last) {
   return path + "/" + last;
 }
 
-// Nothing is found, for the reason in `error`.
+// The answer where no object was found. `error` is the errno of the look.
 HostObject NotFound(int error) {
   HostObject nothing;
   nothing.is_short = IsShortage(error);

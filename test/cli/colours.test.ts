@@ -25,7 +25,7 @@ const startOnTerminal = (command: string, env: Readonly<Record<string, string>> 
     reject: false,
   });
 
-/** What it shows until it ends. */
+/** What a command shows on a terminal until it ends. */
 async function onTerminal(command: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
   return (await startOnTerminal(command, env)).stdout;
 }

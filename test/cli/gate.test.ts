@@ -16,7 +16,7 @@ afterAll(() => {
   expect(left).toEqual([]);
 });
 
-// Of the policy as it is built in, not of the one that lets the other tests run everything.
+// These tests need the built-in policy: the other tests have one that lets everything run.
 const env = { XDG_CONFIG_HOME: join(place.root, 'no-config'), XDG_STATE_HOME: join(place.root, 'state') };
 const autonomous = join(place.root, 'autonomous.toml');
 writeFileSync(autonomous, '[security]\nautonomy = "autonomous"\n', { mode: 0o600 });

@@ -10,7 +10,7 @@ const place = makePlace();
 afterEach(() => expectNothingLeft(place));
 afterAll(() => place.dispose());
 
-// Of the policy as it is built in, not of the one that lets the other tests run everything.
+// These tests need the built-in policy: the other tests have one that lets everything run.
 const env = { XDG_CONFIG_HOME: join(place.root, 'no-config'), XDG_STATE_HOME: join(place.root, 'state') };
 const run = (...args: readonly string[]) => cli(place, args, { env });
 const LEVELS = AUTONOMIES.map((level) => ['--autonomy', level] as const);

@@ -114,9 +114,10 @@ describe('outliving the command', () => {
       const corner = arena.freshCorner();
       const sandbox = await arena.sandbox(tier, { policy: { limits: { kill_grace_seconds: 0 } } });
       const command = [
-        '/usr/bin/python3',
-        '-c',
-        `import os, time\nfor i in range(${SLOW_HOST ? 6 : 7}):\n  os.fork()\n  os.setsid() if i % 2 and os.getpid() != os.getpgid(0) else 0\nopen(str(os.getpid()), "w")\ntime.sleep(60)`,
+        '/usr/bin/perl',
+        '-MPOSIX',
+        '-e',
+        `for my $i (1 .. ${SLOW_HOST ? 6 : 7}) { fork; POSIX::setsid() if $i % 2 == 0 } open my $seen, ">", $$; sleep 60`,
       ] as const;
       const result = await untilTimeOut(
         1000,

@@ -301,7 +301,8 @@ while not os.path.exists("let-go-${made.length}"): time.sleep(0.02)`;
          await new Promise((wait) => setTimeout(wait, 50));
        }
        // Nothing of it stays; a pipe is closed when the other side has seen that it is over.
-       for (let i = 0; i < 100 && open() > atRest; i++) await new Promise((wait) => setTimeout(wait, 50));
+       for (const end = Date.now() + 60_000; open() > atRest && Date.now() < end; )
+         await new Promise((wait) => setTimeout(wait, 50));
        const more = open() - atRest;
        await sandbox.close();
        say({ codes: [...codes].sort(), more: Math.max(0, more) });`,

@@ -38,7 +38,7 @@ interface Case {
   readonly hopeless?: true;
 }
 
-/** Of a case: other rights of Landlock, which came later, or other mounts decide about it. */
+/** Whether the answer to a case depends on the tier: on rights that Landlock got later, or on mounts. */
 const differs = ([name, { needs, operation }]: readonly [string, Case]) =>
   needs !== undefined || operation === 'execute' || /^(mv|mkdir -p|a link (in|outside))/.test(name);
 

@@ -17,6 +17,7 @@ import type { ExecutionResult, Sandbox } from '../../src/index.ts';
 import { OBEYED_FILES, PROTECTED_PATHS } from '../../src/policy/index.ts';
 import { warningsOf } from '../../src/run/index.ts';
 import { makeArena, snapshot } from '../support/arena.ts';
+import { lacks } from '../support/programs.ts';
 import { HOST, sandboxIn, stateOf, TIERS, WITH_VIEW, WITHOUT_VIEW } from '../support/tiers.ts';
 
 /** What was set aside or put back after a command. */
@@ -63,7 +64,6 @@ const ATTACKS: Readonly<Record<string, string>> = {
   'rename the hooks': 'mv .git/hooks .git/hooks.old; mkdir .git/hooks; echo evil > .git/hooks/pre-commit',
   'rename the repository': 'mv .git .git.old; mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit',
   'remove the repository': 'rm -rf .git',
-  'exchange the repository': `mkdir evil.git; python3 -c 'import ctypes; print(ctypes.CDLL(None).renameat2(-100, b"evil.git", -100, b".git", 2))'`,
   'replace the hooks by a link': 'rm -rf .git/hooks; ln -sfn /tmp .git/hooks; ln -sfT /tmp .git/hooks',
   'write the configuration': 'echo "[core] fsmonitor = evil" >> .git/config',
   'let git write it': 'git config core.hooksPath evil; git config --file .git/config core.fsmonitor evil',
@@ -73,11 +73,16 @@ const ATTACKS: Readonly<Record<string, string>> = {
     'ln .git/config alias; echo evil >> alias; ln .git/hooks/pre-commit alias2; echo evil >> alias2',
   'through /proc': 'echo evil >> /proc/self/cwd/.git/config; echo evil >> "/proc/self/root$PWD/.git/config"',
   'through a link': 'ln -s .git/config link; echo evil >> link; ln -s .git g; echo evil > g/hooks/pre-commit',
-  'through an open directory': `python3 -c 'import os; d = os.open(".git", 0); os.write(os.open("config", os.O_WRONLY, dir_fd=d), b"evil")'`,
   'unmount it': 'umount .git/config; umount .git/hooks; umount .git; umount -l .',
   'write an agent or editor file':
     'echo evil > .envrc; echo evil > .vscode/tasks.json; rm -rf .vscode .envrc',
   'move the editor directory': 'mv .vscode v; mkdir .vscode; echo evil > .vscode/tasks.json',
+  ...(lacks('python3')
+    ? {}
+    : {
+        'exchange the repository': `mkdir evil.git; python3 -c 'import ctypes; print(ctypes.CDLL(None).renameat2(-100, b"evil.git", -100, b".git", 2))'`,
+        'through an open directory': `python3 -c 'import os; d = os.open(".git", 0); os.write(os.open("config", os.O_WRONLY, dir_fd=d), b"evil")'`,
+      }),
 };
 
 describe('planting code that the user runs later', () => {

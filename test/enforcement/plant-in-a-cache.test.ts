@@ -24,6 +24,7 @@ import {
   trimCaches,
 } from '../../src/run/index.ts';
 import { makeArena, SECRET, snapshot } from '../support/arena.ts';
+import { eventually } from '../support/eventually.ts';
 import { HOST_TIERS, sandboxIn, TIERS } from '../support/tiers.ts';
 
 const addon = loadAddon();
@@ -225,13 +226,8 @@ describe.each(TIERS)('what commands of a workspace keep for each other, $name', 
     const workspace = freshWorkspace();
     await using sandbox = await sandboxIn(tier, { workspace });
     const running = sandbox.start('echo kept > ~/.cache/kept; sleep 1000');
-    for (
-      let i = 0;
-      i < 500 &&
-      !existsSync(join(cacheDirectoryOf(workspace, join(state, 'sandbox-run')), 'places/cache/kept'));
-      i++
-    )
-      await new Promise((done) => setTimeout(done, 20));
+    const kept = join(cacheDirectoryOf(workspace, join(state, 'sandbox-run')), 'places/cache/kept');
+    await eventually(() => expect(existsSync(kept)).toBe(true));
     expect(cacheOf(workspace).inUse).toBe(true);
     expect(await clearCache(addon, cacheOf(workspace))).toBe('in-use');
     running.cancel();
@@ -250,7 +246,7 @@ describe.each(TIERS)('what commands of a workspace keep for each other, $name', 
     await using sandbox = await sandboxIn(tier, { workspace });
     await sandbox.run('echo kept > ~/.cache/kept');
     const lock = openSync(join(cacheOf(workspace).directory, 'lock'), 'r');
-    for (let i = 0; i < 500 && !addon.tryLock(lock); i++) await new Promise((done) => setTimeout(done, 10));
+    await eventually(() => expect(addon.tryLock(lock)).toBe(true));
     let ended = false;
     const run = sandbox.run('cat ~/.cache/kept').then((result) => {
       ended = true;
@@ -288,7 +284,7 @@ describe.each(TIERS)('what commands of a workspace keep for each other, $name', 
     // What is in use stays.
     await using sandbox = await sandboxIn(tier, { workspace: small });
     const running = sandbox.start('sleep 60');
-    for (let i = 0; i < 500 && !cacheOf(small).inUse; i++) await new Promise((done) => setTimeout(done, 10));
+    await eventually(() => expect(cacheOf(small).inUse).toBe(true));
     await trimCaches(addon, { ...limits, workspaceBytes: 1, totalBytes: 1, unusedMs: 0 });
     expect(await size(small)).toBeGreaterThan(MIB);
     running.cancel();

@@ -134,7 +134,7 @@ const server = compile(
   }`,
 );
 
-/** So many of the calls are datagrams that arrive. */
+/** How many of the calls send a datagram that arrives. */
 const DATAGRAMS = 4;
 
 describe('reaching the network', () => {

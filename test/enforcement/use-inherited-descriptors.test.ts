@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { makeArena, SECRET, snapshot } from '../support/arena.ts';
@@ -48,6 +48,15 @@ const reopener = compile(
   }`,
 );
 
+const tamperer = compile(
+  'tamper-through-input',
+  `
+  int main() {
+    TRY("chmod", fchmodat(0, "secret.txt", 0777, 0));
+    return 0;
+  }`,
+);
+
 describe('using descriptors that the launcher has open', () => {
   const arena = makeArena();
   let launcher = '';
@@ -57,16 +66,22 @@ describe('using descriptors that the launcher has open', () => {
   /** Descriptors without close-on-exec: a file to read, one to write, a directory, a socket, and a high number. */
   const leaky = (command: string) =>
     [
-      '/usr/bin/python3',
-      '-c',
-      `import os, socket, sys
-s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen()
-os.dup2(s.fileno(), 13)
-os.dup2(os.open(${JSON.stringify(arena.secret)}, os.O_RDONLY), 9)
-os.dup2(os.open(${JSON.stringify(join(arena.outside, 'log'))}, os.O_RDWR | os.O_CREAT), 10)
-os.dup2(os.open(${JSON.stringify(arena.outside)}, os.O_RDONLY), 11)
-os.dup2(9, 1000)
-os.execv(sys.argv[1], sys.argv[1:])`,
+      '/usr/bin/perl',
+      '-MPOSIX',
+      '-MSocket',
+      '-e',
+      `my ($secret, $outside) = splice @ARGV, 0, 2;
+# Writing to the socket, which is not connected, is to fail and not to end the attacker.
+$SIG{PIPE} = 'IGNORE';
+socket my $server, PF_INET, SOCK_STREAM, 0; bind $server, sockaddr_in 0, INADDR_LOOPBACK; listen $server, 1;
+dup2 fileno $server, 13;
+dup2 POSIX::open($secret, O_RDONLY), 9;
+dup2 POSIX::open("$outside/log", O_RDWR | O_CREAT), 10;
+dup2 POSIX::open($outside, O_RDONLY), 11;
+dup2 9, 1000;
+exec { $ARGV[0] } @ARGV`,
+      arena.secret,
+      arena.outside,
       ...command.split('\0'),
     ] as const;
 
@@ -155,15 +170,19 @@ os.execv(sys.argv[1], sys.argv[1:])`,
     },
   );
 
+  it('a directory outside is a standard input without a sandbox', async () => {
+    const free = join(arena.root, 'free');
+    mkdirSync(free);
+    writeFileSync(join(free, 'secret.txt'), '');
+    const trace = await unconfined(['/bin/sh', '-c', `exec "$0" < "${free}"`, tamperer]);
+    expect(worked(trace)).toEqual(['chmod']);
+  });
+
   it.each(TIERS)('a directory outside is no standard input: $name', async (tier) => {
     const task = {
       tier: tier.name,
       options: { workspace: arena.workspace, readable: [PROGRAMS] },
-      argv: [
-        '/usr/bin/python3',
-        '-c',
-        'import os; os.chmod("secret.txt", 0o777, dir_fd=0); print("tam" + "pered")',
-      ],
+      argv: [tamperer],
       run: { stdin: 'inherit' },
     };
     const before = snapshot(arena.outside);
@@ -175,7 +194,8 @@ os.execv(sys.argv[1], sys.argv[1:])`,
       launcher,
       JSON.stringify(task),
     ]);
-    expect(trace.stdout).not.toContain('tampered');
+    expect(trace.stdout).toContain('"status":');
+    expect(trace.stdout).not.toContain('chmod=ok');
     expect(snapshot(arena.outside)).toEqual(before);
   });
 });

@@ -13,13 +13,13 @@ const KINDS: readonly Case[] = [
   }),
   kind({
     name: 'a set-group-ID program, by another call',
-    attack: `cp /bin/true tool; /usr/bin/python3 -c 'import os; os.fchmod(os.open("tool", os.O_RDONLY), 0o2755)'`,
+    attack: `cp /bin/true tool; /usr/bin/perl -e 'open my $tool, "<", "tool"; chmod 02755, $tool or die $!'`,
     later: 'test -g tool && touch "$MARK"',
     expected: 'shut',
   }),
   kind({
     name: 'a set-user-ID program from its first moment',
-    attack: `/usr/bin/python3 -c 'import os; os.umask(0); os.open("tool", os.O_CREAT | os.O_WRONLY, 0o4777)'`,
+    attack: `/usr/bin/perl -MFcntl -e 'umask 0; sysopen my $tool, "tool", O_CREAT | O_WRONLY, 04777 or die $!'`,
     later: 'test -u tool && touch "$MARK"',
     expected: 'shut',
   }),

@@ -7,7 +7,7 @@ import { bundleProgram } from '../../support/bundle.ts';
 import { open } from './fixtures.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'sandbox-run-race-test-'));
-/** So many processes, and in each so many that open the database for themselves. */
+/** How many processes race, and how many connections to the database each of them opens. */
 const PROCESSES = 20;
 const EACH = 10;
 let racer: string;
