@@ -15,7 +15,8 @@ struct HostObject {
   UniqueFd parent;   // its directory, if that is there
   std::string path;  // without links on the way
   mode_t mode = 0;   // of the object
-  // Whether the look failed for want of a descriptor or memory of this process: the other fields say nothing then.
+  // The look failed for want of a descriptor or memory of this process: the
+  // other fields say nothing then.
   bool is_short = false;
 };
 
