@@ -7,7 +7,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
  * `tests`: beginnings of paths. Each file has one home: the project with the longest beginning that fits.
- * `rooms`: folders of src/, or of native/ where that is said: `npm run test:changed` chooses by them.
+ * `rooms`: folders of src/, or of native/ where that is said; `docs`: what users read and copy, that is docs/, examples/, man/ and the
+ * Markdown files of the root. `npm run test:changed` chooses by them.
  */
 export const PROJECTS = {
   quick: {
@@ -24,6 +25,7 @@ export const PROJECTS = {
       'run',
       'serve',
       'integrations',
+      'docs',
     ],
   },
   confine: {
@@ -34,7 +36,7 @@ export const PROJECTS = {
   changes: { tests: ['test/changes/'], rooms: ['changes', 'native/process'] },
   doors: {
     tests: ['test/cli/', 'test/library/', 'test/integration/', 'test/clients/', 'test/packaging/'],
-    rooms: ['run', 'serve', 'integrations', 'cli', 'approvals', 'audit', 'state', 'native/client'],
+    rooms: ['run', 'serve', 'integrations', 'cli', 'approvals', 'audit', 'state', 'native/client', 'docs'],
   },
   judge: {
     tests: ['approvals', 'checks', 'decide', 'hooks', 'policy', 'programs', 'review', 'shell'].map(
@@ -54,7 +56,7 @@ export const PROJECTS = {
   },
   fleet: {
     tests: ['test/fleet/', 'test/unit/fleet/', 'test/unit/nats/', 'test/unit/state/fleet', 'test/cli/fleet'],
-    rooms: ['fleet', 'nats'],
+    rooms: ['fleet', 'nats', 'docs'],
   },
   hosts: { tests: ['test/hosts/'], rooms: ['host', 'native', 'native/*'] },
 };

@@ -186,6 +186,7 @@ function projectsOfChange() {
     const [top, room] = path.split('/');
     if (top === 'src' && path.split('/').length > 2) rooms.add(room);
     if (top === 'native') rooms.add(`native/${room}`);
+    if (/^(docs|examples|man)\/|^[A-Z]+\.md$/.test(path)) rooms.add('docs');
   }
   for (const [room, imported] of importsOfRooms())
     if ([...imported].some((other) => changed.some((path) => path.startsWith(`src/${other}/`))))
