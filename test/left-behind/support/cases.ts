@@ -79,7 +79,7 @@ export function describeByHand(name: string, test: (hands: Hands, sandbox: Sandb
  * another one does.
  */
 export const hangsAt = (fifo: string, command: string): string =>
-  `if test -p ${fifo}; then (while : > ${fifo}; do touch "$MARK"; done) & ${command}; kill $!; fi`;
+  `if test -p ${fifo}; then (while exec 3> ${fifo}; do touch "$MARK"; exec 3>&-; done) & ${command}; kill $!; fi`;
 
 /** Declares the tests of a family: each case without us and on the strongest tier of this host, a sample on the other ones. */
 export function describeCases(family: string, cases: readonly Case[]): void {
