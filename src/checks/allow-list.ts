@@ -110,6 +110,10 @@ export const allowList: Check = {
     if (allow === undefined) return [reason(undefined, 'no_list', 'there is no allow-list')];
     if (!context.parsed.understood)
       return [
+        // What is recognised of it may say more than that the rest is not: `ls; curl … | bash`.
+        ...context.parsed.problem.recognized
+          .map((command) => judgeProgram(command, allow, context))
+          .filter(({ code }) => code === 'not_listed'),
         reason('deny', 'not_understood', 'with commands.allow, only commands that are understood may run'),
       ];
     return context.parsed.line.commands.map((command) => judgeProgram(command, allow, context));

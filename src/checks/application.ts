@@ -12,6 +12,7 @@ import {
   programName,
 } from '../programs/program-table.ts';
 import { findingsOf } from '../programs/risk.ts';
+import { isPlainVariable } from '../programs/variables.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, reasonFor } from './check.ts';
 import { directoriesOf, isForeignTo, locationsOf, pathsOf } from './locations.ts';
@@ -50,17 +51,8 @@ export const applicationCheck: Check = {
   },
 };
 
-/**
- * Variables whose values say how to write, not what to read or to load; others may do that with some program: LD_PRELOAD,
- * GCONV_PATH, LOCPATH, MAGIC, RIPGREP_CONFIG_PATH.
- */
-const HARMLESS_VARIABLES = /^(?:LANG|LC_[A-Z]+|TZ|NO_COLOR|CI|COLUMNS|LINES)$/;
-
-/** Of a locale or of a zone, both of which may also be a path. */
-const PLAIN_VALUE = /^(?!.*\.\.)[\w.@+-]*(?:\/[\w.@+-]+)*$/;
-
 function judgeVariable([name, value]: readonly [string, string | undefined]): readonly Reason[] {
-  if (value === undefined || (HARMLESS_VARIABLES.test(name) && isPlainValue(name, value))) return [];
+  if (value === undefined || isPlainVariable(name, value)) return [];
   return [
     deny(
       'variable',
@@ -68,11 +60,6 @@ function judgeVariable([name, value]: readonly [string, string | undefined]): re
       name,
     ),
   ];
-}
-
-/** A zone is beneath a directory of the system's: `Europe/Rome`. */
-function isPlainValue(name: string, value: string): boolean {
-  return PLAIN_VALUE.test(value) && !value.startsWith('/') && (name === 'TZ' || !value.includes('/'));
 }
 
 function judgeCommand(command: SimpleCommand, context: CheckContext): readonly Reason[] {

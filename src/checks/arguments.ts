@@ -1,7 +1,14 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason, Verdict } from '../model/decision.ts';
 import type { ResolvedPath } from '../model/surroundings.ts';
-import { type Finding, inherited, levelsOf, type RepositoryWanted, type Use } from '../programs/behaviour.ts';
+import {
+  type Argument,
+  type Finding,
+  inherited,
+  levelsOf,
+  type RepositoryWanted,
+  type Use,
+} from '../programs/behaviour.ts';
 import { optionTable } from '../programs/options.ts';
 import { asksForHelp, findingsOf } from '../programs/risk.ts';
 import { directoriesBetween } from '../util/absolute-path.ts';
@@ -50,14 +57,16 @@ function judgeUse(command: SimpleCommand, use: Use, mode: Mode, context: CheckCo
     if (verdict !== undefined)
       reasons.push(reason(verdict, found.code, `${name} ${found.message}`, ...found.words));
   }
-  if (strict || (mode === 'supervised' && isPowerful(use))) {
+  const isSharp = isPowerful(use);
+  if (strict || (mode === 'supervised' && isSharp)) {
     const verdict = strict ? 'deny' : 'ask';
     for (const { source } of use.unknown) {
       reasons.push(
         reason(verdict, 'unknown_option', `${name} has no option ${source} in the tables`, source),
       );
     }
-    for (const { source } of use.openEnded) {
+    // `cat *`: whatever option a file has the name of, no option of cat does more than to print otherwise.
+    for (const { source } of isSharp || !hasPlainOptions(use) ? use.openEnded : []) {
       reasons.push(
         reason(
           verdict,
@@ -82,6 +91,20 @@ function judgeUse(command: SimpleCommand, use: Use, mode: Mode, context: CheckCo
       );
     }
   }
+  if (
+    strict &&
+    inherited(use, 'followsLinks')?.(use, (argument) => isDirectory(argument, command, context)) === true
+  )
+    reasons.push(
+      reason(
+        'deny',
+        'follows_links',
+        `${name} would follow links in directories, also out of the workspace`,
+        command.words.map(({ source }) => source).join(' '),
+      ),
+    );
+  const wantsInput = strict && !isFed(command, context) ? inherited(use, 'wantsInput')?.(use) : undefined;
+  if (wantsInput !== undefined) reasons.push(reason('deny', 'arguments', `${name} ${wantsInput}`));
   const wantsFiles = strict ? inherited(use, 'wantsFiles')?.(use) : undefined;
   if (wantsFiles !== undefined)
     reasons.push(
@@ -126,13 +149,33 @@ function isPowerful(use: Use): boolean {
   );
 }
 
+/** Something is piped into it, or given to it by a redirect. */
+function isFed({ redirects, span }: SimpleCommand, { text }: CheckContext): boolean {
+  return (
+    redirects.some(({ operator, descriptor }) => operator.startsWith('<') && (descriptor ?? 0) === 0) ||
+    /[^|]\|&?\s*$/.test(text.slice(0, span.start))
+  );
+}
+
+/** True if the tables have all its options, and none of them names a file that is read. */
+function hasPlainOptions(use: Use): boolean {
+  return (
+    use.program.unlisted !== true &&
+    levelsOf(use).every(({ grammar }) => grammar?.open !== true && grammar?.reads === undefined)
+  );
+}
+
 /** A program that takes files only fails with these, and something else was meant. */
 function directoriesAmong(command: SimpleCommand, use: Use, context: CheckContext): readonly string[] {
-  const cwds = directoriesOf(command, context);
   return use.operands
     .slice(0, -1)
-    .filter((argument) => pathsOf(argument, cwds, context).some(({ kind }) => kind === 'directory'))
+    .filter((argument) => isDirectory(argument, command, context))
     .map(({ word }) => word.source);
+}
+
+function isDirectory(argument: Argument, command: SimpleCommand, context: CheckContext): boolean {
+  const cwds = directoriesOf(command, context);
+  return pathsOf(argument, cwds, context).some(({ kind }) => kind === 'directory');
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Parsed, SimpleCommand, StepsOrNot } from '../model/command-line.ts
 import type { CommandRule } from '../model/command-rule.ts';
 import type { Autonomy, Reach, Reason, Risk, Taint, Verdict } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
-import type { PathLookup, ShellFacts, Versions } from '../model/surroundings.ts';
+import type { PathSearch, ShellFacts, Versions } from '../model/surroundings.ts';
 
 /** What keeps a command in while it runs, by the enforcement report: a question about it would be asked for nothing. */
 interface Held {
@@ -91,7 +91,7 @@ export interface CheckContext {
   /** Canonical directory in which the line starts. */
   readonly cwd: string;
   readonly rules: RulesOfCommands;
-  readonly paths: PathLookup;
+  readonly paths: PathSearch;
   /**
    * Canonical path of the executable that a name stands for with the child's PATH; a name with a slash is a path from
    * `cwd`. `undefined`: none was found.

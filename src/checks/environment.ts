@@ -2,8 +2,8 @@ import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import { leadingText } from '../model/word.ts';
 import { describeAs, findProgram, programName } from '../programs/program-table.ts';
-import { variableRule } from '../programs/variables.ts';
-import { type Check, commandsOf, holdsUnseenCode, reasonFor } from './check.ts';
+import { variableRule, variableRuleOfList } from '../programs/variables.ts';
+import { type Check, type CheckContext, commandsOf, holdsUnseenCode, reasonFor } from './check.ts';
 
 const reason = reasonFor('environment');
 
@@ -13,31 +13,66 @@ interface Setting {
   /** `undefined`: known only when it runs. */
   readonly value: string | undefined;
   readonly source: string;
+  /** A program is given it; otherwise it is the shell's, and a program is given it only if it had it before. */
+  readonly isExported: boolean;
 }
 
-/** Variables that change what runs are not set unasked. */
+/**
+ * Variables that change what runs are not set unasked, and not at all under an allow-list: with LD_PRELOAD or GIT_EXTERNAL_DIFF
+ * a listed program is as good as any. What no table knows is no better there, as a program may read it as configuration.
+ */
 export const environmentCheck: Check = {
   name: 'environment',
-  summary: 'asks about setting a variable that changes what runs (PATH, LD_*, GIT_*, PAGER …)',
+  summary:
+    'asks about setting a variable that changes what runs (PATH, LD_*, GIT_*, PAGER …); under an allow-list, refuses every variable that is not known as harmless',
   judge: (context) => {
-    if (holdsUnseenCode(context)) return [];
+    const isList = context.rules.allow !== undefined;
+    if (!isList && holdsUnseenCode(context)) return [];
     const { parsed, autonomy } = context;
-    const reasons: Reason[] = [];
-    for (const command of commandsOf(parsed)) {
-      for (const { name, value, source } of settingsOf(command)) {
-        const rule = variableRule(name, value);
-        if (rule === undefined || (rule.contained === true && autonomy === 'autonomous')) continue;
-        reasons.push(reason('ask', 'variable', `${name} ${rule.reason}: ${source}`, source));
-      }
-    }
-    for (const name of parsed.understood ? parsed.line.variables : []) {
-      const rule = variableRule(name, undefined);
-      if (rule === undefined || (rule.contained === true && autonomy === 'autonomous')) continue;
-      reasons.push(reason('ask', 'variable', `${name} ${rule.reason}, and is set or unset here`, name));
-    }
-    return reasons;
+    const judged = (
+      name: string,
+      rule: ReturnType<typeof variableRule>,
+      how: string,
+      source: string,
+    ): readonly Reason[] => {
+      if (rule === undefined) return [];
+      const message = `${name} ${rule.reason}${how}`;
+      if (isList) return [reason('deny', 'variable', `${message}; not under commands.allow`, source)];
+      if (rule.contained === true && autonomy === 'autonomous') return [];
+      return [reason('ask', 'variable', message, source)];
+    };
+    const ofCommands = commandsOf(parsed).flatMap((command) =>
+      settingsOf(command).flatMap(({ name, value, source, isExported }) => {
+        const isPassedOn = isList && (isExported || isGiven(name, context));
+        const rule = isPassedOn ? variableRuleOfList(name, value) : variableRule(name, value);
+        return judged(name, rule, `: ${source}`, source);
+      }),
+    );
+    const ofShell = (parsed.understood ? parsed.line.variables : []).flatMap((name) => {
+      const isPassedOn = isList && isGiven(name, context);
+      const rule = isPassedOn ? variableRuleOfList(name, undefined) : variableRule(name, undefined);
+      return judged(name, rule, ', and is set or unset here', name);
+    });
+    // Those of the request itself; without a list they are the business of whoever makes it.
+    const ofRequest = Object.entries(isList ? (context.variables ?? {}) : {}).flatMap(([name, value]) =>
+      value === undefined
+        ? []
+        : judged(name, variableRuleOfList(name, value), ` and comes with the request`, name),
+    );
+    return [...ofCommands, ...ofShell, ...ofRequest];
   },
 };
+
+/**
+ * Whether a command may get a variable of that name with its environment, so that an assignment alone changes what programs get.
+ * Where the environment is not known, names of capital letters may be in it: those of variables of the shell are usually not.
+ */
+function isGiven(name: string, { rules: { environment } }: CheckContext): boolean {
+  if (environment === undefined) return /^[A-Z]/.test(name);
+  return environment.some((entry) =>
+    entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : entry === name,
+  );
+}
 
 /** What a command sets, for itself, for what it runs or for the shell. */
 export function settingsOf(command: SimpleCommand): readonly Setting[] {
@@ -52,6 +87,7 @@ export function settingsOf(command: SimpleCommand): readonly Setting[] {
       name,
       value: append ? undefined : value.value,
       source: `${name}${append ? '+=' : '='}${value.source}`,
+      isExported: command.words.length > 0,
     })),
     ...words.flatMap(settingOf),
   ];
@@ -63,5 +99,12 @@ function settingOf(word: Word): readonly Setting[] {
   const name = match?.[1];
   if (match === null || name === undefined) return [];
   const complete = word.value !== undefined && match[2] === '=';
-  return [{ name, value: complete ? text.slice(match[0].length) : undefined, source: word.source }];
+  return [
+    {
+      name,
+      value: complete ? text.slice(match[0].length) : undefined,
+      source: word.source,
+      isExported: true,
+    },
+  ];
 }

@@ -204,6 +204,33 @@ function meaningsOf(argument: Argument, command: SimpleCommand, context: CheckCo
     .map((one) => argumentOf(one));
 }
 
+/** All words that one may stand for, with what the line gives its variables; `undefined`: it is known only when it runs. */
+export function settledWords(
+  word: Word,
+  command: SimpleCommand,
+  context: CheckContext,
+  depth = DEEPEST,
+): readonly Word[] | undefined {
+  const at = word.parts.findIndex(
+    (part) =>
+      !/^(?:literal|glob|tilde|brace)$/.test(part.kind) &&
+      !(part.kind === 'parameter' && part.plain && /^(?:HOME|PWD)$/.test(part.name)),
+  );
+  const part = word.parts[at];
+  if (part === undefined) return [word];
+  if (part.kind !== 'parameter' || !part.plain || depth === 0) return undefined;
+  const values = assignedTo(part.name, word, command, context);
+  if (values === undefined || values.length === 0 || values.length > MOST) return undefined;
+  const all = values.map((value) => {
+    if (isSplit(part, value)) return undefined;
+    const parts = mergeLiterals([...word.parts.slice(0, at), ...value.parts, ...word.parts.slice(at + 1)]);
+    const isKnown = parts.every((one) => one.kind === 'literal');
+    const text = isKnown ? parts.map((one) => one.text).join('') : undefined;
+    return settledWords({ ...word, parts, value: text }, command, context, depth - 1);
+  });
+  return all.every((some) => some !== undefined) ? all.flat() : undefined;
+}
+
 /** Whether nothing stands before a part that makes another path of it. */
 const isAtStart = ({ parts }: Word, at: number) =>
   parts.slice(0, at).every((part) => part.kind === 'literal' && /^(?:\.\/)*$/.test(part.text));

@@ -1,11 +1,13 @@
+import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import type { PathUse } from '../programs/behaviour.ts';
-import { isHarmlessDevice } from '../programs/options.ts';
+import type { Argument, PathUse } from '../programs/behaviour.ts';
+import { argumentOf, isHarmlessDevice, wordOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { isSecretPlace } from '../util/secret-name.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import { directoriesOf, type Location, locationsOf, mayWrite, useOf } from './locations.ts';
+import { settledWords } from './losses.ts';
 
 const reason = reasonFor('paths');
 
@@ -21,13 +23,54 @@ export const pathsCheck: Check = {
       if (uses.length === 0) continue;
       const cwds = directoriesOf(command, context);
       for (const use of uses) {
-        const found = judgePath(use, cwds, context);
-        if (found !== undefined) reasons.push(found);
+        for (const one of meantBy(use, command, context)) {
+          const found = one === undefined ? notKnown(use) : judgePath(one, cwds, context);
+          if (found !== undefined) reasons.push(found);
+        }
       }
     }
     return reasons;
   },
 };
+
+/**
+ * Under an allow-list only the workspace is meant, so that where a path leads has to be known: variables that the line gives their
+ * values are put in, and patterns are matched, as one of the names may be a link. `undefined`: it is known only when it runs.
+ */
+function meantBy(
+  use: PathUse,
+  command: SimpleCommand,
+  context: CheckContext,
+): readonly (PathUse | undefined)[] {
+  // What only looks like a path is no reason to refuse.
+  if (context.rules.allow === undefined || use.guessed === true) return [use];
+  const words = settledWords(wordOf(use.argument), command, context);
+  if (words === undefined) return [isFoundAsFile(use, command, context) ? use : undefined];
+  return words.map((word) => ({ ...use, argument: argumentOf(word) }));
+}
+
+function notKnown({ argument: { word } }: PathUse): Reason {
+  return reason(
+    'deny',
+    'dynamic_path',
+    `${word.source} is known only when it runs; name the path`,
+    word.source,
+  );
+}
+
+/** `find . -type f -exec cat {} +`: no link is among what it finds. */
+function isFoundAsFile({ argument }: PathUse, { runBy }: SimpleCommand, { parsed }: CheckContext): boolean {
+  const [part, ...others] = argument.word.parts;
+  const words = runBy === undefined || !parsed.understood ? [] : (parsed.line.commands[runBy]?.words ?? []);
+  const texts = words.map(({ value }) => value ?? '');
+  return (
+    part?.kind === 'input' &&
+    part.path === true &&
+    others.length === 0 &&
+    texts[texts.indexOf('-type') + 1] === 'f' &&
+    !texts.some((text) => /^(?:-[HP]*L|-follow|-o|-or|!|-not|,)$/.test(text))
+  );
+}
 
 /** The directory in which the whole line starts comes with the request, like a path in it. */
 function judgeDirectory(context: CheckContext): Reason[] {
@@ -48,7 +91,8 @@ function judgePath(
   context: CheckContext,
 ): Reason | undefined {
   const { source } = use.argument.word;
-  const locations = locationsOf(use.argument, cwds, context);
+  const locations = foundAt(use.argument, cwds, context);
+  if (locations === undefined) return notKnown(use);
   if (locations === 'foreign-home') {
     return reason(
       'deny',
@@ -72,6 +116,29 @@ function judgePath(
   return context.autonomy === 'autonomous' || context.autonomy === 'contained'
     ? undefined
     : { ...outside, verdict: 'ask', code: 'may_escape_workspace' };
+}
+
+/** Where it leads; under an allow-list, all that its patterns match. `undefined`: they match too much to be looked at. */
+function foundAt(
+  argument: Argument,
+  cwds: readonly (string | undefined)[],
+  context: CheckContext,
+): ReturnType<typeof locationsOf> | undefined {
+  const locations = locationsOf(argument, cwds, context);
+  const isPattern = argument.word.parts.some(({ kind }) => kind === 'glob');
+  if (context.rules.allow === undefined || !isPattern || locations === 'foreign-home') return locations;
+  const found: Location[] = [];
+  for (const cwd of cwds) {
+    if (cwd === undefined) return undefined;
+    for (const { text } of locations) {
+      const paths = context.paths.expand(text.startsWith('/') ? text : `${cwd}/${text}`);
+      if (paths === undefined) return undefined;
+      for (const path of paths)
+        found.push({ text: path, resolved: context.paths.resolve(path), partial: false });
+    }
+  }
+  // With no match, a pattern stands for itself.
+  return found.length === 0 ? locations : found;
 }
 
 /** The same words lead to several places because of a `cd` that may fail. */

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { lstatSync, readlinkSync } from 'node:fs';
+import { lstatSync, readdirSync, readlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { SymbolicLink } from '../model/launch-plan.ts';
-import type { PathLookup, ResolvedPath } from '../model/surroundings.ts';
+import type { PathSearch, ResolvedPath } from '../model/surroundings.ts';
 import { errnoOf } from '../util/errno-of.ts';
 
 /** As many links as the kernel follows (path_resolution(7)). */
@@ -10,6 +10,9 @@ const MAX_LINKS = 40;
 
 /** Bytes of a path with the NUL at its end (limits.h). */
 const PATH_MAX = 4096;
+
+/** Entries that an expansion looks at. */
+const MOST_ENTRIES = 10_000;
 
 /** What the kernel says of a name that is not there; ENAMETOOLONG: that cannot be there. */
 const NOT_THERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
@@ -23,7 +26,7 @@ type Entry =
  * Looks paths up on this host, remembering what it saw: use one for one plan or decision. `directories`: canonical ones
  * that are taken to be there, so that they need not be looked at each time.
  */
-export function createPathLookup(directories: readonly string[] = []): PathLookup {
+export function createPathLookup(directories: readonly string[] = []): PathSearch {
   const seen = new Map<string, Entry>(directories.map((path) => [path, { kind: 'directory' }]));
 
   function look(path: string): Entry {
@@ -76,7 +79,67 @@ export function createPathLookup(directories: readonly string[] = []): PathLooku
         ? { kind: 'missing', canonical: text, links: [] }
         : { ...walk(text), kind: 'missing' };
     },
+    expand(pattern: string): readonly string[] | undefined {
+      let paths = ['/'];
+      let looked = 0;
+      for (const name of componentsOf(pattern)) {
+        const isMatch = matcherOf(name);
+        if (isMatch === undefined) {
+          paths = paths.map((path) => `${path === '/' ? '' : path}/${name}`);
+          continue;
+        }
+        const found: string[] = [];
+        for (const path of paths) {
+          const entries = entriesOf(path);
+          looked += entries?.length ?? 0;
+          if (entries === undefined || looked > MOST_ENTRIES) return undefined;
+          for (const entry of entries) {
+            if (!isMatch(entry.toString())) continue;
+            // The text of such a name is not that of the file.
+            if (!isUtf8(entry)) return undefined;
+            found.push(`${path === '/' ? '' : path}/${entry}`);
+          }
+        }
+        paths = found;
+      }
+      return paths;
+    },
   };
+}
+
+/** Which names a component with patterns in it matches, at least; `undefined`: there are none in it. */
+function matcherOf(component: string): ((name: string) => boolean) | undefined {
+  if (!/[*?[]/.test(component)) return undefined;
+  // What a bracket means to the shell is not followed: anything may be there, and behind it.
+  const pattern = component.replace(/\[.*/s, '*');
+  return (name) => matches(name, pattern);
+}
+
+/** In time that grows with the product of the lengths, whatever the pattern: a command wrote it. */
+function matches(name: string, pattern: string): boolean {
+  let [at, of, star, retry] = [0, 0, -1, 0];
+  while (at < name.length) {
+    if (pattern[of] === '*') {
+      star = of++;
+      retry = at;
+    } else if (of < pattern.length && (pattern[of] === '?' || pattern[of] === name[at])) {
+      at++;
+      of++;
+    } else if (star >= 0) {
+      of = star + 1;
+      at = ++retry;
+    } else return false;
+  }
+  return /^\**$/.test(pattern.slice(of));
+}
+
+/** Nothing in what is no directory, as the shell has it; `undefined`: it cannot be read. */
+function entriesOf(path: string): readonly Buffer[] | undefined {
+  try {
+    return readdirSync(path, { encoding: 'buffer' });
+  } catch (error) {
+    return NOT_THERE.has(errnoOf(error) ?? '') ? [] : undefined;
+  }
 }
 
 const isTooLong = (path: string): boolean => Buffer.byteLength(path) >= PATH_MAX;

@@ -16,6 +16,15 @@ export interface PathLookup {
   resolve(path: string): ResolvedPath;
 }
 
+/** Port: asks the host also what patterns match. */
+export interface PathSearch extends PathLookup {
+  /**
+   * What is there under an absolute path with patterns of the shell in it (`*`, `?`, `[…]`): all that it may match, hidden files
+   * included. `undefined`: it cannot be told, or it is too much.
+   */
+  expand(pattern: string): readonly string[] | undefined;
+}
+
 /** Port: what the version control around files would bring back. Nothing more than a help against mistakes. */
 export interface Versions {
   /**

@@ -174,6 +174,8 @@ export interface Behaviour {
   readonly onlyReads?: (use: Use) => boolean | undefined;
   /** Further demands under an allow-list. */
   readonly strict?: (use: Use) => readonly Finding[];
+  /** True where it goes through directories and follows the symbolic links that it meets there. */
+  readonly followsLinks?: (use: Use, isDirectory: (argument: Argument) => boolean) => boolean;
   /** What it can do nothing without. */
   readonly needs?: Need;
   /** It signals processes, which may not be its own. */
@@ -224,6 +226,8 @@ export interface Behaviour {
   readonly repository?: (use: Use) => RepositoryWanted;
   /** Why no directory may be among its operands, the last aside; completes "NAME …". */
   readonly wantsFiles?: (use: Use) => string | undefined;
+  /** Why it is not run where nothing is piped into it; completes "NAME …". It would wait for what nobody sends. */
+  readonly wantsInput?: (use: Use) => string | undefined;
   /** An allow-list lets it change the files that it is given: where they are is judged on its own. */
   readonly editsListed?: boolean;
 }

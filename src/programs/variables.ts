@@ -121,6 +121,16 @@ export const VARIABLES: readonly VariableRule[] = [
   },
 ];
 
+/** Variables that only say how to write, with a value that is no path. */
+const PLAIN = /^(?:LANG|LC_[A-Z]+|TZ|TERM|NO_COLOR|CI|COLUMNS|LINES)$/;
+
+/** Of a locale or of a zone, both of which may also be a path. */
+const PLAIN_VALUE = /^(?!.*\.\.)[\w.@+-]*(?:\/[\w.@+-]+)*$/;
+
+/** Beyond {@link PLAIN}, variables of no family that only change what a program prints. */
+const OF_LOOKS =
+  /^(?:COLORTERM|FORCE_COLOR|CLICOLOR|CLICOLOR_FORCE|LS_COLORS|GREP_COLORS?|TIME_STYLE|BLOCK_SIZE|QUOTING_STYLE|TABSIZE|DEBUG|VERBOSE)$/;
+
 /** Members of these families that cannot run anything. */
 const HARMLESS =
   /^(?:NODE_ENV|NODE_NO_WARNINGS|NODE_DEBUG|NODE_DISABLE_COLORS|NODE_V8_COVERAGE|PYTHON(?:DONTWRITEBYTECODE|UNBUFFERED|IOENCODING|UTF8|HASHSEED|NOUSERSITE|FAULTHANDLER|TRACEMALLOC|DEVMODE|OPTIMIZE|VERBOSE|DEBUG|ASYNCIODEBUG|SAFEPATH|STRICT)|CARGO_(?:TERM_\w+|INCREMENTAL|PROFILE_\w+|NET_OFFLINE|NET_RETRY)|GIT_(?:TERMINAL_PROMPT|OPTIONAL_LOCKS|AUTHOR_\w+|COMMITTER_\w+|MERGE_AUTOEDIT|DISCOVERY_ACROSS_FILESYSTEM|PAGER_IN_USE|FLUSH|LITERAL_PATHSPECS)|RUST_\w+|(?:npm_config|NPM_CONFIG)_(?:loglevel|yes|fund|audit|progress|color|update_notifier|offline|prefer_offline)|YARN_ENABLE_(?:IMMUTABLE_INSTALLS|TELEMETRY|COLORS)|PIP_(?:NO_INPUT|QUIET|DISABLE_PIP_VERSION_CHECK|NO_COLOR|NO_CACHE_DIR|PROGRESS_BAR)|UV_(?:OFFLINE|NO_PROGRESS|LINK_MODE)|PYTEST_(?:DISABLE_PLUGIN_AUTOLOAD|DEBUG)|CMAKE_(?:BUILD_TYPE|BUILD_PARALLEL_LEVEL|EXPORT_COMPILE_COMMANDS|COLOR_DIAGNOSTICS)|JEST_WORKER_ID)$/;
@@ -174,16 +184,43 @@ const SUFFIXES: readonly (readonly [string, VariableRule])[] = VARIABLES.flatMap
     .map((name) => [name.slice(1), rule] as const),
 );
 
+function ruleOf(name: string): VariableRule | undefined {
+  return (
+    EXACT.get(name) ??
+    PREFIXES.find(([prefix]) => name.startsWith(prefix))?.[1] ??
+    SUFFIXES.find(([suffix]) => name.endsWith(suffix))?.[1]
+  );
+}
+
 /** The rule that an assignment falls under; `undefined`: it is harmless. `value` is `undefined` if it is dynamic. */
 export function variableRule(name: string, value: string | undefined): VariableRule | undefined {
   if (HARMLESS.test(name)) return undefined;
-  const rule =
-    EXACT.get(name) ??
-    PREFIXES.find(([prefix]) => name.startsWith(prefix))?.[1] ??
-    SUFFIXES.find(([suffix]) => name.endsWith(suffix))?.[1];
+  const rule = ruleOf(name);
   if (rule === undefined) return undefined;
   const usual =
     value !== undefined &&
     HARMLESS_VALUES.some(({ names, values }) => names.test(name) && values.test(value));
   return usual ? undefined : rule;
+}
+
+/** Whether a program that is given this variable only writes otherwise: it reads, loads and runs the same. */
+export function isPlainVariable(name: string, value: string): boolean {
+  // A zone is beneath a directory of the system's: `Europe/Rome`.
+  return (
+    PLAIN.test(name) &&
+    PLAIN_VALUE.test(value) &&
+    !(name === 'TZ' ? value.startsWith('/') : value.includes('/'))
+  );
+}
+
+/**
+ * The rule for a variable that a program is given under an allow-list: what no row knows may be its configuration. `undefined`: it
+ * is harmless.
+ */
+export function variableRuleOfList(name: string, value: string | undefined): VariableRule | undefined {
+  if (HARMLESS.test(name) || OF_LOOKS.test(name)) return undefined;
+  if (value !== undefined && isPlainVariable(name, value)) return undefined;
+  return ruleOf(name) === undefined
+    ? { names: name, reason: 'may be read as configuration, and is in no table of harmless ones' }
+    : variableRule(name, value);
 }

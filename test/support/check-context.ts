@@ -1,6 +1,6 @@
 import type { CheckContext, RulesOfCommands } from '../../src/checks/index.ts';
 import { within } from '../../src/decide/index.ts';
-import type { PathLookup } from '../../src/model/index.ts';
+import type { PathSearch } from '../../src/model/index.ts';
 import { parseShell } from '../../src/shell/index.ts';
 
 /** The default policy, as the checks see it, of a workspace `/w`. */
@@ -23,8 +23,9 @@ export const RULES: RulesOfCommands = {
 };
 
 /** Names lead where they say. */
-export const NO_LINKS: PathLookup = {
+export const NO_LINKS: PathSearch = {
   resolve: (path) => ({ kind: 'other', canonical: path, links: [] }),
+  expand: () => [],
 };
 
 /** Programs of a host by absolute path; a name is looked up in /usr/bin. */

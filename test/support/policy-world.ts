@@ -2,7 +2,7 @@ import { type CheckContext, isForeignTo, type RulesOfCommands, TEXT_CHECKS } fro
 import {
   type Autonomy,
   type Parsed,
-  type PathLookup,
+  type PathSearch,
   type Reason,
   type ResolvedPath,
   type SymbolicLink,
@@ -56,7 +56,7 @@ const LINKS: Readonly<Record<string, string>> = {
 };
 
 /** Follows links component by component, as the kernel does. */
-export const FAKE_PATHS: PathLookup = {
+export const FAKE_PATHS: PathSearch = {
   resolve(path: string): ResolvedPath {
     const rest = path.split('/').filter((part) => part !== '' && part !== '.');
     const links: SymbolicLink[] = [];
@@ -82,6 +82,16 @@ export const FAKE_PATHS: PathLookup = {
     const canonical = at === '' ? '/' : at;
     const kind = DIRECTORIES.has(canonical) ? 'directory' : FILES.has(canonical) ? 'other' : 'missing';
     return { kind, canonical, links };
+  },
+  expand(pattern: string): readonly string[] {
+    // One component with patterns is enough for this world.
+    const [, before = '', name = '', after = ''] =
+      /^([^*]*\/)([^/]*\*[^/]*)(.*)$/.exec(pattern.replaceAll('/./', '/')) ?? [];
+    const expression = new RegExp(`^${name.replaceAll('.', '\\.').replaceAll('*', '.*')}$`);
+    return [...DIRECTORIES, ...FILES, ...Object.keys(LINKS)]
+      .filter((path) => path.startsWith(before) && expression.test(path.slice(before.length)))
+      .filter((path) => !path.slice(before.length).includes('/'))
+      .map((path) => `${path}${after}`);
   },
 };
 
@@ -117,7 +127,7 @@ export function contextOf(parsed: Parsed, world: World = {}): CheckContext {
   };
   const base: CheckContext = {
     parsed,
-    text: '',
+    text: parsed.understood ? (parsed.line.source ?? '') : '',
     gate: { budget: undefined, reviewer: undefined, gitGuard: undefined, hooks: [], within: (work) => work },
     risk: 'high',
     reach: 'unknown',

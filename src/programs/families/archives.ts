@@ -164,6 +164,7 @@ export const ARCHIVES: readonly ProgramRow[] = [
     },
     paths: pathsOfZip,
     inspect: inspectZip,
+    followsLinks: (use) => hasOption(use, 'r R recurse-paths') && !hasOption(use, 'y symlinks'),
     loses: (use) => (hasOption(use, 'm move') ? movedInto(use.operands[0]) : undefined),
   }),
   ...programs('unzip', 'medium', 'local', {

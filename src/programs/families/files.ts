@@ -75,6 +75,7 @@ export const FILES: readonly ProgramRow[] = [
     },
     operands: 'reads',
     namesNew: listsOnlyNew,
+    followsLinks: (use) => hasOption(use, 'R recursive') && hasOption(use, 'L dereference'),
     application: {
       names: 'ls',
       without: 'L dereference H dereference-command-line dereference-command-line-symlink-to-dir',
@@ -92,6 +93,7 @@ export const FILES: readonly ProgramRow[] = [
       writing: 'R',
     },
     operands: 'reads',
+    followsLinks: (use) => hasOption(use, 'l'),
   }),
   ...programs('eza exa', 'low', 'local', {
     grammar: {
@@ -105,6 +107,7 @@ export const FILES: readonly ProgramRow[] = [
       writes: 'write-theme',
     },
     operands: 'reads',
+    followsLinks: (use) => hasOption(use, 'X dereference') && hasOption(use, 'R recurse T tree'),
   }),
   ...programs('lsd', 'low', 'local', {
     grammar: {
@@ -117,6 +120,7 @@ export const FILES: readonly ProgramRow[] = [
       reads: 'config-file',
     },
     operands: 'reads',
+    followsLinks: (use) => hasOption(use, 'L dereference') && hasOption(use, 'R recursive tree'),
   }),
   ...programs('cp', 'medium', 'local', {
     grammar: {
@@ -128,6 +132,9 @@ export const FILES: readonly ProgramRow[] = [
     },
     operands: 'reads-then-writes',
     targetOptions: 't target-directory',
+    followsLinks: (use) => copiesDirectories(use) && hasOption(use, 'L dereference'),
+    // With -t, the target stands first.
+    editsListed: true,
     wantsFiles: (use) => (copiesDirectories(use) ? undefined : 'does not copy directories without -r'),
     strict: (use) => {
       const forced = use.options.filter(
@@ -137,7 +144,7 @@ export const FILES: readonly ProgramRow[] = [
         ? forced.map(({ word }) =>
             finding('invalid', 'unknown_option', 'may not overwrite by force here', word.source),
           )
-        : atLeast(2, 'needs a source and a target')(use);
+        : atLeast(hasOption(use, 't target-directory') ? 1 : 2, 'needs a source and a target')(use);
     },
     application: {
       without: 't target-directory parents s symbolic-link l link b backup S suffix copy-contents',
@@ -412,6 +419,7 @@ export const FILES: readonly ProgramRow[] = [
     application: {},
   }),
   ...programs('du', 'low', 'local', {
+    followsLinks: (use) => hasOption(use, 'L dereference'),
     grammar: {
       source: 'coreutils 9.1',
       flags:

@@ -295,6 +295,7 @@ export const NETWORK: readonly ProgramRow[] = [
     },
     paths: pathsOfRsync,
     loses: lossOfRsync,
+    followsLinks: (use) => hasOption(use, 'L k copy-links copy-dirlinks copy-unsafe-links'),
     outward: ({ operands }) =>
       /^[^/]*:/.test(operands.at(-1)?.text ?? '') ? 'changes files on another machine' : undefined,
   }),

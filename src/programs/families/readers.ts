@@ -1,13 +1,16 @@
 import { looksSecret } from '../../util/secret-name.ts';
-import { type Finding, finding, type Grammar, type ProgramRow, programs, type Use } from '../behaviour.ts';
+import {
+  type Argument,
+  type Finding,
+  finding,
+  type Grammar,
+  type ProgramRow,
+  programs,
+  type Use,
+} from '../behaviour.ts';
 import { hasOption, readsZone, writtenAt } from '../options.ts';
 
-/** Reading standard input is not what the program is permitted for. */
-function needsFile(use: Use): readonly Finding[] {
-  return use.operands.length > 0 ? [] : [finding('invalid', 'arguments', 'needs a file here')];
-}
-
-/** A count is a positive number, and a bare `head` reads whatever comes in. */
+/** A count is a positive number. */
 function strictHead(use: Use): readonly Finding[] {
   const findings: Finding[] = [];
   for (const { name, value, word } of use.options) {
@@ -16,19 +19,17 @@ function strictHead(use: Use): readonly Finding[] {
       findings.push(finding('invalid', 'count', 'takes a positive number of lines or bytes', word.source));
     }
   }
-  return use.command.words.length > 1 ? findings : needsFile(use);
+  return findings;
 }
 
-/** One plain name, of nothing secret. */
-function strictPrintenv(use: Use): readonly Finding[] {
-  const [name, ...rest] = use.operands;
-  if (name === undefined) return [finding('invalid', 'arguments', 'needs the name of a variable here')];
-  if (rest.length > 0) {
-    return [finding('invalid', 'arguments', 'takes one name', ...rest.map(({ word }) => word.source))];
-  }
-  return name.complete && /^[A-Za-z_]\w*$/.test(name.text)
-    ? []
-    : [finding('invalid', 'arguments', 'takes the plain name of a variable', name.word.source)];
+/** All of them, as what is secret is not in the environment of a command; or one, by its plain name. */
+function strictPrintenv({ operands }: Use): readonly Finding[] {
+  const [, ...others] = operands;
+  if (others.length > 0)
+    return [finding('invalid', 'arguments', 'takes one name', ...others.map(({ word }) => word.source))];
+  return operands
+    .filter(({ complete, text }) => !complete || !/^[A-Za-z_]\w*$/.test(text))
+    .map(({ word }) => finding('invalid', 'arguments', 'takes the plain name of a variable', word.source));
 }
 
 function inspectPrintenv(use: Use): readonly Finding[] {
@@ -57,6 +58,13 @@ const DIFF: Grammar = {
   executes: 'diff-program',
 };
 
+/** Of two directories, diff reads what links in them lead to. */
+function followsLinksOfDiff(use: Use, isDirectory: (argument: Argument) => boolean): boolean {
+  return (
+    !hasOption(use, 'no-dereference') && (hasOption(use, 'r recursive') || use.operands.some(isDirectory))
+  );
+}
+
 /** Programs that print files, the environment or facts about the machine. */
 export const READERS: readonly ProgramRow[] = [
   ...programs('cat tac', 'low', 'local', {
@@ -69,7 +77,7 @@ export const READERS: readonly ProgramRow[] = [
     operands: 'reads',
     prints: (words, input) => (words.length === 1 && words[0]?.value === 'cat' ? input : undefined),
     passesOn: 'u',
-    strict: needsFile,
+    wantsInput: ({ operands }) => (operands.length === 0 ? 'needs a file here' : undefined),
     application: {},
   }),
   ...programs('bat batcat', 'low', 'local', {
@@ -94,6 +102,7 @@ export const READERS: readonly ProgramRow[] = [
     passesOn: 'n lines q quiet silent z zero-terminated',
     operands: 'reads',
     strict: strictHead,
+    wantsInput: ({ command }) => (command.words.length === 1 ? 'needs a file here' : undefined),
     application: {},
   }),
   ...programs('tail', 'low', 'local', {
@@ -260,11 +269,12 @@ export const READERS: readonly ProgramRow[] = [
   ...programs('diff', 'low', 'local', {
     grammar: DIFF,
     operands: 'reads',
+    followsLinks: followsLinksOfDiff,
     application: {
       without:
         'ignore-file-name-case no-ignore-file-name-case l paginate H speed-large-files suppress-blank-empty P unidirectional-new-file D ifdef horizon-lines line-format old-line-format new-line-format unchanged-line-format old-group-format new-group-format unchanged-group-format changed-group-format palette S starting-file X exclude-from from-file to-file o output',
       objection: (use, isDirectory) =>
-        !hasOption(use, 'no-dereference') && (hasOption(use, 'r recursive') || use.operands.some(isDirectory))
+        followsLinksOfDiff(use, isDirectory)
           ? 'follows symbolic links in directories; give --no-dereference'
           : undefined,
     },

@@ -331,12 +331,14 @@ export const SEARCH: readonly ProgramRow[] = [
     },
     operands: 'script-then-reads',
     scriptOptions: 'e regexp f file',
+    followsLinks: (use) => hasOption(use, 'R dereference-recursive'),
     passesOn:
       'e regexp E extended-regexp F fixed-strings G basic-regexp P perl-regexp i ignore-case v invert-match w word-regexp x line-regexp m max-count z null-data a text line-buffered',
     application: { names: 'grep egrep fgrep', without: 'R dereference-recursive' },
   }),
   ...programs('rg', 'low', 'local', {
     searchesAll: () => true,
+    followsLinks: (use) => hasOption(use, 'L follow'),
     grammar: {
       source: 'ripgrep 13.0.0',
       flags:
@@ -362,6 +364,7 @@ export const SEARCH: readonly ProgramRow[] = [
   }),
   ...programs('ag', 'low', 'local', {
     searchesAll: () => true,
+    followsLinks: (use) => hasOption(use, 'f follow'),
     grammar: {
       source: 'ag 2.2.0',
       open: true,
@@ -378,6 +381,7 @@ export const SEARCH: readonly ProgramRow[] = [
   }),
   ...programs('ack', 'low', 'local', {
     searchesAll: () => true,
+    followsLinks: (use) => hasOption(use, 'follow'),
     grammar: {
       source: 'ack 3.6.0',
       open: true,
@@ -401,9 +405,12 @@ export const SEARCH: readonly ProgramRow[] = [
     loses: lossOfFind,
     namesNew: findsOnlyNew,
     runs: runsOfFind,
+    followsLinks: ({ command }) =>
+      command.words.some(({ value }) => /^-(?:[HP]*L|follow)$/.test(value ?? '')),
     application: { words: 'expression', objection: objectionToFind },
   }),
   ...programs('fd fdfind', 'low', 'local', {
+    followsLinks: (use) => hasOption(use, 'L follow'),
     grammar: {
       source: 'fd 8.6.0',
       flags:

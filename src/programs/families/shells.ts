@@ -79,10 +79,10 @@ export const BUILTINS: readonly ProgramRow[] = [
   ...programs('pwd', 'low', 'local', {
     grammar: { source: 'coreutils 9.1', flags: 'L P logical physical' },
     operands: 'none',
-    strict: ({ command }) =>
-      command.words.length === 1
+    strict: ({ operands }) =>
+      operands.length === 0
         ? []
-        : [finding('invalid', 'arguments', 'takes no arguments here', ...sources(command.words))],
+        : [finding('invalid', 'arguments', 'takes no operands', ...operands.map(({ word }) => word.source))],
     application: {},
   }),
   ...programs('eval', 'medium', 'unknown', {
@@ -142,10 +142,6 @@ function textOf(pieces: readonly (Word | string)[], { source, span }: Word): Wor
   );
   const value = values.every((text) => text !== undefined) ? values.join('') : undefined;
   return { value, parts: mergeLiterals(parts), source, span };
-}
-
-function sources(words: readonly { readonly source: string }[]): readonly string[] {
-  return words.slice(1).map((word) => word.source);
 }
 
 /** Behind an operator that asks about a file, or beside one that compares two. */

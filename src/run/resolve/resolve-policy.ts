@@ -228,7 +228,7 @@ async function listedNetwork(
 function writableRoots(
   { filesystem }: Policy,
   workspace: string,
-  lookup = createPathLookup(),
+  lookup: PathLookup = createPathLookup(),
 ): readonly string[] {
   return [
     ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),

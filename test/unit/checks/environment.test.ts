@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Autonomy } from '../../../src/model/decision.ts';
+import { environmentCheck } from '../../../src/checks/environment.ts';
+import type { Autonomy, Reason } from '../../../src/model/decision.ts';
+import { VARIABLES } from '../../../src/programs/variables.ts';
+import { parseShell } from '../../../src/shell/parse.ts';
+import { contextOf as contextOfRequest } from '../../support/check-context.ts';
 import { judgeText } from '../../support/policy-world.ts';
 
 const asks = (command: string, autonomy: Autonomy) =>
@@ -61,5 +65,133 @@ describe('environment', () => {
     'grep LD_PRELOAD=x a.txt',
   ])('%s is not', (command) => {
     expect(asks(command, 'supervised')).toBe(false);
+  });
+});
+
+describe('environment, under an allow-list', () => {
+  const allow = [
+    ...[
+      'ls',
+      'cat',
+      'cp',
+      'head',
+      'printenv',
+      'pwd',
+      'rg',
+      'sed',
+      'which',
+      'git',
+      'grep',
+      'find',
+      'less',
+      'env',
+    ],
+    ...[
+      'export',
+      'declare',
+      'typeset',
+      'readonly',
+      'read',
+      'printf',
+      'unset',
+      'node',
+      'npm',
+      'make',
+      'python3',
+    ],
+  ];
+  const denies = (command: string, autonomy: Autonomy = 'contained') =>
+    judgeText(command, { autonomy, rules: { allow, held: { files: true, network: true, signals: true } } })
+      .reasons.filter(({ check }) => check === 'environment')
+      .some(({ verdict }) => verdict === 'deny');
+  const ofRequest = (command: string, variables: Readonly<Record<string, string>>) =>
+    (
+      environmentCheck.judge(contextOfRequest(command, { variables, rules: { allow } })) as readonly Reason[]
+    ).some(({ verdict }) => verdict === 'deny');
+  const members = VARIABLES.flatMap(({ names }) => names.split(' ')).map((name) => name.replace('*', 'X'));
+  const COMMANDS: readonly string[] = [
+    ...[
+      'ls',
+      'cat a.txt',
+      'cp a.txt b.txt',
+      'head -n 1 a.txt',
+      'printenv HOME',
+      'pwd',
+      'rg x',
+      'sed -n 1p a.txt',
+    ],
+    ...['which ls', 'git diff', 'grep x a.txt', 'find .', 'less a.txt'],
+  ];
+
+  it.each(COMMANDS)('no variable that changes what runs is set for %s, in whatever way', (command) => {
+    const ways: readonly ((name: string) => string)[] = [
+      (name) => `${name}=./evil ${command}`,
+      (name) => `${name}+=./evil ${command}`,
+      (name) => `LC_ALL=C ${name}=./evil ${command}`,
+      (name) => `env ${name}=./evil ${command}`,
+      (name) => `env -u A -i ${name}=./evil ${command}`,
+      (name) => `env A=1 env ${name}=./evil ${command}`,
+      (name) => `env -S '${name}=./evil ${command}'`,
+      (name) => `export ${name}=./evil; ${command}`,
+      (name) => `${name}=./evil; export ${name}; ${command}`,
+      (name) => `declare -x ${name}=./evil; ${command}`,
+      (name) => `typeset -x ${name}=./evil; ${command}`,
+      (name) => `readonly ${name}=./evil; ${command}`,
+      (name) => `read ${name} < a.txt; ${command}`,
+      (name) => `printf -v ${name} ./evil; ${command}`,
+      (name) => `for ${name} in ./evil; do ${command}; done`,
+      (name) => `echo "\${${name}:=./evil}"; ${command}`,
+      (name) => `(${name}=./evil ${command})`,
+      (name) => `cat "$(${name}=./evil ${command})"`,
+    ];
+    const isLetThrough = (line: string) =>
+      // The list itself refuses what is not understood.
+      parseShell(line).understood && judgeText(line, { rules: { allow } }).verdict !== 'deny';
+    expect(ways.flatMap((way) => members.map(way)).filter(isLetThrough)).toEqual([]);
+    expect(judgeText(command, { autonomy: 'contained', rules: { allow } }).verdict).not.toBe('deny');
+    expect(members.filter((name) => !ofRequest(command, { [name]: './evil' }))).toEqual([]);
+  });
+
+  it.each([
+    'FOO=1 ls',
+    'MAGIC=./m ls',
+    'env MYTOOL_CONFIG=./x ls',
+    'export FOO=1; ls',
+    'LANG=../x ls',
+    'LANG=/w ls',
+    'TZ=:/etc/passwd ls',
+    'TZ=../x ls',
+    'LANGUAGE=../x ls',
+    'TERM=../x ls',
+    'LS_COLORS=x MANPATH=./x ls',
+  ])('%s is refused: what no table knows may be configuration', (command) => {
+    for (const autonomy of ['contained', 'autonomous', 'supervised'] as const)
+      expect(denies(command, autonomy)).toBe(true);
+  });
+
+  it.each([
+    'LC_ALL=C ls',
+    'LANG=C.UTF-8 ls',
+    'TZ=Europe/Rome ls',
+    'NO_COLOR=1 ls',
+    'CI=1 npm test',
+    'NODE_ENV=test npm test',
+    'DEBUG=* npm test',
+    'GIT_PAGER=cat git log',
+    'GIT_AUTHOR_NAME=me git log',
+    'env LC_ALL=C grep x a.txt',
+    'x=1; cat "$x"',
+    'for f in a.txt README.md; do cat "$f"; done',
+    'while read -r line; do printf "%s" "$line"; done < a.txt',
+    'ls',
+    'MAKEFLAGS=-j4 make',
+  ])('%s is not', (command) => {
+    expect(denies(command)).toBe(false);
+  });
+
+  it('looks at what comes with a request, and lets through what changes nothing', () => {
+    for (const name of ['FOO', 'LD_PRELOAD', 'RIPGREP_CONFIG_PATH', 'LESSOPEN'])
+      expect(ofRequest('ls', { [name]: './x' })).toBe(true);
+    expect(ofRequest('ls', { LC_ALL: 'C', CI: '1' })).toBe(false);
   });
 });

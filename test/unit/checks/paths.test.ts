@@ -155,6 +155,38 @@ describe('paths', () => {
     expect(shown('/bin/cat a.txt', world)).toBe('');
   });
 
+  // `somelink` in the workspace leads to /etc/shadow, `outside` to /etc.
+  it.each([
+    ['cat somelink', 'deny:escapes_workspace'],
+    ['cat *', 'deny:escapes_workspace'],
+    ['cat some*', 'deny:escapes_workspace'],
+    ['cat ./*', 'deny:escapes_workspace'],
+    ['cat outs*/passwd', 'deny:escapes_workspace'],
+    ['for f in *; do cat "$f"; done', 'deny:escapes_workspace'],
+    ['for f in a.txt somelink; do cat "$f"; done', 'deny:escapes_workspace'],
+    ['x=somelink; cat "$x"', 'deny:escapes_workspace'],
+    ['d=outside; cat "$d/passwd"', 'deny:escapes_workspace'],
+    ['cat < "$x"', 'deny:dynamic_path'],
+    ['cat -- "$x"', 'deny:dynamic_path'],
+    ['x=a.txt; read x; cat "$x"', 'deny:dynamic_path'],
+    ['cat "$(ls)"', 'deny:dynamic_path'],
+    ['ls | xargs cat', 'deny:dynamic_path'],
+    ['find . -exec cat {} +', 'deny:dynamic_path'],
+    ['find . -type f -o -name x -exec cat {} +', 'deny:dynamic_path'],
+    ['find -L . -type f -exec cat {} +', 'deny:dynamic_path'],
+    ['find . -type f -exec cat {} +', ''],
+    ['cat *.txt', ''],
+    ['cat src/*', ''],
+    ['for f in *.txt; do cat "$f"; done', ''],
+    ['for f in src/*.ts; do cat "$f"; done', ''],
+    ['x=a.txt; cat "$x"', ''],
+    ['cat nothing*', ''],
+    ['ls', ''],
+  ])('under an allow-list, where %s leads is known: "%s"', (command, expected) => {
+    const allow = [...CLASSIC_ALLOW_LIST, 'find', 'xargs', 'read'];
+    expect(shown(command, { autonomy: 'contained', rules: { allow } })).toBe(expected);
+  });
+
   it('names the path', () => {
     const { reasons } = judgeText('cat ../x');
     expect(reasons.find(({ check }) => check === 'paths')?.message).toBe(

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -141,5 +142,72 @@ describe('createPathLookup', () => {
     mkdirSync(path);
     expect(lookup.resolve(path).kind).toBe('missing');
     expect(createPathLookup().resolve(path).kind).toBe('directory');
+  });
+});
+
+describe('what a pattern may match', () => {
+  const place = join(top, 'patterns');
+  const names = [
+    'a',
+    'ab',
+    'abc',
+    'b.txt',
+    '.hidden',
+    'a b',
+    '*',
+    '[x]',
+    'é',
+    'dir',
+    'dir/a',
+    'dir/c.txt',
+    'dir/sub/a',
+  ];
+  for (const name of names) {
+    mkdirSync(dirname(join(place, name)), { recursive: true });
+    if (/dir$/.test(name)) mkdirSync(join(place, name), { recursive: true });
+    else writeFileSync(join(place, name), '');
+  }
+  symlinkSync('/etc', join(place, 'outside'));
+
+  it('is all that bash finds, whatever the pattern', () => {
+    const parts = ['a', 'b', '*', '?', '[a-c]', '[!a]', '.', 'c', '/', 'dir', '*', '/'];
+    const patterns = Array.from({ length: 300 }, (_, seed) =>
+      Array.from(
+        { length: 1 + (seed % 6) },
+        (_, at) => parts[(seed * 7 + at * (1 + (seed % 11))) % parts.length],
+      ).join(''),
+    ).filter((pattern) => pattern !== '' && !pattern.startsWith('/') && !pattern.includes('..'));
+    const script = 'shopt -s nullglob; while IFS= read -r p; do printf "%s\\0" "$p" $p ""; done';
+    const said = execFileSync('bash', ['-c', script], {
+      cwd: place,
+      input: `${patterns.join('\n')}\n`,
+    }).toString();
+    let found = 0;
+    for (const block of said.split('\0\0')) {
+      const [pattern, ...matches] = block.split('\0');
+      if (pattern === undefined || pattern === '' || !/[*?[]/.test(pattern)) continue;
+      const expanded = createPathLookup().expand(`${place}/${pattern}`);
+      const plain = (path: string) => join(place, path).replace(/\/+$/, '');
+      found += matches.length;
+      expect(expanded, pattern).toEqual(expect.arrayContaining(matches.map(plain)));
+    }
+    expect(found).toBeGreaterThan(200);
+  });
+
+  it('takes no time that a pattern could choose', () => {
+    const name = 'a'.repeat(250);
+    writeFileSync(join(top, name), '');
+    const begun = process.cpuUsage();
+    createPathLookup().expand(join(top, `${'*a'.repeat(60)}b`));
+    expect(process.cpuUsage(begun).user).toBeLessThan(1_000_000);
+  });
+
+  it('is not told where a name is no text, where a directory cannot be read, or where it is too much', () => {
+    const bytes = join(top, 'bytes');
+    mkdirSync(bytes);
+    writeFileSync(Buffer.concat([Buffer.from(`${bytes}/`), Buffer.from([0xff])]), '');
+    expect(createPathLookup().expand(`${bytes}/*`)).toBeUndefined();
+    expect(createPathLookup().expand(`${bytes}/a*`)).toEqual([]);
+    expect(createPathLookup().expand(`${place}/nowhere/*`)).toEqual([]);
   });
 });
