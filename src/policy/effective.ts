@@ -96,7 +96,7 @@ export function effectivePolicy(
 function profileNamed(layers: readonly PolicyLayer[]): Profile {
   const naming = layers.filter(({ name: layer }) => layer !== 'workspace');
   const name = naming.findLast(({ says }) => says.profile !== undefined)?.says.profile ?? PROFILES[0].name;
-  const profile = PROFILES.find((candidate) => candidate.name === name);
+  const profile = PROFILES.find((candidate) => candidate.name === name || candidate.formerly === name);
   if (profile !== undefined) return profile;
   const known = PROFILES.map((candidate) => candidate.name).join(', ');
   throw new SandboxError('policy.unknown_profile', `there is no profile "${name}"; known: ${known}`);

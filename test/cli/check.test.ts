@@ -54,7 +54,7 @@ describe('sandbox-run check', () => {
     ['refuses what is dangerous', ['--autonomy', 'autonomous', '-c', 'sudo ls'], 126, /^deny /],
     ['refuses what leaves the workspace', ['-c', 'cat ../../../etc/shadow'], 126, /escapes the workspace/],
     ['takes ~ for the home of the user', ['-c', 'cat ~/.ssh/id_rsa'], 126, /deny +paths /],
-    ['knows the allow-list', ['--profile', 'allowlist', '-c', 'git status'], 126, /not in commands\.allow/],
+    ['knows the allow-list', ['--profile', 'strict-nine', '-c', 'git status'], 126, /not in commands\.allow/],
   ])('%s', async (_, args, exitCode, text) => {
     const result = await check(args);
     expect(result).toMatchObject({ exitCode, stderr: '' });

@@ -59,12 +59,12 @@ describe('policy show', () => {
   });
 
   it('has it as JSON', async () => {
-    const { stdout } = await policy('show', '--explain', '--json', '--profile', 'allowlist');
+    const { stdout } = await policy('show', '--explain', '--json', '--profile', 'strict-nine');
     const shown = JSON.parse(stdout);
     expect(shown.workspace).toBe(place.workspace);
     expect(shown.values).toContainEqual({
       key: 'profile',
-      value: 'allowlist',
+      value: 'strict-nine',
       item: false,
       source: { layer: expect.any(String) },
     });

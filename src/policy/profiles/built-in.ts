@@ -8,6 +8,8 @@ const CLASSIC_ALLOW_LIST = ['ls', 'cat', 'cp', 'head', 'printenv', 'pwd', 'rg', 
 export interface Profile {
   readonly name: string;
   readonly summary: string;
+  /** A name that it had, which policy files may still say. */
+  readonly formerly?: string;
   /** Beside {@link EVERY_PROFILE}. */
   readonly says: PolicyFile;
   readonly workspaceAccess: Policy['filesystem']['workspaceAccess'];
@@ -34,7 +36,8 @@ export const PROFILES: readonly [Profile, ...Profile[]] = [
     workspaceAccess: 'write',
   },
   {
-    name: 'allowlist',
+    name: 'strict-nine',
+    formerly: 'allowlist',
     summary: `as workspace-write, and only ${CLASSIC_ALLOW_LIST.join(' ')}`,
     says: { commands: { allow: CLASSIC_ALLOW_LIST } },
     workspaceAccess: 'write',
