@@ -22,12 +22,13 @@ const CANNOT: Readonly<Record<Exclude<Need, 'nothing'>, string>> = {
 export const leavesCheck: Check = {
   name: 'leaves',
   summary:
-    'asks about what uses a way out that the policy opened (network, sockets, granted paths); contained: refuses what cannot work inside',
+    'asks about what uses a way out that the policy opened (network, sockets, granted paths); refuses what cannot work inside',
   judge: (context) => {
     if (isMissing(context)) return [];
     const commands = commandsOf(context.parsed);
     const reasons = commands.flatMap((command) => [
       ...judgeWayOut(command, context),
+      ...judgeNeeds(command, context),
       ...(context.autonomy === 'contained' ? judgeContained(command, context) : []),
     ]);
     return [...reasons, ...judgeSecrets(commands, context)];
@@ -116,9 +117,17 @@ function asksItsOwnServer(use: Use, parsed: CheckContext['parsed']): boolean {
 
 function judgeContained(command: SimpleCommand, context: CheckContext): readonly Reason[] {
   const use = command.callsFunction === true ? undefined : useOf(command, context);
-  const always = [...judgeConnections(command, context), ...judgeGranted(command, use, context)];
-  if (use === undefined || asksForHelp(use)) return always;
-  return [...judgeNeeds(use, context), ...judgeSignals(use, context), ...always];
+  const always = judgeGranted(command, use, context);
+  return use === undefined || asksForHelp(use) ? always : [...judgeSignals(use, context), ...always];
+}
+
+/** What cannot work inside is refused at once, at every level: nobody has to be asked about it, and nothing comes of trying. */
+function judgeNeeds(command: SimpleCommand, context: CheckContext): readonly Reason[] {
+  const use = command.callsFunction === true ? undefined : useOf(command, context);
+  return [
+    ...judgeConnections(command, context),
+    ...(use === undefined || asksForHelp(use) ? [] : judgeNeedsOf(use, context)),
+  ];
 }
 
 /** `cat < /dev/tcp/HOST/PORT`: bash connects, which cannot work any more than with a program of the network. */
@@ -142,8 +151,7 @@ function judgeSignals({ program, command }: Use, { rules }: CheckContext): reado
   return [reason('ask', 'signals', message, command.words[0]?.source ?? name)];
 }
 
-/** What cannot work inside is refused at once, and not asked about. */
-function judgeNeeds(use: Use, { rules, findExecutable, cwd }: CheckContext): readonly Reason[] {
+function judgeNeedsOf(use: Use, { rules, findExecutable, cwd }: CheckContext): readonly Reason[] {
   const { name } = use.program;
   const source = use.command.words[0]?.source ?? name;
   const need = inherited(use, 'needs');

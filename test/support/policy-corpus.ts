@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { RulesOfCommands } from '../../src/checks/index.ts';
 import type { Autonomy, Taint } from '../../src/model/index.ts';
 import { CLASSIC_ALLOW_LIST, type Judged, judgeText } from './policy-world.ts';
 
@@ -23,13 +24,18 @@ export function readCorpus(name: string): readonly CorpusRow[] {
 
 /** What the text checks make of a row, and whether that is what the row wants. */
 export function judgeRow(row: CorpusRow): { readonly judged: Judged; readonly right: boolean } {
-  const judged = judgeText(row.command, {
-    autonomy: row.autonomy ?? 'supervised',
-    taints: row.taint,
-    rules: row.suite === 'allowlist' ? { allow: CLASSIC_ALLOW_LIST } : {},
-  });
-  return { judged, right: isRight(row, judged) };
+  const judged = judgeIn(row, row.suite === 'allowlist' ? { allow: CLASSIC_ALLOW_LIST } : {});
+  // What works only with the network is productive where there is one: without, it is refused at every level.
+  const needsNetwork = judged.reasons.some(({ code }) => /^(?:needs_network|unreachable)$/.test(code));
+  return row.suite === 'productive' && needsNetwork
+    ? rated(row, judgeIn(row, { held: { files: true, network: false, signals: true } }))
+    : rated(row, judged);
 }
+
+const judgeIn = (row: CorpusRow, rules: Partial<RulesOfCommands>) =>
+  judgeText(row.command, { autonomy: row.autonomy ?? 'supervised', taints: row.taint, rules });
+
+const rated = (row: CorpusRow, judged: Judged) => ({ judged, right: isRight(row, judged) });
 
 function isRight(row: CorpusRow, { verdict, risk, reach }: Judged): boolean {
   switch (row.suite) {

@@ -88,3 +88,28 @@ describe('with hosts listed, what changes something there is asked about', () =>
     },
   );
 });
+
+describe('what cannot work is refused at every level, and asked about at none', () => {
+  const held = { held: { files: true, network: true, signals: true }, opened: undefined };
+  const LEVELS: readonly Autonomy[] = ['readonly', 'supervised', 'contained', 'autonomous'];
+
+  it.each([
+    'curl https://example.org',
+    'wget https://example.org/a.tgz',
+    'ssh host true',
+    'gh pr list',
+    'aws s3 ls',
+    'apt install x',
+    'cat < /dev/tcp/example.org/80',
+    'true; curl https://example.org',
+  ])('%s', async (source) => {
+    for (const level of LEVELS) expect(await verdictOn(source, level, held), level).toBe('deny');
+  });
+
+  it.each(['curl http://localhost:3000', 'curl --help', 'cat < /dev/tcp/localhost/80', 'npm install'])(
+    '%s may work',
+    async (source) => {
+      for (const level of LEVELS) expect(await verdictOn(source, level, held), level).toBeUndefined();
+    },
+  );
+});
