@@ -32,9 +32,6 @@ function readSampleRules({ readRules }) {
   );
 }
 
-/** Libraries that next to no start needs: files of their own, so that the others are shorter. By what they export. */
-const LIBRARIES = { execa: ['execa'] };
-
 /**
  * Builds them. Returns plugins that make other bundles take them from there, and `writeCode`, which uses each module once
  * and writes its compiled code: after the addon is built, which some of them use.
@@ -42,16 +39,6 @@ const LIBRARIES = { execa: ['execa'] };
 export async function buildCompiledModules(common, build) {
   const plugins = [];
   const toCompile = [];
-  for (const [name, exports] of Object.entries(LIBRARIES)) {
-    await build({
-      ...common,
-      entryPoints: { [name]: name },
-      format: 'cjs',
-      minify: true,
-      outExtension: { '.js': '.cjs' },
-    });
-    plugins.push(libraryApart(name, exports, common.absWorkingDir));
-  }
   for (const { name, folder = 'run', use, bundled = [] } of MODULES) {
     const outfile = join(common.absWorkingDir, `dist/${name}.cjs`);
     await build({
@@ -78,23 +65,6 @@ export async function buildCompiledModules(common, build) {
     for (const write of toCompile) await write();
   };
   return { plugins, writeCode };
-}
-
-function libraryApart(name, exports, root) {
-  return {
-    name,
-    setup({ onResolve, onLoad }) {
-      onResolve({ filter: new RegExp(`^${name}$`) }, () => ({ path: name, namespace: 'library' }));
-      onLoad({ filter: new RegExp(`^${name}$`), namespace: 'library' }, () => ({
-        contents: [
-          `import { loadCompiled } from './load-compiled.ts';`,
-          `export const { ${exports.join(', ')} } = loadCompiled('${name}');`,
-        ].join('\n'),
-        loader: 'js',
-        resolveDir: join(root, 'src/run'),
-      }));
-    },
-  };
 }
 
 function taken(folder, name, exports) {

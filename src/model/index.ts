@@ -14,5 +14,5 @@ export type { LeftBehind } from './left-behind.ts';
 export type { Policy } from './policy.ts';
 export type { PolicyFile } from './policy-keys.ts';
 export type { State } from './state.ts';
-export type { PathLookup, PathSearch, ResolvedPath } from './surroundings.ts';
+export type { PathSearch, ResolvedPath } from './surroundings.ts';
 export { AUTONOMIES, BACKEND_IDS, CONTROL_IDS, VERDICTS } from './words.ts';

@@ -262,9 +262,6 @@ const PATIENCE_MS = 15_000;
 /**
  * Starts Firejail to ask it something. With an environment of its own and without standard input: nothing that the user
  * has set changes the answer.
- *
- * Not with execa: to load it opens this process's own standard streams, and Node makes pipes among them non-blocking, for
- * the command that inherits them as well, whose writes then fail where they should wait.
  * @throws {SandboxError} `launch.failed` if there is not enough of something to start it.
  */
 export function askFirejail(path: string, options: readonly string[]): Promise<Answer> {

@@ -304,18 +304,19 @@ function containerKind(): string | null {
 }
 
 async function askVersion(path: string): Promise<Pick<ProgramFacts, 'version' | 'problem'>> {
-  const { execa } = await import('execa');
-  const result = await execa(path, ['--version'], {
-    reject: false,
-    stdin: 'ignore',
-    timeout: VERSION_TIMEOUT_MS,
-    env: { PATH: process.env.PATH, LC_ALL: 'C' },
-    extendEnv: false,
+  const { execFile } = await import('node:child_process');
+  return new Promise((answered) => {
+    const options = {
+      ...{ timeout: VERSION_TIMEOUT_MS, maxBuffer: 64 * 1024, encoding: 'utf8' as const },
+      env: { PATH: process.env.PATH, LC_ALL: 'C' },
+    };
+    execFile(path, ['--version'], options, (error, stdout, stderr) => {
+      const version = error === null ? (/\d+(\.\d+)+/.exec(stdout)?.[0] ?? null) : null;
+      const said = `${stderr}\n${stdout}`.split('\n').find((line) => line.trim() !== '');
+      const problem = version === null ? (said?.trim() ?? 'it does not say its version') : null;
+      answered({ version, problem });
+    }).stdin?.end();
   });
-  const version = result.exitCode === 0 ? (/\d+(\.\d+)+/.exec(result.stdout)?.[0] ?? null) : null;
-  if (version !== null) return { version, problem: null };
-  const said = `${result.stderr}\n${result.stdout}`.split('\n').find((line) => line.trim() !== '');
-  return { version, problem: said?.trim() ?? 'it does not say its version' };
 }
 
 function mayWrite(path: string): boolean {
