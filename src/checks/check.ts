@@ -118,6 +118,8 @@ export interface Check {
   readonly name: string;
   /** One sentence for `policy show`. */
   readonly summary: string;
+  /** It asks somebody else, and that only about what no other check refuses. */
+  readonly isLast?: true;
   judge(context: CheckContext): readonly Reason[] | Promise<readonly Reason[]>;
 }
 

@@ -2,7 +2,7 @@ import type { Decision, Reason, Verdict } from '../model/decision.ts';
 import { decisiveReason } from '../model/decisive-reason.ts';
 import { strongest, VERDICTS } from '../model/words.ts';
 import { errorMessage } from '../util/error-message.ts';
-import { isPromise } from '../util/promise.ts';
+import { andThen, isPromise } from '../util/promise.ts';
 import type { Check, CheckContext } from './check.ts';
 
 /** A check that says nothing still stands in the trace. */
@@ -41,14 +41,35 @@ function decide(context: CheckContext, reasons: readonly Reason[]): Decision {
   return { verdict, risk: context.risk, reach: context.reach, reasons };
 }
 
+/** What the checks say, in their order; at once unless one has to wait. */
+function judgeAll(
+  checks: readonly Check[],
+  context: CheckContext,
+): readonly Reason[] | Promise<readonly Reason[]> {
+  const said = checks.map((check) => judge(check, context));
+  if (said.some(isPromise)) return Promise.all(said).then((settled) => settled.flat());
+  return (said as readonly (readonly Reason[])[]).flat();
+}
+
 /**
- * Runs all checks, so that no reason hides another; the strictest wins. The decision comes at once, not as a promise,
- * unless a check has to wait for a port.
+ * Runs all checks, so that no reason hides another; the strictest wins. Those that are last are asked only where no other
+ * refuses. The decision comes at once, not as a promise, unless a check has to wait for a port.
  */
 export function evaluate(checks: readonly Check[], context: CheckContext): Decision | Promise<Decision> {
-  const said = checks.map((check) => judge(check, context));
-  if (said.some(isPromise)) return Promise.all(said).then((settled) => decide(context, settled.flat()));
-  return decide(context, (said as readonly (readonly Reason[])[]).flat());
+  const own = judgeAll(
+    checks.filter(({ isLast }) => isLast !== true),
+    context,
+  );
+  return andThen(own, (reasons) => {
+    const isRefused = reasons.some(({ verdict }) => verdict === 'deny');
+    const last = isRefused
+      ? []
+      : judgeAll(
+          checks.filter(({ isLast }) => isLast === true),
+          context,
+        );
+    return andThen(last, (more) => decide(context, [...reasons, ...more]));
+  });
 }
 
 /** Checks whose questions another autonomy level would not ask. */

@@ -1,18 +1,19 @@
 import type { Reason } from '../model/decision.ts';
-import type { GuardAnswer, ToolHook } from '../model/gate-ports.ts';
+import type { HookAnswer, ToolHook } from '../model/gate-ports.ts';
+import { clearAnswer } from '../model/guard-answer.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Check, type CheckContext, reasonFor } from './check.ts';
 
 /** What a guard's answer means for a check: everything but a clear yes refuses. */
 function afterGuard(check: string, guard: string, answer: unknown): Reason {
-  const { allowed, reason: given }: { readonly allowed?: unknown; readonly reason?: unknown } =
-    typeof answer === 'object' && answer !== null ? answer : {};
-  const note = typeof given === 'string' && given !== '' ? given : undefined;
+  const clear = clearAnswer(answer);
   const reason = reasonFor(check);
-  if (allowed === true) return reason(undefined, 'no_objection', `${guard} does not object`);
-  if (allowed === false) return reason('deny', 'refused', note ?? `${guard} refuses the command`);
-  return reason('deny', 'answer_unclear', `${guard} gave no clear answer, so nothing is run`);
+  if (clear === undefined)
+    return reason('deny', 'answer_unclear', `${guard} gave no clear answer, so nothing is run`);
+  return clear.allowed
+    ? reason(undefined, 'no_objection', `${guard} does not object`)
+    : reason('deny', 'refused', clear.reason ?? `${guard} refuses the command`);
 }
 
 /** For a guard that throws. */
@@ -25,7 +26,7 @@ function askGuard(
   check: string,
   guard: string,
   context: CheckContext,
-  ask: () => GuardAnswer | Promise<GuardAnswer>,
+  ask: () => HookAnswer | Promise<HookAnswer>,
 ): Reason | Promise<Reason> {
   try {
     const answer = ask();
@@ -56,7 +57,7 @@ export const gitGuard: Check = {
   },
 };
 
-/** What hooks see as the name of the tool. */
+/** Our name of the tool: hooks are told it beside the agent's own, and instead of it where that is not known. */
 export const TOOL_NAME = 'run_command';
 
 /** Asks the hooks in order, as far as the first that refuses. */
@@ -67,7 +68,7 @@ function askFrom(
 ): readonly Reason[] | Promise<readonly Reason[]> {
   const [hook, ...rest] = hooks;
   if (hook === undefined) return said;
-  const input = Object.freeze({ command: context.text, cwd: context.cwd });
+  const input = Object.freeze({ command: context.text, cwd: context.cwd, tool: TOOL_NAME });
   const continueWith = (reason: Reason) => {
     const all = [...said, reason];
     return reason.verdict === 'deny' ? all : askFrom(rest, context, all);
@@ -78,9 +79,10 @@ function askFrom(
   return reason instanceof Promise ? reason.then(continueWith) : continueWith(reason);
 }
 
-/** Plug-ins. They come last, and can only refuse: whatever they say, an earlier refusal stands. */
+/** Plug-ins. They are asked last, about what nothing has refused, and can only refuse. */
 export const hooks: Check = {
   name: HOOKS,
   summary: 'Asks plug-ins; the first that refuses, fails or answers unclearly refuses the command.',
+  isLast: true,
   judge: (context) => (context.gate.hooks.length === 0 ? [] : askFrom(context.gate.hooks, context, [])),
 };

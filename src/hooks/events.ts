@@ -6,6 +6,7 @@ import type {
   ToolInput,
   ToolResult,
 } from '../model/gate-ports.ts';
+import { clearAnswer } from '../model/guard-answer.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { visibleLine } from '../util/visible-text.ts';
 
@@ -55,13 +56,10 @@ async function startWith(hook: ToolHook, session: HookSession, limit: EventLimit
   try {
     const work = call(() => hook.sessionStart?.(session));
     // It comes from outside.
-    const answer: unknown = await limit.within(work, limit.timeoutMs);
-    const { allowed, reason }: { readonly allowed?: unknown; readonly reason?: unknown } =
-      typeof answer === 'object' && answer !== null ? answer : {};
-    if (allowed === true) return { allowed };
-    if (allowed !== false) return { allowed: false, reason: `the hook ${hook.name} gave no clear answer` };
-    const note = typeof reason === 'string' && reason !== '' ? reason : undefined;
-    return { allowed, reason: note ?? `the hook ${hook.name} refuses the session` };
+    const answer = clearAnswer(await limit.within(work, limit.timeoutMs));
+    if (answer === undefined) return { allowed: false, reason: `the hook ${hook.name} gave no clear answer` };
+    if (answer.allowed) return answer;
+    return { allowed: false, reason: answer.reason ?? `the hook ${hook.name} refuses the session` };
   } catch (error) {
     return { allowed: false, reason: failureOf(hook, 'session_start', error) };
   }

@@ -5,7 +5,14 @@ import { Module } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SandboxError } from '../errors/sandbox-error.ts';
-import type { GuardAnswer, HookSession, ToolHook, ToolInput, ToolResult } from '../model/gate-ports.ts';
+import type {
+  GuardAnswer,
+  HookAnswer,
+  HookSession,
+  ToolHook,
+  ToolInput,
+  ToolResult,
+} from '../model/gate-ports.ts';
 import type { HookPlugin } from '../model/policy-keys.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
@@ -18,13 +25,13 @@ const MAX_REASON_LENGTH = 300;
 
 /** What a plug-in exports: any of these, at least one. */
 interface PluginModule {
-  readonly before_tool_use?: (toolName: string, toolInput: ToolInput) => GuardAnswer | Promise<GuardAnswer>;
+  readonly before_tool_use?: (toolName: string, toolInput: ToolInput) => HookAnswer | Promise<HookAnswer>;
   readonly after_tool_use?: (
     toolName: string,
     toolInput: ToolInput,
     result: ToolResult,
   ) => void | Promise<void>;
-  readonly session_start?: (session: HookSession) => GuardAnswer | Promise<GuardAnswer>;
+  readonly session_start?: (session: HookSession) => HookAnswer | Promise<HookAnswer>;
   readonly session_end?: (session: HookSession) => void | Promise<void>;
 }
 

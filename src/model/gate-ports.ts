@@ -55,6 +55,12 @@ export interface GuardAnswer {
   readonly reason?: string;
 }
 
+/** What a plug-in may answer, too: the forms of other gates. `{}` is no objection; anything else that is not clear refuses. */
+export type HookAnswer =
+  | GuardAnswer
+  | { readonly decision: 'allow' | 'deny'; readonly reason?: string }
+  | Readonly<Record<string, never>>;
+
 /** Knows what must not happen to a repository. */
 export interface GitGuard {
   /** `text`: the line as it was given, for one that was not understood. */
@@ -90,9 +96,13 @@ export interface HookSession {
  */
 export interface ToolHook {
   readonly name: string;
-  beforeToolUse(toolName: string, toolInput: ToolInput): GuardAnswer | Promise<GuardAnswer>;
+  /**
+   * `toolName`: the agent's own name of its tool (`Bash`, `shell`, `run_shell_command`), or `run_command` where it is not known.
+   * `toolInput`: `command`, `cwd` and our name of the tool, `tool`. Asked once for each command, and not about what is refused.
+   */
+  beforeToolUse(toolName: string, toolInput: ToolInput): HookAnswer | Promise<HookAnswer>;
   afterToolUse?(toolName: string, toolInput: ToolInput, result: ToolResult): void | Promise<void>;
-  sessionStart?(session: HookSession): GuardAnswer | Promise<GuardAnswer>;
+  sessionStart?(session: HookSession): HookAnswer | Promise<HookAnswer>;
   sessionEnd?(session: HookSession): void | Promise<void>;
 }
 

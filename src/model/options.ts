@@ -180,6 +180,13 @@ export const SandboxOptions = z.strictObject({
     .describe(
       'The session of the agent, from `openSession()`, or its id. Default: none, so that nothing is remembered of it.',
     ),
+  tool: z
+    .string('a name of visible characters')
+    .regex(/^[\x21-\x7e]{1,128}$/, 'a name of visible characters')
+    .optional()
+    .describe(
+      'What the agent calls the tool that the commands come from, for example `Bash`: plug-ins are told it. Default: `run_command`.',
+    ),
   readable: strings.optional().describe('Further paths to read and execute from. They must exist.'),
   writable: strings.optional().describe('Further paths to write. They must exist.'),
   hide: strings

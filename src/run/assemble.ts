@@ -45,8 +45,8 @@ export interface Assembly {
 
 /** What of the policy has its say. */
 interface WhatCounts {
-  /** Git guard, reviewer and plug-ins of the policy. False: only those of `options.gate`. */
-  readonly guards: boolean;
+  /** Git guard, reviewer and plug-ins of the policy; `first`: without the plug-ins, which the run asks. False: only those of `options.gate`. */
+  readonly guards: boolean | 'first';
   /** The audit trail; `always`: also where the policy does not say. */
   readonly records: boolean | 'always';
 }
@@ -65,7 +65,8 @@ export async function assemble(
   const stateful = await createStatefulPorts({
     policy: {
       ...policy,
-      ...(guards ? {} : WITHOUT_GUARDS(policy)),
+      ...(guards === false ? WITHOUT_GUARDS(policy) : {}),
+      ...(guards === 'first' ? { hooks: { ...policy.hooks, plugins: [] } } : {}),
       audit: records === false ? { ...policy.audit, enabled: false } : policy.audit,
     },
     options,

@@ -56,7 +56,7 @@ export interface StatefulPorts extends Pick<DecisionPorts, 'principal' | 'once' 
 /** What they are made from. */
 interface StatefulPortsParts {
   readonly policy: Policy;
-  readonly options: Pick<SandboxOptions, 'gate' | 'principal' | 'session'>;
+  readonly options: Pick<SandboxOptions, 'gate' | 'principal' | 'session' | 'tool'>;
   /** Canonical. */
   readonly workspace: string;
   /** Canonical roots that commands can write: what lies there is nobody's plug-in. */
@@ -77,7 +77,9 @@ export async function createStatefulPorts(parts: StatefulPortsParts): Promise<St
   const state = lazyState(directory, () => policy.state);
   const named = options.session;
   const session = typeof named === 'string' ? sessionOf(checkSessionId(named), principal, state) : named;
-  const hooks = [...(await pluginsOf(parts)), ...(given.hooks ?? [])];
+  const hooks = [...(await pluginsOf(parts)), ...(given.hooks ?? [])].map((hook) =>
+    ofTool(hook, options.tool),
+  );
   const limit = { within, timeoutMs: policy.approval.reviewerTimeoutMs };
   if (session !== undefined) await startSession(session, hooks, limit, state);
   session?.onEnd(() => tellEnd(session, hooks, limit));
@@ -108,13 +110,27 @@ export async function createStatefulPorts(parts: StatefulPortsParts): Promise<St
     tellHooks: hooks.some((hook) => hook.afterToolUse !== undefined)
       ? async (command, cwd, { status, exitCode, durationMs }) => {
           const { afterToolUse } = await import('./stateful-parts.ts');
-          return afterToolUse(hooks, TOOL_NAME, { command, cwd }, { status, exitCode, durationMs }, limit);
+          const input = { command, cwd, tool: TOOL_NAME };
+          return afterToolUse(hooks, TOOL_NAME, input, { status, exitCode, durationMs }, limit);
         }
       : undefined,
     close: async () => {
       await trail?.close();
       await state.close();
     },
+  };
+}
+
+/** The hook as it is for commands of one tool of an agent. `tool`: `undefined`: it is not known which. */
+function ofTool(hook: ToolHook, tool: string | undefined): ToolHook {
+  const { afterToolUse } = hook;
+  if (tool === undefined) return hook;
+  return {
+    name: hook.name,
+    beforeToolUse: (_, input) => hook.beforeToolUse(tool, input),
+    ...(afterToolUse && { afterToolUse: (_, input, result) => afterToolUse.call(hook, tool, input, result) }),
+    ...(hook.sessionStart && { sessionStart: (session) => hook.sessionStart?.(session) ?? {} }),
+    ...(hook.sessionEnd && { sessionEnd: (session) => hook.sessionEnd?.(session) }),
   };
 }
 

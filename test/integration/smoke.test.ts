@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -73,8 +73,8 @@ describe('the library', () => {
 });
 
 describe('sandbox-run hook', () => {
-  const call = (command: string) =>
-    hookProcess(place, ['claude-code', '--mode', 'rewrite'], {
+  const call = (command: string, args: readonly string[]) =>
+    hookProcess(place, ['claude-code', '--mode', 'rewrite', ...args], {
       env: { ...judged, CLAUDE_PROJECT_DIR: place.workspace },
       input: JSON.stringify({
         session_id: 'smoke',
@@ -85,7 +85,8 @@ describe('sandbox-run hook', () => {
         tool_use_id: 'one',
       }),
     });
-  const answerTo = async (command: string) => JSON.parse((await call(command)).stdout).hookSpecificOutput;
+  const answerTo = async (command: string, args: readonly string[] = []) =>
+    JSON.parse((await call(command, args)).stdout).hookSpecificOutput;
 
   it('has a command run in the sandbox', async () => {
     // What the file says no check sees: the kernel holds it.
@@ -99,6 +100,23 @@ describe('sandbox-run hook', () => {
 
   it('refuses what the policy refuses', async () => {
     expect((await answerTo('sudo ls')).permissionDecision).toBe('deny');
+  });
+
+  it('asks a plug-in once for a command, by the name that the agent has for its tool', async () => {
+    const [plugin, policy, seen] = ['plugin.mjs', 'plugin.toml', 'seen'].map((name) =>
+      join(place.root, name),
+    ) as [string, string, string];
+    const text = `import { appendFileSync } from 'node:fs';
+      export const before_tool_use = (name, { command }) => (appendFileSync(${JSON.stringify(seen)}, name + ' ' + command + '\\n'), {});`;
+    writeFileSync(plugin, text, { mode: 0o600 });
+    writeFileSync(policy, `[[hooks.plugins]]\npath = ${JSON.stringify(plugin)}\n`, {
+      mode: 0o600,
+    });
+    const { permissionDecision, updatedInput } = await answerTo('echo out', ['--policy', policy]);
+    expect(permissionDecision).toBe('allow');
+    const ended = await runProgram(place, ['bash', '-c', updatedInput.command], { env: judged });
+    expect(ended).toMatchObject({ status: 0, stdout: 'out\n' });
+    expect(readFileSync(seen, 'utf8')).toBe('Bash echo out\n');
   });
 });
 

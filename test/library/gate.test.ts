@@ -410,6 +410,31 @@ describe('hooks of the policy', () => {
     ]);
   });
 
+  it('are told the agent’s own name of the tool, once for each command, and nothing of what is refused', async () => {
+    const named = join(place.root, 'named.mjs');
+    const names = join(place.root, 'names');
+    writeFileSync(
+      named,
+      `import { appendFileSync } from 'node:fs';
+      const note = (...what) => appendFileSync(${JSON.stringify(names)}, JSON.stringify(what) + '\\n');
+      export const before_tool_use = (name, { tool, command }) => (note('before', name, tool, command), command.includes('evil') ? { decision: 'deny', reason: 'not here' } : {});
+      export const after_tool_use = (name, { tool, command }) => note('after', name, tool, command);`,
+      { mode: 0o600 },
+    );
+    const policy = { hooks: { plugins: [{ path: named }] } };
+    await using sandbox = await sandboxWith({ policy, tool: 'Bash' });
+    expect((await sandbox.run('echo fine')).stdout).toBe('fine\n');
+    expect((await sandbox.run('echo evil')).error).toMatchObject({ code: 'command.denied' });
+    expect((await sandbox.run('sudo ls')).error?.code).toBe('command.denied');
+    const lines = readFileSync(names, 'utf8').trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      ['before', 'Bash', 'run_command', 'echo fine'],
+      ['after', 'Bash', 'run_command', 'echo fine'],
+      ['before', 'Bash', 'run_command', 'echo evil'],
+    ]);
+    await expect(sandboxWith({ policy, tool: 'two words' })).rejects.toThrow('tool');
+  });
+
   it('that lie where commands can write, or cannot be loaded, refuse everything', async () => {
     writeFileSync(
       join(place.workspace, 'mine.mjs'),

@@ -154,7 +154,10 @@ export function addSandboxOptions(
     .option(...POLICY_FILE)
     .addOption(backendOption())
     .option('--env <name[=value]>', 'pass a variable to the command, or set it; repeatable', collect);
-  if (agentSession) program.option('--session <id>', 'the session of the agent; its taints are remembered');
+  if (agentSession)
+    program
+      .option('--session <id>', 'the session of the agent; its taints are remembered')
+      .option('--tool <name>', 'what the agent calls its tool; plug-ins are told it');
   for (const { option } of policyOptions()) program.addOption(option);
   return program.option(
     '--max-output <size>',
@@ -164,7 +167,7 @@ export function addSandboxOptions(
 }
 
 /** What `createSandbox` has under the same name. */
-const UNCHANGED = ['workspace', 'backend', 'session', 'policy', 'maxOutput'] as const;
+const UNCHANGED = ['workspace', 'backend', 'session', 'tool', 'policy', 'maxOutput'] as const;
 
 /** The same as options of `createSandbox`. */
 export function sandboxOptionsOf(options: SandboxArguments): SandboxOptions {

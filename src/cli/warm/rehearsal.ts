@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Caller, onBehalfOf } from '../../host/caller.ts';
 import { answerHook } from '../../integrations/hooks/answer-hook.ts';
+import { checkerParts } from '../../integrations/hooks/before-command.ts';
 import type { HookOptions } from '../../integrations/hooks/hook-adapter.ts';
 import { checkOnly } from '../../run/assemble.ts';
 import { parseHookArguments } from '../hook/answer.ts';
@@ -116,9 +117,7 @@ export class Rehearsal {
   /** That of the session's own calls; false: it is of no use to them. */
   async #openChecker({ mode, sandbox }: HookOptions, workspace: string): Promise<boolean> {
     if (!(await this.#policies.isWorthOpening({ ...sandbox, workspace }))) return false;
-    const kernel = mode === 'rewrite' ? 'planned' : 'none';
-    const parts = { kernel, guards: true, records: true } as const;
-    const checker = await this.#policies.checker({ ...sandbox, workspace }, parts);
+    const checker = await this.#policies.checker({ ...sandbox, workspace }, checkerParts(mode));
     await checker.close();
     // What will remember the session, which is not told of it yet.
     await import('../../run/stateful-parts.ts');

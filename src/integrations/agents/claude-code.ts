@@ -100,7 +100,7 @@ function decode(given: unknown): HookEvent {
       return { kind: 'after-command', session, command, ...about, ...endOf(input, event) };
     const timeoutMs = INPUT.duration(given, tool === 'Bash' ? 'timeout' : 'timeout_ms');
     return {
-      ...{ kind: 'before-command', session, command, ...about, timeoutMs },
+      ...{ kind: 'before-command', session, tool, command, ...about, timeoutMs },
       isBackground: tool !== 'Bash' || INPUT.optional(given, 'run_in_background', 'boolean') === true,
       canAsk: true,
       withCommand: (changed, limitMs) => ({

@@ -103,7 +103,7 @@ function decode(given: unknown): HookEvent {
   if (!SHELL_TOOLS.includes(tool)) return { kind: 'other' };
   const tools = INPUT.fields(input, 'tool_input');
   return {
-    ...{ kind: 'before-command', session, cwd, call: INPUT.optional(input, 'tool_use_id', 'string') },
+    ...{ kind: 'before-command', session, tool, cwd, call: INPUT.optional(input, 'tool_use_id', 'string') },
     ...{ command: INPUT.shellText(tools), timeoutMs: undefined, isBackground: false, canAsk: false },
     withCommand: (command) => ({ ...tools, command }),
   };

@@ -87,7 +87,7 @@ function decode(given: unknown): HookEvent {
   const tools = INPUT.fields(input, 'tool_input');
   const directory = INPUT.optional(tools, 'dir_path', 'string');
   return {
-    ...{ kind: 'before-command', session, call: undefined, timeoutMs: undefined, canAsk: false },
+    ...{ kind: 'before-command', session, tool, call: undefined, timeoutMs: undefined, canAsk: false },
     cwd: project === undefined || directory === undefined ? project : resolve(project, directory),
     command: INPUT.shellText(tools),
     isBackground: INPUT.optional(tools, 'is_background', 'boolean') === true,

@@ -84,7 +84,7 @@ function decode(given: unknown): HookEvent {
   if (!SHELL_TOOLS.includes(tool)) return { kind: 'other' };
   const directory = INPUT.optional(args, 'workdir', 'string');
   return {
-    ...{ kind: 'before-command', session, call: INPUT.optional(input, 'call', 'string') },
+    ...{ kind: 'before-command', session, tool, call: INPUT.optional(input, 'call', 'string') },
     cwd: project === undefined || directory === undefined ? project : resolve(project, directory),
     command: INPUT.shellText(args),
     timeoutMs: INPUT.duration(args, 'timeout'),

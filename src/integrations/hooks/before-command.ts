@@ -11,7 +11,7 @@ import { type Checker, checkOnly, createChecker, type KernelPart } from '../../r
 import { refusalForModel } from '../../run/output/model-message.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { requireAfter } from './after-event.ts';
-import type { BeforeCommand, HookAnswer, HookOptions } from './hook-adapter.ts';
+import type { BeforeCommand, HookAnswer, HookMode, HookOptions } from './hook-adapter.ts';
 import { rewrittenCommand } from './rewrite.ts';
 import { type AgentMemory, ofAgent, recordOf } from './session-memory.ts';
 
@@ -36,7 +36,8 @@ export async function beforeCommand(
   memory: AgentMemory,
   project: string | undefined,
 ): Promise<HookAnswer> {
-  const checker = await openChecker(options, project, { session: memory.id });
+  const { tool } = event;
+  const checker = await openChecker(options, project, { session: memory.id, tool });
   try {
     requireAfter(checker.policy, options);
     const { command, call } = event;
@@ -77,11 +78,15 @@ async function rewrite(
   checker: Checker,
   about: About,
 ): Promise<HookAnswer> {
-  const { command, isBackground, timeoutMs: asked } = event;
+  const { command, isBackground, timeoutMs: asked, tool } = event;
   const decided = await decideForRun(checker, memory, about);
   if (!decided.allowed) return refusal(event, decided);
   const timeoutMs = timeLimit(options.sandbox.timeout, checker.policy.limits.timeoutMs, asked, isBackground);
-  const rewritten = { command, workspace: checker.workspace, session: memory.id, timeoutMs, isBackground };
+  const rewritten = {
+    ...{ command, workspace: checker.workspace, session: memory.id, timeoutMs, isBackground },
+    // The run asks the plug-ins.
+    tool: checker.policy.hooks.plugins.length === 0 ? undefined : tool,
+  };
   const changed = (approval?: { readonly ticket: string; readonly path: string }) =>
     event.withCommand(rewrittenCommand({ ...rewritten, approval }, options), timeoutMs);
   const isQuestion = decided.decision?.verdict === 'ask';
@@ -94,7 +99,7 @@ async function rewrite(
 
   // Exactly as it will run: the search path of the agent's shell may be another one.
   const path = checker.environment.variables.PATH ?? '';
-  const run = { session: memory.id, timeout: timeoutMs, env: { PATH: path } };
+  const run = { session: memory.id, tool, timeout: timeoutMs, env: { PATH: path } };
   // Only here, as it takes time: an answer is good for a run on this very host alone.
   const running = await openChecker(options, checker.workspace, run, 'tried');
   try {
@@ -158,11 +163,17 @@ export async function openChecker(
   { mode, sandbox, createChecker: create = createChecker }: HookOptions,
   workspace: string | undefined,
   more: SandboxOptions,
-  kernel: KernelPart = mode === 'rewrite' ? 'planned' : 'none',
+  kernel?: KernelPart,
 ): Promise<Checker> {
   const options = { ...sandbox, workspace: workspace ?? currentDirectory(), ...more };
-  return create(options, { kernel, guards: true, records: true });
+  return create(options, { ...checkerParts(mode), ...(kernel && { kernel }) });
 }
+
+/** What decides in a mode. A plug-in is asked once for each command: by the run, where one follows. */
+export const checkerParts = (mode: HookMode) =>
+  mode === 'rewrite'
+    ? ({ kernel: 'planned', guards: 'first', records: true } as const)
+    : ({ kernel: 'none', guards: true, records: true } as const);
 
 /** Where a command starts: a run of ours starts in the workspace if it cannot start where the agent is. */
 function startOf({ workspace }: Checker, { mode }: HookOptions, given: string | undefined): string {

@@ -40,6 +40,8 @@ export interface BeforeCommand {
   readonly session: string;
   /** Id of the call; the record of its end has it too. */
   readonly call: string | undefined;
+  /** What the agent calls the tool. */
+  readonly tool: string;
   readonly command: string;
   /** Where it would start, absolute; `undefined`: where the hook does. */
   readonly cwd: string | undefined;

@@ -10,6 +10,8 @@ interface RewrittenCommand {
   readonly command: string;
   readonly workspace: string;
   readonly session: string;
+  /** What the agent calls its tool, where a plug-in is to be told; else `undefined`. */
+  readonly tool: string | undefined;
   readonly timeoutMs: number;
   /** The agent reads its output while it comes. */
   readonly isBackground: boolean;
@@ -23,7 +25,7 @@ interface RewrittenCommand {
  * @throws {SandboxError} `usage.invalid` for one that is too long to be an argument.
  */
 export function rewrittenCommand(
-  { command, workspace, session, timeoutMs, isBackground, approval }: RewrittenCommand,
+  { command, workspace, session, tool, timeoutMs, isBackground, approval }: RewrittenCommand,
   options: HookOptions,
 ): string {
   if (Buffer.byteLength(command) > LONGEST_ARGUMENT)
@@ -35,6 +37,7 @@ export function rewrittenCommand(
     ...callWords(options),
     ...['--for-model', ...(isBackground ? ['--live'] : [])],
     ...['--workspace', workspace, '--session', session],
+    ...(tool === undefined ? [] : ['--tool', tool]),
     ...operatorWords(options.sandbox),
     ...['--timeout', String(timeoutMs / 1000)],
     ...(approval === undefined ? [] : ['--env', `PATH=${approval.path}`, '--approval', approval.ticket]),

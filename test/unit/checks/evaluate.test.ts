@@ -54,6 +54,16 @@ describe('evaluate', () => {
     ]);
   });
 
+  it('asks the last ones only where nothing refuses', async () => {
+    const last: Check = { ...saying('last', 'deny'), isLast: true };
+    const decide = async (...verdicts: readonly Verdict[]) =>
+      (
+        await evaluate([last, ...verdicts.map((verdict) => later(saying('own', verdict)))], CONTEXT)
+      ).reasons.map(({ check }) => check);
+    expect(await decide('allow', 'deny')).toEqual(['own', 'own']);
+    expect(await decide('allow', 'ask')).toEqual(['own', 'own', 'last']);
+  });
+
   it('decides at once unless a check waits', () => {
     expect(evaluate([saying('a', 'allow')], CONTEXT)).not.toBeInstanceOf(Promise);
     expect(evaluate([saying('a', 'allow'), later(saying('b'))], CONTEXT)).toBeInstanceOf(Promise);

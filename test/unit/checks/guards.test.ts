@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { gitGuard, hooks, TOOL_NAME } from '../../../src/checks/guards.ts';
-import type { GitGuard, GuardAnswer, ToolHook } from '../../../src/model/gate-ports.ts';
+import type { GitGuard, GuardAnswer, HookAnswer, ToolHook } from '../../../src/model/gate-ports.ts';
 import { contextOf } from '../../support/check-context.ts';
 
-type Answering = () => GuardAnswer | Promise<GuardAnswer>;
+type Answering = () => HookAnswer | Promise<HookAnswer>;
 const fail = (): never => {
   throw new Error('bug');
 };
@@ -21,6 +21,28 @@ const ANSWERS = [
   ['true', () => true as unknown as GuardAnswer, 'deny answer_unclear'],
   ['the text true', () => ({ allowed: 'true' }) as unknown as GuardAnswer, 'deny answer_unclear'],
   ['1', () => ({ allowed: 1 }) as unknown as GuardAnswer, 'deny answer_unclear'],
+  ['a decision to allow', () => ({ decision: 'allow' }), 'undefined no_objection'],
+  ['a decision to deny', () => ({ decision: 'deny', reason: 'not on main' }), 'deny refused'],
+  ['an empty object', () => ({}), 'undefined no_objection'],
+  ['a reason alone', () => ({ reason: 'x' }) as unknown as GuardAnswer, 'deny answer_unclear'],
+  ['another decision', () => ({ decision: 'approve' }) as unknown as GuardAnswer, 'deny answer_unclear'],
+  ['a decision in capitals', () => ({ decision: 'Allow' }) as unknown as GuardAnswer, 'deny answer_unclear'],
+  [
+    'yes and no',
+    () => ({ allowed: true, decision: 'deny' }) as unknown as GuardAnswer,
+    'deny answer_unclear',
+  ],
+  [
+    'no and yes',
+    () => ({ allowed: false, decision: 'allow' }) as unknown as GuardAnswer,
+    'deny answer_unclear',
+  ],
+  [
+    'yes in both forms',
+    () => ({ allowed: true, decision: 'allow' }) as unknown as GuardAnswer,
+    'undefined no_objection',
+  ],
+  ['an empty list', () => [] as unknown as GuardAnswer, 'deny answer_unclear'],
   ['an exception', fail, 'deny failed'],
   ['a rejection', async () => fail(), 'deny failed'],
   ['silence', () => new Promise<GuardAnswer>(() => {}), 'deny answer_unclear'],
@@ -28,7 +50,9 @@ const ANSWERS = [
 
 describe('the git guard', () => {
   it.each(ANSWERS)('that answers %s', async (_, judge, expected) => {
-    const said = await gitGuard.judge(contextOf('git commit', { gate: { gitGuard: { judge } } }));
+    const said = await gitGuard.judge(
+      contextOf('git commit', { gate: { gitGuard: { judge: judge as GitGuard['judge'] } } }),
+    );
     expect(said.map(({ verdict, code }) => `${verdict} ${code}`)).toEqual([expected]);
   });
 
@@ -91,7 +115,7 @@ describe('hooks', () => {
         return { allowed: true };
       }),
     );
-    expect(seen).toEqual([TOOL_NAME, { command: 'ls -l', cwd: '/w' }, 'ls -l']);
+    expect(seen).toEqual([TOOL_NAME, { command: 'ls -l', cwd: '/w', tool: TOOL_NAME }, 'ls -l']);
   });
 
   it('decide at once where they answer at once', () => {

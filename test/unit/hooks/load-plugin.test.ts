@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadHooks } from '../../../src/hooks/load-plugin.ts';
+import { clearAnswer } from '../../../src/model/guard-answer.ts';
 import type { HookPlugin } from '../../../src/model/policy-keys.ts';
 
 const ALLOWING = 'export const before_tool_use = () => ({ allowed: true });';
@@ -114,7 +115,7 @@ describe('a plug-in', () => {
     const hooks = await loadHooks(plugins, { workspace, writable: [] });
     expect(hooks.map(({ name }) => name)).toEqual(['a.mjs', 'b.mjs', 'c.mjs']);
     const answers = await Promise.all(hooks.map((hook) => hook.beforeToolUse('t', {})));
-    expect(answers.map(({ allowed }) => allowed)).toEqual([true, false, true]);
+    expect(answers.map((answer) => clearAnswer(answer)?.allowed)).toEqual([true, false, true]);
   });
 
   it('runs once as long as it is the same, and anew when it changed', async () => {
@@ -268,7 +269,7 @@ describe('what is imported of a pinned plug-in', () => {
     );
     const hook = await loading;
     clearInterval(stop);
-    const { allowed, reason = '' } = await hook.beforeToolUse('t', {});
-    expect(allowed || /not that of the policy/.test(reason)).toBe(true);
+    const { allowed, reason = '' } = clearAnswer(await hook.beforeToolUse('t', {})) ?? {};
+    expect(allowed === true || /not that of the policy/.test(reason)).toBe(true);
   });
 });
