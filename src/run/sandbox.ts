@@ -337,8 +337,11 @@ export class OpenSandbox implements Sandbox {
     ...given: readonly unknown[]
   ): Promise<ExecutionResult | BackgroundJob> | RunTemplate<ExecutionResult | BackgroundJob> {
     if (isTemplate(asked)) return this.#runTemplate(asked, given as readonly TemplateValue[], {});
-    if (typeof asked === 'object' && asked !== null && !Array.isArray(asked))
-      return (texts, ...values) => this.#runTemplate(texts, values, asked as RunOptions | JobOptions);
+    if (typeof asked === 'object' && asked !== null && !Array.isArray(asked)) {
+      // `run({ command: 'ls' })` would do nothing, and not say so.
+      const options = this.read.run(asked as RunOptions | JobOptions);
+      return (texts, ...values) => this.#runTemplate(texts, values, options);
+    }
     const [options = {}] = given as readonly (RunOptions | JobOptions | undefined)[];
     return this.#run(asked as Command, options);
   }

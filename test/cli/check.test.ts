@@ -54,6 +54,13 @@ describe('sandbox-run check', () => {
     ['refuses what is dangerous', ['--autonomy', 'autonomous', '-c', 'sudo ls'], 126, /^deny /],
     ['refuses what leaves the workspace', ['-c', 'cat ../../../etc/shadow'], 126, /escapes the workspace/],
     ['takes ~ for the home of the user', ['-c', 'cat ~/.ssh/id_rsa'], 126, /deny +paths /],
+    ['knows a grant', ['--net', 'example.org', '-c', 'curl https://example.org'], 0, /allow/],
+    [
+      'knows that there is none',
+      ['-c', 'curl https://example.org'],
+      126,
+      /keeps the network off|there is no/,
+    ],
     ['knows the allow-list', ['--profile', 'strict-nine', '-c', 'git status'], 126, /not in commands\.allow/],
   ])('%s', async (_, args, exitCode, text) => {
     const result = await check(args);

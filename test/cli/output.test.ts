@@ -272,6 +272,12 @@ describe('remarks on standard error', () => {
     expect((await cli(place, ['-q', '-c', 'exit 9'])).stderr).toBe('');
     expect((await cli(place, ['-q', '--timeout', '0.1', 'sleep', '5'])).stderr).toBe('');
     expect((await cli(place, ['-q', '--nope'])).stderr).toMatch(/^sandbox-run: /);
+    const refused = await cli(place, ['-q', '--', 'sudo', 'ls'], {
+      env: { XDG_CONFIG_HOME: join(place.root, 'none') },
+    });
+    expect([refused.exitCode, refused.stderr.split('\n').length]).toEqual([126, 2]);
+    expect(refused.stderr).toMatch(/^sandbox-run: refused by the policy: sudo /);
+    expect((await cli(place, ['-q', '--', './missing'])).stderr).toMatch(/^sandbox-run: .*missing/);
   });
 
   it('names what a trusted program may execute later', async () => {

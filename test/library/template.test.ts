@@ -119,7 +119,7 @@ describe('a template of run', () => {
       result: { exitCode: 3 },
     });
     const wrong = { tiemout: 1 } as RunOptions;
-    await expect(sandbox.run(wrong)`true`).rejects.toMatchObject(refusal);
+    expect(() => sandbox.run(wrong)).toThrow(expect.objectContaining(refusal));
     // biome-ignore lint/suspicious/noExplicitAny: what a caller without types may pass
     const noTemplate: any = 'true';
     await expect(sandbox.run({})(noTemplate)).rejects.toMatchObject(refusal);
@@ -128,5 +128,11 @@ describe('a template of run', () => {
   it('is judged as the string that it is', async () => {
     const result = await sandbox.run`sudo reboot ${'now'}`;
     expect(result.argv.at(-1)).toBe("sudo reboot 'now'");
+  });
+
+  it('is not what an object with a command is: that says what is wrong with it', () => {
+    const run = sandbox.run as (asked: unknown) => unknown;
+    expect(() => run.call(sandbox, { command: 'ls' })).toThrow('run has no option "command"');
+    expect(typeof run.call(sandbox, { timeout: 1000 })).toBe('function');
   });
 });

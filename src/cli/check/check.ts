@@ -4,14 +4,20 @@ import { decisionAsJson, refusalOf } from '../../decide/refusal.ts';
 import { ERROR_CODES } from '../../errors/codes.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { Command } from '../../model/command.ts';
-import type { Autonomy, Decision, Reason, Taint, Verdict } from '../../model/decision.ts';
-import type { SandboxOptions } from '../../model/options.ts';
+import type { Decision, Reason, Taint, Verdict } from '../../model/decision.ts';
 import { type Checker, createChecker } from '../../run/assemble.ts';
 import { EXIT_STATUS } from '../../run/launch/exit-status.ts';
 import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { commandOf } from '../run/options.ts';
-import { autonomyOption, backendOption, POLICY_FILE, profileOption, TAINTS_SEEN } from '../shared/options.ts';
+import {
+  backendOption,
+  POLICY_FILE,
+  policyOptions,
+  type SandboxArguments,
+  sandboxOptionsOf,
+  TAINTS_SEEN,
+} from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { jsonLine, moodOf, type Paint, paintFor, printError, printOut } from '../shared/print.ts';
 import type { DecisionAnswer } from './batch.ts';
@@ -39,10 +45,9 @@ Examples:
 Exit status: 0 allowed, 10 the policy asks, 126 refused, 125 check itself failed.
 With --batch: 0 if every line was judged.`;
 
-interface Options extends Pick<SandboxOptions, 'workspace' | 'backend' | 'profile' | 'policy'> {
+interface Options extends Pick<SandboxArguments, 'workspace' | 'backend' | 'policy'> {
   readonly shell?: string;
   readonly cwd?: string;
-  readonly autonomy?: Autonomy;
   readonly approved?: boolean;
   readonly taint?: readonly Taint[];
   readonly json?: boolean;
@@ -62,17 +67,17 @@ export async function check(args: readonly string[]): Promise<number> {
     .option('-c, --shell <string>', 'a shell string')
     .option('--workspace <dir>', 'the directory to work in (default: the current directory)')
     .addOption(backendOption())
-    .addOption(profileOption())
     .option(...POLICY_FILE)
     .option('--cwd <dir>', 'where the command starts (default: the workspace)')
-    .addOption(autonomyOption())
     .option('--approved', 'judge it as if a person had approved the risk')
     .option(...TAINTS_SEEN)
     .option('--json', 'one JSON object')
     .option('--batch', 'JSON lines from standard input to standard output');
+  for (const { option } of policyOptions()) program.addOption(option);
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
-  const { shell, json, batch, cwd, autonomy, approved, taint: taints, ...sandbox } = parsed.opts<Options>();
+  const { shell, json, batch, cwd, approved, taint: taints, ...said } = parsed.opts<Options>();
+  const sandbox = sandboxOptionsOf(said);
   if (batch === true && (shell !== undefined || parsed.args.length > 0))
     throw new SandboxError('usage.invalid', 'check --batch takes its commands from standard input');
   const command = batch === true ? '' : commandOf(shell, parsed.args);
@@ -81,7 +86,7 @@ export async function check(args: readonly string[]): Promise<number> {
     printError(
       `warning: nothing could be run here, and no enforcement is counted on: ${checker.unenforceable}`,
     );
-  const request: DecisionRequest = { command, autonomy, approved, taints, cwd };
+  const request: DecisionRequest = { command, approved, taints, cwd };
   const answer: DecisionAnswer = (judged, decision) => ({
     ...decisionAsJson(decision),
     messageForModel: adviceFor(judged, decision, checker),

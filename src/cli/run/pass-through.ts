@@ -85,6 +85,8 @@ export async function runForwarding(
 /** How the end of a command is told. */
 interface EndOptions {
   readonly json: boolean;
+  /** Only why it did not run. */
+  readonly quiet?: boolean;
   /** Instead of a word that names no program. */
   readonly meant?: string | undefined;
   /** What becomes of its changes is asked next. */
@@ -96,12 +98,30 @@ interface EndOptions {
 /** What a person should know of a command that has ended. */
 export function printEnd(
   result: ExecutionResult,
-  { json, meant, isAsked = false, elsewhere }: EndOptions,
+  { json, quiet = false, meant, isAsked = false, elsewhere }: EndOptions,
 ): void {
   const say = (line: string) => printError(elsewhere === undefined ? line : `${elsewhere}: ${line}`);
-  for (const warning of warningsOf(result)) say(`warning: ${warning}`);
+  if (!quiet) for (const warning of warningsOf(result)) say(`warning: ${warning}`);
   if (json) return;
   const isPerson = elsewhere === undefined && isatty(caller().stdio[2]);
+  if (!quiet) printNotes(result, isAsked || elsewhere !== undefined, { isPerson, say });
+  if (isUnasked(result) && isPerson && !quiet) printUnasked(result.decision);
+  else if (isUnasked(result) && elsewhere !== undefined)
+    say(
+      `this command needs approval, and there is no one to ask: ${decisiveReason(result.decision)?.message ?? 'no reason was given'} (a worker with --ask queue asks by sandbox-run fleet approvals)`,
+    );
+  else if (result.error !== undefined)
+    say([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
+  if (result.status === 'timed-out' && !quiet)
+    say(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
+}
+
+/** What a result says besides how it ended. */
+function printNotes(
+  result: ExecutionResult,
+  isAsked: boolean,
+  { isPerson, say }: { readonly isPerson: boolean; readonly say: (line: string) => void },
+): void {
   for (const path of result.hiddenPrograms ?? []) {
     // As with confinement: on a terminal it is a person who reads how to get more.
     const advice = isPerson ? ` (--ro ${dirname(path)})` : '';
@@ -109,17 +129,8 @@ export function printEnd(
   }
   const denials = result.ok ? [] : untoldDenials(result);
   printDenials(denials, denials.length === 1 ? 'was denied' : 'were denied', { isPerson, say });
-  printChanges(result.changes, isAsked || elsewhere !== undefined, say);
+  printChanges(result.changes, isAsked, say);
   printDenials(result.wouldDeny ?? [], 'would be denied by the other policy', { isPerson, say });
-  if (isUnasked(result) && isPerson) printUnasked(result.decision);
-  else if (isUnasked(result) && elsewhere !== undefined)
-    say(
-      `this command needs approval, and there is no one to ask: ${decisiveReason(result.decision)?.message ?? 'no reason was given'} (a worker with --ask queue asks by sandbox-run fleet approvals)`,
-    );
-  else if (result.error !== undefined)
-    say([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
-  if (result.status === 'timed-out')
-    say(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
 }
 
 /** Of a preview: what waits, and, unless that is asked, what can be done with it. */

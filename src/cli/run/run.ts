@@ -148,20 +148,21 @@ export async function runIn(
       ...{ said: wanted.command, plan: sandbox.plan, quiet: wanted.quiet },
       knowsBoundaries: true,
     });
-  else if (!wanted.quiet) {
+  else {
+    const { quiet } = wanted;
     const meant =
       result.error?.code === 'program.not_found' && typeof wanted.command !== 'string'
         ? await meantInstead(wanted.command, subcommands)
         : undefined;
     const asked = changesToAskAbout(result, sandbox, wanted);
-    printEnd(result, { json: wanted.json, meant, isAsked: asked !== undefined });
-    if (!wanted.json && result.status === 'exited' && result.exitCode !== 0) {
+    printEnd(result, { json: wanted.json, quiet, meant, isAsked: asked !== undefined });
+    if (!quiet && !wanted.json && result.status === 'exited' && result.exitCode !== 0) {
       const isPerson = isatty(stdio[2]);
       const confinement = describeConfinement(sandbox.plan, { advice: isPerson });
       const unseen = isPerson && result.denials === undefined ? describeUnseen(sandbox.plan) : '';
       printError(`exited ${result.exitCode} in the sandbox: ${confinement}${unseen}`);
     }
-    if (asked !== undefined) await askNow(asked, sandbox);
+    if (!quiet && asked !== undefined) await askNow(asked, sandbox);
   }
   return exitStatus(result);
 }

@@ -114,8 +114,8 @@ export async function runInShell(name: string, command: string, options: ShellRu
     const result = receivedTurn(sent, connection.about?.report);
     if (json)
       printOut(jsonLine({ ...(full ? result : briefly(result)), messageForModel: sent.messageForModel }));
+    printEnd(result, { json, quiet });
     if (!quiet) {
-      printEnd(result, { json });
       if (result.restarted) printRestart();
       if (!json && result.status === 'exited' && result.exitCode !== 0) {
         const info = await connection.call('session.info', { session: name }).catch(() => undefined);
