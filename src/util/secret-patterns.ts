@@ -93,6 +93,17 @@ export const SECRET_PATTERNS: readonly SecretPattern[] = [
   { mayMatch: has(KEY_BEGIN), find: findPrivateKeys },
 ];
 
+/** True if a text has a private key in it, or what is a key by its shape, whatever it is called. */
+export function holdsKnownKey(text: string): boolean {
+  let isFound = false;
+  const found = () => {
+    isFound = true;
+  };
+  findShapes(text, found);
+  if (!isFound) findPrivateKeys(text, found);
+  return isFound;
+}
+
 function isScheme(value: string): boolean {
   return new RegExp(`^(?:${SCHEMES})(?![\\w-])`, 'i').test(value);
 }
@@ -146,7 +157,8 @@ function findAssignments(text: string, found: Found): void {
     const mark = /^["']/.exec(value)?.[0] ?? '';
     const isClosed = mark !== '' && value.length > 1 && value.endsWith(mark);
     const inner = value.slice(mark.length, isClosed ? -1 : undefined);
-    if (inner === '' || isReference(value)) continue;
+    // A brace ends a value, and belongs to one that says where the secret comes from.
+    if (inner === '' || isReference(value) || isReference(`${value}}`)) continue;
     const isOne = sign.endsWith('=')
       ? !isTrivial(inner)
       : mark === ''

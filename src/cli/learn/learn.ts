@@ -13,6 +13,7 @@ import type { SandboxOptions } from '../../model/options.ts';
 import type { PolicyFile } from '../../model/policy-keys.ts';
 import { exitStatus } from '../../run/launch/exit-status.ts';
 import { describeDenial } from '../../run/output/denials.ts';
+import { type Places, whyNotProposed } from '../../run/proposals.ts';
 import { requireLooking } from '../../run/resolve/prepare-sandbox.ts';
 import { resolvePolicy } from '../../run/resolve/resolve-policy.ts';
 import { openSandbox } from '../../run/sandbox.ts';
@@ -25,15 +26,7 @@ import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from '../s
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { printError, printOut } from '../shared/print.ts';
 import { SignalForwarding } from '../shared/signals.ts';
-import {
-  merged,
-  type Places,
-  type Proposal,
-  policyText,
-  proposalOf,
-  readProposal,
-  whyNot,
-} from './proposal.ts';
+import { merged, type Proposal, policyText, proposalOf, readProposal } from './proposal.ts';
 
 const HELP_AFTER = `
 The command runs in the sandbox. Its text is not judged, because it is you who typed it. What it was denied,
@@ -248,7 +241,10 @@ const holeOf = ({ allow }: Denial) => `${allow?.key} = ${JSON.stringify(allow?.v
 function isHole({ allow }: Denial, places: Places): boolean {
   if (allow === undefined) return false;
   if (allow.key === 'network.allow') return true;
-  return allow.key.startsWith('filesystem.') && whyNot(String(allow.value), places, allow.key) === undefined;
+  return (
+    allow.key.startsWith('filesystem.') &&
+    whyNotProposed(String(allow.value), places, allow.key) === undefined
+  );
 }
 
 /** One hole at a time; `undefined`: no further one is allowed. */
