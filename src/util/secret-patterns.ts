@@ -1,3 +1,4 @@
+import { findInAddresses } from './secret-address.ts';
 import {
   isRandom,
   isReference,
@@ -86,6 +87,7 @@ export const SECRET_PATTERNS: readonly SecretPattern[] = [
   { mayMatch: has('hooks.slack.com/'), find: after(SLACK_HOOK) },
   { mayMatch: has('://'), find: after(URL_PASSWORD) },
   { mayMatch: has('://'), find: after(URL_USER, (scheme = '', user = '') => !isUser(scheme, user)) },
+  { mayMatch: has('://'), find: findInAddresses },
   { mayMatch: hinted, find: after(PARAMETER, (_, name = '', value = '') => isParameter(name, value)) },
   { mayMatch: has('pass:'), find: after(OPENSSL_PASSWORD) },
   { mayMatch: (text) => /[\w-]{16}/.test(text), find: findShapes },
