@@ -1,5 +1,5 @@
 import { accessSync, chmodSync, closeSync, constants, fchmodSync, fstatSync, openSync } from 'node:fs';
-import { holdDirectory, isNoDirectory } from '../host/held-directory.ts';
+import { holdDirectory, isNoDirectory, O_PATH } from '../host/held-directory.ts';
 import { PERMISSIONS } from '../kernel/mode-bits.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { aroundPath, bytesOf, type RawPath } from './tree.ts';
@@ -99,9 +99,6 @@ function leadingTo(path: RawPath): readonly RawPath[] {
   const parts = path.split('/').slice(0, -1);
   return parts.map((_, at) => parts.slice(0, at + 1).join('/'));
 }
-
-/** A handle: open(2). Node does not name it. */
-export const O_PATH = 0o10000000;
 
 const inRoot = (root: string | Buffer): Buffer => Buffer.concat([Buffer.from(root), Buffer.from('/.')]);
 

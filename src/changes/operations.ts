@@ -1,11 +1,11 @@
 import { chmodSync, closeSync, constants, fstatSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { posix } from 'node:path';
+import { O_PATH } from '../host/held-directory.ts';
 import { SET_GROUP_ID, SET_USER_ID } from '../kernel/mode-bits.ts';
 import type { ObjectKind } from '../model/change-set.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { type Below, joined, type TreeSummary } from './below.ts';
 import { withListed } from './git-directories.ts';
-import { O_PATH } from './held-paths.ts';
 import { RemovedMeanwhile } from './removed-meanwhile.ts';
 import { aroundPath, type RawPath, type Stamp, type TreeEntry } from './tree.ts';
 

@@ -15,7 +15,7 @@ import {
   symlinkSync,
   utimesSync,
 } from 'node:fs';
-import { isNoDirectory } from '../host/held-directory.ts';
+import { isNoDirectory, O_PATH } from '../host/held-directory.ts';
 import { PERMISSIONS } from '../kernel/mode-bits.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
@@ -23,7 +23,7 @@ import { orElse } from '../util/or-else.ts';
 import { Below, joined, lookAt } from './below.ts';
 import { Copies, seconds } from './copies.ts';
 import { asListed } from './git-directories.ts';
-import { HeldPaths, O_PATH } from './held-paths.ts';
+import { HeldPaths } from './held-paths.ts';
 import { isAsLeft, openAsLeft, STILL_WRITTEN } from './left-file.ts';
 import { COMPARED_BYTES, canBeNamed, haveSameBytes, type Operation, UNREADABLE } from './operations.ts';
 import { exchangeNames, renameOurs, renameVacant } from './renames.ts';

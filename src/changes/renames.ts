@@ -8,11 +8,11 @@ import {
   renameSync,
   unlinkSync,
 } from 'node:fs';
+import { O_PATH } from '../host/held-directory.ts';
 import { PERMISSIONS } from '../kernel/mode-bits.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { lookAt } from './below.ts';
-import { O_PATH } from './held-paths.ts';
 import { failureError } from './tree.ts';
 
 /** Of a file system that has only the plain rename(2): NFS. */

@@ -4,7 +4,7 @@ import type { Argument, PathUse } from '../programs/behaviour.ts';
 import { argumentOf, isHarmlessDevice, wordOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import { isSecretPlace } from '../util/secret-name.ts';
+import { isJudgedPlace } from '../util/secret-files.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import { directoriesOf, type Location, locationsOf, mayWrite, useOf } from './locations.ts';
 import { settledWords } from './losses.ts';
@@ -163,7 +163,7 @@ function judgeLocation(
   const writes = use.effect !== 'reads';
   // What a command writes into its private home is not a secret of the user.
   const homes = writes ? [rules.userHome] : [rules.home, rules.userHome];
-  if (homes.some((home) => isBeneath(path, home) && isSecretPlace(path.slice(home.length + 1)))) {
+  if (homes.some((home) => isBeneath(path, home) && isJudgedPlace(path.slice(home.length + 1)))) {
     return reason('deny', 'secret_path', `${text} holds credentials`, source);
   }
   // `/$x` says nothing about where it leads; the kernel does.

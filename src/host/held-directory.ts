@@ -21,6 +21,8 @@ const IMPATIENT_MS = 10_000;
 let impatientUntil = 0;
 
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+/** open(2): a handle of a path, which needs no right to read what is there. Node does not name it. */
+export const O_PATH = 0o10000000;
 
 /**
  * Calls `use` with a name for a path, the directory of which stays the same one, whatever commands rename meanwhile. No link

@@ -21,6 +21,9 @@ export const Denial = z.strictObject({
     })
     .optional()
     .describe('what lets it through; missing: no setting does, or it is not known which'),
+  notProposed: text
+    .optional()
+    .describe('why what would let it through is not proposed: it would open a secret, or too much'),
   at: text.optional().describe('ISO 8601; when it was first seen'),
   count,
 });

@@ -157,7 +157,8 @@ export function serversOf(url: string): { readonly servers: readonly string[]; r
   const parsed = parts.map((part, index) => {
     // One scheme for all: "nats://a,b:4223".
     const whole = index > 0 && !part.includes('://') ? `${schemeOf(parts[0] ?? '')}${part}` : part;
-    return URL.canParse(whole) ? new URL(whole) : invalid(`${JSON.stringify(part)} in it is no URL`);
+    // Not shown: what cannot be read may have a password in it, too.
+    return URL.canParse(whole) ? new URL(whole) : invalid(`address ${index + 1} in it is no URL`);
   });
   const schemes = new Set(parsed.map(({ protocol }) => protocol));
   const [scheme] = schemes;

@@ -57,30 +57,6 @@ export function looksSecretParameter(name: string): boolean {
   return SECRET_PARAMETER.test(name) || looksSecretOption(name);
 }
 
-/** Files and directories of a home that hold credentials, or what was typed. */
-export const SECRET_PLACES: readonly string[] = [
-  ...[
-    '.ssh',
-    '.aws',
-    '.gnupg',
-    '.kube',
-    '.azure',
-    '.netrc',
-    '.git-credentials',
-    '.pgpass',
-    '.password-store',
-  ],
-  ...['.docker/config.json', '.config/gcloud', '.config/gh', '.config/op', '.npmrc', '.pypirc'],
-  ...['.cargo/credentials', '.mozilla', '.bash_history', '.zsh_history'],
-];
-
-/** Whether a path, from a home on, is one of them, what lies in one, or the same with an ending (`.npmrc.old`). */
-export function isSecretPlace(path: string): boolean {
-  return SECRET_PLACES.some(
-    (place) => path.startsWith(place) && /^(?:[/.]|$)/.test(path.slice(place.length)),
-  );
-}
-
 /** `$TOKEN`, `${TOKEN}`, `$(pass show x)`: where the secret comes from, not the secret. */
 export function isReference(value: string): boolean {
   return /^"?\$(?:[A-Z_][A-Z0-9_]*"?$|\{[A-Z_][A-Z0-9_]*\}"?$|\()/.test(value);

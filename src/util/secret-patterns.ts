@@ -1,3 +1,4 @@
+import { findInAddresses } from './secret-address.ts';
 import {
   isRandom,
   isReference,
@@ -86,12 +87,24 @@ export const SECRET_PATTERNS: readonly SecretPattern[] = [
   { mayMatch: has('hooks.slack.com/'), find: after(SLACK_HOOK) },
   { mayMatch: has('://'), find: after(URL_PASSWORD) },
   { mayMatch: has('://'), find: after(URL_USER, (scheme = '', user = '') => !isUser(scheme, user)) },
+  { mayMatch: has('://'), find: findInAddresses },
   { mayMatch: hinted, find: after(PARAMETER, (_, name = '', value = '') => isParameter(name, value)) },
   { mayMatch: has('pass:'), find: after(OPENSSL_PASSWORD) },
   { mayMatch: (text) => /[\w-]{16}/.test(text), find: findShapes },
   { mayMatch: hinted, find: findAssignments },
   { mayMatch: has(KEY_BEGIN), find: findPrivateKeys },
 ];
+
+/** True if a text has a private key in it, or what is a key by its shape, whatever it is called. */
+export function holdsKnownKey(text: string): boolean {
+  let isFound = false;
+  const found = () => {
+    isFound = true;
+  };
+  findShapes(text, found);
+  if (!isFound) findPrivateKeys(text, found);
+  return isFound;
+}
 
 function isScheme(value: string): boolean {
   return new RegExp(`^(?:${SCHEMES})(?![\\w-])`, 'i').test(value);
@@ -146,7 +159,8 @@ function findAssignments(text: string, found: Found): void {
     const mark = /^["']/.exec(value)?.[0] ?? '';
     const isClosed = mark !== '' && value.length > 1 && value.endsWith(mark);
     const inner = value.slice(mark.length, isClosed ? -1 : undefined);
-    if (inner === '' || isReference(value)) continue;
+    // A brace ends a value, and belongs to one that says where the secret comes from.
+    if (inner === '' || isReference(value) || isReference(`${value}}`)) continue;
     const isOne = sign.endsWith('=')
       ? !isTrivial(inner)
       : mark === ''

@@ -22,6 +22,8 @@ import { HOST, LOOKED_AT_TIERS, rowsFor, stateOf, type Tier } from '../support/t
 /** What is outside: neither in the workspace nor where a private /tmp would be. */
 interface Outside {
   readonly root: string;
+  /** A directory beside it: nothing is proposed of one in which a socket lies. */
+  readonly sockets: string;
   readonly process: ChildProcess;
   readonly port: number;
   readonly udpPort: number;
@@ -215,9 +217,9 @@ const OTHERS: Readonly<Record<string, Case>> = {
     needs: 'network',
   },
   'a connection to a socket of this machine': {
-    script: python('import os, socket; socket.socket(socket.AF_UNIX).connect(os.environ["O"] + "/socket")'),
+    script: python('import os, socket; socket.socket(socket.AF_UNIX).connect(os.environ["S"] + "/socket")'),
     operation: 'connect',
-    object: '$O/socket',
+    object: '$S/socket',
     needs: 'network',
   },
   'a signal to a process outside': {
@@ -304,23 +306,26 @@ describe.each(LOOKED_AT_TIERS)('what the sandbox denied, $name', (tier) => {
 
   beforeAll(async () => {
     const root = realpathSync(mkdtempSync('/var/tmp/explain-'));
+    const sockets = realpathSync(mkdtempSync('/var/tmp/explain-sockets-'));
     const sleeping = spawn('sleep', ['1000'], { stdio: 'ignore' });
     const server = createServer((socket) => socket.end()).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const address = server.address();
     if (address === null || typeof address === 'string') throw new Error('no port');
-    const socket = createServer((connection) => connection.end()).listen(join(root, 'socket'));
+    const socket = createServer((connection) => connection.end()).listen(join(sockets, 'socket'));
     await once(socket, 'listening');
     const datagrams = createSocket('udp4').bind(0, '127.0.0.1');
     datagrams.on('message', (message, from) => datagrams.send(message, from.port, from.address));
     await once(datagrams, 'listening');
     servers = [server, socket, datagrams];
-    outside = { root, process: sleeping, port: address.port, udpPort: datagrams.address().port };
+    const udpPort = datagrams.address().port;
+    outside = { root, sockets, process: sleeping, port: address.port, udpPort };
   });
   afterAll(() => {
     outside.process.kill('SIGKILL');
     for (const server of servers) server.close();
-    rmSync(outside.root, { recursive: true, force: true });
+    for (const directory of [outside.root, outside.sockets])
+      rmSync(directory, { recursive: true, force: true });
   });
 
   /** As it is before each command. */
@@ -354,7 +359,12 @@ describe.each(LOOKED_AT_TIERS)('what the sandbox denied, $name', (tier) => {
     restore();
     const sandbox = await arena.sandbox(on, { workspace, policy, explain: 'always' });
     const env = {
-      ...{ O: outside.root, PORT: String(outside.port), OTHER: String(outside.process.pid) },
+      ...{
+        O: outside.root,
+        S: outside.sockets,
+        PORT: String(outside.port),
+        OTHER: String(outside.process.pid),
+      },
       ...{ UDP_PORT: String(outside.udpPort) },
       ...{ LC_ALL: 'C', GIT_CONFIG_NOSYSTEM: '1' },
     };
@@ -396,6 +406,7 @@ describe.each(LOOKED_AT_TIERS)('what the sandbox denied, $name', (tier) => {
       .replace('$UDP_PORT', String(outside.udpPort))
       .replace('$OTHER', String(outside.process.pid))
       .replace('$O', outside.root)
+      .replace('$S', outside.sockets)
       .replace('$PWD', workspace);
     await check(one, workspace, whole);
   });

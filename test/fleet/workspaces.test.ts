@@ -256,6 +256,24 @@ describe('a workspace that is sent', () => {
     });
   });
 
+  it('do not come back by way of a link that a command could have made', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const result = await fleet.run('mkdir dist; echo 1 > dist/one', {
+      ...{ workspaceFrom: makeProject('linked'), artefacts: ['dist/**'] },
+    });
+    const digest = result.fleet.artefacts ?? '';
+    const [own, link] = [join(world.place.root, 'own'), join(world.place.root, 'planted')];
+    mkdirSync(own);
+    symlinkSync(own, link);
+    for (const into of [link, join(link, 'new')])
+      await expect(fleet.download(digest, into)).rejects.toMatchObject({ code: 'file.unusable' });
+    expect(readdirSync(own)).toEqual([]);
+    await fleet.download(digest, own);
+    expect(readdirSync(own)).toEqual(['dist']);
+  });
+
   it('that cannot come back leaves the result of the command what it was', async () => {
     const queue = world.queue();
     await world.worker(queue);

@@ -606,7 +606,7 @@ describe('never wider than the source', () => {
   const link = join(data, 'link');
   const workspaceLink = join(data, 'ws');
   mkdirSync(real);
-  writeFileSync(join(real, 'secret'), 's');
+  writeFileSync(join(real, 'denied'), 's');
   symlinkSync(real, link);
   symlinkSync(place.workspace, workspaceLink);
   const exists = (path: string) => existsSync(path);
@@ -616,8 +616,8 @@ describe('never wider than the source', () => {
       'srt',
       {
         filesystem: {
-          denyRead: [join(link, 'secret'), join(workspaceLink, '.env')],
-          denyWrite: [join(link, 'secret')],
+          denyRead: [join(link, 'denied'), join(workspaceLink, '.env')],
+          denyWrite: [join(link, 'denied')],
           allowRead: [real],
           allowWrite: ['.', real],
         },
@@ -629,8 +629,8 @@ describe('never wider than the source', () => {
     expect(policy.filesystem?.write).toBeUndefined();
     const hidden = policy.filesystem?.hide;
     expect(hidden).toEqual([
-      join(real, 'secret'),
-      join(link, 'secret'),
+      join(real, 'denied'),
+      join(link, 'denied'),
       './.env',
       join(workspaceLink, '.env'),
     ]);
@@ -739,6 +739,20 @@ describe('never wider than the source', () => {
     expect([policy.filesystem?.hide, [...effects]]).toEqual([[pattern], []]);
     const asked = await told('claude-code', { permissions: { ask: [rule] } }, { home: place.root });
     expect([...asked.effects.values()]).toEqual(['narrower']);
+  });
+
+  it('grants nothing that holds secrets, whatever the source says, and says so', async () => {
+    const grants = ['.aws', 'keys/deploy.key', 'project', 'fine'].map((name) => join(home, name));
+    for (const [index, name] of ['config', '.', '.env', 'notes.txt'].entries()) {
+      const path = index === 1 ? (grants[1] ?? '') : join(grants[index] ?? '', name);
+      mkdirSync(join(path, '..'), { recursive: true });
+      writeFileSync(path, 'word\n');
+    }
+    const source = { filesystem: { allowWrite: ['.', ...grants], allowRead: grants } };
+    const { policy, effects } = await told('srt', source, { exists: () => true });
+    for (const grant of grants) rmSync(grant, { recursive: true });
+    expect([policy.filesystem?.read, policy.filesystem?.write]).toEqual([[grants[3]], [grants[3]]]);
+    expect([...effects.values()].filter((effect) => effect === 'narrower').length).toBeGreaterThanOrEqual(6);
   });
 
   it('hides of a home what can be read of it', async () => {

@@ -1,7 +1,11 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { lstatSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { isatty } from 'node:tty';
+import { isDeepStrictEqual } from 'node:util';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { currentDirectory } from '../../host/exact-text.ts';
+import { readRegular } from '../../host/held-directory.ts';
+import { atPlaceOf, replaceAt, type WriteOptions } from '../../host/written-file.ts';
 import type { Command } from '../../model/command.ts';
 import type { Denial } from '../../model/denial.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
@@ -9,6 +13,7 @@ import type { SandboxOptions } from '../../model/options.ts';
 import type { PolicyFile } from '../../model/policy-keys.ts';
 import { exitStatus } from '../../run/launch/exit-status.ts';
 import { describeDenial } from '../../run/output/denials.ts';
+import { type Places, whyNotProposed } from '../../run/proposals.ts';
 import { requireLooking } from '../../run/resolve/prepare-sandbox.ts';
 import { resolvePolicy } from '../../run/resolve/resolve-policy.ts';
 import { openSandbox } from '../../run/sandbox.ts';
@@ -21,15 +26,7 @@ import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from '../s
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { printError, printOut } from '../shared/print.ts';
 import { SignalForwarding } from '../shared/signals.ts';
-import {
-  merged,
-  type Places,
-  type Proposal,
-  policyText,
-  proposalOf,
-  readProposal,
-  whyNot,
-} from './proposal.ts';
+import { merged, type Proposal, policyText, proposalOf, readProposal } from './proposal.ts';
 
 const HELP_AFTER = `
 The command runs in the sandbox. Its text is not judged, because it is you who typed it. What it was denied,
@@ -84,6 +81,11 @@ export async function learn(args: readonly string[]): Promise<number> {
   const given = await givenPolicy(sandboxOptionsOf(options));
   const { workspace, home, policy } = await resolvePolicy(given);
   const places: Places = { home, workspace, secret: policy.filesystem.secret };
+  const commandsWrite = [
+    ...[currentDirectory(), workspace, ...(given.writable ?? [])],
+    ...policy.filesystem.rules.flatMap(({ access, path }) => (access === 'write' ? [path] : [])),
+  ];
+  const output = options.output === undefined ? undefined : await lookAtOutput(options.output, commandsWrite);
   const learned =
     options.unconfined === true
       ? await learnUnconfined(command, given, signals)
@@ -94,7 +96,7 @@ export async function learn(args: readonly string[]): Promise<number> {
         });
   const proposal = proposalOf(inWords(command), learned.needed, learned.result, places);
   // How long a person works says nothing of how long a command takes.
-  await write(session === true ? { ...proposal, limits: {} } : proposal, options.output, places);
+  write(session === true ? { ...proposal, limits: {} } : proposal, output, places);
   // A program that stops at a directory which is too broad to be opened never comes to what it wants in it.
   if (!learned.result.ok && proposal.leftOut.size > 0 && options.unconfined !== true)
     printError(
@@ -123,6 +125,46 @@ async function parsedFile(path: string): Promise<PolicyFile> {
   await validateFile(path, false);
   const { parse } = await import('smol-toml');
   return parse(readFileSync(path, 'utf8')) as PolicyFile;
+}
+
+/** Larger ones are no policies that learning wrote. */
+const MOST_BYTES = 1024 ** 2;
+
+/** The file that the policy goes to, and what it says so far. */
+interface Output {
+  readonly file: string;
+  readonly options: WriteOptions;
+  readonly before: Proposal | undefined;
+  readonly mode: number;
+}
+
+/**
+ * Looks at the file that a policy is to be added to, before anything runs.
+ * @throws {SandboxError} `file.unusable` where it must not be written: through a link that a command could have made, or over
+ * what learning would not write again.
+ */
+async function lookAtOutput(file: string, commandsWrite: readonly string[]): Promise<Output> {
+  const options = { commandsWrite };
+  const left = (why: string) => new SandboxError('file.unusable', `${file} is left as it is: ${why}`);
+  const found = atPlaceOf(file, options, ({ at }) => {
+    const info = lstatSync(at, { throwIfNoEntry: false });
+    const content = readRegular(at, MOST_BYTES);
+    if (info !== undefined && content === undefined) throw left('it is no file, or too large for a policy');
+    return { mode: (info?.mode ?? 0o644) & 0o777, text: content?.toString() };
+  });
+  if (found === undefined) throw left('its directory is not there; make it first');
+  const { mode, text } = found;
+  if (text === undefined) return { file, options, before: undefined, mode };
+  const [{ parsePolicy }, { parse }] = await Promise.all([
+    import('../../policy/load.ts'),
+    import('smol-toml'),
+  ]);
+  await parsePolicy(text, file);
+  const parsed = parse(text);
+  const before = readProposal(text, parsed);
+  if (!isDeepStrictEqual(parse(policyText(before)), parsed))
+    throw left('it says more than learn writes; name another file, and put both together by hand');
+  return { file, options, before, mode };
 }
 
 /** Names are asked about by the network that lists nothing, so that it is known which hosts are meant. */
@@ -199,7 +241,10 @@ const holeOf = ({ allow }: Denial) => `${allow?.key} = ${JSON.stringify(allow?.v
 function isHole({ allow }: Denial, places: Places): boolean {
   if (allow === undefined) return false;
   if (allow.key === 'network.allow') return true;
-  return allow.key.startsWith('filesystem.') && whyNot(String(allow.value), places, allow.key) === undefined;
+  return (
+    allow.key.startsWith('filesystem.') &&
+    whyNotProposed(String(allow.value), places, allow.key) === undefined
+  );
 }
 
 /** One hole at a time; `undefined`: no further one is allowed. */
@@ -246,18 +291,18 @@ async function learnUnconfined(
   return { needed: result.wouldDeny ?? [], result };
 }
 
-async function write(proposal: Proposal, output: string | undefined, places: Places): Promise<void> {
+/** Prints the policy, or puts a new file with it in the place of the output. */
+function write(proposal: Proposal, output: Output | undefined, places: Places): void {
   if (output === undefined) {
     printOut(policyText(proposal));
     return;
   }
-  let whole = proposal;
-  if (existsSync(output)) {
-    const before = await parsedFile(output);
-    whole = merged(readProposal(readFileSync(output, 'utf8'), before), proposal, places);
-  }
-  writeFileSync(output, policyText(whole), { mode: 0o644 });
+  const { file, options, before, mode } = output;
+  const whole = before === undefined ? proposal : merged(before, proposal, places);
+  const isWritten = atPlaceOf(file, options, (place) => replaceAt(place, policyText(whole), { mode }));
+  if (isWritten !== true)
+    throw new SandboxError('file.unusable', `${file} cannot be made: its directory is gone`);
   printError(
-    `learn: the policy is in ${output}; sandbox-run policy diff ${readableWord(output)} shows what it changes`,
+    `learn: the policy is in ${file}; sandbox-run policy diff ${readableWord(file)} shows what it changes`,
   );
 }

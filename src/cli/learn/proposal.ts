@@ -1,12 +1,9 @@
-import { lstatSync, readdirSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import type { Denial } from '../../model/denial.ts';
 import type { ExecutionResult, ResourceUsage } from '../../model/execution-result.ts';
-import { OBEYED_IN_HOME } from '../../run/resolve/resolve-policy.ts';
-import { directoriesBetween, isBeneath } from '../../util/absolute-path.ts';
+import { type Places, whyNotProposed } from '../../run/proposals.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
 import { hostAndPort } from '../../util/host-and-port.ts';
-import { orElse } from '../../util/or-else.ts';
-import { isSecretPlace, looksSecret, SECRET_PLACES } from '../../util/secret-name.ts';
 import { visibleLine, visibleToml } from '../../util/visible-text.ts';
 
 /** Lists of a policy that learning adds to. */
@@ -28,105 +25,12 @@ export interface Proposal {
   readonly leftOut: ReadonlyMap<string, string>;
 }
 
-/** Where something is, for what may be proposed. */
-export interface Places {
-  readonly home: string;
-  readonly workspace: string;
-  /** Paths of `filesystem.secret`. */
-  readonly secret: readonly string[];
-}
-
-/** Directories with everybody's things in them: none is proposed as a whole. */
-const TOO_BROAD: readonly string[] = [
-  ...['/', '/home', '/root', '/etc', '/usr', '/var', '/var/tmp', '/var/lib', '/opt', '/srv', '/mnt'],
-  ...['/media', '/tmp', '/run', '/sys', '/dev', '/lib', '/bin', '/sbin', '/boot'],
-];
-/** In a home directory, beside what is known of every home. */
-const MORE_SECRET_PLACES = ['.docker', '.my.cnf', '.boto', '.local/share/keyrings'];
-/** Files of keys and passwords, wherever they are. */
-const SECRET_FILES = /^(?:id_(?:rsa|dsa|ecdsa|ed25519)|\.env)(?:$|\.)|\.(?:pem|key|p12|pfx|jks|kdbx)$/i;
 /** So many entries of one directory stand for all of it. */
 const ENOUGH_SIBLINGS = 3;
 /** What is used once will vary: limits leave room for three times as much time and twice as much of the rest. */
 const ROOM = { time: 3, memory: 2, processes: 2 } as const;
 const LEAST = { memory: 256 * 1024 ** 2, processes: 64, cpu_seconds: 30, timeout_seconds: 60 } as const;
 const MIB = 1024 ** 2;
-
-/** Programs and settings of the whole machine: what is written there runs outside, for everybody. */
-const SYSTEM = ['/etc', '/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/boot'];
-/** Where people install by hand. */
-const LOCAL = '/usr/local';
-
-/** Why something is not proposed for a list; `undefined`: it may be. */
-export function whyNot(
-  path: string,
-  { home, workspace, secret }: Places,
-  list = 'filesystem.read',
-): string | undefined {
-  const isIn = (paths: readonly string[]) => paths.some((above) => isBeneath(path, above));
-  const isAround = (paths: readonly string[]) => paths.some((inner) => isBeneath(inner, path));
-  if (list === 'filesystem.write' && isIn(SYSTEM) && !isBeneath(path, LOCAL))
-    return 'the whole system runs or obeys what lies there';
-  if (isIn(secret)) return 'filesystem.secret names it';
-  if (holdsSecrets(path, home)) return 'it looks like a secret';
-  if (isTooBroad(path, { home, workspace })) return 'too much lies in it';
-  if (isAround(secret)) return 'filesystem.secret names something in it';
-  const inHome = (names: readonly string[]) => names.map((name) => join(home, name));
-  if (isAround(inHome([...SECRET_PLACES, ...MORE_SECRET_PLACES]))) return 'secrets are kept in it';
-  const obeyed = inHome(OBEYED_IN_HOME);
-  if (list === 'filesystem.write' && (isIn(obeyed) || isAround(obeyed)))
-    return 'programs of yours run or obey what lies there';
-  if (kindOf(path) === 'socket') return 'it is a socket, and what listens there is not held by a policy';
-  return whatSocketsSay(path);
-}
-
-function holdsSecrets(path: string, ownHome: string): boolean {
-  const name = basename(path);
-  if (SECRET_FILES.test(name) || looksSecret(name)) return true;
-  return [ownHome, homeAround(path)].some((home) => {
-    if (home === undefined || !isBeneath(path, home)) return false;
-    const place = path.slice(home.length + 1);
-    return isSecretPlace(place) || MORE_SECRET_PLACES.some((more) => isBeneath(`/${place}`, `/${more}`));
-  });
-}
-
-/** The home in which a path lies where homes usually are: that of another user, say. */
-const homeAround = (path: string) => /^(?:\/root|\/home\/[^/]+)(?=\/|$)/.exec(path)?.[0];
-
-function isTooBroad(path: string, { home, workspace }: Pick<Places, 'home' | 'workspace'>): boolean {
-  return (
-    TOO_BROAD.includes(path) ||
-    path === homeAround(path) ||
-    isBeneath(home, path) ||
-    isBeneath(workspace, path)
-  );
-}
-
-function kindOf(path: string): 'socket' | 'other' | 'missing' {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  return found === undefined ? 'missing' : found.isSocket() ? 'socket' : 'other';
-}
-
-/** A second or two of looking; larger than the tool chains that people have. */
-const MOST_LOOKED_AT = 500_000;
-
-/** Who may use a directory reaches the sockets in it where only the view hides sockets. */
-function whatSocketsSay(path: string): string | undefined {
-  const pending = [path];
-  let looked = 0;
-  for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
-    if (looked > MOST_LOOKED_AT) return 'it is too large to look for sockets in; allow it by hand';
-    const directory = at;
-    // What is no directory, or cannot be looked into, has nothing in it that is reached.
-    const entries = orElse(() => readdirSync(directory, { withFileTypes: true }), []);
-    looked += entries.length + 1;
-    for (const entry of entries) {
-      if (entry.isSocket()) return 'sockets lie in it, and what listens there is not held by a policy';
-      if (entry.isDirectory()) pending.push(join(directory, entry.name));
-    }
-  }
-  return undefined;
-}
 
 /** What one run needs. */
 export function proposalOf(
@@ -137,20 +41,18 @@ export function proposalOf(
 ): Proposal {
   const lists = emptyLists();
   const leftOut = new Map<string, string>();
-  for (const { allow, operation, object, program } of denials) {
+  for (const { allow, notProposed, operation, object, program } of denials) {
+    const leave = (why: string) => leftOut.set(visibleLine(`${operation} ${object}`, 300), why);
+    if (notProposed !== undefined) leave(notProposed);
     const key = LEARNED_LISTS.find((name) => name === allow?.key);
     if (allow === undefined || key === undefined) continue;
+    const value = String(allow.value);
     const isPath = key.startsWith('filesystem.');
-    const wide = isPath ? existing(String(allow.value)) : String(allow.value);
-    // In a directory of everybody's, what was made there.
-    const isOwn = isPath && whyNot(wide, places, key) !== undefined && kindOf(object) !== 'missing';
-    const value = isOwn ? object : wide;
-    const reason = isPath ? whyNot(value, places, key) : undefined;
-    if (reason !== undefined || key === 'network.unix')
-      leftOut.set(
-        visibleLine(`${operation} ${object}`, 300),
-        reason ?? 'it is a socket of a daemon; allow it by hand if you know what it does',
-      );
+    // Another run may have made something there meanwhile.
+    const reason = isPath ? whyNotProposed(value, places, key) : undefined;
+    if (reason !== undefined) leave(reason);
+    else if (key === 'network.unix')
+      leave('it is a socket of a daemon; allow it by hand if you know what it does');
     else addTo(lists[key], value, shown(program));
   }
   for (const { verdict, protocol, rule, host, port, program } of result.connections ?? [])
@@ -165,13 +67,6 @@ export function proposalOf(
 /** Several are told with a comma and a blank between them. */
 const shown = (program: string | undefined) =>
   program === undefined ? undefined : visibleLine(program, 60).replaceAll(', ', ',');
-
-/** Names that a program makes up are gone by now: what is left of the path stands for them. */
-function existing(path: string): string {
-  return (
-    [path, ...directoriesBetween(path, '/').toReversed(), '/'].find((at) => kindOf(at) !== 'missing') ?? path
-  );
-}
 
 function emptyLists(): Record<LearnedList, Map<string, Set<string>>> {
   return {
@@ -255,7 +150,7 @@ function mutable(list: ReadonlyMap<string, ReadonlySet<string>>): Map<string, Se
 
 function joinSiblings(list: Map<string, Set<string>>, places: Places, name: LearnedList): boolean {
   for (const [parent, paths] of byParent(list)) {
-    if (paths.length < ENOUGH_SIBLINGS || whyNot(parent, places, name) !== undefined) continue;
+    if (paths.length < ENOUGH_SIBLINGS || whyNotProposed(parent, places, name) !== undefined) continue;
     for (const path of paths) {
       for (const program of list.get(path) ?? []) addTo(list, parent, program);
       addTo(list, parent, undefined);

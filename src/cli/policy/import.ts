@@ -38,7 +38,8 @@ export async function printImported(source: string, options: ImportArguments): P
   const isWider = losses.some(({ effect }) => effect === 'wider');
   const isUsable = !isWider || allowWider;
   const output = options.output !== undefined && isUsable ? resolve(options.output) : undefined;
-  if (output !== undefined) writeNewPolicy(output, toml, 'remove it, or name another file');
+  if (output !== undefined)
+    writeNewPolicy(output, toml, { instead: 'remove it, or name another file', workspace });
   if (json) {
     const withPath = ({ place: at, ...rest }: Part) => ({ path: placeText(at), ...rest });
     const told = { translated: translated.map(withPath), losses: losses.map(withPath) };

@@ -1,21 +1,43 @@
-import { writeFileSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { currentDirectory } from '../../host/exact-text.ts';
+import { atPlaceOf, makeAt } from '../../host/written-file.ts';
 import type { PlacedKey } from '../../model/policy-key.ts';
 import { PLACED_KEYS } from '../../model/policy-keys.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { wrap } from '../shared/print.ts';
 
-/** Never over what is there, which `instead` says what to do about, and never through a link. */
-export function writeNewPolicy(path: string, text: string, instead: string, prepare = () => {}): void {
+/**
+ * Makes a new policy file: never over what is there, which `instead` says what to do about, and never through a link that a
+ * command could have made. `workspace`: beside the current directory, where commands may write.
+ */
+export function writeNewPolicy(
+  path: string,
+  text: string,
+  { instead, workspace, directoryMode }: NewPolicy,
+): void {
+  const commandsWrite = [currentDirectory(), ...(workspace === undefined ? [] : [workspace])];
+  const cannot = (why: string) =>
+    new SandboxError('policy.unreadable', `cannot write the policy ${path} (${why})`);
   try {
-    prepare();
-    // No other user may write it, whatever the umask.
-    writeFileSync(path, text, { flag: 'wx', mode: 0o644 });
+    const options = { commandsWrite, ...(directoryMode === undefined ? {} : { directoryMode }) };
+    const isMade = atPlaceOf(path, options, (place) => {
+      makeAt(place, text, { mode: 0o644 });
+      return true;
+    });
+    if (isMade !== true) throw cannot('ENOENT');
   } catch (error) {
+    if (error instanceof SandboxError) throw error;
     const code = errnoOf(error) ?? String(error);
     if (code === 'EEXIST') throw new SandboxError('policy.exists', `${path} is already there; ${instead}`);
-    throw new SandboxError('policy.unreadable', `cannot write the policy ${path} (${code})`);
+    throw cannot(code);
   }
+}
+
+interface NewPolicy {
+  readonly instead: string;
+  readonly workspace?: string;
+  /** Makes missing directories with this mode. */
+  readonly directoryMode?: number;
 }
 
 /** A policy file in which every key stands as a comment with what it means, made from the table of keys. */

@@ -1,7 +1,7 @@
-import { basename, dirname, resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { Option } from 'commander';
 import { z } from 'zod';
-import { homeDirectory, makeDirectories } from '../../host/user-directories.ts';
+import { homeDirectory } from '../../host/user-directories.ts';
 import { IMPORT_SOURCES } from '../../integrations/import/draft.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { policyFileSchema } from '../../model/policy-file.ts';
@@ -101,9 +101,8 @@ export async function policy(args: readonly string[]): Promise<number> {
 function initPolicy(file: string | undefined): string {
   const path =
     file === undefined ? userPolicyPath(homeDirectory(), process.env.XDG_CONFIG_HOME) : resolve(file);
-  writeNewPolicy(path, policyTemplate(), 'edit it, or name another file', () =>
-    makeDirectories(dirname(path)),
-  );
+  const instead = 'edit it, or name another file';
+  writeNewPolicy(path, policyTemplate(), { instead, directoryMode: 0o700 });
   return `wrote ${path}; everything in it is a comment as yet\n`;
 }
 

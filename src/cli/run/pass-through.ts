@@ -1,8 +1,9 @@
-import { dirname } from 'node:path';
 import { isatty } from 'node:tty';
 import { countsInWords, isAllHeldUp } from '../../changes/in-words.ts';
 import { isSettledByAutonomy } from '../../checks/evaluate.ts';
 import { caller } from '../../host/caller.ts';
+import { currentDirectory } from '../../host/exact-text.ts';
+import { homeDirectory } from '../../host/user-directories.ts';
 import type { Command } from '../../model/command.ts';
 import type { Decision } from '../../model/decision.ts';
 import { decisiveReason } from '../../model/decisive-reason.ts';
@@ -18,6 +19,7 @@ import { describeDenial, listDenied, untoldDenials } from '../../run/output/deni
 import { messageForModel } from '../../run/output/model-message.ts';
 import { createModelStream, DEFAULT_MODEL_OUTPUT } from '../../run/output/model-stream.ts';
 import { warningsOf } from '../../run/output/result-warnings.ts';
+import { whyNotProposed } from '../../run/proposals.ts';
 import type { Sandbox } from '../../run/sandbox.ts';
 import { readableWord } from '../../util/shell-quote.ts';
 import { visibleLine } from '../../util/visible-text.ts';
@@ -124,7 +126,7 @@ function printNotes(
 ): void {
   for (const path of result.hiddenPrograms ?? []) {
     // As with confinement: on a terminal it is a person who reads how to get more.
-    const advice = isPerson ? ` (--ro ${dirname(path)})` : '';
+    const advice = isPerson && mayBeProposed(path) ? ` (--ro ${readableWord(path)})` : '';
     say(`${path} is on this machine, and the sandbox does not show it${advice}`);
   }
   const denials = result.ok ? [] : untoldDenials(result);
@@ -166,14 +168,26 @@ function printDenials(
   if (denials.length === 0) return;
   const things = denials.length === 1 ? '1 thing' : `${denials.length} things`;
   say(`${things} ${verb}: ${listDenied(denials.map((one) => `${describeDenial(one)}: ${one.why}`))}`);
+  if (!isPerson) return;
+  const untouched = denials.flatMap((one) =>
+    one.notProposed === undefined ? [] : [`${describeDenial(one)}: ${one.notProposed}`],
+  );
+  if (untouched.length > 0) say(`not proposed: ${listDenied(untouched)}`);
   const allowed = denials.flatMap(({ allow }) => (allow === undefined ? [] : [allow]));
-  if (!isPerson || allowed.length === 0) return;
+  if (allowed.length === 0) return;
   const lines = allowed.map(({ policy }) => policy.replace('\n', ' ').replaceAll('\n', ', '));
   const flags = listDenied(allowed.flatMap(flagsFor), ' ');
   say(
     `to allow: ${visibleLine(listDenied(lines), 1_000)}${flags === '' ? '' : `, or ${visibleLine(flags, 1_000)}`}`,
   );
 }
+
+const mayBeProposed = (program: string) =>
+  whyNotProposed(
+    program,
+    { home: homeDirectory(), workspace: currentDirectory(), secret: [] },
+    'filesystem.read',
+  ) === undefined;
 
 function flagsFor({ key, value }: NonNullable<Denial['allow']>): readonly string[] {
   const flag = PLACED_KEYS.find((placed) => placed.key === key)?.row.flag;

@@ -1,7 +1,7 @@
-import { constants } from 'node:fs';
-import { chmod, mkdir, open, symlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { closeSync, constants, fchmodSync, mkdirSync, openSync, symlinkSync, writeSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { inDirectoryOf } from '../../host/held-directory.ts';
+import { chmodItself } from '../../host/written-file.ts';
 import { MAX_WORKSPACE_BYTES, Manifest, type ManifestEntry } from '../../model/fleet.ts';
 import { parsedJson } from '../../util/parsed-json.ts';
 import { visibleLine } from '../../util/visible-text.ts';
@@ -57,7 +57,10 @@ export function refuseContradictions({ entries }: Manifest): void {
     throw unusable(`it has ${bytes} bytes, and at most ${MAX_WORKSPACE_BYTES} are taken`);
 }
 
-/** Makes what a manifest says. Links come last: while files are made there is none. Throws where it is given up. */
+/**
+ * Makes what a manifest says in an empty directory. No link is followed on the way, whatever commands that can write there do
+ * meanwhile. Throws where it is given up.
+ */
 export async function unpack(
   blobs: Blobs,
   { entries }: Manifest,
@@ -66,22 +69,30 @@ export async function unpack(
 ): Promise<void> {
   const of = <Kind extends ManifestEntry['kind']>(kind: Kind) =>
     entries.filter((entry): entry is ManifestEntry & { readonly kind: Kind } => entry.kind === kind);
+  // Where the directory is held, its name is a link of the kernel's.
+  const root = `${directory}/.`;
+  const at = <T>(path: string, use: (name: string) => T): T => {
+    const done = inDirectoryOf(root, `${root}/${path}`, (name) => ({ result: use(name) }));
+    if (done === undefined) throw unusable(`the directory of ${path} was replaced meanwhile`);
+    return done.result;
+  };
   const directories = of('directory');
-  for (const { path } of directories) await mkdir(join(directory, path), { mode: 0o700 });
+  for (const { path } of directories) at(path, (name) => mkdirSync(name, { mode: 0o700 }));
   const make = async ({ path, mode, digest, size }: ManifestEntry & { readonly kind: 'file' }) => {
-    const file = await open(join(directory, path), NEW_FILE, 0o600);
+    const file = at(path, (name) => openSync(name, NEW_FILE, 0o600));
     try {
       for await (const piece of blobs.get(digest, size)) {
         signal?.throwIfAborted();
-        await file.appendFile(piece);
+        for (let rest = piece; rest.length > 0; ) rest = rest.subarray(writeSync(file, rest));
       }
-      await file.chmod(mode);
+      fchmodSync(file, mode);
     } finally {
-      await file.close();
+      closeSync(file);
     }
   };
   await forEach(of('file'), AT_ONCE, make, signal);
-  for (const { path, target } of of('link')) await symlink(target, join(directory, path));
+  for (const { path, target } of of('link')) at(path, (name) => symlinkSync(target, name));
   // From within, as nothing can be made in a directory without permission.
-  for (const { path, mode } of [...directories].reverse()) await chmod(join(directory, path), mode | 0o700);
+  for (const { path, mode } of [...directories].reverse())
+    at(path, (name) => chmodItself(name, mode | 0o700));
 }

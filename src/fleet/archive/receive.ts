@@ -1,12 +1,16 @@
+import { closeSync, constants, lstatSync, mkdirSync, openSync } from 'node:fs';
 import { mkdir, mkdtemp, realpath, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { currentDirectory } from '../../host/exact-text.ts';
+import { atPlaceOf } from '../../host/written-file.ts';
 import { obeyedNames } from '../../left-behind/obeyed-names.ts';
 import { type ManifestEntry, WorkspaceChange } from '../../model/fleet.ts';
 import { OBEYED_FILES } from '../../policy/profiles/obeyed-files.ts';
 import { removeTree } from '../../run/remove-tree.ts';
 import { openSandbox } from '../../run/sandbox.ts';
+import { errnoOf } from '../../util/errno-of.ts';
 import { parsedJson } from '../../util/parsed-json.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import type { Queue } from '../queue.ts';
@@ -31,20 +35,45 @@ export interface Downloaded {
   readonly files: number;
 }
 
-/** Makes artefacts in a directory that is not there, or is empty. */
+/**
+ * Makes artefacts in a directory that is not there, or is empty.
+ * @throws {SandboxError} `file.unusable`, also where a link that a command could have made leads there.
+ */
 export async function download(queue: Queue, digest: string, directory: string): Promise<Downloaded> {
-  await mkdir(directory, { recursive: true });
-  await refuseFilled(directory);
-  const blobs = await Blobs.open(queue);
-  const { version, entries } = await readManifest(blobs, digest);
-  if (entries.some(({ kind }) => kind === 'link'))
-    throw new SandboxError('file.unusable', 'what came back has links in it, which no worker collects');
-  const place = await realpath(directory);
-  const isObeyed = obeyedIn(place, entries);
-  const files = entries.filter(({ kind }) => kind !== 'directory');
-  const leftOut = files.filter(({ path }) => isObeyed(path)).map(({ path }) => path);
-  await unpack(blobs, { version, entries: entries.filter(({ path }) => !isObeyed(path)) }, place);
-  return { leftOut, files: files.length - leftOut.length };
+  const { held, place } = holdEmpty(directory);
+  try {
+    const here = `/proc/self/fd/${held}`;
+    await refuseFilled(here);
+    const blobs = await Blobs.open(queue);
+    const { version, entries } = await readManifest(blobs, digest);
+    if (entries.some(({ kind }) => kind === 'link'))
+      throw new SandboxError('file.unusable', 'what came back has links in it, which no worker collects');
+    const isObeyed = obeyedIn(place, entries);
+    const files = entries.filter(({ kind }) => kind !== 'directory');
+    const leftOut = files.filter(({ path }) => isObeyed(path)).map(({ path }) => path);
+    await unpack(blobs, { version, entries: entries.filter(({ path }) => !isObeyed(path)) }, here);
+    return { leftOut, files: files.length - leftOut.length };
+  } finally {
+    closeSync(held);
+  }
+}
+
+/** Makes a directory if it is not there, and holds it: nothing else can then be put in its place. */
+function holdEmpty(directory: string): { readonly held: number; readonly place: string } {
+  const options = { commandsWrite: [currentDirectory()], directoryMode: 0o777 };
+  const refuse = (why: string) =>
+    new SandboxError('file.unusable', `${visibleLine(directory, 200)} cannot be used: ${why}`);
+  try {
+    const found = atPlaceOf(directory, options, ({ at, path }) => {
+      if (lstatSync(at, { throwIfNoEntry: false }) === undefined) mkdirSync(at);
+      const held = openSync(at, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+      return { held, place: path };
+    });
+    if (found !== undefined) return found;
+  } catch (error) {
+    throw error instanceof SandboxError ? error : refuse(errnoOf(error) ?? String(error));
+  }
+  throw refuse('what leads to it is gone');
 }
 
 /** Whether something would be run or obeyed once it is there: nobody looks at it as after a command of this machine. */

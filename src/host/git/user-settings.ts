@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { dirname, isAbsolute, join } from 'node:path';
 import { absoluteOr } from '../../util/absolute-path.ts';
-import { type SettingsCollector, withoutUserInfo } from '../settings/carried.ts';
+import { isSecretSetting, type SettingsCollector, withoutUserInfo } from '../settings/carried.ts';
 import { type GitSetting, parseGitConfig, writeGitConfig } from './config-file.ts';
 import { effectOfKey } from './config-keys.ts';
 import { SYSTEM_CONFIG, userConfigFiles } from './repositories.ts';
@@ -79,9 +79,14 @@ class UserSettings {
       return undefined;
     }
     const where = `${withoutUserInfo(key)} in ${this.into.nameOf(file)}`;
+    const plainKey = withoutUserInfo(key);
+    // The address that is put in place of another (`url.*.insteadOf`) is part of the key.
+    if (handling !== 'nothing' && isSecretSetting(plainKey)) {
+      this.into.leaveOutCredential(where);
+      return undefined;
+    }
     const carried = handling === 'file' ? this.fileFor(text, key) : this.into.value(handling, text, where);
     if (carried === undefined) return undefined;
-    const plainKey = withoutUserInfo(key);
     if (plainKey !== key) this.into.leaveOutCredential(where);
     return { key: plainKey, value: toBytes(carried) };
   }

@@ -5,6 +5,7 @@ import { refuseShortage } from '../../errors/shortage.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { redact } from '../../util/redact.ts';
+import { holdsAddressToken, withoutAddressTokens } from '../../util/secret-address.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { readRegular } from '../held-directory.ts';
 import type { Handling } from './table.ts';
@@ -82,12 +83,12 @@ export class SettingsCollector {
 
   /** A sentence, once. */
   say(sentence: string): void {
-    this.said.add(visibleLine(sentence, 4 * QUOTED_CHARACTERS));
+    this.said.add(visibleLine(shownAddresses(sentence), 4 * QUOTED_CHARACTERS));
   }
 
   /** Needed only where there is a network: elsewhere no command misses it. */
   leaveOutCredential(where: string): void {
-    if (this.owner.hasNetwork) this.credentials.add(visibleLine(where, QUOTED_CHARACTERS));
+    if (this.owner.hasNetwork) this.credentials.add(visibleLine(shownAddresses(where), QUOTED_CHARACTERS));
   }
 
   /**
@@ -144,10 +145,13 @@ export class SettingsCollector {
     }
   }
 
-  /** An address keeps its server and loses who asks; what else looks like a secret stays outside as a whole. */
+  /**
+   * An address keeps its server and loses who asks; what else looks like a secret stays outside as a whole, be it a part of its
+   * path, query or fragment.
+   */
   private withoutCredentials(value: string, where: string): string | undefined {
     const plain = withoutUserInfo(value);
-    const isSecret = redact(plain) !== plain;
+    const isSecret = isSecretSetting(plain);
     if (isSecret || plain !== value) this.leaveOutCredential(where);
     return isSecret ? undefined : plain;
   }
@@ -180,6 +184,12 @@ export class SettingsCollector {
     return usable.length === 0 ? undefined : usable.join(':');
   }
 }
+
+/** Whether a setting, or the name of one, has a secret in it, in whatever part of an address. */
+export const isSecretSetting = (text: string): boolean => redact(text) !== text || holdsAddressToken(text);
+
+/** A sentence in which no address keeps what may be a secret: who asks, or a token. */
+const shownAddresses = (sentence: string): string => withoutAddressTokens(withoutUserInfo(sentence));
 
 /** Before the last `@` of an address: of logins by key (ssh) the user stays, who is part of the address. */
 export function withoutUserInfo(value: string): string {

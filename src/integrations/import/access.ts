@@ -2,6 +2,7 @@ import { join, relative, resolve } from 'node:path';
 import { problemOfHidePattern } from '../../model/policy-keys.ts';
 import { PACKAGE_CACHES } from '../../policy/profiles/caches.ts';
 import { SYSTEM_PATHS, TOOL_CHAINS } from '../../policy/profiles/system-paths.ts';
+import { whyNotProposed } from '../../run/proposals.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import {
   as,
@@ -121,6 +122,8 @@ function grant({ policy, where }: Draft, use: 'read' | 'write', { root, isByLink
   if (isByLink) return narrower('a link in the workspace leads to it, and such a link allows nothing', key);
   // A policy whose paths are not there cannot be used.
   if (!where.exists(root)) return narrower('it is not there', `${key} once it is`);
+  const why = whyNotProposed(root, { ...where, secret: [] }, key);
+  if (why !== undefined) return narrower(why, `${key} by hand`);
   policy.filesystem[use].push(root);
   return as(key);
 }

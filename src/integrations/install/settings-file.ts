@@ -1,115 +1,88 @@
-import { randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  fchmodSync,
-  fsyncSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { lstatSync, rmSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
+import { readRegular } from '../../host/held-directory.ts';
+import { atPlaceOf, replaceAt, type WritePlace } from '../../host/written-file.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { orElse } from '../../util/or-else.ts';
 
 /** Another process that changes the file at the same time gets this many chances to finish. */
 const MOST_ATTEMPTS = 20;
+/** Larger ones are no settings that people have. */
+const MOST_BYTES = 16 * 1024 ** 2;
 
-/** A file of settings, where it really is. */
+/** A file of settings as it is now. */
 interface Found {
-  readonly path: string;
   readonly text: string | undefined;
   readonly mode: number;
 }
 
 /**
- * Changes a file of settings: all of it or nothing, with the mode it has, at the place that a link to it leads to.
- * `within`: where that place has to be, because a process that can write there could have made the link; `undefined`: anywhere.
+ * Changes a file of settings: all of it or nothing, with the mode it has, at the place that a link of the user's to it leads
+ * to; links that a command could have made are not followed. `within`: a project, in which commands can make any link.
  * Returns the texts before and after, `undefined` where there is no file; nothing is written if they are the same or `dryRun`
  * is set.
- * @throws {SandboxError} `usage.invalid` for a file that is not there to be changed.
+ * @throws {SandboxError} `usage.invalid` for a file that is not there to be changed, `file.unusable` for a link.
  */
 export function changeSettingsFile(
   path: string,
   change: (text: string | undefined) => string | undefined,
   { within, dryRun }: { readonly within: string | undefined; readonly dryRun: boolean },
 ): { readonly before: string | undefined; readonly after: string | undefined; readonly path: string } {
+  const commandsWrite = within === undefined ? [] : [within];
+  const newMode = within === undefined ? 0o600 : 0o644;
+  const once = (directoryMode: number | undefined) =>
+    atPlaceOf(path, { commandsWrite, ...(directoryMode === undefined ? {} : { directoryMode }) }, (place) => {
+      const found = find(place, newMode);
+      const after = change(found.text);
+      const isDone = dryRun || after === found.text || replace(place, found, after);
+      return isDone ? { before: found.text, after, path: place.path } : 'changed meanwhile';
+    });
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
-    const found = find(path, within);
-    const after = change(found.text);
-    const result = { before: found.text, after, path: found.path };
-    if (dryRun || after === found.text) return result;
-    if (replace(found, after, () => find(path, within))) return result;
+    const done = once(undefined) ?? withoutDirectory(path, change, dryRun) ?? once(0o755);
+    if (done !== undefined && done !== 'changed meanwhile') return done;
   }
   throw unusable(path, 'another program keeps changing it; try again');
 }
 
-function find(path: string, within: string | undefined): Found {
-  const directory = dirname(path);
-  const real = realPathOf(path) ?? join(realPathOf(directory) ?? directory, basename(path));
-  if (within !== undefined && !isBeneath(real, realpathSync(within)))
-    throw unusable(path, `a link leads it out of the project, to ${real}; look at that link`);
-  const info = lstatSync(real, { throwIfNoEntry: false });
-  if (info === undefined) return { path: real, text: undefined, mode: within === undefined ? 0o600 : 0o644 };
-  if (!info.isFile())
-    throw unusable(path, info.isSymbolicLink() ? 'it is a link to nothing' : 'it is no file');
-  const own = process.geteuid?.();
-  if (info.uid !== own) throw unusable(path, `${real} belongs to user ${info.uid}; change it as that user`);
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(real));
-    return { path: real, text, mode: info.mode & 0o7777 };
-  } catch {
-    throw unusable(path, 'it cannot be read as UTF-8');
-  }
+/** Without a directory there is no file: the result where that is not to change, or is only to be shown. */
+function withoutDirectory(
+  path: string,
+  change: (text: string | undefined) => string | undefined,
+  dryRun: boolean,
+) {
+  const after = change(undefined);
+  return dryRun || after === undefined ? { before: undefined, after, path } : undefined;
 }
 
-function realPathOf(path: string): string | undefined {
-  return orElse(() => realpathSync(path), undefined);
+function find({ at, path }: WritePlace, newMode: number): Found {
+  const info = lstatSync(at, { throwIfNoEntry: false });
+  if (info === undefined) return { text: undefined, mode: newMode };
+  if (!info.isFile()) throw unusable(path, 'it is no file');
+  if (info.uid !== process.geteuid?.())
+    throw unusable(path, `it belongs to user ${info.uid}; change it as that user`);
+  const text = orElse(() => textAt(at), undefined);
+  if (text === undefined) throw unusable(path, 'it cannot be read as UTF-8');
+  return { text, mode: info.mode & 0o7777 };
+}
+
+function textAt(at: string): string | undefined {
+  const content = readRegular(at, MOST_BYTES);
+  return content && new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content);
 }
 
 /** False: it has changed meanwhile. */
-function replace({ path, text, mode }: Found, after: string | undefined, look: () => Found): boolean {
-  if (after === undefined) return remove(path, text, look);
-  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}`);
+function replace(place: WritePlace, { text, mode }: Found, after: string | undefined): boolean {
+  const { at, path } = place;
+  const isStill = () => find(place, mode).text === text;
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
-    // Exclusive: a file or link that lies there already must not be written through.
-    const file = openSync(temporary, 'wx', 0o600);
-    try {
-      writeFileSync(file, after);
-      fchmodSync(file, mode);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    const now = look();
-    if (now.path !== path || now.text !== text) return false;
-    renameSync(temporary, path);
+    if (after !== undefined) return replaceAt(place, after, { mode, isStill });
+    if (!isStill()) return false;
+    rmSync(at, { force: true });
     return true;
   } catch (error) {
     if (error instanceof SandboxError) throw error;
-    const code = errnoOf(error) ?? String(error);
-    throw unusable(path, `it cannot be written (${code})`);
-  } finally {
-    rmSync(temporary, { force: true });
-  }
-}
-
-/** False: it has changed meanwhile. */
-function remove(path: string, text: string | undefined, look: () => Found): boolean {
-  const now = look();
-  if (now.path !== path || now.text !== text) return false;
-  try {
-    rmSync(path, { force: true });
-    return true;
-  } catch (error) {
-    throw unusable(path, `it cannot be removed (${errnoOf(error) ?? String(error)})`);
+    const what = after === undefined ? 'removed' : 'written';
+    throw unusable(path, `it cannot be ${what} (${errnoOf(error) ?? String(error)})`);
   }
 }
 

@@ -37,8 +37,10 @@ export interface RunContext {
 export interface AfterRun {
   readonly leftBehind: readonly LeftBehind[];
   /** Where the network is listed. */
-  readonly connections?: readonly Connection[] | undefined;
+  readonly connections: readonly Connection[] | undefined;
   readonly warnings: readonly string[];
+  /** Paths of `filesystem.secret`, which nothing proposes to allow. */
+  readonly secret: readonly string[];
 }
 
 /** To the caller, who may have wanted what was ended. */
@@ -127,7 +129,7 @@ export function classify(
     decision,
     approval,
     ...(after.connections === undefined ? {} : { connections: after.connections }),
-    ...(isExplained ? explain(outcome, plan, after.connections, end.limit) : {}),
+    ...(isExplained ? explain(outcome, plan, { ...after, limit: end.limit }) : {}),
     ...end,
   };
 }

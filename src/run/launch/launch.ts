@@ -253,7 +253,7 @@ class LaunchedCommand {
   };
 
   #end(outcome: NativeOutcome): void {
-    const { settle, shadow } = this.#sandbox;
+    const { settle, shadow, policy } = this.#sandbox;
     const plan = this.#plan;
     const { output, feed } = this.#how;
     this.#onEnd(this.id);
@@ -263,7 +263,8 @@ class LaunchedCommand {
     try {
       this.#network?.end(this.id);
       const connections = this.#network?.connectionsOf(this.id, outcome);
-      const after = { leftBehind: settle(outcome), connections, warnings: [] };
+      const { secret } = policy.filesystem;
+      const after = { leftBehind: settle(outcome), connections, warnings: [], secret };
       const head = output?.view.headBytes ?? 0;
       feed?.end(outcome, outcome.headBytes ?? [head, head]);
       const captured = output && { view: output.view, spilled: this.#spill?.result(outcome) };

@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { homeDirectory } from '../../host/user-directories.ts';
 import type { Denial } from '../../model/denial.ts';
 import type { ExceededLimit, ExecutionResult } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
@@ -9,6 +10,7 @@ import { assertNever } from '../../util/assert-never.ts';
 import { hostAndPort } from '../../util/host-and-port.ts';
 import { visibleLine, visibleToml } from '../../util/visible-text.ts';
 import { limitDenial } from '../launch/exceeded-limit.ts';
+import { BRIEF, type Places, propose } from '../proposals.ts';
 
 /** How many are named to a person or a model. */
 const NAMED = 4;
@@ -20,24 +22,29 @@ export type HoldingPlan = Pick<
   'observed' | 'workspace' | 'onlyReads' | 'protectedPaths' | 'emptied' | 'network' | 'tmp'
 >;
 
-type Allow = NonNullable<Denial['allow']>;
-
 /** What is said of a command that failed. */
 interface Explanation {
   readonly denials?: readonly Denial[];
   readonly notLookedAt?: readonly Denial['operation'][];
 }
 
-/** What the sandbox denied a command that failed, and of what that is not known. */
+/** What the sandbox denied a command that failed, and of what that is not known. `secret`: of `filesystem.secret`. */
 export function explain(
   outcome: Pick<NativeOutcome, 'denials'>,
   plan: HoldingPlan,
-  connections: readonly Connection[] | undefined,
-  limit: ExceededLimit | undefined,
+  {
+    connections,
+    limit,
+    secret,
+  }: {
+    readonly connections: readonly Connection[] | undefined;
+    readonly limit: ExceededLimit | undefined;
+    readonly secret: readonly string[];
+  },
 ): Explanation {
   const seen = (outcome.denials?.told ?? []).filter(({ control }) => control !== 'nothing');
   const denials = [
-    ...seen.map((one) => denialOf(one, plan)),
+    ...seen.map((one) => denialOf(one, plan, secret)),
     ...(connections ?? []).filter(({ verdict }) => verdict === 'refused').map(refusedConnection),
     ...(limit === undefined ? [] : [limitDenial(limit)]),
   ];
@@ -72,11 +79,11 @@ function unseen({ observed, network }: HoldingPlan): readonly Denial['operation'
   ];
 }
 
-/** A denial of the addon, in the words of a plan. */
-export function denialOf(one: NativeDenial, plan: HoldingPlan): Denial {
+/** A denial of the addon, in the words of a plan. `secret`: of `filesystem.secret`. */
+export function denialOf(one: NativeDenial, plan: HoldingPlan, secret: readonly string[]): Denial {
   const operation = one.operation === 'remove' ? 'write' : one.operation;
   const held = heldBy(one, plan);
-  const allow = allowOf(one, held.control);
+  const allowed = allowOf(one, held.control, { home: homeDirectory(), workspace: plan.workspace, secret });
   // As of a listed network; only the line that allows it has to say so.
   const withoutUdp = (path: string) => (operation === 'connect' ? path.replace(/(:\d+)\/udp$/, '$1') : path);
   return {
@@ -86,7 +93,7 @@ export function denialOf(one: NativeDenial, plan: HoldingPlan): Denial {
     ...(one.program === '' ? {} : { program: one.program }),
     ...(one.pid === 0 ? {} : { pid: one.pid }),
     ...held,
-    ...(allow === undefined ? {} : { allow }),
+    ...allowed,
     at: new Date(one.firstMs).toISOString(),
     count: one.count,
   };
@@ -166,28 +173,33 @@ const NOT_BY_POLICY: ReadonlySet<Denial['control']> = new Set([
   'workspace-changes',
 ]);
 
-/** What would let it through; `undefined`: nothing that a policy can say. */
+/** What would let it through, or why that is not proposed; neither: nothing that a policy can say. */
 function allowOf(
   { control, operation, path, named }: NativeDenial,
   held: Denial['control'],
-): Allow | undefined {
-  if (NOT_BY_POLICY.has(held)) return undefined;
+  places: Places,
+): Pick<Denial, 'allow' | 'notProposed'> {
+  if (NOT_BY_POLICY.has(held)) return {};
+  const file = (name: 'read' | 'write', at: string) => {
+    const proposed = propose({ list: `filesystem.${name}`, named: at, object: path }, places, BRIEF);
+    return 'why' in proposed ? { notProposed: proposed.why } : allowing('filesystem', name, proposed.value);
+  };
   switch (operation) {
     case 'read':
     case 'execute':
-      return allowing('filesystem', 'read', named);
+      return file('read', named);
     case 'write':
-      return allowing('filesystem', 'write', named);
+      return file('write', named);
     // Names come and go in directories.
     case 'create':
     case 'remove':
-      return allowing('filesystem', 'write', dirname(named));
+      return file('write', dirname(named));
     case 'connect':
       if (control === 'view') return allowing('network', 'unix', named, LISTED);
       // Who asks for a name wants another host than the one that knows it, and that is not known here.
-      return isNameServer(path) ? undefined : allowing('network', 'allow', hostOf(path), LISTED);
+      return isNameServer(path) ? {} : allowing('network', 'allow', hostOf(path), LISTED);
     case 'signal':
-      return undefined;
+      return {};
     default:
       return assertNever(operation);
   }
@@ -195,14 +207,11 @@ function allowOf(
 
 const LISTED = 'mode = "listed"\n';
 
-function allowing(table: string, name: string, value: string, before = ''): Allow | undefined {
+function allowing(table: string, name: string, value: string, before = ''): Pick<Denial, 'allow'> {
   // It stands for bytes that no policy can name.
-  if (value.includes('\ufffd')) return undefined;
-  return {
-    key: `${table}.${name}`,
-    value,
-    policy: `[${table}]\n${before}${name} = [${visibleToml(value)}]`,
-  };
+  if (value.includes('\ufffd')) return {};
+  const policy = `[${table}]\n${before}${name} = [${visibleToml(value)}]`;
+  return { allow: { key: `${table}.${name}`, value, policy } };
 }
 
 const isNameServer = (endpoint: string) => /:53(?:\/udp)?$/.test(endpoint);
@@ -222,7 +231,7 @@ function refusedConnection(connection: Connection): Denial {
     ...(pid === undefined ? {} : { pid }),
     control: isUnix ? 'unix-sockets' : 'network',
     why: rule === undefined ? 'no entry of the policy lists it' : `the entry ${rule} decided`,
-    ...(entry === undefined ? {} : { allow: allowing('network', isUnix ? 'unix' : 'allow', entry) }),
+    ...(entry === undefined ? {} : allowing('network', isUnix ? 'unix' : 'allow', entry)),
     at,
     count,
   };

@@ -19,7 +19,7 @@ export type WouldDeny = (
 
 /** Tells what a plan would deny commands that run under another one. */
 export const shadowOf =
-  (plan: LaunchPlan): WouldDeny =>
+  (plan: LaunchPlan, secret: readonly string[]): WouldDeny =>
   (uses, connections) => {
     const denied = new Map<string, Denial>();
     for (const use of uses) {
@@ -27,7 +27,7 @@ export const shadowOf =
       if (use.control !== 'nothing') continue;
       const control = whatDenies(plan, use);
       if (control === undefined) continue;
-      const one = denialOf({ ...use, control }, plan);
+      const one = denialOf({ ...use, control }, plan, secret);
       const key = `${one.operation} ${one.object}`;
       denied.set(key, { ...one, count: one.count + (denied.get(key)?.count ?? 0) });
     }
@@ -40,7 +40,7 @@ export const shadowOf =
       const path = `${hostAndPort(host, port)}${kind === 'udp' ? '/udp' : ''}`;
       const asked = { operation: 'connect', asked: host, path, named: path, program: program ?? '' } as const;
       const firstMs = Date.parse(at);
-      const one = denialOf({ ...asked, control: 'network', pid: pid ?? 0, firstMs, count }, plan);
+      const one = denialOf({ ...asked, control: 'network', pid: pid ?? 0, firstMs, count }, plan, secret);
       denied.set(`connect ${path}`, one);
     }
     return denied.size === 0 ? undefined : [...denied.values()].slice(0, MOST_TOLD);

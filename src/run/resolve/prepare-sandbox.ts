@@ -122,7 +122,9 @@ async function prepareResolved(
     const settle = prepareSettler(addon, rung.plan, findings);
     const network = await brokerFor(addon, rung, lookup);
     if (planned.shadow !== undefined) requireLooking(rung.plan);
-    const shadow = planned.shadow && (await import('../output/shadow.ts')).shadowOf(planned.shadow);
+    const shadow =
+      planned.shadow &&
+      (await import('../output/shadow.ts')).shadowOf(planned.shadow, policy.filesystem.secret);
     const own = { ...rung, addon, policy, resolved, cache, findings, settle, network, shadow };
     // What is made later changes it.
     const prepared = { ...own, hidden: undefined };

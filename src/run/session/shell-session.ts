@@ -383,7 +383,8 @@ class OpenShell implements ShellSession {
     const leftBehind = prepared.settle(outcome);
     this.#noteHidden();
     const connections = network?.connectionsOf(shell.id, outcome);
-    const after = { leftBehind, connections, warnings: how.alive || !how.broken ? [] : [BROKEN] };
+    const { secret } = policy.filesystem;
+    const after = { leftBehind, connections, secret, warnings: how.alive || !how.broken ? [] : [BROKEN] };
     const view = { view: this.#output.view, spilled: undefined };
     const result = classify(context, outcome, after, plan, prepared.shadow, view);
     // Whoever ends the command or the session does not wait for a consumer, which may never be done.

@@ -1,6 +1,6 @@
-import { chmodSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { chmodItself } from '../../host/written-file.ts';
 import { deferred } from '../../util/deferred.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { claimSocketPath, type PathClaim } from './claim-path.ts';
@@ -142,7 +142,8 @@ export async function listenOn(
   try {
     options.check?.(path);
     await listen(server, path, options.name);
-    chmodSync(path, forOthers ? 0o666 : 0o600);
+    // A command may have put a link in its place by now.
+    chmodItself(path, forOthers ? 0o666 : 0o600);
   } finally {
     release();
   }

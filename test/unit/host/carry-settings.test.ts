@@ -258,3 +258,99 @@ it('each row of the table has a reason, and no key is there twice', () => {
     expect(keys.filter((key, at) => keys.indexOf(key) !== at)).toEqual([]);
   }
 });
+
+describe('a token that is not called one, in an address', () => {
+  const TOKENS = {
+    'letters and digits': 'Xk4mT9bQ2wL7pR1sV6zA',
+    'sixteen of them': 'aB3dE5fG7hJ9kL1m',
+    'hexadecimal digits': '3f786850e387550fdab836ed7e6dc881de23001b',
+    'a UUID': '6ba7b810-9dad-11d1-80b4-00c04fd430c8',
+    'one that is marked': 'glpat-AbCdEf1234567890AbCd',
+  };
+  /** Where `@` is put in. The key is what is said of it. */
+  const FILES: Readonly<Record<string, readonly [path: string, content: string, key: string]>> = {
+    'npm, in the path': ['.npmrc', 'registry=https://npm.example/@/org/\n', 'registry'],
+    'npm, of a scope': ['.npmrc', '@a:registry=https://npm.example/private/@/\n', '@a:registry'],
+    'npm, in the query': ['.npmrc', 'registry=https://npm.example/?x=@\n', 'registry'],
+    'npm, in the fragment': ['.npmrc', 'registry=https://npm.example/#@\n', 'registry'],
+    'pip, one of several': [
+      '.config/pip/pip.conf',
+      '[global]\nextra-index-url = https://a.example/simple\n    https://b.example/@/simple\n',
+      'extra-index-url',
+    ],
+    'pip, encoded': [
+      '.config/pip/pip.conf',
+      '[global]\nindex-url = https://b.example/%2F@/simple\n',
+      'index-url',
+    ],
+    uv: ['.config/uv/uv.toml', '[[index]]\nurl = "https://b.example/@/simple"\n', 'index.url'],
+    cargo: [
+      '.cargo/config.toml',
+      '[registries.own]\nindex = "sparse+https://b.example/@/index/"\n',
+      'registries.own.index',
+    ],
+    go: ['.config/go/env', 'GOPROXY=https://b.example/@,direct\n', 'GOPROXY'],
+    yarn: ['.yarnrc.yml', 'npmRegistryServer: "https://b.example/@/"\n', 'npmregistryserver'],
+    'git, in what is put in place of another address': [
+      '.gitconfig',
+      '[url "https://git.example/@/"]\n\tinsteadOf = gh:\n',
+      'insteadof',
+    ],
+    'git, in the query of that': [
+      '.gitconfig',
+      '[url "https://git.example/?x=@&a="]\n\tinsteadOf = gh:\n',
+      'insteadof',
+    ],
+    'git, in the address that is replaced': [
+      '.gitconfig',
+      '[url "https://git.example/"]\n\tinsteadOf = https://old.example/@/\n',
+      'insteadof',
+    ],
+    'git, in a section of an address': [
+      '.gitconfig',
+      '[http "https://git.example/@/"]\n\tsslVerify = false\n',
+      'sslverify',
+    ],
+  };
+
+  it.each(Object.entries(FILES))('is left out, and said once: %s', async (_, [path, content, key]) => {
+    for (const token of Object.values(TOKENS)) {
+      write(
+        path,
+        content.replaceAll('@', (mark, at) => (content.startsWith('@a', at) ? mark : token)),
+      );
+      const carried = await carry();
+      const all = JSON.stringify(carried);
+      expect([token, all.includes(token)]).toEqual([token, false]);
+      const said = carried.remarks.filter((remark) => remark.toLowerCase().includes(key.toLowerCase()));
+      expect([token, said.length, said[0]?.split(key).length]).toEqual([token, 1, 2]);
+      // The same without a token is carried (control).
+      write(path, content.replaceAll(/@(?!a:)/g, 'team'));
+      expect(JSON.stringify((await carry()).files)).toContain('team');
+    }
+  });
+
+  it.each([
+    'PIP_INDEX_URL',
+    'UV_DEFAULT_INDEX',
+    'npm_config_registry',
+    'GOPROXY',
+    'CARGO_REGISTRIES_OWN_INDEX',
+    'https_proxy',
+  ])('is left out of the variable %s', async (name) => {
+    for (const token of Object.values(TOKENS)) {
+      const { variables, remarks } = await carry({ [name]: `https://b.example/${token}/x` });
+      expect([variables, remarks.join()]).toEqual([{}, expect.stringContaining(name)]);
+      expect(remarks.join()).not.toContain(token);
+    }
+    const plain = 'https://b.example/artifactory/api/npm-virtual-2024/';
+    expect((await carry({ [name]: plain })).variables).toEqual({ [name]: plain });
+  });
+
+  it('is not in what is said of a key that is a credential', async () => {
+    write('.npmrc', `//npm.example/${TOKENS['a UUID']}/:_authToken=x\n`);
+    const { remarks } = await carry();
+    expect(remarks.join()).toContain('_authtoken');
+    expect(remarks.join()).not.toContain(TOKENS['a UUID']);
+  });
+});

@@ -27,6 +27,7 @@ describe('the URL of a NATS server', () => {
     ['nats://one/path', /only hosts/],
     ['nats://me:secret-word@one', /has a user or password; use a credentials file/],
     ['nats://secret-word@one', /has a user or password/],
+    ['nats://me:secret-word@one two', /address 1 in it is no URL/],
   ])('%s is refused, and what may be a secret is not shown', (url, message) => {
     expect(() => serversOf(url)).toThrow(
       expect.objectContaining({ code: 'fleet.invalid', message: expect.stringMatching(message) }),

@@ -27,7 +27,7 @@ const LIMITS: LimitsOfPlan = {
     cgroup: undefined,
   },
 };
-const NOTHING_AFTER: AfterRun = { leftBehind: [], warnings: [] };
+const NOTHING_AFTER: AfterRun = { leftBehind: [], connections: undefined, warnings: [], secret: [] };
 const QUIET: NativeOutcome = {
   kind: 'ended',
   exitCode: 0,
@@ -147,7 +147,7 @@ describe('classify', () => {
 
   it('hands on what else is known', () => {
     const one = { path: '/w/.envrc', done: 'told', program: 'direnv', reason: 'a test' } as const;
-    const after = { leftBehind: [one], warnings: ['after'] };
+    const after = { leftBehind: [one], connections: undefined, warnings: ['after'], secret: [] };
     expect(result({ treeEnded: false }, after)).toMatchObject({
       argv: CONTEXT.argv,
       cwd: '/w',

@@ -1,0 +1,196 @@
+import { lstatSync, readdirSync, type Stats } from 'node:fs';
+import { join } from 'node:path';
+import { caller } from '../host/caller.ts';
+import { readRegular } from '../host/held-directory.ts';
+import { stateDirectoryPath } from '../host/user-directories.ts';
+import { absoluteOr, directoriesBetween, isBeneath } from '../util/absolute-path.ts';
+import { orElse } from '../util/or-else.ts';
+import {
+  holdsSecret,
+  isSecretPlace,
+  LARGEST_SECRET_FILE,
+  SECRET_PLACES,
+  whatNameSays,
+} from '../util/secret-files.ts';
+import { visibleLine } from '../util/visible-text.ts';
+import { realPath } from './resolve/own-program.ts';
+import { OBEYED_IN_HOME } from './resolve/resolve-policy.ts';
+
+/** Where something is, for what may be proposed. */
+export interface Places {
+  readonly home: string;
+  readonly workspace: string;
+  /** Paths of `filesystem.secret`. */
+  readonly secret: readonly string[];
+}
+
+/** How much of a directory is looked through before it counts as too large. */
+export interface LookLimits {
+  readonly entries: number;
+  /** Files whose content is looked at. */
+  readonly contents: number;
+}
+/** A second or two of looking; larger than the tool chains that people have. */
+export const PATIENT: LookLimits = { entries: 500_000, contents: 40_000 };
+/** Some milliseconds, for what is told of each command that fails. */
+export const BRIEF: LookLimits = { entries: 2_000, contents: 200 };
+
+/** What is proposed for something that was denied, or why nothing is. */
+export type Proposed = { readonly value: string } | { readonly why: string };
+
+/** Proposes the narrowest path for a list of a policy under which something at `object` works, which `named` names. */
+export function propose(
+  { list, named, object }: { readonly list: string; readonly named: string; readonly object: string },
+  places: Places,
+  limits: LookLimits,
+): Proposed {
+  const wide = existing(named);
+  const why = whyNotProposed(wide, places, list, limits);
+  if (why === undefined) return { value: wide };
+  // In a directory of everybody's, what was made there.
+  const isOther = object !== wide && isThere(object);
+  return isOther && whyNotProposed(object, places, list, limits) === undefined ? { value: object } : { why };
+}
+
+const isThere = (path: string) =>
+  orElse(() => lstatSync(path, { throwIfNoEntry: false }), undefined) !== undefined;
+
+/** Names that a program makes up are gone by now: the directory that is there stands for them. */
+function existing(path: string): string {
+  return [path, ...directoriesBetween(path, '/').toReversed(), '/'].find(isThere) ?? path;
+}
+
+/** Directories with everybody's things in them: none is proposed as a whole. */
+const TOO_BROAD: readonly string[] = [
+  ...['/', '/home', '/root', '/etc', '/usr', '/var', '/var/tmp', '/var/lib', '/opt', '/srv', '/mnt'],
+  ...[
+    '/media',
+    '/tmp',
+    '/run',
+    '/sys',
+    '/dev',
+    '/lib',
+    '/bin',
+    '/sbin',
+    '/boot',
+    '/proc',
+    '/var/log',
+    '/run/user',
+  ],
+];
+/** Directories of a home in which every program keeps its settings or its state. */
+const SHARED_IN_HOME = [
+  '.config',
+  '.local',
+  '.local/share',
+  '.local/state',
+  '.cache',
+  '.var',
+  '.var/app',
+  'snap',
+];
+
+/** Programs and settings of the whole machine: what is written there runs outside, for everybody. */
+const SYSTEM = ['/etc', '/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/boot'];
+/** Where people install by hand. */
+const LOCAL = '/usr/local';
+
+/**
+ * THE rule of what is proposed to be granted, for whatever proposes it: why a path is not, for a list of the policy;
+ * `undefined`: it is. A proposal opens no secret, no home, no state and no settings as a whole, and nothing that programs
+ * outside run or obey.
+ */
+export function whyNotProposed(
+  named: string,
+  places: Places,
+  list: string,
+  limits: LookLimits = PATIENT,
+): string | undefined {
+  const real = realPath(named);
+  const said = (real === named ? [named] : [named, real]).map((path) => whyNotByPath(path, places, list));
+  return said.find((why) => why !== undefined) ?? whatLiesThere(real, places, limits);
+}
+
+function whyNotByPath(path: string, { home, workspace, secret }: Places, list: string): string | undefined {
+  const isIn = (paths: readonly string[]) => paths.some((above) => isBeneath(path, above));
+  const isAround = (paths: readonly string[]) => paths.some((inner) => isBeneath(inner, path));
+  const inHome = (names: readonly string[]) => names.map((name) => join(home, name));
+  if (list === 'filesystem.write' && isIn(SYSTEM) && !isBeneath(path, LOCAL))
+    return 'the whole system runs or obeys what lies there';
+  if (isIn(secret)) return 'filesystem.secret names it';
+  if (isSecretByPath(path, home)) return 'it looks like a secret';
+  const shared = [...inHome(SHARED_IN_HOME), ...sharedByVariables(home)];
+  if (TOO_BROAD.includes(path) || path === homeAround(path) || isAround([home, workspace, ...shared]))
+    return 'too much lies in it';
+  if (isAround(secret)) return 'filesystem.secret names something in it';
+  if (isAround(inHome(SECRET_PLACES))) return 'secrets are kept in it';
+  const obeyed = inHome(OBEYED_IN_HOME);
+  if (list === 'filesystem.write' && (isIn(obeyed) || isAround(obeyed)))
+    return 'programs of yours run or obey what lies there';
+  const state = stateDirectoryPath(home, caller().env.XDG_STATE_HOME);
+  return isIn([state]) ? 'sandbox-run keeps what it trusts there' : undefined;
+}
+
+/** Directories of settings, state and data that variables put elsewhere. */
+const sharedByVariables = (home: string) =>
+  ['XDG_CONFIG_HOME', 'XDG_STATE_HOME', 'XDG_DATA_HOME', 'XDG_CACHE_HOME', 'XDG_RUNTIME_DIR'].map((name) =>
+    absoluteOr(caller().env[name], home),
+  );
+
+function isSecretByPath(path: string, ownHome: string): boolean {
+  if (whatNameSays(path) === 'secret') return true;
+  const beneath = (root: string | undefined, before = '') =>
+    root !== undefined && isBeneath(path, root) && isSecretPlace(`${before}${path.slice(root.length + 1)}`);
+  const { XDG_CONFIG_HOME, XDG_DATA_HOME } = caller().env;
+  return (
+    beneath(ownHome) ||
+    beneath(homeAround(path)) ||
+    beneath(XDG_CONFIG_HOME || undefined, '.config/') ||
+    beneath(XDG_DATA_HOME || undefined, '.local/share/')
+  );
+}
+
+/** The home in which a path lies where homes usually are: that of another user, say. */
+const homeAround = (path: string) => /^(?:\/root|\/home\/[^/]+)(?=\/|$)/.exec(path)?.[0];
+
+/** What is found at a path, or in the directory there, that keeps it from being proposed. */
+function whatLiesThere(path: string, { home }: Places, limits: LookLimits): string | undefined {
+  const found = orElse(() => lstatSync(path, { throwIfNoEntry: false }), undefined);
+  if (found?.isSocket() === true) return 'it is a socket, and what listens there is not held by a policy';
+  if (found?.isFile() === true) return holdsSecretAt(path, found) ? 'it looks like a secret' : undefined;
+  if (found?.isDirectory() !== true) return undefined;
+  const pending = [path];
+  let entries = 0;
+  let contents = 0;
+  for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
+    const directory = at;
+    // What cannot be looked into has nothing in it that is reached.
+    for (const entry of orElse(() => readdirSync(directory, { withFileTypes: true }), [])) {
+      const inner = join(directory, entry.name);
+      entries += 1;
+      if (entries > limits.entries || contents > limits.contents) return TOO_LARGE;
+      if (entry.isSocket()) return 'sockets lie in it, and what listens there is not held by a policy';
+      if (isSecretByPath(inner, home)) return lies(path, inner);
+      if (entry.isDirectory()) pending.push(inner);
+      if (!entry.isFile() || whatNameSays(inner) === 'text') continue;
+      contents += 1;
+      if (holdsSecretAt(inner)) return lies(path, inner);
+    }
+  }
+  return undefined;
+}
+
+const TOO_LARGE = 'it is too large to look for secrets and sockets in; allow it by hand';
+const lies = (root: string, inner: string) =>
+  `a secret lies in it, ${visibleLine(inner.slice(root === '/' ? 1 : root.length + 1), 100)}`;
+
+/** A file that cannot be read by us is none that a command of ours could read. */
+function holdsSecretAt(path: string, known?: Stats): boolean {
+  if (whatNameSays(path) === 'secret') return true;
+  return orElse(() => {
+    const info = known ?? lstatSync(path);
+    if (info.size === 0 || info.size > LARGEST_SECRET_FILE) return false;
+    const content = readRegular(path, LARGEST_SECRET_FILE);
+    return content !== undefined && holdsSecret(path, content);
+  }, false);
+}
