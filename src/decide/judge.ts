@@ -14,6 +14,7 @@ import type { Policy } from '../model/policy.ts';
 import type { PathLookup, ShellFacts } from '../model/surroundings.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { bashSyntaxError } from './bash-syntax.ts';
+import { INNER_TEXTS } from './inner-texts.ts';
 import {
   CHECKS,
   CHECKS_IN_SESSION,
@@ -208,6 +209,7 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
       shell: request.shell,
       variables: request.env,
       versions: createVersions(),
+      inner: INNER_TEXTS,
       syntaxError: typeof command === 'string' ? bashSyntaxError : undefined,
       steps: rules.onlyChecks === true && typeof command === 'string' ? stepsOf(command) : undefined,
     };
