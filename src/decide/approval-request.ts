@@ -1,5 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { type BigIntStats, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { relative } from 'node:path';
 import type { CommandEffects } from '../checks/effects.ts';
@@ -12,6 +11,7 @@ import type { Policy } from '../model/policy.ts';
 import { POLICY_KEYS } from '../model/policy-keys.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { packageVersion } from '../version.ts';
+import { directoryIdentityOf, expanded, identityOf, treeIdentityOf } from './shown-state.ts';
 
 /** What does not change from command to command of one sandbox. */
 interface ApprovalSurroundings {
@@ -85,6 +85,10 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
       executable === undefined ? files() : [executable, ...files()],
     );
     const { connection, job } = asked;
+    const unseen = [...new Set(effects.parts.flatMap((part) => part.unseen()))];
+    const paths = (of: 'removes' | 'writes' | 'matches' | 'directories') => [
+      ...new Set(effects.parts.flatMap((part) => part[of])),
+    ];
     const questions = decision.reasons.filter(({ verdict }) => verdict === 'ask');
     return {
       ...(connection === undefined ? {} : { connection }),
@@ -109,11 +113,21 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
                 ...asked.details,
                 // Where each part runs, and why it is asked: a session that was tainted since has more to ask.
                 digest([effects.parts.map(({ directories }) => directories), decision.risk, decision.reach]),
+                // Which directories these are, what patterns match there, and what goes.
+                digest([cwd, ...paths('directories')].map(directoryIdentityOf)),
+                digest(paths('matches').map(expanded)),
+                digest(paths('removes').map(treeIdentityOf)),
                 digest(questions.map(({ check, code, words }) => [check, code, words])),
-                ...(effects.parts.some(({ isOpen }) => isOpen) ? [asked.once] : []),
+                ...(unseen.length > 0 ? [asked.once] : []),
               ],
               policyVersion,
             }),
+      ...(connection === undefined
+        ? {
+            overwrites: digest(paths('writes').map(treeIdentityOf)),
+            ...(unseen.length === 0 ? {} : { unseen }),
+          }
+        : {}),
       principal,
       session,
       command,
@@ -129,23 +143,6 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
       confinement,
     };
   };
-}
-
-/**
- * Which file a path names, and in which state: the time of its last change of any kind cannot be set by a program
- * (utimensat(2) changes it to now), so new content is noticed without reading it.
- */
-function identityOf(path: string): string {
-  let info: BigIntStats | undefined;
-  try {
-    info = statSync(path, { bigint: true, throwIfNoEntry: false });
-  } catch {
-    // What cannot be looked at is never the same as before: an answer about it is void.
-    return randomUUID();
-  }
-  if (info === undefined) return 'missing';
-  const { dev, ino, mode, uid, size, mtimeNs, ctimeNs } = info;
-  return [dev, ino, mode, uid, size, mtimeNs, ctimeNs].join(':');
 }
 
 const NETWORK: Readonly<Record<Policy['network']['mode'], string>> = {

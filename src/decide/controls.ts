@@ -170,9 +170,12 @@ async function isStill(deciding: Deciding, shown: ApprovalRequest, how: HowAsked
     now !== undefined &&
     now.decision.verdict !== 'deny' &&
     programOf(resolvedNow) === programOf(resolved) &&
-    requestFor({ ...deciding, resolved: resolvedNow }, now, how).fingerprint === shown.fingerprint
+    isSameRequest(requestFor({ ...deciding, resolved: resolvedNow }, now, how), shown)
   );
 }
+
+const isSameRequest = (one: ApprovalRequest, other: ApprovalRequest) =>
+  one.fingerprint === other.fingerprint && one.overwrites === other.overwrites;
 
 const programOf = (resolved: ResolvedCommand | undefined) => (resolved?.ok === true ? resolved.program : '');
 
