@@ -25,9 +25,9 @@ interface Repository {
 /**
  * What the repositories have that files are in, by their indexes: that of a workspace, one around it, those within. Git is
  * not run: what it obeys may be a command's. Nor is the index believed for anything but whether to ask: a command can write
- * it, and it can delete without being asked, too.
+ * it, and it can delete without being asked, too. `isOwn`: nobody but a command has worked on a file.
  */
-export function createVersions(): Versions {
+export function createVersions(isOwn: (path: string) => boolean = () => false): Versions {
   const known = new Map<string, Repository | undefined>();
 
   function repositoryOf(directory: string): Repository | undefined {
@@ -63,7 +63,7 @@ export function createVersions(): Versions {
       const info = look(next);
       if (info === undefined || !counts(next, info.isDirectory())) continue;
       if (!info.isDirectory()) {
-        if (!isKept(next)) return next;
+        if (!isKept(next) && !isOwn(next)) return next;
         continue;
       }
       const entries = entriesOf(next);
