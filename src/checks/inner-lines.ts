@@ -188,11 +188,18 @@ function aliasesSetBy(name: string, context: CheckContext): readonly string[] {
     const other = assignments.find((one) => one.name === `GIT_CONFIG_VALUE_${number}`);
     return number !== undefined && isKey(value) ? (other?.value.value ?? []) : [];
   });
+  const inParameters = assignments.flatMap(({ name: variable, value }) =>
+    variable === 'GIT_CONFIG_PARAMETERS'
+      ? [...(value.value ?? '').matchAll(/alias\.([\w-]+)'?='?([^']*)/gi)].flatMap(([, key, text]) =>
+          key?.toLowerCase() === name ? (text ?? []) : [],
+        )
+      : [],
+  );
   const [, ...sections] = context.text.replaceAll('\\n', '\n').split(/\[alias\]/i);
   const inTexts = sections.flatMap((section) =>
     [...section.matchAll(/^\s*([\w.-]+)\s*=\s*"?([^"\n']*)/gm)].flatMap(([, key = '', value = '']) =>
       key.toLowerCase() === name ? [value.trim()] : [],
     ),
   );
-  return [...inWords, ...inVariables, ...inTexts];
+  return [...inWords, ...inVariables, ...inParameters, ...inTexts];
 }

@@ -53,6 +53,24 @@ export type ApprovalRequestMaker = (asked: AskedCommand) => ApprovalRequest;
 /** As this process has them they say nothing about what a command does: how the terminal looks, which language people speak. */
 const COSMETIC = /^(?:TERM|COLORTERM|NO_COLOR|LANG|LC_ALL|LC_CTYPE|TZ|USER)$/;
 
+const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
+
+/** What is there now of what a command would use: which directories these are, what patterns match there, and what goes. */
+function stateOf({ parts }: CommandEffects, cwd: string) {
+  const paths = (of: 'removes' | 'writes' | 'matches' | 'directories') => [
+    ...new Set(parts.flatMap((part) => part[of])),
+  ];
+  return {
+    unseen: [...new Set(parts.flatMap((part) => part.unseen()))],
+    bound: digest([
+      [cwd, ...paths('directories')].map(directoryIdentityOf),
+      paths('matches').map(expanded),
+      paths('removes').map((path) => treeIdentityOf(path)),
+    ]),
+    overwrites: digest(paths('writes').map((path) => treeIdentityOf(path, true))),
+  };
+}
+
 /**
  * Everything that a person has to see, and the fingerprint over everything that matters. Made again right before the
  * launch, it has the same fingerprint only if nothing of it has changed.
@@ -61,7 +79,6 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
   const { policy, plan, given, principal, session, usual = {} } = surroundings;
   // It is said of its confinement then.
   const hasNoNetwork = plan !== undefined && policy.network.mode === 'off';
-  const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
   // Once there is a request to be made: most commands are asked about by nobody.
   const once = () => ({
     confinement:
@@ -85,10 +102,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
       executable === undefined ? files() : [executable, ...files()],
     );
     const { connection, job } = asked;
-    const unseen = [...new Set(effects.parts.flatMap((part) => part.unseen()))];
-    const paths = (of: 'removes' | 'writes' | 'matches' | 'directories') => [
-      ...new Set(effects.parts.flatMap((part) => part[of])),
-    ];
+    const { unseen, bound, overwrites } = stateOf(effects, cwd);
     const questions = decision.reasons.filter(({ verdict }) => verdict === 'ask');
     return {
       ...(connection === undefined ? {} : { connection }),
@@ -113,18 +127,17 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
                 ...asked.details,
                 // Where each part runs, and why it is asked: a session that was tainted since has more to ask.
                 digest([effects.parts.map(({ directories }) => directories), decision.risk, decision.reach]),
-                // Which directories these are, what patterns match there, and what goes.
-                digest([cwd, ...paths('directories')].map(directoryIdentityOf)),
-                digest(paths('matches').map(expanded)),
-                digest(paths('removes').map(treeIdentityOf)),
+                bound,
                 digest(questions.map(({ check, code, words }) => [check, code, words])),
                 ...(unseen.length > 0 ? [asked.once] : []),
+                // A fingerprint of check() is good for one later run, and never remembered.
+                ...(asked.once === '' ? [overwrites] : []),
               ],
               policyVersion,
             }),
       ...(connection === undefined
         ? {
-            overwrites: digest(paths('writes').map(treeIdentityOf)),
+            overwrites,
             ...(unseen.length === 0 ? {} : { unseen }),
           }
         : {}),

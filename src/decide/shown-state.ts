@@ -17,8 +17,11 @@ export function directoryIdentityOf(path: string): string {
   return identified(path, statSync, ({ dev, ino }) => `${dev}:${ino}`);
 }
 
-/** The object at a path, which may be a pattern, with all that is in it: what goes with it where it is removed. */
-export function treeIdentityOf(path: string): readonly string[] {
+/**
+ * The object at a path, which may be a pattern, with all that is in it: what goes with it where it is removed. `itself`: only
+ * that, as what is written into a directory leaves alone what is there.
+ */
+export function treeIdentityOf(path: string, itself = false): readonly string[] {
   const found: string[] = [];
   const pending = [...expanded(path)].reverse();
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
@@ -26,7 +29,8 @@ export function treeIdentityOf(path: string): readonly string[] {
     const isDirectory = identified(next, lstatSync, (info) => (info.isDirectory() ? 'yes' : '')) === 'yes';
     // The time of a directory says no more than what is in it.
     found.push(next, isDirectory ? directoryIdentityOf(next) : identified(next, lstatSync, stateOf));
-    if (isDirectory) for (const { name } of entriesOf(next).toReversed()) pending.push(`${next}/${name}`);
+    if (isDirectory && !itself)
+      for (const { name } of entriesOf(next).toReversed()) pending.push(`${next}/${name}`);
   }
   return found;
 }

@@ -134,6 +134,7 @@ describe('an approval that is given later', () => {
     ['rm -r A', { 'A/in/x': 'x' }],
     ['cd A && rm -f x', { 'A/x': 'x' }],
     ['bash s.sh', { 's.sh': '. ./lib.sh\n', 'lib.sh': ':' }],
+    ['cp A/x .', { 'A/x': 'x' }],
   ])('holds where nothing of it changed: %s (control)', async (command, files) => {
     write(files);
     const { sandbox } = await asking('once', () => write({ beside: 'x' }));
@@ -174,5 +175,22 @@ describe('an approval for always', () => {
     await sandbox.run(command);
     expect(asked).toHaveLength(2);
     expect(asked[0]?.unseen?.join()).toMatch(named);
+  });
+});
+
+describe('an approval of what check() showed', () => {
+  it.each<[string, string, Readonly<Record<string, string>>, () => void]>([
+    ['a file that is written over was replaced', 'cp a x', { a: 'a', x: 'x' }, () => write({ x: 'mine' })],
+    ['a pattern matches more', 'rm A/*', { 'A/x': 'x' }, () => write({ 'A/mine': 'mine' })],
+    ['nothing changed', 'rm A/*', { 'A/x': 'x' }, () => {}],
+  ])('is void where %s, and only then', async (what, command, files, meanwhile) => {
+    write(files);
+    const { sandbox } = await asking('once');
+    await using _sandbox = sandbox;
+    const { request } = await sandbox.check(command);
+    meanwhile();
+    const approved = { fingerprint: request?.fingerprint ?? '' };
+    const result = await sandbox.run(command, { approved });
+    expect(result.status).toBe(what === 'nothing changed' ? 'exited' : 'denied');
   });
 });

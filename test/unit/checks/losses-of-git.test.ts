@@ -210,6 +210,7 @@ describe('an alias of git is what it stands for', () => {
     "git config alias.a b; git config alias.b 'clean -fd'; git a",
     'git config alias.nuke clean; git nuke -fd',
     'cd . && git config alias.Nuke clean; git nuke -fd',
+    `GIT_CONFIG_PARAMETERS="'alias.nuke=clean -fd'" git nuke`,
     "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.nuke GIT_CONFIG_VALUE_0='clean -fd' git nuke",
     "printf '[alias]\\nnuke = clean -fd\\n' >> .git/config; git nuke",
   ])('%s', async (line) => {
