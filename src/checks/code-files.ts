@@ -163,7 +163,7 @@ function namedInScript(text: string): Named {
   const names = [...wanted].map(([, , name = '']) => name);
   const isPath = (name: string) => /^(?:\.|\/)/.test(name);
   const packages = names
-    .filter((name) => !isPath(name) && !name.startsWith('node:'))
+    .filter((name) => !isPath(name) && !/^node:/.test(name))
     .map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name);
   const open = text.match(
     /\b(?:require|import)\s*\(\s*(?!["'])[^)\n]*\)?|\beval\s*\([^\n]*|\bnew Function\b[^\n]*|\bcreateRequire\b|\bModule\._load\b|["'](?:node:)?(?:vm|child_process)["']/g,
