@@ -29,6 +29,8 @@ export interface ApprovalView {
   readonly profile: string;
   readonly touches: readonly string[];
   readonly confinement: readonly string[];
+  /** What it may run that nobody can know beforehand. */
+  readonly unseen: readonly string[];
   readonly fingerprint: string;
   /** Host and port, where it is not the command that is asked about but a connection of it. */
   readonly connection?: string;
@@ -78,6 +80,7 @@ export function viewOf(request: ApprovalRequest): ApprovalView {
     profile: visible(request.profile),
     touches: (request.touches ?? []).map(visible),
     confinement: request.confinement.map(visible),
+    unseen: (request.unseen ?? []).map(visible),
     fingerprint: visible(request.fingerprint),
     ...(request.connection === undefined
       ? {}

@@ -9,6 +9,7 @@ import type { ApprovalStore } from '../model/state.ts';
 import { APPROVAL_SCOPES, REFUSALS } from '../model/words.ts';
 import { errorMessage } from '../util/error-message.ts';
 import type { MaybePromise } from '../util/promise.ts';
+import { scopesOf } from './presentation.ts';
 
 /** What a desk works with. */
 interface ApprovalDeskOptions {
@@ -105,7 +106,7 @@ async function ask(
 }
 
 /** An approver may be somebody else's code: only what is an answer in every respect is one. */
-function checked(answer: unknown, { session }: ApprovalRequest): ApprovalAnswer {
+function checked(answer: unknown, { session, unseen }: ApprovalRequest): ApprovalAnswer {
   if (typeof answer !== 'object' || answer === null) return failed('the approver gave no answer');
   const { approved, scope, reason, by, detail } = answer as Readonly<Record<string, unknown>>;
   if (typeof by !== 'string') return failed('the approver does not say who answered');
@@ -118,5 +119,7 @@ function checked(answer: unknown, { session }: ApprovalRequest): ApprovalAnswer 
     return failed('the approver gave an answer without a meaning');
   if (known === 'session' && session === undefined)
     return { approved, scope: 'once', by: `${by} (for the session, but there is none: once)` };
+  if (!scopesOf({ session, unseen }).includes(known))
+    return { approved, scope: 'once', by: `${by} (what runs cannot be known beforehand: once)` };
   return { approved, scope: known, by };
 }

@@ -1,4 +1,5 @@
 import type { ApprovalRequest, ApprovalScope } from '../model/approval.ts';
+import { APPROVAL_SCOPES } from '../model/words.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { type ApprovalView, type CommandView, viewOf } from './approval-view.ts';
 
@@ -30,6 +31,7 @@ export function presentRequest(
   return page([
     ...subjectRows(view, width),
     ...labelled('policy', [`${view.verdict}, risk ${view.risk}, reach ${view.reach}`], width),
+    ...(view.unseen.length === 0 ? [] : labelled('unknown', [whateverThatIs(view.unseen)], width)),
     ...view.remarks.flatMap((remark) =>
       labelled(remark.check, [`${remark.verdict}: ${remark.message}`], width),
     ),
@@ -71,6 +73,7 @@ export function presentQuestion(
     texts.length === 0 ? [] : shortened(labelled(label, [texts.join('; ')], width), rows);
   return page([
     ...facts(view.connection === undefined ? 'Run it?' : 'Let it?', [view.question], 2),
+    ...(view.unseen.length === 0 ? [] : facts('unknown', [whateverThatIs(view.unseen)], 2)),
     ...(most === undefined || command.length <= most
       ? command
       : [...command.slice(0, most - 1), ...labelled('', [`… ${sizeOfCommand(request)} in all`], width)]),
@@ -83,6 +86,12 @@ export function presentQuestion(
       : facts('touches', [...touches, `in ${view.cwd}`, ...unusual])),
   ]);
 }
+
+/** What an answer takes in that nobody can know. */
+export const whateverThatIs = (unseen: readonly string[]): string =>
+  `approves whatever ${unseen.slice(0, MOST_UNSEEN).join(', ')}${unseen.length > MOST_UNSEEN ? ' and more' : ''} then ${unseen.length === 1 ? 'is' : 'are'}`;
+
+const MOST_UNSEEN = 5;
 
 function shortened(rows: readonly string[], most: number): readonly string[] {
   if (rows.length <= most) return rows;
@@ -120,17 +129,28 @@ export function sizeOfCommand({ command }: ApprovalRequest): string {
   return `${lines} ${lines === 1 ? 'line' : 'lines'}, ${[...command].length} characters`;
 }
 
+/** How a request can be approved: for longer than once only if it belongs to a session, and all that runs is known. */
+export const scopesOf = ({
+  session,
+  unseen = [],
+}: Pick<ApprovalRequest, 'session' | 'unseen'>): readonly ApprovalScope[] =>
+  APPROVAL_SCOPES.filter(
+    (scope) => scope === 'once' || (unseen.length === 0 && (scope === 'always' || session !== undefined)),
+  );
+
 /** What an answer would allow, in a sentence. */
 export function scopeSentence(
   scope: ApprovalScope,
-  { session, principal, connection }: ApprovalView,
+  { session, principal, connection, unseen }: ApprovalView,
 ): string {
   if (connection !== undefined) return scopeOfConnection(scope, connection, session, principal);
   const exactly =
     'exactly this command, in this directory, with these program files, environment, profile and confinement under this version of the policy';
   switch (scope) {
     case 'once':
-      return `Allows ${exactly}, once.`;
+      return unseen.length === 0
+        ? `Allows ${exactly}, once.`
+        : `Allows ${exactly}, once. It ${whateverThatIs(unseen)}.`;
     case 'session':
       return `Allows ${exactly}, without asking again, in the session ${session ?? '(none)'} of ${principal}.`;
     case 'always':

@@ -4,6 +4,7 @@ import type { ApprovalAnswer, Approver, PersonalAnswer } from '../model/approval
 import type { ApprovalStore, StoredApproval } from '../model/state.ts';
 import type { MaybePromise } from '../util/promise.ts';
 import { visibleText } from '../util/visible-text.ts';
+import { scopesOf } from './presentation.ts';
 
 /**
  * The request of an id.
@@ -31,6 +32,11 @@ export async function answerRequest(
     throw new SandboxError(
       'usage.invalid',
       'the request belongs to no session, so it cannot be approved for one; approve it once, always or not at all',
+    );
+  if (answer.approved && !scopesOf(found.request).includes(answer.scope))
+    throw new SandboxError(
+      'usage.invalid',
+      `what the command runs cannot be known beforehand (${visibleText((found.request.unseen ?? []).join(', '))}), so it cannot be approved for longer than once`,
     );
   const done = await store.answer(
     id,

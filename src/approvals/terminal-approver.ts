@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApprovalAnswer, ApprovalRequest, ApprovalScope, Approver } from '../model/approval.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { viewOf } from './approval-view.ts';
-import { presentQuestion, presentRequest, scopeSentence, sizeOfCommand } from './presentation.ts';
+import { presentQuestion, presentRequest, scopeSentence, scopesOf, sizeOfCommand } from './presentation.ts';
 import type { Terminal } from './terminal.ts';
 import { type TalkOptions, type Turn, talkOn, type Unheard, withTerminal } from './terminal.ts';
 
@@ -118,7 +118,8 @@ export function askOn(
   talk: TalkOptions,
 ): Promise<ApprovalAnswer> {
   const view = viewOf(request);
-  const choices = CHOICES.filter((name) => name !== 'session' || view.session !== undefined);
+  const scopes = scopesOf(request);
+  const choices = CHOICES.filter((name) => name === 'deny' || scopes.includes(name));
   const keys = choices
     .map(([key]) => key)
     .join(', ')

@@ -45,7 +45,7 @@ export interface Applied {
 }
 
 /** What is to be done, and is noted before the first step of it. */
-interface Intent {
+export interface Intent {
   readonly doing: 'apply' | 'undo';
   readonly numbers: readonly number[];
   /** Those that a person named one by one. */
@@ -245,7 +245,7 @@ export class Applier {
     if (doing === 'apply') {
       const taken = set.copies.map((one): StoredCopy => {
         if (!copies.includes(one.source)) return one;
-        const { isRefused: _, ...wanted } = one;
+        const { isRefused: _, undone: __, ...wanted } = one;
         const isRefused = refused.some(({ source }) => source === one.source);
         return { ...wanted, ...(isRefused ? { isRefused } : { isTaken: true }) };
       });
@@ -255,8 +255,8 @@ export class Applier {
       // Of what nothing came nothing can be taken back.
       if (all.length === 0 && !taken.some(({ isTaken }) => isTaken)) return { ...set, copies: taken };
       return {
-        ...{ ...set, state: 'applied', appliedAt: Date.now(), undoneAt: undefined },
-        ...{ placed: all, copies: taken },
+        ...{ ...set, state: 'applied', appliedAt: Date.now(), undoneAt: undefined, rejected: undefined },
+        ...{ placed: all, copies: taken, operations: set.operations.map(withoutUndone(all)) },
       };
     }
     const wasMoved = new Set(set.placed.flatMap(({ number, isMoved }) => (isMoved ? [number] : [])));
@@ -272,7 +272,8 @@ export class Applier {
       const { refused: _, ...wanted } = operation;
       const { before, after } = wanted;
       return {
-        ...wanted,
+        ...{ ...wanted, undone: true as const },
+        ...(wanted.tree === undefined ? {} : { tree: { ...wanted.tree, identity: undefined } }),
         ...(stamp === undefined || before === undefined || before.kind === 'directory'
           ? {}
           : { before: stamp, isOwn: false }),
@@ -280,9 +281,10 @@ export class Applier {
         ...(wasMoved.has(number) && changed === undefined ? { conflict: NOT_LEFT } : {}),
       };
     });
-    const left = set.copies.map(({ isTaken: _, ...one }) => one);
-    const now = { ...set, placed, operations, copies: left };
-    return placed.length > 0 ? now : { ...now, state: 'undone', undoneAt: Date.now() };
+    const left = set.copies.map(({ isTaken, ...one }) => (isTaken ? { ...one, undone: true as const } : one));
+    const isAny = steps.length > 0 || copies.length > 0;
+    const now = { ...set, placed, operations, copies: left, ...(isAny ? { undoneAt: Date.now() } : {}) };
+    return placed.length > 0 ? now : { ...now, state: 'undone' };
   }
 
   /**
@@ -380,6 +382,13 @@ function changesMade({ operations }: StoredSet, steps: readonly PlacedStamp[], {
     ([from, to]) => done.has(from) && done.has(to) && operations[to]?.before === undefined,
   );
   return done.size - renamed.length;
+}
+
+/** What is in place is not taken back any more. */
+function withoutUndone(placed: readonly PlacedStamp[]): (operation: Operation, number: number) => Operation {
+  const numbers = new Set(placed.map(({ number }) => number));
+  return ({ undone, ...operation }, number) =>
+    undone && !numbers.has(number) ? { ...operation, undone } : operation;
 }
 
 /** Files of its layer that were in the workspace for a moment are what their command left all the same. */

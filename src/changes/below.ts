@@ -11,6 +11,11 @@ export interface TreeSummary {
   readonly bytes: number;
   /** Of names, kinds, modes, sizes and times: two trees with the same are taken for the same. */
   readonly digest: string;
+  /**
+   * Of the numbers of all that is no directory, and of the times of its last change, which nobody can set. Missing: the tree
+   * is known by `digest` alone, because a layer has a part of it, or it was taken back.
+   */
+  readonly identity?: string | undefined;
   /** The newest time of a change of anything in it, in nanoseconds. */
   readonly changed: string;
   /** A part may not be looked into: nobody knows what is there. */
@@ -120,8 +125,13 @@ export class Below {
     }
   }
 
-  async summary(path: RawPath): Promise<TreeSummary> {
+  /** `changedOf`: the time of the last change of an object, without what this program did to it. */
+  async summary(
+    path: RawPath,
+    changedOf: (stamp: Stamp) => string = ({ changed }) => changed,
+  ): Promise<TreeSummary> {
     const digest = createHash('sha256');
+    const identity = createHash('sha256');
     let objects = 0;
     let total = 0;
     let changed = 0n;
@@ -131,7 +141,7 @@ export class Below {
     });
     let isUnreadable = all === undefined;
     for (const [at, entry] of all ?? []) {
-      const { kind, mode, bytes, modified, changed: when } = entry;
+      const { kind, mode, bytes, modified, inode, changed: when } = entry;
       if (entry.unreadable === true) isUnreadable = true;
       objects++;
       if (kind === 'file') total += bytes;
@@ -140,10 +150,12 @@ export class Below {
       const time = kind === 'link' ? String(BigInt(modified) / 1000n) : modified;
       const rest = kind === 'directory' ? [] : [bytes, time];
       digest.update(`${[at, kind, mode, ...rest].join('\0')}\n`);
+      if (kind !== 'directory') identity.update(`${[at, inode, changedOf(entry)].join('\0')}\n`);
       if (BigInt(when) > changed) changed = BigInt(when);
     }
     return {
       ...{ objects, bytes: total, digest: digest.digest('hex'), changed: String(changed) },
+      identity: identity.digest('hex'),
       ...(isUnreadable ? { unreadable: true as const } : {}),
     };
   }

@@ -30,6 +30,8 @@ export interface Operation {
   readonly sameContent?: true;
   /** A person discarded it: it is neither shown nor applied. */
   readonly discarded?: true;
+  /** It was applied and taken back. */
+  readonly undone?: true;
 }
 
 /** What a command left at a path. */
@@ -107,7 +109,7 @@ export async function operationsOf(
     const found = below.find(path);
     if (found === undefined) return [];
     const { stamp: before, isOwn } = found;
-    const tree = before.kind === 'directory' ? await below.summary(path) : undefined;
+    const tree = before.kind === 'directory' ? await treeOf(below, path, isOwn) : undefined;
     return [{ path, before, isOwn, ...(tree && { tree }), ...conflictOf(path, before, tree) }];
   };
 
@@ -151,7 +153,7 @@ export async function operationsOf(
       same && before?.mode === entry.mode && (entry.kind === 'link' || before.modified === entry.modified);
     // What got another name is another file now, which both names stand for.
     if (isAsItWas && after.linked === undefined) return [];
-    const tree = before?.kind === 'directory' ? await below.summary(path) : undefined;
+    const tree = before?.kind === 'directory' ? await treeOf(below, path, found?.isOwn === true) : undefined;
     return [
       {
         ...{ path, after, isOwn: found?.isOwn ?? true, ...(tree && { tree }) },
@@ -178,6 +180,12 @@ export async function operationsOf(
     for (const step of steps) operations.push(step);
   }
   return operations;
+}
+
+/** What is in a directory: of a layer's only the content tells whether it is the same later. */
+async function treeOf(below: Below, path: RawPath, isOwn: boolean): Promise<TreeSummary> {
+  const tree = await below.summary(path);
+  return isOwn ? tree : { ...tree, identity: undefined };
 }
 
 const isTooDeep = ({ path, unreadable }: TreeEntry, roots: readonly string[]): boolean =>

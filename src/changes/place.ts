@@ -20,7 +20,7 @@ import { PERMISSIONS } from '../kernel/mode-bits.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { orElse } from '../util/or-else.ts';
-import { Below, joined, lookAt } from './below.ts';
+import { Below, joined, lookAt, type TreeSummary } from './below.ts';
 import { Copies, seconds } from './copies.ts';
 import { asListed } from './git-directories.ts';
 import { HeldPaths } from './held-paths.ts';
@@ -81,8 +81,11 @@ export class Placer implements Disposable {
   readonly #below: Below;
   /** Of files with several names: where the first of them is. */
   readonly #linked = new Map<number, { readonly path: RawPath; readonly stamp: Stamp | undefined }>();
-  /** Of files that lost a name here and may have others: when each changed last by that; missing: not known, but it did. */
-  readonly #lostName = new Map<number, string | undefined>();
+  /**
+   * Of files that lost a name here and may have others: when each had changed last before that, and when by that; missing:
+   * not known, but it did.
+   */
+  readonly #lostName = new Map<number, { readonly was: string; readonly is?: string }>();
   /** Where file systems are mounted in the workspace. */
   #mounts: readonly RawPath[] | undefined;
   /** Directories, whose permissions and times come last. */
@@ -313,7 +316,7 @@ export class Placer implements Disposable {
   /** Takes into account that what was there before lost its name, before this process. */
   noteLostName(operation: Operation | undefined): void {
     const before = operation?.before;
-    if (hasOtherNames(before)) this.#lostName.set(before.inode, undefined);
+    if (hasOtherNames(before)) this.#lostName.set(before.inode, { was: before.changed });
   }
 
   /** Takes into account what was done, perhaps before this process. `stamp`: what was put there. */
@@ -382,8 +385,14 @@ export class Placer implements Disposable {
   #timeKnown(before: Stamp, now: Stamp, isBegun: boolean): string {
     if (isBegun) return now.changed;
     if (!this.#lostName.has(before.inode)) return before.changed;
-    return this.#lostName.get(before.inode) ?? now.changed;
+    return this.#lostName.get(before.inode)?.is ?? now.changed;
   }
+
+  /** When a file in a directory that goes changed last, without the loss of another name here. */
+  readonly #changedBefore = ({ inode, changed }: Stamp): string => {
+    const lost = this.#lostName.get(inode);
+    return lost !== undefined && (lost.is ?? changed) === changed ? lost.was : changed;
+  };
 
   /** Notes when a file with several names changed last, once it has lost this one. */
   #losesName(before: Stamp | undefined, name: Buffer): Disposable {
@@ -391,7 +400,8 @@ export class Placer implements Disposable {
     const fd = openSync(name, O_PATH | constants.O_NOFOLLOW);
     return {
       [Symbol.dispose]: () => {
-        this.#lostName.set(before.inode, stampOf(fstatSync(fd, { bigint: true })).changed);
+        const { changed } = stampOf(fstatSync(fd, { bigint: true }));
+        this.#lostName.set(before.inode, { was: before.changed, is: changed });
         closeSync(fd);
       },
     };
@@ -410,9 +420,9 @@ export class Placer implements Disposable {
         return before.mode === now.mode ? undefined : 'its permissions changed';
       // With moves it was looked through just now, and is once more when it has been taken away.
       if (tree === undefined || this.#parts.moves) return undefined;
-      const { digest, unreadable } = await this.#below.summary(path);
-      if (unreadable) return UNREADABLE;
-      return digest === tree.digest ? undefined : CHANGED_WITHIN;
+      const found = await this.#below.summary(path, this.#changedBefore);
+      if (found.unreadable) return UNREADABLE;
+      return isSameTree(tree, found) ? undefined : CHANGED_WITHIN;
     }
     const isAsItWas =
       before.mode === now.mode &&
@@ -483,8 +493,8 @@ export class Placer implements Disposable {
   async #whyOther({ tree }: Operation, expected: Stamp, at: Buffer): Promise<string | undefined> {
     if (lookAt(at)?.kind !== 'directory' || tree === undefined)
       return isSameObject(expected, lookAt(at)) ? undefined : CHANGED;
-    const { digest } = await new Below(this.#parts.addon, at.toString()).summary('');
-    return digest === tree.digest ? undefined : CHANGED_WITHIN;
+    const found = await new Below(this.#parts.addon, at.toString()).summary('', this.#changedBefore);
+    return isSameTree(tree, found) ? undefined : CHANGED_WITHIN;
   }
 
   /** Since a crash: what was taken away and not looked at any more comes back if it is not what was to be. Returns why. */
@@ -728,6 +738,10 @@ interface TakenPlace extends Pick<ReplacedPlace, 'number' | 'name'> {
 /** It can be put in the place of what is there at once. */
 const isReplaced = ({ before, after }: Operation): boolean =>
   before?.kind === 'file' && (after?.kind === 'file' || after?.kind === 'link');
+
+/** Whether a directory holds what it held: the same objects, or at least the same content where it is not known by these. */
+const isSameTree = (one: TreeSummary, other: TreeSummary): boolean =>
+  one.digest === other.digest && (one.identity === undefined || one.identity === other.identity);
 
 const nameIn = (path: Buffer): string => path.subarray(path.lastIndexOf('/') + 1).toString();
 

@@ -57,6 +57,8 @@ export interface StoredCopy {
   readonly isTaken?: true;
   /** Nothing of it was: commands may not make such settings. */
   readonly isRefused?: true;
+  /** It was taken over and taken back. */
+  readonly undone?: true;
 }
 
 /** A change set as it is stored. */
@@ -70,8 +72,15 @@ export interface StoredSet {
   readonly state: ChangeSetState;
   /** When something of it was applied the last time, in milliseconds since 1970; missing: it was not, or an older version did it. */
   readonly appliedAt?: number | undefined;
-  /** When it was taken back, in milliseconds since 1970; missing: it was not, or an older version did it. */
+  /**
+   * When it was taken back, or a part of it, in milliseconds since 1970; missing: it was not, or it was applied since, or an
+   * older version did it.
+   */
   readonly undoneAt?: number | undefined;
+  /** It was applied when its command ended. Missing: it was a preview, or an older version did it. */
+  readonly atOnce?: true;
+  /** A person named it to take it back. */
+  readonly rejected?: true | undefined;
   readonly operations: readonly Operation[];
   readonly copies: readonly StoredCopy[];
   readonly placed: readonly PlacedStamp[];

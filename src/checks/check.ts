@@ -75,6 +75,15 @@ export function autonomyInForce(
   return asked === 'contained' && !holds ? 'supervised' : asked;
 }
 
+/** Port: texts that a command runs and that do not stand in its words. */
+export interface InnerTexts {
+  readonly parse: (text: string) => Parsed;
+  /** A file by its canonical path; `undefined`: it cannot be read, is no text, or is too long. */
+  readonly read: (path: string) => string | undefined;
+  /** The aliases that git would know in a directory. */
+  readonly aliasesIn: (directory: string) => Promise<readonly (readonly [name: string, value: string])[]>;
+}
+
 /** Everything that a check may look at. Values and ports; a check does no input or output of its own. */
 export interface CheckContext {
   readonly parsed: Parsed;
@@ -104,6 +113,8 @@ export interface CheckContext {
   readonly variables?: Readonly<Record<string, string | undefined>> | undefined;
   /** What the version control of the workspace has; `undefined`: there is none. */
   readonly versions?: Versions | undefined;
+  /** `undefined`: such texts are not looked at. */
+  readonly inner?: InnerTexts | undefined;
   /**
    * What bash says of a text that it would not run because of its syntax; `undefined`: nothing. For texts that are not
    * understood.

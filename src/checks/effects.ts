@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import type { Program } from '../programs/behaviour.ts';
@@ -7,6 +8,7 @@ import { describeAs, findProgram } from '../programs/program-table.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { readableWord } from '../util/shell-quote.ts';
 import { type CheckContext, commandsOf } from './check.ts';
+import { type CodeFiles, codeFrom } from './code-files.ts';
 import { directoriesOf, mayWrite, pathsOf, useOf } from './locations.ts';
 
 /** What one line would touch, as far as its words tell. The kernel knows the rest only when it happens. */
@@ -37,8 +39,16 @@ interface PartOfLine {
    * that its words name, and what programs of its kind look for where it runs. Looked for when it is called.
    */
   readonly files: () => readonly string[];
-  /** It runs code that cannot be seen beforehand: what comes through a pipe, what a pattern will match. */
+  /** By its words alone, it runs code that cannot be seen beforehand. */
   readonly isOpen: boolean;
+  /** Code that it runs and that cannot be known beforehand: what comes through a pipe, a module whose name is computed. */
+  readonly unseen: () => readonly string[];
+  /** Canonical paths that it removes or moves away, or patterns of them. */
+  readonly removes: readonly string[];
+  /** The same of what it writes. */
+  readonly writes: readonly string[];
+  /** Patterns of its words as absolute paths: what they match is what it is about. */
+  readonly matches: readonly string[];
   /** What the checks said about words of it. */
   readonly remarks: readonly string[];
 }
@@ -58,10 +68,12 @@ export function effectsOf(
   const parts = commandsOf(context.parsed).map((command): PartOfLine => {
     const cwds = directoriesOf(command, context);
     const written = new Set<string>();
+    const removed = new Set<string>();
     for (const use of pathUses(command, useOf(command, context))) {
       for (const { canonical } of pathsOf(use.argument, cwds, context)) {
         touched[use.effect === 'reads' ? 'reads' : 'writes'].add(canonical);
         if (use.effect !== 'reads') written.add(canonical);
+        if (use.effect === 'removes') removed.add(canonical);
       }
     }
     for (const word of command.words) for (const place of patternsOf(word, cwds)) patterns.add(place);
@@ -72,19 +84,40 @@ export function effectsOf(
       name === undefined || name === '' || command.callsFunction === true || cwd === undefined
         ? undefined
         : context.findExecutable(name, cwd);
-    for (const file of [executable, ...scriptsOf(command, cwds, context)]) {
+    const scripts = scriptsOf(command, cwds, context);
+    for (const file of [executable, ...scripts]) {
       if (file !== undefined && mayWrite(file, context)) touched.executes.add(file);
     }
     const directories = cwds.flatMap((directory) =>
       directory === undefined ? [] : [context.paths.resolve(directory).canonical],
     );
+    let code: CodeFiles | undefined;
+    const codeOf = () => {
+      code ??= codeFrom(
+        [executable, ...scripts].flatMap((path) => path ?? []),
+        directories,
+        context,
+      );
+      return code;
+    };
     return {
       source: sourceOf(command, source),
       executable,
       directories,
       // What it writes anyway does not decide what it does.
-      files: () => changeableFiles(command, directories, context).filter((path) => !written.has(path)),
-      isOpen: cwds.includes(undefined) || runsUnseenCode(command),
+      files: () =>
+        [...new Set([...changeableFiles(command, directories, context), ...codeOf().files])].filter(
+          (path) => !written.has(path),
+        ),
+      isOpen: cwds.includes(undefined) || unseenCodeOf(command).length > 0,
+      unseen: () => [
+        ...(cwds.includes(undefined) ? ['the directory in which it runs'] : []),
+        ...unseenCodeOf(command),
+        ...codeOf().unseen,
+      ],
+      removes: [...removed],
+      writes: [...written].filter((path) => !removed.has(path)),
+      matches: command.words.flatMap((word) => matchesOf(word, cwds)),
       remarks: remarksOn(command, reasons),
     };
   });
@@ -195,17 +228,30 @@ function scriptsOf(
   return pathsOf(argumentOf(script), cwds, context).map(({ canonical }) => canonical);
 }
 
-/** An interpreter whose script comes through its input, or has a name that is known only when it runs. */
-function runsUnseenCode(command: SimpleCommand): boolean {
+const INPUT = ['its input'];
+
+/** Of an interpreter whose script comes through its input, or has a name that is known only when it runs. */
+function unseenCodeOf(command: SimpleCommand): readonly string[] {
   const interprets = programOf(command)?.interprets;
-  if (interprets === undefined) return false;
-  if (interprets === 'input') return true;
+  if (interprets === undefined) return [];
+  if (interprets === 'input') return INPUT;
   const rest = command.words.slice(1);
-  if (rest.some(({ value }) => value === undefined)) return true;
+  const dynamic = rest.filter(({ value }) => value === undefined);
+  if (dynamic.length > 0) return dynamic.map(({ source }) => source || 'its input');
   const values = rest.map(({ value }) => value ?? '');
-  if (values.some((value) => CODE_OPTION.test(value))) return false;
+  if (values.some((value) => CODE_OPTION.test(value))) return [];
   const script = values.find((value) => !/^-./.test(value));
-  return script === undefined || /^(?:-|\/dev\/(?:stdin|fd\/.*)|\/proc\/self\/fd\/.*)$/.test(script);
+  const isInput = script === undefined || /^(?:-|\/dev\/(?:stdin|fd\/.*)|\/proc\/self\/fd\/.*)$/.test(script);
+  return isInput ? INPUT : [];
+}
+
+/** A word with a pattern in it, as absolute paths; none where it holds what is known only when it runs. */
+function matchesOf({ parts }: Word, cwds: readonly (string | undefined)[]): readonly string[] {
+  const isKnown = parts.every(({ kind }) => kind === 'literal' || kind === 'glob');
+  if (!isKnown || !parts.some(({ kind }) => kind === 'glob')) return [];
+  const text = parts.map((part) => ('text' in part ? part.text : '')).join('');
+  if (text.startsWith('/')) return [text];
+  return cwds.flatMap((cwd) => (cwd === undefined ? [] : [resolve(cwd, text)]));
 }
 
 function remarksOn(command: SimpleCommand, reasons: readonly Reason[]): readonly string[] {

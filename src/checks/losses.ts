@@ -1,14 +1,23 @@
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import { leadingText, literalWord, mergeLiterals } from '../model/word.ts';
-import { type Argument, inherited, type Use } from '../programs/behaviour.ts';
+import { type Argument, inherited, type Loss, type Use } from '../programs/behaviour.ts';
 import { argumentOf, wordOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isRegenerable, isRegenerableName } from '../programs/regenerable.ts';
 import { asksForHelp } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
-import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
+import { andThen, isPromise, type MaybePromise } from '../util/promise.ts';
+import { type Check, type CheckContext, commandsOf, type InnerTexts, reasonFor } from './check.ts';
+import {
+  aliasCalledBy,
+  type InnerLine,
+  linesOfAlias,
+  type Nesting,
+  pipedInto,
+  scriptsRunBy,
+} from './inner-lines.ts';
 import { alternatives, directoriesOf, pathsOf, useOf } from './locations.ts';
 import { isHeldBack, matchesPattern } from './own-rules.ts';
 
@@ -27,19 +36,78 @@ export const lossesCheck: Check = {
     // Nor of what can be taken back.
     if (context.autonomy !== 'contained' || isHeldBack(context)) return [];
     if (context.effect === 'undoable' && context.rules.undoes === true) return [];
-    const commands = commandsOf(context.parsed).flatMap((command) => writtenOut(command, context));
-    return commands.flatMap((command) => {
+    return judgeLine([context]);
+  },
+};
+
+/** Lines that run each other are not followed further. */
+const DEEPEST_LINE = 4;
+
+/** A line, with what runs within it: scripts whose text is known, and aliases. */
+function judgeLine(nesting: Nesting): MaybePromise<readonly Reason[]> {
+  const [context] = nesting;
+  const commands = commandsOf(context.parsed).flatMap((command) => writtenOut(command, context));
+  return together(
+    commands.flatMap((command) => {
       const use = useOf(command, context);
-      if (use === undefined || asksForHelp(use)) return [];
+      if (use === undefined) return [judgeOlder(command, undefined, context)];
+      if (asksForHelp(use)) return [];
       // Who sent a copy of a workspace has what it was made of; what else may be written is no copy.
       const { isCopy = false, granted } = context.rules;
       return [
-        ...(isCopy && granted.length === 0 ? [] : judgeVerb(command, use, context)),
-        ...(isCopy ? [] : judgeRemoval(command, use, context)),
+        isCopy && granted.length === 0 ? [] : judgeVerb(command, use, context),
+        isCopy ? [] : [...judgeRemoval(command, use, context), ...judgeOlder(command, use, context)],
+        judgeInner(command, use, nesting),
       ];
-    });
-  },
-};
+    }),
+  );
+}
+
+/** All reasons, at once unless something has to be waited for. */
+function together(found: readonly MaybePromise<readonly Reason[]>[]): MaybePromise<readonly Reason[]> {
+  const now = found.flatMap((one) => (isPromise(one) ? [] : one));
+  return found.some(isPromise) ? Promise.all(found).then((settled) => settled.flat()) : now;
+}
+
+function judgeInner(command: SimpleCommand, use: Use, nesting: Nesting): MaybePromise<readonly Reason[]> {
+  const { inner } = nesting[0];
+  if (inner === undefined || nesting.length > DEEPEST_LINE) return [];
+  const name = aliasCalledBy(use);
+  if (name !== undefined) return judgeAlias(name, command, use, nesting, inner);
+  return together(scriptsRunBy(command, use, nesting).map((line) => judgeInnerLine(line, nesting, inner)));
+}
+
+async function judgeAlias(
+  name: string,
+  command: SimpleCommand,
+  use: Use,
+  nesting: Nesting,
+  inner: InnerTexts,
+): Promise<readonly Reason[]> {
+  const [context] = nesting;
+  const places = directoriesFor(command, use, context).map((cwd) => cwd ?? context.rules.workspace);
+  const cwds = [...new Set(places)];
+  const settings = await Promise.all(cwds.map((cwd) => inner.aliasesIn(cwd)));
+  const lines = linesOfAlias(use, name, nesting, settings.flat(), cwds);
+  const reasons = await Promise.all(lines.map((line) => judgeInnerLine(line, nesting, inner)));
+  return reasons.flat();
+}
+
+function judgeInnerLine(
+  { text, cwd, of, file }: InnerLine,
+  nesting: Nesting,
+  inner: InnerTexts,
+): MaybePromise<readonly Reason[]> {
+  const [context] = nesting;
+  const line = { ...context, parsed: inner.parse(text), text, cwd };
+  // What a person committed is asked about only where it is sure.
+  const isCommitted = file !== undefined && context.versions?.lostWith(file) === undefined;
+  const told = (reasons: readonly Reason[]) =>
+    reasons
+      .filter(({ code }) => !isCommitted || code !== 'may_delete')
+      .map((one) => ({ ...one, message: `${one.message} (in ${of})` }));
+  return andThen(judgeLine([line, ...nesting]), told);
+}
 
 /**
  * `remove='rm -rf'; $remove notes`: what runs, where the line itself says it. Each word of a value could be the program, and
@@ -67,12 +135,106 @@ function judgeVerb(command: SimpleCommand, use: Use, context: CheckContext): rea
   const lost = cwds.flatMap((cwd) => {
     const from = context.paths.resolve(cwd ?? context.rules.workspace).canonical;
     const paths = loss.paths === undefined ? [undefined] : placesOf(loss.paths, [from], context);
-    return paths.flatMap((path) => context.versions?.changedFrom(from, path) ?? []);
+    return paths.flatMap((path) => lostFrom(from, path, loss.what, context) ?? []);
   });
   const [first] = lost;
   return first === undefined
     ? []
     : [reason('ask', 'loses', `${words[0]} ${loss.message}: ${inWorkspace(first, context)}`, ...words)];
+}
+
+/** The first file that such a loss takes something from. */
+function lostFrom(
+  from: string,
+  path: string | undefined,
+  what: Loss['what'],
+  { versions }: CheckContext,
+): string | undefined {
+  switch (what) {
+    case 'staged': {
+      const since = versions?.changedSinceStop(from, false);
+      return since?.stopped === true ? since.file : versions?.stagedIn(from);
+    }
+    case 'stopped':
+    case 'stopped-changes':
+      return versions?.changedSinceStop(from, what === 'stopped-changes').file;
+    default:
+      return versions?.changedFrom(from, path, what === 'unstaged');
+  }
+}
+
+/**
+ * What version control has, put over what was changed since: `git show HEAD:f > f`, `git archive HEAD f | tar x`; or
+ * differences that are applied the other way round: `git diff | git apply -R`.
+ */
+function judgeOlder(command: SimpleCommand, use: Use | undefined, context: CheckContext): readonly Reason[] {
+  const printing = commandsOf(context.parsed).flatMap((one) => {
+    const other = useOf(one, context);
+    const kind = other && inherited(other, 'printsVersions')?.(other);
+    return kind !== undefined && (one === command || feeds(one, command, context)) ? [{ one, kind }] : [];
+  });
+  if (printing.length === 0) return [];
+  const cwds = directoriesOf(command, context);
+  const direction = use && inherited(use, 'patches')?.(use);
+  const lost = printing.flatMap(({ one, kind }) => {
+    if (kind !== 'files') {
+      const isBack = direction !== undefined && (direction === 'reverse') !== kind.isReverse;
+      if (!isBack || isKeptByLine(one, context)) return [];
+      const froms = cwds.map((cwd) => context.paths.resolve(cwd ?? context.rules.workspace).canonical);
+      return froms.flatMap((from) => lostFrom(from, undefined, kind.what, context) ?? []);
+    }
+    const written = pathUses(command, use).filter(({ effect }) => effect === 'writes');
+    const places = placesOf(
+      written.map(({ argument }) => argument),
+      cwds,
+      context,
+    );
+    // What unpacks to where it stands names no path.
+    const unpacks = use !== undefined && places.length === 0 && inherited(use, 'unpacks')?.(use) === true;
+    const all = unpacks ? cwds.map((cwd) => cwd ?? context.rules.workspace) : places;
+    return all.flatMap((path) =>
+      context.versions?.lostWith(path) === undefined
+        ? []
+        : (context.versions.changedFrom(unpacks ? path : dirname(path), path, true) ?? []),
+    );
+  });
+  const [first] = lost;
+  if (first === undefined) return [];
+  const name = use?.program.name ?? command.redirects[0]?.target.source ?? '';
+  const message = `${name} would put an older version over changes that are not committed: ${inWorkspace(first, context)}`;
+  return [reason('ask', 'loses', message, name)];
+}
+
+/** Whether what one command prints comes to another: through a pipe, a substitution, or a file. */
+function feeds(one: SimpleCommand, other: SimpleCommand, context: CheckContext): boolean {
+  const before = pipedInto(other, context);
+  if (before !== undefined && (before === one || feeds(one, before, context))) return true;
+  if (one.span.start > other.span.start && one.span.end < other.span.end) return true;
+  if (one.span.start >= other.span.start) return false;
+  const places = (command: SimpleCommand, effects: readonly string[]) =>
+    placesOf(
+      pathUses(command, useOf(command, context)).flatMap(({ argument, effect }) =>
+        effects.includes(effect) ? [argument] : [],
+      ),
+      directoriesOf(command, context),
+      context,
+    );
+  const written = places(one, ['writes']);
+  // `patch` reads and changes the files that it is given.
+  return places(other, ['reads', 'removes', 'writes']).some((path) => written.includes(path));
+}
+
+/** Whether differences stay in a file of the workspace, from which they can be applied again. */
+function isKeptByLine(command: SimpleCommand, context: CheckContext): boolean {
+  const { workspace } = context.rules;
+  const written = pathUses(command, useOf(command, context)).filter(({ effect }) => effect === 'writes');
+  const places = placesOf(
+    written.map(({ argument }) => argument),
+    directoriesOf(command, context),
+    context,
+  );
+  const gone = removedPlaces(command, context);
+  return places.some((path) => isBeneath(path, workspace) && !gone.some((one) => isBeneath(path, one)));
 }
 
 function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {
@@ -475,19 +637,6 @@ function passesOn(command: SimpleCommand, use: Use): boolean {
     use.program.searchesAll?.(use) !== true &&
     !command.redirects.some(({ operator }) => operator.startsWith('<'))
   );
-}
-
-/** What stands before it in a pipeline, if that is one command and runs no other. */
-function pipedInto({ span }: SimpleCommand, context: CheckContext): SimpleCommand | undefined {
-  const commands = commandsOf(context.parsed);
-  const before = commands.filter(
-    (other) =>
-      other.span.end <= span.start &&
-      /^\s*\|&?\s*(?:while\s+)?$/.test(context.text.slice(other.span.end, span.start)),
-  );
-  const [only, more] = before;
-  const isRunner = commands.some(({ runBy }) => runBy !== undefined && commands[runBy] === only);
-  return more === undefined && !isRunner ? only : undefined;
 }
 
 /** The runner says itself what is lost (`find -exec rm`), or gets only such names: `find … | xargs rm`. */

@@ -71,7 +71,7 @@ export async function changes(args: readonly string[]): Promise<number> {
   command('undo', 'takes back what was applied')
     .argument('<id>', 'from the list')
     .action((id: string) =>
-      does(() => doInItsWorkspace(id, 'taken back', (sets, prepared) => sets.undo(prepared, id))),
+      does(() => doInItsWorkspace(id, 'taken back', (sets, prepared) => sets.undo(prepared, id, true))),
     );
   command('discard', 'forgets it; what was applied stays')
     .argument('<id>', 'from the list')
@@ -136,27 +136,21 @@ export async function undo(args: readonly string[]): Promise<number> {
 export async function redo(args: readonly string[]): Promise<number> {
   const program = createProgram(
     'sandbox-run redo',
-    'Applies again what was taken back: what was taken back last, or what is named.',
+    'Applies again what was taken back: what was taken back last, or what is named. A preview that was rejected has to be named.',
     UNDO_HELP,
   ).argument('[id]', 'from sandbox-run history');
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
-  const [id = lastTakenBack(historyHere())] = parsed.args;
-  const status = await each([id], 'apply again', (one) => applyChanges(one));
+  const all = new ChangeSets();
+  sayDamaged(all);
+  const [id = all.lastTakenBack(realpathSync('.'))] = parsed.args;
+  const status = await each([id], 'apply again', (one) =>
+    doInItsWorkspace(one, 'applied', (sets, prepared) => sets.redo(prepared, one)),
+  );
   // By now it is none of those that were taken back.
   if (status !== 0 && id !== undefined && new ChangeSets().show(id, 0).left > 0)
     printError(`the rest can be applied later: sandbox-run redo ${id}`);
   return status;
-}
-
-/** The last one of which anything can come; where there is none, the last one says why. */
-function lastTakenBack(sets: readonly ChangeSet[]): string | undefined {
-  // The oldest of those that went at the same time: undo --to goes backwards.
-  const undone = sets
-    .filter(({ state }) => state === 'undone')
-    .toSorted((one, other) => (other.undoneAt ?? 0) - (one.undoneAt ?? 0));
-  const all = new ChangeSets();
-  return (undone.find(({ id }) => all.show(id, 0).left > 0) ?? undone[0])?.id;
 }
 
 /** So many changes of each command are named in the history, and listed in its JSON. */

@@ -1,5 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { type BigIntStats, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { relative } from 'node:path';
 import type { CommandEffects } from '../checks/effects.ts';
@@ -12,6 +11,7 @@ import type { Policy } from '../model/policy.ts';
 import { POLICY_KEYS } from '../model/policy-keys.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { packageVersion } from '../version.ts';
+import { directoryIdentityOf, expanded, identityOf, treeIdentityOf } from './shown-state.ts';
 
 /** What does not change from command to command of one sandbox. */
 interface ApprovalSurroundings {
@@ -53,6 +53,24 @@ export type ApprovalRequestMaker = (asked: AskedCommand) => ApprovalRequest;
 /** As this process has them they say nothing about what a command does: how the terminal looks, which language people speak. */
 const COSMETIC = /^(?:TERM|COLORTERM|NO_COLOR|LANG|LC_ALL|LC_CTYPE|TZ|USER)$/;
 
+const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
+
+/** What is there now of what a command would use: which directories these are, what patterns match there, and what goes. */
+function stateOf({ parts }: CommandEffects, cwd: string) {
+  const paths = (of: 'removes' | 'writes' | 'matches' | 'directories') => [
+    ...new Set(parts.flatMap((part) => part[of])),
+  ];
+  return {
+    unseen: [...new Set(parts.flatMap((part) => part.unseen()))],
+    bound: digest([
+      [cwd, ...paths('directories')].map(directoryIdentityOf),
+      paths('matches').map(expanded),
+      paths('removes').map((path) => treeIdentityOf(path)),
+    ]),
+    overwrites: digest(paths('writes').map((path) => treeIdentityOf(path, true))),
+  };
+}
+
 /**
  * Everything that a person has to see, and the fingerprint over everything that matters. Made again right before the
  * launch, it has the same fingerprint only if nothing of it has changed.
@@ -61,7 +79,6 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
   const { policy, plan, given, principal, session, usual = {} } = surroundings;
   // It is said of its confinement then.
   const hasNoNetwork = plan !== undefined && policy.network.mode === 'off';
-  const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
   // Once there is a request to be made: most commands are asked about by nobody.
   const once = () => ({
     confinement:
@@ -85,6 +102,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
       executable === undefined ? files() : [executable, ...files()],
     );
     const { connection, job } = asked;
+    const { unseen, bound, overwrites } = stateOf(effects, cwd);
     const questions = decision.reasons.filter(({ verdict }) => verdict === 'ask');
     return {
       ...(connection === undefined ? {} : { connection }),
@@ -109,11 +127,20 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
                 ...asked.details,
                 // Where each part runs, and why it is asked: a session that was tainted since has more to ask.
                 digest([effects.parts.map(({ directories }) => directories), decision.risk, decision.reach]),
+                bound,
                 digest(questions.map(({ check, code, words }) => [check, code, words])),
-                ...(effects.parts.some(({ isOpen }) => isOpen) ? [asked.once] : []),
+                ...(unseen.length > 0 ? [asked.once] : []),
+                // A fingerprint of check() is good for one later run, and never remembered.
+                ...(asked.once === '' ? [overwrites] : []),
               ],
               policyVersion,
             }),
+      ...(connection === undefined
+        ? {
+            overwrites,
+            ...(unseen.length === 0 ? {} : { unseen }),
+          }
+        : {}),
       principal,
       session,
       command,
@@ -129,23 +156,6 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
       confinement,
     };
   };
-}
-
-/**
- * Which file a path names, and in which state: the time of its last change of any kind cannot be set by a program
- * (utimensat(2) changes it to now), so new content is noticed without reading it.
- */
-function identityOf(path: string): string {
-  let info: BigIntStats | undefined;
-  try {
-    info = statSync(path, { bigint: true, throwIfNoEntry: false });
-  } catch {
-    // What cannot be looked at is never the same as before: an answer about it is void.
-    return randomUUID();
-  }
-  if (info === undefined) return 'missing';
-  const { dev, ino, mode, uid, size, mtimeNs, ctimeNs } = info;
-  return [dev, ino, mode, uid, size, mtimeNs, ctimeNs].join(':');
 }
 
 const NETWORK: Readonly<Record<Policy['network']['mode'], string>> = {

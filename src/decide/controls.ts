@@ -170,9 +170,12 @@ async function isStill(deciding: Deciding, shown: ApprovalRequest, how: HowAsked
     now !== undefined &&
     now.decision.verdict !== 'deny' &&
     programOf(resolvedNow) === programOf(resolved) &&
-    requestFor({ ...deciding, resolved: resolvedNow }, now, how).fingerprint === shown.fingerprint
+    isSameRequest(requestFor({ ...deciding, resolved: resolvedNow }, now, how), shown)
   );
 }
+
+const isSameRequest = (one: ApprovalRequest, other: ApprovalRequest) =>
+  one.fingerprint === other.fingerprint && one.overwrites === other.overwrites;
 
 const programOf = (resolved: ResolvedCommand | undefined) => (resolved?.ok === true ? resolved.program : '');
 
@@ -329,6 +332,25 @@ const told: Control = {
   },
 };
 
+const begun = new WeakMap<Deciding, () => void>();
+
+/** The files that it makes are its own: to remove them is no loss. */
+const owned: Control = {
+  name: 'owned',
+  isNeeded: ({ judge, policy }) =>
+    judge !== undefined && policy.security.autonomy === 'contained' && !policy.workspace.undo,
+  decide(deciding) {
+    const { seen } = deciding;
+    if (seen !== undefined && !seen.judgement.onlyReads())
+      begun.set(deciding, seen.judgement.begins(seen.effects()));
+    return undefined;
+  },
+  follows: (deciding) => begun.has(deciding),
+  ended(deciding, { result }) {
+    if (result !== undefined) begun.get(deciding)?.();
+  },
+};
+
 /** THE registry of controls: what a request passes on its way to the launch, in this order. */
 export const CONTROLS: readonly Control[] = [
   sessionTaints,
@@ -340,4 +362,5 @@ export const CONTROLS: readonly Control[] = [
   exposed,
   recorded,
   told,
+  owned,
 ];

@@ -119,7 +119,9 @@ function step(deciding: Deciding, controls: readonly Control[], from: number): D
 }
 
 function allow(deciding: Deciding, controls: readonly Control[]): Decided {
-  const following = controls.filter((control) => control.ended !== undefined);
+  const following = controls.filter(
+    (control) => control.ended !== undefined && (control.follows?.(deciding) ?? true),
+  );
   const ended = async (ending: Ending): Promise<readonly string[]> => {
     const before = deciding.warnings.length;
     for (const control of following) {

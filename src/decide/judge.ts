@@ -14,6 +14,7 @@ import type { Policy } from '../model/policy.ts';
 import type { PathLookup, ShellFacts } from '../model/surroundings.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { bashSyntaxError } from './bash-syntax.ts';
+import { INNER_TEXTS } from './inner-texts.ts';
 import {
   CHECKS,
   CHECKS_IN_SESSION,
@@ -33,6 +34,7 @@ import {
   stepsOf,
 } from './judgement.ts';
 import type { ProgramFinder } from './program-finder.ts';
+import { OwnFiles } from './own-files.ts';
 import { within } from './time-limit.ts';
 
 export { stepsOf };
@@ -73,6 +75,8 @@ export interface Judgement {
   readonly isPlain: () => boolean;
   /** It does nothing but read, as far as its words tell, and finds the same where nothing can be written. */
   readonly onlyReads: () => boolean;
+  /** Takes note of the files that it makes: to be called before it begins; what it returns, when it has ended. */
+  readonly begins: (effects: CommandEffects) => () => void;
   /** What it does to the shell that runs it cannot be told from its text. */
   readonly leavesDoubts: () => boolean;
   /** Where programs of its words are that this host could execute and the sandbox does not show. */
@@ -173,6 +177,7 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
   const way = ['/', ...directoriesBetween(rules.workspace, '/'), rules.workspace];
   const canonicalProgram = programsWithMemory(rules);
   const parse = parserWithMemory();
+  const own = new OwnFiles();
 
   return function judge(request) {
     const { command, cwd = '.' } = request;
@@ -207,7 +212,8 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
       gate: request.said === undefined ? ports : askedOnce(ports, request.said),
       shell: request.shell,
       variables: request.env,
-      versions: createVersions(),
+      versions: createVersions((path) => own.isOwn(path)),
+      inner: INNER_TEXTS,
       syntaxError: typeof command === 'string' ? bashSyntaxError : undefined,
       steps: rules.onlyChecks === true && typeof command === 'string' ? stepsOf(command) : undefined,
     };
@@ -226,6 +232,7 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
         return plain;
       },
       onlyReads: () => isSameUnwritable(context),
+      begins: ({ parts }) => own.before([...new Set(parts.flatMap(({ writes }) => writes))]),
       leavesDoubts: () => leavesDoubts(parsed),
       // A program that was started without a shell, and ended well, missed none.
       hiddenPrograms: (exitCode) =>

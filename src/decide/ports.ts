@@ -138,6 +138,8 @@ export interface Control {
   decide?(deciding: Deciding): Objection | undefined | Promise<Objection | undefined>;
   /** Another control, or this one, has objected: takes back what this one did. */
   refused?(deciding: Deciding, objection: Objection): void | Promise<void>;
+  /** False: with this request there is nothing to do when it has ended. */
+  follows?(deciding: Deciding): boolean;
   /** The command was started and has ended, or was given up before (`started` false). Failures become warnings. */
   ended?(deciding: Deciding, ending: Ending): void | Promise<void>;
 }

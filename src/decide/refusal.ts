@@ -64,7 +64,7 @@ export function unusableGate(error: unknown): ExecutionError {
 /** The approval was for something else. */
 export const VOID = errorOf(
   'approval.void',
-  'something changed after the question was asked (a file that the command uses, the directory, or the policy); ask again',
+  'something changed after the question was asked (a file that the command uses or would remove, what a pattern matches, the directory, or the policy); ask again',
 );
 
 /** A decision in the shape of `check --json`, `--batch` and `serve`. */

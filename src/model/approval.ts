@@ -49,6 +49,16 @@ export const ApprovalRequest = z.strictObject({
   confinement: texts.describe('what the command would be kept from, a sentence each'),
   host: text.optional().describe('the machine that asks, where several have one queue'),
   job: JobOrigin.optional().describe('of a fleet; missing: the command is run for none'),
+  overwrites: text
+    .optional()
+    .describe(
+      'SHA-256 of the state of what it would write over: an answer that is used later is void where that changed; one that is remembered is good for other states, too',
+    ),
+  unseen: texts
+    .optional()
+    .describe(
+      'what it may run that nobody can know beforehand: an answer approves whatever that then is, and is good for once only; missing: nothing that is known of',
+    ),
   connection: WantedConnection.optional().describe(
     'what is asked about while the command runs: an answer is good for every connection to this host and port; missing: the command itself',
   ),

@@ -34,9 +34,19 @@ export interface Versions {
   lostWith(path: string, counts?: (path: string, isDirectory: boolean) => boolean): string | undefined;
   /**
    * The first file that differs from what was committed or staged, of those that the repository tracks in which a canonical
-   * directory is: at or beneath a canonical path, or anywhere.
+   * directory is: at or beneath a canonical path, or anywhere. `unstaged`: only what differs from what was staged.
    */
-  changedFrom(directory: string, path?: string): string | undefined;
+  changedFrom(directory: string, path?: string, unstaged?: boolean): string | undefined;
+  /** The first file, or the repository, in which something is staged that was not committed. */
+  stagedIn(directory: string): string | undefined;
+  /**
+   * Where git came to a stop in the middle of a merge or of what applies commits: the first file that somebody staged since, or
+   * in which they work on a conflict. `tracked`: or in which they changed anything. `stopped`: whether there is such a stop.
+   */
+  changedSinceStop(
+    directory: string,
+    tracked: boolean,
+  ): { readonly stopped: boolean; readonly file?: string | undefined };
 }
 
 /** What matters, for a decision, of a shell that has run other commands before. */

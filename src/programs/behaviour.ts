@@ -214,8 +214,19 @@ export interface Behaviour {
   readonly descriptors?: string;
   /** What IFS says before it is in force for it alone: how it splits its input. */
   readonly splitsInput?: boolean;
-  /** It runs code of a file: of the script that it is given, or else of its input; `input`: always of that. */
-  readonly interprets?: 'script' | 'input';
+  /**
+   * It runs code of a file: of the script that it is given, or else of its input; `shell`: such code is text for a shell;
+   * `input`: always of its input.
+   */
+  readonly interprets?: 'script' | 'shell' | 'input';
+  /** A first operand that is no verb of its own is an alias of its settings, as `alias.NAME` is of git's. */
+  readonly hasAliases?: boolean;
+  /** It prints what version control has: `files` as they were, or what was changed in them since. */
+  readonly printsVersions?: (use: Use) => 'files' | PrintedChanges | undefined;
+  /** It puts what an archive holds, which it reads, where it stands. */
+  readonly unpacks?: (use: Use) => boolean;
+  /** It applies the differences that it reads, in the direction in which they stand or in `reverse`. */
+  readonly patches?: (use: Use) => 'forward' | 'reverse' | undefined;
   /** True where it reads all that is beneath the directory in which it runs. */
   readonly searchesAll?: (use: Use) => boolean;
   /** What its words do that no autonomy level permits. */
@@ -267,12 +278,23 @@ export interface Application extends Pick<Behaviour, 'grammar' | 'inspect' | 'pa
 /** `network`: a server outside; `system`: the right to change what is installed on the machine. */
 export type Need = 'network' | 'system' | 'nothing';
 
-/** `changes`: what is not committed, in the paths or everywhere; `always`: whatever is there. */
+/**
+ * `changes`: what is not committed, in the paths or everywhere; `unstaged`: of that, what is not staged; `staged`: what is
+ * staged; `stopped`: what was staged, or done about a conflict, since git came to a stop in the middle of something;
+ * `stopped-changes`: with all other changes since; `always`: whatever is there.
+ */
 export interface Loss {
-  readonly what: 'changes' | 'always';
+  readonly what: 'changes' | 'unstaged' | 'staged' | 'stopped' | 'stopped-changes' | 'always';
   /** Completes "NAME …". */
   readonly message: string;
   readonly paths?: readonly Argument[];
+}
+
+/** Differences that were not committed: applied in reverse, they are lost. */
+export interface PrintedChanges {
+  readonly what: Loss['what'];
+  /** They stand the other way round already. */
+  readonly isReverse: boolean;
 }
 
 /** A path that a command names, and what happens to it. */

@@ -77,7 +77,9 @@ async function answerByTicket(
   const found = await approvals.find(id);
   if (found === undefined || found.request.principal !== request.principal)
     return refused('there is no such approval');
-  if (found.request.fingerprint !== request.fingerprint || found.request.session !== request.session)
+  const { fingerprint, overwrites, session } = found.request;
+  const isSame = fingerprint === request.fingerprint && overwrites === request.overwrites;
+  if (!isSame || session !== request.session)
     return refused(
       'what was approved is not what would run: another command, or something behind it has changed',
     );

@@ -390,7 +390,7 @@ export class OpenSandbox implements Sandbox {
       show: async (id) => sets.show(id),
       diff: async (id, path) => sets.diff(id, path),
       apply: (id, paths) => sets.apply(prepared, id, paths),
-      undo: (id) => sets.undo(prepared, id),
+      undo: (id) => sets.undo(prepared, id, true),
       discard: (id, paths) => sets.discard(id, paths),
     };
   }

@@ -93,8 +93,9 @@ describe('an approval', () => {
       gate,
     });
     // What the sandbox holds is no question (control).
-    expect((await sandbox.run('mkdir made && echo draft > made/notes')).status).toBe('exited');
+    expect((await sandbox.run('mkdir made && echo draft > made/other')).status).toBe('exited');
     expect(asked).toEqual([]);
+    write('made/notes', 'draft');
     expect(await sandbox.run('rm -r made; ls')).toMatchObject({
       status: 'exited',
       stdout: '',

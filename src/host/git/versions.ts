@@ -15,6 +15,8 @@ const MOST_LINK = 8192;
 interface Repository {
   /** Of its working tree. */
   readonly root: string;
+  /** Where its HEAD and its index are. */
+  readonly directory: string;
   readonly index: GitIndex | undefined;
   /** By their paths beneath the root. */
   readonly entries: ReadonlyMap<string, IndexEntry>;
@@ -23,9 +25,9 @@ interface Repository {
 /**
  * What the repositories have that files are in, by their indexes: that of a workspace, one around it, those within. Git is
  * not run: what it obeys may be a command's. Nor is the index believed for anything but whether to ask: a command can write
- * it, and it can delete without being asked, too.
+ * it, and it can delete without being asked, too. `isOwn`: nobody but a command has worked on a file.
  */
-export function createVersions(): Versions {
+export function createVersions(isOwn: (path: string) => boolean = () => false): Versions {
   const known = new Map<string, Repository | undefined>();
 
   function repositoryOf(directory: string): Repository | undefined {
@@ -61,7 +63,7 @@ export function createVersions(): Versions {
       const info = look(next);
       if (info === undefined || !counts(next, info.isDirectory())) continue;
       if (!info.isDirectory()) {
-        if (!isKept(next)) return next;
+        if (!isKept(next) && !isOwn(next)) return next;
         continue;
       }
       const entries = entriesOf(next);
@@ -75,23 +77,95 @@ export function createVersions(): Versions {
     return undefined;
   }
 
-  const changedFrom = (directory: string, path?: string) => {
+  const changedFrom = (directory: string, path?: string, unstaged = false) => {
     const repository = repositoryOf(directory);
-    return repository && changedIn(repository, path ?? repository.root);
+    return repository && changedIn(repository, path ?? repository.root, unstaged);
   };
 
-  return { lostWith, changedFrom };
+  const stagedIn = (directory: string) => {
+    const { index, root } = repositoryOf(directory) ?? {};
+    return index === undefined || index.isAsCommitted ? undefined : root;
+  };
+
+  const changedSinceStop = (directory: string, tracked: boolean) => {
+    const repository = repositoryOf(directory);
+    const since = repository && stoppedAt(repository);
+    if (repository === undefined || since === undefined) return { stopped: false };
+    return { stopped: true, file: workedOnSince(repository, since, tracked) };
+  };
+
+  return { lostWith, changedFrom, stagedIn, changedSinceStop };
 }
 
-function changedIn({ root, index, entries }: Repository, path: string): string | undefined {
+function changedIn(
+  { root, index, entries }: Repository,
+  path: string,
+  unstaged: boolean,
+): string | undefined {
   if (index === undefined) return undefined;
-  if (!index.isAsCommitted) return path;
+  if (!index.isAsCommitted && !unstaged) {
+    // Of a path that neither is there nor is tracked nothing is lost.
+    const isTracked = () => [...entries.keys()].some((entry) => isBeneath(join(root, entry), path));
+    return look(path) !== undefined || isTracked() ? path : undefined;
+  }
   for (const entry of entries.values()) {
     // What is in a submodule is left alone.
     if (entry.kind === 'repository') continue;
     const file = join(root, entry.path);
     // What is gone is not lost by being brought back.
     if (isBeneath(file, path) && look(file) !== undefined && !isUnchanged(file, entry)) return file;
+  }
+  return undefined;
+}
+
+/** What git writes when it comes to a stop in the middle, and nobody writes after that: files, and directories of files. */
+const STOPS = ['MERGE_HEAD', 'CHERRY_PICK_HEAD', 'REVERT_HEAD', 'rebase-merge', 'rebase-apply', 'sequencer'];
+/** What git writes after them at the same stop. */
+const WITH_STOPS = ['AUTO_MERGE', 'REBASE_HEAD', 'MERGE_MSG', 'MERGE_MODE'];
+
+/** When git came to a stop in the middle of a merge or the like, in nanoseconds since 1970; `undefined`: it did not. */
+function stoppedAt({ directory }: Repository): bigint | undefined {
+  const timesOf = (name: string): readonly bigint[] => {
+    const at = join(directory, name);
+    const info = look(at);
+    if (info === undefined) return [];
+    const inside = info.isDirectory()
+      ? entriesOf(at).flatMap((entry) => look(join(at, entry.name)) ?? [])
+      : [];
+    return [info, ...inside].map(({ mtimeNs }) => mtimeNs);
+  };
+  const stops = STOPS.flatMap(timesOf);
+  if (stops.length === 0) return undefined;
+  let last = 0n;
+  for (const time of [...stops, ...WITH_STOPS.flatMap(timesOf)]) if (time > last) last = time;
+  // `git am` notes nothing after it has merged.
+  return look(join(directory, 'rebase-apply')) === undefined ? last : last + MERGED_NS;
+}
+
+/** As long as a merge may take, in nanoseconds. */
+const MERGED_NS = 1_000_000_000n;
+
+/**
+ * The first file that was staged since, or whose conflict somebody works on: git itself had written it before. What git adds
+ * to its store, or has there and adds again, is new there.
+ */
+function workedOnSince(
+  { root, directory, index }: Repository,
+  since: bigint,
+  tracked: boolean,
+): string | undefined {
+  const common = readOr(() => readRegular(join(directory, 'commondir'), MOST_LINK), undefined);
+  const objects = join(
+    common === undefined ? directory : resolve(directory, common.toString().trim()),
+    'objects',
+  );
+  const isNewer = (path: string) => (look(path)?.mtimeNs ?? 0n) > since;
+  for (const entry of index?.entries ?? []) {
+    if (entry.kind === 'repository') continue;
+    const file = join(root, entry.path);
+    const { object, isConflict } = entry;
+    if (!isConflict && isNewer(join(objects, object.slice(0, 2), object.slice(2)))) return file;
+    if ((isConflict || (tracked && !isUnchanged(file, entry))) && isNewer(file)) return file;
   }
   return undefined;
 }
@@ -117,7 +191,7 @@ function readRepository(root: string): Repository | undefined {
   const path = join(directory, 'index');
   const content = readOr(() => readRegular(path, INDEX_BYTES), undefined);
   const index = content && parseIndex(content);
-  return { root, index, entries: new Map(index?.entries.map((entry) => [entry.path, entry])) };
+  return { root, directory, index, entries: new Map(index?.entries.map((entry) => [entry.path, entry])) };
 }
 
 function isUnchanged(path: string, { kind, mtime, size }: IndexEntry): boolean {
@@ -175,6 +249,10 @@ interface IndexEntry {
   readonly mtime: readonly [number, number];
   /** The lower 32 bits; 0 also where git could not be sure. */
   readonly size: number;
+  /** The id of its content, in hexadecimal digits. */
+  readonly object: string;
+  /** It is one side of a conflict. */
+  readonly isConflict: boolean;
 }
 
 /** An index, read. */
@@ -225,6 +303,8 @@ function readEntries(
       kind,
       mtime: [index.readUInt32BE(at + MTIME_AT), index.readUInt32BE(at + MTIME_AT + 4)],
       size: index.readUInt32BE(at + SIZE_AT),
+      object: index.toString('hex', at + SIZE_AT + 4, at + flagsAt),
+      isConflict: (index.readUInt16BE(at + flagsAt) & 0x3000) !== 0,
     });
     // Older versions fill up to a multiple of eight, with at least one NUL.
     at = version === 4 ? end + 1 : at + ((end - at + 8) & ~7);

@@ -149,6 +149,9 @@ export const ARCHIVES: readonly ProgramRow[] = [
     paths: pathsOfTar,
     inspect: inspectTar,
     loses: lossOfTar,
+    unpacks: ({ command: { words }, options }) =>
+      /^[a-z]*x[a-z]*$/i.test(words[1]?.value ?? '') ||
+      options.some(({ name }) => /^(?:x|extract|get)$/.test(name)),
   }),
   ...programs('zip', 'medium', 'local', {
     grammar: {

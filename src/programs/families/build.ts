@@ -517,5 +517,7 @@ export const BUILD: readonly ProgramRow[] = [
       executes: 'g get',
     },
     operands: 'writes',
+    patches: (use) =>
+      hasOption(use, 'dry-run') ? undefined : hasOption(use, 'R reverse') ? 'reverse' : 'forward',
   }),
 ];

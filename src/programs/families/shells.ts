@@ -97,7 +97,7 @@ export const BUILTINS: readonly ProgramRow[] = [
         : inThisShell([action], 'unknown'),
   }),
   // Code that is not seen, history, and what outlives the command.
-  ...programs('source .', 'medium', 'unknown', { interprets: 'script' }),
+  ...programs('source .', 'medium', 'unknown', { interprets: 'shell' }),
   ...programs('enable bind complete compgen history fc hash alias unalias', 'medium', 'unknown'),
   ...programs('disown suspend fg bg', 'medium', 'local', { operands: 'none' }),
   ...programs('ulimit', 'low', 'local', { operands: 'none' }),
@@ -279,9 +279,10 @@ function inspectShell(use: Use): readonly Finding[] {
 const shells = (names: string, grammar: Grammar): readonly ProgramRow[] =>
   programs(names, 'low', 'network', {
     grammar,
-    interprets: 'script',
     inspect: inspectShell,
-    runs: names.split(' ').every((name) => name in DIALECTS) ? runsOfShell : runsOfForeignShell,
+    ...(names.split(' ').every((name) => name in DIALECTS)
+      ? { interprets: 'shell', runs: runsOfShell }
+      : { interprets: 'script', runs: runsOfForeignShell }),
   });
 
 /** Shells, of which those that are not read run nothing but what asks for their version. */

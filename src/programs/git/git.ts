@@ -5,6 +5,7 @@ import {
   finding,
   type Grammar,
   type Loss,
+  type PrintedChanges,
   type ProgramRow,
   type Use,
   verbs,
@@ -174,6 +175,14 @@ function lossOfClean(use: Use): Loss | undefined {
 }
 
 const LOCAL_CHANGES = 'would throw away changes that are not committed';
+const STAGED = 'would throw away changes that are staged';
+const SINCE_STOP = 'would throw away what was staged or worked on since it came to a stop';
+
+/** `git merge --abort` and its kin put the index back, with what somebody staged meanwhile; a rebase all files. */
+const lossByAbort =
+  (what: Loss['what']) =>
+  (use: Use): Loss | undefined =>
+    isGiven(use, 'abort') || isGiven(use, 'skip') ? { what, message: SINCE_STOP } : undefined;
 
 /** Verbs that put files back to what was committed, by their options and paths. */
 function lossOfChanges(use: Use): Loss | undefined {
@@ -181,27 +190,29 @@ function lossOfChanges(use: Use): Loss | undefined {
   const everything: Loss = { what: 'changes', message: LOCAL_CHANGES };
   // A pattern, or a path from the top (`:/`): which files are meant only git knows.
   const isPattern = ({ text, complete }: Argument) => !complete || /^:|[*?[\\]/.test(text);
-  const only = (paths: Use['operands']): Loss | undefined => {
+  const only = (paths: Use['operands'], fromIndex: boolean): Loss | undefined => {
     if (paths.length === 0) return undefined;
-    return paths.some(isPattern) ? everything : { ...everything, paths };
+    const loss: Loss = fromIndex ? { ...everything, what: 'unstaged' } : everything;
+    return paths.some(isPattern) ? loss : { ...loss, paths };
   };
   switch (verb) {
     case 'reset':
-      return isGiven(use, 'hard') ? everything : undefined;
+      if (isGiven(use, 'hard')) return everything;
+      return isGiven(use, 'merge') ? { what: 'staged', message: STAGED } : undefined;
     case 'switch':
       return isGiven(use, 'force', 'f') || isGiven(use, 'discard-changes') ? everything : undefined;
     case 'restore':
       if (isGiven(use, 'staged', 'S') && !isGiven(use, 'worktree', 'W')) return undefined;
       return isGiven(use, 'pathspec-from-file') || isGiven(use, 'patch', 'p')
         ? everything
-        : only(use.operands);
+        : only(use.operands, !isGiven(use, 'source', 's') && !isGiven(use, 'staged', 'S'));
     default:
       if (isGiven(use, 'force', 'f') || isGiven(use, 'pathspec-from-file') || isGiven(use, 'patch', 'p'))
         return everything;
-      // Without `--` a word may be a branch or a path; git takes it for a branch if there is one.
-      return only(
-        use.afterDashes < use.operands.length ? use.operands.slice(use.afterDashes) : pathsAmong(use),
-      );
+      // Without `--` a word may be a branch or a path; git refuses one that could be both.
+      return use.afterDashes < use.operands.length
+        ? only(use.operands.slice(use.afterDashes), use.afterDashes === 0)
+        : only(pathsAmong(use), use.operands.length < 2);
   }
 }
 
@@ -209,6 +220,9 @@ function lossOfChanges(use: Use): Loss | undefined {
 function lossByForce(use: Use): Loss | undefined {
   const [verb, inner] = use.verbs;
   const isForced = isGiven(use, 'force', 'f');
+  // With one tree, what is staged goes; what is not makes it fail.
+  if (verb === 'read-tree' && isGiven(use, '', 'u') && isGiven(use, '', 'm'))
+    return { what: 'staged', message: STAGED };
   const loses =
     verb === 'checkout-index'
       ? isForced
@@ -217,9 +231,56 @@ function lossByForce(use: Use): Loss | undefined {
         : verb === 'submodule' || verb === 'worktree'
           ? isForced && (inner === 'deinit' || inner === 'remove')
           : false;
-  return loses
-    ? { what: verb === 'worktree' || verb === 'submodule' ? 'always' : 'changes', message: LOCAL_CHANGES }
+  return loses ? { what: FORCED[verb ?? ''] ?? 'changes', message: LOCAL_CHANGES } : undefined;
+}
+
+const FORCED: Readonly<Record<string, Loss['what']>> = {
+  worktree: 'always',
+  submodule: 'always',
+  'checkout-index': 'unstaged',
+};
+
+/** Where another file takes its place, or it goes with what is staged of it. */
+function lossInPlace(use: Use): Loss | undefined {
+  const paths = use.verbs[0] === 'mv' ? use.operands.slice(-1) : use.operands;
+  const isForced = hasOption(use, 'f force') && !hasOption(use, 'n dry-run cached');
+  return isForced && paths.length > 0 ? { what: 'changes', message: LOCAL_CHANGES, paths } : undefined;
+}
+
+/** The stash is a reference like any other. */
+function lossOfReference(use: Use): Loss | undefined {
+  const isStash = use.command.words.some(({ value = '' }) => value === 'refs/stash');
+  return isStash && isGiven(use, '', 'd')
+    ? { what: 'always', message: 'would throw away stashed changes' }
     : undefined;
+}
+
+/** Two commits, or one range of them: nothing that is not committed. */
+const isBetweenCommits = ({ operands, afterDashes, command: { words } }: Use): boolean => {
+  const hasDashes = words.some(({ value }) => value === '--');
+  const commits = hasDashes ? operands.slice(0, afterDashes) : operands;
+  return commits.some(({ text }) => text.includes('..')) || (hasDashes && commits.length > 1);
+};
+
+/** `git diff`, `git diff -R`: what was changed since it was committed or staged. */
+function printsChanges(use: Use): PrintedChanges | undefined {
+  if (isBetweenCommits(use)) return undefined;
+  const { verbs, operands, afterDashes } = use;
+  const isOfIndex = verbs[0] !== 'diff-index' && (operands.length === 0 || afterDashes === 0);
+  const what = hasOption(use, 'cached staged') ? 'staged' : isOfIndex ? 'unstaged' : 'changes';
+  return { what, isReverse: hasOption(use, 'R') };
+}
+
+/** `git show HEAD:file`: a file as it was. */
+const printsFile = (use: Use) => (use.operands.some(({ text }) => text.includes(':')) ? 'files' : undefined);
+const printsFiles = () => 'files' as const;
+
+/** `git apply`; not where it only tells, or touches the index alone. */
+function patchesFiles(use: Use): 'forward' | 'reverse' | undefined {
+  const has = (...names: readonly string[]) => names.some((name) => isGiven(use, name));
+  const onlyTells = has('check', 'stat', 'numstat', 'summary') && !has('apply');
+  if (onlyTells || use.command.words.some(({ value }) => value === '--cached')) return undefined;
+  return isGiven(use, 'reverse', 'R', 'pC') ? 'reverse' : 'forward';
 }
 
 /** Commits that nothing names any more are the way back, unless they are deleted before the usual two weeks. */
@@ -247,10 +308,10 @@ function lossOfInit({ command: { words } }: Use): Loss | undefined {
     : undefined;
 }
 
-/** `git checkout .`, `git checkout HEAD src/a.js`; not `git checkout -b feature/x`. */
+/** `git checkout .`, `git checkout Makefile`, `git checkout HEAD src/a.js`; not `git checkout -b feature/x`. */
 function pathsAmong(use: Use): Use['operands'] {
   const makesBranch = use.options.some(({ name }) => /^(?:b|B|c|C|orphan|track)$/.test(name));
-  return makesBranch ? [] : use.operands.filter(({ text }) => text === '.' || /[/.]/.test(text));
+  return makesBranch ? [] : use.operands;
 }
 
 const WITH_REMOTE: Behaviour = {
@@ -263,14 +324,17 @@ const WITH_REMOTE: Behaviour = {
 };
 /** Verbs with options of which only those with a value matter. */
 const COMMON: Grammar = { open: true, values: 'm b B c C X s strategy' };
+const APPLY: Grammar = { open: true, values: 'p C directory exclude include whitespace' };
 
 const VERBS: Readonly<Record<string, Behaviour>> = {
-  ...verbs('log show diff whatchanged shortlog range-diff', READING),
-  ...verbs('diff-tree diff-index diff-files', READING),
+  ...verbs('log whatchanged shortlog range-diff diff-tree', READING),
+  ...verbs('diff diff-index diff-files', { ...READING, printsVersions: printsChanges }),
+  show: { ...READING, printsVersions: printsFile },
   ...verbs(
-    'status rev-parse rev-list describe ls-tree name-rev cat-file show-ref for-each-ref merge-base cherry count-objects var check-ignore check-attr check-mailmap check-ref-format verify-commit verify-tag show-branch version get-tar-commit-id patch-id stripspace column',
+    'status rev-parse rev-list describe ls-tree name-rev show-ref for-each-ref merge-base cherry count-objects var check-ignore check-attr check-mailmap check-ref-format verify-commit verify-tag show-branch version get-tar-commit-id patch-id stripspace column',
     PLAIN,
   ),
+  'cat-file': { ...PLAIN, printsVersions: printsFiles },
   fsck: { ...PLAIN, grammar: { ...PLAIN.grammar, writing: 'lost-found' } },
   // It keeps the trees that it makes, and says nothing else of them than their names.
   'merge-tree': { ...PLAIN, onlyReads: () => false },
@@ -323,6 +387,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     runsNothing: true,
     operands: 'revisions',
     grammar: { open: true, values: 'format prefix', writes: 'o output', executes: 'exec', network: 'remote' },
+    printsVersions: printsFiles,
   },
   bundle: CHANGING,
   reflog: {
@@ -439,6 +504,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
       (!hasOption(use, 'f force') &&
         use.operands.some(({ complete }) => !complete) &&
         use.openEnded.every(({ parts: [first] }) => first?.kind !== 'parameter' || first.quoted === true)),
+    loses: lossInPlace,
   },
   clean: {
     risk: 'medium',
@@ -451,7 +517,13 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     },
     loses: lossOfClean,
   },
-  mv: { risk: 'medium', runsNothing: true, operands: 'moves-then-writes' },
+  mv: {
+    risk: 'medium',
+    runsNothing: true,
+    operands: 'moves-then-writes',
+    grammar: { open: true, flags: 'f force k n dry-run v verbose sparse' },
+    loses: lossInPlace,
+  },
   commit: {
     risk: 'medium',
     operands: 'revisions',
@@ -471,9 +543,18 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
       values: 'onto x exec s strategy X strategy-option C whitespace',
       flags: 'i q v f m r p',
     },
+    loses: lossByAbort('stopped-changes'),
   },
+  ...verbs('merge cherry-pick revert am', {
+    risk: 'medium',
+    operands: 'revisions',
+    grammar: COMMON,
+    loses: lossByAbort('stopped'),
+  }),
+  apply: { risk: 'medium', operands: 'reads', grammar: APPLY, patches: patchesFiles },
+  'update-ref': { risk: 'medium', operands: 'revisions', grammar: COMMON, loses: lossOfReference },
   ...verbs(
-    'merge cherry-pick revert am apply repack pack-refs replace update-ref update-index symbolic-ref write-tree commit-tree hash-object mktree rerere sparse-checkout maintenance filter-branch filter-repo fast-import fast-export lfs flow request-pull mergetool citool gui gitk instaweb daemon credential fsmonitor--daemon hook',
+    'repack pack-refs replace update-index symbolic-ref write-tree commit-tree hash-object mktree rerere sparse-checkout maintenance filter-branch filter-repo fast-import fast-export lfs flow request-pull mergetool citool gui gitk instaweb daemon credential fsmonitor--daemon hook',
     {
       risk: 'medium',
       operands: 'revisions',
@@ -550,6 +631,7 @@ export const GIT: readonly ProgramRow[] = [
       ],
     }),
     inspect: inspectGit,
+    hasAliases: true,
     verbs: VERBS,
   },
   {

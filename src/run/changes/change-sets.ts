@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Applied, Applier, type NotPlaced, type Settle } from '../../changes/apply.ts';
+import { type Applied, Applier, type Intent, type NotPlaced, type Settle } from '../../changes/apply.ts';
 import { Below, joined, type LowerLayer, lookAt } from '../../changes/below.ts';
 import {
   type Contents,
@@ -59,6 +59,23 @@ const isPlaced = ({ placed, copies }: StoredSet): boolean =>
 /** The numbers of all that was not discarded. */
 const keptNumbers = ({ operations }: StoredSet): readonly number[] =>
   operations.flatMap(({ discarded }, number) => (discarded === true ? [] : [number]));
+
+/** What was applied and taken back; of a set of an older version, which did not note that, all. */
+function takenBack(set: StoredSet): Pick<Intent, 'numbers' | 'copies'> {
+  const kept = keptNumbers(set);
+  const numbers = kept.filter((number) => set.operations[number]?.undone === true);
+  const copies = set.copies.flatMap(({ source, isTaken, undone }) => (undone && !isTaken ? [source] : []));
+  const isOlder = set.state === 'undone' && numbers.length + copies.length === 0;
+  return isOlder ? { numbers: kept, copies: copiesAt(set, []) } : { numbers, copies };
+}
+
+/** Whether anything of it can be applied again. */
+function canComeAgain(set: StoredSet): boolean {
+  const { numbers, copies } = takenBack(set);
+  const isFree = (number: number) =>
+    set.operations[number]?.conflict === undefined && set.operations[number]?.refused === undefined;
+  return copies.length > 0 || numbers.some(isFree);
+}
 
 /** Where what was done away with is kept, by where it was. */
 type KeptPlaces = ReadonlyMap<RawPath, readonly string[]>;
@@ -154,12 +171,7 @@ export class ChangeSets {
   async apply(prepared: PreparedSandbox, id: string, asked: readonly string[] = []): Promise<AppliedChanges> {
     // Held until all is done: what is returned is waited for.
     using _lock = await this.#store.waitForLock();
-    const set = this.#own(id, prepared);
-    if (set.on !== undefined && this.#store.find(set.on).state === 'waiting')
-      throw new SandboxError(
-        'changes.state',
-        `the changes ${id} lie on ${set.on}, which waits; apply that first (sandbox-run changes apply ${set.on})`,
-      );
+    const set = this.#toApply(id, prepared);
     const paths = asked.map((path) => inSet(set, path));
     const { numbers, named } =
       paths.length === 0
@@ -189,14 +201,56 @@ export class ChangeSets {
   }
 
   /**
-   * Takes what was applied back.
+   * Applies again what was taken back, and nothing that was not in the workspace before that.
    * @throws {SandboxError} as `apply`.
    */
-  async undo(prepared: PreparedSandbox, id: string): Promise<AppliedChanges> {
+  async redo(prepared: PreparedSandbox, id: string): Promise<AppliedChanges> {
     using _lock = await this.#store.waitForLock();
-    const set = this.#own(id, prepared);
+    const set = this.#toApply(id, prepared);
+    const { numbers, copies } = takenBack(set);
+    if (numbers.length + copies.length === 0 && !this.#applier.isUnfinished(id))
+      throw new SandboxError('changes.state', `nothing of the changes ${id} was taken back`);
+    const wanted = { numbers, named: new Set<number>(), copies, renames: this.#renames(set) };
+    return await this.#settled(prepared, (settle) => this.#applier.apply(set, wanted, settle));
+  }
+
+  /**
+   * The change set of a workspace that was taken back last, as a whole or in part. Of one that was taken back as a whole and of
+   * which nothing can come any more, the one before. `undefined`: there is none.
+   * @throws {SandboxError} `changes.state`: it is a preview, which a person rejected or after which other changes came.
+   */
+  lastTakenBack(workspace: string): string | undefined {
+    const sets = this.#store.list().filter((set) => set.workspace === workspace);
+    // The oldest of those that went at the same time: undo --to goes backwards.
+    const undone = sets
+      .filter(({ undoneAt, state }) => undoneAt !== undefined || state === 'undone')
+      .toSorted((one, other) => (other.undoneAt ?? 0) - (one.undoneAt ?? 0));
+    for (const set of undone) {
+      const { id, undoneAt = 0, atOnce, rejected } = set;
+      const isLatest = sets.every(({ appliedAt = 0 }) => appliedAt <= undoneAt);
+      if (atOnce !== true && (rejected === true || !isLatest))
+        throw new SandboxError(
+          'changes.state',
+          `the changes ${id}, which were taken back last, are those of a preview that was rejected; to apply them again, name them: sandbox-run redo ${id}`,
+        );
+      if (set.state !== 'undone' || canComeAgain(set)) return id;
+    }
+    return undone[0]?.id;
+  }
+
+  /**
+   * Takes what was applied back. `isRejected`: redo applies it again only where it is named.
+   * @throws {SandboxError} as `apply`.
+   */
+  async undo(prepared: PreparedSandbox, id: string, isRejected = false): Promise<AppliedChanges> {
+    using _lock = await this.#store.waitForLock();
+    let set = this.#own(id, prepared);
     if (!isPlaced(set) && !this.#applier.isUnfinished(id))
       throw new SandboxError('changes.state', `nothing of the changes ${id} is in the workspace`);
+    if (isRejected && set.atOnce !== true) {
+      set = { ...set, rejected: true };
+      this.#store.save(set);
+    }
     return await this.#settled(prepared, (settle) => this.#applier.undo(set, this.#renames(set), settle));
   }
 
@@ -304,10 +358,10 @@ export class ChangeSets {
   /** Ends a preview: finds out what its command changed, and keeps it as its id. False: nothing, and the layer may go. */
   async close(
     opened: OpenLayer,
-    about: Pick<StoredSet, 'workspace' | 'command'> & { readonly on?: string | undefined },
+    about: Pick<StoredSet, 'workspace' | 'command' | 'atOnce'> & { readonly on?: string | undefined },
     copies: readonly NativeChangedCopy[],
   ): Promise<boolean> {
-    const { workspace, command, on } = about;
+    const { workspace, command, on, atOnce } = about;
     const { id, layer, beginning } = opened;
     const entries = await walkTree(this.#addon, layer.upper, true);
     const below = new Below(this.#addon, workspace, await this.#walked(layer.lower));
@@ -316,7 +370,14 @@ export class ChangeSets {
     });
     if (operations.length === 0 && copies.length === 0) return false;
     const set: StoredSet = {
-      ...{ id, at: Date.now(), workspace, command, ...(on === undefined ? {} : { on }) },
+      ...{
+        id,
+        at: Date.now(),
+        workspace,
+        command,
+        ...(on === undefined ? {} : { on }),
+        ...(atOnce && { atOnce }),
+      },
       ...{ state: 'waiting', operations, placed: [] },
       copies: copies.map(({ source, before, after }) => ({
         ...{ source, before: before.toString('base64') },
@@ -336,6 +397,17 @@ export class ChangeSets {
       layers.push({ directory, entries: new Map(entries.map((entry) => [entry.path, entry])) });
     }
     return layers;
+  }
+
+  /** @throws {SandboxError} `changes.state`: it lies on one that waits. */
+  #toApply(id: string, prepared: PreparedSandbox): StoredSet {
+    const set = this.#own(id, prepared);
+    if (set.on !== undefined && this.#store.find(set.on).state === 'waiting')
+      throw new SandboxError(
+        'changes.state',
+        `the changes ${id} lie on ${set.on}, which waits; apply that first (sandbox-run changes apply ${set.on})`,
+      );
+    return set;
   }
 
   #own(id: string, { plan }: PreparedSandbox): StoredSet {

@@ -212,7 +212,8 @@ export class Previews {
     const tidied = this.#later(this.#unmount(sandbox).then(() => this.#sets.removeWork(id)));
     // Another command is to run on what waits, with the layer below its own.
     if (!isApplied) await tidied;
-    if (!(await this.#sets.close(opened, { workspace, command, on }, copies))) {
+    const about = { workspace, command, on, ...(isApplied ? { atOnce: true as const } : {}) };
+    if (!(await this.#sets.close(opened, about, copies))) {
       void this.#later(tidied.then(() => this.#sets.abandon(opened)));
       return none;
     }

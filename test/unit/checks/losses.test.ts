@@ -7,6 +7,8 @@ import { contextOf } from '../../support/check-context.ts';
 /** Version control has nothing of what is there. */
 const versions = {
   changedFrom: () => undefined,
+  stagedIn: () => undefined,
+  changedSinceStop: () => ({ stopped: false }),
   lostWith: (path: string) => path,
 };
 

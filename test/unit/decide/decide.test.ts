@@ -22,6 +22,7 @@ function judgement(verdict: Verdict): Judgement {
     exposures: () => [],
     isPlain: () => true,
     onlyReads: () => true,
+    begins: () => () => {},
     leavesDoubts: () => false,
     hiddenPrograms: () => [],
   };

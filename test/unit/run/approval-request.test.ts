@@ -22,6 +22,8 @@ const fingerprintOf = (file: string, isOpen = false, once = 'a') =>
           directories: ['/w'],
           files: () => [file],
           isOpen,
+          unseen: () => (isOpen ? ['its input'] : []),
+          ...{ removes: [], writes: [], matches: [] },
           remarks: [],
         },
       ],

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net';
 import { z } from 'zod';
 import { viewOf } from '../../../approvals/approval-view.ts';
-import { scopeSentence } from '../../../approvals/presentation.ts';
+import { scopeSentence, scopesOf } from '../../../approvals/presentation.ts';
 import { answerRequest, watchPending } from '../../../approvals/queue.ts';
 import { SandboxError } from '../../../errors/sandbox-error.ts';
 import type { ApprovalStore, StoredApproval } from '../../../model/state.ts';
@@ -210,12 +210,11 @@ function sendEvents(
 
 function requestForPage({ id, expiresAt, request }: StoredApproval): PendingRequest {
   const view = viewOf(request);
-  const scopes = APPROVAL_SCOPES.filter((scope) => scope !== 'session' || view.session !== undefined);
   return {
     id,
     expiresAt,
     ...view,
-    scopes: scopes.map((scope) => ({ scope, meaning: scopeSentence(scope, view) })),
+    scopes: scopesOf(request).map((scope) => ({ scope, meaning: scopeSentence(scope, view) })),
   };
 }
 

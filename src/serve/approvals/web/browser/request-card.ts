@@ -110,6 +110,7 @@ function describe(request: PendingRequest, countdown: HTMLElement): readonly Nod
     ...fact('Environment', ...request.environment),
     ...fact('Profile', request.profile),
     ...fact('Confinement', ...request.confinement),
+    ...fact('Unknown', ...request.unseen.map((one) => `approves whatever ${one} then is`)),
     ...fact('Asked by', `${request.principal}${who}`),
     ...fact('From', ...request.from),
   ];

@@ -1,0 +1,20 @@
+import type { InnerTexts } from '../checks/check.ts';
+import { readOr } from '../errors/shortage.ts';
+import { readAliases } from '../host/git/aliases.ts';
+import { readRegular } from '../host/held-directory.ts';
+import { caller } from '../host/caller.ts';
+import { parseShell } from './judgement.ts';
+
+/** Longer scripts are not read: they are code that is not seen. */
+const MOST_BYTES = 64 * 1024;
+
+/** Texts that a command runs and that do not stand in its words. */
+export const INNER_TEXTS: InnerTexts = {
+  parse: (text) => parseShell(text),
+  read(path) {
+    const content = readOr(() => readRegular(path, MOST_BYTES), undefined);
+    return content === undefined || content.includes(0) ? undefined : content.toString();
+  },
+  // A repository that git does not read has no aliases that it would obey.
+  aliasesIn: (directory) => readAliases(directory, caller().env).catch(() => []),
+};

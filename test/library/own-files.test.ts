@@ -1,0 +1,82 @@
+import { appendFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { createSandbox } from '../../src/index.ts';
+import { makePlace } from './support.ts';
+
+// What a command made, and nobody else worked on, can be removed without a question.
+
+const place = makePlace();
+beforeEach(() => {
+  for (const name of ['made', 'notes', 'x', 'd'])
+    rmSync(join(place.workspace, name), { recursive: true, force: true });
+});
+afterAll(() => place.dispose());
+
+const at = (name: string) => join(place.workspace, name);
+
+/** Whether a command is asked about, and refused, after others of the same sandbox. */
+async function asksAfter(before: readonly (string | (() => void))[], command: string): Promise<boolean> {
+  await using sandbox = await createSandbox({
+    workspace: place.workspace,
+    policy: { approval: { ask: 'nobody' }, unsafe: { unjudged_commands: false } },
+  });
+  for (const one of before) {
+    if (typeof one === 'string') expect((await sandbox.run(one)).status).toBe('exited');
+    else one();
+  }
+  const { status, error } = await sandbox.run(command);
+  expect([status, error?.code]).toEqual(
+    status === 'exited' ? ['exited', undefined] : ['denied', 'command.needs_approval'],
+  );
+  return status === 'denied';
+}
+
+describe('a file is removed without a question', () => {
+  it.each<[string, readonly (string | (() => void))[], string]>([
+    ['that a command wrote', ['echo 1 > made'], 'rm made'],
+    ['that a command copied', ['echo 1 > made; cp made x'], 'rm made x'],
+    ['that several commands wrote to', ['echo 1 > made', 'echo 2 >> made', 'sed -i s/1/3/ made'], 'rm made'],
+    ['in a directory that a command made', ['mkdir d; touch d/x'], 'rm -r d'],
+  ])('%s', async (_, before, command) => {
+    expect(await asksAfter(before, command)).toBe(false);
+  });
+});
+
+describe('a file is asked about', () => {
+  it.each<[string, readonly (string | (() => void))[], string]>([
+    ['that was there', [() => writeFileSync(at('notes'), 'mine'), 'echo 1 > notes'], 'rm notes'],
+    ['that somebody changed since', ['echo 1 > made', () => appendFileSync(at('made'), 'mine')], 'rm made'],
+    [
+      'that somebody put there since',
+      [
+        'echo 1 > made',
+        () => {
+          writeFileSync(at('x'), 'mine');
+          renameSync(at('x'), at('made'));
+        },
+      ],
+      'rm made',
+    ],
+    ['that a command moved there', [() => writeFileSync(at('notes'), 'mine'), 'mv notes made'], 'rm made'],
+    ['that has another name', [() => writeFileSync(at('notes'), 'mine'), 'ln notes made'], 'rm made'],
+    [
+      'beside one that a command made',
+      ['mkdir d; touch d/x', () => writeFileSync(at('d/notes'), 'mine')],
+      'rm -r d',
+    ],
+    [
+      'that another command wrote to without saying so',
+      ['echo 1 > made', 'f=made; echo 2 >> "$f"'],
+      'rm made',
+    ],
+  ])('%s', async (_, before, command) => {
+    expect(await asksAfter(before, command)).toBe(true);
+  });
+
+  it('in another sandbox', async () => {
+    expect(await asksAfter(['echo 1 > made'], 'true')).toBe(false);
+    expect(await asksAfter([], 'rm made')).toBe(true);
+    expect(readFileSync(at('made'), 'utf8')).toBe('1\n');
+  });
+});

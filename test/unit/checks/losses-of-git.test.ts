@@ -1,0 +1,320 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { lossesCheck } from '../../../src/checks/losses.ts';
+import { createVersions } from '../../../src/host/git/versions.ts';
+import { INNER_TEXTS } from '../../../src/decide/inner-texts.ts';
+import { createPathLookup } from '../../../src/host/resolve-path.ts';
+import { contextOf } from '../../support/check-context.ts';
+
+// What is asked about as a loss is what real git loses: each line is judged, and then run.
+
+const ENV = {
+  PATH: '/usr/local/bin:/usr/bin:/bin',
+  HOME: '/nonexistent',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_EDITOR: 'true',
+  ...{ GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a@b' },
+};
+
+let root: string;
+beforeAll(() => {
+  root = mkdtempSync(join(realpathSync(tmpdir()), 'losses-of-git-'));
+});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+function bash(text: string, cwd: string): void {
+  try {
+    execFileSync('bash', ['-c', text], { cwd, env: ENV, stdio: ['ignore', 'pipe', 'pipe'] });
+  } catch {
+    // A line that fails has lost what it has lost until then.
+  }
+}
+
+/** Where a repository stands before its work is made. */
+const STATES = {
+  clean: '',
+  merge: 'git merge -q other',
+  'merge-waits': 'git merge --no-commit --no-ff -X ours other',
+  'cherry-pick': 'git cherry-pick other',
+  revert: 'git revert --no-edit HEAD~1',
+  rebase: 'git rebase other',
+  am: 'git format-patch -q -1 other --stdout > ../p; git am -q ../p',
+  'am-3': 'git format-patch -q -1 other --stdout > ../p; git am -q -3 ../p',
+} as const;
+type State = keyof typeof STATES;
+
+const made = new Map<State, string>();
+
+/** A copy of a repository in a state, as it is after git has come to a stop there. */
+function repositoryIn(state: State, name: string): string {
+  let template = made.get(state);
+  if (template === undefined) {
+    template = join(root, `template-${state}`);
+    mkdirSync(template);
+    bash(
+      `git init -q -b main; for f in c m s k Makefile; do echo base > $f; done; git add .; git commit -qm base
+      git checkout -qb other; echo other > c; echo o > only-other; git add .; git commit -qm other
+      git checkout -q main; echo main > c; git commit -qam main; echo again > c; git commit -qam again; ${STATES[state]}`,
+      template,
+    );
+    // It came to a stop a while ago.
+    bash("find . -exec touch -h -d '10 seconds ago' {} +; git update-index -q --refresh", template);
+    made.set(state, template);
+  }
+  const at = join(root, name);
+  execFileSync('cp', ['-a', template, at]);
+  // Git knows files by their inodes, too.
+  bash('git update-index -q --refresh', at);
+  return at;
+}
+
+const WORK: Readonly<Record<string, string>> = {
+  // What is made, and the files that have it.
+  unstaged: 'echo mine > m; echo mine > Makefile',
+  staged: 'echo mine > s; git add s',
+  'staged-new': 'echo mine > n; git add n',
+  untracked: 'echo mine > u',
+};
+const FILES: Readonly<Record<string, readonly string[]>> = {
+  unstaged: ['m', 'Makefile'],
+  staged: ['s'],
+  'staged-new': ['n'],
+  untracked: ['u'],
+};
+
+let count = 0;
+
+/** Whether a line is asked about, and whether it loses work of one kind. */
+async function judged(state: State, work: string, line: string) {
+  const at = repositoryIn(state, `repository-${count++}`);
+  bash(WORK[work] ?? '', at);
+  const context = contextOf(line, {
+    rules: { workspace: at, environment: ['PATH', 'HOME'] },
+    ...{
+      autonomy: 'contained',
+      cwd: at,
+      paths: createPathLookup(),
+      versions: createVersions(),
+      inner: INNER_TEXTS,
+    },
+  });
+  const reasons = await lossesCheck.judge(context);
+  bash(line, at);
+  const isLost = (FILES[work] ?? []).some(
+    (file) => !existsSync(join(at, file)) || readFileSync(join(at, file), 'utf8') !== 'mine\n',
+  );
+  return { asked: reasons.some(({ verdict }) => verdict === 'ask'), isLost };
+}
+
+const COARSE = new Set(['git mv -f k m', 'git rm -qf s']);
+const TRACKED = ['unstaged', 'staged', 'staged-new'];
+
+describe('what git loses is asked about, and nothing else', () => {
+  const lines: readonly (readonly [State, string])[] = [
+    ...[
+      'git reset --hard',
+      'git reset --merge',
+      'git reset --mer HEAD',
+      'git reset --keep HEAD',
+      'git reset -q',
+      'git checkout -f',
+      'git checkout -f other',
+      'git switch -f other',
+      'git read-tree -mu HEAD',
+      'git read-tree -m HEAD',
+      'git read-tree -u --reset HEAD',
+      'git diff | git apply -R',
+      'git diff HEAD | git apply --reverse',
+      'git diff -R HEAD | git apply',
+      'git diff | patch -R -p1',
+      'git diff > /tmp/losses-of-git-patch; git apply -R /tmp/losses-of-git-patch; rm /tmp/losses-of-git-patch',
+      'git diff --cached | git apply -R --index',
+      'git diff > patch; git apply --check patch',
+      'git diff HEAD~1 HEAD | git apply -R --check',
+      'git show HEAD:m > m',
+      'git show HEAD:m | tee m',
+      'git cat-file -p HEAD:m > m',
+      'git show HEAD:m > ./m; git status',
+      'git show HEAD:m > copy',
+      'git show HEAD:m --output=m',
+      'git archive HEAD m | tar x',
+      'git show HEAD:m > /tmp/losses-of-git-m; cp /tmp/losses-of-git-m m; rm /tmp/losses-of-git-m',
+      'git checkout Makefile',
+      'git checkout --ours m',
+      'git checkout k',
+      'git mv -f k m',
+      'git rm -qf n',
+      'git rm -qf s',
+      'git rm -q --cached n',
+    ].map((line) => ['clean', line] as const),
+    ...['--abort', '--abo', '--quit'].map((option) => ['merge', `git merge ${option}`] as const),
+    ['merge', 'git reset --merge'],
+    ['merge-waits', 'git merge --abort'],
+    ...['--abort', '--skip', '--quit'].flatMap((option) =>
+      (['cherry-pick', 'revert'] as const).map((verb) => [verb, `git ${verb} ${option}`] as const),
+    ),
+    ...['--abort', '--skip', '--quit'].map((option) => ['rebase', `git rebase ${option}`] as const),
+    ...['--abort', '--skip', '--quit'].flatMap((option) =>
+      (['am', 'am-3'] as const).map((state) => [state, `git am ${option}`] as const),
+    ),
+  ];
+
+  it.each(lines)('%s: %s', async (state, line) => {
+    for (const work of TRACKED) {
+      const { asked, isLost } = await judged(state, work, line);
+      // The index says only that something is staged, and not what.
+      const isSure = isLost || work === 'unstaged' || !COARSE.has(line);
+      if (isSure) expect([work, asked]).toEqual([work, isLost]);
+    }
+    // Nothing of anybody's is there.
+    expect(await judged(state, '', line)).toMatchObject({ asked: false });
+  });
+});
+
+describe('a file that somebody worked on in the middle of a merge', () => {
+  it.each([
+    ['merge', 'git merge --abort'],
+    ['rebase', 'git rebase --abort'],
+    ['cherry-pick', 'git cherry-pick --abort'],
+  ] as const)('%s: %s is asked about', async (state, line) => {
+    const asksAfter = async (text: string) => {
+      const at = repositoryIn(state, `repository-${count++}`);
+      bash(text, at);
+      const context = contextOf(line, {
+        rules: { workspace: at },
+        ...{
+          autonomy: 'contained',
+          cwd: at,
+          paths: createPathLookup(),
+          versions: createVersions(),
+          inner: INNER_TEXTS,
+        },
+      });
+      return (await lossesCheck.judge(context)).length > 0;
+    };
+    expect(await asksAfter('git status; git diff; git add --refresh .')).toBe(false);
+    expect(await asksAfter('echo resolved > c')).toBe(true);
+    expect(await asksAfter('echo resolved > c; git add c')).toBe(true);
+  });
+});
+
+describe('an alias of git is what it stands for', () => {
+  it.each([
+    "git config alias.nuke 'clean -fd' && git nuke",
+    "git config --local alias.nuke 'clean -fd'; git nuke",
+    "git config alias.nuke '!git clean -fd' && git nuke",
+    "git config alias.nuke '!f() { git clean -fd; }; f' && git nuke",
+    "git config alias.a b; git config alias.b 'clean -fd'; git a",
+    'git config alias.nuke clean; git nuke -fd',
+    'cd . && git config alias.Nuke clean; git nuke -fd',
+    `GIT_CONFIG_PARAMETERS="'alias.nuke=clean -fd'" git nuke`,
+    "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.nuke GIT_CONFIG_VALUE_0='clean -fd' git nuke",
+    "printf '[alias]\\nnuke = clean -fd\\n' >> .git/config; git nuke",
+  ])('%s', async (line) => {
+    expect(await judged('clean', 'untracked', line)).toEqual({ asked: true, isLost: true });
+  });
+
+  it.each([
+    "git config alias.st 'status -s' && git st",
+    "git config alias.nuke 'clean -n' && git nuke",
+    "git config alias.status 'clean -fd' && git status",
+  ])('%s, which loses nothing', async (line) => {
+    expect(await judged('clean', 'untracked', line)).toEqual({ asked: false, isLost: false });
+  });
+
+  it('of the repository', async () => {
+    const at = repositoryIn('clean', `repository-${count++}`);
+    bash("git config alias.nuke 'clean -fd'; git config alias.st status", at);
+    const asks = async (line: string) => {
+      const context = contextOf(line, {
+        rules: { workspace: at },
+        ...{
+          autonomy: 'contained',
+          cwd: at,
+          paths: createPathLookup(),
+          versions: createVersions(),
+          inner: INNER_TEXTS,
+        },
+      });
+      return (await lossesCheck.judge(context)).length > 0;
+    };
+    expect([await asks('git nuke'), await asks('git st'), await asks('git -C . nuke')]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+  });
+});
+
+describe('a script is what it holds', () => {
+  const NUKE = 'git clean -fd';
+  it.each([
+    `cat > x.sh <<'EOF'\n${NUKE}\nEOF\nbash x.sh`,
+    `cat > x.sh <<EOF; bash x.sh\n${NUKE}\nEOF`,
+    `cat <<'EOF' > x.sh && chmod +x x.sh && ./x.sh\n#!/bin/sh\n${NUKE}\nEOF`,
+    `tee x.sh <<'EOF' >/dev/null\n${NUKE}\nEOF\nsh ./x.sh`,
+    `cat <<'EOF' | tee x.sh >/dev/null; sh x.sh\n${NUKE}\nEOF`,
+    `echo '${NUKE}' > x.sh; source x.sh`,
+    `{ echo '#!/bin/sh'; echo '${NUKE}'; } > x.sh; sh x.sh`,
+    `cat > x.sh <<EOF\nd=$PWD\n${NUKE}\nEOF\nbash x.sh`,
+    `echo '${NUKE}' > x.sh; . ./x.sh`,
+    `echo '${NUKE}' > x.sh; bash < x.sh`,
+    `echo '${NUKE}' > x.sh; cat x.sh | bash`,
+    `printf '%s\\n' '#!/usr/bin/env bash' '${NUKE}' > x.sh; chmod +x x.sh; timeout 9 ./x.sh`,
+    `echo '${NUKE}' > x.sh; cp x.sh y.sh; bash y.sh`,
+    `mkdir -p d; cd d; echo 'cd ..; ${NUKE}' > x.sh; bash x.sh`,
+    `echo : > x.sh; echo '${NUKE}' >> x.sh; bash -e x.sh`,
+    `echo '${NUKE}' > x.sh; echo 'bash x.sh' > y.sh; bash y.sh`,
+    `echo 'git config alias.n "clean -fd"; git n' > x.sh; bash x.sh`,
+    `echo 'rm -f u' > x.sh; bash x.sh`,
+    `echo 'rm -f "$1"' > x.sh; bash x.sh u`,
+  ])('%s', async (line) => {
+    expect(await judged('clean', 'untracked', line)).toEqual({ asked: true, isLost: true });
+  });
+
+  it.each([
+    "echo 'git status' > x.sh; bash x.sh",
+    `echo '${NUKE}' > x.sh`,
+    `echo '${NUKE}' > x.sh; cat x.sh`,
+    `cat > x.py <<'EOF'\n# ${NUKE}\nEOF\ncat x.py`,
+    'echo "rm -rf dist" > x.sh; bash x.sh',
+  ])('%s, which loses nothing', async (line) => {
+    expect(await judged('clean', 'untracked', line)).toEqual({ asked: false, isLost: false });
+  });
+
+  it('of the workspace, too; of one that is committed only what is sure', async () => {
+    const at = repositoryIn('clean', `repository-${count++}`);
+    bash(
+      `echo '${NUKE}' > nuke.sh; printf '#!/bin/sh\\n${NUKE}\\n' > run; chmod +x run; echo 'rm -rf "$1"' > some.sh
+      echo 'rm -rf "$1"' > new.sh; git add nuke.sh run some.sh; git commit -qm scripts; echo mine > u`,
+      at,
+    );
+    const asks = async (line: string) => {
+      const context = contextOf(line, {
+        rules: { workspace: at },
+        ...{
+          autonomy: 'contained',
+          cwd: at,
+          paths: createPathLookup(),
+          versions: createVersions(),
+          inner: INNER_TEXTS,
+        },
+      });
+      return (await lossesCheck.judge(context)).length > 0;
+    };
+    for (const line of [
+      'bash nuke.sh',
+      './run',
+      'sh ./nuke.sh -x',
+      'env bash nuke.sh',
+      'cd . && . nuke.sh',
+      'bash new.sh x',
+    ])
+      expect([line, await asks(line)]).toEqual([line, true]);
+    for (const line of ['bash some.sh x', 'bash missing.sh', 'cat nuke.sh', 'bash -n missing'])
+      expect([line, await asks(line)]).toEqual([line, false]);
+  });
+});
