@@ -264,7 +264,7 @@ cat f other`;
       expect(stderr).toContain(`f is not in the workspace: ${CHANGED}`);
     });
 
-    it('that is somebody else’s, and counts in whole seconds: the same', { timeout: 60_000 }, async () => {
+    it('that is somebody else’s, and counts in whole seconds: the same', async () => {
       const place = makePlace();
       const policy = join(place.env.XDG_CONFIG_HOME ?? '', 'sandbox-run/policy.toml');
       appendFileSync(policy, '\n[workspace]\nundo = true\n');
@@ -284,7 +284,7 @@ cat f other`;
       expect(stderr).not.toContain('clock');
     });
 
-    it('whose clock cannot be told: that is said', { timeout: 60_000 }, async () => {
+    it('whose clock cannot be told: that is said', async () => {
       const place = makePlace();
       const script = `
 mount -t tmpfs none . && cd "$PWD" && mkdir d && chown -R 1000:1000 .. && chown root . && chmod 755 . .. || exit 125
@@ -299,7 +299,7 @@ setpriv --reuid=1000 --regid=1000 --clear-groups "$@" --preview -c 'echo > d/f'`
       expect(stderr).toMatch(/warning: the clock of the workspace.*while the command ran.*1 created/s);
     });
 
-    it('keeps its set-group-ID bit where its owner is not of the group', { timeout: 60_000 }, async () => {
+    it('keeps its set-group-ID bit where its owner is not of the group', async () => {
       const place = makePlace();
       const script = `
 mount -t tmpfs none . && cd "$PWD" && chown 1000:2000 . && chmod 2775 . && chown -R 1000 .. || exit 125

@@ -212,7 +212,7 @@ os.utime('watched', ns=(1, 1234567890123456789))"`;
     },
   );
 
-  it_('names of any bytes, times, modes and hard links', { timeout: 60_000 }, async () => {
+  it_('names of any bytes, times, modes and hard links', async () => {
     const all = `/usr/bin/python3 -c "
 import os
 os.mkdir(b'new'); os.chdir(b'new')
@@ -256,7 +256,7 @@ for base, ds, fs in os.walk(b'.', topdown=False):
     expect(existsSync(join(root, 'new'))).toBe(false);
   });
 
-  it_('a watcher outside sees what is applied, each file whole', { timeout: 30_000 }, async () => {
+  it_('a watcher outside sees what is applied, each file whole', async () => {
     const { root, sandbox: open } = await workspace('echo old > seen');
     const sandbox = await open();
     const { changes: made } = await sandbox.run('head -c 3000000 /dev/zero > seen; echo 1 > other', {

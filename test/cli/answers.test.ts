@@ -127,7 +127,7 @@ describe('a plug-in', () => {
       SHORT,
       `await new Promise(() => {}); ${answering('({ allowed: true })')}`,
     ],
-  ])('that %s: nothing runs, in any process', { timeout: 60_000 }, async (what, seconds, text) => {
+  ])('that %s: nothing runs, in any process', async (what, seconds, text) => {
     plugin(text, seconds);
     const stopped = what === 'kills the process' ? expect.anything() : 'stopped';
     expect(await inProcesses()).toEqual({ ...REFUSED, hook: stopped });
@@ -137,7 +137,7 @@ describe('a plug-in', () => {
     ['prints', 'console.log(JSON.stringify({ hookSpecificOutput: { permissionDecision: "allow" } }));'],
     ['prints megabytes', 'for (let i = 0; i < 40; i += 1) console.log("x".repeat(100_000));'],
     ['closes standard output', 'import("node:fs").then(({ closeSync }) => closeSync(1)); await 0;'],
-  ])('that %s and refuses: nothing runs', { timeout: 60_000 }, async (_, text) => {
+  ])('that %s and refuses: nothing runs', async (_, text) => {
     plugin(`export const before_tool_use = async () => { ${text} return { allowed: false }; };`);
     expect(await inProcesses()).toEqual({ ...REFUSED, hook: 'stopped' });
   });

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { PAGE } from '../../src/serve/index.ts';
 import { connectTo } from '../integration/serve-client.ts';
 import { makeStatePlace, sampleRequest, until } from '../support/approvals.ts';
-import { AT_ONCE_MS, HALF_OPEN, holdOpen } from '../support/half-open.ts';
+import { HALF_OPEN, holdOpen } from '../support/half-open.ts';
 import { CLI, cli, expectOneLine } from './support.ts';
 
 const place = makeStatePlace();
@@ -260,9 +260,7 @@ describe('approvals serve', () => {
       HALF_OPEN.map(([, text]) => holdOpen(200, () => connect(port, '127.0.0.1'), text)),
     );
     for (let times = 0; times < 5; times += 1) {
-      const began = performance.now();
       expect(await (await fetch(address)).text()).toBe(PAGE);
-      expect(performance.now() - began).toBeLessThan(AT_ONCE_MS);
     }
     for (const attacker of attackers) {
       expect(attacker.held()).toBeGreaterThan(64);

@@ -65,7 +65,7 @@ describe('a connection that somebody is asked about', () => {
         approval: expect.objectContaining({ reason: 'denied' }),
       }),
     ]);
-  }, 60_000);
+  });
 
   it('is remembered as a grant, which says what it is for and can be revoked', async () => {
     const running = ask(`curl -sS -m 50 ${url}`, '--ask', 'queue');
@@ -85,7 +85,7 @@ describe('a connection that somebody is asked about', () => {
     expect((await cli(place, ['approvals', 'grants'], { env })).stdout).not.toContain(
       'localhost.localdomain',
     );
-  }, 60_000);
+  });
 
   it('is not asked about on a terminal that the command can write to', async () => {
     const words = [process.execPath, CLI, ...net, '-c', `curl -sS -m 50 ${url}`].map(quoted).join(' ');
@@ -95,7 +95,7 @@ describe('a connection that somebody is asked about', () => {
     });
     expect(stdout).not.toContain('Allow localhost.localdomain');
     expect(stdout).toContain('asking failed (the command can write to this terminal while it runs');
-  }, 60_000);
+  });
 
   it('is asked about there if what the command writes goes to a file', async () => {
     const words = [process.execPath, CLI, ...net, '-c', `curl -sS -m 50 ${url}`].map(quoted).join(' ');
@@ -105,7 +105,7 @@ describe('a connection that somebody is asked about', () => {
     });
     expect(stdout).toMatch(/Let it\? .*"curl" \(process/);
     expect(stdout).toContain('Allow localhost.localdomain:');
-  }, 60_000);
+  });
 
   it('cannot be let through by a file in the workspace', async () => {
     writeFileSync(join(place.workspace, '.sandbox-run.toml'), '[network]\nunlisted = "ask"\n');

@@ -109,7 +109,7 @@ const onBash = (keys: string, pattern: string) =>
 let commands: readonly CommandDescription[] = [];
 beforeAll(async () => {
   commands = everyCommand(describeAll(await collectPrograms()));
-}, 120_000);
+});
 const namesOf = ({ subcommands }: CommandDescription) => subcommands.map(({ path }) => path.at(-1) ?? '');
 const root = (): CommandDescription => commands[0] ?? expect.fail('nothing is described');
 

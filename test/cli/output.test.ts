@@ -163,7 +163,7 @@ describe('--json', () => {
     ]);
     expect([result.exitCode, result.stdout]).toEqual([125, '']);
     expectOneLine(result.stderr);
-  }, 60_000);
+  });
 
   it.each(['', 'x', '-1', '1+', '+1', '1+2+3', '1.5', '129M', '128M+1'])(
     'refuses --max-output %s',

@@ -54,7 +54,7 @@ afterEach(async () => {
 });
 afterAll(() => place.dispose());
 
-describe('sandbox-run session start, run, stop', { timeout: 30_000 }, () => {
+describe('sandbox-run session start, run, stop', () => {
   it('what one command leaves, the next one finds', async () => {
     const name = await start();
     expect(name).toMatch(/^[0-9a-f]{8}$/);
@@ -193,7 +193,7 @@ describe('sandbox-run session start, run, stop', { timeout: 30_000 }, () => {
   });
 });
 
-describe('the socket of a session', { timeout: 30_000 }, () => {
+describe('the socket of a session', () => {
   it('is for this user alone, and no command of the session can use it', async () => {
     const name = await start('--name', 'mine');
     const path = join(state, 'sandbox-run/shells/mine.sock');
@@ -232,7 +232,7 @@ describe('the socket of a session', { timeout: 30_000 }, () => {
   });
 });
 
-describe('a session that is sent what it does not serve', { timeout: 30_000 }, () => {
+describe('a session that is sent what it does not serve', () => {
   const name = 'strict';
   beforeAll(async () => {
     await start('--name', name);
@@ -266,7 +266,7 @@ describe('a session that is sent what it does not serve', { timeout: 30_000 }, (
   });
 });
 
-describe('connections that want nothing', { timeout: 30_000 }, () => {
+describe('connections that want nothing', () => {
   it('lock nobody out', async () => {
     const name = await start('--name', 'crowded');
     const path = join(state, 'sandbox-run/shells/crowded.sock');
@@ -289,7 +289,7 @@ describe('connections that want nothing', { timeout: 30_000 }, () => {
   });
 });
 
-describe('under supervision', { timeout: 30_000 }, () => {
+describe('under supervision', () => {
   beforeAll(() => {
     started.length = 0;
   });

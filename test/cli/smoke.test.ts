@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 const run = (...args: readonly string[]) => startCli(judged, args);
 
-describe('sandbox-run', { timeout: 60_000 }, () => {
+describe('sandbox-run', () => {
   it('runs a command in a sandbox, and ends as it does', async () => {
     const outside = join(place.root, 'outside');
     // Its words are not judged: the kernel refuses.
@@ -86,7 +86,7 @@ describe('sandbox-run', { timeout: 60_000 }, () => {
     let id = '';
     await eventually(async () => {
       id = JSON.parse((await run('approvals', 'list', '--json')).stdout).id;
-    }, 60_000);
+    });
     expect((await run('approvals', 'approve', id)).exitCode).toBe(0);
     expect((await asking).exitCode).toBe(0);
     expect(existsSync(join(place.workspace, 'asked'))).toBe(true);

@@ -97,7 +97,7 @@ describe('a shell on a terminal of its own', () => {
     await eventually(async () => {
       await pane.type(':echo &lines &columns', 'Enter');
       expect(await pane.screen()).toContain('18 70');
-    }, 60_000);
+    });
     await pane.type(':q!', 'Enter');
     await pane.shows(/inside> \s*$/);
     await pane.type('exit', 'Enter');
@@ -303,7 +303,7 @@ describe('around the terminal', () => {
         await judged.keys('C-u');
         await judged.type('once');
         expect(await judged.screen()).toMatch(/\[deny\]: once\s*$/);
-      }, 60_000);
+      });
       await judged.keys('Enter');
       // Not the command's text, which the question shows: what is typed while it is open answers that.
       await judged.shows(/^well\? /m);

@@ -22,7 +22,7 @@ const shell = (command: string, more: Readonly<Record<string, unknown>> = {}): T
 const worlds: AgentWorld[] = [];
 afterAll(() => {
   for (const world of worlds) world.dispose();
-}, 120_000);
+});
 let world: AgentWorld;
 beforeEach(() => {
   world = makeAgentWorld();

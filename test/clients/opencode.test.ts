@@ -14,7 +14,7 @@ const bash = (command: string, more: Readonly<Record<string, unknown>> = {}): To
 const worlds: AgentWorld[] = [];
 afterAll(() => {
   for (const world of worlds) world.dispose();
-}, 120_000);
+});
 let world: AgentWorld;
 beforeEach(() => {
   world = makeAgentWorld();

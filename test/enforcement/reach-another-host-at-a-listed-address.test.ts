@@ -223,7 +223,7 @@ describe('reaching another host at an address that is listed', () => {
     expect([...said].filter(([, what]) => what !== 'answered')).toEqual([]);
     expect(said.size).toBe(41);
     expect(received.split(UNLISTED).length).toBeGreaterThan(33);
-  }, 60_000);
+  });
 
   // The usual ports are root's.
   it.runIf(HOST.root)(
@@ -339,7 +339,7 @@ describe('reaching another host at an address that is listed', () => {
           rule: `${LISTED}:${ports.http}/http`,
         }),
       );
-    }, 90_000);
+    });
 
     it.each([
       [

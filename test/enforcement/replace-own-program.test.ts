@@ -60,7 +60,7 @@ describe.skipIf(!HOST.namespaces)('this program, installed where commands can wr
     mkdirSync(env.HOME);
     installInto(installed, 'node_modules/sandbox-run');
     installInto(checkout, '.');
-  }, 60_000);
+  });
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
   const run = (workspace: string, program: string, command: string) =>

@@ -203,7 +203,7 @@ describe('worker threads', () => {
       });
       await worker.terminate();
     }
-  }, 120_000);
+  });
 
   it('do not disturb this thread when they are terminated', async () => {
     await using sandbox = await createSandbox({ workspace: place.workspace });

@@ -38,7 +38,7 @@ describe('what lasts from command to command', () => {
     );
   });
 
-  it('a virtual environment that was activated', { timeout: 60_000 }, async () => {
+  it('a virtual environment that was activated', async () => {
     execFileSync('/usr/bin/python3', ['-m', 'venv', '--without-pip', join(arena.workspace, 'env')]);
     await using shell = await sandbox.session();
     const activated = await shell.run('. env/bin/activate');
@@ -112,7 +112,7 @@ describe('commands that a shell could stumble on', () => {
     ['echo \'quotes\' "and" `echo these` $(echo too) \\\\', { stdout: 'quotes and these too \\\n' }],
     ['echo done', { stdout: 'done\n' }],
   ];
-  it('all of them, and the shell lives on', { timeout: 60_000 }, async () => {
+  it('all of them, and the shell lives on', async () => {
     await using shell = await sandbox.session();
     for (const [command, expected] of survive) {
       const result = await shell.run(command, { timeout: 10_000 });
@@ -181,7 +181,7 @@ describe('commands that hang', () => {
     'set -m; sleep 61; echo next',
     'setsid -w sleep 61; echo next',
   ];
-  it.each(hanging)('%s', { timeout: 20_000 }, async (command) => {
+  it.each(hanging)('%s', async (command) => {
     await using shell = await sandbox.session();
     await shell.run('rm -f pipe; kept=1');
     // On a loaded machine programs take a while until they hang.
@@ -213,7 +213,7 @@ describe('commands that hang', () => {
   it.each([
     ...early.map((command) => ['a time-out', command.replace(/x{9,}/, 'xx'), command] as const),
     ...early.map((command) => ['interrupt()', command.replace(/x{9,}/, 'xx'), command] as const),
-  ])('%s ends what the shell has not read yet: %s', { timeout: 20_000 }, async (by, _, command) => {
+  ])('%s ends what the shell has not read yet: %s', async (by, _, command) => {
     await using shell = await sandbox.session();
     rmSync(join(arena.workspace, 'late'), { force: true });
     const { words, letGo } = makeHold(arena.workspace);
@@ -232,7 +232,7 @@ describe('commands that hang', () => {
     expect(existsSync(join(arena.workspace, 'late'))).toBe(false);
   });
 
-  it('whatever cannot be interrupted costs the shell, not the session', { timeout: 20_000 }, async () => {
+  it('whatever cannot be interrupted costs the shell, not the session', async () => {
     await using shell = await sandbox.session();
     await shell.run('export KEPT=1; trap "" INT URG');
     const result = await shell.run('while :; do :; done', { timeout: 200 });
@@ -240,7 +240,7 @@ describe('commands that hang', () => {
     expect(said(await shell.run('echo alive $KEPT'))).toEqual(exited('alive 1\n'));
   });
 
-  it('names that are taken, and a shell that cannot report', { timeout: 20_000 }, async () => {
+  it('names that are taken, and a shell that cannot report', async () => {
     await using shell = await sandbox.session();
     const taken = 'readonly __turn=1; echo fine';
     expect(await shell.run(taken, { timeout: 5_000 })).toMatchObject({
@@ -268,7 +268,7 @@ describe('commands that hang', () => {
     });
   });
 
-  it('close() does not wait for a consumer that never settles', { timeout: 20_000 }, async () => {
+  it('close() does not wait for a consumer that never settles', async () => {
     const shell = await sandbox.session();
     let seen = () => {};
     const shown = new Promise<void>((done) => {
@@ -284,14 +284,14 @@ describe('commands that hang', () => {
     expect(await turn).toMatchObject({ status: 'canceled' });
   });
 
-  it('a background job of an earlier command is spared', { timeout: 20_000 }, async () => {
+  it('a background job of an earlier command is spared', async () => {
     await using shell = await sandbox.session();
     await shell.run('sleep 62 & job=$!; until grep -qx sleep /proc/$job/comm; do :; done');
     await shell.run('bash -c \'trap "" INT; sleep 61\'', { timeout: 200 });
     expect(said(await shell.run('kill -0 $job && echo there'))).toEqual(exited('there\n'));
   });
 
-  it('interrupt() and an aborted signal', { timeout: 20_000 }, async () => {
+  it('interrupt() and an aborted signal', async () => {
     await using shell = await sandbox.session();
     expect(shell.interrupt()).toBe(false);
     const running = shell.run('sleep 61; echo next');
@@ -306,7 +306,7 @@ describe('commands that hang', () => {
     expect(said(await shell.run('echo alive'))).toEqual(exited('alive\n'));
   });
 
-  it('a time-out comes although JavaScript is busy', { timeout: 20_000 }, async () => {
+  it('a time-out comes although JavaScript is busy', async () => {
     await using shell = await sandbox.session();
     const running = shell.run('sleep 1.5; date +%s%N > after', { timeout: 200 });
     await new Promise(setImmediate);
@@ -318,7 +318,7 @@ describe('commands that hang', () => {
 });
 
 describe('output', () => {
-  it('is that of the command alone, whole, and streamed on request', { timeout: 20_000 }, async () => {
+  it('is that of the command alone, whole, and streamed on request', async () => {
     await using shell = await sandbox.session();
     expect((await shell.run('head -c 300000 /dev/zero | tr "\\0" x; echo e >&2')).stdout).toHaveLength(
       300_000,
@@ -360,7 +360,7 @@ describe('output', () => {
     });
   });
 
-  it('a consumer that fails interrupts the command', { timeout: 20_000 }, async () => {
+  it('a consumer that fails interrupts the command', async () => {
     await using shell = await sandbox.session();
     const failing = shell.run('echo x; sleep 61', {
       onOutput: () => {
@@ -437,7 +437,7 @@ describe('the life of a session', () => {
     expect(await own()).toBe(open);
   });
 
-  it('8 at a time, each on its own', { timeout: 60_000 }, async () => {
+  it('8 at a time, each on its own', async () => {
     const shells = await Promise.all(Array.from({ length: 8 }, () => sandbox.session()));
     const results = await Promise.all(
       shells.flatMap((shell: ShellSession, at) => [

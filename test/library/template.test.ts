@@ -76,7 +76,7 @@ describe('a template of run', () => {
       }),
       { numRuns: 60 },
     );
-  }, 60_000);
+  });
 
   it.each<[string, () => Promise<unknown>]>([
     ['in text that a shell reads', () => sandbox.run`bash -c "touch ran; echo ${'x'}"`],

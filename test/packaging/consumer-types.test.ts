@@ -65,5 +65,5 @@ describe('the types of the package', () => {
     } finally {
       rmSync(consumer, { force: true });
     }
-  }, 120_000);
+  });
 });

@@ -100,7 +100,7 @@ describe('the packed packages, in an empty project without a compiler', () => {
     writeFileSync(join(project, '.npmrc'), settings);
     const done = await run('npm', ['install', '--loglevel=error', join(packages, main)]);
     expect(done, done.stderr).toMatchObject({ exitCode: 0 });
-  }, 120_000);
+  });
   afterAll(async () => {
     await registry?.close();
     rmSync(place, { recursive: true, force: true });

@@ -449,7 +449,7 @@ describe('hosts that somebody is asked about', () => {
     const result = await run(nobody, 'curl -sS http://$HOST:$PORT/');
     expect(result.connections?.[0]?.approval).toMatchObject({ approved: false, reason: 'nobody' });
     expect(lookedUp).toEqual([]);
-  }, 60_000);
+  });
 
   it('refuses what cannot be recorded', async () => {
     const sandbox = await asking(answering(0, yes()), {
@@ -496,7 +496,7 @@ describe('hosts that somebody is asked about', () => {
       ({ approval }) => approval?.approved === false && approval.reason === 'failed',
     );
     expect(unasked?.length).toBeGreaterThan(100);
-  }, 90_000);
+  });
 
   it('never asks about what is denied, this machine or the network around it', async () => {
     const sandbox = await asking(answering(0, yes()), {
@@ -527,7 +527,7 @@ describe('hosts that somebody is asked about', () => {
     expect(result.connections?.find(({ host }) => host === 'half.test')?.rule).toBe(`half.test:${port}`);
     // What stands for a name is none of what is denied.
     expect((await run(sandbox, 'curl -sS http://$HOST:$PORT/')).stdout).toContain(WORD);
-  }, 60_000);
+  });
 
   it('leads nowhere that no entry allows, whatever a name says once there is a yes', async () => {
     const sandbox = await asking(answering(0, yes()));
@@ -630,7 +630,7 @@ describe('hosts that somebody is asked about', () => {
     state.close();
     expect((await run(await asking(answering(0, no)), command)).stdout).toBe('');
     expect(questions).toHaveLength(4);
-  }, 60_000);
+  });
 
   it('asks in a shell session, too, and anew for each of its commands', async () => {
     const sandbox = await asking(answering(100, yes()));

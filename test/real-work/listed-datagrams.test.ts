@@ -220,7 +220,7 @@ for _ in range(100):
     expect(stdout).toContain("(b'inside', ('127.0.0.1', 4567))");
     expect((await server).stdout).toContain("b'inside'");
     outside.close();
-  }, 60_000);
+  });
 });
 
 /** A text that names the server; to what is no `hello` an answer of DNS. */

@@ -101,7 +101,7 @@ describe('real programs and sockets of this machine', () => {
     await once(child.stdout, 'data');
     execFileSync('ssh-add', ['-q', key], { env: { ...process.env, SSH_AUTH_SOCK: agent }, stdio: 'pipe' });
     process.env.SSH_AUTH_SOCK = agent;
-  }, 60_000);
+  });
   afterAll(async () => {
     if (outsideEnvironment === undefined) delete process.env.SSH_AUTH_SOCK;
     else process.env.SSH_AUTH_SOCK = outsideEnvironment;

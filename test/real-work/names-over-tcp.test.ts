@@ -101,7 +101,7 @@ it('questions come in pieces, many at a time, and an answer may be the last thin
     ].join('\n'),
     '',
   ]);
-}, 60_000);
+});
 
 it.runIf(process.env.PATH?.split(':').some((directory) => existsSync(join(directory, 'dig'))))(
   'dig +tcp',

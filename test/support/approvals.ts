@@ -75,12 +75,12 @@ export function handClock(start = 1_000_000) {
   };
 }
 
-/** Waits until a look at something gives a value, for at most twenty seconds or as long as is said. */
+/** Waits until a look at something gives a value, for at most a minute, or as long as is said if that is more. */
 export async function until<T>(
   look: () => T | undefined | Promise<T | undefined>,
-  milliseconds = 20_000,
+  milliseconds = 0,
 ): Promise<T> {
-  const end = performance.now() + milliseconds;
+  const end = performance.now() + Math.max(60_000, milliseconds);
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;

@@ -8,9 +8,6 @@ export const HALF_OPEN: readonly (readonly [string, string])[] = [
   ['half a request sent', 'GET / HTTP/1.1\r\nX-Slow: '],
 ];
 
-/** Less than any time-out of a server: whoever is answered in that time did not wait for connections to be given up. */
-export const AT_ONCE_MS = 3_000;
-
 /** As many at a time as every server's queue takes. */
 const BATCH = 50;
 const PAUSE_MS = 20;

@@ -9,7 +9,7 @@ export interface Talk {
   expect(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 60_000;
 
 /** Takes over a process's terminal. */
 export function talkTo({ terminal, result }: TerminalProcess): Talk {

@@ -19,7 +19,7 @@ export interface Pane {
   close(): Promise<void>;
 }
 
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 60_000;
 
 /** Starts a program in a pane of a tmux server of its own. */
 export async function openPane(

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { lossesCheck } from '../../../src/checks/losses.ts';
-import { createVersions } from '../../../src/host/git/versions.ts';
 import { INNER_TEXTS } from '../../../src/decide/inner-texts.ts';
+import { createVersions } from '../../../src/host/git/versions.ts';
 import { createPathLookup } from '../../../src/host/resolve-path.ts';
 import { contextOf } from '../../support/check-context.ts';
 
