@@ -14,6 +14,7 @@ import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedEntry } from '../native/contract.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { orElse } from '../util/or-else.ts';
+import { textOfPath } from '../util/path-text.ts';
 import { judgeChange, readGitConfig } from './git-config.ts';
 import type { Shutter } from './kept.ts';
 
@@ -156,11 +157,15 @@ export class GitSettler {
   }
 
   #linkTarget(path: string): string | undefined {
-    return inDirectoryOf(this.#workspace, path, (at) => straight(dirname(path), readlinkSync(at)));
+    return inDirectoryOf(this.#workspace, path, (at) =>
+      straight(dirname(path), textOfPath(readlinkSync(at, 'buffer'))),
+    );
   }
 
   #gitFileTarget(path: string): string | undefined {
-    const named = /^gitdir: (.*?)[\r\n]*$/s.exec(this.#read(path)?.toString() ?? '')?.[1];
+    const content = this.#read(path);
+    const text = content === undefined ? '' : textOfPath(content);
+    const named = /^gitdir: (.*?)[\r\n]*$/s.exec(text)?.[1];
     return named === undefined ? undefined : straight(dirname(path), named);
   }
 
@@ -182,7 +187,7 @@ export class GitSettler {
     const info = inDirectoryOf(this.#workspace, path, (at) => {
       const found = lstatSync(at, { throwIfNoEntry: false });
       if (found === undefined) return undefined;
-      return found.isDirectory() ? readdirSync(at) : ('no directory' as const);
+      return found.isDirectory() ? readdirSync(at, 'buffer').map(textOfPath) : ('no directory' as const);
     });
     if (info === undefined) return [];
     if (info === 'no directory') return this.#shut(path, 'git', 'git runs hooks from it');
@@ -193,12 +198,12 @@ export class GitSettler {
 
   #settleCommonDirectory(path: string): readonly LeftBehind[] {
     const leadsAway = () => this.#shut(path, 'git', 'it leads git to other settings and hooks');
-    const text = this.#read(path)?.toString();
-    if (text === undefined) return this.#infoOf(path) === undefined ? [] : leadsAway();
+    const content = this.#read(path);
+    if (content === undefined) return this.#infoOf(path) === undefined ? [] : leadsAway();
     const directory = dirname(path);
     const isWorktree = basename(dirname(directory)) === 'worktrees';
     // As git writes it: what else comes to the same by its text may lead through a link.
-    const common = text.replace(/[\r\n]+$/, '');
+    const common = textOfPath(content).replace(/[\r\n]+$/, '');
     if (isWorktree && (common === '../..' || common === dirname(dirname(directory)))) return [];
     return leadsAway();
   }

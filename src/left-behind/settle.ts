@@ -1,12 +1,12 @@
 import { lstatSync } from 'node:fs';
-import { basename, dirname } from 'node:path';
+import { basename } from 'node:path';
 import { EMPTY_GIT_CONFIG, parseGitConfig } from '../host/git/config-file.ts';
-import { NOT_TEXT } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedCopy, NativeChangedEntry, NativeEffects } from '../native/contract.ts';
 import type { ObeyedFile } from '../policy/profiles/obeyed-files.ts';
 import { directoriesBetween } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
+import { pathOf, shownPath } from '../util/path-text.ts';
 import type { Baseline } from './baseline.ts';
 import { changeGitConfig, judgeChange } from './git-config.ts';
 import { type Kept, Shutter, told } from './kept.ts';
@@ -40,8 +40,6 @@ const REPLACED = 'it was replaced while a command ran, which could have changed 
 const unsettled = (path: string, reason: string): LeftBehind =>
   told(path, `${reason}; git or an editor may run what is in it`);
 
-const existsAt = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-
 const NOTHING: readonly LeftBehind[] = [];
 
 /** @see Settler */
@@ -49,11 +47,12 @@ export function createSettler(parts: SettlerParts): Settler {
   const settlement = new Settlement(parts);
   return (effects) => {
     const found = settlement.settle(effects);
-    if (found.length === 0 || effects.makings === undefined) return found;
-    const makings = new Map(effects.makings.map(({ path, program }) => [path, program]));
+    if (found.length === 0) return found;
+    const makings = new Map(effects.makings?.map(({ path, program }) => [path, program]));
     return found.map((one) => {
       const by = makings.get(one.path);
-      return by === undefined ? one : { ...one, madeBy: by };
+      // From here on it is only told: the record of what is kept has the path itself.
+      return { ...one, path: shownPath(one.path), ...(by === undefined ? {} : { madeBy: by }) };
     });
   };
 }
@@ -136,13 +135,6 @@ class Settlement {
 
   #settleEntry(entry: NativeChangedEntry): readonly LeftBehind[] {
     const { path } = entry;
-    // The addon's names are text: what is no UTF-8 is known only by what it is shown as.
-    if (path.includes(NOT_TEXT) && entry.change !== 'vanished') {
-      const shut = this.#shutShown(entry);
-      if (shut.length > 0) return shut;
-      if (!existsAt(path))
-        return [unsettled(path, 'its name is not valid UTF-8, so that it cannot be looked at')];
-    }
     const hold = this.#parts.holdOf(path);
     if (hold === 'held' || (hold === 'lost' && entry.change === 'vanished')) return NOTHING;
     if (this.#parts.baseline.isTooMuch(path))
@@ -161,14 +153,6 @@ class Settlement {
       return this.#isInstalled(path, row) ? NOTHING : [told(path, row.reason, row.tool)];
     if (row !== undefined) return this.#shutter.shut(path, row.tool, row.reason);
     return reason === undefined ? NOTHING : this.#shutter.shut(path, 'git', reason);
-  }
-
-  /** Takes away what is run as it is: nothing is known of what was there before. */
-  #shutShown({ path, kind, change }: NativeChangedEntry): readonly LeftBehind[] {
-    const row = this.#parts.names.rowFor(path);
-    const isRun = basename(dirname(path)) === 'hooks' || (row !== undefined && row.treatment !== 'told');
-    if (!isRun || change !== 'appeared' || kind === 'directory') return NOTHING;
-    return this.#shutter.shut(path, row?.tool ?? 'git', row?.reason ?? 'it is a hook');
   }
 
   #isInstalled(path: string, row: ObeyedFile): boolean {
@@ -209,7 +193,7 @@ function seenBeyond({ leftBehind, makings = [] }: NativeEffects): readonly Nativ
   if (leftBehind?.spent !== true) return [];
   const known = new Set(leftBehind.entries.map(({ path }) => path));
   return makings.flatMap(({ path }): readonly NativeChangedEntry[] => {
-    const info = known.has(path) ? undefined : lstatSync(path, { throwIfNoEntry: false });
+    const info = known.has(path) ? undefined : lstatSync(pathOf(path), { throwIfNoEntry: false });
     if (info === undefined) return [];
     const kind = info.isDirectory()
       ? 'directory'

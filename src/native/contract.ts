@@ -11,6 +11,9 @@ export interface NativeFailure {
   readonly path: string;
 }
 
+// Paths of the host, in both directions, are texts as `textOfPath` (src/util/path-text.ts) makes them: their bytes need not be
+// UTF-8. Where a text only explains, such a byte is U+FFFD.
+
 /** One Landlock rule. */
 interface NativePathRule {
   readonly path: string;

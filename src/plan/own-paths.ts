@@ -3,6 +3,7 @@ import type { PlannedPath, SymbolicLink } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import type { PathLookup, ResolvedPath } from '../model/surroundings.ts';
 import { isBeneath } from '../util/absolute-path.ts';
+import { shownPath } from '../util/path-text.ts';
 import type { Mechanisms, TmpOfHost } from './mechanisms.ts';
 
 /** Something that belongs to this program, or to the user who runs it. */
@@ -162,7 +163,7 @@ export function protectedInWorkspace({ workspace, policy, obeyed = [], lookup }:
     // A command may have shut it, for the next one to open it again.
     throw new SandboxError(
       'confinement.failed',
-      `${unknown.path} cannot be looked at (${unknown.errno}), so that protected paths in it cannot be shut; make it accessible (chmod u+rwx) or move it out of the workspace`,
+      `${shownPath(unknown.path)} cannot be looked at (${unknown.errno}), so that protected paths in it cannot be shut; make it accessible (chmod u+rwx) or move it out of the workspace`,
     );
   }
   return {

@@ -5,6 +5,7 @@ import { refuseShortage } from '../../errors/shortage.ts';
 import type { PathLookup } from '../../model/surroundings.ts';
 import { absoluteOr, isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
+import { pathOf, shownPath, textOfPath } from '../../util/path-text.ts';
 import { readRegular } from '../held-directory.ts';
 import { type GitSetting, parseGitConfig } from './config-file.ts';
 import { effectOfKey } from './config-keys.ts';
@@ -108,7 +109,7 @@ function isOfGit(directory: string, has: (name: string) => boolean): boolean {
 export function isGitDirectory(directory: string): boolean {
   return isOfGit(
     directory,
-    (name) => lstatSync(join(directory, name), { throwIfNoEntry: false }) !== undefined,
+    (name) => lstatSync(pathOf(join(directory, name)), { throwIfNoEntry: false }) !== undefined,
   );
 }
 
@@ -152,7 +153,7 @@ function namedBy({ path, worktree }: GitDirectory, around: GitSurroundings): rea
     seen.add(file);
     for (const setting of settingsOf(file)) {
       const { effect } = effectOfKey(setting);
-      const value = Buffer.from(setting.value ?? '', 'latin1').toString('utf8');
+      const value = textOfPath(Buffer.from(setting.value ?? '', 'latin1'));
       const named = (text: string, from: string) => resolve(from, expandHome(text, around.home));
       if (effect === 'includes' && value !== '') {
         const included = named(value, dirname(file));
@@ -199,13 +200,13 @@ const NOT_FOR_US = new Set([
 function settingsOf(file: string): readonly GitSetting[] {
   try {
     // Of most there is none, and an exception takes longer than a look.
-    if (statSync(file, { throwIfNoEntry: false }) === undefined) return [];
-    const path = realpathSync(file);
+    if (statSync(pathOf(file), { throwIfNoEntry: false }) === undefined) return [];
+    const path = realpathSync(pathOf(file), 'buffer');
     // Git reads it all the same, and what it names would be left open.
     if (statSync(path).size > CONFIG_BYTES)
       throw new SandboxError(
         'confinement.failed',
-        `${path} is too large for a configuration of git; make it smaller than 1 MiB`,
+        `${shownPath(textOfPath(path))} is too large for a configuration of git; make it smaller than 1 MiB`,
       );
     const content = readRegular(path, CONFIG_BYTES);
     return content === undefined ? [] : (parseGitConfig(content)?.settings ?? []);

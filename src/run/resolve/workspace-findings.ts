@@ -1,5 +1,5 @@
 import { lstatSync, mkdirSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { caller } from '../../host/caller.ts';
 import {
@@ -11,7 +11,7 @@ import {
   userConfigFiles,
 } from '../../host/git/repositories.ts';
 import { repositoriesOutOfSight } from '../../host/git/versions.ts';
-import { inDirectoryOf, NOT_TEXT, readRegular } from '../../host/held-directory.ts';
+import { inDirectoryOf, readRegular } from '../../host/held-directory.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import { Baseline } from '../../left-behind/baseline.ts';
 import { Kept } from '../../left-behind/kept.ts';
@@ -22,6 +22,7 @@ import type { NativeAddon, NativeIndex, NativeIndexed } from '../../native/contr
 import { OBEYED_FILES } from '../../policy/profiles/obeyed-files.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
+import { pathOf, shownPath } from '../../util/path-text.ts';
 import { describeFailure } from '../launch/failure.ts';
 import { stateDirectory } from '../state.ts';
 import type { ResolvedPolicy } from './resolve-policy.ts';
@@ -102,7 +103,7 @@ function findIn(
   if (shut !== undefined)
     throw new SandboxError(
       'confinement.failed',
-      `${shut} cannot be looked through, so that git settings in it cannot be shut; make it accessible (chmod u+rwx), or move it out of the workspace`,
+      `${shownPath(shut)} cannot be looked through, so that git settings in it cannot be shut; make it accessible (chmod u+rwx), or move it out of the workspace`,
     );
   const lookup = createPathLookup();
   const directories = gitDirectories(
@@ -117,15 +118,8 @@ function findIn(
   );
   const outOfSight = entries
     .filter(({ path }) => path.endsWith('/.git/index'))
-    .flatMap(({ path }) => repositoriesOutOfSight(path, readRegular))
+    .flatMap(({ path }) => repositoriesOutOfSight(path, (file, limit) => readRegular(pathOf(file), limit)))
     .map((path) => ({ path, reason: 'git status runs what this repository says' }));
-  // One that no string can name is protected with all that lies beside it: another one may have the name that it is shown by.
-  const unnamed = entries.flatMap(({ path }) => {
-    const around = dirname(path.slice(0, path.indexOf(NOT_TEXT)) || path);
-    return path.includes(NOT_TEXT) && around.includes('/.git/')
-      ? [{ path: around, reason: 'git obeys what is in it' }]
-      : [];
-  });
   const byName = entries.flatMap(({ path }) => {
     const row = names.rowFor(path);
     return row?.treatment === 'shut' ? [{ path, reason: `${row.tool}: ${row.reason}` }] : [];
@@ -135,7 +129,7 @@ function findIn(
     .filter((path) => lookup.resolve(path).kind === 'other' && lookup.resolve(path).canonical === path);
   return {
     index,
-    obeyed: [...byGit, ...outOfSight, ...unnamed, ...byName],
+    obeyed: [...byGit, ...outOfSight, ...byName],
     configurations,
     names,
     shortfall: spent
@@ -214,7 +208,7 @@ export function prepareSettler(
  */
 export function identityOf(path: string): string | undefined {
   try {
-    const info = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    const info = lstatSync(pathOf(path), { bigint: true, throwIfNoEntry: false });
     return info && `${info.dev}:${info.ino}:${info.birthtimeNs}`;
   } catch (error) {
     // A file is on the way, as the `.git` of a worktree.
