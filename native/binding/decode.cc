@@ -276,6 +276,10 @@ IndexSpec DecodeIndex(const Napi::Object& object) {
   spec.suffixes = Texts(object.Get("suffixes"));
   spec.git_names = Texts(object.Get("gitNames"));
   spec.max_directories = Unsigned(object.Get("maxDirectories"));
+  if (const Napi::Value beside = object.Get("beside"); beside.IsObject()) {
+    spec.beside = DecodePaths(beside.As<Napi::Object>().Get("roots"));
+    spec.max_beside = Unsigned(beside.As<Napi::Object>().Get("maxDirectories"));
+  }
   return spec;
 }
 

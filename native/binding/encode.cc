@@ -96,6 +96,7 @@ Napi::Value EncodeIndexed(Napi::Env env, const Indexed& indexed) {
   object["entries"] = entries;
   object["directories"] = Number(env, indexed.directories);
   object["spent"] = Napi::Boolean::New(env, indexed.spent);
+  object["spentBeside"] = Napi::Boolean::New(env, indexed.spent_beside);
   object["unreadable"] = EncodePaths(env, indexed.unreadable);
   return object;
 }

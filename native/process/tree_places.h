@@ -15,10 +15,12 @@ enum class EntryKind : uint8_t { kFile, kDirectory, kLink, kOther };
 // What is looked for in a tree.
 struct IndexSpec {
   std::string root;                    // canonical
+  std::vector<std::string> beside;     // further directories, canonical, none in another one
   std::vector<std::string> names;      // of entries that are noted in every directory
   std::vector<std::string> suffixes;   // entries whose name ends so are noted, too
   std::vector<std::string> git_names;  // in directories of git besides
-  size_t max_directories = 0;          // of the first walk
+  size_t max_directories = 0;          // of the first walk, in the root
+  size_t max_beside = 0;               // the same of all others together
   // Entries in one report. The receiver needs a moment for each, and a command can make as many as
   // it likes; what is not reported is not shut. So this number is more than honest work makes in
   // passing.

@@ -8,10 +8,9 @@ import {
   symlinkSync,
   writeSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
-import { isBeneath } from '../util/absolute-path.ts';
 import { pathOf, textOfPath } from '../util/path-text.ts';
 import { type Shutter, told } from './kept.ts';
 
@@ -71,7 +70,7 @@ export class Baseline {
   restore(path: string, shutter: Shutter): readonly LeftBehind[] {
     const was = this.known.get(path);
     if (was === undefined) return [];
-    const root = isBeneath(path, shutter.workspace) ? shutter.workspace : dirname(path);
+    const root = shutter.rootOf(path);
     const is = inDirectoryOf(root, path, (at) => look(at, MAX_BYTES));
     if (isSame(was, is)) {
       if (was.kind === 'directory') return withoutStrangers(path, was.names, shutter);
@@ -92,7 +91,7 @@ export class Baseline {
 }
 
 function withoutStrangers(path: string, names: readonly string[], shutter: Shutter): readonly LeftBehind[] {
-  const now = inDirectoryOf(shutter.workspace, path, (at) => readdirSync(at, 'buffer')) ?? [];
+  const now = inDirectoryOf(shutter.rootOf(path), path, (at) => readdirSync(at, 'buffer')) ?? [];
   return now
     .map(textOfPath)
     .filter((name) => !names.includes(name) && !name.endsWith('.sample'))

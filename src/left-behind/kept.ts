@@ -24,6 +24,7 @@ import {
 import { isTimedId, timedId } from '../host/timed-id.ts';
 import { ensureStateDirectory } from '../host/user-directories.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
+import { innermostAround } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { orElse } from '../util/or-else.ts';
 import { bytesOfPath, shownPath } from '../util/path-text.ts';
@@ -260,17 +261,28 @@ export const told = (path: string, reason: string, program = 'sandbox-run'): Lef
 
 /** Takes away what would be obeyed, and says so. */
 export class Shutter {
-  readonly workspace: string;
+  private readonly roots: readonly string[];
   private readonly kept: Kept;
 
-  constructor(workspace: string, kept: Kept) {
-    this.workspace = workspace;
+  /** `roots`: the directories that are looked through. */
+  constructor(roots: readonly string[], kept: Kept) {
+    this.roots = roots;
     this.kept = kept;
+  }
+
+  /** The directory beneath which a path is reached without following a link. */
+  rootOf(path: string): string {
+    return innermostAround(path, this.roots) ?? dirname(path);
+  }
+
+  /** Whether what happens at a path is looked at. */
+  looksAt(path: string): boolean {
+    return innermostAround(path, this.roots) !== undefined;
   }
 
   /** Moves the object at the path away. Nothing to say where it is gone already. */
   shut(path: string, program: string, reason: string): readonly LeftBehind[] {
-    const { workspace } = this;
+    const workspace = this.rootOf(path);
     try {
       const id = this.kept.keep({ workspace, path, reason: `${program}: ${reason}` });
       return id === undefined ? [] : [{ path, done: 'shut', program, reason, kept: id }];
@@ -292,7 +304,7 @@ export class Shutter {
     if (settings.length === 0) return shut;
     try {
       const id = this.kept.keep({
-        ...{ workspace: this.workspace, path, reason: `git: ${reason}` },
+        ...{ workspace: this.rootOf(path), path, reason: `git: ${reason}` },
         settings: settings.map(({ key, value }) => [key, value ?? null]),
       });
       return id === undefined ? shut : { ...shut, kept: id };

@@ -12,7 +12,7 @@ import { repositoriesOutOfSight } from '../host/git/versions.ts';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedEntry } from '../native/contract.ts';
-import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
+import { directoriesBetween } from '../util/absolute-path.ts';
 import { orElse } from '../util/or-else.ts';
 import { textOfPath } from '../util/path-text.ts';
 import { judgeChange, readGitConfig } from './git-config.ts';
@@ -43,7 +43,6 @@ interface GitBefore {
 export class GitSettler {
   readonly #shutter: Shutter;
   readonly #before: GitBefore;
-  readonly #workspace: string;
   /** What configuration files were when they were last looked at: later changes are not the command's. */
   readonly #accepted = new Map<string, GitConfigFile>();
   /** Where `.git` files and links lead that commands made. */
@@ -54,7 +53,6 @@ export class GitSettler {
   constructor(shutter: Shutter, before: GitBefore) {
     this.#shutter = shutter;
     this.#before = before;
-    this.#workspace = shutter.workspace;
   }
 
   /** `undefined`: it is none of git's. */
@@ -102,7 +100,7 @@ export class GitSettler {
   #settleDotGit(path: string, kind: NativeChangedEntry['kind']): readonly LeftBehind[] {
     if (kind === 'directory') return this.#settleDirectory(path);
     const target = kind === 'link' ? this.#linkTarget(path) : this.#gitFileTarget(path);
-    if (target === undefined || !isBeneath(target, this.#workspace))
+    if (target === undefined || !this.#shutter.looksAt(target))
       return this.#shut(path, 'git', 'it leads git to a repository outside of the workspace');
     // What is settled, now and after later commands, has to be what git finds.
     if (!this.#isWatched(target))
@@ -114,9 +112,8 @@ export class GitSettler {
   /** It is there, no link is on the way, and the index goes in (TreePlaces::Enters). */
   #isWatched(target: string): boolean {
     const isDirectory = (path: string) => this.#infoOf(path)?.isDirectory() === true;
-    const steps = [...directoriesBetween(target, this.#workspace), target].filter(
-      (path) => path !== this.#workspace,
-    );
+    const root = this.#shutter.rootOf(target);
+    const steps = [...directoriesBetween(target, root), target].filter((path) => path !== root);
     const isEntered = (path: string) =>
       basename(path) !== 'node_modules' &&
       !(path.includes('/.git/') && BULK.has(basename(path)) && this.#infoOf(join(dirname(path), 'HEAD')));
@@ -127,7 +124,7 @@ export class GitSettler {
   }
 
   #infoOf(path: string): Stats | undefined {
-    return inDirectoryOf(this.#workspace, path, (at) => lstatSync(at, { throwIfNoEntry: false }));
+    return inDirectoryOf(this.#shutter.rootOf(path), path, (at) => lstatSync(at, { throwIfNoEntry: false }));
   }
 
   /** `git status` runs what the configuration of a repository says that the index names, also where nothing else is looked at. */
@@ -157,7 +154,7 @@ export class GitSettler {
   }
 
   #linkTarget(path: string): string | undefined {
-    return inDirectoryOf(this.#workspace, path, (at) =>
+    return inDirectoryOf(this.#shutter.rootOf(path), path, (at) =>
       straight(dirname(path), textOfPath(readlinkSync(at, 'buffer'))),
     );
   }
@@ -170,7 +167,7 @@ export class GitSettler {
   }
 
   #read(path: string, limit = SMALL_FILE): Buffer | undefined {
-    return inDirectoryOf(this.#workspace, path, (at) => readRegular(at, limit));
+    return inDirectoryOf(this.#shutter.rootOf(path), path, (at) => readRegular(at, limit));
   }
 
   /** A repository that came: everything in it that git obeys. */
@@ -184,7 +181,7 @@ export class GitSettler {
   }
 
   #settleHooks(path: string): readonly LeftBehind[] {
-    const info = inDirectoryOf(this.#workspace, path, (at) => {
+    const info = inDirectoryOf(this.#shutter.rootOf(path), path, (at) => {
       const found = lstatSync(at, { throwIfNoEntry: false });
       if (found === undefined) return undefined;
       return found.isDirectory() ? readdirSync(at, 'buffer').map(textOfPath) : ('no directory' as const);
@@ -210,7 +207,7 @@ export class GitSettler {
 
   #settleConfig(path: string): readonly LeftBehind[] {
     if (this.#before.isHeld(path)) return [];
-    const place = { workspace: this.#workspace, path };
+    const place = { workspace: this.#shutter.rootOf(path), path };
     const after = readGitConfig(place);
     if (after === 'missing') return [];
     const last = this.#accepted.get(path) ?? this.#before.configOf(path);
@@ -230,7 +227,7 @@ export class GitSettler {
   #replaceConfig(path: string, after: GitConfigFile, edits: readonly GitEdit[]) {
     return orElse(() => {
       const content = editGitConfig(after, edits);
-      return replaceFile(this.#workspace, path, content) ? parseGitConfig(content) : undefined;
+      return replaceFile(this.#shutter.rootOf(path), path, content) ? parseGitConfig(content) : undefined;
     }, undefined);
   }
 
@@ -244,7 +241,7 @@ export class GitSettler {
   }
 
   #writeNew(path: string, content: Buffer): boolean {
-    const isWritten = inDirectoryOf(this.#workspace, path, (at) => {
+    const isWritten = inDirectoryOf(this.#shutter.rootOf(path), path, (at) => {
       writeFileSync(at, content, { flag: 'wx', mode: 0o644 });
       return true;
     });
@@ -258,7 +255,7 @@ export class GitSettler {
     const lines = text.split('\n');
     const harmless = lines.map((line) => (/^\s*(exec|x)\b/.test(line) ? `# ${line}` : line));
     if (harmless.every((line, at) => line === lines[at]))
-      return replaceFile(this.#workspace, path, Buffer.from(text, 'latin1'))
+      return replaceFile(this.#shutter.rootOf(path), path, Buffer.from(text, 'latin1'))
         ? []
         : this.#shut(path, 'git', 'git rebase --continue runs it');
     const found = this.#shut(

@@ -17,6 +17,8 @@ import { GitSettler } from './settle-git.ts';
 interface SettlerParts {
   /** Canonical. */
   readonly workspace: string;
+  /** The directories that are looked through, as far as commands can write them, the workspace among them. Canonical. */
+  readonly roots: readonly string[];
   /** Paths that are obeyed if they come, with the reason. Absolute. */
   readonly obeyed: ReadonlyMap<string, string>;
   /** The same by name, wherever they are. */
@@ -74,9 +76,9 @@ class Settlement {
   #came: ReadonlySet<string> = new Set();
 
   constructor(parts: SettlerParts) {
-    const { workspace, holdOf, baseline, kept } = parts;
+    const { roots, holdOf, baseline, kept } = parts;
     this.#parts = parts;
-    this.#shutter = new Shutter(workspace, kept);
+    this.#shutter = new Shutter(roots, kept);
     this.#git = new GitSettler(this.#shutter, {
       isHeld: (path) => holdOf(path) === 'held',
       configOf: (path) => {
@@ -102,7 +104,7 @@ class Settlement {
     this.#came = new Set(entries.flatMap(({ path, change }) => (change === 'appeared' ? path : [])));
     for (const entry of entries) {
       if (
-        [entry.path, ...directoriesBetween(entry.path, this.#parts.workspace)].some((path) =>
+        [entry.path, ...directoriesBetween(entry.path, this.#shutter.rootOf(entry.path))].some((path) =>
           settled.has(path),
         )
       )
@@ -161,7 +163,7 @@ class Settlement {
   }
 
   #settleCopy({ source, before, after }: NativeChangedCopy): readonly LeftBehind[] {
-    const place = { workspace: this.#parts.workspace, path: source };
+    const place = { workspace: this.#shutter.rootOf(source), path: source };
     const changed = after === undefined ? undefined : parseGitConfig(after);
     if (changed === undefined)
       return [

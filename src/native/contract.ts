@@ -280,6 +280,8 @@ interface NativeIndexSpec {
   readonly gitNames: readonly string[];
   /** Of the first walk. */
   readonly maxDirectories: number;
+  /** Further canonical directories, none in another one, and of how many directories of them all the first walk is. */
+  readonly beside?: { readonly roots: readonly string[]; readonly maxDirectories: number } | undefined;
 }
 
 /** Something noted. `path` is absolute. */
@@ -295,6 +297,8 @@ export interface NativeIndexed {
   readonly directories: number;
   /** There were more than `maxDirectories`: nothing is known of the others, now and later. */
   readonly spent: boolean;
+  /** The same of those beside. */
+  readonly spentBeside: boolean;
   readonly unreadable: readonly string[];
 }
 

@@ -2,5 +2,4 @@
 export { isBeneath } from './absolute-path.ts';
 export { deferred } from './deferred.ts';
 export { orElse } from './or-else.ts';
-export { bytesOfPath, pathOf, shownPath, textOfPath } from './path-text.ts';
 export { shellWord } from './shell-quote.ts';

@@ -1,5 +1,3 @@
-import { isUtf8 } from 'node:buffer';
-
 /**
  * A path as text from which its bytes come back: a byte that is not UTF-8 is half of a surrogate pair, U+DC80 to U+DCFF, as
  * Python's `surrogateescape` has it. Every other path is the text that it is. `EncodePath` of native/binding/encode.h says the
@@ -8,10 +6,11 @@ import { isUtf8 } from 'node:buffer';
  * Node writes U+FFFD for such a half, which is another name: what is handed to node:fs goes through `pathOf`.
  */
 export function textOfPath(bytes: Buffer): string {
-  if (isUtf8(bytes)) return bytes.toString();
+  const shown = bytes.toString();
+  if (isOf(bytes, shown)) return shown;
   let text = '';
   for (let at = 0; at < bytes.length; ) {
-    const length = LENGTHS.find((one) => at + one <= bytes.length && isUtf8(bytes.subarray(at, at + one)));
+    const length = LENGTHS.find((one) => isCharacter(bytes.subarray(at, at + one), one));
     text +=
       length === undefined
         ? String.fromCharCode(0xdc00 + (bytes[at] ?? 0))
@@ -20,6 +19,12 @@ export function textOfPath(bytes: Buffer): string {
   }
   return text;
 }
+
+/** Whether a text says all of its bytes: what is not UTF-8 is shown as U+FFFD. */
+const isOf = (bytes: Buffer, text: string) => !text.includes('\ufffd') || Buffer.from(text).equals(bytes);
+
+const isCharacter = (bytes: Buffer, length: number) =>
+  bytes.length === length && isOf(bytes, bytes.toString());
 
 /** Of one character in UTF-8. None is the beginning of another one. */
 const LENGTHS = [1, 2, 3, 4] as const;

@@ -54,6 +54,8 @@ export interface ObeyedByGit {
 /** What is looked up, and where git's own files of the user are. */
 interface GitSurroundings {
   readonly workspace: string;
+  /** What commands can write, the workspace among it. */
+  readonly roots: readonly string[];
   readonly home: string;
   /** Configuration that the user and the machine give every repository. */
   readonly configFiles: readonly string[];
@@ -139,7 +141,7 @@ export function obeyedByGit(
     found.push(...namedBy(directory, around));
   }
   const unique = new Map(found.map((one) => [one.path, one]));
-  return [...unique.values()].filter(({ path }) => isBeneath(path, around.workspace));
+  return [...unique.values()].filter(({ path }) => around.roots.some((root) => isBeneath(path, root)));
 }
 
 /** What the configuration of a directory names: included files, hooks, programs. Conditions of includes are not looked at. */

@@ -1,5 +1,7 @@
 import { lstatSync, mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { caller } from '../../host/caller.ts';
 import {
@@ -15,25 +17,30 @@ import { inDirectoryOf, readRegular } from '../../host/held-directory.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import { Baseline } from '../../left-behind/baseline.ts';
 import { Kept } from '../../left-behind/kept.ts';
-import { type ObeyedNames, obeyedNames } from '../../left-behind/obeyed-names.ts';
+import { type ObeyedNames, obeyedNames, rowAround } from '../../left-behind/obeyed-names.ts';
 import { createSettler, type Settler } from '../../left-behind/settle.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { NativeAddon, NativeIndex, NativeIndexed } from '../../native/contract.ts';
 import { OBEYED_FILES } from '../../policy/profiles/obeyed-files.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
+import { innermostAround, isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { pathOf, shownPath } from '../../util/path-text.ts';
 import { describeFailure } from '../launch/failure.ts';
 import { stateDirectory } from '../state.ts';
+import { realPath } from './own-program.ts';
 import type { ResolvedPolicy } from './resolve-policy.ts';
 
 /** More directories than this are not looked through; the report says so then. */
 const MAX_DIRECTORIES = 50_000;
+/** The same of what commands can write beside it. */
+const MAX_BESIDE = 20_000;
 
 /** What a look through the workspace found, before its first command. */
 export interface WorkspaceFindings {
   /** What is looked at again after each command. */
   readonly index: NativeIndex;
+  /** Canonical: the directories that are looked through, the workspace among them if commands can write it. */
+  readonly roots: readonly string[];
   /** Beside the policy's protected paths: what programs outside obey there, whether it is there or not. */
   readonly obeyed: readonly ObeyedByGit[];
   /** Configuration files of the repositories in it. */
@@ -43,61 +50,102 @@ export interface WorkspaceFindings {
   readonly shortfall: string | undefined;
 }
 
-/** The tree of a workspace, with what is looked for in it. */
-interface WorkspaceTree {
+/** The trees that commands can write, with what is looked for in them. */
+interface WritableTrees {
+  readonly places: WritablePlaces;
   readonly names: ObeyedNames;
   readonly index: NativeIndex;
 }
 
-function treeOf(addon: NativeAddon, workspace: string): WorkspaceTree {
-  const names = obeyedNames(OBEYED_FILES, workspace);
+/** Where commands can write, canonical. */
+interface WritablePlaces {
+  /** The directories that are looked through, the workspace first if it can be written. */
+  readonly roots: readonly string[];
+  /** What else the policy grants that programs outside obey, or that others work in: it is left alone. */
+  readonly untended: readonly string[];
+}
+
+/**
+ * What is shared with all programs of the user is not looked through: what another one of them leaves there while a command
+ * runs would be taken away from it. Nor is what somebody granted although, or because, a program obeys it.
+ */
+function writablePlaces({ policy, workspace, home, temporaryParent }: ResolvedPolicy): WritablePlaces {
+  const { rules, workspaceAccess } = policy.filesystem;
+  const own = workspaceAccess === 'write' ? [workspace] : [];
+  const granted = new Set(rules.flatMap(({ path, access }) => (access === 'write' ? [realPath(path)] : [])));
+  if (policy.filesystem.home === 'host') granted.add(realPath(home));
+  const shared = new Set(
+    [home, '/tmp', '/var/tmp', '/dev/shm', tmpdir(), temporaryParent].map((path) => realPath(path)),
+  );
+  const beside: string[] = [];
+  const untended: string[] = [];
+  for (const path of granted) {
+    if (own.some((root) => isBeneath(path, root))) continue;
+    const isDirectory = lstatSync(pathOf(path), { throwIfNoEntry: false })?.isDirectory() === true;
+    const isShared = [...shared].some((one) => isBeneath(one, path));
+    if (rowAround(OBEYED_FILES, path) !== undefined || (isDirectory && isShared)) untended.push(path);
+    else if (isDirectory) beside.push(path);
+  }
+  const isOutermost = (path: string) => !beside.some((other) => other !== path && isBeneath(path, other));
+  return { roots: [...own, ...beside.filter(isOutermost)], untended };
+}
+
+function treesOf(addon: NativeAddon, places: WritablePlaces, workspace: string): WritableTrees | undefined {
+  const [root, ...roots] = places.roots;
+  if (root === undefined) return undefined;
+  const beside = places.roots.filter((one) => one !== workspace);
+  const projects = beside.filter((one) => identityOf(join(one, '.git')) !== undefined);
+  const names = obeyedNames(OBEYED_FILES, { workspace, beside, projects });
   const index = addon.createIndex({
-    root: workspace,
+    root,
     names: ['.git', ...SEQUENCE_NAMES, ...names.names],
     suffixes: names.suffixes,
     gitNames: GIT_NAMES,
     maxDirectories: MAX_DIRECTORIES,
+    beside: roots.length === 0 ? undefined : { roots, maxDirectories: MAX_BESIDE },
   });
-  return { names, index };
+  return { places, names, index };
 }
 
 /**
- * Looks through a workspace for what programs outside obey; `undefined` where commands cannot write it.
+ * Looks through a workspace, and what else commands can write, for what programs outside obey; `undefined` where they can write
+ * none of it.
  * @throws {SandboxError} `confinement.failed` where it cannot be seen what is there.
  */
 export async function findInWorkspace(
   addon: NativeAddon,
   resolved: ResolvedPolicy,
 ): Promise<WorkspaceFindings | undefined> {
-  if (resolved.policy.filesystem.workspaceAccess !== 'write') return undefined;
-  const tree = treeOf(addon, resolved.workspace);
-  return findIn(tree, resolved, await readIndex(addon, tree.index));
+  const trees = treesOf(addon, writablePlaces(resolved), resolved.workspace);
+  return trees && findIn(trees, resolved, await readIndex(addon, trees.index));
 }
 
 /** Looks through the same workspace again and again: directories that are as they were are not read again. */
 export class RepeatedLook {
-  #tree: WorkspaceTree | undefined;
+  #trees: WritableTrees | undefined;
 
   /** What `findInWorkspace` finds now; nothing is to run with its index. @throws {SandboxError} as that. */
   async find(addon: NativeAddon, resolved: ResolvedPolicy): Promise<WorkspaceFindings | undefined> {
-    if (resolved.policy.filesystem.workspaceAccess !== 'write') return undefined;
-    const before = this.#tree;
-    if (before !== undefined) {
+    const places = writablePlaces(resolved);
+    const before = this.#trees;
+    if (before !== undefined && isDeepStrictEqual(before.places, places)) {
       const indexed = await readIndex(addon, before.index);
-      if (indexed.unreadable.length === 0 && !indexed.spent) return findIn(before, resolved, indexed);
+      if (indexed.unreadable.length === 0 && !indexed.spent && !indexed.spentBeside)
+        return findIn(before, resolved, indexed);
     }
-    const tree = treeOf(addon, resolved.workspace);
-    this.#tree = undefined;
-    const indexed = await readIndex(addon, tree.index);
-    this.#tree = tree;
-    return findIn(tree, resolved, indexed);
+    this.#trees = undefined;
+    const trees = treesOf(addon, places, resolved.workspace);
+    if (trees === undefined) return undefined;
+    const indexed = await readIndex(addon, trees.index);
+    this.#trees = trees;
+    return findIn(trees, resolved, indexed);
   }
 }
 
 function findIn(
-  { names, index }: WorkspaceTree,
+  { places: { roots, untended }, names, index }: WritableTrees,
   { workspace, home }: ResolvedPolicy,
-  { entries, unreadable, spent }: NativeIndexed,
+  { entries, unreadable, spent, spentBeside }: NativeIndexed,
 ): WorkspaceFindings {
   const shut = unreadable.find((path) => `${path}/`.includes('/.git/'));
   if (shut !== undefined)
@@ -107,14 +155,15 @@ function findIn(
     );
   const lookup = createPathLookup();
   const directories = gitDirectories(
-    entries.map(({ path }) => path),
+    // A directory of git that is granted by itself has no entry above it.
+    [...roots.filter((root) => basename(root) === '.git'), ...entries.map(({ path }) => path)],
     lookup,
   );
   const leading = entries.filter(({ path, kind }) => path.endsWith('/.git') && kind !== 'directory');
   const byGit = obeyedByGit(
     directories,
     leading.map(({ path }) => path),
-    { workspace, home, configFiles: userConfigFiles(home, caller().env), lookup },
+    { workspace, roots, home, configFiles: userConfigFiles(home, caller().env), lookup },
   );
   const outOfSight = entries
     .filter(({ path }) => path.endsWith('/.git/index'))
@@ -124,18 +173,42 @@ function findIn(
     const row = names.rowFor(path);
     return row?.treatment === 'shut' ? [{ path, reason: `${row.tool}: ${row.reason}` }] : [];
   });
+  const besideWorkspace = names.paths.filter((path) => innermostAround(path, roots) !== workspace);
+  const byPath = besideWorkspace.flatMap((path) => {
+    const row = names.rowFor(path);
+    return row?.treatment === 'shut' ? [{ path, reason: `${row.tool}: ${row.reason}` }] : [];
+  });
   const configurations = directories
     .flatMap(({ path }) => [`${path}/config`, `${path}/config.worktree`])
     .filter((path) => lookup.resolve(path).kind === 'other' && lookup.resolve(path).canonical === path);
   return {
     index,
-    obeyed: [...byGit, ...outOfSight, ...byName],
+    roots,
+    obeyed: [...byGit, ...outOfSight, ...byName, ...byPath],
     configurations,
     names,
-    shortfall: spent
-      ? `only ${MAX_DIRECTORIES.toLocaleString('en-US')} directories of the workspace are looked through for what git and editors obey`
-      : undefined,
+    shortfall: shortfallOf(roots, untended, spent, spentBeside),
   };
+}
+
+function shortfallOf(
+  roots: readonly string[],
+  untended: readonly string[],
+  spent: boolean,
+  spentBeside: boolean,
+): string | undefined {
+  const some = (most: number, of: string) =>
+    `only ${most.toLocaleString('en-US')} directories of ${of} are looked through for what git and editors obey`;
+  const parts = [
+    ...(spent ? [some(MAX_DIRECTORIES, 'the workspace')] : []),
+    ...(spentBeside ? [some(MAX_BESIDE, roots.slice(1).map(shownPath).join(', '))] : []),
+    ...(untended.length === 0
+      ? []
+      : [
+          `${untended.map(shownPath).join(', ')} can be written by the policy, and what commands leave there for programs outside is not looked for`,
+        ]),
+  ];
+  return parts.length === 0 ? undefined : parts.join('; ');
 }
 
 function readIndex(addon: NativeAddon, index: NativeIndex): Promise<NativeIndexed> {
@@ -159,9 +232,10 @@ function readIndex(addon: NativeAddon, index: NativeIndex): Promise<NativeIndexe
  * A path that does not exist cannot be mounted read-only. For git's hooks the gap is closed by an empty
  * directory, which `git init` makes as well and which means nothing to git.
  */
-export function closeHooksGap(workspace: string): void {
+export function closeHooksGap(root: string): void {
   try {
-    inDirectoryOf(workspace, join(workspace, '.git/hooks'), (at) => mkdirSync(at));
+    const hooks = basename(root) === '.git' ? 'hooks' : '.git/hooks';
+    inDirectoryOf(root, join(root, hooks), (at) => mkdirSync(at));
   } catch {
     // No repository, hooks already there, or not ours to write: then a command cannot write there either.
   }
@@ -174,7 +248,8 @@ export function prepareSettler(
   findings: WorkspaceFindings | undefined,
 ): Settler {
   if (findings === undefined) return () => [];
-  const inside = protectedPaths.filter((path) => isBeneath(path, workspace));
+  const { roots } = findings;
+  const inside = protectedPaths.filter((path) => roots.some((root) => isBeneath(path, root)));
   const links = watchedLinks.map(({ path }) => path);
   const held = shutsInside
     ? protectedPaths.map((path) => ({ path, was: identityOf(path) })).filter(({ was }) => was !== undefined)
@@ -194,6 +269,7 @@ export function prepareSettler(
   const reasons = new Map(findings.obeyed.map(({ path, reason }) => [path, reason]));
   return createSettler({
     workspace,
+    roots,
     obeyed: new Map(inside.map((path) => [path, reasons.get(path) ?? 'the policy protects it'])),
     names: findings.names,
     holdOf,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createVersions } from '../../../src/host/git/versions.ts';
-import { textOfPath } from '../../../src/util/index.ts';
+import { textOfPath } from '../../../src/util/path-text.ts';
 
 let workspace: string;
 const at = (name: string) => join(workspace, name);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadAddon } from '../../../src/native/index.ts';
-import { bytesOfPath, pathOf, shownPath, textOfPath } from '../../../src/util/index.ts';
+import { bytesOfPath, pathOf, shownPath, textOfPath } from '../../../src/util/path-text.ts';
 
 const NAMES = [
   'plain',
