@@ -275,6 +275,9 @@ IndexSpec DecodeIndex(const Napi::Object& object) {
   spec.names = Texts(object.Get("names"));
   spec.suffixes = Texts(object.Get("suffixes"));
   spec.git_names = Texts(object.Get("gitNames"));
+  if (const Napi::Value wholes = object.Get("wholes"); wholes.IsArray())
+    spec.wholes = Texts(wholes);
+  spec.links = Flag(object, "links");
   spec.max_directories = Unsigned(object.Get("maxDirectories"));
   if (const Napi::Value beside = object.Get("beside"); beside.IsObject()) {
     spec.beside = DecodePaths(beside.As<Napi::Object>().Get("roots"));

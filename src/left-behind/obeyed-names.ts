@@ -10,6 +10,8 @@ export interface ObeyedNames {
    */
   readonly names: readonly string[];
   readonly suffixes: readonly string[];
+  /** Of directories of which everything beneath is looked for. */
+  readonly wholes: readonly string[];
   /** Those that the names do not find. Absolute. */
   readonly paths: readonly string[];
   /** The row that a path in one of the directories, or a directory around it, falls under. */
@@ -54,6 +56,7 @@ export function obeyedNames(
     // What packages bring for those who work on them; a directory may be opened, but hardly such a one.
     if (row?.treatment !== 'shut' || row.where === 'project') {
       if (/\/node_modules\//.test(path) && row?.path.startsWith('node_modules/') !== true) return undefined;
+      if (/\/site-packages\//.test(path) && row?.path.endsWith('customize.py') !== true) return undefined;
     }
     const isBeneath = row?.where === 'project' && path !== `${root}/${row.path}`;
     return isBeneath ? { ...row, treatment: 'told' } : row;
@@ -71,6 +74,7 @@ export function obeyedNames(
       ...new Set([...atTop.values()].flatMap(({ path }) => (path.includes('/') ? [] : [path]))),
     ],
     paths: [...atTop].flatMap(([path, row]) => (row.path.includes('/') ? [path] : [])),
+    wholes: rows.flatMap(({ isWhole, path }) => (isWhole === true ? [basename(path)] : [])),
     suffixes: suffixed.map(({ path }) => path.slice(1)),
     rowFor,
   };

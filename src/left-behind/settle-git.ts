@@ -5,7 +5,9 @@ import {
   editGitConfig,
   type GitConfigFile,
   type GitEdit,
+  type GitSetting,
   parseGitConfig,
+  valuesByKey,
 } from '../host/git/config-file.ts';
 import { isGitDirectory, SEQUENCE_NAMES } from '../host/git/repositories.ts';
 import { repositoriesOutOfSight } from '../host/git/versions.ts';
@@ -62,6 +64,7 @@ export class GitSettler {
     // With each commit there is something new in it: what matters of that is noted by itself.
     if (name === '.git')
       return kind === 'directory' && change === 'changed' ? [] : this.#settleDotGit(path, kind);
+    if (name === '.gitmodules') return this.#settleModules(path, kind);
     if (basename(directory) === 'hooks' && isGitDirectory(dirname(directory)))
       return isHookName(name) ? this.#shut(path, 'git', 'git runs it as a hook') : [];
     if (!isGitDirectory(directory) && !(SEQUENCE_NAMES as readonly string[]).includes(name)) return undefined;
@@ -221,6 +224,24 @@ export class GitSettler {
       return this.#putBack(path, restore.length === 0 ? after : last, reason || LOCKED);
     this.#accepted.set(path, settled);
     if (restore.length === 0) return [];
+    return [this.#shutter.settings(path, aside, reason)];
+  }
+
+  /** Git before 2.24.1 runs what it says for updates. `undefined`: what else it says is told. */
+  #settleModules(path: string, kind: NativeChangedEntry['kind']): readonly LeftBehind[] | undefined {
+    const reason = 'git submodule update runs it';
+    if (kind !== 'file') return this.#shut(path, 'git', 'git submodule update may run what it says');
+    const after = readGitConfig({ workspace: this.#shutter.rootOf(path), path });
+    if (typeof after === 'string') return undefined;
+    const isRun = ({ key, value = '' }: GitSetting) =>
+      /^submodule\..*\.update$/s.test(key) && value.trimStart().startsWith('!');
+    const aside = after.settings.filter(isRun);
+    if (aside.length === 0) return undefined;
+    const edits = [...valuesByKey(after.settings)].flatMap(([key, values]): readonly GitEdit[] => {
+      const left = values.filter((value) => !isRun({ key, value }));
+      return left.length === values.length ? [] : [{ key, values: left }];
+    });
+    if (this.#replaceConfig(path, after, edits) === undefined) return this.#shut(path, 'git', reason);
     return [this.#shutter.settings(path, aside, reason)];
   }
 

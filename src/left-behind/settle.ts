@@ -1,13 +1,16 @@
-import { lstatSync } from 'node:fs';
+import { accessSync, constants, lstatSync } from 'node:fs';
 import { basename } from 'node:path';
 import { EMPTY_GIT_CONFIG, parseGitConfig } from '../host/git/config-file.ts';
+import { createPathLookup } from '../host/resolve-path.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedCopy, NativeChangedEntry, NativeEffects } from '../native/contract.ts';
 import type { ObeyedFile } from '../policy/profiles/obeyed-files.ts';
-import { directoriesBetween } from '../util/absolute-path.ts';
+import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
+import { orElse } from '../util/or-else.ts';
 import { pathOf, shownPath } from '../util/path-text.ts';
 import type { Baseline } from './baseline.ts';
+import { type Expected, isManifest } from './expected.ts';
 import { changeGitConfig, judgeChange } from './git-config.ts';
 import { type Kept, Shutter, told } from './kept.ts';
 import type { ObeyedNames } from './obeyed-names.ts';
@@ -28,6 +31,9 @@ interface SettlerParts {
    * something else there meanwhile, which takes a mount away.
    */
   readonly holdOf: (path: string) => 'held' | 'lost' | 'open';
+  readonly expected: Expected;
+  /** Whether it is, or lies in, what is protected. */
+  readonly isShut: (path: string) => boolean;
   /** What was there before, of what is not held. */
   readonly baseline: Baseline;
   readonly kept: Kept;
@@ -74,6 +80,10 @@ class Settlement {
   readonly #git: GitSettler;
   /** What was not there when the command began. */
   #came: ReadonlySet<string> = new Set();
+  /** What was seen of paths since the command ended. */
+  #lookup = createPathLookup();
+  /** What is not what it was then, or was not there. */
+  #changed: ReadonlySet<string> = new Set();
 
   constructor(parts: SettlerParts) {
     const { roots, holdOf, baseline, kept } = parts;
@@ -101,6 +111,8 @@ class Settlement {
     const settled = new Set<string>();
     // Of what goes as a whole one mention is enough.
     const said = new Set(found.flatMap(({ path, settings }) => (settings === undefined ? path : [])));
+    this.#lookup = createPathLookup();
+    this.#changed = new Set(entries.map(({ path }) => path));
     this.#came = new Set(entries.flatMap(({ path, change }) => (change === 'appeared' ? path : [])));
     for (const entry of entries) {
       if (
@@ -151,10 +163,44 @@ class Settlement {
     const row = this.#parts.names.rowFor(path);
     const reason = this.#parts.obeyed.get(path);
     if (hold === 'lost') return [told(path, REPLACED, row?.tool ?? 'git')];
-    if (row?.treatment === 'told' && reason === undefined)
-      return this.#isInstalled(path, row) ? NOTHING : [told(path, row.reason, row.tool)];
+    if (row?.treatment !== 'shut' && reason === undefined) {
+      const leadsTo = entry.kind === 'link' ? this.#leadsAstray(path) : undefined;
+      if (leadsTo !== undefined) return [told(path, leadsTo, 'what writes there')];
+      if (row === undefined) return NOTHING;
+      return this.#isExpected(entry, row) ? NOTHING : [told(path, row.reason, row.tool)];
+    }
     if (row !== undefined) return this.#shutter.shut(path, row.tool, row.reason);
     return reason === undefined ? NOTHING : this.#shutter.shut(path, 'git', reason);
+  }
+
+  #isExpected({ path, kind, change }: NativeChangedEntry, row: ObeyedFile): boolean {
+    // Each file in it is told by itself.
+    if (row.isWhole === true && kind === 'directory') return true;
+    if (this.#isInstalled(path, row)) return true;
+    const { expected } = this.#parts;
+    if (isManifest(path) && kind === 'file' && expected.runsNothingNew(path)) return true;
+    return (
+      change === 'appeared' &&
+      expected.isCopyInWorktree(path, this.#shutter.rootOf(path), this.#came, this.#changed)
+    );
+  }
+
+  /**
+   * Why a link deserves a look: whoever writes to its name, which looks like a file of the project, writes somewhere else.
+   * Nothing is said where the user could not write.
+   */
+  #leadsAstray(path: string): string | undefined {
+    const { canonical, kind } = this.#lookup.resolve(path);
+    const shown = shownPath(canonical);
+    if (this.#shutter.looksAt(canonical)) {
+      const row = this.#parts.names.rowFor(canonical);
+      const isObeyed =
+        this.#parts.isShut(canonical) || row?.treatment === 'shut' || `${canonical}/`.includes('/.git/');
+      return isObeyed ? `it leads to ${shown}, which is protected` : undefined;
+    }
+    return isWritableTo(canonical, kind !== 'missing')
+      ? `it leads out of the workspace, to ${shown}`
+      : undefined;
   }
 
   #isInstalled(path: string, row: ObeyedFile): boolean {
@@ -188,6 +234,38 @@ class Settlement {
     if (restore.length > 0) found.push(this.#shutter.settings(source, aside, reason));
     return found;
   }
+}
+
+/** What belongs to the system, even where root works, and what the commands had for their own. */
+const OF_THE_SYSTEM = [
+  '/usr',
+  '/bin',
+  '/sbin',
+  '/lib',
+  '/lib32',
+  '/lib64',
+  '/nix',
+  '/proc',
+  '/sys',
+  '/dev',
+  '/run',
+];
+/** Where everybody makes what is not there; the last two are what is around homes. */
+const OF_EVERYBODY = new Set(['/tmp', '/var/tmp', '/dev/shm', '/', '/home']);
+
+/** Whether the user could write a file outside of the sandbox, or make it. */
+function isWritableTo(path: string, isThere: boolean): boolean {
+  if (OF_THE_SYSTEM.some((system) => isBeneath(path, system))) return false;
+  const mayWrite = (one: string) =>
+    orElse(() => {
+      accessSync(pathOf(one), constants.W_OK);
+      return true;
+    }, false);
+  if (isThere) return mayWrite(path);
+  const isDirectory = (one: string) =>
+    orElse(() => lstatSync(pathOf(one), { throwIfNoEntry: false }), undefined)?.isDirectory() === true;
+  const around = ['/', ...directoriesBetween(path, '/')].findLast(isDirectory) ?? '/';
+  return !OF_EVERYBODY.has(around) && mayWrite(around);
 }
 
 /** Where there was too much to look at it all: what was seen as it was made. */

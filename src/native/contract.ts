@@ -276,6 +276,10 @@ interface NativeIndexSpec {
   readonly names: readonly string[];
   /** So is one whose name ends so. */
   readonly suffixes: readonly string[];
+  /** Names of directories of which everything beneath is noted. */
+  readonly wholes?: readonly string[];
+  /** Symbolic links are noted whatever their names are, except those of packages. */
+  readonly links?: boolean;
   /** Besides, in directories of git: those that are named `.git`, lie beneath one, or contain `HEAD`. */
   readonly gitNames: readonly string[];
   /** Of the first walk. */

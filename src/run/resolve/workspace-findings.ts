@@ -16,6 +16,7 @@ import { repositoriesOutOfSight } from '../../host/git/versions.ts';
 import { inDirectoryOf, readRegular } from '../../host/held-directory.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import { Baseline } from '../../left-behind/baseline.ts';
+import { Expected } from '../../left-behind/expected.ts';
 import { Kept } from '../../left-behind/kept.ts';
 import { type ObeyedNames, obeyedNames, rowAround } from '../../left-behind/obeyed-names.ts';
 import { createSettler, type Settler } from '../../left-behind/settle.ts';
@@ -46,6 +47,8 @@ export interface WorkspaceFindings {
   /** Configuration files of the repositories in it. */
   readonly configurations: readonly string[];
   readonly names: ObeyedNames;
+  /** The manifests of packages that are there, those that lie deepest last. */
+  readonly manifests: readonly string[];
   /** Why not everything was looked at; `undefined`: it was. */
   readonly shortfall: string | undefined;
 }
@@ -100,6 +103,8 @@ function treesOf(addon: NativeAddon, places: WritablePlaces, workspace: string):
     root,
     names: ['.git', ...SEQUENCE_NAMES, ...names.names],
     suffixes: names.suffixes,
+    wholes: names.wholes,
+    links: true,
     gitNames: GIT_NAMES,
     maxDirectories: MAX_DIRECTORIES,
     beside: roots.length === 0 ? undefined : { roots, maxDirectories: MAX_BESIDE },
@@ -187,6 +192,9 @@ function findIn(
     obeyed: [...byGit, ...outOfSight, ...byName, ...byPath],
     configurations,
     names,
+    manifests: entries
+      .flatMap(({ path, kind }) => (kind === 'file' && basename(path) === 'package.json' ? [path] : []))
+      .sort((a, b) => a.split('/').length - b.split('/').length),
     shortfall: shortfallOf(roots, untended, spent, spentBeside),
   };
 }
@@ -274,6 +282,8 @@ export function prepareSettler(
     names: findings.names,
     holdOf,
     baseline,
+    expected: new Expected(findings.manifests),
+    isShut: (path) => inside.some((shut) => isBeneath(path, shut)),
     kept: new Kept(stateDirectory()),
   });
 }
