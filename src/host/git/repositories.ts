@@ -1,7 +1,7 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { refuseShortage } from '../../errors/shortage.ts';
+import { readOr, refuseShortage } from '../../errors/shortage.ts';
 import type { PathLookup } from '../../model/surroundings.ts';
 import { absoluteOr, isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
@@ -137,11 +137,33 @@ export function obeyedByGit(
       OBEYED.map((name) => ({ path: join(path, name), reason: 'git obeys it' })),
     ),
   ];
-  for (const directory of [...directories, ...(outer === undefined ? [] : [outer])]) {
+  // Of a linked worktree or a submodule the settings lie elsewhere, and name what lies here.
+  const ledTo = [...links, ...(outer === undefined ? [] : [outer.path])].flatMap(directoriesOfLink);
+  for (const directory of [...directories, ...(outer === undefined ? [] : [outer]), ...ledTo]) {
     found.push(...namedBy(directory, around));
   }
   const unique = new Map(found.map((one) => [one.path, one]));
   return [...unique.values()].filter(({ path }) => around.roots.some((root) => isBeneath(path, root)));
+}
+
+/** Bytes of a `.git` that is a file, and of a `commondir`. */
+const LINK_BYTES = 8192;
+
+/** The directory that a `.git` file leads to, and the one that this shares with other worktrees. */
+function directoriesOfLink(path: string): readonly GitDirectory[] {
+  const read = (file: string) => {
+    const content = readOr(() => readRegular(pathOf(file), LINK_BYTES), undefined);
+    return content === undefined ? undefined : textOfPath(content).replace(/[\r\n]+$/, '');
+  };
+  const [, named] = /^gitdir: (.+)$/s.exec(read(path) ?? '') ?? [];
+  if (named === undefined) return [];
+  const own = resolve(dirname(path), named);
+  const shared = read(join(own, 'commondir'));
+  const worktree = dirname(path);
+  return [
+    { path: own, worktree },
+    ...(shared === undefined ? [] : [{ path: resolve(own, shared), worktree }]),
+  ];
 }
 
 /** What the configuration of a directory names: included files, hooks, programs. Conditions of includes are not looked at. */
