@@ -108,7 +108,7 @@ export const AS_BOTH = [
   'test/conformance/',
   'test/application/',
   ...inFolder('changes', 'attacks', 'full-disk', 'previews', 'races'),
-  ...inFolder('left-behind', 'file-kinds', 'git-detours', 'git-repositories'),
+  ...inFolder('left-behind', 'file-kinds', 'git-detours', 'git-repositories', 'granted-beside'),
   ...inFolder('hosts', 'container-profiles', 'nested', 'process-settings', 'refused-calls'),
   ...inFolder(
     'library',

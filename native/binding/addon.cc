@@ -147,7 +147,7 @@ Napi::Value CreateIndex(const Napi::CallbackInfo& info) {
 
 // watchPaths(index, paths)
 Napi::Value WatchPaths(const Napi::CallbackInfo& info) {
-  const std::vector<std::string> paths = Texts(info[1]);
+  const std::vector<std::string> paths = DecodePaths(info[1]);
   if (info.Env().IsExceptionPending()) return info.Env().Undefined();
   (*info[0].As<Napi::External<IndexRef>>().Data())->WatchPaths(paths);
   return info.Env().Undefined();

@@ -17,6 +17,9 @@ namespace {
 std::string Text(const Napi::Object& object, const char* name) {
   return object.Get(name).As<Napi::String>().Utf8Value();
 }
+std::string Path(const Napi::Object& object, const char* name) {
+  return DecodePath(object.Get(name));
+}
 bool Flag(const Napi::Object& object, const char* name) {
   return object.Get(name).ToBoolean().Value();
 }
@@ -184,6 +187,43 @@ std::vector<std::string> Texts(const Napi::Value& value) {
   return result;
 }
 
+std::string DecodePath(const Napi::Value& value) {
+  std::string text = value.As<Napi::String>().Utf8Value();
+  // What is written in place of half of a pair; where there is none, no byte was one.
+  if (text.find("\xEF\xBF\xBD") == std::string::npos) return text;
+  const std::u16string units = value.As<Napi::String>().Utf16Value();
+  const auto is_high = [](char16_t unit) { return unit >= 0xD800 && unit < 0xDC00; };
+  const auto is_low = [](char16_t unit) { return unit >= 0xDC00 && unit < 0xE000; };
+  std::string bytes;
+  const auto put = [&bytes](uint32_t byte) { bytes.push_back(static_cast<char>(byte)); };
+  for (size_t i = 0; i < units.size(); ++i) {
+    uint32_t character = units[i];
+    if (is_high(units[i]) && i + 1 < units.size() && is_low(units[i + 1])) {
+      character = 0x10000 + ((character - 0xD800) << 10) + (units[++i] - 0xDC00u);
+    } else if (character >= 0xDC80 && character <= 0xDCFF) {
+      put(character - 0xDC00);
+      continue;
+    } else if (is_high(units[i]) || is_low(units[i])) {
+      character = 0xFFFD;
+    }
+    if (character < 0x80) {
+      put(character);
+      continue;
+    }
+    const int more = character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
+    constexpr unsigned kMarks[] = {0, 0xC0, 0xE0, 0xF0};
+    put(kMarks[more] | character >> (6 * more));
+    for (int rest = more - 1; rest >= 0; --rest) put(0x80 | (character >> (6 * rest) & 0x3F));
+  }
+  return bytes;
+}
+
+std::vector<std::string> DecodePaths(const Napi::Value& value) {
+  std::vector<std::string> result;
+  ForEach(value, [&](const Napi::Value& item) { result.push_back(DecodePath(item)); });
+  return result;
+}
+
 Address DecodeAddress(const Napi::Value& value) {
   Address address = {};
   const auto bytes = value.As<Napi::Uint8Array>();
@@ -231,11 +271,18 @@ TerminalSize DecodeTerminalSize(const Napi::Value& columns, const Napi::Value& r
 
 IndexSpec DecodeIndex(const Napi::Object& object) {
   IndexSpec spec;
-  spec.root = Text(object, "root");
+  spec.root = Path(object, "root");
   spec.names = Texts(object.Get("names"));
   spec.suffixes = Texts(object.Get("suffixes"));
   spec.git_names = Texts(object.Get("gitNames"));
+  if (const Napi::Value wholes = object.Get("wholes"); wholes.IsArray())
+    spec.wholes = Texts(wholes);
+  spec.links = Flag(object, "links");
   spec.max_directories = Unsigned(object.Get("maxDirectories"));
+  if (const Napi::Value beside = object.Get("beside"); beside.IsObject()) {
+    spec.beside = DecodePaths(beside.As<Napi::Object>().Get("roots"));
+    spec.max_beside = Unsigned(beside.As<Napi::Object>().Get("maxDirectories"));
+  }
   return spec;
 }
 
@@ -254,7 +301,7 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
   spec.landlock.scoped = Unsigned(landlock.Get("scoped"));
   ForEach(object.Get("rules"), [&](const Napi::Value& value) {
     const Napi::Object rule = value.As<Napi::Object>();
-    spec.rules.push_back({Text(rule, "path"), Unsigned(rule.Get("directoryAccess")),
+    spec.rules.push_back({Path(rule, "path"), Unsigned(rule.Get("directoryAccess")),
                           Unsigned(rule.Get("fileAccess")), Flag(rule, "required"),
                           Flag(rule, "inView")});
   });
@@ -268,8 +315,8 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     ForEach(namespaces.Get("view"), [&](const Napi::Value& item) {
       const Napi::Object step = item.As<Napi::Object>();
       decoded.view.push_back({DecodeStepKind(Text(step, "kind")),
-                              Text(step, "source"),
-                              Text(step, "target"),
+                              Path(step, "source"),
+                              Path(step, "target"),
                               Flag(step, "readOnly"),
                               Flag(step, "allowDevices"),
                               Flag(step, "required"),
@@ -280,9 +327,9 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
                               ""});
       if (const Napi::Value value = step.Get("layer"); value.IsObject()) {
         const Napi::Object layer = value.As<Napi::Object>();
-        decoded.view.back().lower = Texts(layer.Get("lower"));
-        decoded.view.back().upper = Text(layer, "upper");
-        decoded.view.back().work = Text(layer, "work");
+        decoded.view.back().lower = DecodePaths(layer.Get("lower"));
+        decoded.view.back().upper = Path(layer, "upper");
+        decoded.view.back().work = Path(layer, "work");
       }
     });
     spec.namespaces = std::move(decoded);
@@ -318,7 +365,7 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
   }
   ForEach(object.Get("copies"), [&](const Napi::Value& value) {
     const Napi::Object copy = value.As<Napi::Object>();
-    spec.copies.push_back({Text(copy, "source"), Text(copy, "path")});
+    spec.copies.push_back({Path(copy, "source"), Path(copy, "path")});
   });
   if (const Napi::Value other = object.Get("namespacesOf"); other.IsExternal()) {
     spec.shared_namespaces = (*other.As<Napi::External<ConfinementRef>>().Data())->namespaces();

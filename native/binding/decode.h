@@ -20,6 +20,10 @@ uint64_t Unsigned(const Napi::Value& value);
 // A list of strings.
 std::vector<std::string> Texts(const Napi::Value& value);
 
+// The bytes of a path that EncodePath() or textOfPath() in src/util/path-text.ts made text of.
+std::string DecodePath(const Napi::Value& value);
+std::vector<std::string> DecodePaths(const Napi::Value& value);
+
 // 16 bytes.
 Address DecodeAddress(const Napi::Value& value);
 

@@ -16,6 +16,11 @@ Napi::Number Number(Napi::Env env, auto value) {
   return Napi::Number::New(env, static_cast<double>(value));
 }
 
+// Text for a path, of which textOfPath() in src/util/path-text.ts says the same: a byte that is not
+// UTF-8 is half of a surrogate pair, U+DC80 to U+DCFF. Not a Napi::String: set as a property, that
+// goes through UTF-8 once more.
+Napi::Value EncodePath(Napi::Env env, const std::string& path);
+
 // {stage, errno, path}
 Napi::Value EncodeFailure(Napi::Env env, const Failure& failure);
 
@@ -29,7 +34,7 @@ Napi::Value EncodeBytes(Napi::Env env, Bytes bytes);
 // {stdout, stderr: Buffers or undefined; stdoutBytes, stderrBytes}
 Napi::Value EncodeCapture(Napi::Env env, CapturedStream output, CapturedStream errors);
 
-Napi::Array EncodeTexts(Napi::Env env, const std::vector<std::string>& texts);
+Napi::Array EncodePaths(Napi::Env env, const std::vector<std::string>& paths);
 
 // NativeIndexEntry in contract.ts.
 Napi::Object EncodeEntry(Napi::Env env, const IndexEntry& entry);

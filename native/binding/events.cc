@@ -104,7 +104,7 @@ Napi::Value EncodeLeftBehind(Napi::Env env, const LeftBehind& left) {
   Napi::Object object = Napi::Object::New(env);
   object["entries"] = entries;
   object["spent"] = Napi::Boolean::New(env, left.spent);
-  object["unreadable"] = EncodeTexts(env, left.unreadable);
+  object["unreadable"] = EncodePaths(env, left.unreadable);
   return object;
 }
 
@@ -115,7 +115,7 @@ Napi::Value EncodeCopies(Napi::Env env, std::vector<ChangedCopy>& copies) {
   };
   for (uint32_t i = 0; i < copies.size(); ++i) {
     Napi::Object object = Napi::Object::New(env);
-    object["source"] = Napi::String::New(env, copies[i].source);
+    object["source"] = EncodePath(env, copies[i].source);
     object["before"] = bytes(copies[i].before);
     if (copies[i].after) object["after"] = bytes(*copies[i].after);
     array.Set(i, object);
@@ -224,7 +224,7 @@ Napi::Value EncodeMakings(Napi::Env env, const std::vector<Making>& makings) {
   Napi::Array array = Napi::Array::New(env, makings.size());
   for (uint32_t i = 0; i < makings.size(); ++i) {
     Napi::Object object = Napi::Object::New(env);
-    object["path"] = Napi::String::New(env, makings[i].path);
+    object["path"] = EncodePath(env, makings[i].path);
     object["program"] = Napi::String::New(env, makings[i].program);
     array.Set(i, object);
   }

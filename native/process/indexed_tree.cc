@@ -381,7 +381,7 @@ void IndexedTree::TakeChildren(Directory& directory, TreeRound& round) {
   for (const Listed& listed : listed_) {
     if (listed.kind != EntryKind::kDirectory) continue;
     const std::string_view name = NameOf(listed);
-    const TreePlace place = TreePlaces::Within(directory.place, directory.is_git, name);
+    const TreePlace place = places_.Within(directory.place, directory.is_git, name);
     if (Directory* known = FindChild(directory, listed)) {
       known->cursor = 1;
       if (known->place == place) continue;

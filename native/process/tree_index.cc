@@ -104,8 +104,10 @@ void JoinReplaced(std::vector<Difference>& differences) {
 
 }  // namespace
 
-TreeIndex::TreeIndex(IndexSpec spec)
-    : spec_(std::move(spec)), tree_(spec_.root, TreePlaces(spec_)) {}
+TreeIndex::TreeIndex(IndexSpec spec) : spec_(std::move(spec)) {
+  trees_.emplace_back(spec_.root, TreePlaces(spec_));
+  for (const std::string& root : spec_.beside) trees_.emplace_back(root, TreePlaces(spec_));
+}
 
 Status TreeIndex::EnsureRead() {
   const std::lock_guard lock(mutex_);
@@ -116,14 +118,38 @@ Status TreeIndex::EnsureReadLocked() {
   if (is_read_) return Status();
   TreeRound round;
   round.is_first = true;
-  round.budget = spec_.max_directories;
-  tree_.Look(round);
-  if (round.failure) return *round.failure;
+  if (Status walked = Walk(round); !walked.ok()) return walked;
   LookAtWatched(round);
-  spent_ = round.spent;
-  unreadable_ = round.unreadable;
   is_read_ = true;
   return Status();
+}
+
+Status TreeIndex::Walk(TreeRound& round) {
+  size_t known_beside = 0;
+  for (size_t i = 1; i < trees_.size(); ++i) known_beside += trees_[i].directories();
+  const auto left = [](size_t most, size_t known) { return known < most ? most - known : 0; };
+  for (IndexedTree& tree : trees_) {
+    const bool is_root = &tree == &trees_.front();
+    if (is_root) {
+      round.budget = left(spec_.max_directories, tree.directories());
+    } else if (&tree == &trees_[1]) {
+      round.budget = left(spec_.max_beside, known_beside);
+    }
+    round.spent = false;
+    tree.Look(round);
+    if (round.failure && is_root) return *round.failure;
+    // What is granted beside it need not be readable.
+    if (round.failure) round.unreadable.push_back(round.failure->path);
+    round.failure.reset();
+    bool& spent = is_root ? spent_ : spent_beside_;
+    spent = spent || round.spent;
+  }
+  unreadable_.insert(unreadable_.end(), round.unreadable.begin(), round.unreadable.end());
+  return Status();
+}
+
+void TreeIndex::LookAtTrees(TreeRound& round) {
+  for (IndexedTree& tree : trees_) tree.Look(round);
 }
 
 Result<Indexed> TreeIndex::Read() {
@@ -133,10 +159,13 @@ Result<Indexed> TreeIndex::Read() {
   } else if (Status read = EnsureReadLocked(); !read.ok()) {
     return read.failure();
   }
-  Indexed indexed{{}, tree_.directories(), spent_, unreadable_};
-  tree_.ForEach([&indexed](std::string path, EntryKind kind) {
-    indexed.entries.push_back({std::move(path), kind});
-  });
+  Indexed indexed{{}, 0, spent_, spent_beside_, unreadable_};
+  for (IndexedTree& tree : trees_) {
+    indexed.directories += tree.directories();
+    tree.ForEach([&indexed](std::string path, EntryKind kind) {
+      indexed.entries.push_back({std::move(path), kind});
+    });
+  }
   return indexed;
 }
 
@@ -146,11 +175,10 @@ Result<Indexed> TreeIndex::Read() {
 void TreeIndex::LookAnew() {
   TreeRound round;
   round.is_anew = true;
-  const size_t known = tree_.directories();
-  round.budget = known < spec_.max_directories ? spec_.max_directories - known : 0;
-  tree_.Look(round);
-  spent_ = spent_ || round.spent || known > spec_.max_directories;
-  unreadable_.insert(unreadable_.end(), round.unreadable.begin(), round.unreadable.end());
+  const bool is_over = trees_.front().directories() > spec_.max_directories;
+  // A root that is gone meanwhile is told as one that cannot be read.
+  (void)Walk(round);
+  spent_ = spent_ || is_over;
 }
 
 void TreeIndex::WatchPaths(const std::vector<std::string>& paths) {
@@ -164,7 +192,7 @@ void TreeIndex::WatchPaths(const std::vector<std::string>& paths) {
 
 void TreeIndex::StopWatching() {
   const std::lock_guard lock(mutex_);
-  tree_.StopWatching();
+  for (IndexedTree& tree : trees_) tree.StopWatching();
 }
 
 void TreeIndex::Keep(std::vector<std::string> unreadable) {
@@ -211,11 +239,13 @@ std::unique_ptr<TreeIndex::Activity> TreeIndex::Begin() {
 
 TreeIndex::Activity::Activity(std::shared_ptr<TreeIndex> index) : index_(std::move(index)) {
   const std::lock_guard lock(index_->mutex_);
-  if (index_->running_.empty() && !index_->tree_.has_local_times()) {
+  const auto has_local_times = [](const IndexedTree& tree) { return tree.has_local_times(); };
+  if (index_->running_.empty() &&
+      !std::all_of(index_->trees_.begin(), index_->trees_.end(), has_local_times)) {
     // No time tells later whose a change was: the user's own are taken note of now.
     TreeRound round;
     round.budget = kMaxNewDirectories;
-    index_->tree_.Look(round);
+    index_->LookAtTrees(round);
     index_->LookAtWatched(round);
     index_->Keep(std::move(round.unreadable));
   }
@@ -252,7 +282,7 @@ LeftBehind TreeIndex::Activity::Look() {
   TreeRound round;
   round.budget = kMaxNewDirectories;
   round.began_ns = std::min(index_->Oldest(), index_->owed_ns_);
-  index_->tree_.Look(round);
+  index_->LookAtTrees(round);
   index_->LookAtWatched(round);
   // What could not be looked at is not known to be the user's when it can be.
   index_->owed_ns_ = round.unreadable.empty() && !round.spent ? kSomeTime : round.began_ns;

@@ -2,6 +2,7 @@
 #define SANDBOX_RUN_PROCESS_TREE_INDEX_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,6 +25,7 @@ struct Indexed {
   std::vector<IndexEntry> entries;
   size_t directories = 0;
   bool spent = false;
+  bool spent_beside = false;
   std::vector<std::string> unreadable;
 };
 
@@ -96,17 +98,21 @@ class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
 
   Status EnsureReadLocked();
   void LookAnew();
+  void LookAtTrees(TreeRound& round);
+  // A first walk, or one that is as good: what is spent and unreadable is kept for it.
+  Status Walk(TreeRound& round);
   void LookAtWatched(TreeRound& round);
   int64_t Oldest() const;
   void Keep(std::vector<std::string> unreadable);
 
   const IndexSpec spec_;
-  std::mutex mutex_;  // guards what follows
-  IndexedTree tree_;
+  std::mutex mutex_;               // guards what follows
+  std::deque<IndexedTree> trees_;  // the root's first
   bool is_read_ = false;
   // Since when something that could not be looked at may have changed; kSomeTime: all was.
   int64_t owed_ns_ = kSomeTime;
   bool spent_ = false;                   // by the first walk
+  bool spent_beside_ = false;            // the same, beside the root
   std::vector<std::string> unreadable_;  // for it
   // Too much for one look, or seen without a request.
   std::vector<std::string> untold_unreadable_;

@@ -14,7 +14,9 @@ constexpr std::string_view kBulk[] = {"objects", "refs", "logs", "lfs", "rr-cach
 TreePlaces::TreePlaces(const IndexSpec& spec)
     : names_(spec.names.begin(), spec.names.end()),
       git_names_(spec.git_names.begin(), spec.git_names.end()),
-      suffixes_(spec.suffixes) {}
+      wholes_(spec.wholes.begin(), spec.wholes.end()),
+      suffixes_(spec.suffixes),
+      links_(spec.links) {}
 
 bool TreePlaces::Notes(const TreePlace& place, bool is_git, std::string_view name,
                        EntryKind kind) const {
@@ -28,6 +30,10 @@ bool TreePlaces::Notes(const TreePlace& place, bool is_git, std::string_view nam
     if (name.ends_with(suffix)) return true;
   }
   if (place.hooks && !name.ends_with(".sample")) return true;
+  if (place.modules == TreePlace::Modules::kNone &&
+      ((place.whole && kind != EntryKind::kDirectory) || (links_ && kind == EntryKind::kLink))) {
+    return true;
+  }
   // A link is what an installation makes there.
   return place.modules == TreePlace::Modules::kPrograms && kind == EntryKind::kFile;
 }
@@ -45,11 +51,12 @@ bool TreePlaces::Enters(const TreePlace& place, bool has_head, std::string_view 
   }
 }
 
-TreePlace TreePlaces::Within(const TreePlace& place, bool is_git, std::string_view name) {
+TreePlace TreePlaces::Within(const TreePlace& place, bool is_git, std::string_view name) const {
   using Modules = TreePlace::Modules;
   TreePlace within;
   within.beneath_git = place.beneath_git || name == ".git";
   within.hooks = is_git && name == "hooks";
+  within.whole = place.whole || wholes_.contains(name);
   if (place.modules == Modules::kRoot) {
     within.modules = name == ".bin"          ? Modules::kPrograms
                      : name.starts_with('@') ? Modules::kScope

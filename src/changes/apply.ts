@@ -22,6 +22,7 @@ import type {
 } from '../native/contract.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { orElse } from '../util/or-else.ts';
+import { textOfPath } from '../util/path-text.ts';
 import { joined, lookAt } from './below.ts';
 import { gitDirectoriesThatStay, gitDirectoryOf, type PlacedAt, withListed } from './git-directories.ts';
 import type { Operation } from './operations.ts';
@@ -411,13 +412,14 @@ function stampedAnew(
   steps: readonly PlacedStamp[],
   look: () => void,
 ): readonly PlacedStamp[] {
-  const inPlace = <T>(number: number, use: (at: string) => T) =>
+  const inPlace = <T>(number: number, use: (at: Buffer) => T) =>
     orElse(
-      () => inDirectoryOf(workspace, `${workspace}/${bytesOf(operations[number]?.path ?? '')}`, use),
+      () =>
+        inDirectoryOf(workspace, `${workspace}/${textOfPath(bytesOf(operations[number]?.path ?? ''))}`, use),
       undefined,
     );
   const contentOf = (number: number) => inPlace(number, (at) => readRegular(at, CONFIG_BYTES));
-  const stampOf = (number: number) => inPlace(number, (at) => lookAt(Buffer.from(at)));
+  const stampOf = (number: number) => inPlace(number, (at) => lookAt(at));
   const found = new Map(
     steps
       .filter(({ number }) => /(^|\/)config(\.worktree)?$/.test(operations[number]?.path ?? ''))
@@ -453,7 +455,7 @@ function effectsOf(
 function changedEntry(workspace: string, { path, after, before }: Operation): NativeChangedEntry {
   const kind = after?.kind ?? before?.kind ?? 'file';
   return {
-    path: `${workspace}/${bytesOf(path).toString('utf8')}`,
+    path: `${workspace}/${textOfPath(bytesOf(path))}`,
     kind: kind === 'file' || kind === 'directory' || kind === 'link' ? kind : 'other',
     change: after === undefined ? 'vanished' : before === undefined ? 'appeared' : 'changed',
   };

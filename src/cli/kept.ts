@@ -1,5 +1,6 @@
 import { Kept, type KeptItem } from '../left-behind/kept.ts';
 import { stateDirectory } from '../run/state.ts';
+import { shownPath } from '../util/path-text.ts';
 import { visibleLine, visibleText } from '../util/visible-text.ts';
 import { withSubcommands } from './shared/parse.ts';
 import { jsonLine } from './shared/print.ts';
@@ -33,11 +34,13 @@ export async function kept(args: readonly string[]): Promise<number> {
   ofOne('show', 'what it is', show);
   ofOne('restore', 'puts it back where it was', (id) => {
     const { path } = new Kept(stateDirectory()).restore(id);
-    return `${path} is back\n`;
+    return `${visibleLine(shownPath(path), 4096)} is back\n`;
   });
   ofOne('forget', 'removes it', (id) => {
     const { movedTo } = new Kept(stateDirectory()).forget(id);
-    return movedTo === undefined ? `${id} is gone\n` : `${id} is forgotten; ${movedTo} stays\n`;
+    return movedTo === undefined
+      ? `${id} is gone\n`
+      : `${id} is forgotten; ${visibleLine(shownPath(movedTo), 4096)} stays\n`;
   });
   return run(args);
 }
@@ -49,7 +52,7 @@ function list(json: boolean): string {
   return items
     .map((item) => {
       const what = item.settings === undefined ? '' : `${settingsOf(item).join(', ')} in `;
-      return `${item.id}  ${visibleLine(`${what}${item.path} (${item.reason})`, 500)}\n`;
+      return `${item.id}  ${visibleLine(`${what}${shownPath(item.path)} (${item.reason})`, 500)}\n`;
     })
     .join('');
 }
@@ -59,7 +62,7 @@ function show(id: string): string {
   const item = store.find(id);
   const content = item.settings === undefined ? store.contentOf(id) : undefined;
   return [
-    `${visibleLine(item.path, 4096)}`,
+    `${visibleLine(shownPath(item.path), 4096)}`,
     `  ${visibleLine(item.reason, 500)}`,
     `  since ${new Date(item.at).toISOString()}, of the workspace ${visibleLine(item.workspace, 4096)}`,
     ...settingsOf(item).map((setting) => `  ${visibleLine(setting, 2000)}`),
@@ -75,5 +78,10 @@ function settingsOf({ settings = [] }: KeptItem): readonly string[] {
 }
 
 function plain(item: KeptItem) {
-  return { ...item, ...(item.settings === undefined ? {} : { settings: settingsOf(item) }) };
+  const { path, movedTo, settings } = item;
+  return {
+    ...{ ...item, path: shownPath(path) },
+    ...(movedTo === undefined ? {} : { movedTo: shownPath(movedTo) }),
+    ...(settings === undefined ? {} : { settings: settingsOf(item) }),
+  };
 }

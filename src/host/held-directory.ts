@@ -5,7 +5,6 @@ import {
   fstatSync,
   lstatSync,
   openSync,
-  readdirSync,
   readSync,
   renameSync,
   statSync,
@@ -14,6 +13,7 @@ import {
 import { basename, dirname } from 'node:path';
 import { isBeneath } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
+import { bytesOfPath } from '../util/path-text.ts';
 
 /** How long git's lock on a file is waited for, and how long no other one is after that: a command may leave very many. */
 const LOCK_MS = 1_000;
@@ -25,16 +25,17 @@ const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 export const O_PATH = 0o10000000;
 
 /**
- * Calls `use` with a name for a path, the directory of which stays the same one, whatever commands rename meanwhile. No link
- * is followed on the way from `root` (canonical). A name that is not UTF-8 is known by what it is shown as. Returns `undefined` where there is no such directory.
+ * Calls `use` with a name for a path (as `textOfPath` makes it), the directory of which stays the same one, whatever commands
+ * rename meanwhile. No link is followed on the way from `root` (canonical). The name is bytes, as a command can have chosen it.
+ * Returns `undefined` where there is no such directory.
  */
-export function inDirectoryOf<T>(root: string, path: string, use: (at: string) => T): T | undefined {
+export function inDirectoryOf<T>(root: string, path: string, use: (at: Buffer) => T): T | undefined {
   if (!isBeneath(path, root) || path === root) return undefined;
   const parts = dirname(path).slice(root.length).split('/').filter(Boolean);
   let held: number | undefined;
   try {
-    held = holdShown(root, parts, basename(path));
-    return use(`/proc/self/fd/${held}/${basename(path)}`);
+    held = holdDirectory(root, parts.map(bytesOfPath));
+    return use(inHeld(held, bytesOfPath(basename(path))));
   } catch (error) {
     if (isNoDirectory(error)) return undefined;
     throw error;
@@ -42,6 +43,16 @@ export function inDirectoryOf<T>(root: string, path: string, use: (at: string) =
     if (held !== undefined) closeSync(held);
   }
 }
+
+/** A name for what is in a directory that is open. */
+const inHeld = (directory: number, name: Buffer): Buffer =>
+  Buffer.concat([Buffer.from(`/proc/self/fd/${directory}/`), name]);
+
+/** The same name with something behind it, in the same directory. */
+export const withSuffix = (at: Buffer, suffix: string): Buffer => Buffer.concat([at, Buffer.from(suffix)]);
+
+/** The directory that a name of `inDirectoryOf` is in. */
+export const heldAround = (at: Buffer): string => at.toString('latin1', 0, at.lastIndexOf('/'));
 
 /**
  * Opens a directory beneath `root` (canonical), step by step: no link is followed. `parts`: its names on the way; bytes where
@@ -52,7 +63,7 @@ export function holdDirectory(root: string | Buffer, parts: readonly (string | B
   let held = openDirectory(root);
   for (const part of parts) {
     try {
-      const next = openDirectory(Buffer.concat([Buffer.from(`/proc/self/fd/${held}/`), Buffer.from(part)]));
+      const next = openDirectory(inHeld(held, Buffer.from(part)));
       closeSync(held);
       held = next;
     } catch (error) {
@@ -63,46 +74,6 @@ export function holdDirectory(root: string | Buffer, parts: readonly (string | B
   return held;
 }
 
-/** What Node shows in place of bytes that are not UTF-8. */
-export const NOT_TEXT = '\ufffd';
-
-/** The directory of this name; of several that are shown so, the one that has `name`. */
-function holdShown(root: string, parts: readonly string[], name: string): number {
-  if (!parts.some((part) => part.includes(NOT_TEXT))) return holdDirectory(root, parts);
-  const found = spellingsOf(root, parts);
-  const having = found.find((spelled) => {
-    const at = [...spelled, name].flatMap((part) => [SLASH, Buffer.from(part)]);
-    return lstatSync(Buffer.concat([Buffer.from(root), ...at]), { throwIfNoEntry: false }) !== undefined;
-  });
-  return holdDirectory(root, having ?? found[0] ?? parts);
-}
-
-const SLASH = Buffer.from('/');
-
-/** The ways that are shown as `parts`, as bytes. */
-function spellingsOf(root: string, parts: readonly string[]): readonly (readonly (string | Buffer)[])[] {
-  return parts.reduce<readonly (readonly (string | Buffer)[])[]>(
-    (ways, part) =>
-      part.includes(NOT_TEXT)
-        ? ways.flatMap((way) => namesShownAs(root, way, part).map((name) => [...way, name]))
-        : ways.map((way) => [...way, part]),
-    [[]],
-  );
-}
-
-function namesShownAs(root: string, way: readonly (string | Buffer)[], shown: string): readonly Buffer[] {
-  let held: number | undefined;
-  try {
-    held = holdDirectory(root, way);
-    return readdirSync(`/proc/self/fd/${held}`, 'buffer').filter((name) => name.toString() === shown);
-  } catch (error) {
-    if (isNoDirectory(error)) return [];
-    throw error;
-  } finally {
-    if (held !== undefined) closeSync(held);
-  }
-}
-
 /** Whether an error says that there is no directory at a path. */
 export function isNoDirectory(error: unknown): boolean {
   const errno = errnoOf(error);
@@ -110,13 +81,13 @@ export function isNoDirectory(error: unknown): boolean {
 }
 
 /** As `inDirectoryOf`, for who changes something there: a command may have taken its user's right to write away. */
-export function inWritableDirectoryOf<T>(root: string, path: string, use: (at: string) => T): T | undefined {
+export function inWritableDirectoryOf<T>(root: string, path: string, use: (at: Buffer) => T): T | undefined {
   return inDirectoryOf(root, path, (at) => {
     try {
       return use(at);
     } catch (error) {
       if (errnoOf(error) !== 'EACCES') throw error;
-      const directory = dirname(at);
+      const directory = heldAround(at);
       chmodSync(directory, (statSync(directory).mode & 0o777) | 0o300);
       return use(at);
     }
@@ -131,7 +102,7 @@ function openDirectory(path: string | Buffer): number {
  * The content of a regular file of at most `limit` bytes; `undefined` where there is none, for a link, and for what would
  * make its reader wait (a FIFO).
  */
-export function readRegular(path: string, limit: number): Buffer | undefined {
+export function readRegular(path: string | Buffer, limit: number): Buffer | undefined {
   let file: number;
   try {
     file = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -163,21 +134,22 @@ export function readRegular(path: string, limit: number): Buffer | undefined {
 export function replaceFile(root: string, path: string, content: string | Buffer): boolean {
   const isDone = inDirectoryOf(root, path, (at) => {
     const mode = lstatSync(at, { throwIfNoEntry: false })?.mode ?? 0o644;
-    const lock = takeLock(`${at}.lock`, mode & 0o777);
+    const lockFile = withSuffix(at, '.lock');
+    const lock = takeLock(lockFile, mode & 0o777);
     if (lock === undefined) return false;
     try {
       writeFileSync(lock, content);
     } finally {
       closeSync(lock);
     }
-    renameSync(`${at}.lock`, at);
+    renameSync(lockFile, at);
     return true;
   });
   return isDone === true;
 }
 
 /** Makes the file that git takes for a lock; `undefined`: there is one, and it stays. */
-export function takeLock(path: string, mode: number): number | undefined {
+export function takeLock(path: Buffer, mode: number): number | undefined {
   const end = performance.now() < impatientUntil ? 0 : performance.now() + LOCK_MS;
   for (;;) {
     try {

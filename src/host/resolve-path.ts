@@ -1,9 +1,9 @@
-import { isUtf8 } from 'node:buffer';
 import { lstatSync, readdirSync, readlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { SymbolicLink } from '../model/launch-plan.ts';
 import type { PathSearch, ResolvedPath } from '../model/surroundings.ts';
 import { errnoOf } from '../util/errno-of.ts';
+import { bytesOfPath, pathOf, textOfPath } from '../util/path-text.ts';
 
 /** As many links as the kernel follows (path_resolution(7)). */
 const MAX_LINKS = 40;
@@ -20,7 +20,7 @@ const NOT_THERE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
 type Entry =
   | { readonly kind: 'directory' | 'other' }
   | { readonly kind: 'missing'; readonly unknown?: ResolvedPath['unknown'] }
-  | { readonly kind: 'link'; readonly content: string; readonly isLost: boolean };
+  | { readonly kind: 'link'; readonly content: string };
 
 /**
  * Looks paths up on this host, remembering what it saw: use one for one plan or decision. `directories`: canonical ones
@@ -59,9 +59,6 @@ export function createPathLookup(directories: readonly string[] = []): PathSearc
         links.push({ path: next, content: entry.content });
         pending.push(...componentsOf(entry.content).reverse());
         if (entry.content.startsWith('/')) at = '/';
-        // What it leads to cannot be named: what has the name that is like it is not meant.
-        if (entry.isLost)
-          return { kind: 'missing', canonical: join(`${at}/${pending.reverse().join('/')}`, '.'), links };
         continue;
       }
       kind = entry.kind;
@@ -96,7 +93,7 @@ export function createPathLookup(directories: readonly string[] = []): PathSearc
           for (const entry of entries) {
             if (!isMatch(entry.toString())) continue;
             // The text of such a name is not that of the file.
-            if (!isUtf8(entry)) return undefined;
+            if (textOfPath(entry) !== entry.toString()) return undefined;
             found.push(`${path === '/' ? '' : path}/${entry}`);
           }
         }
@@ -136,13 +133,13 @@ function matches(name: string, pattern: string): boolean {
 /** Nothing in what is no directory, as the shell has it; `undefined`: it cannot be read. */
 function entriesOf(path: string): readonly Buffer[] | undefined {
   try {
-    return readdirSync(path, { encoding: 'buffer' });
+    return readdirSync(pathOf(path), { encoding: 'buffer' });
   } catch (error) {
     return NOT_THERE.has(errnoOf(error) ?? '') ? [] : undefined;
   }
 }
 
-const isTooLong = (path: string): boolean => Buffer.byteLength(path) >= PATH_MAX;
+const isTooLong = (path: string): boolean => bytesOfPath(path).length >= PATH_MAX;
 
 function componentsOf(path: string): string[] {
   return path.split('/').filter((name) => name !== '' && name !== '.');
@@ -150,11 +147,10 @@ function componentsOf(path: string): string[] {
 
 function lookNow(path: string): Entry {
   try {
-    const info = lstatSync(path, { throwIfNoEntry: false });
+    const info = lstatSync(pathOf(path), { throwIfNoEntry: false });
     if (info === undefined) return { kind: 'missing' };
     if (info.isSymbolicLink()) {
-      const content = readlinkSync(path, 'buffer');
-      return { kind: 'link', content: content.toString(), isLost: !isUtf8(content) };
+      return { kind: 'link', content: textOfPath(readlinkSync(pathOf(path), 'buffer')) };
     }
     return { kind: info.isDirectory() ? 'directory' : 'other' };
   } catch (error) {

@@ -8,10 +8,10 @@ import {
   symlinkSync,
   writeSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
-import { isBeneath } from '../util/absolute-path.ts';
+import { pathOf, textOfPath } from '../util/path-text.ts';
 import { type Shutter, told } from './kept.ts';
 
 /** So much is remembered of what commands can change and shall not; more is told. */
@@ -20,7 +20,7 @@ const MAX_ENTRIES = 2_000;
 
 type Remembered =
   | { readonly kind: 'file'; readonly content: Buffer; readonly mode: number }
-  | { readonly kind: 'link'; readonly content: string }
+  | { readonly kind: 'link'; readonly content: Buffer }
   | { readonly kind: 'directory'; readonly names: readonly string[]; readonly mode: number };
 
 /** What paths, and what is beneath them, were before commands could change them, so that they can be put back. */
@@ -34,7 +34,7 @@ export class Baseline {
     const pending = [...paths];
     for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
       if (known.has(path)) continue;
-      const remembered = known.size < MAX_ENTRIES ? look(path, MAX_BYTES - bytes) : 'too much';
+      const remembered = known.size < MAX_ENTRIES ? look(pathOf(path), MAX_BYTES - bytes) : 'too much';
       if (remembered === undefined) continue;
       if (remembered === 'too much') {
         tooMuch.add(path);
@@ -70,7 +70,7 @@ export class Baseline {
   restore(path: string, shutter: Shutter): readonly LeftBehind[] {
     const was = this.known.get(path);
     if (was === undefined) return [];
-    const root = isBeneath(path, shutter.workspace) ? shutter.workspace : dirname(path);
+    const root = shutter.rootOf(path);
     const is = inDirectoryOf(root, path, (at) => look(at, MAX_BYTES));
     if (isSame(was, is)) {
       if (was.kind === 'directory') return withoutStrangers(path, was.names, shutter);
@@ -91,8 +91,9 @@ export class Baseline {
 }
 
 function withoutStrangers(path: string, names: readonly string[], shutter: Shutter): readonly LeftBehind[] {
-  const now = inDirectoryOf(shutter.workspace, path, (at) => readdirSync(at)) ?? [];
+  const now = inDirectoryOf(shutter.rootOf(path), path, (at) => readdirSync(at, 'buffer')) ?? [];
   return now
+    .map(textOfPath)
     .filter((name) => !names.includes(name) && !name.endsWith('.sample'))
     .flatMap((name) => shutter.shut(join(path, name), PROGRAM, 'it is new where commands may not write'));
 }
@@ -100,23 +101,28 @@ function withoutStrangers(path: string, names: readonly string[], shutter: Shutt
 const PROGRAM = 'what trusts this path';
 const CHANGED = 'the command changed it, and this host cannot keep commands from that';
 
-function look(path: string, limit: number): Remembered | 'too much' | undefined {
+function look(path: string | Buffer, limit: number): Remembered | 'too much' | undefined {
   const info = lstatSync(path, { throwIfNoEntry: false });
   if (info === undefined) return undefined;
-  if (info.isSymbolicLink()) return { kind: 'link', content: readlinkSync(path) };
-  if (info.isDirectory()) return { kind: 'directory', names: readdirSync(path), mode: info.mode & 0o777 };
+  if (info.isSymbolicLink()) return { kind: 'link', content: readlinkSync(path, 'buffer') };
+  if (info.isDirectory())
+    return {
+      kind: 'directory',
+      names: readdirSync(path, 'buffer').map(textOfPath),
+      mode: info.mode & 0o777,
+    };
   const content = info.isFile() ? readRegular(path, limit) : undefined;
   return content === undefined ? 'too much' : { kind: 'file', content, mode: info.mode & 0o777 };
 }
 
 function isSame(was: Remembered, is: Remembered | 'too much' | undefined): boolean {
   if (is === undefined || is === 'too much' || was.kind !== is.kind) return false;
-  if (was.kind === 'link') return was.content === (is as typeof was).content;
+  if (was.kind === 'link') return was.content.equals((is as typeof was).content);
   if (was.kind === 'directory') return was.mode === (is as typeof was).mode;
   return was.mode === (is as typeof was).mode && was.content.equals((is as typeof was).content);
 }
 
-function make(path: string, was: Remembered): true {
+function make(path: Buffer, was: Remembered): true {
   if (was.kind === 'link') symlinkSync(was.content, path);
   else if (was.kind === 'directory') mkdirSync(path, { mode: was.mode });
   else {

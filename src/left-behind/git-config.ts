@@ -22,9 +22,16 @@ import {
 } from '../host/git/config-file.ts';
 import { effectOfKey } from '../host/git/config-keys.ts';
 import { CONFIG_BYTES } from '../host/git/repositories.ts';
-import { inDirectoryOf, inWritableDirectoryOf, readRegular, takeLock } from '../host/held-directory.ts';
+import {
+  inDirectoryOf,
+  inWritableDirectoryOf,
+  readRegular,
+  takeLock,
+  withSuffix,
+} from '../host/held-directory.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { orElse } from '../util/or-else.ts';
+import { shownPath, textOfPath } from '../util/path-text.ts';
 
 const { O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 
@@ -82,7 +89,7 @@ function mayGoOver(setting: GitSetting, { workspace, path }: ConfigPlace): boole
   if (setting.key === 'core.worktree') {
     // A submodule's says where its files are, from the directory of the file on. Not where a checkout would bring programs
     // that git runs.
-    const worktree = resolve(dirname(path), Buffer.from(setting.value ?? '', 'latin1').toString());
+    const worktree = resolve(dirname(path), textOfPath(Buffer.from(setting.value ?? '', 'latin1')));
     return (
       worktree !== workspace &&
       isBeneath(worktree, workspace) &&
@@ -124,8 +131,9 @@ export function changeGitConfig(
     const info = lstatSync(at, { throwIfNoEntry: false });
     if (info !== undefined && !info.isFile()) return 'it is not a file any more';
     const mode = (info?.mode ?? 0o644) & 0o777;
-    const lock = takeLock(`${at}.lock`, mode);
-    if (lock === undefined) return `${path}.lock is there; if no git is running, remove it`;
+    const lockFile = withSuffix(at, '.lock');
+    const lock = takeLock(lockFile, mode);
+    if (lock === undefined) return `${shownPath(path)}.lock is there; if no git is running, remove it`;
     let isRenamed = false;
     try {
       const current =
@@ -137,13 +145,13 @@ export function changeGitConfig(
       writeSync(lock, changed);
       fsyncSync(lock);
       if (info === undefined || info.nlink > 1 || !overwrite(at, changed)) {
-        renameSync(`${at}.lock`, at);
+        renameSync(lockFile, at);
         isRenamed = true;
       }
       return '';
     } finally {
       closeSync(lock);
-      if (!isRenamed) unlinkSync(`${at}.lock`);
+      if (!isRenamed) unlinkSync(lockFile);
     }
   });
   return problem === '' ? undefined : (problem ?? 'it is not there any more');
@@ -153,7 +161,7 @@ export function changeGitConfig(
  * Gives a file another content and leaves it the same file: what is mounted over it for commands that still run goes when
  * another file takes its place. A process that reads it meanwhile finds at most empty lines at its end.
  */
-function overwrite(path: string, content: Buffer): boolean {
+function overwrite(path: Buffer, content: Buffer): boolean {
   const file = orElse(() => openSync(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK), undefined);
   if (file === undefined) return false;
   try {

@@ -14,12 +14,20 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { type GitSetting, valuesByKey } from '../host/git/config-file.ts';
-import { inDirectoryOf, inWritableDirectoryOf, NOT_TEXT, readRegular } from '../host/held-directory.ts';
+import {
+  heldAround,
+  inDirectoryOf,
+  inWritableDirectoryOf,
+  readRegular,
+  withSuffix,
+} from '../host/held-directory.ts';
 import { isTimedId, timedId } from '../host/timed-id.ts';
 import { ensureStateDirectory } from '../host/user-directories.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
+import { innermostAround } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { orElse } from '../util/or-else.ts';
+import { bytesOfPath, shownPath } from '../util/path-text.ts';
 import { changeGitConfig } from './git-config.ts';
 
 /** A file larger than this stays beside its place under another name: it is not copied to another file system. */
@@ -28,14 +36,13 @@ const COPIED_BYTES = 64 * 1024 * 1024;
 /** A larger file is not shown. */
 const SHOWN_BYTES = 64 * 1024;
 
-const MOST_SHOWN_ALIKE = 100;
-
 /** Something that was taken from where it would have been obeyed. */
 export interface KeptItem {
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly workspace: string;
+  /** As `textOfPath` makes it, also in its file, as JSON can say each half of a pair. */
   readonly path: string;
   readonly reason: string;
   /** Where it is now; `undefined`: in the state directory. */
@@ -129,7 +136,7 @@ export class Kept {
 
   /** Of a small file or a link; of a directory, the names in it; `undefined`: it cannot be shown. */
   contentOf(id: string): string | undefined {
-    const path = this.find(id).movedTo ?? join(this.root, id, 'content');
+    const path = bytesOfPath(this.find(id).movedTo ?? join(this.root, id, 'content'));
     const info = lstatSync(path, { throwIfNoEntry: false });
     if (info === undefined) return undefined;
     if (info.isSymbolicLink()) return `-> ${readlinkSync(path)}`;
@@ -161,17 +168,17 @@ const besideSuffix = (id: string) => `.kept-${id}`;
 /** Gives a path another name where nothing can be kept in the state directory. Returns the name; `undefined`: that fails, too. */
 function moveBeside(workspace: string, path: string): string | undefined {
   const suffix = besideSuffix(randomBytes(6).toString('hex'));
-  const move = (at: string) => {
-    renameSync(at, `${at}${suffix}`);
+  const move = (at: Buffer) => {
+    renameSync(at, withSuffix(at, suffix));
     return `${path}${suffix}`;
   };
   return orElse(() => inWritableDirectoryOf(workspace, path, move), undefined);
 }
 
 /** Where it came to; `undefined`: there was nothing. */
-function moveAway(from: string, to: string, id: string): 'there' | 'beside' | undefined {
+function moveAway(from: Buffer, to: string, id: string): 'there' | 'beside' | undefined {
   const rest = () => {
-    renameSync(from, `${from}${besideSuffix(id)}`);
+    renameSync(from, withSuffix(from, besideSuffix(id)));
     return 'beside' as const;
   };
   try {
@@ -186,7 +193,7 @@ function moveAway(from: string, to: string, id: string): 'there' | 'beside' | un
   // Another file system. What would have to be copied piece by piece, while commands may run, stays under another name.
   const info = lstatSync(from);
   if (info.isSymbolicLink()) {
-    symlinkSync(readlinkSync(from), to);
+    symlinkSync(readlinkSync(from, 'buffer'), to);
   } else {
     const content = info.isFile() && (info.mode & 0o400) !== 0 ? readRegular(from, COPIED_BYTES) : undefined;
     if (content === undefined) return rest();
@@ -199,14 +206,20 @@ function moveAway(from: string, to: string, id: string): 'there' | 'beside' | un
 function putBack(item: KeptItem, content: string): void {
   const done = inDirectoryOf(item.workspace, item.path, (target) => {
     if (lstatSync(target, { throwIfNoEntry: false }) !== undefined)
-      throw new SandboxError('kept.in_the_way', `${item.path} is there already; move it away first`);
-    const from = item.movedTo === undefined ? content : join(dirname(target), basename(item.movedTo));
+      throw new SandboxError(
+        'kept.in_the_way',
+        `${shownPath(item.path)} is there already; move it away first`,
+      );
+    const from =
+      item.movedTo === undefined
+        ? content
+        : Buffer.concat([Buffer.from(`${heldAround(target)}/`), bytesOfPath(basename(item.movedTo))]);
     try {
       renameSync(from, target);
     } catch (error) {
       if (errnoOf(error) !== 'EXDEV') throw unusable(item.path, error);
       const info = lstatSync(from);
-      if (info.isSymbolicLink()) symlinkSync(readlinkSync(from), target);
+      if (info.isSymbolicLink()) symlinkSync(readlinkSync(from, 'buffer'), target);
       else writeFileSync(target, readFileSync(from), { flag: 'wx', mode: info.mode & 0o777 });
     }
     return true;
@@ -214,7 +227,7 @@ function putBack(item: KeptItem, content: string): void {
   if (done !== true)
     throw new SandboxError(
       'kept.in_the_way',
-      `${dirname(item.path)} is not a directory any more; make it first`,
+      `${shownPath(dirname(item.path))} is not a directory any more; make it first`,
     );
 }
 
@@ -225,13 +238,17 @@ function restoreSettings(item: KeptItem, settings: NonNullable<KeptItem['setting
     return [...wanted].map(([key, values]) => ({ key, values: [...(there.get(key) ?? []), ...values] }));
   });
   if (problem === undefined) return;
-  throw new SandboxError('kept.in_the_way', `${item.path} cannot be changed: ${problem}`);
+  throw new SandboxError('kept.in_the_way', `${shownPath(item.path)} cannot be changed: ${problem}`);
 }
 
 function unusable(path: string, error: unknown): SandboxError {
-  return new SandboxError('state.unusable', `${path} cannot be used (${errnoOf(error) ?? String(error)})`, {
-    cause: error,
-  });
+  return new SandboxError(
+    'state.unusable',
+    `${shownPath(path)} cannot be used (${errnoOf(error) ?? String(error)})`,
+    {
+      cause: error,
+    },
+  );
 }
 
 /** Nothing was done about something: a person starts it, or nothing could be done. */
@@ -244,29 +261,28 @@ export const told = (path: string, reason: string, program = 'sandbox-run'): Lef
 
 /** Takes away what would be obeyed, and says so. */
 export class Shutter {
-  readonly workspace: string;
+  private readonly roots: readonly string[];
   private readonly kept: Kept;
 
-  constructor(workspace: string, kept: Kept) {
-    this.workspace = workspace;
+  /** `roots`: the directories that are looked through. */
+  constructor(roots: readonly string[], kept: Kept) {
+    this.roots = roots;
     this.kept = kept;
   }
 
-  /** Moves the object at the path away; all of them, where names that are not UTF-8 are shown alike. Nothing to say where it is gone already. */
-  shut(path: string, program: string, reason: string): readonly LeftBehind[] {
-    if (!path.includes(NOT_TEXT)) return this.#shutOne(path, program, reason);
-    const found: LeftBehind[] = [];
-    while (found.length < MOST_SHOWN_ALIKE) {
-      const one = this.#shutOne(path, program, reason);
-      found.push(...one);
-      if (one.length === 0 || one.some(({ done }) => done === 'told')) return found;
-    }
-    // Of one path one thing is told.
-    return [...found, told(dirname(path), `${reason}; more are shown alike, and are still there`, program)];
+  /** The directory beneath which a path is reached without following a link. */
+  rootOf(path: string): string {
+    return innermostAround(path, this.roots) ?? dirname(path);
   }
 
-  #shutOne(path: string, program: string, reason: string): readonly LeftBehind[] {
-    const { workspace } = this;
+  /** Whether what happens at a path is looked at. */
+  looksAt(path: string): boolean {
+    return innermostAround(path, this.roots) !== undefined;
+  }
+
+  /** Moves the object at the path away. Nothing to say where it is gone already. */
+  shut(path: string, program: string, reason: string): readonly LeftBehind[] {
+    const workspace = this.rootOf(path);
     try {
       const id = this.kept.keep({ workspace, path, reason: `${program}: ${reason}` });
       return id === undefined ? [] : [{ path, done: 'shut', program, reason, kept: id }];
@@ -275,7 +291,7 @@ export class Shutter {
       const beside = moveBeside(workspace, path);
       return beside === undefined
         ? [told(path, `${reason}; it could not be moved away (${why})`, program)]
-        : [{ path, done: 'shut', program, reason: `${reason}; it is ${beside} now (${why})` }];
+        : [{ path, done: 'shut', program, reason: `${reason}; it is ${shownPath(beside)} now (${why})` }];
     }
   }
 
@@ -288,7 +304,7 @@ export class Shutter {
     if (settings.length === 0) return shut;
     try {
       const id = this.kept.keep({
-        ...{ workspace: this.workspace, path, reason: `git: ${reason}` },
+        ...{ workspace: this.rootOf(path), path, reason: `git: ${reason}` },
         settings: settings.map(({ key, value }) => [key, value ?? null]),
       });
       return id === undefined ? shut : { ...shut, kept: id };

@@ -5,15 +5,18 @@ import {
   editGitConfig,
   type GitConfigFile,
   type GitEdit,
+  type GitSetting,
   parseGitConfig,
+  valuesByKey,
 } from '../host/git/config-file.ts';
 import { isGitDirectory, SEQUENCE_NAMES } from '../host/git/repositories.ts';
 import { repositoriesOutOfSight } from '../host/git/versions.ts';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedEntry } from '../native/contract.ts';
-import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
+import { directoriesBetween } from '../util/absolute-path.ts';
 import { orElse } from '../util/or-else.ts';
+import { textOfPath } from '../util/path-text.ts';
 import { judgeChange, readGitConfig } from './git-config.ts';
 import type { Shutter } from './kept.ts';
 
@@ -42,7 +45,6 @@ interface GitBefore {
 export class GitSettler {
   readonly #shutter: Shutter;
   readonly #before: GitBefore;
-  readonly #workspace: string;
   /** What configuration files were when they were last looked at: later changes are not the command's. */
   readonly #accepted = new Map<string, GitConfigFile>();
   /** Where `.git` files and links lead that commands made. */
@@ -53,7 +55,6 @@ export class GitSettler {
   constructor(shutter: Shutter, before: GitBefore) {
     this.#shutter = shutter;
     this.#before = before;
-    this.#workspace = shutter.workspace;
   }
 
   /** `undefined`: it is none of git's. */
@@ -63,6 +64,7 @@ export class GitSettler {
     // With each commit there is something new in it: what matters of that is noted by itself.
     if (name === '.git')
       return kind === 'directory' && change === 'changed' ? [] : this.#settleDotGit(path, kind);
+    if (name === '.gitmodules') return this.#settleModules(path, kind);
     if (basename(directory) === 'hooks' && isGitDirectory(dirname(directory)))
       return isHookName(name) ? this.#shut(path, 'git', 'git runs it as a hook') : [];
     if (!isGitDirectory(directory) && !(SEQUENCE_NAMES as readonly string[]).includes(name)) return undefined;
@@ -101,7 +103,7 @@ export class GitSettler {
   #settleDotGit(path: string, kind: NativeChangedEntry['kind']): readonly LeftBehind[] {
     if (kind === 'directory') return this.#settleDirectory(path);
     const target = kind === 'link' ? this.#linkTarget(path) : this.#gitFileTarget(path);
-    if (target === undefined || !isBeneath(target, this.#workspace))
+    if (target === undefined || !this.#shutter.looksAt(target))
       return this.#shut(path, 'git', 'it leads git to a repository outside of the workspace');
     // What is settled, now and after later commands, has to be what git finds.
     if (!this.#isWatched(target))
@@ -113,9 +115,8 @@ export class GitSettler {
   /** It is there, no link is on the way, and the index goes in (TreePlaces::Enters). */
   #isWatched(target: string): boolean {
     const isDirectory = (path: string) => this.#infoOf(path)?.isDirectory() === true;
-    const steps = [...directoriesBetween(target, this.#workspace), target].filter(
-      (path) => path !== this.#workspace,
-    );
+    const root = this.#shutter.rootOf(target);
+    const steps = [...directoriesBetween(target, root), target].filter((path) => path !== root);
     const isEntered = (path: string) =>
       basename(path) !== 'node_modules' &&
       !(path.includes('/.git/') && BULK.has(basename(path)) && this.#infoOf(join(dirname(path), 'HEAD')));
@@ -126,7 +127,7 @@ export class GitSettler {
   }
 
   #infoOf(path: string): Stats | undefined {
-    return inDirectoryOf(this.#workspace, path, (at) => lstatSync(at, { throwIfNoEntry: false }));
+    return inDirectoryOf(this.#shutter.rootOf(path), path, (at) => lstatSync(at, { throwIfNoEntry: false }));
   }
 
   /** `git status` runs what the configuration of a repository says that the index names, also where nothing else is looked at. */
@@ -156,16 +157,20 @@ export class GitSettler {
   }
 
   #linkTarget(path: string): string | undefined {
-    return inDirectoryOf(this.#workspace, path, (at) => straight(dirname(path), readlinkSync(at)));
+    return inDirectoryOf(this.#shutter.rootOf(path), path, (at) =>
+      straight(dirname(path), textOfPath(readlinkSync(at, 'buffer'))),
+    );
   }
 
   #gitFileTarget(path: string): string | undefined {
-    const named = /^gitdir: (.*?)[\r\n]*$/s.exec(this.#read(path)?.toString() ?? '')?.[1];
+    const content = this.#read(path);
+    const text = content === undefined ? '' : textOfPath(content);
+    const named = /^gitdir: (.*?)[\r\n]*$/s.exec(text)?.[1];
     return named === undefined ? undefined : straight(dirname(path), named);
   }
 
   #read(path: string, limit = SMALL_FILE): Buffer | undefined {
-    return inDirectoryOf(this.#workspace, path, (at) => readRegular(at, limit));
+    return inDirectoryOf(this.#shutter.rootOf(path), path, (at) => readRegular(at, limit));
   }
 
   /** A repository that came: everything in it that git obeys. */
@@ -179,10 +184,10 @@ export class GitSettler {
   }
 
   #settleHooks(path: string): readonly LeftBehind[] {
-    const info = inDirectoryOf(this.#workspace, path, (at) => {
+    const info = inDirectoryOf(this.#shutter.rootOf(path), path, (at) => {
       const found = lstatSync(at, { throwIfNoEntry: false });
       if (found === undefined) return undefined;
-      return found.isDirectory() ? readdirSync(at) : ('no directory' as const);
+      return found.isDirectory() ? readdirSync(at, 'buffer').map(textOfPath) : ('no directory' as const);
     });
     if (info === undefined) return [];
     if (info === 'no directory') return this.#shut(path, 'git', 'git runs hooks from it');
@@ -193,19 +198,19 @@ export class GitSettler {
 
   #settleCommonDirectory(path: string): readonly LeftBehind[] {
     const leadsAway = () => this.#shut(path, 'git', 'it leads git to other settings and hooks');
-    const text = this.#read(path)?.toString();
-    if (text === undefined) return this.#infoOf(path) === undefined ? [] : leadsAway();
+    const content = this.#read(path);
+    if (content === undefined) return this.#infoOf(path) === undefined ? [] : leadsAway();
     const directory = dirname(path);
     const isWorktree = basename(dirname(directory)) === 'worktrees';
     // As git writes it: what else comes to the same by its text may lead through a link.
-    const common = text.replace(/[\r\n]+$/, '');
+    const common = textOfPath(content).replace(/[\r\n]+$/, '');
     if (isWorktree && (common === '../..' || common === dirname(dirname(directory)))) return [];
     return leadsAway();
   }
 
   #settleConfig(path: string): readonly LeftBehind[] {
     if (this.#before.isHeld(path)) return [];
-    const place = { workspace: this.#workspace, path };
+    const place = { workspace: this.#shutter.rootOf(path), path };
     const after = readGitConfig(place);
     if (after === 'missing') return [];
     const last = this.#accepted.get(path) ?? this.#before.configOf(path);
@@ -222,10 +227,28 @@ export class GitSettler {
     return [this.#shutter.settings(path, aside, reason)];
   }
 
+  /** Git before 2.24.1 runs what it says for updates. `undefined`: what else it says is told. */
+  #settleModules(path: string, kind: NativeChangedEntry['kind']): readonly LeftBehind[] | undefined {
+    const reason = 'git submodule update runs it';
+    if (kind !== 'file') return this.#shut(path, 'git', 'git submodule update may run what it says');
+    const after = readGitConfig({ workspace: this.#shutter.rootOf(path), path });
+    if (typeof after === 'string') return undefined;
+    const isRun = ({ key, value = '' }: GitSetting) =>
+      /^submodule\..*\.update$/s.test(key) && value.trimStart().startsWith('!');
+    const aside = after.settings.filter(isRun);
+    if (aside.length === 0) return undefined;
+    const edits = [...valuesByKey(after.settings)].flatMap(([key, values]): readonly GitEdit[] => {
+      const left = values.filter((value) => !isRun({ key, value }));
+      return left.length === values.length ? [] : [{ key, values: left }];
+    });
+    if (this.#replaceConfig(path, after, edits) === undefined) return this.#shut(path, 'git', reason);
+    return [this.#shutter.settings(path, aside, reason)];
+  }
+
   #replaceConfig(path: string, after: GitConfigFile, edits: readonly GitEdit[]) {
     return orElse(() => {
       const content = editGitConfig(after, edits);
-      return replaceFile(this.#workspace, path, content) ? parseGitConfig(content) : undefined;
+      return replaceFile(this.#shutter.rootOf(path), path, content) ? parseGitConfig(content) : undefined;
     }, undefined);
   }
 
@@ -239,7 +262,7 @@ export class GitSettler {
   }
 
   #writeNew(path: string, content: Buffer): boolean {
-    const isWritten = inDirectoryOf(this.#workspace, path, (at) => {
+    const isWritten = inDirectoryOf(this.#shutter.rootOf(path), path, (at) => {
       writeFileSync(at, content, { flag: 'wx', mode: 0o644 });
       return true;
     });
@@ -253,7 +276,7 @@ export class GitSettler {
     const lines = text.split('\n');
     const harmless = lines.map((line) => (/^\s*(exec|x)\b/.test(line) ? `# ${line}` : line));
     if (harmless.every((line, at) => line === lines[at]))
-      return replaceFile(this.#workspace, path, Buffer.from(text, 'latin1'))
+      return replaceFile(this.#shutter.rootOf(path), path, Buffer.from(text, 'latin1'))
         ? []
         : this.#shut(path, 'git', 'git rebase --continue runs it');
     const found = this.#shut(

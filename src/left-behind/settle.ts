@@ -1,13 +1,16 @@
-import { lstatSync } from 'node:fs';
-import { basename, dirname } from 'node:path';
+import { accessSync, constants, lstatSync } from 'node:fs';
+import { basename } from 'node:path';
 import { EMPTY_GIT_CONFIG, parseGitConfig } from '../host/git/config-file.ts';
-import { NOT_TEXT } from '../host/held-directory.ts';
+import { createPathLookup } from '../host/resolve-path.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedCopy, NativeChangedEntry, NativeEffects } from '../native/contract.ts';
 import type { ObeyedFile } from '../policy/profiles/obeyed-files.ts';
-import { directoriesBetween } from '../util/absolute-path.ts';
+import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
+import { orElse } from '../util/or-else.ts';
+import { pathOf, shownPath } from '../util/path-text.ts';
 import type { Baseline } from './baseline.ts';
+import { type Expected, isManifest } from './expected.ts';
 import { changeGitConfig, judgeChange } from './git-config.ts';
 import { type Kept, Shutter, told } from './kept.ts';
 import type { ObeyedNames } from './obeyed-names.ts';
@@ -17,6 +20,8 @@ import { GitSettler } from './settle-git.ts';
 interface SettlerParts {
   /** Canonical. */
   readonly workspace: string;
+  /** The directories that are looked through, as far as commands can write them, the workspace among them. Canonical. */
+  readonly roots: readonly string[];
   /** Paths that are obeyed if they come, with the reason. Absolute. */
   readonly obeyed: ReadonlyMap<string, string>;
   /** The same by name, wherever they are. */
@@ -26,6 +31,9 @@ interface SettlerParts {
    * something else there meanwhile, which takes a mount away.
    */
   readonly holdOf: (path: string) => 'held' | 'lost' | 'open';
+  readonly expected: Expected;
+  /** Whether it is, or lies in, what is protected. */
+  readonly isShut: (path: string) => boolean;
   /** What was there before, of what is not held. */
   readonly baseline: Baseline;
   readonly kept: Kept;
@@ -40,8 +48,6 @@ const REPLACED = 'it was replaced while a command ran, which could have changed 
 const unsettled = (path: string, reason: string): LeftBehind =>
   told(path, `${reason}; git or an editor may run what is in it`);
 
-const existsAt = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-
 const NOTHING: readonly LeftBehind[] = [];
 
 /** @see Settler */
@@ -49,11 +55,12 @@ export function createSettler(parts: SettlerParts): Settler {
   const settlement = new Settlement(parts);
   return (effects) => {
     const found = settlement.settle(effects);
-    if (found.length === 0 || effects.makings === undefined) return found;
-    const makings = new Map(effects.makings.map(({ path, program }) => [path, program]));
+    if (found.length === 0) return found;
+    const makings = new Map(effects.makings?.map(({ path, program }) => [path, program]));
     return found.map((one) => {
       const by = makings.get(one.path);
-      return by === undefined ? one : { ...one, madeBy: by };
+      // From here on it is only told: the record of what is kept has the path itself.
+      return { ...one, path: shownPath(one.path), ...(by === undefined ? {} : { madeBy: by }) };
     });
   };
 }
@@ -73,11 +80,15 @@ class Settlement {
   readonly #git: GitSettler;
   /** What was not there when the command began. */
   #came: ReadonlySet<string> = new Set();
+  /** What was seen of paths since the command ended. */
+  #lookup = createPathLookup();
+  /** What is not what it was then, or was not there. */
+  #changed: ReadonlySet<string> = new Set();
 
   constructor(parts: SettlerParts) {
-    const { workspace, holdOf, baseline, kept } = parts;
+    const { roots, holdOf, baseline, kept } = parts;
     this.#parts = parts;
-    this.#shutter = new Shutter(workspace, kept);
+    this.#shutter = new Shutter(roots, kept);
     this.#git = new GitSettler(this.#shutter, {
       isHeld: (path) => holdOf(path) === 'held',
       configOf: (path) => {
@@ -100,10 +111,12 @@ class Settlement {
     const settled = new Set<string>();
     // Of what goes as a whole one mention is enough.
     const said = new Set(found.flatMap(({ path, settings }) => (settings === undefined ? path : [])));
+    this.#lookup = createPathLookup();
+    this.#changed = new Set(entries.map(({ path }) => path));
     this.#came = new Set(entries.flatMap(({ path, change }) => (change === 'appeared' ? path : [])));
     for (const entry of entries) {
       if (
-        [entry.path, ...directoriesBetween(entry.path, this.#parts.workspace)].some((path) =>
+        [entry.path, ...directoriesBetween(entry.path, this.#shutter.rootOf(entry.path))].some((path) =>
           settled.has(path),
         )
       )
@@ -136,13 +149,6 @@ class Settlement {
 
   #settleEntry(entry: NativeChangedEntry): readonly LeftBehind[] {
     const { path } = entry;
-    // The addon's names are text: what is no UTF-8 is known only by what it is shown as.
-    if (path.includes(NOT_TEXT) && entry.change !== 'vanished') {
-      const shut = this.#shutShown(entry);
-      if (shut.length > 0) return shut;
-      if (!existsAt(path))
-        return [unsettled(path, 'its name is not valid UTF-8, so that it cannot be looked at')];
-    }
     const hold = this.#parts.holdOf(path);
     if (hold === 'held' || (hold === 'lost' && entry.change === 'vanished')) return NOTHING;
     if (this.#parts.baseline.isTooMuch(path))
@@ -157,18 +163,44 @@ class Settlement {
     const row = this.#parts.names.rowFor(path);
     const reason = this.#parts.obeyed.get(path);
     if (hold === 'lost') return [told(path, REPLACED, row?.tool ?? 'git')];
-    if (row?.treatment === 'told' && reason === undefined)
-      return this.#isInstalled(path, row) ? NOTHING : [told(path, row.reason, row.tool)];
+    if (row?.treatment !== 'shut' && reason === undefined) {
+      const leadsTo = entry.kind === 'link' ? this.#leadsAstray(path) : undefined;
+      if (leadsTo !== undefined) return [told(path, leadsTo, 'what writes there')];
+      if (row === undefined) return NOTHING;
+      return this.#isExpected(entry, row) ? NOTHING : [told(path, row.reason, row.tool)];
+    }
     if (row !== undefined) return this.#shutter.shut(path, row.tool, row.reason);
     return reason === undefined ? NOTHING : this.#shutter.shut(path, 'git', reason);
   }
 
-  /** Takes away what is run as it is: nothing is known of what was there before. */
-  #shutShown({ path, kind, change }: NativeChangedEntry): readonly LeftBehind[] {
-    const row = this.#parts.names.rowFor(path);
-    const isRun = basename(dirname(path)) === 'hooks' || (row !== undefined && row.treatment !== 'told');
-    if (!isRun || change !== 'appeared' || kind === 'directory') return NOTHING;
-    return this.#shutter.shut(path, row?.tool ?? 'git', row?.reason ?? 'it is a hook');
+  #isExpected({ path, kind, change }: NativeChangedEntry, row: ObeyedFile): boolean {
+    // Each file in it is told by itself.
+    if (row.isWhole === true && kind === 'directory') return true;
+    if (this.#isInstalled(path, row)) return true;
+    const { expected } = this.#parts;
+    if (isManifest(path) && kind === 'file' && expected.runsNothingNew(path)) return true;
+    return (
+      change === 'appeared' &&
+      expected.isCopyInWorktree(path, this.#shutter.rootOf(path), this.#came, this.#changed)
+    );
+  }
+
+  /**
+   * Why a link deserves a look: whoever writes to its name, which looks like a file of the project, writes somewhere else.
+   * Nothing is said where the user could not write.
+   */
+  #leadsAstray(path: string): string | undefined {
+    const { canonical, kind } = this.#lookup.resolve(path);
+    const shown = shownPath(canonical);
+    if (this.#shutter.looksAt(canonical)) {
+      const row = this.#parts.names.rowFor(canonical);
+      const isObeyed =
+        this.#parts.isShut(canonical) || row?.treatment === 'shut' || `${canonical}/`.includes('/.git/');
+      return isObeyed ? `it leads to ${shown}, which is protected` : undefined;
+    }
+    return isWritableTo(canonical, kind !== 'missing')
+      ? `it leads out of the workspace, to ${shown}`
+      : undefined;
   }
 
   #isInstalled(path: string, row: ObeyedFile): boolean {
@@ -177,7 +209,7 @@ class Settlement {
   }
 
   #settleCopy({ source, before, after }: NativeChangedCopy): readonly LeftBehind[] {
-    const place = { workspace: this.#parts.workspace, path: source };
+    const place = { workspace: this.#shutter.rootOf(source), path: source };
     const changed = after === undefined ? undefined : parseGitConfig(after);
     if (changed === undefined)
       return [
@@ -204,12 +236,44 @@ class Settlement {
   }
 }
 
+/** What belongs to the system, even where root works, and what the commands had for their own. */
+const OF_THE_SYSTEM = [
+  '/usr',
+  '/bin',
+  '/sbin',
+  '/lib',
+  '/lib32',
+  '/lib64',
+  '/nix',
+  '/proc',
+  '/sys',
+  '/dev',
+  '/run',
+];
+/** Where everybody makes what is not there; the last two are what is around homes. */
+const OF_EVERYBODY = new Set(['/tmp', '/var/tmp', '/dev/shm', '/', '/home']);
+
+/** Whether the user could write a file outside of the sandbox, or make it. */
+function isWritableTo(path: string, isThere: boolean): boolean {
+  if (OF_THE_SYSTEM.some((system) => isBeneath(path, system))) return false;
+  const mayWrite = (one: string) =>
+    orElse(() => {
+      accessSync(pathOf(one), constants.W_OK);
+      return true;
+    }, false);
+  if (isThere) return mayWrite(path);
+  const isDirectory = (one: string) =>
+    orElse(() => lstatSync(pathOf(one), { throwIfNoEntry: false }), undefined)?.isDirectory() === true;
+  const around = ['/', ...directoriesBetween(path, '/')].findLast(isDirectory) ?? '/';
+  return !OF_EVERYBODY.has(around) && mayWrite(around);
+}
+
 /** Where there was too much to look at it all: what was seen as it was made. */
 function seenBeyond({ leftBehind, makings = [] }: NativeEffects): readonly NativeChangedEntry[] {
   if (leftBehind?.spent !== true) return [];
   const known = new Set(leftBehind.entries.map(({ path }) => path));
   return makings.flatMap(({ path }): readonly NativeChangedEntry[] => {
-    const info = known.has(path) ? undefined : lstatSync(path, { throwIfNoEntry: false });
+    const info = known.has(path) ? undefined : lstatSync(pathOf(path), { throwIfNoEntry: false });
     if (info === undefined) return [];
     const kind = info.isDirectory()
       ? 'directory'

@@ -11,6 +11,9 @@ export interface NativeFailure {
   readonly path: string;
 }
 
+// Paths of the host, in both directions, are texts as `textOfPath` (src/util/path-text.ts) makes them: their bytes need not be
+// UTF-8. Where a text only explains, such a byte is U+FFFD.
+
 /** One Landlock rule. */
 interface NativePathRule {
   readonly path: string;
@@ -273,10 +276,16 @@ interface NativeIndexSpec {
   readonly names: readonly string[];
   /** So is one whose name ends so. */
   readonly suffixes: readonly string[];
+  /** Names of directories of which everything beneath is noted. */
+  readonly wholes?: readonly string[];
+  /** Symbolic links are noted whatever their names are, except those of packages. */
+  readonly links?: boolean;
   /** Besides, in directories of git: those that are named `.git`, lie beneath one, or contain `HEAD`. */
   readonly gitNames: readonly string[];
   /** Of the first walk. */
   readonly maxDirectories: number;
+  /** Further canonical directories, none in another one, and of how many directories of them all the first walk is. */
+  readonly beside?: { readonly roots: readonly string[]; readonly maxDirectories: number } | undefined;
 }
 
 /** Something noted. `path` is absolute. */
@@ -292,6 +301,8 @@ export interface NativeIndexed {
   readonly directories: number;
   /** There were more than `maxDirectories`: nothing is known of the others, now and later. */
   readonly spent: boolean;
+  /** The same of those beside. */
+  readonly spentBeside: boolean;
   readonly unreadable: readonly string[];
 }
 

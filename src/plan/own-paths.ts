@@ -3,6 +3,7 @@ import type { PlannedPath, SymbolicLink } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import type { PathLookup, ResolvedPath } from '../model/surroundings.ts';
 import { isBeneath } from '../util/absolute-path.ts';
+import { shownPath } from '../util/path-text.ts';
 import type { Mechanisms, TmpOfHost } from './mechanisms.ts';
 
 /** Something that belongs to this program, or to the user who runs it. */
@@ -63,6 +64,8 @@ export interface OwnPathsInput {
   readonly impossible?: readonly string[];
   /** What programs outside obey in the workspace, beside the protected paths of the policy. Absolute. */
   readonly obeyed?: readonly string[];
+  /** What else commands can write and is protected as the workspace is. Canonical. */
+  readonly beside?: readonly string[];
 }
 
 /** @throws {SandboxError} `state.reachable` where our own paths cannot be kept from commands. */
@@ -152,17 +155,25 @@ interface Protection {
  * Protected paths by the names that exist; a link is followed, but only within the workspace.
  * @throws {SandboxError} `confinement.failed` for one of which it cannot be known.
  */
-export function protectedInWorkspace({ workspace, policy, obeyed = [], lookup }: OwnPathsInput): Protection {
-  if (policy.filesystem.workspaceAccess !== 'write') return { paths: [], links: [] };
-  const inside = (path: string) => path !== workspace && isBeneath(path, workspace);
-  const named = policy.filesystem.protect.map((relative) => `${workspace}/${relative}`);
+export function protectedInWorkspace({
+  workspace,
+  policy,
+  obeyed = [],
+  beside = [],
+  lookup,
+}: OwnPathsInput): Protection {
+  const roots = [...(policy.filesystem.workspaceAccess === 'write' ? [workspace] : []), ...beside];
+  const inside = (path: string) => roots.some((root) => path !== root && isBeneath(path, root));
+  const named = roots.includes(workspace)
+    ? policy.filesystem.protect.map((relative) => `${workspace}/${relative}`)
+    : [];
   const resolved: readonly ResolvedPath[] = [...named, ...obeyed].map((path) => lookup.resolve(path));
   for (const { unknown } of resolved) {
     if (unknown === undefined) continue;
     // A command may have shut it, for the next one to open it again.
     throw new SandboxError(
       'confinement.failed',
-      `${unknown.path} cannot be looked at (${unknown.errno}), so that protected paths in it cannot be shut; make it accessible (chmod u+rwx) or move it out of the workspace`,
+      `${shownPath(unknown.path)} cannot be looked at (${unknown.errno}), so that protected paths in it cannot be shut; make it accessible (chmod u+rwx) or move it out of the workspace`,
     );
   }
   return {

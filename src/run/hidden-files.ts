@@ -1,5 +1,4 @@
-import { isUtf8 } from 'node:buffer';
-import { type BigIntStats, lstatSync, readdirSync } from 'node:fs';
+import { type BigIntStats, type Dirent, lstatSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { readOr, refuseShortage } from '../errors/shortage.ts';
@@ -9,6 +8,7 @@ import type { HiddenFiles } from '../plan/mechanisms.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { matchesName, type NamePattern, readNamePattern } from '../util/name-pattern.ts';
+import { bytesOfPath, pathOf, textOfPath } from '../util/path-text.ts';
 import { visibleLine } from '../util/visible-text.ts';
 
 /** What holds for one look; a look that would take more is refused, and so is the command. */
@@ -286,10 +286,10 @@ class Look {
     if (known !== undefined) return known;
     if (this.read.size >= this.#limits.directories || this.#entries > this.#limits.names)
       throw tooMuch(this.#limits);
-    if (Buffer.byteLength(directory) > LONGEST_PATH) return this.#hideWhole(directory);
+    if (bytesOfPath(directory).length > LONGEST_PATH) return this.#hideWhole(directory);
     try {
       const looked = Date.now();
-      const info = lstatSync(directory, { bigint: true });
+      const info = lstatSync(pathOf(directory), { bigint: true });
       if (!info.isDirectory()) return undefined;
       const stamp = `${info.dev}:${info.ino}:${info.ctimeNs}`;
       const before = this.#before.get(directory);
@@ -376,21 +376,19 @@ function stateOf(path: string): string {
 const idOf = ({ dev, ino }: BigIntStats) => `${dev}:${ino}`;
 
 function statOf(path: string): BigIntStats | undefined {
-  return readOr(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }), undefined);
+  return readOr(() => lstatSync(pathOf(path), { bigint: true, throwIfNoEntry: false }), undefined);
 }
 
 function entriesOf(directory: string): readonly Entry[] {
-  const entries = readdirSync(directory, { withFileTypes: true }).map((entry): Entry => {
-    const { name } = entry;
+  const found = readdirSync(pathOf(directory), {
+    withFileTypes: true,
+    encoding: 'buffer',
+  }) as unknown as Dirent<Buffer>[];
+  return found.map((entry): Entry => {
+    const name = textOfPath(entry.name);
     if (entry.isDirectory()) return { name, kind: 'directory' };
     return { name, kind: entry.isSymbolicLink() ? 'link' : 'other' };
   });
-  if (!entries.some(({ name }) => name.includes('\ufffd'))) return entries;
-  const unnamed = readdirSync(directory, 'buffer').find((name) => !isUtf8(name));
-  if (unnamed === undefined) return entries;
-  throw failed(
-    `a name in ${visibleLine(directory, 200)} is not UTF-8 (${visibleLine(unnamed.toString(), 60)}), so that what filesystem.hide matches there cannot be hidden; rename it`,
-  );
 }
 
 const failed = (message: string) => new SandboxError('confinement.failed', message);

@@ -10,6 +10,15 @@ export function isBeneath(path: string, root: string): boolean {
   return path.startsWith(root) && (root.endsWith(sep) || path[root.length] === sep);
 }
 
+/** The innermost of some directories that a path is, or lies in; `undefined`: it lies in none. */
+export const innermostAround = (path: string, directories: readonly string[]): string | undefined =>
+  directories
+    .filter((one) => isBeneath(path, one))
+    .reduce<string | undefined>(
+      (inner, one) => (one.length > (inner?.length ?? -1) ? one : inner),
+      undefined,
+    );
+
 /** The directories strictly between `root` and `path`, outermost first: `(/w/a/b/c, /w)` gives `/w/a`, `/w/a/b`. */
 export function directoriesBetween(path: string, root: string): readonly string[] {
   if (!isBeneath(path, root) || path === root) return [];

@@ -13,7 +13,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Sandbox } from '../../src/index.ts';
@@ -493,6 +493,22 @@ E`,
     ]);
     expect([setting('user.name'), setting('core.fsmonitor')]).toEqual(['Me\n', '\n']);
     expect([existsSync(join(root, hook)), existsSync(join(root, 'ok'))]).toEqual([false, true]);
+  });
+
+  it('that a trusted program would run is set aside beneath names that are not UTF-8, too', async () => {
+    const { root, sandbox } = await fresh();
+    execFileSync('git', ['init', '-q', root]);
+    await sandbox.close();
+    const again = await arena.sandbox(WITH_VIEW, { workspace: root });
+    const mark = join(root, '..', `mark-${basename(root)}`);
+    const result = await preview(
+      again,
+      `printf '#!/bin/sh\\ntouch ${mark}\\n' > evil; chmod +x evil; d=$'s\\xff'; git init -q "$d"; git -C "$d" -c user.name=n -c user.email=e commit -q --allow-empty -m x; git add "$d"; git -C "$d" config core.fsmonitor $PWD/evil`,
+    );
+    const applied = await (await again.changes()).apply(idOf(result));
+    expect(applied.leftBehind.map(({ done }) => done)).toEqual(['shut']);
+    execFileSync('git', ['status'], { cwd: root, stdio: 'pipe' });
+    expect(existsSync(mark)).toBe(false);
   });
 });
 

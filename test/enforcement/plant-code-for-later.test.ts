@@ -271,7 +271,10 @@ describe('planting code that the user runs later', () => {
       await using sandbox = await sandboxIn(tier, { workspace: repository });
       expect(stateOf(sandbox, 'protected-paths')).toBe('degraded');
       const result = await sandbox.run(`mv ${name} old; mkdir ${name}; echo evil > ${name}/pre-commit`);
-      expect(result.leftBehind).toMatchObject([{ path: link, done: 'restored' }]);
+      expect(result.leftBehind).toMatchObject([
+        { path: link, done: 'restored' },
+        { path: join(repository, 'old'), done: 'told' },
+      ]);
       expect(lstatSync(link).isSymbolicLink()).toBe(true);
       expect((await sandbox.run('true')).leftBehind).toEqual([]);
     });

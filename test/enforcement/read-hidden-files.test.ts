@@ -243,13 +243,24 @@ describe.runIf(HOST.namespaces).each([TIERS.find(({ view }) => view) ?? WITH_VIE
       expect((await confined(sandbox, ['cat', '--', name])).stdout).toBe('');
     });
 
-    it('runs nothing where a name cannot be told to the kernel', async () => {
+    it('hides what has a name that is not UTF-8, or lies beneath one, and nothing that only looks like it', async () => {
       const workspace = project(arena.freshCorner());
-      writeFileSync(Buffer.from(`${workspace}/app/k\xff.pem`, 'latin1'), SECRET);
-      await expect(arena.sandbox(tier, { workspace, hide: HIDE })).rejects.toMatchObject({
-        code: 'confinement.failed',
-        message: expect.stringContaining('is not UTF-8'),
-      });
+      const at = (path: string) => Buffer.concat([Buffer.from(`${workspace}/`), Buffer.from(path, 'latin1')]);
+      mkdirSync(at('d\xfe'));
+      for (const path of ['k\xff.pem', 'd\xfe/deep.pem', 'd\xfe/\xff.pem']) writeFileSync(at(path), SECRET);
+      linkSync(at('k\xff.pem'), at('d\xfe/other\xff'));
+      symlinkSync(Buffer.from('k\xff.pem', 'latin1'), at('link.pem'));
+      writeFileSync(at('k\xff.txt'), 'shown');
+      writeFileSync(join(workspace, 'k\ufffd.txt'), 'twin');
+      const sandbox = await arena.sandbox(tier, { workspace, hide: HIDE });
+      const { stdout } = await confined(sandbox, [
+        'bash',
+        '-c',
+        'cat k*.txt; cat k*.pem d*/* link.pem 2>/dev/null',
+      ]);
+      expect(stdout).toContain('shown');
+      expect(stdout).toContain('twin');
+      expect(stdout).not.toContain(SECRET);
     });
 
     it('runs nothing where too much is to be hidden', async () => {

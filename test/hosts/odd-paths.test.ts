@@ -158,7 +158,7 @@ describe('bytes that are no UTF-8', () => {
   /** `words`: of bash, with $odd for the directory, $run for the command line and $sh for sandbox-sh. */
   async function bash(words: string) {
     const prepare = `odd=${top}/odd$'\\xff' twin=${top}/odd$'\\xef\\xbf\\xbd'; cd ${workspace};
-      run="${process.execPath} ${CLI} --quiet --policy ${policy}" sh="${process.execPath} ${join(DIST, 'sandbox-sh.cjs')}"; ${words}`;
+      main="${process.execPath} ${CLI}" run="${process.execPath} ${CLI} --quiet --policy ${policy}" sh="${process.execPath} ${join(DIST, 'sandbox-sh.cjs')}"; ${words}`;
     const { exitCode, stdout, stderr } = await execa('bash', ['-c', prepare], {
       env: { ...world.env, SANDBOX_SH_WORKSPACE: workspace, SANDBOX_SH_POLICY: policy, LC_ALL: 'C' },
       extendEnv: false,
@@ -222,22 +222,26 @@ describe('bytes that are no UTF-8', () => {
     expect(readdirSync(world.env.TMPDIR ?? '').filter((name) => name.startsWith('sandbox-run-'))).toEqual([]);
   });
 
-  it('in very many names that are shown alike: some are taken away, and it is told that there are more', async () => {
+  it('in very many names that are shown alike: all are taken away, and each can be put back', async () => {
     const place = join(top, 'alike');
     await bash(`mkdir -p ${place}/.git/hooks`);
     const attack = `import os
 for i in range(150):
     d = bytes([0x80 + i % 16, 0x90 + i // 16])
-    os.mkdir(d); open(d + b'/.envrc', 'w').close()`;
+    os.mkdir(d); open(d + b'/.envrc', 'w').write(d.hex())`;
     writeFileSync(join(place, 'attack.py'), attack);
     const { stdout } = await bash(`cd ${place}; $run --json -- /usr/bin/python3 attack.py`);
-    const told = (JSON.parse(stdout).leftBehind as { done: string; reason: string }[]).map(
-      ({ done, reason }) => `${done}: ${reason}`,
-    );
-    expect(told).toEqual([
-      expect.stringMatching(/^shut: /),
-      expect.stringMatching(/^told: .*more are shown alike, and are still there$/),
-    ]);
-    expect((await bash(`ls ${place}/*/.envrc | wc -l`)).stdout).toBe('50\n');
+    const left = JSON.parse(stdout).leftBehind as { done: string; kept: string }[];
+    expect(left.map(({ done }) => done)).toEqual(Array.from({ length: 150 }, () => 'shut'));
+    const count = `cd ${place}; for d in *; do test -e "$d/.envrc" && test "$(cat "$d/.envrc")" = "$(printf %s "$d" | od -An -tx1 | tr -d ' \n')" && echo "$d"; done | wc -l`;
+    expect((await bash(count)).stdout).toBe('0\n');
+    const ids = left.map(({ kept }) => kept);
+    for (const id of ids.slice(0, 2)) {
+      const { exitCode, stdout: said } = await bash(`$main kept restore ${id}`);
+      expect([exitCode, said]).toEqual([0, expect.stringMatching(/ is back\n$/)]);
+    }
+    expect((await bash(count)).stdout).toBe('2\n');
+    const listed = await bash('$main kept list --json');
+    expect(listed.stdout).not.toContain('\\udc');
   });
 });

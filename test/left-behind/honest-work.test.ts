@@ -66,6 +66,7 @@ const SETTINGS: readonly Work[] = [
   },
   {
     name: 'git submodule add, update and deinit',
+    told: ['.gitmodules'],
     make: LIBRARY,
     work: [
       'git -c protocol.file.allow=always submodule --quiet add "$PWD/lib.git" lib; git commit -qm lib',
@@ -141,7 +142,39 @@ const PACKAGES: readonly Work[] = [
       '.venv/bin/python -c 1; . .venv/bin/activate; python -c 1',
     ],
     proof: '.venv/bin/python -c 1',
-    told: ['.venv/pyvenv.cfg'],
+  },
+  {
+    name: 'packages that bring files of their own into a virtual environment',
+    work: [
+      '/usr/bin/python3 -m venv --without-pip .venv; d=$(echo .venv/lib/python3*/site-packages); mkdir -p $d/lib/deep; echo all: > $d/lib/Makefile; echo \'{"scripts": {"a": "b"}}\' > $d/lib/package.json; echo > $d/lib/conftest.py; ln -s /usr/bin/env .venv/bin/env',
+    ],
+    proof: 'test -e .venv/lib/python3*/site-packages/lib/Makefile',
+  },
+  {
+    name: 'a package.json without scripts, and one whose scripts stay',
+    make: `echo '{"name": "y", "scripts": {"a": "true", "b": "true"}, "jest": {"verbose": true}}' > package.json; mkdir -p old; echo '{"name": "old", "husky": {}}' > old/package.json`,
+    work: [
+      `mkdir -p new; echo '{"name": "x", "version": "1.0.0", "type": "module", "dependencies": {"a": "1"}}' > new/package.json; cd new; sed -i s/1.0.0/1.1.0/ package.json`,
+      `echo '{"jest": {"verbose": true}, "name": "y", "version": "2.0.0", "scripts": {"b": "true", "a": "true"}, "dependencies": {"a": "1"}}' > package.json; sed -i s/old/older/ old/package.json`,
+      `mkdir init; cd init; cat > package.json <<'END'
+{"name": "init", "scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}
+END`,
+    ],
+    proof: 'grep -q 2.0.0 package.json',
+  },
+  {
+    name: 'a worktree with copies of tracked files',
+    make: `echo '{"scripts": {"a": "b"}}' > package.json; printf 'all:\n' > Makefile; mkdir -p .github/workflows sub; echo x > .github/workflows/ci.yml; echo y > AGENTS.md; cp Makefile sub; ln -s AGENTS.md CLAUDE.md; git add .; git commit -qm files`,
+    work: ['git worktree add -q tree -b tree', 'cd tree; echo x > x; git add x; git commit -qm x'],
+    proof: 'git -C tree status; test -e tree/.github/workflows/ci.yml',
+  },
+  {
+    name: 'links within the project and into the system',
+    make: 'mkdir -p docs lib',
+    work: [
+      'ln -s ../lib docs/lib; ln -s /usr/share/doc doc; ln -s /dev/null null; ln -s missing nowhere; ln -s "$HOME/x" private; ln -s "$TMPDIR/x" temporary; ln -s ../file docs/file; ln -s /etc/passwd-that-is-not-there gone 2> /dev/null; rm gone',
+    ],
+    proof: 'test -L docs/lib',
   },
   {
     name: 'checking out another branch with other settings of packages in it',

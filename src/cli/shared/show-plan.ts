@@ -116,7 +116,7 @@ export function describePlan(plan: LaunchPlan, defaults: RunDefaults): string {
     list('Devices', of('device')),
     plan.protectedPaths.length === 0
       ? ''
-      : `Protected inside what is writable\n  ${plan.protectedPaths.join('\n  ')}\n`,
+      : `Protected inside what is writable\n  ${plan.protectedPaths.map((path) => visibleLine(path, 400)).join('\n  ')}\n`,
     plan.hiddenPaths.length === 0 ? '' : `Hidden\n  ${plan.hiddenPaths.join('\n  ')}\n`,
     plan.emptied.length === 0
       ? ''

@@ -78,7 +78,7 @@ function holdEmpty(directory: string): { readonly held: number; readonly place: 
 
 /** Whether something would be run or obeyed once it is there: nobody looks at it as after a command of this machine. */
 function obeyedIn(place: string, entries: readonly ManifestEntry[]): (path: string) => boolean {
-  const { rowFor } = obeyedNames(OBEYED_FILES, place);
+  const { rowFor } = obeyedNames(OBEYED_FILES, { workspace: place });
   // Git takes a directory with these for a repository, whatever its name is.
   const paths = new Set(entries.map(({ path }) => path));
   const repositories = [...paths]

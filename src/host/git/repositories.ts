@@ -1,10 +1,11 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
-import { refuseShortage } from '../../errors/shortage.ts';
+import { readOr, refuseShortage } from '../../errors/shortage.ts';
 import type { PathLookup } from '../../model/surroundings.ts';
 import { absoluteOr, isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
+import { pathOf, shownPath, textOfPath } from '../../util/path-text.ts';
 import { readRegular } from '../held-directory.ts';
 import { type GitSetting, parseGitConfig } from './config-file.ts';
 import { effectOfKey } from './config-keys.ts';
@@ -53,6 +54,8 @@ export interface ObeyedByGit {
 /** What is looked up, and where git's own files of the user are. */
 interface GitSurroundings {
   readonly workspace: string;
+  /** What commands can write, the workspace among it. */
+  readonly roots: readonly string[];
   readonly home: string;
   /** Configuration that the user and the machine give every repository. */
   readonly configFiles: readonly string[];
@@ -108,7 +111,7 @@ function isOfGit(directory: string, has: (name: string) => boolean): boolean {
 export function isGitDirectory(directory: string): boolean {
   return isOfGit(
     directory,
-    (name) => lstatSync(join(directory, name), { throwIfNoEntry: false }) !== undefined,
+    (name) => lstatSync(pathOf(join(directory, name)), { throwIfNoEntry: false }) !== undefined,
   );
 }
 
@@ -134,11 +137,33 @@ export function obeyedByGit(
       OBEYED.map((name) => ({ path: join(path, name), reason: 'git obeys it' })),
     ),
   ];
-  for (const directory of [...directories, ...(outer === undefined ? [] : [outer])]) {
+  // Of a linked worktree or a submodule the settings lie elsewhere, and name what lies here.
+  const ledTo = [...links, ...(outer === undefined ? [] : [outer.path])].flatMap(directoriesOfLink);
+  for (const directory of [...directories, ...(outer === undefined ? [] : [outer]), ...ledTo]) {
     found.push(...namedBy(directory, around));
   }
   const unique = new Map(found.map((one) => [one.path, one]));
-  return [...unique.values()].filter(({ path }) => isBeneath(path, around.workspace));
+  return [...unique.values()].filter(({ path }) => around.roots.some((root) => isBeneath(path, root)));
+}
+
+/** Bytes of a `.git` that is a file, and of a `commondir`. */
+const LINK_BYTES = 8192;
+
+/** The directory that a `.git` file leads to, and the one that this shares with other worktrees. */
+function directoriesOfLink(path: string): readonly GitDirectory[] {
+  const read = (file: string) => {
+    const content = readOr(() => readRegular(pathOf(file), LINK_BYTES), undefined);
+    return content === undefined ? undefined : textOfPath(content).replace(/[\r\n]+$/, '');
+  };
+  const [, named] = /^gitdir: (.+)$/s.exec(read(path) ?? '') ?? [];
+  if (named === undefined) return [];
+  const own = resolve(dirname(path), named);
+  const shared = read(join(own, 'commondir'));
+  const worktree = dirname(path);
+  return [
+    { path: own, worktree },
+    ...(shared === undefined ? [] : [{ path: resolve(own, shared), worktree }]),
+  ];
 }
 
 /** What the configuration of a directory names: included files, hooks, programs. Conditions of includes are not looked at. */
@@ -152,7 +177,7 @@ function namedBy({ path, worktree }: GitDirectory, around: GitSurroundings): rea
     seen.add(file);
     for (const setting of settingsOf(file)) {
       const { effect } = effectOfKey(setting);
-      const value = Buffer.from(setting.value ?? '', 'latin1').toString('utf8');
+      const value = textOfPath(Buffer.from(setting.value ?? '', 'latin1'));
       const named = (text: string, from: string) => resolve(from, expandHome(text, around.home));
       if (effect === 'includes' && value !== '') {
         const included = named(value, dirname(file));
@@ -199,13 +224,13 @@ const NOT_FOR_US = new Set([
 function settingsOf(file: string): readonly GitSetting[] {
   try {
     // Of most there is none, and an exception takes longer than a look.
-    if (statSync(file, { throwIfNoEntry: false }) === undefined) return [];
-    const path = realpathSync(file);
+    if (statSync(pathOf(file), { throwIfNoEntry: false }) === undefined) return [];
+    const path = realpathSync(pathOf(file), 'buffer');
     // Git reads it all the same, and what it names would be left open.
     if (statSync(path).size > CONFIG_BYTES)
       throw new SandboxError(
         'confinement.failed',
-        `${path} is too large for a configuration of git; make it smaller than 1 MiB`,
+        `${shownPath(textOfPath(path))} is too large for a configuration of git; make it smaller than 1 MiB`,
       );
     const content = readRegular(path, CONFIG_BYTES);
     return content === undefined ? [] : (parseGitConfig(content)?.settings ?? []);

@@ -3,6 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { readOr } from '../../errors/shortage.ts';
 import type { Versions } from '../../model/surroundings.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
+import { pathOf, textOfPath } from '../../util/path-text.ts';
 import { readRegular } from '../held-directory.ts';
 
 /** Files that are looked at for one question; of a larger tree something may be lost. */
@@ -71,7 +72,7 @@ export function createVersions(isOwn: (path: string) => boolean = () => false): 
       // Most do not count, and need not be looked at.
       for (const entry of entries) {
         const inside = join(next, entry.name);
-        if (counts(inside, entry.isDirectory())) pending.push(inside);
+        if (counts(inside, entry.isDirectory)) pending.push(inside);
       }
     }
     return undefined;
@@ -176,8 +177,9 @@ const beneath = (directory: string, path: string) => path.slice(directory === '/
 /** In a further working tree of a repository, and in a submodule, `.git` is a file that names it. */
 function gitDirectoryOf(root: string): string {
   const at = join(root, '.git');
-  const content = readOr(() => readRegular(at, MOST_LINK), undefined);
-  const [, named] = /^gitdir: ([^\n]+)\n?$/.exec(content?.toString() ?? '') ?? [];
+  const content = readOr(() => readRegular(pathOf(at), MOST_LINK), undefined);
+  const text = content === undefined ? '' : textOfPath(content);
+  const [, named] = /^gitdir: ([^\n]+)\n?$/.exec(text) ?? [];
   return named === undefined ? at : resolve(root, named);
 }
 
@@ -189,7 +191,7 @@ function readRepository(root: string): Repository | undefined {
   // That of a further working tree leads to the rest of it.
   if (!has('HEAD') || !(has('commondir') || (has('objects') && has('refs')))) return undefined;
   const path = join(directory, 'index');
-  const content = readOr(() => readRegular(path, INDEX_BYTES), undefined);
+  const content = readOr(() => readRegular(pathOf(path), INDEX_BYTES), undefined);
   const index = content && parseIndex(content);
   return { root, directory, index, entries: new Map(index?.entries.map((entry) => [entry.path, entry])) };
 }
@@ -205,13 +207,27 @@ function isUnchanged(path: string, { kind, mtime, size }: IndexEntry): boolean {
   );
 }
 
-/** What cannot be looked at is nothing that a command of the same user could delete. */
-function look(path: string): BigIntStats | undefined {
-  return readOr(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }), undefined);
+interface FoundEntry {
+  /** As `textOfPath` makes it. */
+  readonly name: string;
+  readonly isDirectory: boolean;
 }
 
-function entriesOf(directory: string): readonly Dirent[] {
-  return readOr(() => readdirSync(directory, { withFileTypes: true }), []);
+/** What cannot be looked at is nothing that a command of the same user could delete. */
+function look(path: string): BigIntStats | undefined {
+  return readOr(() => lstatSync(pathOf(path), { bigint: true, throwIfNoEntry: false }), undefined);
+}
+
+function entriesOf(directory: string): readonly FoundEntry[] {
+  const read = () =>
+    readdirSync(pathOf(directory), {
+      withFileTypes: true,
+      encoding: 'buffer',
+    }) as unknown as Dirent<Buffer>[];
+  return readOr(read, []).map((entry) => ({
+    name: textOfPath(entry.name),
+    isDirectory: entry.isDirectory(),
+  }));
 }
 
 /** As the shell finds them: `*`, `?` and, with more of a chance than is right, brackets; no hidden files. */
@@ -299,7 +315,7 @@ function readEntries(
     if (end < 0) return undefined;
     name = Buffer.concat([kept, index.subarray(from, end)]);
     entries.push({
-      path: name.toString('utf8'),
+      path: textOfPath(name),
       kind,
       mtime: [index.readUInt32BE(at + MTIME_AT), index.readUInt32BE(at + MTIME_AT + 4)],
       size: index.readUInt32BE(at + SIZE_AT),

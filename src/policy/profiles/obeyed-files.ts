@@ -20,6 +20,8 @@ export interface ObeyedFile {
    * a later change, or a later file, that is not expected.
    */
   readonly cameWith?: string;
+  /** It is a directory of which every file is obeyed: each is told by itself. */
+  readonly isWhole?: true;
 }
 
 const rows =
@@ -31,14 +33,15 @@ const shutAnywhere = rows('shut', 'anywhere');
 const told = rows('told', 'top');
 const toldAnywhere = rows('told', 'anywhere');
 
-// Not here: what only names things (.gitattributes, .gitmodules, .tool-versions, .python-version, .nvmrc), what only
-// instructs a model (CLAUDE.md, AGENTS.md, .cursorrules, .goosehints), variables that no shell runs (.env).
+// Not here: what only names things (.gitattributes, .tool-versions, .python-version, .nvmrc), variables that no shell runs (.env).
 const VERSION_CONTROL: readonly ObeyedFile[] = [
   shut('.git/hooks', 'git', 'programs that git runs'),
   shut('.git/config', 'git', 'its keys name programs that git runs'),
   shut('.git/config.worktree', 'git', 'as .git/config, of one worktree'),
   shut('.git/commondir', 'git', 'leads git to another config and other hooks (gitrepository-layout(5))'),
   shut('.husky', 'husky', 'git runs the hooks in it, as husky sets core.hooksPath'),
+  // Its `update = !…` is shut by itself (settle-git.ts).
+  toldAnywhere('.gitmodules', 'git', 'where submodules come from, and where their files go'),
   shutAnywhere('.hg/hgrc', 'Mercurial', 'hooks, aliases and extensions of a repository'),
   shutAnywhere('.jj/repo/config.toml', 'Jujutsu', 'names pager, editor and tools of a repository'),
 ];
@@ -168,6 +171,102 @@ const AGENTS: readonly ObeyedFile[] = [
   shut('.sandbox-run.toml', 'sandbox-run', 'the policy of the workspace'),
 ];
 
+const toldWhole = (path: string, tool: string, reason: string): ObeyedFile => ({
+  ...toldAnywhere(path, tool, reason),
+  isWhole: true,
+});
+
+const INSTRUCTS = 'instructs the next agent that starts there';
+
+/** What a model takes for the words of its user. */
+const INSTRUCTIONS: readonly ObeyedFile[] = [
+  toldAnywhere('AGENTS.md', 'agents', INSTRUCTS),
+  toldAnywhere('AGENT.md', 'agents', INSTRUCTS),
+  toldAnywhere('AGENTS.override.md', 'Codex', INSTRUCTS),
+  toldAnywhere('CLAUDE.md', 'Claude Code', INSTRUCTS),
+  toldAnywhere('CLAUDE.local.md', 'Claude Code', INSTRUCTS),
+  toldAnywhere('GEMINI.md', 'Gemini CLI', INSTRUCTS),
+  toldAnywhere('QWEN.md', 'Qwen Code', INSTRUCTS),
+  toldAnywhere('CRUSH.md', 'Crush', INSTRUCTS),
+  toldAnywhere('WARP.md', 'Warp', INSTRUCTS),
+  toldAnywhere('CONVENTIONS.md', 'Aider', INSTRUCTS),
+  toldAnywhere('.cursorrules', 'Cursor', INSTRUCTS),
+  toldAnywhere('.windsurfrules', 'Windsurf', INSTRUCTS),
+  toldAnywhere('.roorules', 'Roo Code', INSTRUCTS),
+  toldAnywhere('.rules', 'Zed', INSTRUCTS),
+  toldAnywhere('.goosehints', 'Goose', INSTRUCTS),
+  toldAnywhere('.github/copilot-instructions.md', 'Copilot', INSTRUCTS),
+  toldWhole('.github/instructions', 'Copilot', INSTRUCTS),
+  toldWhole('.github/prompts', 'Copilot', INSTRUCTS),
+  toldWhole('.github/chatmodes', 'Copilot', INSTRUCTS),
+  toldWhole('.github/agents', 'Copilot', INSTRUCTS),
+];
+
+const BUILDS = 'run by the build servers, with their secrets';
+
+const BUILD_SERVERS: readonly ObeyedFile[] = [
+  toldWhole('.github/workflows', 'GitHub Actions', BUILDS),
+  toldWhole('.github/actions', 'GitHub Actions', BUILDS),
+  toldWhole('.gitea/workflows', 'Gitea Actions', BUILDS),
+  toldWhole('.forgejo/workflows', 'Forgejo Actions', BUILDS),
+  toldAnywhere('action.yml', 'GitHub Actions', BUILDS),
+  toldAnywhere('.gitlab-ci.yml', 'GitLab CI', BUILDS),
+  toldWhole('.gitlab/ci', 'GitLab CI', BUILDS),
+  toldWhole('.circleci', 'CircleCI', BUILDS),
+  toldWhole('.buildkite', 'Buildkite', BUILDS),
+  toldWhole('.woodpecker', 'Woodpecker', BUILDS),
+  toldWhole('.tekton', 'Tekton', BUILDS),
+  toldWhole('.teamcity', 'TeamCity', BUILDS),
+  toldWhole('.semaphore', 'Semaphore', BUILDS),
+  toldAnywhere('.woodpecker.yml', 'Woodpecker', BUILDS),
+  toldAnywhere('.woodpecker.yaml', 'Woodpecker', BUILDS),
+  toldAnywhere('.drone.yml', 'Drone', BUILDS),
+  toldAnywhere('.travis.yml', 'Travis CI', BUILDS),
+  toldAnywhere('.cirrus.yml', 'Cirrus CI', BUILDS),
+  toldAnywhere('appveyor.yml', 'AppVeyor', BUILDS),
+  toldAnywhere('.appveyor.yml', 'AppVeyor', BUILDS),
+  toldAnywhere('azure-pipelines.yml', 'Azure Pipelines', BUILDS),
+  toldAnywhere('bitbucket-pipelines.yml', 'Bitbucket Pipelines', BUILDS),
+  toldAnywhere('buildspec.yml', 'CodeBuild', BUILDS),
+  toldAnywhere('cloudbuild.yaml', 'Cloud Build', BUILDS),
+  toldAnywhere('Jenkinsfile', 'Jenkins', BUILDS),
+];
+
+const ON_OPENING = 'run by editors when a file is opened';
+const SCRIPTS = ['js', 'cjs', 'mjs', 'ts', 'cts', 'mts'];
+/** A configuration that is a program, under each name that its tool looks for. */
+const programs = (tool: string, reason: string, ...begin: readonly string[]): readonly ObeyedFile[] =>
+  begin.flatMap((name) => SCRIPTS.map((suffix) => toldAnywhere(`${name}.${suffix}`, tool, reason)));
+
+/** What checks, formats and bundles, as part of the project. */
+const CHECKERS: readonly ObeyedFile[] = [
+  ...programs('ESLint', ON_OPENING, 'eslint.config', '.eslintrc'),
+  toldAnywhere('.eslintrc', 'ESLint', 'names plug-ins, which editors run when a file is opened'),
+  toldAnywhere('.eslintrc.json', 'ESLint', 'names plug-ins, which editors run when a file is opened'),
+  toldAnywhere('.eslintrc.yml', 'ESLint', 'names plug-ins, which editors run when a file is opened'),
+  toldAnywhere('.eslintrc.yaml', 'ESLint', 'names plug-ins, which editors run when a file is opened'),
+  ...programs('Prettier', ON_OPENING, 'prettier.config', '.prettierrc'),
+  ...programs('Stylelint', ON_OPENING, 'stylelint.config', '.stylelintrc'),
+  ...programs('Vite', 'run by every build, and by editors that show tests', 'vite.config', 'vitest.config'),
+  ...programs('PostCSS', 'run by every build, and by editors', 'postcss.config', '.postcssrc'),
+  ...programs('Tailwind CSS', 'run by every build, and by editors', 'tailwind.config'),
+  ...programs('Svelte', 'run by every build, and by editors', 'svelte.config'),
+  ...programs('Babel', 'run by every build', 'babel.config', '.babelrc'),
+  ...programs('webpack', 'run by every build', 'webpack.config'),
+  ...programs('Rollup', 'run by every build', 'rollup.config'),
+  ...programs('Jest', 'run by tests, which editors start', 'jest.config'),
+  ...programs(
+    'lint-staged',
+    'names programs that an installed hook runs',
+    'lint-staged.config',
+    '.lintstagedrc',
+  ),
+  ...programs('commitlint', 'run by an installed hook', 'commitlint.config', '.commitlintrc'),
+  toldAnywhere('.pylintrc', 'Pylint', 'init-hook and plug-ins, which editors run when a file is opened'),
+  toldAnywhere('pylintrc', 'Pylint', 'as .pylintrc'),
+  toldAnywhere('conftest.py', 'pytest', 'run by tests, which editors start'),
+];
+
 const DEBUGGERS_AND_PROMPTS: readonly ObeyedFile[] = [
   shutInProject('.gdbinit', 'gdb', 'run on starting there, where auto-load has it'),
   shutInProject('.lldbinit', 'lldb', 'run on starting there, where target.load-cwd-lldbinit is set'),
@@ -218,6 +317,12 @@ const toldLater = (path: string, tool: string, reason: string, cameWith: string)
   cameWith,
 });
 const INSTALLED: readonly ObeyedFile[] = [
+  toldLater(
+    'pyvenv.cfg',
+    'Python',
+    'which installation a virtual environment takes its library from',
+    'bin/python',
+  ),
   toldLater('bin/python', 'Python', 'the interpreter of a virtual environment', 'pyvenv.cfg'),
   toldLater('bin/python3', 'Python', 'the interpreter of a virtual environment', 'pyvenv.cfg'),
   toldLater('bin/activate', 'Python', 'shells and editors run it', 'pyvenv.cfg'),
@@ -228,24 +333,22 @@ const PROJECTS: readonly ObeyedFile[] = [
   toldAnywhere('*.code-workspace', 'VS Code', 'tasks and settings, when it is opened'),
   toldAnywhere('*.sublime-project', 'Sublime Text', 'settings and build systems, when it is opened'),
   toldAnywhere('*.run.xml', 'JetBrains IDEs', 'a run configuration'),
-  toldAnywhere('package.json', 'npm and others', 'scripts, also those of an installation'),
+  toldAnywhere(
+    'package.json',
+    'npm and others',
+    'scripts, also those of an installation, and what tools find in it',
+  ),
   toldAnywhere('.npmrc', 'npm, pnpm', 'script-shell, node-options, registry'),
   toldAnywhere('.yarnrc.yml', 'Yarn', 'yarnPath and plugins are run by every call'),
   toldAnywhere('.yarnrc', 'Yarn 1', 'yarn-path is run by every call'),
   toldAnywhere('.pnpmfile.cjs', 'pnpm', 'run by an installation'),
   toldAnywhere('bunfig.toml', 'Bun', 'preload is run by every call'),
-  toldAnywhere('eslint.config.js', 'ESLint', 'run by editors when a file is opened'),
-  toldAnywhere('eslint.config.mjs', 'ESLint', 'run by editors when a file is opened'),
-  toldAnywhere('eslint.config.cjs', 'ESLint', 'run by editors when a file is opened'),
-  toldAnywhere('.eslintrc.js', 'ESLint', 'run by editors when a file is opened'),
-  toldAnywhere('.eslintrc.cjs', 'ESLint', 'run by editors when a file is opened'),
   toldAnywhere('Makefile', 'make', 'programs that a target runs'),
   toldAnywhere('makefile', 'make', 'programs that a target runs'),
   toldAnywhere('GNUmakefile', 'GNU make', 'comes before Makefile'),
   toldAnywhere('justfile', 'just', 'programs that a recipe runs'),
   toldAnywhere('Rakefile', 'rake', 'run by every call'),
   toldAnywhere('setup.py', 'pip', 'run by an installation'),
-  toldAnywhere('pyvenv.cfg', 'Python', 'which installation a virtual environment takes its library from'),
   toldAnywhere('sitecustomize.py', 'Python', 'run on every start where it is in the module path'),
   toldAnywhere('usercustomize.py', 'Python', 'run on every start where it is in the module path'),
   toldAnywhere('.cargo/config.toml', 'cargo', 'names linker, runner, wrapper and aliases'),
@@ -290,6 +393,9 @@ export const OBEYED_FILES: readonly ObeyedFile[] = [
   ...DEBUGGERS_AND_PROMPTS,
   ...GIT_HOOK_RUNNERS,
   ...IN_PROJECTS_BENEATH,
+  ...INSTRUCTIONS,
+  ...BUILD_SERVERS,
+  ...CHECKERS,
   ...INSTALLED,
   ...PROJECTS,
 ];

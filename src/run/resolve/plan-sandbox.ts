@@ -81,6 +81,7 @@ export async function planResolved(
       own,
       impossible,
       obeyed: findings?.obeyed.map(({ path }) => path) ?? [],
+      beside: findings?.roots.filter((root) => root !== workspace) ?? [],
       copied: findings?.configurations ?? [],
       shortfall: findings?.shortfall,
       sharedByGroup: policy.filesystem.workspaceAccess === 'write' && isSharedByGroup(workspace),

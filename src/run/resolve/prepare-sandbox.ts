@@ -112,8 +112,8 @@ async function prepareResolved(
 ): Promise<PreparedSandbox> {
   const planned = await planResolved(resolved, cache?.place);
   const { addon, findings } = planned;
-  const { policy, workspace } = resolved;
-  if (policy.filesystem.workspaceAccess === 'write') closeHooksGap(workspace);
+  const { policy } = resolved;
+  for (const root of findings?.roots ?? []) closeHooksGap(root);
   const { tried, ...rung } = await goDownLadder(policy, asIf(planned.features), async (next) => {
     const outcome = await prepareRung(planned, next);
     return 'result' in outcome ? { result: { ...outcome.result, tried: next } } : outcome;

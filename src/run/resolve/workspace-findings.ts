@@ -1,5 +1,7 @@
 import { lstatSync, mkdirSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { caller } from '../../host/caller.ts';
 import {
@@ -11,122 +13,173 @@ import {
   userConfigFiles,
 } from '../../host/git/repositories.ts';
 import { repositoriesOutOfSight } from '../../host/git/versions.ts';
-import { inDirectoryOf, NOT_TEXT, readRegular } from '../../host/held-directory.ts';
+import { inDirectoryOf, readRegular } from '../../host/held-directory.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import { Baseline } from '../../left-behind/baseline.ts';
+import { Expected } from '../../left-behind/expected.ts';
 import { Kept } from '../../left-behind/kept.ts';
-import { type ObeyedNames, obeyedNames } from '../../left-behind/obeyed-names.ts';
+import { type ObeyedNames, obeyedNames, rowAround } from '../../left-behind/obeyed-names.ts';
 import { createSettler, type Settler } from '../../left-behind/settle.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { NativeAddon, NativeIndex, NativeIndexed } from '../../native/contract.ts';
 import { OBEYED_FILES } from '../../policy/profiles/obeyed-files.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
+import { innermostAround, isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
+import { pathOf, shownPath } from '../../util/path-text.ts';
 import { describeFailure } from '../launch/failure.ts';
 import { stateDirectory } from '../state.ts';
+import { realPath } from './own-program.ts';
 import type { ResolvedPolicy } from './resolve-policy.ts';
 
 /** More directories than this are not looked through; the report says so then. */
 const MAX_DIRECTORIES = 50_000;
+/** The same of what commands can write beside it. */
+const MAX_BESIDE = 20_000;
 
 /** What a look through the workspace found, before its first command. */
 export interface WorkspaceFindings {
   /** What is looked at again after each command. */
   readonly index: NativeIndex;
+  /** Canonical: the directories that are looked through, the workspace among them if commands can write it. */
+  readonly roots: readonly string[];
   /** Beside the policy's protected paths: what programs outside obey there, whether it is there or not. */
   readonly obeyed: readonly ObeyedByGit[];
   /** Configuration files of the repositories in it. */
   readonly configurations: readonly string[];
   readonly names: ObeyedNames;
+  /** The manifests of packages that are there, those that lie deepest last. */
+  readonly manifests: readonly string[];
   /** Why not everything was looked at; `undefined`: it was. */
   readonly shortfall: string | undefined;
 }
 
-/** The tree of a workspace, with what is looked for in it. */
-interface WorkspaceTree {
+/** The trees that commands can write, with what is looked for in them. */
+interface WritableTrees {
+  readonly places: WritablePlaces;
   readonly names: ObeyedNames;
   readonly index: NativeIndex;
 }
 
-function treeOf(addon: NativeAddon, workspace: string): WorkspaceTree {
-  const names = obeyedNames(OBEYED_FILES, workspace);
-  const index = addon.createIndex({
-    root: workspace,
-    names: ['.git', ...SEQUENCE_NAMES, ...names.names],
-    suffixes: names.suffixes,
-    gitNames: GIT_NAMES,
-    maxDirectories: MAX_DIRECTORIES,
-  });
-  return { names, index };
+/** Where commands can write, canonical. */
+interface WritablePlaces {
+  /** The directories that are looked through, the workspace first if it can be written. */
+  readonly roots: readonly string[];
+  /** What else the policy grants that programs outside obey, or that others work in: it is left alone. */
+  readonly untended: readonly string[];
 }
 
 /**
- * Looks through a workspace for what programs outside obey; `undefined` where commands cannot write it.
+ * What is shared with all programs of the user is not looked through: what another one of them leaves there while a command
+ * runs would be taken away from it. Nor is what somebody granted although, or because, a program obeys it.
+ */
+function writablePlaces({ policy, workspace, home, temporaryParent }: ResolvedPolicy): WritablePlaces {
+  const { rules, workspaceAccess } = policy.filesystem;
+  const own = workspaceAccess === 'write' ? [workspace] : [];
+  const granted = new Set(rules.flatMap(({ path, access }) => (access === 'write' ? [realPath(path)] : [])));
+  if (policy.filesystem.home === 'host') granted.add(realPath(home));
+  const shared = new Set(
+    [home, '/tmp', '/var/tmp', '/dev/shm', tmpdir(), temporaryParent].map((path) => realPath(path)),
+  );
+  const beside: string[] = [];
+  const untended: string[] = [];
+  for (const path of granted) {
+    if (own.some((root) => isBeneath(path, root))) continue;
+    const isDirectory = lstatSync(pathOf(path), { throwIfNoEntry: false })?.isDirectory() === true;
+    const isShared = [...shared].some((one) => isBeneath(one, path));
+    if (rowAround(OBEYED_FILES, path) !== undefined || (isDirectory && isShared)) untended.push(path);
+    else if (isDirectory) beside.push(path);
+  }
+  const isOutermost = (path: string) => !beside.some((other) => other !== path && isBeneath(path, other));
+  return { roots: [...own, ...beside.filter(isOutermost)], untended };
+}
+
+function treesOf(addon: NativeAddon, places: WritablePlaces, workspace: string): WritableTrees | undefined {
+  const [root, ...roots] = places.roots;
+  if (root === undefined) return undefined;
+  const beside = places.roots.filter((one) => one !== workspace);
+  const projects = beside.filter((one) => identityOf(join(one, '.git')) !== undefined);
+  const names = obeyedNames(OBEYED_FILES, { workspace, beside, projects });
+  const index = addon.createIndex({
+    root,
+    names: ['.git', ...SEQUENCE_NAMES, ...names.names],
+    suffixes: names.suffixes,
+    wholes: names.wholes,
+    links: true,
+    gitNames: GIT_NAMES,
+    maxDirectories: MAX_DIRECTORIES,
+    beside: roots.length === 0 ? undefined : { roots, maxDirectories: MAX_BESIDE },
+  });
+  return { places, names, index };
+}
+
+/**
+ * Looks through a workspace, and what else commands can write, for what programs outside obey; `undefined` where they can write
+ * none of it.
  * @throws {SandboxError} `confinement.failed` where it cannot be seen what is there.
  */
 export async function findInWorkspace(
   addon: NativeAddon,
   resolved: ResolvedPolicy,
 ): Promise<WorkspaceFindings | undefined> {
-  if (resolved.policy.filesystem.workspaceAccess !== 'write') return undefined;
-  const tree = treeOf(addon, resolved.workspace);
-  return findIn(tree, resolved, await readIndex(addon, tree.index));
+  const trees = treesOf(addon, writablePlaces(resolved), resolved.workspace);
+  return trees && findIn(trees, resolved, await readIndex(addon, trees.index));
 }
 
 /** Looks through the same workspace again and again: directories that are as they were are not read again. */
 export class RepeatedLook {
-  #tree: WorkspaceTree | undefined;
+  #trees: WritableTrees | undefined;
 
   /** What `findInWorkspace` finds now; nothing is to run with its index. @throws {SandboxError} as that. */
   async find(addon: NativeAddon, resolved: ResolvedPolicy): Promise<WorkspaceFindings | undefined> {
-    if (resolved.policy.filesystem.workspaceAccess !== 'write') return undefined;
-    const before = this.#tree;
-    if (before !== undefined) {
+    const places = writablePlaces(resolved);
+    const before = this.#trees;
+    if (before !== undefined && isDeepStrictEqual(before.places, places)) {
       const indexed = await readIndex(addon, before.index);
-      if (indexed.unreadable.length === 0 && !indexed.spent) return findIn(before, resolved, indexed);
+      if (indexed.unreadable.length === 0 && !indexed.spent && !indexed.spentBeside)
+        return findIn(before, resolved, indexed);
     }
-    const tree = treeOf(addon, resolved.workspace);
-    this.#tree = undefined;
-    const indexed = await readIndex(addon, tree.index);
-    this.#tree = tree;
-    return findIn(tree, resolved, indexed);
+    this.#trees = undefined;
+    const trees = treesOf(addon, places, resolved.workspace);
+    if (trees === undefined) return undefined;
+    const indexed = await readIndex(addon, trees.index);
+    this.#trees = trees;
+    return findIn(trees, resolved, indexed);
   }
 }
 
 function findIn(
-  { names, index }: WorkspaceTree,
+  { places: { roots, untended }, names, index }: WritableTrees,
   { workspace, home }: ResolvedPolicy,
-  { entries, unreadable, spent }: NativeIndexed,
+  { entries, unreadable, spent, spentBeside }: NativeIndexed,
 ): WorkspaceFindings {
   const shut = unreadable.find((path) => `${path}/`.includes('/.git/'));
   if (shut !== undefined)
     throw new SandboxError(
       'confinement.failed',
-      `${shut} cannot be looked through, so that git settings in it cannot be shut; make it accessible (chmod u+rwx), or move it out of the workspace`,
+      `${shownPath(shut)} cannot be looked through, so that git settings in it cannot be shut; make it accessible (chmod u+rwx), or move it out of the workspace`,
     );
   const lookup = createPathLookup();
   const directories = gitDirectories(
-    entries.map(({ path }) => path),
+    // A directory of git that is granted by itself has no entry above it.
+    [...roots.filter((root) => basename(root) === '.git'), ...entries.map(({ path }) => path)],
     lookup,
   );
   const leading = entries.filter(({ path, kind }) => path.endsWith('/.git') && kind !== 'directory');
   const byGit = obeyedByGit(
     directories,
     leading.map(({ path }) => path),
-    { workspace, home, configFiles: userConfigFiles(home, caller().env), lookup },
+    { workspace, roots, home, configFiles: userConfigFiles(home, caller().env), lookup },
   );
   const outOfSight = entries
     .filter(({ path }) => path.endsWith('/.git/index'))
-    .flatMap(({ path }) => repositoriesOutOfSight(path, readRegular))
+    .flatMap(({ path }) => repositoriesOutOfSight(path, (file, limit) => readRegular(pathOf(file), limit)))
     .map((path) => ({ path, reason: 'git status runs what this repository says' }));
-  // One that no string can name is protected with all that lies beside it: another one may have the name that it is shown by.
-  const unnamed = entries.flatMap(({ path }) => {
-    const around = dirname(path.slice(0, path.indexOf(NOT_TEXT)) || path);
-    return path.includes(NOT_TEXT) && around.includes('/.git/')
-      ? [{ path: around, reason: 'git obeys what is in it' }]
-      : [];
-  });
   const byName = entries.flatMap(({ path }) => {
+    const row = names.rowFor(path);
+    return row?.treatment === 'shut' ? [{ path, reason: `${row.tool}: ${row.reason}` }] : [];
+  });
+  const besideWorkspace = names.paths.filter((path) => innermostAround(path, roots) !== workspace);
+  const byPath = besideWorkspace.flatMap((path) => {
     const row = names.rowFor(path);
     return row?.treatment === 'shut' ? [{ path, reason: `${row.tool}: ${row.reason}` }] : [];
   });
@@ -135,13 +188,35 @@ function findIn(
     .filter((path) => lookup.resolve(path).kind === 'other' && lookup.resolve(path).canonical === path);
   return {
     index,
-    obeyed: [...byGit, ...outOfSight, ...unnamed, ...byName],
+    roots,
+    obeyed: [...byGit, ...outOfSight, ...byName, ...byPath],
     configurations,
     names,
-    shortfall: spent
-      ? `only ${MAX_DIRECTORIES.toLocaleString('en-US')} directories of the workspace are looked through for what git and editors obey`
-      : undefined,
+    manifests: entries
+      .flatMap(({ path, kind }) => (kind === 'file' && basename(path) === 'package.json' ? [path] : []))
+      .sort((a, b) => a.split('/').length - b.split('/').length),
+    shortfall: shortfallOf(roots, untended, spent, spentBeside),
   };
+}
+
+function shortfallOf(
+  roots: readonly string[],
+  untended: readonly string[],
+  spent: boolean,
+  spentBeside: boolean,
+): string | undefined {
+  const some = (most: number, of: string) =>
+    `only ${most.toLocaleString('en-US')} directories of ${of} are looked through for what git and editors obey`;
+  const parts = [
+    ...(spent ? [some(MAX_DIRECTORIES, 'the workspace')] : []),
+    ...(spentBeside ? [some(MAX_BESIDE, roots.slice(1).map(shownPath).join(', '))] : []),
+    ...(untended.length === 0
+      ? []
+      : [
+          `${untended.map(shownPath).join(', ')} can be written by the policy, and what commands leave there for programs outside is not looked for`,
+        ]),
+  ];
+  return parts.length === 0 ? undefined : parts.join('; ');
 }
 
 function readIndex(addon: NativeAddon, index: NativeIndex): Promise<NativeIndexed> {
@@ -165,9 +240,10 @@ function readIndex(addon: NativeAddon, index: NativeIndex): Promise<NativeIndexe
  * A path that does not exist cannot be mounted read-only. For git's hooks the gap is closed by an empty
  * directory, which `git init` makes as well and which means nothing to git.
  */
-export function closeHooksGap(workspace: string): void {
+export function closeHooksGap(root: string): void {
   try {
-    inDirectoryOf(workspace, join(workspace, '.git/hooks'), (at) => mkdirSync(at));
+    const hooks = basename(root) === '.git' ? 'hooks' : '.git/hooks';
+    inDirectoryOf(root, join(root, hooks), (at) => mkdirSync(at));
   } catch {
     // No repository, hooks already there, or not ours to write: then a command cannot write there either.
   }
@@ -180,7 +256,8 @@ export function prepareSettler(
   findings: WorkspaceFindings | undefined,
 ): Settler {
   if (findings === undefined) return () => [];
-  const inside = protectedPaths.filter((path) => isBeneath(path, workspace));
+  const { roots } = findings;
+  const inside = protectedPaths.filter((path) => roots.some((root) => isBeneath(path, root)));
   const links = watchedLinks.map(({ path }) => path);
   const held = shutsInside
     ? protectedPaths.map((path) => ({ path, was: identityOf(path) })).filter(({ was }) => was !== undefined)
@@ -200,10 +277,13 @@ export function prepareSettler(
   const reasons = new Map(findings.obeyed.map(({ path, reason }) => [path, reason]));
   return createSettler({
     workspace,
+    roots,
     obeyed: new Map(inside.map((path) => [path, reasons.get(path) ?? 'the policy protects it'])),
     names: findings.names,
     holdOf,
     baseline,
+    expected: new Expected(findings.manifests),
+    isShut: (path) => inside.some((shut) => isBeneath(path, shut)),
     kept: new Kept(stateDirectory()),
   });
 }
@@ -214,7 +294,7 @@ export function prepareSettler(
  */
 export function identityOf(path: string): string | undefined {
   try {
-    const info = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+    const info = lstatSync(pathOf(path), { bigint: true, throwIfNoEntry: false });
     return info && `${info.dev}:${info.ino}:${info.birthtimeNs}`;
   } catch (error) {
     // A file is on the way, as the `.git` of a worktree.

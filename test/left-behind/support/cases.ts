@@ -31,6 +31,8 @@ export interface Case {
    * result names the path. `not covered`: the mark comes to be, and `why` stands in SECURITY.md.
    */
   readonly expected: 'shut' | 'told' | 'not covered';
+  /** What commands may write besides, relative. */
+  readonly writable?: readonly string[];
   /** What the result has to name, relative; also by what is around it. Default: anything. */
   readonly path?: string;
   /** What has to work outside all the same, with the user's own work and settings in it. */
@@ -115,6 +117,8 @@ export function describeCases(family: string, cases: readonly Case[]): void {
 export interface Work {
   readonly name: string;
   readonly make?: string;
+  /** What commands may write besides, relative. */
+  readonly writable?: readonly string[];
   /**
    * Each a command that has to succeed; those of a list within the list run at the same time: the file `.ended-N` is there once
    * the command with that number, from 0, has ended.
@@ -136,7 +140,7 @@ export function describeWork(family: string, works: readonly Work[]): void {
         { timeout: SLOW_MS },
         async (_, one) => {
           const { work, prelude, outside } = await attempt(one);
-          await using sandbox = await sandboxIn(tier, { workspace: work, policyFiles: false });
+          await using sandbox = await sandboxIn(tier, optionsOf(work, one));
           const said: string[] = [];
           for (const step of one.work) {
             const texts = typeof step === 'string' ? [step] : step;
@@ -209,7 +213,7 @@ async function attackInside(one: Case, { work, prelude, outside }: Attempt, tier
     left.push(...result.leftBehind);
     printed.push(result.stdout, result.stderr);
   };
-  const options = { workspace: work, policyFiles: false } as const;
+  const options = optionsOf(work, one);
   if (one.by === 'sandboxes') {
     for (const step of attacksOf(one)) {
       await using sandbox = await sandboxIn(tier, options);
@@ -231,6 +235,12 @@ async function attackInside(one: Case, { work, prelude, outside }: Attempt, tier
   }
   return { left, printed: printed.join('') };
 }
+
+const optionsOf = (work: string, { writable = [] }: Pick<Case, 'writable'>) => ({
+  workspace: work,
+  policyFiles: false,
+  writable: writable.map((path) => join(work, path)),
+});
 
 const attacksOf = ({ attack }: Case) => (typeof attack === 'string' ? [attack] : attack);
 

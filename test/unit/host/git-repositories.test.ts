@@ -15,7 +15,13 @@ afterEach(() => rmSync(workspace, { recursive: true }));
 function obeyed(config: string): readonly string[] {
   const file = join(workspace, 'of-the-user');
   writeFileSync(file, config);
-  const around = { workspace, home: workspace, configFiles: [file], lookup: createPathLookup() };
+  const around = {
+    workspace,
+    roots: [workspace],
+    home: workspace,
+    configFiles: [file],
+    lookup: createPathLookup(),
+  };
   const repository = { path: join(workspace, '.git'), worktree: workspace };
   return obeyedByGit([repository], [], around).map(({ path }) => path.slice(workspace.length + 1));
 }

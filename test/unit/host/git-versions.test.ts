@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createVersions } from '../../../src/host/git/versions.ts';
+import { textOfPath } from '../../../src/util/path-text.ts';
 
 let workspace: string;
 const at = (name: string) => join(workspace, name);
@@ -56,6 +57,26 @@ describe.each(['2', '4'])('an index of version %s', (version) => {
   it('notices a change of the same length by its time', () => {
     writeFileSync(at('a.txt'), 'A.TXT');
     expect(versions().lostWith(at('a.txt'))).toBe(at('a.txt'));
+  });
+
+  it('knows names that are not UTF-8 from each other, and from what they are shown as', () => {
+    const odd = (name: string) => Buffer.concat([Buffer.from(`${workspace}/`), Buffer.from(name, 'latin1')]);
+    const put = (name: string) => {
+      writeFileSync(odd(name), name);
+      utimesSync(odd(name), 1_000_000_000, 1_000_000_000);
+    };
+    mkdirSync(odd('d\xff'));
+    put('d\xff/kept\xfe');
+    git('add', '.');
+    git('commit', '-qm', 'second');
+    const text = (name: string) => textOfPath(odd(name));
+    expect(versions().lostWith(text('d\xff'))).toBeUndefined();
+    put('d\xff/new\xfe');
+    expect(versions().lostWith(at('d*'))).toBe(text('d\xff/new\xfe'));
+    expect(versions().lostWith(workspace, (path) => !path.includes('/.git'))).toBe(text('d\xff/new\xfe'));
+    unlinkSync(odd('d\xff/new\xfe'));
+    writeFileSync(odd('d\xff/kept\xfe'), 'longer than it was');
+    expect(versions().changedFrom(workspace)).toBe(text('d\xff/kept\xfe'));
   });
 
   it('has nothing of a commit that was staged only', () => {
