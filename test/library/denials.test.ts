@@ -127,7 +127,7 @@ describe.runIf(HOST.signalScope)('what was denied, in the library', () => {
 
   it('is told of the entry that denies a listed name, and offers none that would not help', async () => {
     const sandbox = await sandboxWith({
-      // Where the name may lead; at another port.
+      // Where the name leads; at another port.
       net: ['api.test:80-90', '127.0.0.9:1'],
       policy: { ...UNJUDGED, network: { deny: ['api.test:81'] } },
       gate: { lookup: async () => ({ addresses: ['127.0.0.9'], ttl: 5 }) },
@@ -138,7 +138,7 @@ describe.runIf(HOST.signalScope)('what was denied, in the library', () => {
     expect(denials).toEqual([expect.objectContaining({ object: 'api.test:81' })]);
     expect(denials?.[0]?.why).toContain('api.test:81');
     expect(denials?.[0]?.allow).toBeUndefined();
-    expect((await connect(79)).denials?.[0]?.allow?.value).toBe('api.test:79');
+    expect((await connect(79)).denials?.[0]?.allow?.value).toBe('127.0.0.9:79');
   });
 
   describe.runIf(HOST.namespaces)('by another policy', () => {
