@@ -6,6 +6,7 @@ import { cpus, loadavg, release, tmpdir, totalmem, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { callsGoals, measureCalls, printCalls } from './cases/calls.mjs';
 import { captureGoals, measureCapture, printCapture } from './cases/capture.mjs';
 import { changesGoals, measureChanges, printChanges } from './cases/changes.mjs';
 import { commandLineGoals, measureCommandLine, printCommandLine } from './cases/command-line.mjs';
@@ -32,6 +33,7 @@ const FULL = {
   capture: { rounds: 9, megabytes: 1024 },
   files: { files: 5000, tree: '/usr', findRounds: 15, statusRounds: 100 },
   explain: { files: 2000, tree: '/usr', rounds: 15 },
+  calls: { rounds: 7, connections: 100, entries: 5_000 },
   changes: { files: 5000, rounds: 30, packages: 300, installs: 5, many: 10_000 },
   leaks: { runs: 10_000 },
 };
@@ -46,6 +48,7 @@ const QUICK = {
   capture: { rounds: 1, megabytes: 10 },
   files: { files: 100, tree: '/usr/include', findRounds: 2, statusRounds: 2 },
   explain: { files: 100, tree: '/usr/include', rounds: 2 },
+  calls: { rounds: 1, connections: 5, entries: 100 },
   changes: { files: 100, rounds: 2, packages: 5, installs: 1, many: 100 },
   leaks: { runs: 100 },
 };
@@ -97,6 +100,7 @@ try {
   });
   await step('files', measureFiles, printFiles, filesGoals, { counts: counts.files });
   await step('explain', measureExplain, printExplain, explainGoals, { counts: counts.explain });
+  await step('calls', measureCalls, printCalls, callsGoals, { counts: counts.calls });
   await step('changes', measureChanges, printChanges, changesGoals, { counts: counts.changes });
   await step('leaks', measureLeaks, printLeaks, leakGoals, { counts: counts.leaks });
   await step('network', measureNetwork, printNetwork, networkGoals, { counts: counts.network });

@@ -28,6 +28,7 @@
 #include "notify/endpoint.h"
 #include "notify/host_object.h"
 #include "notify/listener.h"
+#include "notify/socket_table.h"
 #include "sys/own_call.h"
 #include "sys/raw_syscall.h"
 
@@ -43,6 +44,10 @@ constexpr uint64_t kExecute = 1u << 0, kWriteFile = 1u << 1, kReadFile = 1u << 2
                    kMakeChar = 1u << 6, kMakeDir = 1u << 7, kMakeReg = 1u << 8, kMakeSock = 1u << 9,
                    kMakeFifo = 1u << 10, kMakeBlock = 1u << 11, kMakeSym = 1u << 12,
                    kTruncate = 1u << 14;
+
+// What most calls that alter a directory need of these.
+constexpr uint64_t kUsualRights = kWriteFile | kTruncate | kRemoveDir | kRemoveFile | kMakeDir |
+                                  kMakeReg | kMakeSock | kMakeFifo | kMakeSym;
 
 constexpr long kReadOnlyMount = 0x1;  // ST_RDONLY of statfs
 constexpr long kSysFchmodat2 = 452;
@@ -183,6 +188,17 @@ std::string PathOf(int fd) {
   return size > 0 && path[0] == '/' ? std::string(path, static_cast<size_t>(size)) : std::string();
 }
 
+// Whether it is looked out for who makes something of this name.
+bool IsWatched(const HeldBy& held_by, const std::string& path) {
+  const std::string_view name = std::string_view(path).substr(path.find_last_of('/') + 1);
+  const std::string parent = ParentOf(path);
+  return held_by.names.contains(name) ||
+         held_by.directories.contains(
+             std::string_view(parent).substr(parent.find_last_of('/') + 1)) ||
+         std::any_of(held_by.suffixes.begin(), held_by.suffixes.end(),
+                     [name](const auto& end) { return name.ends_with(end); });
+}
+
 bool IsReadOnly(int fd) {
   struct statfs about;
   return fstatfs(fd, &about) == 0 && (about.f_flags & kReadOnlyMount) != 0;
@@ -195,46 +211,6 @@ bool IsOfTheSystem(const std::string& path) {
     if (path.starts_with(prefix)) return true;
   }
   return path == "/proc";
-}
-
-// An address, or from a byte of it on, as the kernel's tables of sockets have it: word by word.
-std::string InTable(const Address& address, size_t from) {
-  std::string text;
-  for (size_t at = from; at < address.size(); at += sizeof(uint32_t)) {
-    uint32_t word;
-    char digits[9];
-    memcpy(&word, address.data() + at, sizeof(word));
-    snprintf(digits, sizeof(digits), "%08X", word);
-    text += digits;
-  }
-  return text;
-}
-
-// Whether somebody on this process's network takes what is sent there.
-bool SomebodyListens(pid_t process, const Endpoint& wanted, bool is_udp) {
-  constexpr unsigned kListening = 0x0A, kUnconnected = 0x07;  // TCP_LISTEN, TCP_CLOSE
-  const char* const tables[] = {is_udp ? "udp" : "tcp", is_udp ? "udp6" : "tcp6"};
-  for (const char* table : tables) {
-    const bool is_v4 = table == tables[0];
-    if (is_v4 && !wanted.IsV4()) continue;
-    const std::string address = InTable(wanted.address, is_v4 ? 12 : 0);
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/net/%s", process, table);
-    FILE* file = fopen(path, "re");
-    if (file == nullptr) continue;
-    char line[512], own[40];
-    bool found = false;
-    while (!found && fgets(line, sizeof(line), file) != nullptr) {
-      unsigned port = 0, state = 0;
-      if (sscanf(line, " %*[^:]: %32[0-9A-F]:%x %*[^:]:%*x %x", own, &port, &state) != 3) continue;
-      // At no address it listens at all of them.
-      const bool is_there = own == address || strspn(own, "0") == strlen(own);
-      found = is_there && port == wanted.port && state == (is_udp ? kUnconnected : kListening);
-    }
-    fclose(file);
-    if (found) return true;
-  }
-  return false;
 }
 
 std::string TextOf(const Endpoint& endpoint) {
@@ -407,6 +383,14 @@ bool NeedsCapabilities(int object, int mode, bool by_owner) {
   return (static_cast<mode_t>(mode) & ~granted) != 0;
 }
 
+// Whether somebody on this host takes what is sent there.
+bool IsTakenOnHost(const Endpoint& wanted, bool is_udp, bool& is_unseen) {
+  Address own;
+  const int error = SocketTable::Own().Find(wanted.address, wanted.port, is_udp, own);
+  is_unseen = is_unseen || IsShortage(error);
+  return error == 0;
+}
+
 // Whether it would have been given outside. What that is, is completed. `is_unseen`: set where that
 // could not be found out for want of descriptors.
 bool IsOfTheSandbox(Denial& denial, int root, bool& is_unseen) {
@@ -416,7 +400,7 @@ bool IsOfTheSandbox(Denial& denial, int root, bool& is_unseen) {
     case Control::kScope:
       return true;
     case Control::kNetwork:
-      return !wanted.listener || SomebodyListens(getpid(), *wanted.listener, wanted.is_udp);
+      return !wanted.listener || IsTakenOnHost(*wanted.listener, wanted.is_udp, is_unseen);
     case Control::kView:
       return IsHiddenFromCommand(denial, root, is_unseen);
     case Control::kPinned: {
@@ -467,6 +451,11 @@ class FilterWriter {
   // Unless the low half of an argument is `value`.
   void AskUnless(long number, int argument, uint32_t value) {
     Add(number, {Load(argument), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, kNot, 0)});
+  }
+
+  // If the low half of an argument is `value`.
+  void AskIf(long number, int argument, uint32_t value) {
+    Add(number, {Load(argument), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, kNot)});
   }
 
   // If a signal is sent, and not to a group, of which those that may be reached are.
@@ -564,6 +553,10 @@ std::vector<sock_filter> CallObserver::Filter(Observed observed, bool scopes_sig
       filter.AskUnless(call.number, call.path, 0);
     } else if (call.kind == Kind::kOpen && observed < Observed::kEverything) {
       filter.AskIfWritten(call.number, call.flags);
+    } else if (call.number == SYS_unlinkat && observed < Observed::kEverything) {
+      // What is removed from an open directory is a part of a tree that goes as a whole (rm -r), by
+      // the thousand, and each call would wait.
+      filter.AskIf(call.number, call.directory, static_cast<uint32_t>(AT_FDCWD));
     } else {
       filter.Ask(call.number);
     }
@@ -589,6 +582,7 @@ void CallObserver::Begin(std::shared_ptr<const HeldBy> held_by) {
   makings_ = {};
   unseen_ = 0;
   root_ = nullptr;
+  has_begun_ = true;
 }
 
 void CallObserver::End() {
@@ -641,6 +635,7 @@ bool CallObserver::Observe(int listener, const abi::SeccompNotification& call) {
     // Not while it is looked: a file system may take its time.
     const std::lock_guard lock(mutex_);
     held_by = held_by_;
+    if (std::exchange(has_begun_, false)) directories_.clear();
   }
   if (held_by != nullptr) {
     const auto root = RootOf(static_cast<pid_t>(call.pid));
@@ -712,6 +707,13 @@ void CallObserver::Look(int listener, const abi::SeccompNotification& call, int 
       break;
     case Kind::kHardLink:
     case Kind::kRename: {
+      if (found->kind == Kind::kRename) {
+        Use from = use, to = use;
+        from.removes = true;
+        to.makes = kMakeReg;
+        to.follows = false;
+        if (path_of(found->directory2, found->path2, to) && IsFree(from) && IsFree(to)) return;
+      }
       // What is not there gets no new name, whoever wants it.
       const bool follows =
           found->kind == Kind::kHardLink && (at(found->flags) & AT_SYMLINK_FOLLOW) != 0;
@@ -761,8 +763,47 @@ void CallObserver::Look(int listener, const abi::SeccompNotification& call, int 
   LookAtPath(use);
 }
 
+const CallObserver::Directory* CallObserver::DirectoryAt(const Use& use, const std::string& path) {
+  constexpr size_t kMostDirectories = 4'096;
+  if (const auto known = directories_.find(path); known != directories_.end())
+    return &known->second;
+  const UniqueFd object(std::max(use.target.OpenObject(path, true), -1));
+  struct stat about;
+  if (!object.valid() || fstat(object.get(), &about) != 0) return nullptr;
+  const HeldBy& held_by = use.held_by;
+  Directory found;
+  found.path = PathOf(object.get());
+  const uint64_t needed = kUsualRights & held_by.handled_fs;
+  found.is_free = !found.path.empty() && !IsOfTheSystem(found.path + "/") &&
+                  (needed & ~RightsAt(held_by, found.path)) == 0 &&
+                  !(held_by.has_view && IsReadOnly(object.get())) &&
+                  !held_by.around_mounts.contains(found.path) &&
+                  !NeedsCapabilities(object.get(), W_OK | X_OK, false);
+  if (directories_.size() >= kMostDirectories) directories_.clear();
+  return &directories_.insert_or_assign(path, std::move(found)).first->second;
+}
+
+bool CallObserver::IsFree(const Use& use) {
+  if (use.held_by.tells_uses || use.executes || use.connects || (use.makes & ~kUsualRights) != 0)
+    return false;
+  if (!use.removes && !use.makes && !use.writes && !use.truncates && !use.changes) return false;
+  const std::string name = NameOf(use.path);
+  if (name.empty() || name == "." || name == "..") return false;
+  const Directory* directory = DirectoryAt(use, ParentOf(use.path));
+  if (directory == nullptr || !directory->is_free) return false;
+  if (use.makes != 0 && IsWatched(use.held_by, Joined(directory->path, name))) return false;
+  if (use.removes || (use.makes != 0 && !use.follows)) return true;
+  // A link may lead to elsewhere.
+  const int opened = use.target.OpenObject(use.path, false);
+  if (opened < 0) return opened == -ENOENT && use.makes != 0;
+  const UniqueFd object(opened);
+  struct stat about;
+  return fstat(opened, &about) == 0 && (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode)) &&
+         (geteuid() != 0 || about.st_uid == 0);
+}
+
 void CallObserver::LookAtPath(const Use& use) {
-  if (use.is_nothing || IsOfTheSystem(use.path)) return;
+  if (use.is_nothing || IsFree(use) || IsOfTheSystem(use.path)) return;
   const int object = use.target.OpenObject(use.path, use.follows);
   if (object >= 0) {
     const UniqueFd owned(object);
@@ -904,7 +945,15 @@ void CallObserver::LookAtConnect(int listener, const abi::SeccompNotification& c
   if (is_udp && !held_by.has_own_network) return;
   // What the command's own servers answer is the sandbox's loopback.
   const bool is_own = held_by.has_own_network && endpoint->IsLoopback();
-  if (is_own && SomebodyListens(static_cast<pid_t>(call.pid), *endpoint, is_udp)) return;
+  if (is_own) {
+    Address own;
+    const int error =
+        held_by.own_sockets == nullptr
+            ? EBADF
+            : held_by.own_sockets->Find(endpoint->address, endpoint->port, is_udp, own);
+    // Where that is not known, nothing is told.
+    if (error != ENOENT) return NoteUnseen(error);
+  }
   Denial denial;
   denial.act = Act::kConnect;
   denial.control = held_by.has_own_network ? Control::kNetwork : Control::kNothing;
@@ -932,15 +981,7 @@ void CallObserver::LookAtSignal(int listener, const abi::SeccompNotification& ca
 
 void CallObserver::NoteMaking(const Use& use, const std::string& path) {
   constexpr size_t kMostMakings = 1'000;
-  const std::string_view name = std::string_view(path).substr(path.find_last_of('/') + 1);
-  const HeldBy& held_by = use.held_by;
-  const std::string parent = ParentOf(path);
-  const bool is_watched =
-      held_by.names.contains(name) ||
-      held_by.directories.contains(std::string_view(parent).substr(parent.find_last_of('/') + 1)) ||
-      std::any_of(held_by.suffixes.begin(), held_by.suffixes.end(),
-                  [name](const auto& end) { return name.ends_with(end); });
-  if (!is_watched) return;
+  if (!IsWatched(use.held_by, path)) return;
   std::string program = use.target.Name();
   if (!IsWaiting(use.listener, use.call)) return;
   const std::lock_guard lock(mutex_);
@@ -972,6 +1013,15 @@ void CallObserver::Tell(const Use& use, Control control, std::string path, std::
 }
 
 void CallObserver::Tell(int listener, uint64_t call, const Target& target, Denial denial) {
+  const auto kept = [this](const Denial& one) -> Denials& {
+    if (one.control == Control::kNothing) return uses_;
+    return one.act == Act::kRead && !one.on_host.makes ? read_candidates_ : candidates_;
+  };
+  {
+    // Who asked for it first is known already, and is expensive to find out.
+    const std::lock_guard lock(mutex_);
+    if (kept(denial).IsCounted(denial)) return;
+  }
   denial.process = target.Process();
   // The thread that looks after the command makes calls for it.
   if (denial.process == getpid()) return;
@@ -983,12 +1033,9 @@ void CallObserver::Tell(int listener, uint64_t call, const Target& target, Denia
   // All of it was read of the process that still waits, and not of a later one with its number.
   if (!IsWaiting(listener, call)) return;
   const std::lock_guard lock(mutex_);
-  if (denial.control == Control::kNothing) {
-    uses_.Add(std::move(denial), Denials::kMostUses);
-  } else {
-    const bool only_reads = denial.act == Act::kRead && !denial.on_host.makes;
-    (only_reads ? read_candidates_ : candidates_).Add(std::move(denial), Denials::kMostCandidates);
-  }
+  const size_t most =
+      denial.control == Control::kNothing ? Denials::kMostUses : Denials::kMostCandidates;
+  kept(denial).Add(std::move(denial), most);
 }
 
 void CallObserver::NoteUnseen(int error) {
@@ -997,10 +1044,20 @@ void CallObserver::NoteUnseen(int error) {
   ++unseen_;
 }
 
-void Denials::Add(Denial denial, size_t most) {
+std::string Denials::KindOf(const Denial& denial) {
   const char kind[] = {static_cast<char>(denial.act), static_cast<char>(denial.control)};
-  const auto [place, is_new] =
-      places_.try_emplace(std::string(kind, sizeof(kind)) + denial.path, told.size());
+  return std::string(kind, sizeof(kind)) + denial.path;
+}
+
+bool Denials::IsCounted(const Denial& denial) {
+  const auto known = places_.find(KindOf(denial));
+  if (known == places_.end()) return false;
+  ++told[known->second].count;
+  return true;
+}
+
+void Denials::Add(Denial denial, size_t most) {
+  const auto [place, is_new] = places_.try_emplace(KindOf(denial), told.size());
   if (!is_new) {
     told[place->second].count += denial.count;
     return;

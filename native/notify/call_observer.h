@@ -16,6 +16,7 @@
 
 #include "base/unique_fd.h"
 #include "notify/endpoint.h"
+#include "notify/socket_table.h"
 #include "notify/target.h"
 #include "sys/kernel_abi.h"
 
@@ -75,11 +76,14 @@ struct Denials {
   std::vector<Denial> told;
   uint64_t untold = 0;
   uint64_t unseen = 0;  // calls and denials that could not be looked at: no descriptors or memory
+  // Counts one of a kind that is told already.
+  bool IsCounted(const Denial& denial);
   void Add(Denial denial, size_t most = kMost);
   bool empty() const { return told.empty() && untold == 0 && unseen == 0; }
 
  private:
-  std::unordered_map<std::string, size_t> places_;  // of what is told
+  static std::string KindOf(const Denial& denial);
+  std::unordered_map<std::string, size_t> places_;  // of what is told, by its kind
   size_t bytes_ = 0;
 };
 
@@ -94,9 +98,13 @@ struct HeldBy {
   std::map<std::string, uint64_t> rights;  // Landlock's, by path as the command sees it
   uint64_t handled_fs = 0;                 // of them; 0: no domain
   bool has_view = false;
+  // Directories as the command sees them in which something is mounted.
+  std::set<std::string, std::less<>> around_mounts;
   bool scopes_signals = false;
   bool has_own_network = false;  // and no way out of it
-  bool tells_uses = false;       // what is not denied is told, too
+  // The sockets of that network; nullptr: nothing is known of them.
+  std::shared_ptr<SocketTable> own_sockets;
+  bool tells_uses = false;  // what is not denied is told, too
   // Names of entries that are looked out for as they are made, ends of such names, and names of
   // directories in which everything is.
   std::set<std::string, std::less<>> names, directories;
@@ -127,10 +135,21 @@ class CallObserver {
 
  private:
   struct Use;
+  // What is known of a directory that commands name: good enough for what is told of them, although
+  // they may put another one in its place.
+  struct Directory {
+    std::string path;      // as the command sees it, without links
+    bool is_free = false;  // the sandbox denies nothing of what is usually done to what is in it
+  };
   // The root directory of the command; nullptr: the process is gone.
   std::shared_ptr<const UniqueFd> RootOf(pid_t thread);
   void Look(int listener, const abi::SeccompNotification& call, int root, const HeldBy& held_by);
   void LookAtPath(const Use& use);
+  // nullptr: it cannot be looked at.
+  const Directory* DirectoryAt(const Use& use, const std::string& path);
+  // Whether nothing can be told of it, seen by its directory: nearly all calls of builds and
+  // package managers are of this kind, and each waits for the answer.
+  bool IsFree(const Use& use);
   void LookAtInterpreter(const Use& use, int script);
   void LookAtExisting(const Use& use, const std::string& path, int object);
   void LookAtNew(const Use& use, const std::string& path, int parent);
@@ -145,7 +164,11 @@ class CallObserver {
   // A call could not be looked at for this reason; only a shortage is counted.
   void NoteUnseen(int error);
 
+  // By the path that the command names. Only the thread that looks uses it.
+  std::unordered_map<std::string, Directory> directories_;
+
   std::mutex mutex_;                       // guards what follows
+  bool has_begun_ = false;                 // another command than that of `directories_`
   std::shared_ptr<const HeldBy> held_by_;  // nullptr: nothing is looked at
   std::shared_ptr<const UniqueFd> root_;   // of the command: no process of it can change its own
   // Programs look for what is not there by the thousand: it does not keep out what they change.

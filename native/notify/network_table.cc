@@ -55,9 +55,11 @@ NetworkTable::Verdict NetworkTable::Judge(const Endpoint& endpoint, Protocol pro
   for (const AddressRow& row : rows_) {
     if (!Speaks(row, endpoint, protocol)) continue;
     if (!row.allows) return {false, Inside::kAnything, false, row.rule};
-    if (allowing == nullptr && row.range.bits >= least_bits) allowing = &row;
+    const bool is_stronger = allowing == nullptr || (allowing->inside != Inside::kAnything &&
+                                                     row.inside == Inside::kAnything);
+    if (is_stronger && row.range.bits >= least_bits) allowing = &row;
   }
-  if (allowing != nullptr) return allow(*allowing);
+  if (allowing != nullptr && allowing->inside == Inside::kAnything) return allow(*allowing);
   const auto now = Clock::now();
   const std::lock_guard lock(mutex_);
   for (const Leased& leased : leased_) {

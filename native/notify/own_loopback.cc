@@ -1,13 +1,7 @@
 #include "notify/own_loopback.h"
 
-#include <arpa/inet.h>
-#include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/sock_diag.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 
 #include <cerrno>
 #include <cstring>
@@ -15,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/unique_fd.h"
+#include "notify/socket_table.h"
 
 namespace sandbox_run {
 namespace {
@@ -37,52 +31,6 @@ bool ParseAddress(const char* text, Address& address) {
     memcpy(address.data() + (words == 1 ? 12 : 4 * at), &word, 4);
   }
   return true;
-}
-
-constexpr Address kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-// Asks the kernel for the socket that a connection to `address`, an IPv4 one, would reach: by its
-// own address, which is another one if it listens at several. 0 or the errno; ENOENT: there is
-// none.
-int AskKernel(const Address& address, uint16_t port, Address& own) {
-  const UniqueFd asking(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
-  if (!asking.valid()) return errno;
-  struct {
-    nlmsghdr head;
-    inet_diag_req_v2 question;
-  } message = {};
-  message.head.nlmsg_len = sizeof(message);
-  message.head.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-  message.head.nlmsg_flags = NLM_F_REQUEST;
-  message.question.sdiag_family = AF_INET;
-  message.question.sdiag_protocol = IPPROTO_TCP;
-  message.question.idiag_states = 1u << kListening;
-  message.question.id.idiag_sport = htons(port);
-  memcpy(message.question.id.idiag_src, address.data() + 12, 4);
-  message.question.id.idiag_cookie[0] = message.question.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-  if (send(asking.get(), &message, sizeof(message), 0) != sizeof(message)) return errno;
-  alignas(nlmsghdr) char answer[4096];
-  const ssize_t size = recv(asking.get(), answer, sizeof(answer), MSG_DONTWAIT);
-  if (size < static_cast<ssize_t>(sizeof(nlmsghdr))) return size < 0 ? errno : EPROTO;
-  const auto* head = reinterpret_cast<const nlmsghdr*>(answer);
-  if (head->nlmsg_type == NLMSG_ERROR) {
-    nlmsgerr error;
-    memcpy(&error, NLMSG_DATA(head), sizeof(error));
-    return error.error < 0 ? -error.error : EPROTO;
-  }
-  inet_diag_msg found;
-  if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
-      size < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(found))))
-    return EPROTO;
-  memcpy(&found, NLMSG_DATA(head), sizeof(found));
-  if (found.idiag_state != kListening) return ENOENT;
-  own = kMapped;
-  if (found.idiag_family == AF_INET) {
-    memcpy(own.data() + 12, found.id.idiag_src, 4);
-  } else {
-    memcpy(own.data(), found.id.idiag_src, 16);
-  }
-  return 0;
 }
 
 // Calls `each` with every listening TCP socket of this network namespace, until it returns true.
@@ -109,7 +57,7 @@ bool AnyListener(const std::function<bool(const Endpoint&)>& each) {
 // The socket that a connection to an IPv4 address would reach, by its own address.
 std::optional<Address> ListenerFor(const Address& address, uint16_t port) {
   Address found;
-  const int error = AskKernel(address, port, found);
+  const int error = SocketTable::Own().Find(address, port, false, found);
   if (error == 0) return found;
   if (error == ENOENT) return std::nullopt;
   // A kernel without sock_diag: in its tables, which takes longer.

@@ -201,11 +201,13 @@ Status SharedNamespaces::Ensure(const NamespaceSpec& wanted) {
     Status made = RunSetup(RunNamespaceSetup, plan, flags, "namespace.create");
     // Taken in any case, so that what a child left is closed.
     UniqueFd user(plan.user_fd), network(plan.network_fd), ipc(plan.ipc_fd);
+    UniqueFd sockets(plan.sockets_fd);
     if (!made.ok()) return made;
     if (wanted.user) made = TakeNamespace(user.release(), "user", user_);
     if (made.ok() && wanted.network) made = TakeNamespace(network.release(), "net", network_);
     if (made.ok() && wanted.ipc) made = TakeNamespace(ipc.release(), "ipc", ipc_);
     if (!made.ok()) return made;
+    if (sockets.valid()) sockets_ = std::make_shared<SocketTable>(std::move(sockets));
   }
   ready_ = true;
   return Status();
@@ -227,6 +229,11 @@ std::vector<NamespaceEntry> SharedNamespaces::Entries(const NamespaceSpec& wante
 int SharedNamespaces::user_fd() const {
   const std::lock_guard lock(mutex_);
   return user_.fd.get();
+}
+
+std::shared_ptr<SocketTable> SharedNamespaces::sockets() const {
+  const std::lock_guard lock(mutex_);
+  return sockets_;
 }
 
 Slot::~Slot() {
@@ -595,12 +602,17 @@ HeldBy Confinement::WhatHolds(const Slot& slot) const {
   held_by.scopes_signals = (spec_.landlock.scoped & abi::kLandlockScopeSignal) != 0;
   held_by.tells_uses = spec_.observed == Observed::kUses;
   held_by.has_own_network = spec_.namespaces && spec_.namespaces->network;
+  if (held_by.has_own_network) held_by.own_sockets = namespaces_->sockets();
   if (spec_.index != nullptr) {
     const IndexSpec& looked_for = spec_.index->spec();
     held_by.names = {looked_for.names.begin(), looked_for.names.end()};
     held_by.directories = {looked_for.git_names.begin(), looked_for.git_names.end()};
     held_by.names.merge(std::set(held_by.directories));
     held_by.suffixes = looked_for.suffixes;
+  }
+  if (held_by.has_view) {
+    for (const ViewStepSpec& step : spec_.namespaces->view)
+      held_by.around_mounts.insert(step.target.substr(0, step.target.find_last_of('/')));
   }
   for (const PathRuleSpec& rule : spec_.rules) {
     // As the command sees it: what is private to the slot is mounted elsewhere in a view.

@@ -103,11 +103,14 @@ class SharedNamespaces {
   // In the order in which to enter them; one that is wanted and was not made has no descriptor.
   std::vector<NamespaceEntry> Entries(const NamespaceSpec& wanted) const;
   int user_fd() const;
+  // The sockets of the network namespace; nullptr: it was not made, or cannot be asked.
+  std::shared_ptr<SocketTable> sockets() const;
 
  private:
   mutable std::mutex mutex_;  // guards what follows
   bool ready_ = false;
   Namespace user_, network_, ipc_;
+  std::shared_ptr<SocketTable> sockets_;
 };
 
 // What every command of one sandbox has in common. Built once; the kernel objects that come of it

@@ -1,17 +1,22 @@
 #include "process/directory_watches.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
 namespace sandbox_run {
 namespace {
 
-constexpr size_t kMaxWatches = 8192;
+// Of one tree: a quarter of what the user may have, between these.
+constexpr size_t kMaxWatches = 8192, kMostWatches = 65'536, kShareOfWatches = 4;
 // Of this process. A user has 128 by default (fs.inotify.max_user_instances), and an editor wants
 // its own; whoever gets none looks at every directory.
 constexpr int kMaxInstances = 32;
@@ -19,9 +24,20 @@ constexpr uint32_t kMask = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
 
 std::atomic<int> instances = 0;
 
+size_t MaxWatches() {
+  static const size_t most = [] {
+    const UniqueFd file(open("/proc/sys/fs/inotify/max_user_watches", O_RDONLY | O_CLOEXEC));
+    char digits[32] = {};
+    const bool is_read = file.valid() && read(file.get(), digits, sizeof(digits) - 1) > 0;
+    const size_t share = is_read ? strtoull(digits, nullptr, 10) / kShareOfWatches : 0;
+    return std::clamp(share, kMaxWatches, kMostWatches);
+  }();
+  return most;
+}
+
 }  // namespace
 
-bool DirectoryWatches::IsFull() const { return failed_ || owners_.size() >= kMaxWatches; }
+bool DirectoryWatches::IsFull() const { return failed_ || owners_.size() >= MaxWatches(); }
 
 void DirectoryWatches::Open() {
   if (failed_ || inotify_.valid()) return;
@@ -30,10 +46,13 @@ void DirectoryWatches::Open() {
   }
   failed_ = !inotify_.valid();
   if (failed_) --instances;
+  // poll(2) on it says whether anything was mounted or unmounted since it was opened or asked.
+  if (!failed_) mounts_.reset(open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
 }
 
 void DirectoryWatches::Close() {
   owners_.clear();
+  mounts_.reset();
   if (!inotify_.valid()) return;
   inotify_.reset();
   --instances;
@@ -68,11 +87,13 @@ void DirectoryWatches::Remove(int watch, const void* owner) {
 
 bool DirectoryWatches::Take(const std::function<void(void* owner)>& touched) {
   if (!inotify_.valid()) return true;
+  pollfd mounts = {mounts_.get(), POLLPRI, 0};
+  const bool has_mounted = SeesMounts() && poll(&mounts, 1, 0) != 0;
   alignas(inotify_event) char buffer[16 * 1024];
   for (;;) {
     const ssize_t count = read(inotify_.get(), buffer, sizeof(buffer));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno == EAGAIN;
+    if (count < 0) return errno == EAGAIN && !has_mounted;
     if (count == 0) return false;
     for (ssize_t at = 0; at < count;) {
       inotify_event event;

@@ -19,9 +19,9 @@ class DirectoryWatches {
   DirectoryWatches(const DirectoryWatches&) = delete;
   DirectoryWatches& operator=(const DirectoryWatches&) = delete;
 
-  // Takes the one descriptor that it needs, with the first command and not with a later one.
+  // Takes the two descriptors that it needs, with the first command and not with a later one.
   void Open();
-  // Gives it back, and with it all watches.
+  // Gives them back, and with them all watches.
   void Close();
   // -1: it is not watched. `directory`: open. To be called before the directory is listed.
   int Add(int directory, void* owner);
@@ -30,12 +30,14 @@ class DirectoryWatches {
   // Of the same owner; one that another owner has by now stays.
   void Remove(int watch, const void* owner);
   bool IsFull() const;
+  // Whether Take() says when something is mounted: over a directory, that is no event of it.
+  bool SeesMounts() const { return mounts_.valid(); }
   // Calls `touched` with the owner of each directory in which something came or went. False: the
-  // kernel lost count, or may have.
+  // kernel lost count, or may have, or something was mounted or unmounted.
   bool Take(const std::function<void(void* owner)>& touched);
 
  private:
-  UniqueFd inotify_;
+  UniqueFd inotify_, mounts_;
   bool failed_ = false;
   // Null: one directory has two names (a mount), so that it cannot be said which was meant.
   std::unordered_map<int, void*> owners_;

@@ -22,12 +22,13 @@ namespace sandbox_run {
 namespace {
 
 constexpr char kStage[] = "index";
-// So many directories are watched anew in one look: it takes longer than the look itself, and what
-// ends after a command or two has nothing of it.
-constexpr size_t kWatchedPerLook = 64;
+// So many directories are watched anew in one look: each takes three times as long as to look at
+// it, and what ends after a command or two has nothing of it.
+constexpr size_t kWatchedPerLook = 2'048;
 constexpr size_t kLooksWithoutWatches = 3;  // the first walk among them
-// All are looked at so often whatever is said of them: a mount over one says nothing.
-constexpr int64_t kAllEveryNs = 1'000'000'000;
+// All are looked at so often whatever is said of them; and where it is not said when something is
+// mounted over one.
+constexpr int64_t kAllEveryNs = 60'000'000'000, kAllWithoutMountsEveryNs = 1'000'000'000;
 constexpr size_t kBufferSize = 32 * 1024;
 // How coarse times of other machines' clocks, or of old file systems, may be.
 constexpr int64_t kForeignTicks = 3'000'000'000;
@@ -135,8 +136,9 @@ void IndexedTree::TakeTouched(const TreeRound& round) {
   const int64_t now = Nanoseconds(steady);
   const bool is_whole =
       watches_.Take([](void* owner) { static_cast<Directory*>(owner)->touched = true; });
+  const int64_t every_ns = watches_.SeesMounts() ? kAllEveryNs : kAllWithoutMountsEveryNs;
   looks_at_all_ =
-      round.is_first || round.is_anew || !is_whole || now - looked_at_all_ns_ >= kAllEveryNs;
+      round.is_first || round.is_anew || !is_whole || now - looked_at_all_ns_ >= every_ns;
   if (looks_at_all_) looked_at_all_ns_ = now;
   may_watch_ = 0;
   if (round.is_anew) return;
@@ -196,14 +198,30 @@ bool IndexedTree::Check(Directory& directory, TreeRound& round) {
       !is_watched && may_watch_ > 0 && !watches_.IsFull() && directory.times != FileTimes::kForeign;
   // A clock that is not ours may stand where it stood.
   const bool is_doubtful = round.is_anew && directory.times == FileTimes::kForeign;
-  if (is_doubtful || directory.stale || directory.touched || to_be_watched ||
-      info.st_dev != known.device || info.st_ino != known.inode ||
-      Nanoseconds(info.st_ctim) != known.changed_ns ||
-      !IsSettled(known.changed_ns, directory.listed_ns, ticks)) {
+  if (is_doubtful || directory.stale || directory.touched || info.st_dev != known.device ||
+      info.st_ino != known.inode || Nanoseconds(info.st_ctim) != known.changed_ns ||
+      !IsSettled(known.changed_ns, directory.listed_ns, ticks) ||
+      (to_be_watched && !Watch(directory))) {
     Enter(directory, round);
     return directory.entered;
   }
   if (!directory.noted.empty()) CheckNoted(directory, round);
+  return true;
+}
+
+bool IndexedTree::Watch(Directory& directory) {
+  const UniqueFd fd(OpenBeneath(root_fd_.get(), path_.empty() ? "." : path_.c_str(),
+                                O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
+  if (!fd.valid()) return false;
+  --may_watch_;
+  directory.watch = watches_.Add(fd.get(), &directory);
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0 || info.st_dev != directory.stamp.device ||
+      info.st_ino != directory.stamp.inode ||
+      Nanoseconds(info.st_ctim) != directory.stamp.changed_ns) {
+    directory.touched = true;
+    return false;
+  }
   return true;
 }
 

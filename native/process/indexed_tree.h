@@ -118,6 +118,9 @@ class IndexedTree {
   void VisitAll(TreeRound& round);
   // False: nothing beneath it is to be looked at.
   bool Check(Directory& directory, TreeRound& round);
+  // Watches a directory of which everything is known: what it has is as it was listed, unless its
+  // time says otherwise once it is watched (false).
+  bool Watch(Directory& directory);
   void CheckNoted(Directory& directory, TreeRound& round);
   void Enter(Directory& directory, TreeRound& round);
   int List(int fd);  // into listed_; 0 or an errno

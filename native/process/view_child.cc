@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if.h>
+#include <linux/netlink.h>
 #include <linux/sockios.h>
 #include <sched.h>
 #include <signal.h>
@@ -293,6 +294,9 @@ int RunNamespaceSetup(void* argument) {
     result = OpenNamespace("/proc/self/ns/net");
     if (result < 0) return Fail(plan, "namespace.open", result);
     plan->network_fd = static_cast<int>(result);
+    // What only explains uses it, so nothing fails without it.
+    result = RawSyscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    if (result >= 0) plan->sockets_fd = static_cast<int>(result);
   }
   if (plan->with_ipc) {
     result = OpenNamespace("/proc/self/ns/ipc");

@@ -70,6 +70,7 @@ struct NamespaceSetupPlan {
   const char* inotify_instances = "";
   const char* inotify_watches = "";
   int user_fd = -1, network_fd = -1, ipc_fd = -1;  // results
+  int sockets_fd = -1;  // result: asks which sockets the network has; -1: it cannot be asked
 };
 
 struct ViewSetupPlan {

@@ -156,10 +156,13 @@ describe('reaching another host at an address that is listed', () => {
   const sandboxFor = (tier: Tier): Promise<Sandbox> =>
     arena.sandbox(tier, {
       net: [
-        ...['tls', 'retry', 'https'].map((one) => `${LISTED}:${ports[one as 'tls']}/tls`),
-        ...['http', 'web'].map((one) => `${LISTED}:${ports[one as 'web']}/http`),
-        // Where the name may lead; at another port.
-        `${ADDRESS}:1`,
+        // The name, and where it leads, which is no public address.
+        ...['tls', 'retry', 'https'].flatMap((one) =>
+          [LISTED, ADDRESS].map((host) => `${host}:${ports[one as 'tls']}/tls`),
+        ),
+        ...['http', 'web'].flatMap((one) =>
+          [LISTED, ADDRESS].map((host) => `${host}:${ports[one as 'web']}/http`),
+        ),
       ],
       gate: { lookup: async () => ({ addresses: [ADDRESS], ttl: 5 }) },
       policy: { unsafe: { unjudged_commands: true } },
@@ -238,7 +241,7 @@ describe('reaching another host at an address that is listed', () => {
       servers.push(web);
       await once(web.listen(80, address), 'listening');
       const sandbox = await arena.sandbox(TIERS[0] as Tier, {
-        net: [LISTED, `${address}:1`],
+        net: [LISTED, `${address}/tls`, `${address}/http`],
         gate: { lookup: async () => ({ addresses: [address], ttl: 5 }) },
         policy: { network: { verify: 'sni' }, unsafe: { unjudged_commands: true } },
       });
@@ -264,8 +267,8 @@ describe('reaching another host at an address that is listed', () => {
       const send = async (verify: 'none' | 'sni') => {
         await using sandbox = await createSandbox({
           ...{ workspace: arena.workspace, policyFiles: false },
-          // Where the name may lead; at another port.
-          net: [`${LISTED}:442-443/udp`, `${address}:1/udp`],
+          // Where the name leads, which is no public address: the look refuses what the entry for it would let through.
+          net: [`${LISTED}:442-443/udp`, `${address}:${verify === 'sni' ? 442 : 443}/udp`],
           gate: { lookup: async () => ({ addresses: [address], ttl: 5 }) },
           policy: { network: { verify }, unsafe: { unjudged_commands: true } },
         });

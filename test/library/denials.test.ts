@@ -109,6 +109,44 @@ describe.runIf(HOST.signalScope)('what was denied, in the library', () => {
     ]);
   });
 
+  it.runIf(HOST.namespaces)('says nothing of its own servers, at a port that the host has, too', async () => {
+    const datagrams = createSocket('udp4').bind(0, '127.0.0.1');
+    await once(datagrams, 'listening');
+    onTestFinished(() => void datagrams.close());
+    const udp = datagrams.address().port;
+    const sandbox = await sandboxWith();
+    const denied = async (serve: string, to: string, at: number) => {
+      const code = `
+import socket, sys
+def tcp(family, host):
+    s = socket.socket(family); s.bind((host, ${port})); s.listen(); return s
+def udp(host):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind((host, ${udp})); return s
+server = ${serve}
+for _ in range(50):
+    one = socket.socket(socket.AF_INET6 if ':' in '${to}' else socket.AF_INET, socket.${at === udp ? 'SOCK_DGRAM' : 'SOCK_STREAM'})
+    try: one.connect(('${to}', ${at}))
+    except ConnectionRefusedError: pass
+sys.exit(1)`;
+      const { exitCode, denials } = await sandbox.run(['python3', '-c', code]);
+      expect(exitCode).toBe(1);
+      return denials?.map(({ operation, object, count }) => `${operation} ${object} ${count}`);
+    };
+    expect(await denied('tcp(socket.AF_INET, "127.0.0.1")', '127.0.0.1', port)).toBeUndefined();
+    expect(await denied('tcp(socket.AF_INET, "0.0.0.0")', '127.0.0.1', port)).toBeUndefined();
+    expect(await denied('udp("127.0.0.1")', '127.0.0.1', udp)).toBeUndefined();
+    expect(await denied('udp("0.0.0.0")', '127.0.0.1', udp)).toBeUndefined();
+    if (HAS_IPV6) {
+      // Node's servers are of this kind: one socket for both.
+      expect(await denied('tcp(socket.AF_INET6, "::")', '127.0.0.1', port)).toBeUndefined();
+      expect(await denied('tcp(socket.AF_INET6, "::")', '::1', port)).toBeUndefined();
+    }
+    expect(await denied('None', '127.0.0.1', port)).toEqual([`connect 127.0.0.1:${port} 50`]);
+    expect(await denied('None', '127.0.0.1', udp)).toEqual([`connect 127.0.0.1:${udp} 50`]);
+    // Another protocol's server is no server.
+    expect(await denied(`udp("127.0.0.1")`, '127.0.0.1', port)).toEqual([`connect 127.0.0.1:${port} 50`]);
+  });
+
   it('is told of a listed network with the line that lets it through', async () => {
     const ask = (address: string) =>
       `import socket; socket.socket(socket.AF_INET6 if ":" in "${address}" else socket.AF_INET).connect(("${address}", ${port}))`;
@@ -127,7 +165,7 @@ describe.runIf(HOST.signalScope)('what was denied, in the library', () => {
 
   it('is told of the entry that denies a listed name, and offers none that would not help', async () => {
     const sandbox = await sandboxWith({
-      // Where the name may lead; at another port.
+      // Where the name leads; at another port.
       net: ['api.test:80-90', '127.0.0.9:1'],
       policy: { ...UNJUDGED, network: { deny: ['api.test:81'] } },
       gate: { lookup: async () => ({ addresses: ['127.0.0.9'], ttl: 5 }) },
@@ -138,7 +176,7 @@ describe.runIf(HOST.signalScope)('what was denied, in the library', () => {
     expect(denials).toEqual([expect.objectContaining({ object: 'api.test:81' })]);
     expect(denials?.[0]?.why).toContain('api.test:81');
     expect(denials?.[0]?.allow).toBeUndefined();
-    expect((await connect(79)).denials?.[0]?.allow?.value).toBe('api.test:79');
+    expect((await connect(79)).denials?.[0]?.allow?.value).toBe('127.0.0.9:79');
   });
 
   describe.runIf(HOST.namespaces)('by another policy', () => {

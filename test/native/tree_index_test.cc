@@ -1,6 +1,8 @@
 #include "process/tree_index.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -152,6 +154,29 @@ LONG_TEST(IndexTellsTheSameOfDirectoriesThatItWatches) {
   watch();
   EXPECT_EQ(tree.DuringShell("rm -r a c; mkdir -p c/.git; touch c/.git/config"),
             "+c/.git +c/.git/config -a/e/f/x.iml -c/d/.envrc");
+}
+
+// inotify(7) says nothing of a mount: that the table of mounts changed is what is noticed.
+TEST(IndexThatWatchesSeesWhatIsMountedOverADirectory) {
+  if (unshare(CLONE_NEWNS) != 0) return;  // an ordinary user's processes mount nothing
+  EXPECT_EQ(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+  Tree tree;
+  const TemporaryDirectory elsewhere;
+  EXPECT_EQ(mkdir((elsewhere / "d").c_str(), 0700), 0);
+  UniqueFd(open((elsewhere / "d/.envrc").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  tree.Directories({"a", "a/b"});
+  tree.Read();
+  NextTick();
+  for (int look = 0; look < 6; ++look) EXPECT_EQ(tree.During([] {}), "");
+  const std::string over = tree.top / "a/b";
+  NextTick();
+  EXPECT_EQ(tree.During([&] {
+    EXPECT_EQ(mount((elsewhere / "d").c_str(), over.c_str(), nullptr, MS_BIND, nullptr), 0);
+    // Only what is made or changed meanwhile is the command's.
+    UniqueFd(open((over + "/x.iml").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  }),
+            "+a/b/x.iml");
+  EXPECT_EQ(umount2(over.c_str(), MNT_DETACH), 0);
 }
 
 // What happened while it could not look is not taken for the user's afterwards.

@@ -247,7 +247,7 @@ describe('hosts that somebody is asked about', () => {
   const asking = async (answer: Answer, more: SandboxOptions = {}): Promise<Sandbox> => {
     const sandbox = await createSandbox({
       workspace,
-      net: [`${ADDRESS}:${port}`, `listed.test:${port}`, `${ADDRESS}:1`],
+      net: [`${ADDRESS}:${port}`, `listed.test:${port}`],
       unlisted: 'ask',
       readable: [PROGRAMS],
       env: { FETCH, ASYNCIO },

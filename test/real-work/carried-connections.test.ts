@@ -97,7 +97,7 @@ describe('connections that are carried, because what they are for is looked for 
     mkdirSync(workspace);
     sandbox = await createSandbox({
       workspace,
-      net: [`${HOST}:${port}/http`, `${HOST}:${shutPort}/http`, `${ADDRESS}:1`],
+      net: [HOST, ADDRESS].flatMap((host) => [`${host}:${port}/http`, `${host}:${shutPort}/http`]),
       gate: { lookup: async () => ({ addresses: [ADDRESS], ttl: 5 }) },
       policy: { unsafe: { unjudged_commands: true } },
     });

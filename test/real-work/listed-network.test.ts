@@ -186,7 +186,7 @@ describe('real programs where the network is listed', () => {
     sandbox = await createSandbox({
       workspace,
       // The name may lead to that address, as it is listed; at this port it is reached by its name alone.
-      net: [`${NAME}:${port}`, `${ADDRESS}:1`],
+      net: [`${NAME}:${port}`, `${ADDRESS}:${port}`],
       env: { FETCH, CARES, ASYNCIO, PERL },
       gate: { lookup: async () => ({ addresses: [ADDRESS], ttl: 5 }) },
       policy: { unsafe: { unjudged_commands: true } },
@@ -213,7 +213,8 @@ describe('real programs where the network is listed', () => {
           host: NAME,
           address: ADDRESS,
           port,
-          rule: `${NAME}:${port}`,
+          // In the user's own network it is the address that opens a port.
+          rule: `${ADDRESS}:${port}`,
         }),
       );
       if (shows === WORD) expect(requests).toBeGreaterThan(before);

@@ -21,7 +21,7 @@ export interface NetworkEntry {
   readonly ports: readonly PortRange[];
   /** One that denies and does not say speaks of both. */
   readonly protocols: readonly Protocol[];
-  /** What connections have to be, naming a host that may be reached; `undefined`: the entry does not say. */
+  /** What connections have to be, naming a host whose name is listed; `undefined`: the entry does not say. */
   readonly inside: 'tls' | 'http' | undefined;
 }
 
@@ -30,7 +30,7 @@ type ReadEntry = { readonly entry: NetworkEntry } | { readonly problem: string }
 
 /** What messages say is allowed. */
 const ENTRY_FORMS =
-  'a name (api.example.org), *.example.org, an address or a CIDR range (10.0.0.0/8, [2001:db8::1]), each with :PORT or :PORT-PORT if need be, with /udp behind a port, and a name with /tls or /http';
+  'a name (api.example.org), *.example.org, an address or a CIDR range (10.0.0.0/8, [2001:db8::1]), each with :PORT or :PORT-PORT if need be, with /udp behind a port, or with /tls or /http';
 
 const EVERY_PORT: PortRange = { first: 1, last: 65_535 };
 /** Of an entry that allows and names none, and what is usual there. */
@@ -64,7 +64,6 @@ export function readEntry(text: string, kind: 'allow' | 'deny'): ReadEntry {
   if (normalName(host) === 'localhost') return ofLocalhost(text, ranges, kind, { inside, protocols });
   const place = rangeOf(host) ?? nameOf(host);
   if (typeof place === 'string') return { problem: place };
-  if (inside !== undefined && place.kind === 'range') return { problem: ofNamesOnly(inside) };
   const usual = USUAL_PORTS.filter((one) => (inside ?? one.inside) === one.inside).map(({ port }) => port);
   const ports = ranges ?? (kind === 'allow' ? usual : [EVERY_PORT]);
   return { entry: { text, places: [place], ports, protocols, inside } };
@@ -94,7 +93,10 @@ function ofLocalhost(
   kind: 'allow' | 'deny',
   { inside, protocols }: Pick<NetworkEntry, 'inside' | 'protocols'>,
 ): ReadEntry {
-  if (inside !== undefined) return { problem: ofNamesOnly(inside) };
+  if (inside !== undefined)
+    return {
+      problem: `no connection can name a listed host here, as localhost is none; leave /${inside} out`,
+    };
   if (ports === undefined && kind === 'allow')
     return { problem: 'which service of this machine? Name its port, as in localhost:5432' };
   const places = LOOPBACK.map(
@@ -102,9 +104,6 @@ function ofLocalhost(
   );
   return { entry: { text, places, ports: ports ?? [EVERY_PORT], protocols, inside } };
 }
-
-const ofNamesOnly = (inside: string) =>
-  `an address has no name that could be looked for; leave /${inside} out`;
 
 function portRange(text: string): readonly PortRange[] | undefined {
   const match = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text);

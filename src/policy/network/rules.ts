@@ -94,7 +94,7 @@ export function networkRules(
           });
       } else {
         const { bytes, bits } = place;
-        addresses.push(...ports.map((range) => ({ ...range, bytes, bits, protocol, verdict, rule })));
+        addresses.push(...ports.map((range) => ({ ...range, bytes, bits, protocol, verdict, rule, inside })));
       }
     }
   }
@@ -102,7 +102,8 @@ export function networkRules(
     addresses,
     names,
     apart: APART_RANGES,
-    looksInside: (asks && verify === 'sni') || names.some(({ inside }) => inside !== undefined),
+    looksInside:
+      (asks && verify === 'sni') || [...names, ...addresses].some(({ inside }) => inside !== undefined),
     verify,
     ...(asks ? { placeholders: PLACEHOLDERS } : {}),
   };
@@ -143,13 +144,21 @@ function isWithin(bytes: readonly number[], range: readonly number[], bits: numb
   return bytes.every((byte, at) => ((byte ^ (range[at] ?? 0)) & maskByte(bits, at)) === 0);
 }
 
-/** What rules for addresses say of one. A rule that denies is stronger than all that allow. Pure. */
+/** What rules say of an address at a port, and what a connection there has to be (`undefined`: anything). */
+interface AddressVerdict extends NetworkVerdict {
+  readonly inside: AddressRow['inside'];
+}
+
+/**
+ * What rules for addresses say of one. A rule that denies is stronger than all that allow; of these, one that allows anything
+ * is stronger than one that wants a look. Pure.
+ */
 export function judgeAddress(
   rows: readonly AddressRow[],
   bytes: readonly number[],
   port: number,
   protocol: Protocol = 'tcp',
-): NetworkVerdict {
+): AddressVerdict {
   const leastBits = Math.max(
     0,
     ...APART_RANGES.filter((range) => isWithin(bytes, range.bytes, range.bits)).map(({ bits }) => bits),
@@ -157,9 +166,12 @@ export function judgeAddress(
   const speaking = rows.filter(
     (row) => row.protocol === protocol && isAmong(port, row) && isWithin(bytes, row.bytes, row.bits),
   );
+  const allowing = speaking.filter(({ bits }) => bits >= leastBits);
   const row =
-    speaking.find(({ verdict }) => verdict === 'deny') ?? speaking.find(({ bits }) => bits >= leastBits);
-  return { allowed: row?.verdict === 'allow', rule: row?.rule };
+    speaking.find(({ verdict }) => verdict === 'deny') ??
+    allowing.find(({ inside }) => inside === undefined) ??
+    allowing[0];
+  return { allowed: row?.verdict === 'allow', rule: row?.rule, inside: row?.inside };
 }
 
 /** What is known of a name. */
@@ -249,28 +261,40 @@ export function mayBeAskedAbout(
   rows: readonly AddressRow[],
   bytes: readonly number[],
   port: number,
+  isOpen: IsOpen = isPublic,
 ): boolean {
   const { allowed, rule } = judgeAddress(rows, bytes, port);
-  return allowed || (rule === undefined && isPublic(bytes));
+  return allowed || (rule === undefined && isOpen(bytes));
 }
 
 /**
- * Whether a name may lead to an address: it is one of the public network, or some rule of the same protocol allows the
- * address itself, at whatever port. Otherwise who owns a name could have it lead into the user's own network.
+ * Whether commands are told that a name leads to an address: it is a public one, or some rule of the same protocol allows the
+ * address itself. Whether it opens ports there, {@link isPublic} says. Pure.
  */
 export function mayLeadTo(
   rows: readonly AddressRow[],
   bytes: readonly number[],
   protocol: Protocol = 'tcp',
+  isOpen: IsOpen = isPublic,
 ): boolean {
-  if (isPublic(bytes)) return true;
-  return rows.some(
-    ({ verdict, first }) => verdict === 'allow' && judgeAddress(rows, bytes, first, protocol).allowed,
+  if (isOpen(bytes)) return true;
+  const here = rows.filter((row) => row.protocol === protocol && isWithin(bytes, row.bytes, row.bits));
+  const denied = here.filter(({ verdict }) => verdict === 'deny');
+  return here.some(
+    (row) =>
+      row.verdict === 'allow' &&
+      withoutPorts(row, denied).some(({ first }) => judgeAddress(rows, bytes, first, protocol).allowed),
   );
 }
 
-/** What anybody's host may have. */
-function isPublic(bytes: readonly number[]): boolean {
+/** Whether names may open an address: it is public, and none of this machine's own. */
+export type IsOpen = (bytes: readonly number[]) => boolean;
+
+/**
+ * Whether it is an address that anybody's host may have. A name opens its ports at such addresses only: at others each port
+ * needs an entry for the address itself, because whoever owns the name says where it leads. Pure.
+ */
+export function isPublic(bytes: readonly number[]): boolean {
   const address = ipaddr.fromByteArray([...bytes]);
   if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress())
     return address.toIPv4Address().range() === 'unicast';

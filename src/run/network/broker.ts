@@ -1,5 +1,6 @@
 import { lookup, Resolver } from 'node:dns';
 import { readFileSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import { nativeRow } from '../../backends/confinement-spec.ts';
 import type { AskConnection } from '../../decide/ask-connection.ts';
 import { errnoName } from '../../kernel/errno.ts';
@@ -62,6 +63,8 @@ export function createBroker(
   const names = new NameServer(rules, {
     lookup,
     allow: (rows, lifetimeMs) => addon.allowAddresses(confinement, rows.map(nativeRow), lifetimeMs),
+    ownAddresses: () =>
+      Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map((one) => one.address)),
     searched: rules.placeholders === undefined ? [] : searchedDomains(),
   });
   const commands = new Map<number, CommandNetwork>();
@@ -172,6 +175,8 @@ function connectionOf(
     undefined;
   const isDenied = !one.allowed && rule !== undefined;
   const approval = asked?.approval ?? (one.allowed || isDenied ? undefined : questions?.refusedUnasked);
+  // In the user's own network only an entry for the address opens a port, whichever name led there.
+  const listable = standsFor !== undefined || names.openAddresses()([...one.address]) ? host : connectedTo;
   // Of what stands for a name nobody has to know.
   const address = standsFor === undefined ? connectedTo : (asked?.address ?? asked?.apart);
   const hasEntry = !one.allowed && !isDenied && one.flaw === '';
@@ -186,7 +191,7 @@ function connectionOf(
     ...(one.flaw === '' ? {} : { flaw: one.flaw }),
     ...(approval === undefined ? {} : { approval }),
     // What an entry denies another one does not allow.
-    ...(hasEntry ? entryOf(one, asked?.apart ?? host, asked?.apart ?? connectedTo) : {}),
+    ...(hasEntry ? entryOf(one, asked?.apart ?? listable, asked?.apart ?? connectedTo) : {}),
   };
 }
 

@@ -5,7 +5,13 @@ import type { ApprovalAnswer } from '../../model/approval.ts';
 import type { NameRow, NetworkRules } from '../../model/network.ts';
 import type { NativeConnection } from '../../native/contract.ts';
 import { normalName } from '../../policy/network/entry.ts';
-import { denialOf, insideOfApproved, isPlaceholder, mayBeAskedAbout } from '../../policy/network/rules.ts';
+import {
+  denialOf,
+  insideOfApproved,
+  isPlaceholder,
+  judgeAddress,
+  mayBeAskedAbout,
+} from '../../policy/network/rules.ts';
 import { type NameServer, textOf } from './name-server.ts';
 
 /** Of one command, or one turn of a shell: whoever has to answer more than that answers without looking. */
@@ -94,7 +100,12 @@ export class ConnectionQuestions {
       const { bytes, apart } = await this.#names.lead(place.host, place.port);
       if (bytes !== undefined) question.address = textOf(bytes);
       if (apart !== undefined) question.apart = apart;
-      if (bytes !== undefined) return { bytes, inside };
+      if (bytes !== undefined)
+        return {
+          bytes,
+          // An entry for the address itself may want a look as well.
+          inside: inside ?? judgeAddress(this.#rules.addresses, bytes, place.port).inside,
+        };
       return apart === undefined ? { errno: EHOSTUNREACH } : REFUSED;
     } catch {
       return { errno: EHOSTUNREACH };
@@ -140,7 +151,9 @@ export class ConnectionQuestions {
 
   #mayBeAskedAbout({ name, bytes, port }: Place): boolean {
     if (name !== undefined && denialOf(this.#rules.names, name, port) !== undefined) return false;
-    return bytes === undefined || mayBeAskedAbout(this.#rules.addresses, bytes, port);
+    return (
+      bytes === undefined || mayBeAskedAbout(this.#rules.addresses, bytes, port, this.#names.openAddresses())
+    );
   }
 
   /** `undefined`: so many were asked that nobody is any more. */

@@ -11,7 +11,14 @@ import ipaddr from 'ipaddr.js';
 import type { NameLookup } from '../../model/gate-ports.ts';
 import type { AddressRow, NetworkRules } from '../../model/network.ts';
 import { addressBytes, normalName } from '../../policy/network/entry.ts';
-import { isNameDenied, judgeName, mayBeAskedAbout, mayLeadTo } from '../../policy/network/rules.ts';
+import {
+  type IsOpen,
+  isNameDenied,
+  isPublic,
+  judgeName,
+  mayBeAskedAbout,
+  mayLeadTo,
+} from '../../policy/network/rules.ts';
 
 /** What was said to a question. */
 export interface AskedName {
@@ -28,6 +35,8 @@ interface NameServerPorts {
   readonly lookup: NameLookup;
   /** Lets connections through to what a name stands for, for so long. */
   readonly allow: (rows: readonly AddressRow[], lifetimeMs: number) => void;
+  /** The addresses of this machine's own interfaces, as they are written. */
+  readonly ownAddresses?: () => readonly string[];
   /** Domains in which programs look for names that are not whole, as this machine is set up. */
   readonly searched?: readonly string[];
 }
@@ -91,6 +100,17 @@ export class NameServer {
     this.#ports = ports;
   }
 
+  /**
+   * Says of addresses whether a name may open them. A public address of this machine's own leads to its services past every
+   * firewall, so it counts as this machine.
+   */
+  openAddresses(): IsOpen {
+    const own = new Set(
+      (this.#ports.ownAddresses?.() ?? []).map(addressBytes).map((bytes) => bytes && textOf(bytes)),
+    );
+    return (bytes) => isPublic(bytes) && !own.has(textOf(bytes));
+  }
+
   /** The name by which an address was found; `undefined`: it was not asked for. */
   nameOf(address: string): string | undefined {
     return this.#names.get(address);
@@ -108,7 +128,8 @@ export class NameServer {
       .slice(0, MOST_ADDRESSES)
       .map(addressBytes)
       .filter((bytes) => bytes !== undefined);
-    const usable = all.filter((bytes) => mayBeAskedAbout(this.#rules.addresses, bytes, port));
+    const isOpen = this.openAddresses();
+    const usable = all.filter((bytes) => mayBeAskedAbout(this.#rules.addresses, bytes, port, isOpen));
     // What stands for a name is an IPv4 address, and so are most sockets that are connected to it.
     const bytes = usable.find((one) => textOf(one).includes('.')) ?? usable[0];
     if (bytes !== undefined) {
@@ -199,23 +220,25 @@ export class NameServer {
       };
     if (!allowed) return { addresses: [], ttl: 0, asked: { name, allowed, rule, apart: undefined } };
     const { addresses: all, ttl } = await this.#ports.lookup(name);
-    const usual = [...new Set(all)].slice(0, MOST_ADDRESSES).flatMap((address) => {
-      const bytes = addressBytes(address);
-      return bytes === undefined ? [] : [{ address: textOf(bytes), bytes }];
-    });
-    const mayLead = (bytes: readonly number[], protocol: AddressRow['protocol']) =>
-      mayLeadTo(this.#rules.addresses, bytes, protocol);
-    const usable = usual.filter(({ bytes }) => ports.some(({ protocol }) => mayLead(bytes, protocol)));
+    const read = all.map(addressBytes).filter((bytes) => bytes !== undefined);
+    const usual = [...new Map(read.map((bytes) => [textOf(bytes), bytes]))]
+      .slice(0, MOST_ADDRESSES)
+      .map(([address, bytes]) => ({ address, bytes }));
+    const isOpen = this.openAddresses();
+    const usable = usual.filter(({ bytes }) =>
+      ports.some(({ protocol }) => mayLeadTo(this.#rules.addresses, bytes, protocol, isOpen)),
+    );
     const apart = usable.length === 0 ? usual[0]?.address : undefined;
     for (const { address } of usable) {
       forgetOldest(this.#names);
       this.#names.set(address, name);
     }
-    const rows = usable.flatMap(({ bytes }) =>
-      ports
-        .filter(({ protocol }) => mayLead(bytes, protocol))
-        .map((range) => ({ ...range, bytes, bits: EVERY_BIT, verdict: 'allow' as const })),
-    );
+    // In the user's own network, and on this machine, a name opens nothing: the entries for the address itself say which ports are open there.
+    const rows = usable
+      .filter(({ bytes }) => isOpen(bytes))
+      .flatMap(({ bytes }) =>
+        ports.map((range) => ({ ...range, bytes, bits: EVERY_BIT, verdict: 'allow' as const })),
+      );
     const seconds = Math.min(Math.max(0, Math.floor(ttl)), LONGEST_TTL);
     this.#ports.allow(rows, Math.max(seconds * 1000, LEAST_LIFETIME_MS));
     return {

@@ -46,6 +46,7 @@ const entry = fc.oneof(
     .map(([first, bits, at]) => `${bits === 0 ? 0 : first}.0.0.0/${bits}:${at}`),
   fc.tuple(v6, port).map(([address, at]) => `[${address}]:${at}`),
   fc.tuple(v4, port).map(([address, at]) => `${address}:${at}/udp`),
+  fc.tuple(v4, port, fc.constantFrom('tls', 'http')).map(([address, at, look]) => `${address}:${at}/${look}`),
   fc.tuple(v6, port).map(([address, at]) => `[${address}]:${at}/udp`),
   fc.constantFrom(
     '[::/0]:1-65535',

@@ -201,7 +201,6 @@ describe('entries of the network', () => {
     ['localhost', 'its port'],
     ['example.org/udp', 'which port'],
     ['localhost/udp', 'which port'],
-    ['10.0.0.0/8/tls', 'leave /tls out'],
     ['localhost:80/http', 'leave /http out'],
     ['@gihub', 'no preset'],
   ])('%j is refused with a reason', (entry, reason) => {

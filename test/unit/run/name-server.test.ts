@@ -8,6 +8,7 @@ import { type AskedName, NameServer } from '../../../src/run/network/name-server
 const HOSTS: Readonly<Record<string, readonly string[]>> = {
   'api.example.org': ['93.184.216.34', '2606:2800:220:1::1'],
   'inner.example.org': ['10.0.0.7'],
+  'this.example.org': ['203.0.114.9', '::ffff:203.0.114.9', '2a00:1450::9'],
   'listed-inner.example.org': ['10.0.0.8', '169.254.169.254'],
 };
 
@@ -22,6 +23,7 @@ function serverFor(allow: readonly string[], ttl = 30) {
         looked.push(name);
         return { addresses: HOSTS[name] ?? [], ttl };
       },
+      ownAddresses: () => ['127.0.0.1', 'fe80::1%eth0', '203.0.114.9', '2a00:1450::9'],
       allow: (more, lifetimeMs) => rows.push(...more.map((row) => ({ ...row, lifetimeMs }))),
     },
   );
@@ -67,7 +69,19 @@ describe('the name server of a sandbox', () => {
     expect(await ask('inner.example.org')).toMatchObject({ code: 'NXDOMAIN' });
     expect(asked.at(-1)).toMatchObject({ allowed: false, apart: '10.0.0.7' });
     expect(await ask('listed-inner.example.org')).toMatchObject({ data: ['10.0.0.8'] });
-    expect(rows.map(({ bytes }) => bytes.slice(12).join('.'))).toEqual(['10.0.0.8', '10.0.0.8']);
+    // And opens no port there: the entry for the address says which.
+    expect(rows).toEqual([]);
+  });
+
+  it('takes a public address of this machine for this machine', async () => {
+    const { ask, rows, asked } = serverFor(['*:1-65535']);
+    expect(await ask('this.example.org')).toMatchObject({ code: 'NXDOMAIN' });
+    expect(asked.at(-1)).toMatchObject({ allowed: false, apart: '203.0.114.9' });
+    expect(rows).toEqual([]);
+    const listed = serverFor(['*:1-65535', '203.0.114.9:22', '[2a00:1450::9]:22']);
+    expect(await listed.ask('this.example.org')).toMatchObject({ data: ['203.0.114.9'] });
+    expect(await listed.ask('this.example.org', 'AAAA')).toMatchObject({ data: ['2a00:1450::9'] });
+    expect(listed.rows).toEqual([]);
   });
 
   it('looks again when an answer is not good any more', async () => {
