@@ -21,15 +21,19 @@ type Entry =
 
 /**
  * Looks paths up on this host, remembering what it saw: use one for one plan or decision. `directories`: canonical ones
- * that are taken to be there, so that they need not be looked at each time.
+ * that are taken to be there, so that they need not be looked at each time. `whereIs`: where each path is looked at, of a
+ * directory with layers over it.
  */
-export function createPathLookup(directories: readonly string[] = []): PathLookup {
+export function createPathLookup(
+  directories: readonly string[] = [],
+  whereIs: (path: string) => string = (path) => path,
+): PathLookup {
   const seen = new Map<string, Entry>(directories.map((path) => [path, { kind: 'directory' }]));
 
   function look(path: string): Entry {
     let entry = seen.get(path);
     if (entry === undefined) {
-      entry = lookNow(path);
+      entry = lookNow(whereIs(path));
       seen.set(path, entry);
     }
     return entry;
