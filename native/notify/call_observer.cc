@@ -54,7 +54,7 @@ constexpr long kSysFchmodat2 = 452;
 // Flags of an open that is not for reading alone.
 constexpr uint32_t kWriteIntent = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC;
 constexpr uint32_t kTemporary = O_TMPFILE & ~O_DIRECTORY;
-constexpr int kNoReplace = 1;  // RENAME_NOREPLACE (include/uapi/linux/fs.h)
+constexpr unsigned kNoReplace = 1, kExchange = 2;  // RENAME_… (include/uapi/linux/fs.h)
 
 enum class Kind {
   kOpen,
@@ -315,6 +315,30 @@ std::string EndOfLinks(const Target& target, std::string path) {
   return path;
 }
 
+// Whether a directory is empty, as far as it can be looked into.
+bool MayBeEmpty(int directory) {
+  if (AnswersByItself(directory)) return true;
+  const UniqueFd opened(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC));
+  if (!opened.valid()) return true;
+  char names[4096];
+  constexpr long kOnlyDots = 48;  // "." and ".." (struct linux_dirent64)
+  return RawSyscall(SYS_getdents64, opened.get(), Arg(names), sizeof(names)) <= kOnlyDots;
+}
+
+// Whether removing it fails for everybody, by what it is: rmdir(2) takes empty directories only,
+// and unlink(2) none.
+bool CannotBeRemoved(int object, mode_t mode, bool of_directory) {
+  return S_ISDIR(mode) != of_directory || (of_directory && !MayBeEmpty(object));
+}
+
+// Whether something cannot be given the name of what is there, whoever wants it (rename(2)).
+bool CannotReplace(mode_t mode, int there, unsigned flags) {
+  struct stat about;
+  if (there < 0 || fstat(there, &about) != 0 || (flags & kExchange) != 0) return false;
+  return (flags & kNoReplace) != 0 || S_ISDIR(mode) != S_ISDIR(about.st_mode) ||
+         (S_ISDIR(mode) && !MayBeEmpty(there));
+}
+
 // Looks for an object, and notes where that was not possible for want of descriptors.
 HostObject Find(const std::string& path, bool follows, bool& is_unseen) {
   HostObject found = FindOnHost(path, follows);
@@ -347,6 +371,10 @@ bool IsHiddenFromCommand(Denial& denial, int root, bool& is_unseen) {
     return false;
   const HostObject found = Find(denial.path, wanted.follows, is_unseen);
   if (found.path.empty() || IsOfTheSystem(found.path)) return false;
+  // The directory was missing to everybody, and was made since: it is in the view as well.
+  if (!found.object.valid() &&
+      UniqueFd(Target(0, root).OpenObject(ParentOf(denial.path), true)).valid())
+    return false;
   denial.control = Control::kView;
   if (denial.path != found.path) denial.named = std::exchange(denial.path, found.path);
   if (!found.object.valid()) {
@@ -361,7 +389,19 @@ bool IsHiddenFromCommand(Denial& denial, int root, bool& is_unseen) {
   if (!wanted.meant.empty()) return IsMeantOnHost(denial, is_unseen);
   // It would write to it, or find that it is there.
   if (wanted.makes) denial.act = Act::kWrite;
+  if (!wanted.new_name.empty()) {
+    const mode_t mode = wanted.renamed.value_or(found.mode);
+    const HostObject there = Find(wanted.new_name, false, is_unseen);
+    if (CannotReplace(mode, there.object.get(), wanted.rename_flags)) return false;
+    if (S_ISDIR(mode) && wanted.new_name.starts_with(found.path + "/")) return false;
+  }
+  // rm -r tries unlink(2) first: where that finds nothing, it tries nothing else.
+  const bool is_tried_first = !wanted.of_directory && S_ISDIR(found.mode);
+  if (wanted.removes && !wanted.renames && !is_tried_first &&
+      CannotBeRemoved(found.object.get(), found.mode, wanted.of_directory))
+    return false;
   if (wanted.removes) return MayRemove(found);
+  if (wanted.of_directory && !S_ISDIR(found.mode)) return false;
   if (wanted.by_owner) return MayChange(found.object);
   return MayDo(found.object, wanted.executes ? X_OK : wanted.alters ? W_OK : R_OK);
 }
@@ -516,6 +556,12 @@ struct CallObserver::Use {
   bool truncates = false;
   bool executes = false;
   bool removes = false;
+  bool renames = false;       // what is removed gets another name, whatever it is
+  bool of_directory = false;  // of a directory only, which has to be empty to be removed
+  // Of a rename: the new name, what gets it, and the flags.
+  std::string new_name;
+  std::optional<mode_t> renamed;
+  unsigned rename_flags = 0;
   bool changes = false;   // attributes
   bool by_owner = false;  // only the owner may
   bool connects = false;
@@ -533,6 +579,7 @@ struct CallObserver::Use {
     truncates = (flags & O_TRUNC) != 0;
     may_exist = (flags & kNew) != kNew;
     follows = (flags & O_NOFOLLOW) == 0 && may_exist;
+    of_directory = (flags & O_DIRECTORY) != 0 && (flags & kTemporary) == 0;
     act = writes || truncates ? Act::kWrite : Act::kRead;
     if ((flags & (O_CREAT | kTemporary)) != 0) makes = kMakeReg;
     if ((flags & kTemporary) != 0) path += "/#";  // something that has no name yet
@@ -721,8 +768,14 @@ void CallObserver::Look(int listener, const abi::SeccompNotification& call, int 
       struct stat about;
       const bool is_there = named.valid() && fstat(named.get(), &about) == 0;
       if (found->kind == Kind::kRename) {
+        use.rename_flags = static_cast<unsigned>(at(found->flags));
+        Use to{listener, call.id, target, held_by};
+        if (path_of(found->directory2, found->path2, to)) use.new_name = to.path;
+        if (is_there) use.renamed = about.st_mode;
+        // A directory cannot be moved into itself.
+        if (is_there && S_ISDIR(about.st_mode) && use.new_name.starts_with(use.path + "/")) return;
         use.act = Act::kRemove;
-        use.removes = true;
+        use.removes = use.renames = true;
         use.follows = false;
         LookAtPath(use);
       }
@@ -730,7 +783,8 @@ void CallObserver::Look(int listener, const abi::SeccompNotification& call, int 
       // What is there is replaced by a rename.
       use.makes = RightToMake(about.st_mode);
       use.follows = false;
-      use.may_exist = found->kind == Kind::kRename && (at(found->flags) & kNoReplace) == 0;
+      use.may_exist = found->kind == Kind::kRename &&
+                      (static_cast<unsigned>(at(found->flags)) & kNoReplace) == 0;
       break;
     }
     case Kind::kRemove:
@@ -738,6 +792,8 @@ void CallObserver::Look(int listener, const abi::SeccompNotification& call, int 
       use.act = Act::kRemove;
       use.removes = true;
       use.follows = false;
+      use.of_directory = found->kind == Kind::kRemoveDirectory ||
+                         (found->flags >= 0 && (at(found->flags) & AT_REMOVEDIR) != 0);
       break;
     case Kind::kTruncate:
       use.act = Act::kWrite;
@@ -835,6 +891,7 @@ void CallObserver::LookAtExisting(const Use& use, const std::string& path, int o
   // For everybody: a directory cannot be written, nor a link opened that is not followed.
   if (S_ISLNK(about.st_mode) && (use.reads || use.writes)) return;
   if (is_directory && (use.writes || use.truncates || use.executes)) return;
+  if (use.of_directory && !is_directory) return;
   uint64_t needed = 0;
   int mode = 0;
   if (use.reads) {
@@ -849,11 +906,14 @@ void CallObserver::LookAtExisting(const Use& use, const std::string& path, int o
   }
   if (use.writes || use.truncates || use.changes) mode |= W_OK;
   std::string place = path;  // where the rights are looked for
+  const auto cannot_be_removed = [&] {
+    return use.removes && !use.renames && CannotBeRemoved(object, about.st_mode, use.of_directory);
+  };
   if (use.removes || (use.makes != 0 && !use.reads && !use.writes && !use.truncates)) {
     needed |= is_directory ? kRemoveDir : kRemoveFile;
     mode = W_OK | X_OK;
     place = ParentOf(path);
-    if (use.held_by.has_view && IsMountPoint(object))
+    if (use.held_by.has_view && IsMountPoint(object) && !cannot_be_removed())
       return Tell(use, Control::kPinned, path, place, mode);
   }
   // Sockets, devices and pipes are written on read-only mounts, too.
@@ -875,6 +935,7 @@ void CallObserver::LookAtExisting(const Use& use, const std::string& path, int o
     if (use.executes && S_ISREG(about.st_mode)) LookAtInterpreter(use, object);
     return;
   }
+  if (cannot_be_removed()) return;
   Tell(use, is_shut ? Control::kMount : Control::kRights, path, place, mode);
 }
 
@@ -992,6 +1053,10 @@ void CallObserver::NoteMaking(const Use& use, const std::string& path) {
 
 void CallObserver::Tell(const Use& use, Control control, std::string path, std::string place,
                         int mode) {
+  if (use.renamed) {
+    const UniqueFd there(std::max(use.target.OpenObject(use.new_name, false), -1));
+    if (CannotReplace(*use.renamed, there.get(), use.rename_flags)) return;
+  }
   Denial denial;
   denial.act = use.act;
   denial.control = control;
@@ -1005,6 +1070,11 @@ void CallObserver::Tell(const Use& use, Control control, std::string path, std::
   on_host.makes = use.makes != 0;
   on_host.alters = use.writes || use.truncates || use.changes || use.connects;
   on_host.removes = use.removes;
+  on_host.renames = use.renames;
+  on_host.new_name = use.new_name;
+  on_host.renamed = use.renamed;
+  on_host.rename_flags = use.rename_flags;
+  on_host.of_directory = use.of_directory;
   on_host.executes = use.executes;
   on_host.connects = use.connects;
   on_host.by_owner = use.by_owner;

@@ -43,6 +43,13 @@ struct Denial {
     bool follows = false, makes = false, alters = false, removes = false, executes = false,
          connects = false;
     bool by_owner = false;  // only the owner may
+    // Of a rename: the new name of what is removed, or what is to get the name; and the flags.
+    std::string new_name;
+    std::optional<mode_t> renamed;
+    unsigned rename_flags = 0;
+    bool renames = false;  // what is removed gets another name, whatever it is
+    // Anything but a directory fails, and one is removed only if it is empty.
+    bool of_directory = false;
   };
   enum class Act { kRead, kWrite, kCreate, kRemove, kExecute, kConnect, kSignal };
   // What held.

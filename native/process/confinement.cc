@@ -691,6 +691,7 @@ Status Confinement::BuildView(Slot& slot,
 
   // Strings first: the steps point into them.
   std::vector<std::string> sources, targets;
+  std::string empty_file;
   std::vector<ViewStep> steps;
   std::vector<Layer> layers;
   for (const ViewStepSpec& spec : wanted.view) {
@@ -734,13 +735,18 @@ Status Confinement::BuildView(Slot& slot,
       if (!found.ok()) return found.failure();
       const auto& [exists, info] = found.value();
       slot.Watch(spec.target, exists, info, true);
-      if (!exists) continue;
+      if (!exists && !spec.from_view) continue;
       step.read_only = true;
       step.is_directory = S_ISDIR(info.st_mode);
-      if (!step.is_directory) {
+      if (empty_file.empty() && (spec.from_view || !step.is_directory)) {
         Result<std::string> empty = MakeEmptyFile(slot);
         if (!empty.ok()) return empty.failure();
-        source = std::move(empty.value());
+        empty_file = std::move(empty.value());
+      }
+      if (spec.from_view) {
+        step.file_source = empty_file.c_str();
+      } else if (!step.is_directory) {
+        source = empty_file;
       }
     }
     // What lies inside a directory of the slot has to survive the cleaning between two commands.

@@ -51,7 +51,7 @@ struct ViewStepSpec {
   bool required = false;
   bool watched = false;  // looked at before and after each command, whether it is there or not
   // bind: `source` is a path of the view, as the steps before this one make it, and a host path
-  // only for whether it is there.
+  // only for whether it is there. emptied: what is there is looked for in the view.
   bool from_view = false;
   // layer: `source` is the lowest directory; those over it, the topmost first; where changes go;
   // and a directory of overlayfs's own beside that.

@@ -130,6 +130,26 @@ long Bind(const ViewStep& step) {
   return result;
 }
 
+// Decides by what the view has there what is mounted over it: a layer may have put or removed it.
+// 0: nothing is there.
+long ChooseSource(ViewStep& step) {
+  const abi::OpenHow how{O_PATH | O_CLOEXEC, 0, abi::kResolveNoSymlinks};
+  const long fd = RawSyscall(abi::kSysOpenat2, AT_FDCWD, Arg(step.target), Arg(&how), sizeof(how));
+  if (fd == -ENOENT || fd == -ENOTDIR) return 0;
+  if (fd < 0) return fd;
+  const abi::OpenHow directory{O_PATH | O_DIRECTORY | O_CLOEXEC, 0, abi::kResolveNoSymlinks};
+  const long inside =
+      RawSyscall(abi::kSysOpenat2, AT_FDCWD, Arg(step.target), Arg(&directory), sizeof(directory));
+  RawSyscall(SYS_close, fd);
+  if (inside >= 0) {
+    RawSyscall(SYS_close, inside);
+    return 1;
+  }
+  if (inside != -ENOTDIR) return inside;
+  step.source = step.file_source;
+  return 1;
+}
+
 long MountLayer(const ViewStep& step) {
   for (size_t i = 0; i < step.part_count; ++i) {
     const LayerPart& part = step.parts[i];
@@ -218,6 +238,11 @@ int BuildView(ViewSetupPlan* plan) {
   for (size_t i = 0; i < plan->step_count; ++i) {
     ViewStep& step = plan->steps[i];
     const bool is_link = step.kind == ViewStepKind::kBindLink;
+    if (step.file_source != nullptr) {
+      result = ChooseSource(step);
+      if (result < 0) return Fail(plan, "view.hide", result, step.target);
+      if (result == 0) continue;
+    }
     if (IsBind(step)) {
       // One at a time: a process may have few descriptors.
       const uint64_t flags = O_PATH | O_CLOEXEC | (is_link ? O_NOFOLLOW : 0);

@@ -33,7 +33,9 @@ struct ViewStep {
   const char* source = nullptr;
   char* target = nullptr;  // beneath the staging directory; written to and restored while used
   size_t target_parent_from = 0;  // where the path below the staging directory begins in `target`
-  bool is_directory = true;       // bind: what the mount point has to be
+  // emptied: of what is mounted if no directory is there; null: it is known that `source` fits
+  const char* file_source = nullptr;
+  bool is_directory = true;  // bind: what the mount point has to be
   bool read_only = false;
   bool allow_devices = false;
   int source_fd = -1;                // used by the child

@@ -116,7 +116,7 @@ function nativeStep(step: PlannedViewStep): NativeViewStep {
     case 'layer':
       return { ...base, kind: step.kind, source: step.source, target: step.target, layer: step.layer };
     case 'emptied':
-      return { ...base, kind: step.kind, source: step.source, target: step.target };
+      return { ...base, ...step };
     case 'symlink':
     case 'bind-link':
       return { ...base, kind: step.kind, source: step.content, target: step.target };

@@ -1,8 +1,8 @@
 import type { InnerTexts } from '../checks/check.ts';
 import { readOr } from '../errors/shortage.ts';
+import { caller } from '../host/caller.ts';
 import { readAliases } from '../host/git/aliases.ts';
 import { readRegular } from '../host/held-directory.ts';
-import { caller } from '../host/caller.ts';
 import { parseShell } from './judgement.ts';
 
 /** Longer scripts are not read: they are code that is not seen. */

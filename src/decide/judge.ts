@@ -33,8 +33,8 @@ import {
   secretAmong,
   stepsOf,
 } from './judgement.ts';
-import type { ProgramFinder } from './program-finder.ts';
 import { OwnFiles } from './own-files.ts';
+import type { ProgramFinder } from './program-finder.ts';
 import { within } from './time-limit.ts';
 
 export { stepsOf };

@@ -24,15 +24,19 @@ type Entry =
 
 /**
  * Looks paths up on this host, remembering what it saw: use one for one plan or decision. `directories`: canonical ones
- * that are taken to be there, so that they need not be looked at each time.
+ * that are taken to be there, so that they need not be looked at each time. `whereIs`: where each path is looked at, of a
+ * directory with layers over it.
  */
-export function createPathLookup(directories: readonly string[] = []): PathSearch {
+export function createPathLookup(
+  directories: readonly string[] = [],
+  whereIs: (path: string) => string = (path) => path,
+): PathSearch {
   const seen = new Map<string, Entry>(directories.map((path) => [path, { kind: 'directory' }]));
 
   function look(path: string): Entry {
     let entry = seen.get(path);
     if (entry === undefined) {
-      entry = lookNow(path);
+      entry = lookNow(whereIs(path));
       seen.set(path, entry);
     }
     return entry;
@@ -90,12 +94,8 @@ export function createPathLookup(directories: readonly string[] = []): PathSearc
           const entries = entriesOf(path);
           looked += entries?.length ?? 0;
           if (entries === undefined || looked > MOST_ENTRIES) return undefined;
-          for (const entry of entries) {
-            if (!isMatch(entry.toString())) continue;
-            // The text of such a name is not that of the file.
-            if (textOfPath(entry) !== entry.toString()) return undefined;
-            found.push(`${path === '/' ? '' : path}/${entry}`);
-          }
+          for (const entry of entries)
+            if (isMatch(textOfPath(entry))) found.push(`${path === '/' ? '' : path}/${textOfPath(entry)}`);
         }
         paths = found;
       }

@@ -97,6 +97,9 @@ export const PlannedViewStep = z.discriminatedUnion('kind', [
       ),
     source: text,
     target: text,
+    fromView: z
+      .boolean()
+      .describe('what lies there is what the view has by then; where it has nothing, nothing is mounted'),
   }),
 ]);
 export type PlannedViewStep = Value<typeof PlannedViewStep>;

@@ -50,7 +50,10 @@ export interface NativeViewStep {
   readonly required: boolean;
   /** Looked at before each command: the view is made anew if it came, went or is another one. */
   readonly watched: boolean;
-  /** bind: a path of the view as the steps before made it, left out where the host has nothing. */
+  /**
+   * bind: a path of the view as the steps before made it, left out where the host has nothing. emptied: what is there is looked
+   * for in the view, where a layer may have put or removed it.
+   */
   readonly fromView: boolean;
   /** layer: what lies over `source` (overlayfs with userxattr, Linux 5.11): the topmost of `lower` first. */
   readonly layer?: { readonly lower: readonly string[]; readonly upper: string; readonly work: string };

@@ -143,7 +143,8 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
   for (const path of parts.hiddenPaths) steps.push(bind(NOTHING, path, { required: true }));
   // Nothing can be mounted in what is empty and shut.
   const left = steps.filter(({ target }) => !parts.emptied.some((over) => isBeneath(target, over)));
-  left.push(...parts.emptied.map((target) => ({ kind: 'emptied', source: NOTHING, target }) as const));
+  for (const target of parts.emptied)
+    left.push({ kind: 'emptied', source: NOTHING, target, fromView: isLayered(target) });
   return sortOuterFirst(left);
 }
 

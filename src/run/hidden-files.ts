@@ -4,6 +4,7 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import { readOr, refuseShortage } from '../errors/shortage.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import { problemOfHidePattern } from '../model/policy-keys.ts';
+import type { PathLookup } from '../model/surroundings.ts';
 import type { HiddenFiles } from '../plan/mechanisms.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
@@ -100,12 +101,26 @@ export class HiddenFinder {
    * @throws {SandboxError} `confinement.failed` where it cannot be known or is too much; `policy.invalid` where it is the workspace.
    */
   look(): Looked {
-    const look = new Look(this.#roots, this.#listings, this.#limits);
-    for (const root of this.#roots.all) look.begin(root, this.#patterns);
-    look.findOtherNames();
+    const look = this.#look(this.#listings, []);
     this.#listings = look.read;
     const files = look.found();
     return { files, states: files.paths.map((path) => stateOf(path)) };
+  }
+
+  /**
+   * What matches in the workspace with layers over it, the topmost first. It names all that matches in any of them: what one of
+   * them removed is not there to be hidden.
+   * @throws as `look`.
+   */
+  lookOnLayers(layers: readonly string[]): HiddenFiles {
+    return layers.length === 0 ? this.look().files : this.#look(new Map(), layers).found();
+  }
+
+  #look(before: ReadonlyMap<string, Listing>, layers: readonly string[]): Look {
+    const look = new Look(this.#roots, before, this.#limits, layers);
+    for (const root of this.#roots.all) look.begin(root, this.#patterns);
+    look.findOtherNames();
+    return look;
   }
 }
 
@@ -158,16 +173,24 @@ class Look {
   readonly #roots: HideRoots;
   readonly #before: ReadonlyMap<string, Listing>;
   readonly #limits: typeof LIMITS;
-  readonly #lookup = createPathLookup();
+  readonly #layers: readonly string[];
+  readonly #lookup: PathLookup;
   readonly #hits = new Set<string>();
   readonly #visited = new Set<string>();
   #elsewhere: readonly string[] = [];
   #entries = 0;
 
-  constructor(roots: HideRoots, before: ReadonlyMap<string, Listing>, limits: typeof LIMITS) {
+  constructor(
+    roots: HideRoots,
+    before: ReadonlyMap<string, Listing>,
+    limits: typeof LIMITS,
+    layers: readonly string[],
+  ) {
     this.#roots = roots;
     this.#before = before;
     this.#limits = limits;
+    this.#layers = layers;
+    this.#lookup = createPathLookup([], (path) => this.#whereIs(path));
   }
 
   found(): HiddenFiles {
@@ -280,16 +303,44 @@ class Look {
     return { path: canonical, isDirectory: kind === 'directory' };
   }
 
-  /** What is in a directory; `undefined`: it went, or cannot be looked into, and then it is hidden as a whole. */
+  /** Where something can be looked at that commands see at a path: the topmost layer that has it, or the path itself. */
+  #whereIs(path: string): string {
+    return this.#inLayers(path).find((at) => statOf(at) !== undefined) ?? path;
+  }
+
+  #inLayers(path: string): readonly string[] {
+    const { workspace } = this.#roots;
+    if (this.#layers.length === 0 || !isBeneath(path, workspace)) return [];
+    return this.#layers.map((layer) => `${layer}${path.slice(workspace.length)}`);
+  }
+
+  /** What is in a directory, in each of its layers; `undefined`: it went, or cannot be looked into, and then it is hidden as a whole. */
   #list(directory: string): Listing | undefined {
     const known = this.read.get(directory);
     if (known !== undefined) return known;
+    const own = this.#listAt(directory, directory);
+    const over = this.#inLayers(directory).flatMap((at) => this.#listAt(directory, at) ?? []);
+    if (over.length === 0) {
+      if (own !== undefined) this.read.set(directory, own);
+      return own;
+    }
+    // By name, the topmost last.
+    const entries = new Map<string, Entry>();
+    for (const listing of [...(own === undefined ? [] : [own]), ...over.toReversed()])
+      for (const entry of listing.entries) entries.set(entry.name, entry);
+    const merged = { stamp: '', isSettled: false, entries: [...entries.values()], compared: new Map() };
+    this.read.set(directory, merged);
+    return merged;
+  }
+
+  /** `at`: where a directory is, or a layer of it. */
+  #listAt(directory: string, at: string): Listing | undefined {
     if (this.read.size >= this.#limits.directories || this.#entries > this.#limits.names)
       throw tooMuch(this.#limits);
     if (bytesOfPath(directory).length > LONGEST_PATH) return this.#hideWhole(directory);
     try {
       const looked = Date.now();
-      const info = lstatSync(pathOf(directory), { bigint: true });
+      const info = lstatSync(pathOf(at), { bigint: true });
       if (!info.isDirectory()) return undefined;
       const stamp = `${info.dev}:${info.ino}:${info.ctimeNs}`;
       const before = this.#before.get(directory);
@@ -299,10 +350,9 @@ class Look {
           : {
               stamp,
               isSettled: looked - Number(info.ctimeMs) > SETTLED_MS,
-              entries: entriesOf(directory),
+              entries: entriesOf(at),
               compared: new Map(),
             };
-      this.read.set(directory, listing);
       this.#entries += listing.entries.length;
       return listing;
     } catch (error) {
@@ -318,36 +368,44 @@ class Look {
   }
 
   /**
-   * A file can have other names (hard links), by which it would be read. They are hidden too; those that are not found are
-   * told: they may lie where commands cannot read.
+   * A file that is hidden, itself or by the directory that it is in, can have other names (hard links), by which it would be
+   * read. They are hidden too; those that are not found are told: they may lie where commands cannot read.
    */
   findOtherNames(): void {
-    const wanted = new Map<string, { readonly path: string; readonly names: bigint }>();
-    for (const path of this.#hits) {
-      const info = statOf(path);
-      if (info !== undefined && !info.isDirectory() && info.nlink > 1n)
-        wanted.set(idOf(info), { path, names: info.nlink });
+    const wanted = new Map<string, { readonly names: bigint; readonly found: Set<string> }>();
+    for (const hit of this.#hits) {
+      for (const top of [hit, ...this.#inLayers(hit)]) {
+        for (const [path, info] of filesIn(bytesOfPath(top), this.#limits)) {
+          if (info.nlink < 2n) continue;
+          const id = idOf(info);
+          const { found } = wanted.get(id) ?? { found: new Set() };
+          wanted.set(id, { names: info.nlink, found: found.add(path.toString('latin1')) });
+        }
+      }
     }
-    if (wanted.size === 0) return;
-    const counts = new Map<string, number>();
+    const missing = () => [...wanted.values()].filter(({ names, found }) => BigInt(found.size) < names);
+    if (missing().length === 0) return;
     for (const path of this.#everyFile()) {
-      const info = statOf(path);
-      const id = info === undefined ? '' : idOf(info);
-      if (!wanted.has(id)) continue;
+      const at = this.#whereIs(path);
+      const info = statOf(at);
+      const other = info === undefined ? undefined : wanted.get(idOf(info));
+      const known = bytesOfPath(at).toString('latin1');
+      if (other === undefined || other.found.has(known)) continue;
+      other.found.add(known);
       this.#hits.add(path);
-      counts.set(id, (counts.get(id) ?? 0) + 1);
     }
-    this.#elsewhere = [...wanted].flatMap(([id, { path, names }]) =>
-      BigInt(counts.get(id) ?? 0) < names ? [path] : [],
+    this.#elsewhere = missing().flatMap(({ found }) =>
+      [...found].slice(0, 1).map((path) => textOfPath(Buffer.from(path, 'latin1'))),
     );
   }
 
-  /** Also in what is otherwise not looked through. */
+  /** Also in what is otherwise not looked through, but not in what is hidden. */
   *#everyFile(): Generator<string> {
     const pending = [...this.#roots.own];
     const seen = new Set<string>();
     for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
-      if (seen.has(path) || statOf(path)?.isDirectory() !== true) {
+      if (this.#hits.has(path)) continue;
+      if (seen.has(path) || statOf(this.#whereIs(path))?.isDirectory() !== true) {
         if (!seen.has(path)) yield path;
         seen.add(path);
         continue;
@@ -375,8 +433,35 @@ function stateOf(path: string): string {
 
 const idOf = ({ dev, ino }: BigIntStats) => `${dev}:${ino}`;
 
-function statOf(path: string): BigIntStats | undefined {
-  return readOr(() => lstatSync(pathOf(path), { bigint: true, throwIfNoEntry: false }), undefined);
+/**
+ * A file, or all in a directory, whatever their names: nothing in it need be named. What may not be looked into is left out:
+ * commands may not either.
+ */
+function* filesIn(top: Buffer, limits: typeof LIMITS): Generator<readonly [path: Buffer, info: BigIntStats]> {
+  const pending = [top];
+  let [directories, names] = [0, 0];
+  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
+    const at = path;
+    const info = statOf(at);
+    if (info === undefined) continue;
+    if (!info.isDirectory()) {
+      yield [at, info];
+      continue;
+    }
+    const inside = readOr(() => readdirSync(at, 'buffer'), []);
+    directories += 1;
+    names += inside.length;
+    if (directories > limits.directories || names > limits.names)
+      throw failed(
+        `${visibleLine(top.toString(), 200)} has more than ${count(limits.directories)} directories or ${count(limits.names)} names, too many to look whether a file of it has another name (a hard link) that commands can read; move it out of what they can read`,
+      );
+    for (const name of inside) pending.push(Buffer.concat([at, Buffer.from('/'), name]));
+  }
+}
+
+function statOf(path: string | Buffer): BigIntStats | undefined {
+  const at = typeof path === 'string' ? pathOf(path) : path;
+  return readOr(() => lstatSync(at, { bigint: true, throwIfNoEntry: false }), undefined);
 }
 
 function entriesOf(directory: string): readonly Entry[] {

@@ -404,7 +404,8 @@ export class OpenSandbox implements Sandbox {
     ]);
     for (const pending of this.#waiting) pending.cancel();
     for (const givenUp of this.#consumed) givenUp.abort();
-    await Promise.allSettled([this.#launcher.endAll(), ...[...this.#waiting].map(({ result }) => result)]);
+    const ended = [this.#launcher.endAll(), this.#layers?.then((previews) => previews.endAll())];
+    await Promise.allSettled([...ended, ...[...this.#waiting].map(({ result }) => result)]);
     await this.#layers?.then(
       (previews) => previews.close(),
       () => {},

@@ -271,6 +271,15 @@ const UNTOLD: Readonly<Record<string, string>> = {
   'a name that is taken, where nothing may be replaced': `echo x > a; ${calling(
     'exit(libc.renameat2(-100, b"a", -100, b"/usr/bin/env", 1) != 0)',
   )}`,
+  'a directory that was missing and is made then': `echo x > d/new; mkdir d; ln -s e/new link; echo x > link; mkdir e; false`,
+  'the directory of an object of git’s': 'git init -q .; echo x > a; git add a; git ls-files; false',
+  'a directory that is not empty': 'rmdir $O; rmdir $O/directory',
+  'a file as a directory':
+    'rmdir $O/file; python3 -c \'import os; os.open(os.environ["O"] + "/file", os.O_RDONLY | os.O_DIRECTORY)\'',
+  'a directory as a file that is removed': python('import os; os.unlink("/usr/share")'),
+  'a name that something of another kind has': `mkdir d; ${calling(
+    'o = os.environ["O"].encode(); exit(any(libc.rename(a, b) == 0 for a, b in [(b"d", o + b"/file"), (b"d", o + b"/directory"), (o + b"/file", o + b"/empty"), (o + b"/empty", o + b"/directory"), (o + b"/empty", o + b"/empty/in")]) or True)',
+  )}`,
   'a signal to itself': 'sleep 60 & kill %1; kill -TERM $!; false',
   'a mode of 0000': 'echo x > a; chmod 0 a; cat a; echo y > a; false',
 };
@@ -355,7 +364,13 @@ describe.each(LOOKED_AT_TIERS)('what the sandbox denied, $name', (tier) => {
     truncate: tier.view || tier.landlockAbi >= 3,
   };
 
-  async function run(on: Tier, workspace: string, script: string, policy: PolicyFile = {}) {
+  async function run(
+    on: Tier,
+    workspace: string,
+    script: string,
+    policy: PolicyFile = {},
+    effect?: 'preview',
+  ) {
     restore();
     const sandbox = await arena.sandbox(on, { workspace, policy, explain: 'always' });
     const env = {
@@ -368,7 +383,10 @@ describe.each(LOOKED_AT_TIERS)('what the sandbox denied, $name', (tier) => {
       ...{ UDP_PORT: String(outside.udpPort) },
       ...{ LC_ALL: 'C', GIT_CONFIG_NOSYSTEM: '1' },
     };
-    return sandbox.run(['bash', '-c', script], { env });
+    return sandbox.run(
+      ['bash', '-c', script],
+      effect === undefined ? { env } : { env, effect, approved: true },
+    );
   }
 
   async function check({ script, operation, hopeless, needs }: Case, workspace: string, whole: string) {
@@ -473,6 +491,22 @@ describe.each(LOOKED_AT_TIERS)('what the sandbox denied, $name', (tier) => {
   it.each(rowsFor(tier, Object.entries(UNTOLD)))('is not said to be: %s', async (_, script) => {
     const { denials, exitCode } = await run(tier, arena.freshCorner(), script);
     expect([exitCode === 0, denials]).toEqual([false, undefined]);
+  });
+
+  it.runIf(tier.view).each([
+    ['is not told of what a preview removed', 'rm a; cat a; rm -r d; cat d/in; false', undefined],
+    [
+      'is told of what a preview cannot write',
+      'echo x > $O/file',
+      [expect.objectContaining({ operation: 'write' })],
+    ],
+  ])('%s', async (_, script, told) => {
+    const workspace = arena.freshCorner();
+    writeFileSync(join(workspace, 'a'), '');
+    mkdirSync(join(workspace, 'd'));
+    writeFileSync(join(workspace, 'd/in'), '');
+    const { denials, exitCode, changes } = await run(tier, workspace, script, {}, 'preview');
+    expect([exitCode === 0, changes?.effect, denials]).toEqual([false, 'preview', told]);
   });
 
   /** Why nobody looks; the host, the policy, and what the report says of it. */

@@ -204,6 +204,39 @@ describe.runIf(HOST.namespaces).each([TIERS.find(({ view }) => view) ?? WITH_VIE
       expect(refused.error?.message).toMatch(/hidden-paths .* has other names \(hard links\)/);
     });
 
+    it('does not read what is in a hidden directory by another name that it had before', async () => {
+      const workspace = project(arena.freshCorner(), { 'notes.txt': 'x' });
+      mkdirSync(join(workspace, 'backup'));
+      const odd = Buffer.from(`${workspace}/secrets/inner/k\xff`, 'latin1');
+      writeFileSync(odd, SECRET);
+      linkSync(odd, join(workspace, 'app/odd'));
+      linkSync(join(workspace, 'secrets/inner/token'), join(workspace, 'backup/key2'));
+      linkSync(join(workspace, 'secrets/inner/token'), join(workspace, 'secrets/same'));
+      const script = 'cat backup/key2 app/odd';
+      const open = await arena.sandbox(tier, { workspace });
+      expect((await confined(open, ['bash', '-c', script])).stdout).toBe(SECRET.repeat(2));
+      const sandbox = await arena.sandbox(tier, { workspace, hide: HIDE });
+      expect((await confined(sandbox, ['bash', '-c', script])).stdout).toBe('');
+      linkSync(join(workspace, 'secrets/inner/token'), join(arena.outside, `name-${Date.now()}`));
+      const refused = await sandbox.run(['true']);
+      expect(refused.error?.message).toMatch(/hidden-paths .* has other names \(hard links\)/);
+    });
+
+    it('does not read what an earlier preview made, or another name of that', async () => {
+      const workspace = project(arena.freshCorner());
+      const made =
+        'mkdir -p new/secrets d; echo $0 > d/.env; ln d/.env d/other; echo $0 > new/secrets/k; ln -s plain x.pem; echo $0 > plain; rm -r app; echo $0 > seen';
+      const open = await arena.sandbox(tier, { workspace });
+      const first = await open.run(['bash', '-c', made, SECRET], { effect: 'preview', approved: true });
+      const on = first.changes?.id ?? '';
+      const script = 'cat d/.env d/other new/secrets/k x.pem plain .env app/.env; cat seen';
+      const before = await open.run(['bash', '-c', script], { on, approved: true });
+      expect(before.stdout.split(SECRET).length - 1).toBe(7);
+      const sandbox = await arena.sandbox(tier, { workspace, hide: HIDE });
+      const after = await sandbox.run(['bash', '-c', script], { on, approved: true });
+      expect([after.stdout, after.error]).toEqual([`${SECRET}\n`, undefined]);
+    });
+
     it('is not told by a workspace what may be seen', async () => {
       const workspace = project(arena.freshCorner(), {
         '.gitignore': '!.env\n!*.pem\nsecrets/\napp/\n',

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -54,6 +55,26 @@ describe('a workspace that is sent', () => {
       expect(result.stdout).toContain(line);
     expect(result.ok).toBe(false);
     expect(readdirSync(join(world.place.root, 'scratch'))).toEqual([]);
+  });
+
+  it('has nothing of what the policy of the submitter hides', async () => {
+    const queue = world.queue();
+    await world.worker(queue);
+    const fleet = await world.fleet(queue);
+    const project = makeProject('hiding');
+    mkdirSync(join(project, 'secrets/in'), { recursive: true });
+    for (const path of ['.env', 'src/.env', 'secrets/in/key']) writeFileSync(join(project, path), 'SECRET\n');
+    linkSync(join(project, 'secrets/in/key'), join(project, 'key2'));
+    const script = 'cat .env src/.env secrets/in/key key2 src/a.txt';
+    expect((await fleet.run(script, { workspaceFrom: project })).stdout).toBe(`${'SECRET\n'.repeat(4)}a\n`);
+    writeFileSync(join(project, '.sandbox-run.toml'), '[filesystem]\nhide = [".env", "secrets/"]\n');
+    // The worker hides it from the command by the same file; what was sent comes back.
+    const hidden = await fleet.run(script, { workspaceFrom: project, artefacts: ['**'] });
+    expect(hidden.stdout).toBe('a\n');
+    const into = join(world.place.root, 'what-was-sent');
+    await fleet.download(hidden.fleet.artefacts ?? '', into);
+    expect(readdirSync(into).sort()).toEqual(['run', 'src']);
+    expect(readdirSync(join(into, 'src')).sort()).toEqual(['a.txt', 'deep', 'gone.txt']);
   });
 
   it('may be deleted in without a question, as it is a copy; the workspace of the worker may not', async () => {

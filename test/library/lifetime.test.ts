@@ -6,6 +6,7 @@ import { createSandbox, SandboxError } from '../../src/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
 import { expectNothingLeft, processesWith } from '../support/leftovers.ts';
+import { HOST } from '../support/tiers.ts';
 import { LIBRARY, makePlace } from './support.ts';
 
 const place = makePlace();
@@ -84,6 +85,27 @@ describe('close', () => {
     expect(() => sandbox.start(['true'])).toThrow(SandboxError);
     expect(() => sandbox.spawn(['true'])).toThrow(SandboxError);
     await sandbox.close();
+  });
+
+  it.runIf(HOST.namespaces).each([
+    ['a preview', { effect: 'preview' }, 'touch made; '],
+    ['what can be undone', { effect: 'undoable' }, 'touch made; '],
+  ] as const)('ends %s as soon as any other command', async (_, how, first) => {
+    const mark = `${400_000 + process.pid}`;
+    const sandbox = await createSandbox({
+      workspace: place.workspace,
+      policy: { limits: { kill_grace_seconds: 3600 } },
+    });
+    const stubborn = sandbox.run(`${first}trap "" TERM; sleep ${mark}; sleep ${mark}`, {
+      timeout: 0,
+      ...how,
+      approved: true,
+    });
+    await eventually(() => expect(processesWith(`sleep\0${mark}`)).toHaveLength(1));
+    await sandbox.close();
+    expect((await stubborn).status).toBe('canceled');
+    expect(processesWith(mark)).toEqual([]);
+    rmSync(join(place.workspace, 'made'), { force: true });
   });
 
   it('right after a start leaves nothing', async () => {

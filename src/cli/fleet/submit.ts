@@ -30,8 +30,9 @@ const HELP_AFTER = `
 The job runs on a worker of the queue, under the policy of that worker: what is said here can take
 away from it and give nothing. It runs at most once; with --retry it is run again if its worker is
 lost. Without --wait its id is printed as soon as the server has it: it is not lost then.
---workspace-from sends what the job works on: a directory as it is (with what it has of secrets), what
-is committed in a git repository (git:PATH[@REVISION]), or what was sent before (object:DIGEST).
+--workspace-from sends what the job works on: a directory as it is, with its secrets except what
+filesystem.hide of the policy hides; what is committed in a git repository (git:PATH[@REVISION]); or
+what was sent before (object:DIGEST).
 Contents that are there already are not sent again.
 
 Examples:

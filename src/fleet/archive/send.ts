@@ -6,6 +6,8 @@ import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { Digest, type Manifest, type ManifestEntry } from '../../model/fleet.ts';
+import { hiddenIn } from '../../run/resolve/policy-layers.ts';
+import { directoriesBetween } from '../../util/absolute-path.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import type { Blobs } from './blobs.ts';
@@ -15,7 +17,7 @@ const GIT = 'git:';
 const OBJECT = 'object:';
 
 /**
- * Sends what a job is to work on, unless it is in the object store: a directory as it is, what is committed in a git
+ * Sends what a job is to work on, unless it is in the object store: a directory without what the policy hides, what is committed in a git
  * repository (`git:PATH[@REVISION]`), or nothing where it was sent before (`object:DIGEST`). Gives the digest of the manifest.
  * @throws {SandboxError} `file.unusable`, `usage.invalid`, and what the connection throws.
  */
@@ -49,7 +51,12 @@ async function sendDirectory(blobs: Blobs, directory: string): Promise<readonly 
       `${directory} cannot be sent: ${visibleLine(errorMessage(error), 200)}`,
     );
   });
-  const entries = await readTree(root);
+  // Commands here do not see it, and those of a worker may have another policy.
+  const hidden = new Set(await hiddenIn(root));
+  const isHidden = (path: string) =>
+    hidden.size > 0 &&
+    (hidden.has(path) || directoriesBetween(path, root).some((around) => hidden.has(around)));
+  const entries = await readTree(root, { isWanted: ({ path }) => !isHidden(join(root, path)) });
   await sendFiles(blobs, entries, (path) => readFileAt(join(root, path)));
   return entries;
 }

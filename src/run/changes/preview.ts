@@ -48,6 +48,8 @@ export class Previews {
   #timer: NodeJS.Timeout | undefined;
   /** Launches what only reads, which needs no layer because it cannot write the workspace. */
   #reader: Promise<Reader> | undefined;
+  /** What launches the commands that run: each layer has its own, and those that only read share one. */
+  readonly #launchers = new Set<Launcher>();
   /** What goes meanwhile. */
   readonly #going = new Set<Promise<unknown>>();
   /** The layers that are unmounted, the last one after all others. */
@@ -89,6 +91,7 @@ export class Previews {
     }
     if (isGivenUp()) return canceled(context, how);
     const { launcher, sandbox } = reader;
+    this.#launchers.add(launcher);
     return launcher.launch(resolved, { ...context, report: sandbox.plan.report }, options, how);
   }
 
@@ -123,8 +126,10 @@ export class Previews {
         return [];
       },
     });
+    this.#launchers.add(launcher);
     const running = launcher.launch(resolved, { ...context, report: sandbox.plan.report }, options, how);
     const finish = async (result: ExecutionResult): Promise<ExecutionResult> => {
+      this.#launchers.delete(launcher);
       try {
         return await this.#finish(result, layered, options, copies);
       } catch (error) {
@@ -136,6 +141,11 @@ export class Previews {
       }
     };
     return { ...running, result: running.result.then(finish) };
+  }
+
+  /** Ends what runs at once; settles when all of it has ended. What is still prepared has to be given up by its caller. */
+  async endAll(): Promise<void> {
+    await Promise.all([...this.#launchers].map((launcher) => launcher.endAll()));
   }
 
   /** Gives up what was made ahead; settles when nothing of it is left. Commands have to have ended. */

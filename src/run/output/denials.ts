@@ -19,7 +19,7 @@ const QUOTED_CHARACTERS = 200;
 /** What of a plan says why something was denied. */
 export type HoldingPlan = Pick<
   LaunchPlan,
-  'observed' | 'workspace' | 'onlyReads' | 'protectedPaths' | 'emptied' | 'network' | 'tmp'
+  'observed' | 'workspace' | 'onlyReads' | 'protectedPaths' | 'emptied' | 'network' | 'tmp' | 'layer'
 >;
 
 /** What is said of a command that failed. */
@@ -42,7 +42,9 @@ export function explain(
     readonly secret: readonly string[];
   },
 ): Explanation {
-  const seen = (outcome.denials?.told ?? []).filter(({ control }) => control !== 'nothing');
+  const seen = (outcome.denials?.told ?? []).filter(
+    (one) => one.control !== 'nothing' && !isGoneFromLayer(one, plan),
+  );
   const denials = [
     ...seen.map((one) => denialOf(one, plan, secret)),
     ...(connections ?? []).filter(({ verdict }) => verdict === 'refused').map(refusedConnection),
@@ -56,6 +58,19 @@ export function explain(
     ...(denials.length === 0 ? {} : { denials }),
     ...(notLookedAt.length === 0 ? {} : { notLookedAt }),
   };
+}
+
+/** The workspace has it, and the command not any more: it, or a preview below, removed that from the layer. */
+function isGoneFromLayer(
+  { control, path }: NativeDenial,
+  { layer, workspace, emptied }: HoldingPlan,
+): boolean {
+  return (
+    layer !== undefined &&
+    control === 'view' &&
+    isBeneath(path, workspace) &&
+    !emptied.some((hidden) => isBeneath(path, hidden))
+  );
 }
 
 /** The operations that only somebody who looks at calls knows of. */

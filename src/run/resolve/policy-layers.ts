@@ -102,6 +102,21 @@ export async function operatorPolicy(named?: string): Promise<Policy> {
   return effectivePolicy(layers, { workspace: home, home }).policy;
 }
 
+/**
+ * What the files of policy hide from commands in a directory, without any option: canonical paths. `directory` is canonical.
+ * @throws {SandboxError} for anything wrong with any of the files, and where it cannot be known.
+ */
+export async function hiddenIn(directory: string): Promise<readonly string[]> {
+  const home = homeDirectory();
+  const own = await loadWorkspaceLayer(directory);
+  const layers = [...(await loadOperatorLayers(home, undefined)), ...(own === undefined ? [] : [own])];
+  const { hide } = effectivePolicy(layers, { workspace: directory, home }).policy.filesystem;
+  if (hide.length === 0) return [];
+  const { HiddenFinder } = await import('../hidden-files.ts');
+  const within = [directory];
+  return new HiddenFinder(hide, { workspace: directory, home, own: within, all: within }).look().files.paths;
+}
+
 /** The workspace's file, if it is there. `workspace` is canonical. */
 export async function loadWorkspaceLayer(workspace: string): Promise<PolicyLayer | undefined> {
   const path = join(workspace, WORKSPACE_POLICY);

@@ -223,7 +223,7 @@ function variantsOf(
     throw confinementFailed(failure);
   };
   const withLayer: PreparedSandbox['withLayer'] = async (layer) => {
-    const hidden = finder?.look().files;
+    const hidden = finder?.lookOnLayers(layer.lower);
     const made =
       last !== undefined && isDeepStrictEqual(last.hidden, hidden)
         ? await prepareLike(last.made, layer)

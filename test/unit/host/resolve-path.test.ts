@@ -202,11 +202,15 @@ describe('what a pattern may match', () => {
     expect(process.cpuUsage(begun).user).toBeLessThan(1_000_000);
   });
 
-  it('is not told where a name is no text, where a directory cannot be read, or where it is too much', () => {
+  it('has names that are no text, and leads to what they are', () => {
     const bytes = join(top, 'bytes');
     mkdirSync(bytes);
     writeFileSync(Buffer.concat([Buffer.from(`${bytes}/`), Buffer.from([0xff])]), '');
-    expect(createPathLookup().expand(`${bytes}/*`)).toBeUndefined();
+    symlinkSync('/etc/passwd', Buffer.concat([Buffer.from(`${bytes}/`), Buffer.from([0xfe])]));
+    const lookup = createPathLookup();
+    const found = lookup.expand(`${bytes}/*`) ?? [];
+    expect(found.map((path) => lookup.resolve(path).kind)).toEqual(['other', 'other']);
+    expect(found.map((path) => lookup.resolve(path).canonical)).toContain('/etc/passwd');
     expect(createPathLookup().expand(`${bytes}/a*`)).toEqual([]);
     expect(createPathLookup().expand(`${place}/nowhere/*`)).toEqual([]);
   });

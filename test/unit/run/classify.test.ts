@@ -54,6 +54,7 @@ const PLAN: LimitsOfPlan & HoldingPlan = {
   protectedPaths: [],
   emptied: [],
   tmp: '/tmp',
+  layer: undefined,
 };
 const result = (changes: Partial<NativeOutcome>, after = NOTHING_AFTER) =>
   classify(CONTEXT, { ...QUIET, ...changes }, after, PLAN, undefined, { view: VIEW, spilled: undefined });
