@@ -71,7 +71,7 @@ export async function unpack(
     entries.filter((entry): entry is ManifestEntry & { readonly kind: Kind } => entry.kind === kind);
   // Where the directory is held, its name is a link of the kernel's.
   const root = `${directory}/.`;
-  const at = <T>(path: string, use: (name: string) => T): T => {
+  const at = <T>(path: string, use: (name: Buffer) => T): T => {
     const done = inDirectoryOf(root, `${root}/${path}`, (name) => ({ result: use(name) }));
     if (done === undefined) throw unusable(`the directory of ${path} was replaced meanwhile`);
     return done.result;
