@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  constants,
-  fchmodSync,
-  mkdirSync,
-  openSync,
-  type PathLike,
-  symlinkSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, constants, fchmodSync, mkdirSync, openSync, symlinkSync, writeSync } from 'node:fs';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { inDirectoryOf } from '../../host/held-directory.ts';
 import { chmodItself } from '../../host/written-file.ts';
@@ -80,7 +71,7 @@ export async function unpack(
     entries.filter((entry): entry is ManifestEntry & { readonly kind: Kind } => entry.kind === kind);
   // Where the directory is held, its name is a link of the kernel's.
   const root = `${directory}/.`;
-  const at = <T>(path: string, use: (name: PathLike) => T): T => {
+  const at = <T>(path: string, use: (name: Buffer) => T): T => {
     const done = inDirectoryOf(root, `${root}/${path}`, (name) => ({ result: use(name) }));
     if (done === undefined) throw unusable(`the directory of ${path} was replaced meanwhile`);
     return done.result;

@@ -155,9 +155,9 @@ function workedOnSince(
   since: bigint,
   tracked: boolean,
 ): string | undefined {
-  const common = readOr(() => readRegular(join(directory, 'commondir'), MOST_LINK), undefined);
+  const common = readOr(() => readRegular(pathOf(join(directory, 'commondir')), MOST_LINK), undefined);
   const objects = join(
-    common === undefined ? directory : resolve(directory, common.toString().trim()),
+    common === undefined ? directory : resolve(directory, textOfPath(common).trim()),
     'objects',
   );
   const isNewer = (path: string) => (look(path)?.mtimeNs ?? 0n) > since;
