@@ -121,6 +121,21 @@ bool IsPlain(const std::string& path, const std::map<std::string, std::string>& 
   return plain;
 }
 
+// Whether it is time to look for what launchers left behind in a directory that were killed: once a
+// minute, for a server lives long.
+bool IsToBeSwept(const std::string& parent) {
+  constexpr std::chrono::minutes kEvery{1};
+  static std::mutex mutex;
+  // Never destroyed: command threads may outlive static objects.
+  static auto* const swept = new std::map<std::string, std::chrono::steady_clock::time_point>();
+  const std::lock_guard lock(mutex);
+  const auto now = std::chrono::steady_clock::now();
+  const auto known = swept->find(parent);
+  if (known != swept->end() && now - known->second < kEvery) return false;
+  (*swept)[parent] = now;
+  return true;
+}
+
 // Has a child make something, and says whether it did: it may have been killed on the way.
 template <typename Plan>
 Status RunSetup(int (*body)(void*), Plan& plan, int flags, const char* stage) {
@@ -522,27 +537,19 @@ Status Confinement::CheckIsWhole(const Slot& slot) const {
 }
 
 Result<std::unique_ptr<Slot>> Confinement::Build() {
-  static std::once_flag swept;
-  std::call_once(swept, [this] {
-    RemoveStaleDirectories(spec_.temporary_parent, kDirectoryPrefix);
-    if (!spec_.memory_parent.empty()) {
-      RemoveStaleDirectories(spec_.memory_parent, kDirectoryPrefix);
-    }
-  });
+  for (const std::string& parent : {spec_.temporary_parent, spec_.memory_parent}) {
+    if (!parent.empty() && IsToBeSwept(parent)) RemoveStaleDirectories(parent, kDirectoryPrefix);
+  }
   KeepDescriptorsForRemoval();
   std::unique_ptr<Slot> slot(new Slot());
-  Result<std::string> directory = MakePrivateDirectory(spec_.temporary_parent, kDirectoryPrefix);
-  if (!directory.ok()) return directory.failure();
-  slot->directory_ = std::move(directory.value());
-  Result<UniqueFd> lock = LockDirectory(slot->directory_);
+  Result<UniqueFd> lock =
+      MakeLockedDirectory(spec_.temporary_parent, kDirectoryPrefix, slot->directory_);
   if (!lock.ok()) return lock.failure();
   slot->directory_lock_ = std::move(lock.value());
   slot->Hold(slot->directory_);
   if (!spec_.memory_parent.empty()) {
-    Result<std::string> memory = MakePrivateDirectory(spec_.memory_parent, kDirectoryPrefix);
-    if (!memory.ok()) return memory.failure();
-    slot->memory_directory_ = std::move(memory.value());
-    Result<UniqueFd> memory_lock = LockDirectory(slot->memory_directory_);
+    Result<UniqueFd> memory_lock =
+        MakeLockedDirectory(spec_.memory_parent, kDirectoryPrefix, slot->memory_directory_);
     if (!memory_lock.ok()) return memory_lock.failure();
     slot->memory_directory_lock_ = std::move(memory_lock.value());
     slot->Hold(slot->memory_directory_);

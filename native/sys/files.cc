@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -75,18 +76,38 @@ Result<UniqueFd> LockDirectory(const std::string& path) {
   return fd;
 }
 
+Result<UniqueFd> MakeLockedDirectory(const std::string& parent, const std::string& prefix,
+                                     std::string& path) {
+  constexpr int kAttempts = 16;
+  Failure failure{"private_directory", EAGAIN, parent};
+  for (int i = 0; i < kAttempts; ++i) {
+    Result<std::string> made = MakePrivateDirectory(parent, prefix);
+    if (!made.ok()) return made.failure();
+    path = std::move(made.value());
+    Result<UniqueFd> lock = LockDirectory(path);
+    struct stat info;
+    if (lock.ok() && fstat(lock.value().get(), &info) == 0 && info.st_nlink > 0) return lock;
+    if (lock.ok()) continue;
+    failure = lock.failure();
+    if (failure.error != EWOULDBLOCK && failure.error != ENOENT) break;
+  }
+  return failure;
+}
+
 void RemoveStaleDirectories(const std::string& parent, const std::string& prefix) {
-  constexpr time_t kYoungSeconds = 60;
+  // One that is large holds up the command that this is done before; the next ones do the rest.
+  constexpr std::chrono::milliseconds kLongest{500};
+  const auto until = std::chrono::steady_clock::now() + kLongest;
   constexpr size_t kRandomLength = 6;  // of MakePrivateDirectory()
   DIR* stream = opendir(parent.c_str());
   if (stream == nullptr) return;
   while (const dirent* entry = readdir(stream)) {
+    if (std::chrono::steady_clock::now() >= until) break;
     const std::string name = entry->d_name;
     struct stat info;
     if (!name.starts_with(prefix) || name.size() != prefix.size() + kRandomLength ||
         fstatat(dirfd(stream), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISDIR(info.st_mode) || (info.st_mode & 0777) != 0700 || info.st_uid != geteuid() ||
-        info.st_ctime + kYoungSeconds > time(nullptr)) {
+        !S_ISDIR(info.st_mode) || (info.st_mode & 0777) != 0700 || info.st_uid != geteuid()) {
       continue;
     }
     const std::string path = parent + "/" + name;

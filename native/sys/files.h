@@ -35,9 +35,14 @@ Result<std::string> MakePrivateDirectory(const std::string& parent, const std::s
 // another process leaves it alone.
 Result<UniqueFd> LockDirectory(const std::string& path);
 
+// Both at once: another process may remove a directory before it is locked, and then another one is
+// made.
+Result<UniqueFd> MakeLockedDirectory(const std::string& parent, const std::string& prefix,
+                                     std::string& path);
+
 // Removes the directories of this user in `parent` whose name begins with `prefix` and that no
-// process has locked: what a launcher left behind that was killed. Young ones are spared, they may
-// be about to be locked.
+// process has locked: what a launcher left behind that was killed. As many as fit into half a
+// second.
 void RemoveStaleDirectories(const std::string& parent, const std::string& prefix);
 
 }  // namespace sandbox_run

@@ -54,8 +54,10 @@ describe('outliving the launcher', () => {
     for (const pid of leftOver) endIfThere(pid);
   });
 
-  async function startLauncher(task: Omit<DoomedTask, 'options' | 'first'>) {
-    const place = mkdtempSync(join(arena.root, 'tmp-'));
+  async function startLauncher(
+    task: Omit<DoomedTask, 'options' | 'first'>,
+    place = mkdtempSync(join(arena.root, 'tmp-')),
+  ) {
     const complete: DoomedTask = {
       ...task,
       first: ['/bin/true'],
@@ -122,7 +124,20 @@ describe('outliving the launcher', () => {
         expect(loadAddon().tryLock(fd)).toBe(true);
         closeSync(fd);
       }
-      if (signal === 'SIGKILL') expect(readdirSync(place)).toHaveLength(2);
+      if (signal === 'SIGKILL') {
+        const abandoned = readdirSync(place);
+        expect(abandoned).toHaveLength(2);
+        // The next launcher removes them with its first command, however young they are, and not those of one that runs.
+        const next = await startLauncher({ view, abi, commands: [] }, place);
+        const others = await startLauncher({ view, abi, commands: [] }, place);
+        const there = readdirSync(place);
+        for (const one of [next, others]) {
+          one.child.kill('SIGTERM');
+          leftOver.push(...one.own);
+        }
+        expect(there.filter((name) => abandoned.includes(name))).toEqual([]);
+        expect(there).toHaveLength(2);
+      }
       // What the launcher started by other means is nobody's business here.
       expect(own.map(isAlive)).toEqual([true, true]);
     });

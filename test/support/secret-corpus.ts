@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: npm puts its variables in by itself
 /**
  * Files of credentials, keys and histories where real tools keep them, beneath a home; a file with nothing said of it has a
  * word in it that tells nothing, so that it has to be known by its name.
