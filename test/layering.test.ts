@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * The dependency direction of DESIGN.md section 2: a folder of src/ imports from itself and from earlier rows, not
+ * The dependency direction (CONTRIBUTING.md, "Layers"): a folder of src/ imports from itself and from earlier rows, not
  * from its own row and not from later ones. biome.layers.json says the same to the linter.
  */
 const LAYERS = [

@@ -17,7 +17,7 @@
 #include "sys/raw_syscall.h"
 
 // This code runs in a process that shares memory with its parent, whose other threads run on: raw
-// system calls only, no allocation, no locks, no errno, no libc state (KERNEL.md section 1).
+// system calls only, no allocation, no locks, no errno, no libc state.
 
 namespace sandbox_run {
 namespace {

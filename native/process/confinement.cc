@@ -341,8 +341,7 @@ bool Slot::StillAbsent(Absences& absences) {
 }
 
 bool Slot::IsSame(const Identity& known) {
-  // Sound because the ruleset and the mounts pin the inodes: a number cannot have been reused
-  // (KERNEL.md section 1).
+  // Sound because the ruleset and the mounts pin the inodes: a number cannot have been reused.
   const Result<Found> now = LookFor(known.path, "look");
   return now.ok() && now.value().exists == known.exists &&
          (!known.exists ||

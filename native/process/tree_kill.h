@@ -11,7 +11,7 @@ namespace sandbox_run {
 // Ends whole process trees through a Landlock signal scope (ABI 6): a thread that is in a domain
 // which scopes signals, and whose child is in a domain nested in it, can signal exactly the tree
 // that the child started. kill(-1) from that thread then reaches every process of the tree at once,
-// set-sid daemons and fork storms included, and nothing else (KERNEL.md section 3).
+// set-sid daemons and fork storms included, and nothing else.
 //
 // A mistake here would end every process of the machine, so KillAll() asks for proof each time.
 

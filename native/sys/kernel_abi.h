@@ -26,7 +26,7 @@ inline constexpr unsigned kRenameExchange = 1u << 1;
 inline constexpr unsigned kCloseRangeCloexec = 1u << 2;
 
 // <linux/landlock.h>. The size passed to the kernel is the smallest that holds the fields in use,
-// so that an older kernel does not see fields that it does not know (KERNEL.md section 7).
+// so that an older kernel does not see fields that it does not know.
 struct LandlockRulesetAttr {
   uint64_t handled_access_fs = 0;
   uint64_t handled_access_net = 0;

@@ -1,4 +1,4 @@
-// Run inside the virtual machine of scripts/vm-limits.mjs: node cases.mjs WHO MEANS WORKSPACE
+// Run inside the virtual machine of scripts/vm-limits.mjs, there as /cases.mjs: WHO MEANS WORKSPACE
 import { readdirSync, readFileSync } from 'node:fs';
 import { createSandbox } from '/app/dist/index.js';
 

@@ -64,7 +64,7 @@ export async function serve(args: readonly string[]): Promise<number> {
     .option('--schema', 'print the protocol as JSON Schema')
     .option(
       '--unused-timeout <seconds>',
-      'with --socket: end when no client was connected for this time; 0: never',
+      'with --socket: end when no client was connected for this time; 0: never (default: 0)',
       parseSeconds,
       0,
     );

@@ -31,7 +31,7 @@ export const NARROWINGS = {
     before !== undefined && !isAtLeast(said, before) ? before : said,
 } as const;
 
-/** How a flag's word is read: `cli/quantities.ts` has one reader for each. */
+/** How a flag's word is read: `src/cli/shared/options.ts` has one reader for each. */
 export type FlagKind = 'choice' | 'word' | 'paths' | 'seconds' | 'size' | 'count';
 
 /** A row of the table of keys, as it is written. */

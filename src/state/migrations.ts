@@ -72,6 +72,6 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   `,
   `PRAGMA application_id = ${APPLICATION_ID}`,
-  // The process that waits for the answer, as asker.ts writes it; NULL: none does, or it is not known.
+  // The process that waits for the answer, as approval-store.ts writes it; NULL: none does, or it is not known.
   'ALTER TABLE approvals ADD COLUMN asker TEXT',
 ];

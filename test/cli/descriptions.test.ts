@@ -65,6 +65,17 @@ describe('the commands describe themselves', () => {
     for (const { summary, path } of commands) expect(summary, path.join(' ')).not.toBe('');
   });
 
+  it('no help says a default twice', async () => {
+    const all = (program: CollectedProgram): readonly CollectedProgram[] => [
+      program,
+      ...program.subcommands.flatMap(all),
+    ];
+    for (const { path, program } of all(await collectPrograms()))
+      expect(program.helpInformation().replace(/\s+/g, ' '), path.join(' ')).not.toMatch(
+        /\(default[^)]*\) \(default/,
+      );
+  });
+
   it('one that parses by a program of its own is described by that', () => {
     const run = commands.find(({ path }) => path.join(' ') === 'session run');
     expect(run?.options.flatMap(({ names }) => names)).toContain('--taint');

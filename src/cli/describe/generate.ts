@@ -1,4 +1,4 @@
-// Run by the build: node generate.mjs DIRECTORY_OF_THIS_SOURCE DIRECTORY_TO_WRITE_TO
+// Run by the build, with: DIRECTORY_OF_THIS_SOURCE DIRECTORY_TO_WRITE_TO
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SHELLS } from '../help/help.ts';

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help, type Option } from 'commander';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { printOut } from './print.ts';
 
@@ -11,7 +11,14 @@ export function createProgram(name: string, description: string, help: string): 
     .exitOverride()
     .showSuggestionAfterError(true)
     .configureOutput({ writeOut: printOut, writeErr: () => {} })
+    .configureHelp({ optionDescription: describeOption })
     .helpOption('-h, --help', 'show this help');
+}
+
+/** A text that says its default says it in the unit that is typed; Commander would add what that is read as. */
+function describeOption(option: Option): string {
+  const isSaid = option.description.includes('(default: ');
+  return new Help().optionDescription(isSaid ? Object.create(option, { defaultValue: {} }) : option);
 }
 
 /** Set while a command is asked for its program. */
