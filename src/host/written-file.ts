@@ -10,6 +10,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  type PathLike,
   readlinkSync,
   realpathSync,
   renameSync,
@@ -188,10 +189,10 @@ function writeExclusively(at: string, content: string, mode: number, isExact: bo
 }
 
 /** Changes the mode of the file at a path, and of nothing that a link there leads to. */
-export function chmodItself(path: string, mode: number): void {
+export function chmodItself(path: PathLike, mode: number): void {
   const held = openSync(path, O_PATH | O_NOFOLLOW);
   try {
-    if (fstatSync(held).isSymbolicLink()) throw unusable(path, 'it is a link now');
+    if (fstatSync(held).isSymbolicLink()) throw unusable(path.toString(), 'it is a link now');
     chmodSync(`/proc/self/fd/${held}`, mode);
   } finally {
     closeSync(held);
