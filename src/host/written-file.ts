@@ -10,6 +10,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  type PathLike,
   readlinkSync,
   realpathSync,
   renameSync,

@@ -169,6 +169,8 @@ function whatLiesThere(path: string, { home }: Places, limits: LookLimits): stri
       const inner = join(directory, entry.name);
       entries += 1;
       if (entries > limits.entries || contents > limits.contents) return TOO_LARGE;
+      // What cannot be named as text cannot be looked at by this name.
+      if (entry.name.includes('\ufffd')) return `a name in it is not UTF-8, ${visibleLine(entry.name, 100)}`;
       if (entry.isSocket()) return 'sockets lie in it, and what listens there is not held by a policy';
       if (isSecretByPath(inner, home)) return lies(path, inner);
       if (entry.isDirectory()) pending.push(inner);

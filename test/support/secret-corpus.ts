@@ -66,8 +66,7 @@ export const INNOCENT_FILES: Readonly<Record<string, string>> = {
     .rustup/settings.toml .nvm/alias/default .pyenv/version proj/login.html proj/private.css`),
   'shared/ca-bundle.pem': '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n',
   'shared/design-tokens.json': '{"color": {"red": "#ff0000"}}\n',
-  'proj/plain/.npmrc':
-    'registry=https://registry.npmjs.org/\n//registry.npmjs.org/:_authToken=${NPM_TOKEN}\n',
+  'proj/plain/.npmrc': `registry=https://registry.example/\n//registry.example/:_authToken=$\{NPM_TOKEN}\n`,
   'proj/pip.conf': '[global]\nindex-url = https://pypi.example/simple\n',
   'proj/.pre-commit-config.yaml': 'repos:\n- repo: https://github.com/a/b\n  rev: v4.5.0\n',
 };

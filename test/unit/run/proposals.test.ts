@@ -88,6 +88,14 @@ describe('what is proposed to be granted', () => {
     expect(of('filesystem.write', '.', 'proj/go.mod')).toEqual({ value: join(innocent, 'proj/go.mod') });
   });
 
+  it('is no directory in which a name is that is not UTF-8: what is there cannot be looked at', () => {
+    const odd = join(innocent, 'odd');
+    mkdirSync(odd);
+    writeFileSync(Buffer.concat([Buffer.from(`${odd}/`), Buffer.from([0xff])]), 'word\n');
+    const here = { home: innocent, workspace: join(innocent, 'w'), secret: [] };
+    expect(whyNotProposed(odd, here, 'filesystem.read')).toMatch(/not UTF-8/);
+  });
+
   it('is nothing that is too large to be looked through', () => {
     const big = join(innocent, 'big');
     mkdirSync(big);
