@@ -25,6 +25,31 @@ const HEADERS = `
   static int tcp(void) { return socket(AF_INET, SOCK_STREAM, 0); }
 `;
 
+/** Asks a socket, and one for datagrams, for the network interfaces of where it was made. */
+const asker = compile(
+  'ask-for-interfaces',
+  `${HEADERS}
+  #include <net/if.h>
+  #include <sys/ioctl.h>
+  #include <linux/sockios.h>
+  int main(int argc, char **argv) {
+    struct ifreq all[32], lo = {0}, first = {0}; first.ifr_ifindex = 1; strcpy(lo.ifr_name, "lo");
+    struct ifconf list = {sizeof all, {(void *)all}};
+    int fds[3] = {tcp(), socket(AF_INET, SOCK_DGRAM, 0), socket(AF_INET6, SOCK_STREAM, 0)};
+    const char *names[3][4] = {{"tcp-list", "tcp-name", "tcp-address", "tcp-flags"}, {"udp-list", "udp-name", "udp-address", "udp-flags"}, {"six-list", "six-name", "six-mtu", "six-index"}};
+    for (int i = 0; i < 3; i++) {
+      unsigned long third = i < 2 ? SIOCGIFADDR : SIOCGIFMTU, fourth = i < 2 ? SIOCGIFFLAGS : SIOCGIFINDEX;
+      list.ifc_len = sizeof all;
+      TRY(names[i][0], ioctl(fds[i], SIOCGIFCONF, &list)); TRY(names[i][1], ioctl(fds[i], SIOCGIFNAME, &first));
+      TRY(names[i][2], ioctl(fds[i], third, &lo)); TRY(names[i][3], ioctl(fds[i], fourth, &lo));
+      // The kernel looks at the low half only.
+      TRY("high", syscall(SYS_ioctl, fds[i], SIOCGIFNAME | 1ul << 40, &first));
+    }
+    int waiting = 0; TRY("own", ioctl(fds[0], FIONREAD, &waiting));
+    return 0;
+  }`,
+);
+
 /** Every way to get a byte to the server of the host: TARGET is not listed, LISTED is. */
 const caller = compile(
   'call-unlisted',
@@ -249,6 +274,15 @@ describe('reaching hosts that are not listed', () => {
   });
 
   describe.each([...TIERS, ...OLDER_TIERS])('$name', (tier) => {
+    it('learns nothing of the host’s network interfaces from a socket that it is handed', async () => {
+      const outside = await unconfined([asker]);
+      expect(Object.keys(outside.results)).toHaveLength(14);
+      expect(worked(outside)).toContain('tcp-list');
+      expect(worked(await confined(await listedIn(tier), [asker])).filter((name) => name !== 'own')).toEqual(
+        [],
+      );
+    });
+
     it('never arrives, by whatever kind of socket or call', async () => {
       const sandbox = await listedIn(tier);
       expect(stateOf(sandbox, 'network')).toBe('enforced');

@@ -33,6 +33,7 @@ const NOT_BY_DEFAULT: ReadonlySet<SeccompGroupName> = new Set([
   '@unix-datagrams',
   '@tcp-fast-open',
   '@source-routes',
+  '@host-interfaces',
   '@ipc-objects',
   '@set-id',
   '@set-user-id',
@@ -45,7 +46,7 @@ export function seccompGroupsFor(needs: SeccompNeeds): readonly SeccompGroupName
   if (needs.tracing === 'own-but-exits') added.add('@trace-exit');
   if (needs.network === 'refused') added.add('@network-off');
   if (needs.network !== 'isolated') added.add('@socket-diagnostics');
-  if (needs.network === 'listed') added.add('@tcp-fast-open').add('@source-routes');
+  if (needs.network === 'listed') added.add('@tcp-fast-open').add('@source-routes').add('@host-interfaces');
   if (needs.unixSockets === 'refused') added.add('@unix-sockets-off');
   if (needs.unixSockets === 'supervised') added.add('@unix-datagrams');
   if (needs.ipcObjects === 'shared') added.add('@ipc-objects');

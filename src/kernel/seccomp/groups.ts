@@ -13,6 +13,7 @@ import {
   type SeccompRule,
 } from './ir.ts';
 import {
+  HOST_INTERFACE_RULES,
   NETWORK_OFF_RULES,
   SOCKET_DIAGNOSTICS_RULES,
   SOCKET_FAMILY_RULES,
@@ -247,6 +248,10 @@ const GROUPS = {
   '@source-routes': {
     help: 'Stops sending a connection to an allowed host by way of another one.',
     rules: SOURCE_ROUTE_RULES,
+  },
+  '@host-interfaces': {
+    help: 'Stops asking a socket for the names and addresses of network interfaces, neighbours and wireless networks, which would be those of the host where a supervisor makes the sockets. Lists by netlink (getifaddrs) stay: they are of the command’s own network.',
+    rules: HOST_INTERFACE_RULES,
   },
   '@socket-families': {
     help: 'Stops raw, packet, vsock, crypto, Bluetooth and other sockets, and MPTCP and SCTP, which network rules do not cover; TCP, UDP, local, route and diagnostic sockets stay.',

@@ -106,6 +106,26 @@ const ROUTE_OPTIONS = [
   },
 ];
 
+/**
+ * What a socket tells of the network interfaces of the namespace that it was made in, and how it changes them: names and
+ * addresses, neighbours, drivers, bridges, wireless networks (linux/sockios.h, linux/wireless.h). Outside of these ranges
+ * are the requests about the socket itself.
+ */
+const INTERFACE_REQUESTS = [
+  maskedEquals(1, 0xffff_fff0, 0x8910, 0x8920, 0x8930, 0x8950, 0x8960, 0x8970, 0x8980, 0x8990),
+  maskedEquals(1, 0xffff_fff0, 0x89a0, 0x89b0, 0x89e0, 0x89f0),
+  // SIOCADDRT, SIOCDELRT, SIOCRTMSG; SIOCGIFBR to SIOCWANDEV, but for SIOCOUTQNSD.
+  equals(1, 0x890b, 0x890c, 0x890d, 0x8940, 0x8941, 0x8942, 0x8943, 0x8946, 0x8947, 0x8948, 0x8949, 0x894a),
+  maskedEquals(1, 0xffff_ff00, 0x8b00),
+];
+
+/** Nothing of the interfaces of the host, in whose network namespace a supervisor makes sockets. */
+export const HOST_INTERFACE_RULES: readonly SeccompRule[] = INTERFACE_REQUESTS.map((request) => ({
+  syscall: 'ioctl',
+  when: [request],
+  action: refuseWith('EPERM'),
+}));
+
 /** A connection goes to the host that it names, and by the way that the network has for it. */
 export const SOURCE_ROUTE_RULES: readonly SeccompRule[] = ROUTE_OPTIONS.map(({ level, names }) => ({
   syscall: 'setsockopt',
