@@ -10,7 +10,6 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
-  type PathLike,
   readlinkSync,
   realpathSync,
   renameSync,
