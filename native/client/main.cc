@@ -4,6 +4,9 @@
 // Node takes longer than all that it is started for.
 //
 // Both ends speak once, in this order, on a Unix stream socket:
+//   server: kHere, as soon as it is connected. To one that is stopped, or has too much to do, the
+//   client
+//           gives nothing: as long as it held the client's streams, whoever reads them would wait
 //   client: one byte with four descriptors: a file with the request, and its streams 0, 1 and 2
 //   server: kCold, which ends it, or kTaken, and begins when the kernel has taken that byte. A
 //   client
@@ -42,6 +45,7 @@ extern char** environ;
 namespace sandbox_run {
 namespace {
 
+constexpr char kHere = 'H';
 constexpr char kCall = 'R';
 constexpr char kCold = 'C';
 constexpr char kTaken = 'A';
@@ -60,8 +64,10 @@ constexpr long kStopDelayNs = 30'000'000;
 constexpr int kHookBlocks = 2;
 constexpr int kFailed = 125;
 
-// Where the server listens, for the program that is started because there is none.
+// Where the server listens, for the program that is started because there is none, or because one
+// did not take the call: then with kIsThere before it.
 constexpr const char* kServerVariable = "SANDBOX_RUN_WARM_SERVER";
+constexpr char kIsThere = '!';
 
 int failure_status = kFailed;
 
@@ -307,15 +313,16 @@ void AwaitAnswer(int socket_fd, int signals, const sigset_t& before) {
   shutdown(socket_fd, SHUT_RD);
 }
 
-// Whether the server takes the call, and has begun. If not, it never will.
-bool IsTaken(int socket_fd, int signals, const sigset_t& before) {
+// Whether the server says this next. kTaken: it takes the call, and has begun. If not, it never
+// will.
+bool Says(char expected, int socket_fd, int signals, const sigset_t& before) {
   AwaitAnswer(socket_fd, signals, before);
   char said = 0;
   ssize_t count;
   do {
     count = recv(socket_fd, &said, 1, 0);
   } while (count < 0 && errno == EINTR);
-  return count == 1 && said == kTaken;
+  return count == 1 && said == expected;
 }
 
 // The signals that sandbox-run hands on (src/cli/shared/signals.ts).
@@ -409,7 +416,8 @@ void HandOver(const UniqueFd& server, const UniqueFd& request) {
   // it, as without a server.
   sigset_t before;
   sigprocmask(SIG_BLOCK, failure_status == kHookBlocks ? nullptr : &forwarded, &before);
-  if (!SendCall(server.get(), request.get()) || !IsTaken(server.get(), signals.get(), before)) {
+  const auto says = [&](char word) { return Says(word, server.get(), signals.get(), before); };
+  if (!says(kHere) || !SendCall(server.get(), request.get()) || !says(kTaken)) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
     return;
   }
@@ -438,8 +446,11 @@ int Main(int count, char** words) {
     const UniqueFd server = Connect(address);
     if (!server.valid()) {
       setenv(kServerVariable, address.sun_path, 1);
-    } else if (request.valid()) {
-      HandOver(server, request);
+    } else {
+      if (request.valid()) HandOver(server, request);
+      char busy[sizeof address.sun_path + 1];
+      snprintf(busy, sizeof busy, "%c%s", kIsThere, address.sun_path);
+      setenv(kServerVariable, busy, 1);
     }
   }
   execvp(node, words + 1);

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { patience } from '../support/slow-host.ts';
-import { cli } from './support.ts';
-import { call, makeWarmPlace, serversOf, type WarmPlace } from './warm-support.ts';
+import { startCli } from './support.ts';
+import { call, makeWarmPlace, serversOf, type WarmPlace, warmUp } from './warm-support.ts';
 
 /** A place for one test. They run beside each other: most of their time they wait for servers. */
 function makeOwnPlace({ onTestFinished }: Pick<TestContext, 'onTestFinished'>): WarmPlace {
@@ -66,7 +66,7 @@ function filesBeneath(directory: string): readonly string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-describe('a server of a session that begins makes itself ready for its calls', () => {
+describe.concurrent('a server of a session that begins makes itself ready for its calls', () => {
   it(
     'and runs, records, counts, remembers and asks nothing by that',
     async (test) => {
@@ -96,7 +96,8 @@ describe('a server of a session that begins makes itself ready for its calls', (
       const recorded = () =>
         (existsSync(audit) ? filesBeneath(audit) : []).map((path) => readFileSync(path, 'utf8'));
       expect(recorded().join('')).toBe('');
-      const say = async (...words: readonly string[]) => (await cli(place, words)).stdout;
+      // As a process of its own: in this one it would lend it its directories, in which the places of other tests would be made then.
+      const say = async (...words: readonly string[]) => (await startCli(place, words)).stdout;
       const remembered = async () => [
         await say('session', 'list', '--json'),
         await say('approvals', 'list', '--json'),
@@ -181,6 +182,56 @@ describe('a server of a session that begins makes itself ready for its calls', (
       // A session that goes on under its name has one.
       await hook('SessionEnd');
       await begin(place, hookOf('rewrite'));
+    },
+    patience(120_000),
+  );
+
+  it(
+    'and ends with sessions that were over while it was stopped',
+    async (test) => {
+      const place = makeOwnPlace(test);
+      const hook = async (name: string, session_id: string) =>
+        call(place, hookOf('rewrite'), { input: event(place, name, { session_id }) });
+      const server = await begin(place, hookOf('rewrite'));
+      await hook('SessionStart', 'two');
+      process.kill(server, 'SIGSTOP');
+      await Promise.all([hook('SessionEnd', 'one'), hook('SessionEnd', 'two')]);
+      process.kill(server, 'SIGCONT');
+      await eventually(() => expect(serversOf(place.root)).toEqual([]), 60_000);
+    },
+    patience(120_000),
+  );
+
+  it(
+    'and ends with one that it has never heard of, where no other is known',
+    async (test) => {
+      const place = makeOwnPlace(test);
+      await warmUp(place);
+      expect(await call(place, hookOf('rewrite'), { input: event(place, 'SessionEnd') })).toMatchObject({
+        exitCode: 0,
+      });
+      await eventually(() => expect(serversOf(place.root)).toEqual([]), 60_000);
+    },
+    patience(120_000),
+  );
+
+  it(
+    'and is not started again by what comes after the end of the session',
+    async (test) => {
+      const place = makeOwnPlace(test);
+      await begin(place, hookOf('rewrite'));
+      await call(place, hookOf('rewrite'), { input: event(place, 'SessionEnd') });
+      await eventually(() => expect(serversOf(place.root)).toEqual([]), 60_000);
+      const after = {
+        tool_name: 'Bash',
+        tool_use_id: 'late',
+        tool_input: { command: 'ls' },
+        tool_response: {},
+      };
+      for (const late of [event(place, 'PostToolUse', after), event(place, 'Notification')])
+        expect(await call(place, hookOf('rewrite'), { input: late })).toMatchObject({ exitCode: 0 });
+      // It is started before the hook has ended, if at all.
+      expect(serversOf(place.root)).toEqual([]);
     },
     patience(120_000),
   );

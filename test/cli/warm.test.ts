@@ -374,6 +374,7 @@ describe('a call that is handed over to a warm server', () => {
     let caller: number | undefined;
     const fake = createServer((socket) => {
       socket.on('error', () => {});
+      socket.write('H');
       socket.on('data', (bytes) => {
         const last = bytes.at(-1) ?? 0;
         // The exit status is the signal.
@@ -599,9 +600,9 @@ describe('a server that is not what it should be', () => {
   });
 
   it.each([
-    ['takes a call and says no more', Buffer.from('A')],
-    ['says nonsense', Buffer.from('A\xff\xff\xff\xff\xffnonsense', 'latin1')],
-    ['ends after a part of a frame', Buffer.from([0x41, 0x4f, 9, 0, 0, 0, 0x61])],
+    ['takes a call and says no more', Buffer.from('HA')],
+    ['says nonsense', Buffer.from('HA\xff\xff\xff\xff\xffnonsense', 'latin1')],
+    ['ends after a part of a frame', Buffer.from([0x48, 0x41, 0x4f, 9, 0, 0, 0, 0x61])],
   ])('that %s stops the tool call of a hook', async (_, said) => {
     const path = await addressOf();
     const fake = createServer((socket) => {
@@ -616,6 +617,20 @@ describe('a server that is not what it should be', () => {
       expect(ended.stdout).not.toContain('allow');
     } finally {
       await new Promise((done) => fake.close(done));
+    }
+  });
+
+  it('that is stopped holds nothing of a call that it was not there to take', async () => {
+    server = await warmUp(place);
+    process.kill(server, 'SIGSTOP');
+    try {
+      // Whoever started it reads its output to the end, which comes with the last who has it.
+      expect(await call(place, ['--warm', '--', 'echo', 'own'])).toMatchObject({
+        exitCode: 0,
+        stdout: 'own\n',
+      });
+    } finally {
+      process.kill(server, 'SIGCONT');
     }
   });
 

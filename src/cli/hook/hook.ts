@@ -2,7 +2,14 @@ import { Console } from 'node:console';
 import { currentDirectory, requireExactArguments, requireExactVariables } from '../../host/exact-text.ts';
 import { errorMessage } from '../../util/error-message.ts';
 import { printError } from '../shared/print.ts';
-import { noteEnd, type Rehearsed, startServer, takeServerAddress } from '../warm/start.ts';
+import {
+  forgetEnds,
+  notedEnds,
+  noteEnd,
+  type Rehearsed,
+  startServer,
+  takeServerAddress,
+} from '../warm/start.ts';
 import { answerCall, EXIT_BLOCKS, parseHookArguments } from './answer.ts';
 
 /** `sandbox-run hook AGENT`: reads an event from standard input and answers it. Never throws. */
@@ -24,11 +31,15 @@ export async function hook(args: readonly string[]): Promise<number> {
     requireExactArguments(args);
     requireExactVariables();
     return await answerCall(wanted, (event) => {
-      if (event.kind === 'session-end') {
-        if (server !== undefined) noteEnd(server, event.session);
-        server = undefined;
-      } else if (event.kind !== 'other')
-        rehearsed = { args, session: event.session, cwd: currentDirectory() };
+      // Of a call that belongs to no session nobody says when its server is of no use any more.
+      if (event.kind === 'other') server = undefined;
+      if (server === undefined || event.kind === 'other') return;
+      const { session } = event;
+      if (event.kind === 'session-end') noteEnd(server.path, session);
+      if (event.kind === 'session-start') forgetEnds(server.path, [session]);
+      // One that has ended has no use for a server, however late its last hooks come.
+      if (notedEnds(server.path).some((ended) => ended.session === session)) server = undefined;
+      else rehearsed = { args, session, cwd: currentDirectory() };
     });
   } catch (error) {
     printError(errorMessage(error));

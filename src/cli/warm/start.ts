@@ -1,8 +1,9 @@
-import { readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { appendFileSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { ensureStateDirectory } from '../../host/user-directories.ts';
 import { clientProgram } from '../../native/load.ts';
 import { orElse } from '../../util/or-else.ts';
+import { parsedJson } from '../../util/parsed-json.ts';
 
 /** The session of an agent that begins, for which a server is made ready. */
 export interface Rehearsed {
@@ -16,11 +17,20 @@ export interface Rehearsed {
 /** Set by native/client: where the server for calls like this one would listen. There is none, or it did not take this one. */
 const SERVER_ADDRESS = 'SANDBOX_RUN_WARM_SERVER';
 
-/** Where a server is missed; `undefined`: nowhere. No command and no server is to see it. */
-export function takeServerAddress(): string | undefined {
-  const path = process.env[SERVER_ADDRESS];
+/** Where the server of a call like this one listens, or would. */
+export interface ServerAddress {
+  readonly path: string;
+  /** One is there, which did not take this call. */
+  readonly isThere: boolean;
+}
+
+/** Where a server did not take this call; `undefined`: nowhere. No command and no server is to see it. */
+export function takeServerAddress(): ServerAddress | undefined {
+  const said = process.env[SERVER_ADDRESS];
   delete process.env[SERVER_ADDRESS];
-  return path;
+  if (said === undefined) return undefined;
+  const isThere = said.startsWith('!');
+  return { path: said.slice(isThere ? 1 : 0), isThere };
 }
 
 /**
@@ -36,13 +46,13 @@ export function ownWords(): { readonly program: readonly string[]; readonly clie
 }
 
 /**
- * Starts a server in the background. It ends at once where one listens already, and is not waited for. `rehearsed`: whose
+ * Starts a server in the background, unless one is there. It ends at once where one listens already, and is not waited for. `rehearsed`: whose
  * calls it makes itself ready for.
  */
-export async function startServer(path: string, rehearsed?: Rehearsed): Promise<void> {
+export async function startServer({ path, isThere }: ServerAddress, rehearsed?: Rehearsed): Promise<void> {
+  if (isThere) return;
   // It makes it as well, but an end may have to be noted before.
   orElse(() => ensureStateDirectory(dirname(path)), undefined);
-  if (rehearsed !== undefined) takeEnd(path, rehearsed.session);
   const more = rehearsed === undefined ? [] : [JSON.stringify(rehearsed)];
   const [program = '', ...words] = [...ownWords().program, 'warm', path, ...more];
   // Only here: loading it takes as long as a start that needs none.
@@ -53,18 +63,44 @@ export async function startServer(path: string, rehearsed?: Rehearsed): Promise<
   server.unref();
 }
 
-/** Where it is noted that a session has ended. */
-const endOf = (path: string) => `${path}.ended`;
+/** A hook may come so long after the end of its session, and a server may be on its way. */
+const REMEMBERED_MS = 600_000;
 
-/** Notes that a session ended while no server listened: one that was started for it may be on its way. */
+/** Where it is noted which sessions have ended, for servers that are on their way, stopped, or would be started for them. */
+const endsOf = (path: string) =>
+  join(dirname(path), `ended-${basename(path, '.sock').replace(/^warm-/, '')}`);
+
+/** Notes that a session has ended. */
 export function noteEnd(path: string, session: string): void {
+  forgetEnds(path, []);
   // Where that cannot be, no server listens, either.
-  orElse(() => writeFileSync(endOf(path), session, { mode: 0o600 }), undefined);
+  orElse(
+    () => appendFileSync(endsOf(path), endLine({ at: Date.now(), session }), { mode: 0o600 }),
+    undefined,
+  );
 }
 
-/** Whether that is noted of the session; it is no longer then. */
-export function takeEnd(path: string, session: string): boolean {
-  const isNoted = orElse(() => readFileSync(endOf(path), 'utf8'), undefined) === session;
-  if (isNoted) rmSync(endOf(path), { force: true });
-  return isNoted;
+/** Sessions that have ended, and when that was noted. */
+export function notedEnds(path: string): readonly { readonly at: number; readonly session: string }[] {
+  const text = orElse(() => readFileSync(endsOf(path), 'utf8'), '');
+  return text.split('\n').flatMap((line) => {
+    const at = Number(line.slice(0, line.indexOf(' ')));
+    return line === '' || Date.now() - at > REMEMBERED_MS
+      ? []
+      : [{ at, session: String(parsedJson(line.slice(line.indexOf(' ') + 1))) }];
+  });
 }
+
+/** Forgets that sessions have ended, which go on, and what is long ago. */
+export function forgetEnds(path: string, sessions: readonly string[]): void {
+  const text = orElse(() => readFileSync(endsOf(path), 'utf8'), '');
+  if (text === '') return;
+  const left = notedEnds(path).filter(({ session }) => !sessions.includes(session));
+  const kept = left.map(endLine).join('');
+  if (kept === text) return;
+  if (kept === '') rmSync(endsOf(path), { force: true });
+  else orElse(() => writeFileSync(endsOf(path), kept, { mode: 0o600 }), undefined);
+}
+
+const endLine = ({ at, session }: { readonly at: number; readonly session: string }) =>
+  `${at} ${JSON.stringify(session)}\n`;

@@ -26,7 +26,7 @@ import { printError } from '../shared/print.ts';
 import { aborted, SignalForwarding, untilEnded } from '../shared/signals.ts';
 import { type Lease, OpenPolicies } from './pool.ts';
 import { Rehearsal } from './rehearsal.ts';
-import { type Rehearsed, takeEnd } from './start.ts';
+import { forgetEnds, notedEnds, noteEnd, type Rehearsed } from './start.ts';
 
 /** Without a call for so long it is of no use to anybody. */
 const UNUSED_MS = 1_800_000;
@@ -59,7 +59,7 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
         if (sessions.endsSoon) return undefined;
         return sessions.during(async () => {
           await keepOpen().catch(() => {});
-          return takeCall(call, policies, sessions, rehearsal);
+          return takeCall(call, policies, sessions, rehearsal, path);
         });
       },
     });
@@ -73,7 +73,9 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
     const unreachable = deferred<void>();
     const look = () => {
       if (!isThere(listener.path, socket)) unreachable.resolve();
-      if (session !== undefined && takeEnd(listener.path, session.session)) sessions.endSoon();
+      // By hooks that were answered elsewhere, because this was on its way or stopped.
+      for (const { at, session: ended } of notedEnds(path))
+        if (at >= performance.timeOrigin || ended === session?.session) sessions.hasEnded(ended);
     };
     look();
     const looking = setInterval(look, LOOK_MS);
@@ -97,6 +99,7 @@ const isThere = (path: string, inode: number) => statSync(path, { throwIfNoEntry
 /** The sessions of agents whose hooks were answered here. With the last of them the server is over. */
 class Sessions {
   readonly #open = new Set<string>();
+  readonly #ended = new Set<string>();
   readonly #over = deferred<void>();
   #calls = 0;
   #isOver = false;
@@ -114,9 +117,23 @@ class Sessions {
 
   saw(event: HookEvent): void {
     if (event.kind === 'other') return;
-    if (event.kind !== 'session-end') this.#open.add(event.session);
-    else if (this.#open.delete(event.session)) this.#isOver = this.#open.size === 0;
-    if (this.#open.size > 0) this.#isOver = false;
+    if (event.kind === 'session-start') this.#ended.delete(event.session);
+    if (event.kind === 'session-end') {
+      this.#open.delete(event.session);
+      this.#ended.add(event.session);
+      // Also of one that was never seen here: nobody else is known to have a use for it.
+      this.#isOver = this.#open.size === 0;
+    } else if (!this.#ended.has(event.session)) {
+      this.#open.add(event.session);
+      this.#isOver = false;
+    }
+  }
+
+  /** A session has ended, which was answered elsewhere. */
+  hasEnded(session: string): void {
+    if (this.#ended.has(session)) return;
+    this.saw({ kind: 'session-end', session });
+    if (this.#isOver && this.#calls === 0) this.#over.resolve();
   }
 
   /** It is over with the calls that there are, and takes no others, however long those take. */
@@ -165,6 +182,7 @@ async function takeCall(
   policies: OpenPolicies,
   sessions: Sessions,
   rehearsal: Rehearsal,
+  path: string,
 ): Promise<Work | undefined> {
   const [first = '', ...rest] = args;
   if (first === 'hook') {
@@ -176,7 +194,9 @@ async function takeCall(
       do: () =>
         answerCall({ agent, options: kept }, (event) => {
           sessions.saw(event);
+          if (event.kind === 'session-end') noteEnd(path, event.session);
           if (event.kind !== 'session-start') return;
+          forgetEnds(path, [event.session]);
           rehearsal.begin({ args: rest, session: event.session, cwd: currentDirectory() }, caller.env);
         }),
       [Symbol.dispose]: () => {},

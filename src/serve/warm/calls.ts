@@ -36,7 +36,7 @@ interface CallsOptions {
 }
 
 /** The other end of native/client/main.cc, which has the protocol. */
-const SAID = { cold: 0x43, taken: 0x41, output: 0x4f, error: 0x45, exit: 0x58 } as const;
+const SAID = { here: 0x48, cold: 0x43, taken: 0x41, output: 0x4f, error: 0x45, exit: 0x58 } as const;
 /** Its request is there when it connects, or in no time. */
 const PATIENCE_MS = 1_000;
 /** Turns of the event loop in which it is looked for before a timer, which takes longer, comes in between. */
@@ -75,6 +75,7 @@ async function serveCall(
   addon: NativeAddon,
   take: CallsOptions['take'],
 ): Promise<void> {
+  socket.write(Uint8Array.of(SAID.here));
   const [request, ...stdio] = await descriptorsOf(socket, addon);
   try {
     const asked = request === undefined ? undefined : readRequest(request);
