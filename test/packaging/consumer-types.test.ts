@@ -72,8 +72,21 @@ describe('the types of the package', () => {
       for (const file of files) writeFileSync(file, ALONE);
       try {
         const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-        const { stdout } = await execa(process.execPath, [tsc, '-p', settings], { reject: false });
-        expect(stdout).toBe('');
+        const { stdout } = await execa(process.execPath, [tsc, '-p', settings, '--listFiles'], {
+          reject: false,
+        });
+        const lines = stdout.split('\n');
+        expect(lines.filter((line) => !line.startsWith('/'))).toEqual([]);
+        // What is installed here for other reasons need not be there for those who install the package.
+        const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+        const packages = lines.flatMap(
+          (line) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(line)?.[1] ?? [],
+        );
+        const others = packages.filter(
+          (name) =>
+            !Object.hasOwn(dependencies, name) && !/^(@?typescript(\/|$)|@types\/|undici-types$|buffer$)/.test(name),
+        );
+        expect([...new Set(others)]).toEqual([]);
       } finally {
         for (const file of files) rmSync(file, { force: true });
       }
