@@ -84,7 +84,8 @@ describe('the types of the package', () => {
         );
         const others = packages.filter(
           (name) =>
-            !Object.hasOwn(dependencies, name) && !/^(@?typescript(\/|$)|@types\/|undici-types$|buffer$)/.test(name),
+            !Object.hasOwn(dependencies, name) &&
+            !/^(@?typescript(\/|$)|@types\/|undici-types$|buffer$)/.test(name),
         );
         expect([...new Set(others)]).toEqual([]);
       } finally {
