@@ -284,7 +284,11 @@ function copyTypesForCommonJs() {
   const [from, to] = ['dist/types', 'dist/types-cjs'].map((name) => join(root, name));
   const copy = (file) => {
     if (existsSync(join(to, file))) return;
-    const text = readFileSync(join(from, file), 'utf8');
+    // A package of ECMAScript modules only has to be asked for as such from there.
+    const text = readFileSync(join(from, file), 'utf8').replace(
+      /^(import type .* from 'unbash');$/gm,
+      "$1 with { 'resolution-mode': 'import' };",
+    );
     mkdirSync(dirname(join(to, file)), { recursive: true });
     writeFileSync(join(to, file), text);
     for (const [, imported] of text.matchAll(/(?:from |import\()["'](\.[^"']+)\.ts["']/g))

@@ -1,8 +1,7 @@
 export { ERROR_CODES, type ErrorCode } from './errors/codes.ts';
 export { SandboxError } from './errors/sandbox-error.ts';
-export type { Downloaded, HeldChanges } from './fleet/archive/receive.ts';
 export { createFleet } from './fleet/create-fleet.ts';
-export type { Fleet, FleetJob, FleetOptions } from './fleet/fleet-api.ts';
+export type { Downloaded, Fleet, FleetJob, FleetOptions, HeldChanges } from './fleet/fleet-api.ts';
 export type { ListeningSocket } from './host/listening-sockets.ts';
 export type {
   ApprovalAnswer,

@@ -1,7 +1,5 @@
 import type { Command } from '../model/command.ts';
-import type { FleetResult, FleetRunOptions, FleetStatus } from '../model/fleet.ts';
-import type { NatsSettings } from '../nats/connection.ts';
-import type { Downloaded, HeldChanges } from './archive/receive.ts';
+import type { FleetResult, FleetRunOptions, FleetStatus, NatsSettings } from '../model/fleet.ts';
 
 /** Options of `createFleet`. */
 export interface FleetOptions extends NatsSettings {
@@ -11,6 +9,21 @@ export interface FleetOptions extends NatsSettings {
   readonly make?: boolean;
   /** Copies of what is made for a queue that is not there: 3 on a cluster, else 1. */
   readonly replicas?: number;
+}
+
+/** What a job changed, held on this machine. */
+export interface HeldChanges {
+  /** Of the change set; `undefined`: there is nothing to apply. */
+  readonly held: string | undefined;
+  readonly conflicts: readonly string[];
+}
+
+/** What came of files that came back. */
+export interface Downloaded {
+  /** What trusted programs would run or obey in that directory, and was therefore not made. */
+  readonly leftOut: readonly string[];
+  /** How many files were made. */
+  readonly files: number;
 }
 
 /** A job that was handed over. */

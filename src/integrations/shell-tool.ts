@@ -28,6 +28,8 @@ interface ToolCall {
   readonly cwd?: string | undefined;
   /** Milliseconds; never more than the sandbox's own. What is not above 0 is as if it was not said. */
   readonly timeout?: number | undefined;
+  /** Milliseconds, from the adapter: a limit below the sandbox's own. */
+  readonly longest?: number | undefined;
   /** Bytes of each stream; never more than the sandbox's own. Default: {@link DEFAULT_MODEL_OUTPUT}. */
   readonly maxOutput?: number | undefined;
   /** Its changes wait for the user. A model may say so: it grants nothing. */
@@ -56,7 +58,7 @@ export async function runForModel(
 ): Promise<ToolOutcome> {
   const cwd = placeOf(sandbox.workspace, call.cwd);
   if (cwd === undefined) return outcomeOf(sandbox, call, misplaced(sandbox, call));
-  const most = sandbox.defaults.timeout;
+  const most = timeWithin(call.longest, sandbox.defaults.timeout) ?? 0;
   const timeout = timeWithin(call.timeout, most);
   const result = await sandbox.run(call.command, {
     ...outputOf(sandbox, call),

@@ -9,6 +9,19 @@ import type { PolicyFile } from './policy-keys.ts';
 import { count, maybe, text, time, type Value } from './value.ts';
 import { FLEET_PRIORITIES, MAX_MILLISECONDS, TAINTS } from './words.ts';
 
+/** Where a NATS server is, and who we are to it. */
+export interface NatsSettings {
+  /** `nats://host[:port]` or `tls://host[:port]`; those of a cluster with commas between. Never with a user or password. */
+  readonly url: string;
+  /**
+   * The absolute path of a credentials file (JWT and seed) or of an nkey seed, with the certificate and the key in PEM that a
+   * server wants which asks its clients for one; default: what `SANDBOX_RUN_NATS_CREDS` says, or none.
+   */
+  readonly credentials?: string | undefined;
+  /** The absolute path of the certificates that sign the server's; default: those of Node. */
+  readonly ca?: string | undefined;
+}
+
 /*
  * What submitters and workers of a fleet tell each other. Each side reads what comes from the other one with these schemas,
  * which are strict: what they do not know is refused. What a submitter says can narrow the policy of a worker and never widen it.

@@ -4,24 +4,12 @@ import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
 import type { Authenticator, NatsConnection, TlsOptions } from '@nats-io/transport-node';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { readPrivateFile } from '../host/private-file.ts';
+import type { NatsSettings } from '../model/fleet.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { errorMessage } from '../util/error-message.ts';
 
 /** The environment variable with the path of the credentials file, for a service that is handed it (systemd's LoadCredential). */
 export const CREDENTIALS_VARIABLE = 'SANDBOX_RUN_NATS_CREDS';
-
-/** Where a NATS server is, and who we are to it. */
-export interface NatsSettings {
-  /** `nats://host[:port]` or `tls://host[:port]`; those of a cluster with commas between. Never with a user or password. */
-  readonly url: string;
-  /**
-   * The absolute path of a credentials file (JWT and seed) or of an nkey seed, with the certificate and the key in PEM that a
-   * server wants which asks its clients for one; default: what `SANDBOX_RUN_NATS_CREDS` says, or none.
-   */
-  readonly credentials?: string | undefined;
-  /** The absolute path of the certificates that sign the server's; default: those of Node. */
-  readonly ca?: string | undefined;
-}
 
 /** How long one server may take to be connected with. */
 const CONNECT_MS = 5_000;

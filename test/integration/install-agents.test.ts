@@ -89,7 +89,8 @@ describe('sandbox-run install', () => {
     );
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/hooks taken out\n.*MCP server .* installed\n/);
-    expect(JSON.parse(read('.codex/hooks.json')).hooks).toBeUndefined();
+    // Nothing else was in it.
+    expect(existsSync(at('.codex/hooks.json'))).toBe(false);
     expect(parse(read('.codex/config.toml'))).toMatchObject({
       model: 'm',
       features: { goals: true, shell_tool: false },
@@ -108,6 +109,18 @@ describe('sandbox-run install', () => {
     );
     expect((await install('codex', '--uninstall')).stdout).toMatch(/MCP server .* taken out/);
     expect(read('.codex/config.toml')).toBe(`${theirs}\n`);
+  });
+
+  it.each([
+    ['claude-code', [], '.claude/settings.json'],
+    ['codex', [], '.codex/hooks.json'],
+    ['codex', ['--mcp'], '.codex/config.toml'],
+    ['gemini-cli', [], '.gemini/settings.json'],
+  ])('%s %j: takes away the file that it made', async (agent, options, path) => {
+    expect((await install(agent, ...options)).exitCode).toBe(0);
+    expect(existsSync(at(path))).toBe(true);
+    expect((await install(agent, '--uninstall')).exitCode).toBe(0);
+    expect(existsSync(at(path))).toBe(false);
   });
 
   it.each([

@@ -111,6 +111,18 @@ describe('tools of sandbox-run mcp', () => {
     expect(result.structuredContent?.truncated).toMatchObject({ stderr: 0 });
   });
 
+  it.each([
+    [[], 55],
+    [['--timeout', '60'], 55],
+    [['--timeout', '61'], 61],
+    [['--timeout', '20'], 20],
+  ])('end a command in time for a client that waits a minute: %j', async (options, seconds) => {
+    const { client, shell } = await connect([...AUTONOMOUS, ...options]);
+    const { tools } = await client.listTools();
+    expect(tools[0]?.description).toContain(`ended after ${seconds} s`);
+    expect(textOf(await shell('true', { timeout: 3600 }))).toContain(`the time limit here is ${seconds} s`);
+  });
+
   it('end a command at the time-out, and a call can only shorten it', async () => {
     const { shell } = await connect([...AUTONOMOUS, '--timeout', '2']);
     const [mark, longer] = [markedSeconds(), markedSeconds()];

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -40,7 +40,61 @@ export async function use(client: OpenAI, model: Parameters<typeof generateText>
 }
 `;
 
+/** Needs nothing of the package beside it: what others declare wrongly is no fault of their compiler's settings. */
+const ALONE = `
+import { createFleet, createSandbox, type Downloaded, type FleetOptions } from 'sandbox-run';
+export async function use(options: FleetOptions): Promise<Downloaded> {
+  await using sandbox = await createSandbox({ workspace: '.' });
+  await using fleet = await createFleet(options);
+  const result = await fleet.run('make', { workspaceFrom: sandbox.workspace, artefacts: ['**'] });
+  return fleet.download(result.fleet.artefacts ?? '', 'out');
+}
+`;
+
 describe('the types of the package', () => {
+  it.each(['nodenext', 'node16'])(
+    'pass without skipLibCheck, as %s',
+    async (module) => {
+      const consumer = join(ROOT, 'build', `alone-${process.pid}-${module}`);
+      const settings = join(place.root, `tsconfig-${module}.json`);
+      const files = [`${consumer}.mts`, `${consumer}.cts`];
+      writeFileSync(
+        settings,
+        JSON.stringify({
+          compilerOptions: {
+            ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
+            ...{ module, target: 'es2022', lib: ['es2022', 'esnext.disposable'], noEmit: true },
+            ...{ skipLibCheck: false, types: ['node'], typeRoots: [join(ROOT, 'node_modules/@types')] },
+          },
+          files,
+        }),
+      );
+      for (const file of files) writeFileSync(file, ALONE);
+      try {
+        const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+        const { stdout } = await execa(process.execPath, [tsc, '-p', settings, '--listFiles'], {
+          reject: false,
+        });
+        const lines = stdout.split('\n');
+        expect(lines.filter((line) => !line.startsWith('/'))).toEqual([]);
+        // What is installed here for other reasons need not be there for those who install the package.
+        const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+        const packages = lines.flatMap(
+          (line) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(line)?.[1] ?? [],
+        );
+        const others = packages.filter(
+          (name) =>
+            !Object.hasOwn(dependencies, name) &&
+            !/^(@?typescript(\/|$)|@types\/|undici-types$|buffer$)/.test(name),
+        );
+        expect([...new Set(others)]).toEqual([]);
+      } finally {
+        for (const file of files) rmSync(file, { force: true });
+      }
+    },
+    120_000,
+  );
+
   it('serve programs that are compiled strictly, and the examples', async () => {
     // Beside the examples, in the package: it finds the libraries, and itself as a package does.
     const consumer = join(ROOT, 'build', `consumer-${process.pid}.mts`);

@@ -1,8 +1,8 @@
 import { isAbsolute, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { NatsSettings } from '../../model/fleet.ts';
 import { Label, QueueName } from '../../model/fleet.ts';
-import type { NatsSettings } from '../../nats/connection.ts';
 
 /** What {@link addConnectionOptions} reads. */
 export interface ConnectionArguments {

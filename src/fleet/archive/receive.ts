@@ -13,27 +13,13 @@ import { openSandbox } from '../../run/sandbox.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { parsedJson } from '../../util/parsed-json.ts';
 import { visibleLine } from '../../util/visible-text.ts';
+import type { Downloaded, HeldChanges } from '../fleet-api.ts';
 import type { Queue } from '../queue.ts';
 import { Blobs } from './blobs.ts';
 import { differs } from './collect.ts';
 import { MOST_MANIFEST, readManifest, refuseContradictions, unpack } from './fetch.ts';
 import { withDirectories } from './send.ts';
 import { readTree, refuseFilled } from './tree.ts';
-
-/** What a job changed, held on this machine. */
-export interface HeldChanges {
-  /** Of the change set; `undefined`: there is nothing to apply. */
-  readonly held: string | undefined;
-  readonly conflicts: readonly string[];
-}
-
-/** What came of files that came back. */
-export interface Downloaded {
-  /** What trusted programs would run or obey in that directory, and was therefore not made. */
-  readonly leftOut: readonly string[];
-  /** How many files were made. */
-  readonly files: number;
-}
 
 /**
  * Makes artefacts in a directory that is not there, or is empty.

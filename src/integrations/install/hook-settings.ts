@@ -15,17 +15,14 @@ export interface SettingsChange {
   readonly wanted: readonly WantedHook[];
 }
 
+/** What a file that we make begins with. */
+const EMPTY = '{}\n';
+
 /**
- * The text of settings with exactly the wanted hooks of ours, and everything else as it is, byte by byte. `undefined`: there
- * is no file, and none is needed.
+ * The text of settings with exactly the wanted hooks of ours, and everything else as it is, byte by byte. `undefined`: no file
+ * is needed, as nothing but ours was in it, or there is none.
  * @throws {SandboxError} `usage.invalid` for text that cannot be changed without losing something.
  */
-export function changedSettings(text: string, change: SettingsChange, path: string): string;
-export function changedSettings(
-  text: string | undefined,
-  change: SettingsChange,
-  path: string,
-): string | undefined;
 export function changedSettings(
   text: string | undefined,
   change: SettingsChange,
@@ -34,7 +31,7 @@ export function changedSettings(
   // A file that is not there is not made in order to take something out of it.
   if (text === undefined && change.wanted.length === 0) return undefined;
   if (text?.trim() === '' && change.wanted.length === 0) return text;
-  const before = text === undefined || text.trim() === '' ? '{}\n' : text;
+  const before = text === undefined || text.trim() === '' ? EMPTY : text;
   check(before, path);
   if (hasExactly(before, change)) return before;
   let now = before;
@@ -47,7 +44,7 @@ export function changedSettings(
   // What was made by hand must be what was meant.
   check(now, path);
   if (!hasExactly(now, change)) throw unusable(path, 'it has a shape that this program does not know');
-  return now;
+  return now === EMPTY && change.wanted.length === 0 ? undefined : now;
 }
 
 function check(text: string, path: string): void {

@@ -31,6 +31,8 @@ export function changedToml(
   const theirs = withoutOurs(text ?? '');
   // What nothing is taken out of may be as it is.
   if (wanted.length === 0 && theirs === text) return text;
+  // Nothing but ours was in it.
+  if (wanted.length === 0 && theirs === '') return undefined;
   const before = parsed(theirs, path);
   const missing = wanted.map((table) => missingOf(before, table, path));
   const after = missing.reduce((now, table) => withTable(now, before, table, path), theirs);

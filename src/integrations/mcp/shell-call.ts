@@ -15,6 +15,16 @@ import { ShellInput } from './schemas.ts';
 /** Commands that a client waits for at the same time. */
 const MOST_CALLS = 64;
 
+/**
+ * Clients of the official SDKs give a request 60 s, and tell their model nothing of a command that is ended then. Where a command
+ * may take just as long, which is the default, it is ended in time for its result to arrive.
+ */
+const CLIENTS_WAIT_MS = 60_000;
+const IN_TIME_MS = 55_000;
+
+/** Milliseconds after which a command that is waited for is ended; 0: never. */
+const limitOf = (timeout: number) => (timeout === CLIENTS_WAIT_MS ? IN_TIME_MS : timeout);
+
 /** The tool `shell`. */
 export function registerShell(server: McpServer, context: ToolContext): void {
   const { sandbox, longestJob } = context;
@@ -28,7 +38,7 @@ export function registerShell(server: McpServer, context: ToolContext): void {
         introductionForModel({
           plan: sandbox.plan,
           workspace: sandbox.workspace,
-          timeoutMs: sandbox.defaults.timeout,
+          timeoutMs: limitOf(sandbox.defaults.timeout),
         }),
         `With background: true it runs on until it ends, shell_kill ends it, or ${until}; at most ${MOST_JOBS} at once.`,
         'Where the policy asks, a person decides.',
@@ -73,7 +83,11 @@ async function inForeground(
   { signal }: CallExtra,
   { onOutput }: ReturnType<typeof reportProgress>,
 ): Promise<CallToolResult> {
-  const outcome = await runForModel(sandbox, callOf(input), { signal, onOutput });
+  const outcome = await runForModel(
+    sandbox,
+    { ...callOf(input), longest: limitOf(sandbox.defaults.timeout) },
+    { signal, onOutput },
+  );
   tell(outcome.result);
   return shellResult(outcome);
 }
