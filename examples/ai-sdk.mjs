@@ -1,7 +1,7 @@
 // A tool of the AI SDK whose commands run in a sandbox. The model is a script, so that it runs without network:
 // `npm run build`, then `node examples/ai-sdk.mjs`. With a real one: put it in the place of `model`.
-// prints: assistant: …The greeting is gone.…
-import { mkdtemp, rm } from 'node:fs/promises';
+// prints: assistant: …The notes are gone.…
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generateText, stepCountIs } from 'ai';
@@ -22,13 +22,14 @@ const model = new MockLanguageModelV3({
   doGenerate: [
     call('1', 'cat /etc/shadow'),
     call('2', 'echo hello > greeting.txt && cat greeting.txt'),
-    // Nothing brings that back, so the policy asks.
-    call('3', 'rm greeting.txt'),
-    step({ type: 'text', text: 'The greeting is gone.' }, 'stop'),
+    // Nothing brings back what is of the user, so the policy asks.
+    call('3', 'rm notes.txt'),
+    step({ type: 'text', text: 'The notes are gone.' }, 'stop'),
   ],
 });
 
 const workspace = await mkdtemp(join(tmpdir(), 'example-'));
+await writeFile(join(workspace, 'notes.txt'), 'of the user\n');
 const sandbox = await createSandbox({ workspace });
 // One tool for the whole conversation: it knows what it asked about.
 const tools = { shell: shellTool(sandbox) };

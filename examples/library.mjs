@@ -1,6 +1,6 @@
 // Runs commands as an agent would. `npm run build`, then `node examples/library.mjs`.
 // prints: [exited 0]
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSandbox } from 'sandbox-run';
@@ -20,11 +20,14 @@ await run('uname -s && pwd');
 await run('cat /etc/shadow');
 // What the sandbox holds is not asked about.
 await run('echo hello > greeting.txt && cat greeting.txt');
-// The policy asks before something is gone that nothing brings back; the application answers, not the model.
+// Nor is what a command of this sandbox made itself.
 await run('rm greeting.txt');
-const { decision, request } = await sandbox.check('rm greeting.txt');
+// The policy asks before something is gone that nothing brings back; the application answers, not the model.
+await writeFile(join(workspace, 'notes.txt'), 'of the user\n');
+await run('rm notes.txt');
+const { decision, request } = await sandbox.check('rm notes.txt');
 console.log(`the policy says: ${decision?.verdict}; to be shown: ${request?.command}\n`);
-await run('rm greeting.txt', true);
+await run('rm notes.txt', true);
 
 await sandbox.close();
 await rm(workspace, { recursive: true });

@@ -1,7 +1,7 @@
 // An agent of the OpenAI Agents SDK whose shell is a sandbox. The model is a script, so that it runs without network:
 // `npm run build`, then `node examples/openai.mjs`. With a real one: leave out `model`, set OPENAI_API_KEY.
-// prints: The greeting is gone.
-import { mkdtemp, rm } from 'node:fs/promises';
+// prints: The notes are gone.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, Runner, shellTool } from '@openai/agents';
@@ -18,12 +18,13 @@ const shellCall = (callId, commands) => ({ type: 'shell_call', callId, action: {
 const model = new ScriptedModel([
   [shellCall('1', ['ls /usr', 'cat /etc/shadow'])],
   [shellCall('2', ['echo hello > greeting.txt', 'cat greeting.txt'])],
-  // Nothing brings that back, so the policy asks.
-  [shellCall('3', ['rm greeting.txt'])],
-  [assistantMessage('The greeting is gone.')],
+  // Nothing brings back what is of the user, so the policy asks.
+  [shellCall('3', ['rm notes.txt'])],
+  [assistantMessage('The notes are gone.')],
 ]);
 
 const workspace = await mkdtemp(join(tmpdir(), 'example-'));
+await writeFile(join(workspace, 'notes.txt'), 'of the user\n');
 const sandbox = await createSandbox({ workspace });
 const shell = createShell(sandbox, { maxOutput: 10_000 });
 const agent = new Agent({

@@ -31,13 +31,13 @@ def show(box):
     print(process.result["status"])
 
     with box.session() as shell:
-        shell.run("mkdir notes && cd notes && echo draft > a.txt")
+        shell.run("mkdir notes && cd notes && for n in 1 2; do echo draft > $n.txt; done")
         print(shell.run("echo hi from ${PWD##*/}")["stdout"].strip())
 
     refused = box.check("sudo reboot")
     print(refused["verdict"], "-", refused["messageForModel"].splitlines()[0])
 
-    # Nothing would bring that back, so the policy asks.
+    # Nothing would bring that back, and no words said that a command of ours made it, so the policy asks.
     print("removed:", box.run("rm -r notes")["status"])
 
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import type { Program } from '../programs/behaviour.ts';
+import type { PathUse, Program } from '../programs/behaviour.ts';
 import { argumentOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { describeAs, findProgram } from '../programs/program-table.ts';
@@ -47,6 +47,8 @@ interface PartOfLine {
   readonly removes: readonly string[];
   /** The same of what it writes. */
   readonly writes: readonly string[];
+  /** Those of them whose content it replaces: `>> log`, `touch` and `mkdir` leave what is there. */
+  readonly overwrites: readonly string[];
   /** Patterns of its words as absolute paths: what they match is what it is about. */
   readonly matches: readonly string[];
   /** What the checks said about words of it. */
@@ -55,6 +57,13 @@ interface PartOfLine {
 
 /** More files than that no person looks through. */
 const MOST_FILES = 256;
+
+/** Whether what is in a file that is written stays in it. */
+function leavesContent({ redirects, words }: SimpleCommand, { argument: { word } }: PathUse): boolean {
+  const redirect = redirects.find(({ target }) => target === word);
+  if (redirect !== undefined) return /^(?:>>|&>>)$/.test(redirect.operator);
+  return /^(?:touch|mkdir)$/.test(words[0]?.value ?? '');
+}
 
 /** Looks at every simple command of a line; a line that was not understood shows what was recognised. */
 export function effectsOf(
@@ -69,11 +78,13 @@ export function effectsOf(
     const cwds = directoriesOf(command, context);
     const written = new Set<string>();
     const removed = new Set<string>();
+    const kept = new Set<string>();
     for (const use of pathUses(command, useOf(command, context))) {
       for (const { canonical } of pathsOf(use.argument, cwds, context)) {
         touched[use.effect === 'reads' ? 'reads' : 'writes'].add(canonical);
         if (use.effect !== 'reads') written.add(canonical);
         if (use.effect === 'removes') removed.add(canonical);
+        if (leavesContent(command, use)) kept.add(canonical);
       }
     }
     for (const word of command.words) for (const place of patternsOf(word, cwds)) patterns.add(place);
@@ -117,6 +128,7 @@ export function effectsOf(
       ],
       removes: [...removed],
       writes: [...written].filter((path) => !removed.has(path)),
+      overwrites: [...written].filter((path) => !removed.has(path) && !kept.has(path)),
       matches: command.words.flatMap((word) => matchesOf(word, cwds)),
       remarks: remarksOn(command, reasons),
     };

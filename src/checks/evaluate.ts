@@ -13,6 +13,11 @@ function orSilence(check: Check, reasons: readonly Reason[]): readonly Reason[] 
   ];
 }
 
+const notAsked = (check: Check): Reason => ({
+  ...{ check: check.name, verdict: undefined, code: 'not_asked', message: 'not asked about what is refused' },
+  words: [],
+});
+
 /** A check that fails must not make anything allowed. */
 function afterFailure(check: Check, error: unknown): readonly Reason[] {
   const why = errorMessage(error);
@@ -62,12 +67,8 @@ export function evaluate(checks: readonly Check[], context: CheckContext): Decis
   );
   return andThen(own, (reasons) => {
     const isRefused = reasons.some(({ verdict }) => verdict === 'deny');
-    const last = isRefused
-      ? []
-      : judgeAll(
-          checks.filter(({ isLast }) => isLast === true),
-          context,
-        );
+    const others = checks.filter(({ isLast }) => isLast === true);
+    const last = isRefused ? others.map(notAsked) : judgeAll(others, context);
     return andThen(last, (more) => decide(context, [...reasons, ...more]));
   });
 }

@@ -57,7 +57,7 @@ const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(va
 
 /** What is there now of what a command would use: which directories these are, what patterns match there, and what goes. */
 function stateOf({ parts }: CommandEffects, cwd: string) {
-  const paths = (of: 'removes' | 'writes' | 'matches' | 'directories') => [
+  const paths = (of: 'removes' | 'overwrites' | 'matches' | 'directories') => [
     ...new Set(parts.flatMap((part) => part[of])),
   ];
   return {
@@ -67,7 +67,7 @@ function stateOf({ parts }: CommandEffects, cwd: string) {
       paths('matches').map(expanded),
       paths('removes').map((path) => treeIdentityOf(path)),
     ]),
-    overwrites: digest(paths('writes').map((path) => treeIdentityOf(path, true))),
+    overwrites: digest(paths('overwrites').map((path) => treeIdentityOf(path, true))),
   };
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type BigIntStats, type Dirent, lstatSync, readdirSync, statSync } from 'node:fs';
+import { createPathLookup } from '../host/resolve-path.ts';
 
 /** Objects of directories that go, or matches of a pattern, which an approval is bound to one by one. */
 const MOST_OBJECTS = 20_000;
@@ -53,30 +54,11 @@ function identified(
   return info === undefined ? 'missing' : identity(info);
 }
 
-/** The paths that a pattern of the shell matches, or may match: brackets count as any character. A plain path is itself. */
+/** The paths that a pattern of the shell matches, or may match: brackets count as any characters. A plain path is itself. */
 export function expanded(pattern: string): readonly string[] {
   if (!/[*?[]/.test(pattern)) return [pattern];
-  let found: readonly string[] = [''];
-  for (const part of pattern.split('/').slice(1)) {
-    if (!/[*?[]/.test(part)) {
-      found = found.map((path) => `${path}/${part}`);
-      continue;
-    }
-    const text = part
-      .replace(/\[[^\]]*\]/g, '?')
-      .replace(/[.+^${}()|\\[\]]/g, '\\$&')
-      .replaceAll('*', '.*')
-      .replaceAll('?', '.');
-    const wanted = new RegExp(`^${text}$`, 's');
-    found = found
-      .flatMap((path) =>
-        entriesOf(path === '' ? '/' : path)
-          .filter(({ name }) => wanted.test(name) && (name[0] !== '.' || part[0] === '.'))
-          .map(({ name }) => `${path}/${name}`),
-      )
-      .slice(0, MOST_OBJECTS);
-  }
-  return found;
+  // What cannot be told is never the same as before.
+  return createPathLookup().expand(pattern)?.toSorted() ?? [randomUUID()];
 }
 
 function entriesOf(directory: string): readonly Dirent[] {

@@ -11,6 +11,9 @@ const MAX_LINKS = 40;
 /** Bytes of a path with the NUL at its end (limits.h). */
 const PATH_MAX = 4096;
 
+/** Of a hidden file, which only a pattern that begins with it matches. */
+const DOT = 0x2e;
+
 /** Entries that an expansion looks at. */
 const MOST_ENTRIES = 10_000;
 
@@ -95,7 +98,8 @@ export function createPathLookup(
           looked += entries?.length ?? 0;
           if (entries === undefined || looked > MOST_ENTRIES) return undefined;
           for (const entry of entries)
-            if (isMatch(textOfPath(entry))) found.push(`${path === '/' ? '' : path}/${textOfPath(entry)}`);
+            if ((name.startsWith('.') || entry[0] !== DOT) && isMatch(textOfPath(entry)))
+              found.push(`${path === '/' ? '' : path}/${textOfPath(entry)}`);
         }
         paths = found;
       }

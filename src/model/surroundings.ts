@@ -19,8 +19,8 @@ export interface PathLookup {
 /** Port: asks the host also what patterns match. */
 export interface PathSearch extends PathLookup {
   /**
-   * What is there under an absolute path with patterns of the shell in it (`*`, `?`, `[…]`): all that it may match, hidden files
-   * included. `undefined`: it cannot be told, or it is too much.
+   * What is there under an absolute path with patterns of the shell in it (`*`, `?`, `[…]`): all that it may match; hidden files
+   * only where a dot is in the pattern. `undefined`: it cannot be told, or it is too much.
    */
   expand(pattern: string): readonly string[] | undefined;
 }

@@ -45,8 +45,8 @@ export interface Assembly {
 
 /** What of the policy has its say. */
 interface WhatCounts {
-  /** Git guard, reviewer and plug-ins of the policy; `first`: without the plug-ins, which the run asks. False: only those of `options.gate`. */
-  readonly guards: boolean | 'first';
+  /** Git guard, reviewer and plug-ins of the policy. False: only those of `options.gate`. */
+  readonly guards: boolean;
   /** The audit trail; `always`: also where the policy does not say. */
   readonly records: boolean | 'always';
 }
@@ -65,8 +65,7 @@ export async function assemble(
   const stateful = await createStatefulPorts({
     policy: {
       ...policy,
-      ...(guards === false ? WITHOUT_GUARDS(policy) : {}),
-      ...(guards === 'first' ? { hooks: { ...policy.hooks, plugins: [] } } : {}),
+      ...(guards ? {} : WITHOUT_GUARDS(policy)),
       audit: records === false ? { ...policy.audit, enabled: false } : policy.audit,
     },
     options,

@@ -56,6 +56,6 @@ describe('a program that the sandbox does not show', () => {
     const command = ['--env', `PATH=/usr/bin:/bin:${bin}`, '-c', 'hidden-tool'];
     const said = `${bin}/hidden-tool is on this machine, and the sandbox does not show it`;
     expect((await cli(place, command, { env: judged })).stderr).toContain(`sandbox-run: ${said}\n`);
-    expect(await onTerminal(...command)).toContain(`${said} (--ro ${bin})\n`);
+    expect(await onTerminal(...command)).toContain(`${said} (--ro ${bin}/hidden-tool)\n`);
   });
 });

@@ -440,6 +440,8 @@ describe('approvals of sandbox-run mcp', () => {
     // What the sandbox holds is no question (control).
     expect((await shell(asks)).structuredContent).toMatchObject({ status: 'exited', exitCode: 0 });
     expect(messages).toEqual([]);
+    // Somebody else worked on it since: what a command alone made is no loss.
+    writeFileSync(join(place.workspace, 'approved-by-user'), 'of the user');
     for (approve of [false, true]) {
       const result = await shell('rm approved-by-user');
       expect(result.structuredContent).toMatchObject({ status: approve ? 'exited' : 'denied' });

@@ -153,8 +153,10 @@ describe('what a model is told', () => {
         'hidden_tool() { :; }; hidden_tool',
       ])
         expect((await told(silent)).hidden).toBeUndefined();
-      // Where there is no network, an address for documentation is none, either.
-      const { said } = await told(`curl -s --max-time 5 http://${none ? '192.0.2.1' : '127.0.0.1:1'}/`);
+      // Where there is no network, an address for documentation is none, either. Only the run tells which it is.
+      const { said } = await told(
+        `for to in ${none ? '192.0.2.1' : '127.0.0.1:1'}; do curl -s --max-time 5 "http://$to/"; done`,
+      );
       if (none) expect(said).toContain('this command uses the network, and there is none here');
       else expect(said).toBeUndefined();
       // It could use the network, and did not.

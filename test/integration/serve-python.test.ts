@@ -83,12 +83,12 @@ with SandboxRun.connect(sys.argv[1]) as box:
         raise AssertionError("there is no such option")
     except SandboxRunError as error:
         assert error.code == "usage.invalid", error.code
-    box.run("touch x")
+    open(sys.argv[2] + "/x", "w").close()
     assert box.run("rm -rf x")["status"] == "denied"
 print("good")
 `,
     );
-    const { stdout, stderr } = await python([program, socket]);
+    const { stdout, stderr } = await python([program, socket, place.workspace]);
     expect([stdout, stderr]).toEqual(['good', '']);
   });
 

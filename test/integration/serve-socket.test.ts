@@ -236,6 +236,8 @@ describe('questions over serve', () => {
     const made = await client.call('run', { command: 'mkdir draft && echo text > draft/notes' });
     expect(made).toMatchObject({ status: 'exited', exitCode: 0 });
     expect(client.notifications).toEqual([]);
+    // Somebody else worked on it since: what a command alone made is no loss.
+    writeFileSync(join(place.workspace, 'draft/notes'), 'of the user');
     for (const approved of [false, true]) {
       const asked = client.ask('run', { command: 'rm -r draft' }, `loss-${approved}`);
       const told = await client.told('approvals.requested', ({ request }) => request === `loss-${approved}`);

@@ -112,7 +112,8 @@ export function printEnd(
     say(
       `this command needs approval, and there is no one to ask: ${decisiveReason(result.decision)?.message ?? 'no reason was given'} (a worker with --ask queue asks by sandbox-run fleet approvals)`,
     );
-  else if (result.error !== undefined)
+  // That no program of that name is there is no refusal.
+  else if (result.error !== undefined && !(quiet && result.error.code.startsWith('program.')))
     say([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
   if (result.status === 'timed-out' && !quiet)
     say(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);

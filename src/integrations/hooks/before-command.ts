@@ -84,7 +84,7 @@ async function rewrite(
   const timeoutMs = timeLimit(options.sandbox.timeout, checker.policy.limits.timeoutMs, asked, isBackground);
   const rewritten = {
     ...{ command, workspace: checker.workspace, session: memory.id, timeoutMs, isBackground },
-    // The run asks the plug-ins.
+    // The run asks the plug-ins again.
     tool: checker.policy.hooks.plugins.length === 0 ? undefined : tool,
   };
   const changed = (approval?: { readonly ticket: string; readonly path: string }) =>
@@ -169,11 +169,9 @@ export async function openChecker(
   return create(options, { ...checkerParts(mode), ...(kernel && { kernel }) });
 }
 
-/** What decides in a mode. A plug-in is asked once for each command: by the run, where one follows. */
+/** What decides in a mode. */
 export const checkerParts = (mode: HookMode) =>
-  mode === 'rewrite'
-    ? ({ kernel: 'planned', guards: 'first', records: true } as const)
-    : ({ kernel: 'none', guards: true, records: true } as const);
+  ({ kernel: mode === 'rewrite' ? 'planned' : 'none', guards: true, records: true }) as const;
 
 /** Where a command starts: a run of ours starts in the workspace if it cannot start where the agent is. */
 function startOf({ workspace }: Checker, { mode }: HookOptions, given: string | undefined): string {

@@ -56,12 +56,12 @@ describe('evaluate', () => {
 
   it('asks the last ones only where nothing refuses', async () => {
     const last: Check = { ...saying('last', 'deny'), isLast: true };
-    const decide = async (...verdicts: readonly Verdict[]) =>
-      (
-        await evaluate([last, ...verdicts.map((verdict) => later(saying('own', verdict)))], CONTEXT)
-      ).reasons.map(({ check }) => check);
-    expect(await decide('allow', 'deny')).toEqual(['own', 'own']);
-    expect(await decide('allow', 'ask')).toEqual(['own', 'own', 'last']);
+    const decide = async (...verdicts: readonly Verdict[]) => {
+      const checks = [last, ...verdicts.map((verdict) => later(saying('own', verdict)))];
+      return (await evaluate(checks, CONTEXT)).reasons.map(({ check, code }) => `${check} ${code}`);
+    };
+    expect(await decide('allow', 'deny')).toEqual(['own code', 'own code', 'last not_asked']);
+    expect(await decide('allow', 'ask')).toEqual(['own code', 'own code', 'last code']);
   });
 
   it('decides at once unless a check waits', () => {

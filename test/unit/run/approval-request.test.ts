@@ -23,7 +23,7 @@ const fingerprintOf = (file: string, isOpen = false, once = 'a') =>
           files: () => [file],
           isOpen,
           unseen: () => (isOpen ? ['its input'] : []),
-          ...{ removes: [], writes: [], matches: [] },
+          ...{ removes: [], writes: [], overwrites: [], matches: [] },
           remarks: [],
         },
       ],
