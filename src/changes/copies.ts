@@ -6,7 +6,6 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readlinkSync,
   rmdirSync,
   rmSync,
   symlinkSync,
@@ -14,6 +13,7 @@ import {
 } from 'node:fs';
 import type { NativeAddon, NativeFailure } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
+import { linkBytes } from '../util/link-bytes.ts';
 import { lookAt } from './below.ts';
 import { HeldPaths, openToRead } from './held-paths.ts';
 import { renameOurs } from './renames.ts';
@@ -138,7 +138,7 @@ export class Copies {
 
 function copyLink(from: Buffer, to: Buffer): void {
   const { modified } = lookAt(from) ?? { modified: '0' };
-  symlinkSync(readlinkSync(from, 'buffer'), to);
+  symlinkSync(linkBytes(from), to);
   lutimesSync(to, seconds(modified), seconds(modified));
 }
 

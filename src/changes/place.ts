@@ -8,7 +8,6 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
-  readlinkSync,
   renameSync,
   rmdirSync,
   rmSync,
@@ -19,6 +18,7 @@ import { isNoDirectory, O_PATH } from '../host/held-directory.ts';
 import { PERMISSIONS } from '../kernel/mode-bits.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
+import { linkBytes } from '../util/link-bytes.ts';
 import { orElse } from '../util/or-else.ts';
 import { Below, joined, lookAt, type TreeSummary } from './below.ts';
 import { Copies, seconds } from './copies.ts';
@@ -250,7 +250,7 @@ export class Placer implements Disposable {
     const kept = Buffer.from(this.#keptAt(number));
     const [was, there, now] = [kept, beside, name].map(lookAt);
     if (was === undefined) return false;
-    const targetOf = (at: Buffer) => readlinkSync(at, 'latin1');
+    const targetOf = (at: Buffer) => linkBytes(at).toString('latin1');
     const isCopy = (one: Stamp, at: Buffer) =>
       one.kind === was.kind &&
       (one.kind !== 'file' || isSameObject({ ...was, inode: one.inode }, one)) &&
@@ -437,7 +437,7 @@ export class Placer implements Disposable {
     if (after === undefined) return now === undefined;
     if (now === undefined || now.kind !== after.kind) return false;
     if (after.kind === 'directory') return before?.kind !== 'directory';
-    if (after.kind === 'link') return readlinkSync(name, 'latin1') === after.target;
+    if (after.kind === 'link') return linkBytes(name).toString('latin1') === after.target;
     const from = joined(this.#parts.upper, path);
     if (now.mode !== after.mode || now.bytes !== after.bytes) return false;
     if (this.#isMoved({ after, path }, now)) return now.modified === after.modified;

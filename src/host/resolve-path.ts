@@ -1,8 +1,9 @@
-import { lstatSync, readdirSync, readlinkSync } from 'node:fs';
+import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { SymbolicLink } from '../model/launch-plan.ts';
 import type { PathSearch, ResolvedPath } from '../model/surroundings.ts';
 import { errnoOf } from '../util/errno-of.ts';
+import { linkBytes } from '../util/link-bytes.ts';
 import { bytesOfPath, pathOf, textOfPath } from '../util/path-text.ts';
 
 /** As many links as the kernel follows (path_resolution(7)). */
@@ -150,7 +151,7 @@ function lookNow(path: string): Entry {
     const info = lstatSync(pathOf(path), { throwIfNoEntry: false });
     if (info === undefined) return { kind: 'missing' };
     if (info.isSymbolicLink()) {
-      return { kind: 'link', content: textOfPath(readlinkSync(pathOf(path), 'buffer')) };
+      return { kind: 'link', content: textOfPath(linkBytes(pathOf(path))) };
     }
     return { kind: info.isDirectory() ? 'directory' : 'other' };
   } catch (error) {

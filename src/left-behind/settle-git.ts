@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, readlinkSync, type Stats, writeFileSync } from 'node:fs';
+import { lstatSync, readdirSync, type Stats, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import {
   EMPTY_GIT_CONFIG,
@@ -15,6 +15,7 @@ import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedEntry } from '../native/contract.ts';
 import { directoriesBetween } from '../util/absolute-path.ts';
+import { linkBytes } from '../util/link-bytes.ts';
 import { orElse } from '../util/or-else.ts';
 import { textOfPath } from '../util/path-text.ts';
 import { judgeChange, readGitConfig } from './git-config.ts';
@@ -158,7 +159,7 @@ export class GitSettler {
 
   #linkTarget(path: string): string | undefined {
     return inDirectoryOf(this.#shutter.rootOf(path), path, (at) =>
-      straight(dirname(path), textOfPath(readlinkSync(at, 'buffer'))),
+      straight(dirname(path), textOfPath(linkBytes(at))),
     );
   }
 
