@@ -11,9 +11,9 @@ import {
   symlinkSync,
   utimesSync,
 } from 'node:fs';
+import { linkBytes } from '../host/link-bytes.ts';
 import type { NativeAddon, NativeFailure } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
-import { linkBytes } from '../util/link-bytes.ts';
 import { lookAt } from './below.ts';
 import { HeldPaths, openToRead } from './held-paths.ts';
 import { renameOurs } from './renames.ts';

@@ -1,5 +1,5 @@
+import { linkBytes } from '../host/link-bytes.ts';
 import type { Change } from '../model/change-set.ts';
-import { linkBytes } from '../util/link-bytes.ts';
 import { orElse } from '../util/or-else.ts';
 import { COMPARED_BYTES, haveSameBytes, type Operation } from './operations.ts';
 import { aroundPath, type RawPath, shownPath } from './tree.ts';

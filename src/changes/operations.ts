@@ -1,10 +1,10 @@
 import { chmodSync, closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { posix } from 'node:path';
 import { O_PATH } from '../host/held-directory.ts';
+import { linkBytes } from '../host/link-bytes.ts';
 import { SET_GROUP_ID, SET_USER_ID } from '../kernel/mode-bits.ts';
 import type { ObjectKind } from '../model/change-set.ts';
 import { errnoOf } from '../util/errno-of.ts';
-import { linkBytes } from '../util/link-bytes.ts';
 import { type Below, joined, type TreeSummary } from './below.ts';
 import { withListed } from './git-directories.ts';
 import { RemovedMeanwhile } from './removed-meanwhile.ts';

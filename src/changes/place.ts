@@ -15,10 +15,10 @@ import {
   utimesSync,
 } from 'node:fs';
 import { isNoDirectory, O_PATH } from '../host/held-directory.ts';
+import { linkBytes } from '../host/link-bytes.ts';
 import { PERMISSIONS } from '../kernel/mode-bits.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
-import { linkBytes } from '../util/link-bytes.ts';
 import { orElse } from '../util/or-else.ts';
 import { Below, joined, lookAt, type TreeSummary } from './below.ts';
 import { Copies, seconds } from './copies.ts';

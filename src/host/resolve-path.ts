@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import type { SymbolicLink } from '../model/launch-plan.ts';
 import type { PathSearch, ResolvedPath } from '../model/surroundings.ts';
 import { errnoOf } from '../util/errno-of.ts';
-import { linkBytes } from '../util/link-bytes.ts';
 import { bytesOfPath, pathOf, textOfPath } from '../util/path-text.ts';
+import { linkBytes } from './link-bytes.ts';
 
 /** As many links as the kernel follows (path_resolution(7)). */
 const MAX_LINKS = 40;

@@ -1,8 +1,8 @@
 import { closeSync, lstatSync, mkdirSync, openSync, readdirSync, symlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
+import { linkBytes } from '../host/link-bytes.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
-import { linkBytes } from '../util/link-bytes.ts';
 import { pathOf, textOfPath } from '../util/path-text.ts';
 import { type Shutter, told } from './kept.ts';
 

@@ -21,12 +21,12 @@ import {
   readRegular,
   withSuffix,
 } from '../host/held-directory.ts';
+import { linkBytes } from '../host/link-bytes.ts';
 import { isTimedId, timedId } from '../host/timed-id.ts';
 import { ensureStateDirectory } from '../host/user-directories.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import { innermostAround } from '../util/absolute-path.ts';
 import { errnoOf } from '../util/errno-of.ts';
-import { linkBytes } from '../util/link-bytes.ts';
 import { orElse } from '../util/or-else.ts';
 import { bytesOfPath, shownPath } from '../util/path-text.ts';
 import { changeGitConfig } from './git-config.ts';

@@ -12,10 +12,10 @@ import {
 import { isGitDirectory, SEQUENCE_NAMES } from '../host/git/repositories.ts';
 import { repositoriesOutOfSight } from '../host/git/versions.ts';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
+import { linkBytes } from '../host/link-bytes.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedEntry } from '../native/contract.ts';
 import { directoriesBetween } from '../util/absolute-path.ts';
-import { linkBytes } from '../util/link-bytes.ts';
 import { orElse } from '../util/or-else.ts';
 import { textOfPath } from '../util/path-text.ts';
 import { judgeChange, readGitConfig } from './git-config.ts';
