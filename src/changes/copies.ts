@@ -6,12 +6,12 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readlinkSync,
   rmdirSync,
   rmSync,
   symlinkSync,
   utimesSync,
 } from 'node:fs';
+import { linkBytes } from '../host/link-bytes.ts';
 import type { NativeAddon, NativeFailure } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { lookAt } from './below.ts';
@@ -138,7 +138,7 @@ export class Copies {
 
 function copyLink(from: Buffer, to: Buffer): void {
   const { modified } = lookAt(from) ?? { modified: '0' };
-  symlinkSync(readlinkSync(from, 'buffer'), to);
+  symlinkSync(linkBytes(from), to);
   lutimesSync(to, seconds(modified), seconds(modified));
 }
 

@@ -1,4 +1,4 @@
-import { readlinkSync } from 'node:fs';
+import { linkBytes } from '../host/link-bytes.ts';
 import type { Change } from '../model/change-set.ts';
 import { orElse } from '../util/or-else.ts';
 import { COMPARED_BYTES, haveSameBytes, type Operation } from './operations.ts';
@@ -115,7 +115,7 @@ function otherName(
 /** Where a link led that leads elsewhere now, or is none any more. */
 function linkBefore({ before, after, sameContent }: Operation, at: Buffer | undefined): RawPath | undefined {
   if (before?.kind !== 'link' || sameContent === true || at === undefined) return undefined;
-  const target = orElse(() => readlinkSync(at, 'buffer').toString('latin1'), undefined);
+  const target = orElse(() => linkBytes(at).toString('latin1'), undefined);
   return target === after?.target ? undefined : target;
 }
 

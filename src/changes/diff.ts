@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { createTwoFilesPatch, OMIT_HEADERS } from 'diff';
+import { linkBytes } from '../host/link-bytes.ts';
 import type { Change } from '../model/change-set.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
@@ -287,7 +288,7 @@ function wholePatch(from: string, to: string, old: string, now: string): string 
 
 function contentBefore(before: Side | undefined, at: Buffer | undefined): Content {
   if (at === undefined) return GONE;
-  if (before?.kind === 'link') return orElse(() => contentOfLink(readlinkSync(at, 'buffer')), GONE);
+  if (before?.kind === 'link') return orElse(() => contentOfLink(linkBytes(at)), GONE);
   return contentOf(openOrNot(at));
 }
 

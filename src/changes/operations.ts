@@ -1,6 +1,7 @@
-import { chmodSync, closeSync, constants, fstatSync, openSync, readlinkSync, readSync } from 'node:fs';
+import { chmodSync, closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { posix } from 'node:path';
 import { O_PATH } from '../host/held-directory.ts';
+import { linkBytes } from '../host/link-bytes.ts';
 import { SET_GROUP_ID, SET_USER_ID } from '../kernel/mode-bits.ts';
 import type { ObjectKind } from '../model/change-set.ts';
 import { errnoOf } from '../util/errno-of.ts';
@@ -140,8 +141,7 @@ export async function operationsOf(
     const at = joined(upper, path);
     const found = below.find(path);
     const before = found?.stamp;
-    const target =
-      entry.kind === 'link' ? readlinkSync(at, { encoding: 'buffer' }).toString('latin1') : undefined;
+    const target = entry.kind === 'link' ? linkBytes(at).toString('latin1') : undefined;
     const after: After = {
       ...afterOf(entry),
       ...(entry.kind === 'file' ? { changed: madeReadable(entry, at), inode: entry.inode } : {}),
@@ -270,7 +270,7 @@ function leadsOut(target: RawPath, path: RawPath, workspace: string): boolean {
 /** Whether two objects hold the same; of what is large it is not known. */
 function isSameContent(entry: Stamp, at: Buffer, before: Stamp, beforeAt: Buffer): boolean {
   if (entry.kind !== before.kind || entry.bytes !== before.bytes) return false;
-  if (entry.kind === 'link') return readlinkSync(at, 'buffer').equals(readlinkSync(beforeAt, 'buffer'));
+  if (entry.kind === 'link') return linkBytes(at).equals(linkBytes(beforeAt));
   return entry.kind === 'file' && entry.bytes <= COMPARED_BYTES && haveSameBytes(at, beforeAt);
 }
 

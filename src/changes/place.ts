@@ -8,7 +8,6 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
-  readlinkSync,
   renameSync,
   rmdirSync,
   rmSync,
@@ -16,6 +15,7 @@ import {
   utimesSync,
 } from 'node:fs';
 import { isNoDirectory, O_PATH } from '../host/held-directory.ts';
+import { linkBytes } from '../host/link-bytes.ts';
 import { PERMISSIONS } from '../kernel/mode-bits.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
@@ -250,7 +250,7 @@ export class Placer implements Disposable {
     const kept = Buffer.from(this.#keptAt(number));
     const [was, there, now] = [kept, beside, name].map(lookAt);
     if (was === undefined) return false;
-    const targetOf = (at: Buffer) => readlinkSync(at, 'latin1');
+    const targetOf = (at: Buffer) => linkBytes(at).toString('latin1');
     const isCopy = (one: Stamp, at: Buffer) =>
       one.kind === was.kind &&
       (one.kind !== 'file' || isSameObject({ ...was, inode: one.inode }, one)) &&
@@ -437,7 +437,7 @@ export class Placer implements Disposable {
     if (after === undefined) return now === undefined;
     if (now === undefined || now.kind !== after.kind) return false;
     if (after.kind === 'directory') return before?.kind !== 'directory';
-    if (after.kind === 'link') return readlinkSync(name, 'latin1') === after.target;
+    if (after.kind === 'link') return linkBytes(name).toString('latin1') === after.target;
     const from = joined(this.#parts.upper, path);
     if (now.mode !== after.mode || now.bytes !== after.bytes) return false;
     if (this.#isMoved({ after, path }, now)) return now.modified === after.modified;

@@ -1,9 +1,10 @@
-import { lstatSync, readdirSync, readlinkSync } from 'node:fs';
+import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { SymbolicLink } from '../model/launch-plan.ts';
 import type { PathSearch, ResolvedPath } from '../model/surroundings.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { bytesOfPath, pathOf, textOfPath } from '../util/path-text.ts';
+import { linkBytes } from './link-bytes.ts';
 
 /** As many links as the kernel follows (path_resolution(7)). */
 const MAX_LINKS = 40;
@@ -154,7 +155,7 @@ function lookNow(path: string): Entry {
     const info = lstatSync(pathOf(path), { throwIfNoEntry: false });
     if (info === undefined) return { kind: 'missing' };
     if (info.isSymbolicLink()) {
-      return { kind: 'link', content: textOfPath(readlinkSync(pathOf(path), 'buffer')) };
+      return { kind: 'link', content: textOfPath(linkBytes(pathOf(path))) };
     }
     return { kind: info.isDirectory() ? 'directory' : 'other' };
   } catch (error) {

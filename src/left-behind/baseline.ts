@@ -1,15 +1,7 @@
-import {
-  closeSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readlinkSync,
-  symlinkSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, lstatSync, mkdirSync, openSync, readdirSync, symlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
+import { linkBytes } from '../host/link-bytes.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import { pathOf, textOfPath } from '../util/path-text.ts';
 import { type Shutter, told } from './kept.ts';
@@ -104,7 +96,7 @@ const CHANGED = 'the command changed it, and this host cannot keep commands from
 function look(path: string | Buffer, limit: number): Remembered | 'too much' | undefined {
   const info = lstatSync(path, { throwIfNoEntry: false });
   if (info === undefined) return undefined;
-  if (info.isSymbolicLink()) return { kind: 'link', content: readlinkSync(path, 'buffer') };
+  if (info.isSymbolicLink()) return { kind: 'link', content: linkBytes(path) };
   if (info.isDirectory())
     return {
       kind: 'directory',

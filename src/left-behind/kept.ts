@@ -21,6 +21,7 @@ import {
   readRegular,
   withSuffix,
 } from '../host/held-directory.ts';
+import { linkBytes } from '../host/link-bytes.ts';
 import { isTimedId, timedId } from '../host/timed-id.ts';
 import { ensureStateDirectory } from '../host/user-directories.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
@@ -193,7 +194,7 @@ function moveAway(from: Buffer, to: string, id: string): 'there' | 'beside' | un
   // Another file system. What would have to be copied piece by piece, while commands may run, stays under another name.
   const info = lstatSync(from);
   if (info.isSymbolicLink()) {
-    symlinkSync(readlinkSync(from, 'buffer'), to);
+    symlinkSync(linkBytes(from), to);
   } else {
     const content = info.isFile() && (info.mode & 0o400) !== 0 ? readRegular(from, COPIED_BYTES) : undefined;
     if (content === undefined) return rest();
@@ -219,7 +220,7 @@ function putBack(item: KeptItem, content: string): void {
     } catch (error) {
       if (errnoOf(error) !== 'EXDEV') throw unusable(item.path, error);
       const info = lstatSync(from);
-      if (info.isSymbolicLink()) symlinkSync(readlinkSync(from, 'buffer'), target);
+      if (info.isSymbolicLink()) symlinkSync(linkBytes(from), target);
       else writeFileSync(target, readFileSync(from), { flag: 'wx', mode: info.mode & 0o777 });
     }
     return true;

@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, readlinkSync, type Stats, writeFileSync } from 'node:fs';
+import { lstatSync, readdirSync, type Stats, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import {
   EMPTY_GIT_CONFIG,
@@ -12,6 +12,7 @@ import {
 import { isGitDirectory, SEQUENCE_NAMES } from '../host/git/repositories.ts';
 import { repositoriesOutOfSight } from '../host/git/versions.ts';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
+import { linkBytes } from '../host/link-bytes.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedEntry } from '../native/contract.ts';
 import { directoriesBetween } from '../util/absolute-path.ts';
@@ -158,7 +159,7 @@ export class GitSettler {
 
   #linkTarget(path: string): string | undefined {
     return inDirectoryOf(this.#shutter.rootOf(path), path, (at) =>
-      straight(dirname(path), textOfPath(readlinkSync(at, 'buffer'))),
+      straight(dirname(path), textOfPath(linkBytes(at))),
     );
   }
 

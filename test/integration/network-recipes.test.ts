@@ -8,6 +8,7 @@ import { makeArena } from '../support/arena.ts';
 import { TIERS } from '../support/tiers.ts';
 
 interface Recipe {
+  readonly filesystem?: { readonly read: readonly string[] };
   readonly network: { readonly mode: 'listed'; readonly allow: string[]; readonly deny?: string[] };
 }
 
@@ -40,6 +41,11 @@ describe('the recipes of docs/network.md', () => {
       expect(one.network.mode).toBe('listed');
       expect(() => rulesOf(one)).not.toThrow();
     }
+  });
+
+  it('let ssh read which hosts it knows, without which it connects to none', () => {
+    // It looks in the home of its user, not in $HOME.
+    expect(recipe('ssh to one host').filesystem?.read).toEqual(['~/.ssh/known_hosts']);
   });
 
   it.each([

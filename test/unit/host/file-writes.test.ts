@@ -117,7 +117,7 @@ const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'cli/describe/generate.ts': { '(module)': BUILD },
   'cli/doctor/examine.ts': { temporaryWorkspace: FRESH },
   'cli/fleet/worker.ts': { worker: 'makes a directory, and writes nothing: commands of jobs lie in it' },
-  'cli/warm/start.ts': { noteEnd: STATE },
+  'cli/warm/start.ts': { noteEnd: STATE, forgetEnds: STATE },
   'fleet/archive/fetch.ts': { unpack: HELD, make: HELD },
   'fleet/archive/receive.ts': { holdEmpty: ANEW, holdChanges: FRESH },
   'fleet/sandboxes.ts': { fresh: FRESH },
