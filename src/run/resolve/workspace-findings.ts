@@ -25,6 +25,7 @@ import type { NativeAddon, NativeIndex, NativeIndexed } from '../../native/contr
 import { OBEYED_FILES } from '../../policy/profiles/obeyed-files.ts';
 import { innermostAround, isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
+import { orElse } from '../../util/or-else.ts';
 import { pathOf, shownPath } from '../../util/path-text.ts';
 import { describeFailure } from '../launch/failure.ts';
 import { stateDirectory } from '../state.ts';
@@ -84,7 +85,8 @@ function writablePlaces({ policy, workspace, home, temporaryParent }: ResolvedPo
   const untended: string[] = [];
   for (const path of granted) {
     if (own.some((root) => isBeneath(path, root))) continue;
-    const isDirectory = lstatSync(pathOf(path), { throwIfNoEntry: false })?.isDirectory() === true;
+    // What cannot be looked at is refused by whoever resolves the policy's paths.
+    const isDirectory = orElse(() => lstatSync(pathOf(path)).isDirectory(), false);
     const isShared = [...shared].some((one) => isBeneath(one, path));
     if (rowAround(OBEYED_FILES, path) !== undefined || (isDirectory && isShared)) untended.push(path);
     else if (isDirectory) beside.push(path);
