@@ -25,7 +25,6 @@ import type { NativeAddon, NativeIndex, NativeIndexed } from '../../native/contr
 import { OBEYED_FILES } from '../../policy/profiles/obeyed-files.ts';
 import { innermostAround, isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
-import { orElse } from '../../util/or-else.ts';
 import { pathOf, shownPath } from '../../util/path-text.ts';
 import { describeFailure } from '../launch/failure.ts';
 import { stateDirectory } from '../state.ts';
@@ -85,14 +84,23 @@ function writablePlaces({ policy, workspace, home, temporaryParent }: ResolvedPo
   const untended: string[] = [];
   for (const path of granted) {
     if (own.some((root) => isBeneath(path, root))) continue;
-    // What cannot be looked at is refused by whoever resolves the policy's paths.
-    const isDirectory = orElse(() => lstatSync(pathOf(path)).isDirectory(), false);
+    const isDirectory = isDirectoryAt(path);
     const isShared = [...shared].some((one) => isBeneath(one, path));
     if (rowAround(OBEYED_FILES, path) !== undefined || (isDirectory && isShared)) untended.push(path);
     else if (isDirectory) beside.push(path);
   }
   const isOutermost = (path: string) => !beside.some((other) => other !== path && isBeneath(path, other));
   return { roots: [...own, ...beside.filter(isOutermost)], untended };
+}
+
+/** False for what is too long to be there, which is refused where the policy's paths are resolved. Any other failure refuses now. */
+function isDirectoryAt(path: string): boolean {
+  try {
+    return lstatSync(pathOf(path), { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch (error) {
+    if (errnoOf(error) === 'ENAMETOOLONG') return false;
+    throw error;
+  }
 }
 
 function treesOf(addon: NativeAddon, places: WritablePlaces, workspace: string): WritableTrees | undefined {
