@@ -5,11 +5,11 @@ import { directoriesBetween } from '../util/absolute-path.ts';
 import { orElse } from '../util/or-else.ts';
 import { pathOf, textOfPath } from '../util/path-text.ts';
 
-/** So many manifests are read before the first command; of others it is not known what they said. */
+/** How many manifests are read before the first command; what the others said is not known. */
 const MOST_MANIFESTS = 50;
 /** A larger file is told. */
 const MOST_BYTES = 1024 * 1024;
-/** So many files of a directory are compared. */
+/** How many files of a directory are compared at most. */
 const MOST_COMPARED = 200;
 
 /**

@@ -79,7 +79,7 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('what is proposed, followed 
     make(outside, INNOCENT_FILES);
     const secrets = Object.keys(SECRET_FILES).map((name) => join(home, name));
     const innocents = Object.keys(INNOCENT_FILES).map((name) => join(outside, name));
-    // Of one command 64 things are told.
+    // At most 64 denials of one command are told, so the files are read by several.
     const batches = [];
     const all = [...secrets, ...innocents];
     for (let at = 0; at < all.length; at += 40) batches.push(all.slice(at, at + 40));

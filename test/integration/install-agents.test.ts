@@ -89,7 +89,7 @@ describe('sandbox-run install', () => {
     );
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/hooks taken out\n.*MCP server .* installed\n/);
-    // Nothing else was in it.
+    // The file held nothing but our hooks, so it goes with them.
     expect(existsSync(at('.codex/hooks.json'))).toBe(false);
     expect(parse(read('.codex/config.toml'))).toMatchObject({
       model: 'm',
