@@ -7,6 +7,7 @@ import { caller } from '../../host/caller.ts';
 import {
   GIT_NAMES,
   gitDirectories,
+  type HooksOfGit,
   type ObeyedByGit,
   obeyedByGit,
   SEQUENCE_NAMES,
@@ -45,6 +46,8 @@ export interface WorkspaceFindings {
   readonly roots: readonly string[];
   /** Beside the policy's protected paths: what programs outside obey there, whether it is there or not. */
   readonly obeyed: readonly ObeyedByGit[];
+  /** Where repositories in it have their hooks, if not where git has them by itself. */
+  readonly hooks: readonly HooksOfGit[];
   /** Configuration files of the repositories in it. */
   readonly configurations: readonly string[];
   readonly names: ObeyedNames;
@@ -202,6 +205,7 @@ function findIn(
     index,
     roots,
     obeyed: [...byGit, ...outOfSight, ...byName, ...byPath],
+    hooks: byGit.flatMap(({ hooks }) => (hooks === undefined ? [] : [hooks])),
     configurations,
     names,
     manifests: entries
