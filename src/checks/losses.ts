@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import { leadingText, literalWord, mergeLiterals } from '../model/word.ts';
@@ -55,7 +55,7 @@ function judgeLine(nesting: Nesting): MaybePromise<readonly Reason[]> {
       // Who sent a copy of a workspace has what it was made of; what else may be written is no copy.
       const { isCopy = false, granted } = context.rules;
       return [
-        isCopy && granted.length === 0 ? [] : judgeVerb(command, use, context),
+        isCopy && granted.length === 0 ? [] : judgeVerb(command, use, nesting),
         isCopy ? [] : [...judgeRemoval(command, use, context), ...judgeOlder(command, use, context)],
         judgeInner(command, use, nesting),
       ];
@@ -126,11 +126,14 @@ function writtenOut(command: SimpleCommand, context: CheckContext): readonly Sim
 }
 
 /** `git reset --hard`, `git clean -f`: rows of the table say what they throw away. */
-function judgeVerb(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {
+function judgeVerb(command: SimpleCommand, use: Use, nesting: Nesting): readonly Reason[] {
+  const [context] = nesting;
   const loss = inherited(use, 'loses')?.(use);
   if (loss === undefined) return [];
   const words = [[use.program.name, ...use.verbs].join(' ')];
-  if (loss.what === 'always') return [reason('ask', 'loses', `${words[0]} ${loss.message}`, ...words)];
+  // What the others do to the index and to files decides what is not tracked when this one runs.
+  const isAlways = loss.what === 'always' || (loss.what === 'untracked' && !isAlone(command, nesting));
+  if (isAlways) return [reason('ask', 'loses', `${words[0]} ${loss.message}`, ...words)];
   const cwds = directoriesFor(command, use, context);
   const lost = cwds.flatMap((cwd) => {
     const from = context.paths.resolve(cwd ?? context.rules.workspace).canonical;
@@ -143,14 +146,30 @@ function judgeVerb(command: SimpleCommand, use: Use, context: CheckContext): rea
     : [reason('ask', 'loses', `${words[0]} ${loss.message}: ${inWorkspace(first, context)}`, ...words)];
 }
 
+/** Nothing but `cd` runs beside it. */
+function isAlone(command: SimpleCommand, [context, ...outer]: Nesting): boolean {
+  const others = commandsOf(context.parsed).filter((one) => one !== command);
+  return (
+    outer.length === 0 &&
+    context.parsed.understood &&
+    others.every((one) => useOf(one, context)?.program.name === 'cd')
+  );
+}
+
 /** The first file that such a loss takes something from. */
 function lostFrom(
   from: string,
   path: string | undefined,
   what: Loss['what'],
-  { versions }: CheckContext,
+  { versions, rules: { workspace } }: CheckContext,
 ): string | undefined {
   switch (what) {
+    case 'untracked': {
+      const at = path ?? from;
+      const counts = (file: string) => file !== join(at, '.git') && !isRegenerable(file, workspace);
+      // Without version control nothing is tracked.
+      return versions === undefined ? at : versions.lostWith(at, counts);
+    }
     case 'staged': {
       const since = versions?.changedSinceStop(from, false);
       return since?.stopped === true ? since.file : versions?.stagedIn(from);

@@ -49,6 +49,14 @@ export interface Versions {
   ): { readonly stopped: boolean; readonly file?: string | undefined };
 }
 
+/** Port: remembers which files of a workspace commands made, over processes. */
+export interface MadeFiles {
+  /** What each file was when the command that made it had ended, by path. */
+  known(): ReadonlyMap<string, string>;
+  /** What cannot be remembered is forgotten: removing the file is asked about then. */
+  add(states: ReadonlyMap<string, string>): void;
+}
+
 /** What matters, for a decision, of a shell that has run other commands before. */
 export interface ShellFacts {
   /** Names that stand for something of the shell's own now: its functions and aliases. */

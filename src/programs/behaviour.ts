@@ -281,10 +281,11 @@ export type Need = 'network' | 'system' | 'nothing';
 /**
  * `changes`: what is not committed, in the paths or everywhere; `unstaged`: of that, what is not staged; `staged`: what is
  * staged; `stopped`: what was staged, or done about a conflict, since git came to a stop in the middle of something;
- * `stopped-changes`: with all other changes since; `always`: whatever is there.
+ * `stopped-changes`: with all other changes since; `untracked`: files that are not tracked, in the paths or in the directory;
+ * `always`: whatever is there.
  */
 export interface Loss {
-  readonly what: 'changes' | 'unstaged' | 'staged' | 'stopped' | 'stopped-changes' | 'always';
+  readonly what: 'changes' | 'unstaged' | 'staged' | 'stopped' | 'stopped-changes' | 'untracked' | 'always';
   /** Completes "NAME …". */
   readonly message: string;
   readonly paths?: readonly Argument[];
