@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from 'node:path';
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
+import type { Versions } from '../model/surroundings.ts';
 import { type Argument, inherited, type Loss, type Use } from '../programs/behaviour.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isRegenerable, isRegenerableName } from '../programs/regenerable.ts';
@@ -14,6 +15,7 @@ import {
   linesOfAlias,
   type Nesting,
   pipedInto,
+  recipesRunBy,
   scriptsRunBy,
 } from './inner-lines.ts';
 import { directoriesOf, pathsOf, useOf } from './locations.ts';
@@ -41,6 +43,9 @@ export const lossesCheck: Check = {
 
 /** Lines that run each other are not followed further. */
 const DEEPEST_LINE = 4;
+/** Nor more of them: a makefile that calls make in many directories would have no end. */
+const MOST_LINES = 400;
+const linesJudged = new WeakMap<CheckContext, number>();
 
 /** A line, with what runs within it: scripts whose text is known, and aliases. */
 function judgeLine(nesting: Nesting): MaybePromise<readonly Reason[]> {
@@ -73,7 +78,13 @@ function judgeInner(command: SimpleCommand, use: Use, nesting: Nesting): MaybePr
   if (inner === undefined || nesting.length > DEEPEST_LINE) return [];
   const name = aliasCalledBy(use);
   if (name !== undefined) return judgeAlias(name, command, use, nesting, inner);
-  return together(scriptsRunBy(command, use, nesting).map((line) => judgeInnerLine(line, nesting, inner)));
+  const lines = [...scriptsRunBy(command, use, nesting), ...recipesRunBy(command, use, nesting)];
+  const outermost = nesting.at(-1) ?? nesting[0];
+  const before = linesJudged.get(outermost) ?? 0;
+  linesJudged.set(outermost, before + lines.length);
+  return together(
+    lines.slice(0, Math.max(0, MOST_LINES - before)).map((line) => judgeInnerLine(line, nesting, inner)),
+  );
 }
 
 async function judgeAlias(
@@ -93,19 +104,33 @@ async function judgeAlias(
 }
 
 function judgeInnerLine(
-  { text, cwd, of, file }: InnerLine,
+  { text, cwd, of, file, isRecipe = false }: InnerLine,
   nesting: Nesting,
   inner: InnerTexts,
 ): MaybePromise<readonly Reason[]> {
   const [context] = nesting;
-  const line = { ...context, parsed: inner.parse(text), text, cwd };
-  // What a person committed is asked about only where it is sure.
-  const isCommitted = file !== undefined && context.versions?.lostWith(file) === undefined;
+  const { versions } = context;
+  const isCommitted = file !== undefined && versions?.keeps(file) === true;
+  const parsed = inner.parse(text);
+  // What a person committed as a recipe may delete what they have git ignore: it is made by other recipes.
+  const line = {
+    ...{ ...context, parsed, text, cwd },
+    ...(isRecipe && isCommitted && versions !== undefined ? { versions: withoutIgnored(versions) } : {}),
+  };
   const told = (reasons: readonly Reason[]) =>
     reasons
-      .filter(({ code }) => !isCommitted || code !== 'may_delete')
+      // Of what a person committed, and of what is known in part, only what is sure is asked about.
+      .filter(({ code }) => !(isCommitted || isRecipe) || code !== 'may_delete')
       .map((one) => ({ ...one, message: `${one.message} (in ${of})` }));
   return andThen(judgeLine([line, ...nesting]), told);
+}
+
+function withoutIgnored(versions: Versions): Versions {
+  return {
+    ...versions,
+    lostWith: (path, counts = () => true) =>
+      versions.lostWith(path, (one, isDirectory) => !versions.ignores(one) && counts(one, isDirectory)),
+  };
 }
 
 /**

@@ -27,6 +27,10 @@ export interface PathSearch extends PathLookup {
 
 /** Port: what the version control around files would bring back. Nothing more than a help against mistakes. */
 export interface Versions {
+  /** Whether a file is tracked, and as it was committed or staged. */
+  keeps(path: string): boolean;
+  /** Whether git ignores a path that it does not track, by what stands in the repository. */
+  ignores(path: string): boolean;
   /**
    * The first file at or beneath a canonical path, or matching it, that would be lost with it. `counts`: only those for
    * which it is true, and nothing beneath directories for which it is not.

@@ -204,6 +204,8 @@ export interface Behaviour {
    * no options but these: separated by blanks, and with `=VALUE` only with that value.
    */
   readonly passesOn?: string;
+  /** What it hands to a shell and reads from a file of the directory: a recipe of make, a script of npm. */
+  readonly recipes?: (use: Use) => Recipes | undefined;
   /** What it prints, as far as its words and its standard input tell. */
   readonly prints?: (words: readonly Word[], input: Word | undefined) => Word | undefined;
   /** True where nothing is lost with what it removes: it only says what it would, or refuses what is not kept elsewhere. */
@@ -289,6 +291,18 @@ export interface Loss {
   /** Completes "NAME …". */
   readonly message: string;
   readonly paths?: readonly Argument[];
+}
+
+/** Lines for a shell that a command takes from a file. */
+export interface Recipes {
+  /** Where it goes first, each from the one before. */
+  readonly directories: readonly Argument[];
+  /** Names, of which the first that is there counts. */
+  readonly files: readonly string[];
+  /** A directory around counts where there is none. */
+  readonly isUpwards?: boolean;
+  /** The lines that surely run. `exists`: whether a name of the directory is there. */
+  readonly linesIn: (text: string, exists: (name: string) => boolean) => readonly string[];
 }
 
 /** Differences that were not committed: applied in reverse, they are lost. */

@@ -5,6 +5,7 @@ import type { Versions } from '../../model/surroundings.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { pathOf, textOfPath } from '../../util/path-text.ts';
 import { readRegular } from '../held-directory.ts';
+import { ignoredPaths } from './ignored-paths.ts';
 import { type GitIndex, INDEX_BYTES, type IndexEntry, parseIndex } from './index-file.ts';
 import { type IsUnchanged, unchangedFiles } from './unchanged-files.ts';
 
@@ -25,6 +26,8 @@ interface Repository {
   readonly entries: ReadonlyMap<string, IndexEntry>;
   /** Whether a file is as git's index has it. */
   readonly isUnchanged: IsUnchanged;
+  /** Whether git ignores a path beneath the root. */
+  readonly ignores: (path: string) => boolean;
 }
 
 /**
@@ -99,7 +102,12 @@ export function createVersions(isOwn: (path: string) => boolean = () => false): 
     return { stopped: true, file: workedOnSince(repository, since, tracked) };
   };
 
-  return { lostWith, changedFrom, stagedIn, changedSinceStop };
+  const ignores = (path: string) => {
+    const repository = around(path);
+    return repository?.ignores(beneath(repository.root, path)) === true;
+  };
+
+  return { keeps: isKept, ignores, lostWith, changedFrom, stagedIn, changedSinceStop };
 }
 
 function changedIn(
@@ -202,6 +210,7 @@ function readRepository(root: string): Repository | undefined {
   return {
     ...{ root, directory, index, entries: new Map(index?.entries.map((entry) => [entry.path, entry])) },
     isUnchanged: unchangedFiles(look(path)?.mtimeNs ?? 0n),
+    ignores: ignoredPaths(root, directory, index?.entries.map((entry) => entry.path) ?? []),
   };
 }
 
