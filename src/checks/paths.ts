@@ -7,7 +7,7 @@ import { isBeneath } from '../util/absolute-path.ts';
 import { isJudgedPlace } from '../util/secret-files.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import { directoriesOf, type Location, locationsOf, mayWrite, useOf } from './locations.ts';
-import { settledWords } from './losses.ts';
+import { settledWords } from './word-values.ts';
 
 const reason = reasonFor('paths');
 

@@ -9,8 +9,8 @@ import {
   parseGitConfig,
   valuesByKey,
 } from '../host/git/config-file.ts';
+import { repositoriesOutOfSight } from '../host/git/index-file.ts';
 import { isGitDirectory, SEQUENCE_NAMES } from '../host/git/repositories.ts';
-import { repositoriesOutOfSight } from '../host/git/versions.ts';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
 import { linkBytes } from '../host/link-bytes.ts';
 import type { LeftBehind } from '../model/left-behind.ts';

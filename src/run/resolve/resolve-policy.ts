@@ -1,7 +1,6 @@
 import { constants, mkdtempSync, readdirSync, rmdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { isNamedBy } from '../../decide/approval-request.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { caller } from '../../host/caller.ts';
 import { currentDirectory, exactRealPath, requireExactVariables } from '../../host/exact-text.ts';
@@ -18,6 +17,7 @@ import type { Entry, PolicyLayer } from '../../policy/layers.ts';
 import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../../policy/profiles/caches.ts';
 import { PROTECTED_PATHS } from '../../policy/profiles/obeyed-files.ts';
 import { TOOL_CHAINS } from '../../policy/profiles/system-paths.ts';
+import { isListedVariable } from '../../programs/variables.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { orElse } from '../../util/or-else.ts';
 import { realPath } from './own-program.ts';
@@ -277,8 +277,7 @@ async function settingsFor(
   const real = (path: string) => realPath(path, lookup);
   if (filesystem.home === 'host') return NO_SETTINGS;
   const set = new Set(Object.keys(environment.set).map((name) => name.toLowerCase()));
-  const isPassed = (name: string) =>
-    set.has(name.toLowerCase()) || environment.pass.some((entry) => isNamedBy(entry, name));
+  const isPassed = (name: string) => set.has(name.toLowerCase()) || isListedVariable(name, environment.pass);
   return carrySettings({
     home,
     machine: '/',

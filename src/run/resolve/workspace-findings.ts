@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { caller } from '../../host/caller.ts';
+import { repositoriesOutOfSight } from '../../host/git/index-file.ts';
 import {
   GIT_NAMES,
   gitDirectories,
@@ -13,7 +14,6 @@ import {
   SEQUENCE_NAMES,
   userConfigFiles,
 } from '../../host/git/repositories.ts';
-import { repositoriesOutOfSight } from '../../host/git/versions.ts';
 import { inDirectoryOf, readRegular } from '../../host/held-directory.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import { Baseline } from '../../left-behind/baseline.ts';
