@@ -252,7 +252,8 @@ function readIndex(addon: NativeAddon, index: NativeIndex): Promise<NativeIndexe
  */
 export function closeHooksGap(root: string): void {
   try {
-    const hooks = basename(root) === '.git' ? 'hooks' : '.git/hooks';
+    const isOfGit = ['HEAD', 'objects', 'refs'].every((name) => identityOf(join(root, name)) !== undefined);
+    const hooks = isOfGit ? 'hooks' : '.git/hooks';
     inDirectoryOf(root, join(root, hooks), (at) => mkdirSync(at));
   } catch {
     // No repository, hooks already there, or not ours to write: then a command cannot write there either.
