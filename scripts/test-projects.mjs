@@ -114,6 +114,7 @@ export const AS_BOTH = [
     'git-detours',
     'git-repositories',
     'granted-beside',
+    'nested-repositories',
     'repository-around',
   ),
   ...inFolder('hosts', 'container-profiles', 'nested', 'process-settings', 'refused-calls'),

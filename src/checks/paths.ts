@@ -210,14 +210,13 @@ function beneathFile(text: string, path: string, { rules, paths }: CheckContext)
   return `${text} cannot be written: ${file} is a file and not a directory${where}`;
 }
 
-/** Beneath a protected path, or a directory above one that is removed, replaced or filled. */
+/**
+ * Beneath a protected path, or a directory above one that is removed. What fills such a directory may do so, as the kernel keeps
+ * what is protected in it: but not where it keeps nothing, and not git's own directory, of which most is.
+ */
 function touchesProtected(path: string, use: PathUse, { rules }: CheckContext): boolean {
-  return rules.protected.some(
-    (root) =>
-      isBeneath(path, root) ||
-      (path !== rules.workspace &&
-        isBeneath(root, path) &&
-        isBeneath(path, rules.workspace) &&
-        use.effect !== 'reads'),
-  );
+  const isTaken = use.effect === 'removes' || !rules.held.files || path.endsWith('/.git');
+  const isAbove = (root: string) =>
+    path !== rules.workspace && isBeneath(root, path) && isBeneath(path, rules.workspace);
+  return rules.protected.some((root) => isBeneath(path, root) || (isTaken && isAbove(root)));
 }

@@ -5,7 +5,7 @@ import { isBeneath } from '../../util/absolute-path.ts';
 import { pathOf, shownPath, textOfPath } from '../../util/path-text.ts';
 import { readRegular } from '../held-directory.ts';
 import { parseGitConfig } from './config-file.ts';
-import { CONFIG_BYTES } from './repositories.ts';
+import { CONFIG_BYTES, readPointer } from './repositories.ts';
 
 /** What of a workspace's git repository lies outside of it. All canonical. */
 export interface RepositoryAround {
@@ -29,9 +29,6 @@ export interface RepositorySearch {
 }
 
 const NOTHING: RepositorySearch = {};
-
-/** Bytes of the small files by which the parts of a repository name each other. */
-const POINTER_BYTES = 8192;
 
 /**
  * The repository that a workspace (canonical) is a part of. Git is not run: it is found by what the files of git name, and
@@ -116,7 +113,7 @@ function directoryOf(own: string, dotGit: string): string | RepositorySearch {
   const common = dirname(dirname(own));
   const isOfWorktree =
     basename(dirname(own)) === 'worktrees' &&
-    ['../..', common].includes(textIn(join(own, 'commondir')) ?? '') &&
+    ['../..', common].includes(readPointer(join(own, 'commondir')) ?? '') &&
     isOwn(join(own, 'gitdir')) &&
     pointerIn(join(own, 'gitdir'), /^(.+)$/s, own) === dotGit;
   if (isOfWorktree) return common;
@@ -157,14 +154,9 @@ function isRepository(directory: string): boolean {
   );
 }
 
-function textIn(file: string): string | undefined {
-  const content = readOr(() => readRegular(pathOf(file), POINTER_BYTES), undefined);
-  return content && textOfPath(content).replace(/[\r\n]+$/, '');
-}
-
 /** The path that a file names, from a directory on; its text alone says what `..` in it means, so links have to be looked for. */
 function pointerIn(file: string, form: RegExp, from: string): string | undefined {
-  const [, named] = form.exec(textIn(file) ?? '') ?? [];
+  const [, named] = form.exec(readPointer(file) ?? '') ?? [];
   return named === undefined ? undefined : resolve(from, named);
 }
 
