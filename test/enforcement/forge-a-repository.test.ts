@@ -21,7 +21,7 @@ interface Forgery {
   readonly granted?: readonly string[];
   /** HOME, relative. */
   readonly home?: string;
-  readonly policy?: SandboxOptions['policy'];
+  readonly options?: Pick<SandboxOptions, 'policy' | 'isCopy'>;
   /** What the caller is told. */
   readonly says?: RegExp;
   readonly ofAnotherUser?: string;
@@ -134,12 +134,17 @@ const FORGERIES: readonly Forgery[] = [
     name: 'a right one, of which the policy wants nothing',
     make: 'git -C victim worktree add -q $PWD/work2',
     workspace: 'work2',
-    policy: { filesystem: { repository: 'none' } },
+    options: { policy: { filesystem: { repository: 'none' } } },
   },
   {
     name: 'a right one, of which the workspace wants nothing',
     make: 'git -C victim worktree add -q $PWD/work2; printf "[filesystem]\\nrepository = \\"none\\"\\n" > work2/.sandbox-run.toml',
     workspace: 'work2',
+  },
+  {
+    name: 'a repository around what another machine sent',
+    make: 'git init -q .; echo secret > secret',
+    options: { isCopy: true },
   },
   {
     name: 'alternates of a right one that lead elsewhere',
@@ -185,7 +190,7 @@ async function planned(tier: Tier, forgery: Forgery) {
   const root = makeForgery(forgery);
   if (forgery.home !== undefined) vi.stubEnv('HOME', join(root, forgery.home));
   const workspace = join(root, forgery.workspace ?? 'work');
-  await using sandbox = await sandboxIn(tier, { workspace, policyFiles: true, policy: forgery.policy ?? {} });
+  await using sandbox = await sandboxIn(tier, { workspace, policyFiles: true, ...forgery.options });
   const granted = sandbox.plan.paths
     .map(({ path }) => path)
     .filter((path) => isBeneath(path, root) || isBeneath(root, path));

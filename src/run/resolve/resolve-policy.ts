@@ -140,7 +140,7 @@ function ofAnotherUser(workspace: string, { filesystem }: Policy): readonly stri
 /** The repository around a workspace, as far as the policy wants it. Who sends a job from elsewhere has the workspace only. */
 function repositoryFor(
   { filesystem }: Policy,
-  { narrow }: SandboxOptions,
+  { narrow, isCopy }: SandboxOptions,
   {
     workspace,
     home,
@@ -148,7 +148,7 @@ function repositoryFor(
   }: { readonly workspace: string; readonly home: string; readonly temporary: string },
   lookup: PathLookup,
 ): RepositorySearch {
-  if (filesystem.repository === 'none' || narrow !== undefined) return {};
+  if (filesystem.repository === 'none' || narrow !== undefined || isCopy === true) return {};
   const own = [home, stateDirectory(), userPolicyPath(home, caller().env.XDG_CONFIG_HOME), temporary];
   const places = [...own, ...SHARED_DIRECTORIES].map((path) => lookup.resolve(path).canonical);
   return findRepository(
