@@ -59,6 +59,11 @@ export function createVersions(isOwn: (path: string) => boolean = () => false): 
     return false;
   }
 
+  /** The `.git` file of a submodule or a linked worktree: what it leads to is there without it, and git makes it anew. */
+  function isPointer(path: string): boolean {
+    return basename(path) === '.git' && repositoryOf(dirname(path))?.root === dirname(path);
+  }
+
   function lostWith(
     path: string,
     counts: (path: string, isDirectory: boolean) => boolean = () => true,
@@ -71,7 +76,7 @@ export function createVersions(isOwn: (path: string) => boolean = () => false): 
       const info = look(next);
       if (info === undefined || !counts(next, info.isDirectory())) continue;
       if (!info.isDirectory()) {
-        if (!isKept(next) && !isOwn(next)) return next;
+        if (!isKept(next) && !isOwn(next) && !isPointer(next)) return next;
         continue;
       }
       const entries = entriesOf(next);
