@@ -120,7 +120,7 @@ const approved: Control = {
     if (asked === undefined || ports.approvals === 'elsewhere') return undefined;
     if (typeof request.approved === 'object') {
       deciding.approval = BY_CALLER;
-      const now = requestFor(deciding, seen, { details: request.detailsOfCheck?.() ?? [], once: '' });
+      const now = requestFor(deciding, seen, { details: request.details?.() ?? [], once: '' });
       return now.fingerprint === request.approved.fingerprint ? undefined : NOT_THE_SAME;
     }
     return ask(deciding, seen, ports.plan === undefined ? forOthers(asked, seen.decision) : asked);

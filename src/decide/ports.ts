@@ -93,10 +93,8 @@ export interface DecisionPorts {
 export interface DecisionRequest extends Omit<JudgeRequest, 'approved'> {
   /** A person has approved it beforehand: whatever it does by now, or exactly the request with a fingerprint. */
   readonly approved?: boolean | ApprovedRequest | undefined;
-  /** What else makes a difference to an approval: its input, its time limit. */
+  /** What else makes a difference to an approval: its input, a terminal, the state of its shell. */
   readonly details?: (() => readonly string[]) | undefined;
-  /** The same without what `check()` does not know. */
-  readonly detailsOfCheck?: (() => readonly string[]) | undefined;
   /** Names it in the records. Default: a random one. */
   readonly id?: string | undefined;
   /** The job of a fleet that it is for. */
