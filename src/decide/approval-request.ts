@@ -173,7 +173,17 @@ function confining(plan: LaunchPlan): object {
 }
 
 /** A policy without what makes no such difference: who is asked, what is written down, how much may be used. */
-function deciding({ approval, audit, reviewer, state, limits, security, sandbox, ...rest }: Policy): object {
+function deciding({
+  approval,
+  audit,
+  reviewer,
+  state,
+  gate,
+  limits,
+  security,
+  sandbox,
+  ...rest
+}: Policy): object {
   return {
     ...rest,
     umask: limits.umask,

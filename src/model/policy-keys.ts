@@ -19,6 +19,7 @@ import {
   EXPLAIN,
   MAX_OUTPUT_BYTES,
   NETWORK_MODES,
+  TAINT_SHARING,
   UNLISTED,
   VERIFY,
 } from './words.ts';
@@ -659,6 +660,21 @@ export const POLICY_KEYS = {
         is: (onFailure) => onFailure === 'warn',
         meaning: 'commands may run without being counted',
       },
+    }),
+  },
+  gate: {
+    taints: key({
+      schema: (zod) => zod.enum(TAINT_SHARING),
+      text: 'Whose taints count for a session. session: its own; agents that are to share what they saw use one session. user: those of all sessions of the same user that were used in the last twelve hours.',
+      example: '"session"',
+      default: 'session',
+      workspace: { narrow: 'strictest', only: 'user', text: 'Those of all sessions of the user.' },
+    }),
+    autonomy: key({
+      schema: (zod) => zod.enum(AUTONOMIES),
+      text: 'What sandbox-run gate lets agents do without a question, instead of security.autonomy. autonomous: whatever is not refused, as long as the session has no taint and no rule asks. Default: security.autonomy; contained is supervised at a gate, where nothing is held by us.',
+      example: '"supervised"',
+      weaker: { is: (autonomy) => autonomy === 'autonomous', meaning: 'a gate asks nothing because of risk' },
     }),
   },
   sandbox: {

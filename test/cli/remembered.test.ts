@@ -98,7 +98,7 @@ describe('sessions', () => {
   it('are asked before the network, once they are tainted', async () => {
     set('[security]\nautonomy = "autonomous"\n[network]\nmode = "open"\n[filesystem]\nsecret = [".env"]\n');
     writeFileSync(join(place.workspace, '.env'), 'KEY=1\n');
-    const fetching = ['--session', 's', '-c', 'curl -s http://127.0.0.1:9/ || true'];
+    const fetching = ['--session', 's', '-c', 'curl -sL http://127.0.0.1:9/ || true'];
     expect((await run('--session', 's', 'cat', '.env')).stdout).toBe('KEY=1\n');
     const asked = await run(...fetching);
     expect(asked.exitCode).toBe(126);
