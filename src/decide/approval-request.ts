@@ -184,8 +184,11 @@ function deciding({
   sandbox,
   ...rest
 }: Policy): object {
+  const { commands, ...others } = rest;
   return {
-    ...rest,
+    ...others,
+    // A rule that allows says nothing of what is asked about.
+    commands: { ...commands, rules: commands.rules.filter(({ verdict }) => verdict !== 'allow') },
     umask: limits.umask,
     autonomy: security.autonomy,
     sandbox: { ...sandbox, explain: undefined },

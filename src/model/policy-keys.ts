@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { readNamePattern } from '../util/name-pattern.ts';
-import { commandRule, rule } from './command-rule.ts';
+import { commandRule, narrowingRule, rule } from './command-rule.ts';
 import {
   type AnyKey,
   key,
@@ -160,13 +160,22 @@ export const POLICY_KEYS = {
     }),
     rules: key({
       schema: (zod) => zod.array(rule(zod)),
-      text: 'Your own rules. A rule asks about commands, refuses them, or has what they change in the workspace wait.',
+      text: 'Your own rules. A rule asks about commands, refuses them, allows them without a question, or has what they change in the workspace wait.',
       example:
         '[{ program = "git", words = ["push"], verdict = "ask", match = ["git push"], not_match = ["git status"] }]',
       default: [],
       layers: 'add',
-      workspace: { narrow: 'adds', text: 'Further rules, as in a policy file.' },
+      workspace: {
+        narrow: 'adds',
+        schema: (zod) => zod.array(narrowingRule(zod)),
+        text: 'Further rules, as in a policy file; none that allows.',
+      },
       value: (rules) => rules.map(commandRule),
+      // After `value`, from which the type of its argument is inferred.
+      weaker: {
+        is: (rules) => rules.some(({ verdict }) => verdict === 'allow'),
+        meaning: 'commands of rules that allow are not asked about',
+      },
     }),
   },
   filesystem: {

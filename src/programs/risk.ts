@@ -117,7 +117,7 @@ export function reachOfLine(parsed: Parsed, isForeign?: IsForeign, options?: Rea
 const SETTINGS_NAME = /(?:curlrc|wgetrc|npmrc|\bpip\.conf|\bpip\.ini|netrc|\.cargo\b|\bhosts|resolv\.conf)$/;
 
 /** Whether a line sets variables, or names settings, that may send its programs elsewhere. */
-function setsSomething({ commands, variables }: CommandLine): boolean {
+export function setsSomething({ commands, variables }: CommandLine): boolean {
   const isHarmful = (name: string, value: string | undefined) =>
     variableRuleOfList(name, value) !== undefined;
   const isSetting = (word: Word) => {
