@@ -1,11 +1,14 @@
+import type { ProposedRule } from '../model/approval.ts';
 import type { Redirect, SimpleCommand } from '../model/command-line.ts';
-import type { CommandRule } from '../model/command-rule.ts';
+import { ANY_WORDS, type CommandRule } from '../model/command-rule.ts';
 import type { Reason } from '../model/decision.ts';
+import { inherited } from '../programs/behaviour.ts';
 import { isSink } from '../programs/options.ts';
 import { writesFile } from '../programs/path-uses.ts';
 import { programName } from '../programs/program-table.ts';
 import { findingsOf, reachOf, reachOfRedirect, riskOf, setsSomething } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
+import { redact } from '../util/redact.ts';
 import { type CheckContext, reasonFor } from './check.ts';
 import { directoriesOf, isForeignTo, mayWrite, useOf } from './locations.ts';
 import { describeRule, directoryOfRule, namesAllOf } from './own-rules.ts';
@@ -107,4 +110,37 @@ function isUnremarkable(command: SimpleCommand, context: CheckContext): boolean 
     riskOf(command, isForeign) === 'low' &&
     reachOf(command, isForeign, { settingsHeld: true }) === 'local'
   );
+}
+
+/**
+ * The rule that is offered to who answers always: in the workspace, the one command of a line that is asked about. Of a program
+ * with verbs the verb with whatever follows it (`cargo test …`); of one that runs something by name, changes something elsewhere,
+ * or has no verbs, exactly its words. `undefined`: it would not answer all that is asked, or would hold what looks like a secret.
+ */
+export function proposedRule(context: CheckContext, reasons: readonly Reason[]): ProposedRule | undefined {
+  const { parsed, rules } = context;
+  if (!parsed.understood || !reasons.some(({ verdict }) => verdict === 'ask')) return undefined;
+  const [command, ...others] = parsed.line.commands.filter((one) => !isUnremarkable(one, context));
+  const use = command === undefined ? undefined : useOf(command, context);
+  const [name, ...words] = command?.words.map(({ value }) => value) ?? [];
+  if (use === undefined || name === undefined || others.length > 0) return undefined;
+  const known = words.filter((word) => word !== undefined);
+  // A star is a pattern in a rule, and was a letter in the command.
+  if (known.length < words.length || [name, ...known].some((word) => word.includes('*'))) return undefined;
+  if (known.join(' ') !== redact(known.join(' '))) return undefined;
+  const { verbs } = use;
+  const isOpen =
+    verbs.length > 0 &&
+    verbs.every((verb, at) => known[at] === verb) &&
+    inherited(use, 'outward') === undefined &&
+    !/^(?:run|run-script|exec|x|explore|tool)$/.test(verbs.at(-1) ?? '');
+  const directory = rules.workspace;
+  const proposed = {
+    program: name.slice(name.lastIndexOf('/') + 1),
+    words: isOpen ? [...verbs, ANY_WORDS] : known,
+    directory,
+  };
+  const rule: CommandRule = { ...proposed, verdict: 'allow', reason: undefined };
+  const withRule = { ...context, rules: { ...rules, own: [...rules.own, rule] } };
+  return answeredByRules(withRule, reasons).some(({ verdict }) => verdict === 'ask') ? undefined : proposed;
 }

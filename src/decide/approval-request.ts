@@ -104,6 +104,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
     );
     const { connection, job } = asked;
     const { unseen, bound, overwrites } = stateOf(effects, cwd);
+    const rule = effects.proposedRule?.();
     const questions = decision.reasons.filter(({ verdict }) => verdict === 'ask');
     return {
       ...(connection === undefined ? {} : { connection }),
@@ -136,6 +137,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
               ],
               policyVersion,
             }),
+      ...(rule === undefined ? {} : { rule }),
       ...(connection === undefined
         ? {
             overwrites,
