@@ -9,7 +9,7 @@ import type { ApprovalStore } from '../model/state.ts';
 import { APPROVAL_SCOPES, REFUSALS } from '../model/words.ts';
 import { errorMessage } from '../util/error-message.ts';
 import type { MaybePromise } from '../util/promise.ts';
-import { scopesOf } from './presentation.ts';
+import { scopesOf, whyOnlyOnce } from './presentation.ts';
 
 /** What a desk works with. */
 interface ApprovalDeskOptions {
@@ -41,8 +41,10 @@ const isAborted = (signal: AbortSignal | undefined) => signal?.aborted === true;
 export function createApprovalDesk({ store, approver, timeoutMs }: ApprovalDeskOptions): Approvals {
   async function decide(request: ApprovalRequest, signal: AbortSignal | undefined): Promise<ApprovalAnswer> {
     if (isAborted(signal)) return CANCELED;
+    const scopes = scopesOf(request);
     const known = await (await store()).granted(request);
-    if (known !== undefined && isFor(known, request))
+    // What cannot be approved for longer than once by now is asked again.
+    if (known !== undefined && isFor(known, request) && scopes.includes(known.scope))
       return { approved: true, scope: known.scope, by: describeGrant(known) };
     if (approver === undefined) return { approved: false, reason: 'nobody', by: 'desk' };
     // A copy: what the approver does to it changes neither what was asked nor what is remembered.
@@ -106,7 +108,7 @@ async function ask(
 }
 
 /** An approver may be somebody else's code: only what is an answer in every respect is one. */
-function checked(answer: unknown, { session, unseen }: ApprovalRequest): ApprovalAnswer {
+function checked(answer: unknown, request: ApprovalRequest): ApprovalAnswer {
   if (typeof answer !== 'object' || answer === null) return failed('the approver gave no answer');
   const { approved, scope, reason, by, detail } = answer as Readonly<Record<string, unknown>>;
   if (typeof by !== 'string') return failed('the approver does not say who answered');
@@ -117,9 +119,9 @@ function checked(answer: unknown, { session, unseen }: ApprovalRequest): Approva
   const known = APPROVAL_SCOPES.find((name) => name === scope);
   if (approved !== true || known === undefined)
     return failed('the approver gave an answer without a meaning');
-  if (known === 'session' && session === undefined)
+  if (known === 'session' && request.session === undefined)
     return { approved, scope: 'once', by: `${by} (for the session, but there is none: once)` };
-  if (!scopesOf({ session, unseen }).includes(known))
-    return { approved, scope: 'once', by: `${by} (what runs cannot be known beforehand: once)` };
+  if (!scopesOf(request).includes(known))
+    return { approved, scope: 'once', by: `${by} (once: ${whyOnlyOnce(request)})` };
   return { approved, scope: known, by };
 }

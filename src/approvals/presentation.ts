@@ -129,14 +129,26 @@ export function sizeOfCommand({ command }: ApprovalRequest): string {
   return `${lines} ${lines === 1 ? 'line' : 'lines'}, ${[...command].length} characters`;
 }
 
-/** How a request can be approved: for longer than once only if it belongs to a session, and all that runs is known. */
-export const scopesOf = ({
-  session,
-  unseen = [],
-}: Pick<ApprovalRequest, 'session' | 'unseen'>): readonly ApprovalScope[] =>
-  APPROVAL_SCOPES.filter(
-    (scope) => scope === 'once' || (unseen.length === 0 && (scope === 'always' || session !== undefined)),
+/**
+ * How a request can be approved: for longer than once only if all that runs is known and no work is lost with it, for a
+ * session only if it belongs to one.
+ */
+export function scopesOf(request: Approvable): readonly ApprovalScope[] {
+  const isOnlyOnce = whyOnlyOnce(request) !== undefined;
+  return APPROVAL_SCOPES.filter(
+    (scope) => scope === 'once' || (!isOnlyOnce && (scope === 'always' || request.session !== undefined)),
   );
+}
+
+/** What of a request says how it can be approved. */
+type Approvable = Pick<ApprovalRequest, 'session' | 'unseen' | 'decision'>;
+
+/** Why a request cannot be approved for longer than once; `undefined`: it can. */
+export function whyOnlyOnce({ unseen = [], decision }: Approvable): string | undefined {
+  if (unseen.length > 0) return `what the command runs cannot be known beforehand (${unseen.join(', ')})`;
+  const loss = decision.reasons.find(({ check, code }) => check === 'losses' && code !== 'nothing');
+  return loss && `the next time other work would be lost (${loss.message})`;
+}
 
 /** What an answer would allow, in a sentence. */
 export function scopeSentence(

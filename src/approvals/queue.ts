@@ -4,7 +4,7 @@ import type { ApprovalAnswer, Approver, PersonalAnswer } from '../model/approval
 import type { ApprovalStore, StoredApproval } from '../model/state.ts';
 import type { MaybePromise } from '../util/promise.ts';
 import { visibleText } from '../util/visible-text.ts';
-import { scopesOf } from './presentation.ts';
+import { scopesOf, whyOnlyOnce } from './presentation.ts';
 
 /**
  * The request of an id.
@@ -36,7 +36,7 @@ export async function answerRequest(
   if (answer.approved && !scopesOf(found.request).includes(answer.scope))
     throw new SandboxError(
       'usage.invalid',
-      `what the command runs cannot be known beforehand (${visibleText((found.request.unseen ?? []).join(', '))}), so it cannot be approved for longer than once`,
+      `${visibleText(whyOnlyOnce(found.request) ?? '')}, so it cannot be approved for longer than once`,
     );
   const done = await store.answer(
     id,

@@ -1,8 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ApprovalAnswer, ApprovalRequest, ApprovalScope, Approver } from '../model/approval.ts';
+import type {
+  ApprovalAnswer,
+  ApprovalRequest,
+  ApprovalScope,
+  Approver,
+  ProposedRule,
+  RuleWriter,
+} from '../model/approval.ts';
+import { ANY_WORDS } from '../model/command-rule.ts';
 import { assertNever } from '../util/assert-never.ts';
+import { errorMessage } from '../util/error-message.ts';
+import { readableWord } from '../util/shell-quote.ts';
+import { visibleText } from '../util/visible-text.ts';
 import { viewOf } from './approval-view.ts';
-import { presentQuestion, presentRequest, scopeSentence, scopesOf, sizeOfCommand } from './presentation.ts';
+import {
+  presentQuestion,
+  presentRequest,
+  presentRows,
+  scopeSentence,
+  scopesOf,
+  sizeOfCommand,
+} from './presentation.ts';
 import type { Terminal } from './terminal.ts';
 import { type TalkOptions, type Turn, talkOn, type Unheard, withTerminal } from './terminal.ts';
 
@@ -17,6 +35,8 @@ interface TerminalApproverOptions {
   readonly isOutOfReach?: (() => boolean) | undefined;
   /** Called when Ctrl-C was typed, which is a no. */
   readonly onInterrupt?: (() => void) | undefined;
+  /** Writes a rule for who wants one. Missing: none is offered. */
+  readonly rules?: RuleWriter | undefined;
 }
 
 /**
@@ -29,15 +49,19 @@ export function createTerminalApprover({
   tryLock,
   isOutOfReach,
   onInterrupt,
+  rules,
 }: TerminalApproverOptions = {}): Approver {
   let last: Promise<unknown> = Promise.resolve();
 
   async function ask(request: ApprovalRequest, end: number, signal: AbortSignal | undefined) {
-    const talked = await withTerminal((terminal) => askOn(terminal, request, { end, signal, onInterrupt }), {
-      tryLock,
-      end,
-      signal,
-    });
+    const talked = await withTerminal(
+      (terminal) => askOn(terminal, request, { end, signal, onInterrupt }, rules),
+      {
+        tryLock,
+        end,
+        signal,
+      },
+    );
     if (talked.used) return talked.result;
     if (talked.why === 'late') return signal?.aborted === true ? CANCELED : EXPIRED;
     return talked.why === 'background' ? BACKGROUND : NOBODY;
@@ -99,11 +123,12 @@ const CANCELED: ApprovalAnswer = {
 };
 const DENIED: ApprovalAnswer = { approved: false, reason: 'denied', by: BY };
 
-const CHOICES = ['once', 'session', 'always', 'deny'] as const;
+const CHOICES = ['once', 'session', 'always', 'rule', 'deny'] as const;
 const KEYS: Readonly<Record<(typeof CHOICES)[number], string>> = {
   once: '[o]nce',
   session: '[s]ession',
   always: '[a]lways',
+  rule: '[r]ule',
   deny: '[d]eny (Enter)',
 };
 /** Shows the whole request; no answer. */
@@ -116,10 +141,16 @@ export function askOn(
   terminal: Terminal,
   request: ApprovalRequest,
   talk: TalkOptions,
+  rules?: RuleWriter,
 ): Promise<ApprovalAnswer> {
   const view = viewOf(request);
   const scopes = scopesOf(request);
-  const choices = CHOICES.filter((name) => name === 'deny' || scopes.includes(name));
+  // Of another machine the policy is not here.
+  const isLasting = scopes.includes('always') && request.host === undefined;
+  const offer = isLasting && rules !== undefined && request.rule !== undefined ? request.rule : undefined;
+  const choices = CHOICES.filter((name) =>
+    name === 'rule' ? offer !== undefined : name === 'deny' || scopes.includes(name),
+  );
   const keys = choices
     .map(([key]) => key)
     .join(', ')
@@ -129,8 +160,41 @@ export function askOn(
 
   /** The scope that was chosen and has to be confirmed. */
   let chosen: ApprovalScope | undefined;
+  let isRuleShown = false;
+  /** Shows what would be written where; once that was confirmed, writes it. */
+  function ruleTurn(answer: string | undefined): Turn<ApprovalAnswer> {
+    if (offer === undefined || rules === undefined) return { answer: DENIED };
+    try {
+      if (answer === undefined) {
+        const { path, text } = rules.preview(offer);
+        isRuleShown = true;
+        const shown = presentRows(
+          [
+            { label: 'rule', text: `always allow ${describeRule(offer)} in ${visibleText(offer.directory)}` },
+            { label: 'file', text: visibleText(path) },
+            ...text
+              .trimEnd()
+              .split('\n')
+              .map((row) => ({ label: '', text: visibleText(row) })),
+          ],
+          terminal,
+        );
+        return {
+          say: `Runs it once, and puts this into your policy, for commands that are started from then on:\n${shown}`,
+          prompt: 'Type yes to write it (anything else: deny): ',
+        };
+      }
+      if (answer !== 'yes') return { answer: DENIED };
+      rules.write(offer);
+      return { answer: { approved: true, scope: 'once', by: `${BY}, with a rule` } };
+    } catch (error) {
+      isRuleShown = false;
+      return { say: `${visibleText(errorMessage(error))}\n`, prompt };
+    }
+  }
   function heard(line: string): Turn<ApprovalAnswer> {
     const word = line.trim().toLowerCase();
+    if (isRuleShown) return ruleTurn(word);
     if (chosen !== undefined)
       return { answer: word === 'yes' ? { approved: true, scope: chosen, by: BY } : DENIED };
     if (word === MORE || word === MORE[0]) return { say: presentRequest(request, terminal), prompt };
@@ -138,6 +202,7 @@ export function askOn(
     if (choice === undefined) return { prompt: `Please type ${keys} (${choices.join(', ')}): ` };
     if (choice === 'deny') return { answer: DENIED };
     if (choice === 'once') return { answer: { approved: true, scope: 'once', by: BY } };
+    if (choice === 'rule') return ruleTurn(undefined);
     chosen = choice;
     return { say: `${scopeSentence(chosen, view)}\n`, prompt: 'Type yes to confirm (anything else: deny): ' };
   }
@@ -158,6 +223,10 @@ export function askOn(
     talk,
   );
 }
+
+/** `cargo test …` */
+const describeRule = ({ program, words }: ProposedRule): string =>
+  [program, ...words].map((word) => (word === ANY_WORDS ? '…' : readableWord(word))).join(' ');
 
 /** What it is that there was no line of a person. */
 function answerWithout(why: Unheard, detail: string | undefined): ApprovalAnswer {

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import type { ProposedRule } from '../model/approval.ts';
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import type { PathUse, Program } from '../programs/behaviour.ts';
@@ -7,6 +8,7 @@ import { pathUses } from '../programs/path-uses.ts';
 import { describeAs, findProgram } from '../programs/program-table.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { readableWord } from '../util/shell-quote.ts';
+import { proposedRule } from './allow-rules.ts';
 import { type CheckContext, commandsOf } from './check.ts';
 import { type CodeFiles, codeFrom } from './code-files.ts';
 import { directoriesOf, mayWrite, pathsOf, useOf } from './locations.ts';
@@ -25,6 +27,8 @@ export interface CommandEffects {
   readonly searches: readonly string[];
   /** All of the text. */
   readonly text: string;
+  /** A rule that would answer all that is asked about it. Missing: there is none, or it is not known. */
+  readonly proposedRule?: () => ProposedRule | undefined;
 }
 
 /** One simple command of a line. */
@@ -141,6 +145,7 @@ export function effectsOf(
     patterns: [...patterns],
     searches: [...searches],
     text: context.text,
+    proposedRule: () => proposedRule(context, reasons),
   };
 }
 

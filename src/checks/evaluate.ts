@@ -3,6 +3,7 @@ import { decisiveReason } from '../model/decisive-reason.ts';
 import { strongest, VERDICTS } from '../model/words.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { andThen, isPromise } from '../util/promise.ts';
+import { answeredByRules } from './allow-rules.ts';
 import type { Check, CheckContext } from './check.ts';
 
 /** A check that says nothing still stands in the trace. */
@@ -69,7 +70,7 @@ export function evaluate(checks: readonly Check[], context: CheckContext): Decis
     const isRefused = reasons.some(({ verdict }) => verdict === 'deny');
     const others = checks.filter(({ isLast }) => isLast === true);
     const last = isRefused ? others.map(notAsked) : judgeAll(others, context);
-    return andThen(last, (more) => decide(context, [...reasons, ...more]));
+    return andThen(last, (more) => decide(context, answeredByRules(context, [...reasons, ...more])));
   });
 }
 

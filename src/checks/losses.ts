@@ -31,13 +31,16 @@ const reason = reasonFor('losses');
 export const lossesCheck: Check = {
   name: 'losses',
   summary:
-    'contained: asks before a command deletes work in the workspace that version control does not have',
+    'contained: asks before a command deletes work in the workspace that version control does not have; at every level, such a command is approved for once only',
   judge: (context) => {
     // Of a preview nothing is lost: what it takes away is there until it is applied.
     // Nor of what can be taken back.
-    if (context.autonomy !== 'contained' || isHeldBack(context)) return [];
+    if (context.autonomy === 'readonly' || isHeldBack(context)) return [];
     if (context.effect === 'undoable' && context.rules.undoes === true) return [];
-    return judgeLine([context]);
+    const found = judgeLine([context]);
+    if (context.autonomy === 'contained') return found;
+    // No reason to ask; but an answer to a question for another reason is good for once only.
+    return andThen(found, (reasons) => reasons.map((one) => ({ ...one, verdict: undefined })));
   },
 };
 
@@ -165,9 +168,9 @@ function judgeVerb(command: SimpleCommand, use: Use, nesting: Nesting): readonly
     return paths.flatMap((path) => lostFrom(from, path, loss.what, context) ?? []);
   });
   const [first] = lost;
-  return first === undefined
-    ? []
-    : [reason('ask', 'loses', `${words[0]} ${loss.message}: ${inWorkspace(first, context)}`, ...words)];
+  if (first !== undefined)
+    return [reason('ask', 'loses', `${words[0]} ${loss.message}: ${inWorkspace(first, context)}`, ...words)];
+  return isElsewhere(context) ? [reason(undefined, 'loses', `${words[0]} ${loss.message}`, ...words)] : [];
 }
 
 /** Nothing but `cd` runs beside it. */
@@ -306,8 +309,16 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
     const message = `${use.program.name} may delete ${shown}, which version control cannot restore: ${unknown} is known only when it runs`;
     return [reason('ask', 'may_delete', message, word.source)];
   }
-  return [];
+  // What lies elsewhere is not looked at. Where its place is known, an approval is bound to it.
+  const unknown = removed.find(({ complete }) => !complete || isElsewhere(context));
+  if (unknown === undefined || (context.rules.granted.length === 0 && !isElsewhere(context))) return [];
+  const { source } = unknown.word;
+  const message = `${use.program.name} may delete what ${source || 'its input'} stands for when it runs`;
+  return [reason(undefined, 'may_delete', message, source)];
 }
+
+/** Nothing is held by us, and the files may be those of another machine: what is lost cannot be told by looking here. */
+const isElsewhere = ({ rules: { held } }: CheckContext) => !held.files;
 
 /** What is gone afterwards. */
 function removedBy(use: Use): readonly Argument[] {

@@ -1,8 +1,10 @@
 import { basename } from 'node:path';
 import type { Parsed, SimpleCommand, Word } from '../model/command-line.ts';
-import type { CommandRule } from '../model/command-rule.ts';
+import { ANY_WORDS, type CommandRule } from '../model/command-rule.ts';
 import type { Decision, Reason } from '../model/decision.ts';
+import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
+import { directoriesOf } from './locations.ts';
 
 const reason = reasonFor('rules');
 
@@ -27,6 +29,19 @@ function wordMatches(word: Word, pattern: string): boolean {
   return word.value === undefined || matchesPattern(word.value, pattern);
 }
 
+/** Whether a rule is about commands that run in a directory. One that is not known counts, as a rule only asks or refuses. */
+function directoryMatches(
+  { directory }: CommandRule,
+  cwd: string | undefined,
+  context: CheckContext,
+): boolean {
+  return directory === undefined || cwd === undefined || isBeneath(cwd, directoryOfRule(directory, context));
+}
+
+/** Canonical. */
+export const directoryOfRule = (directory: string, { rules, paths }: CheckContext): string =>
+  paths.resolve(directory.replace(/^~(?=\/)/, rules.userHome)).canonical;
+
 /** True if the rule is about this command. `executable`: what the name really stands for, if that is known. */
 function ruleMatches(rule: CommandRule, command: SimpleCommand, executable: string | undefined): boolean {
   const [program, ...words] = command.words;
@@ -44,9 +59,24 @@ function ruleMatches(rule: CommandRule, command: SimpleCommand, executable: stri
   return next === rule.words.length;
 }
 
-/** True if a rule is about anything in a command line; for the examples in policy files. */
+/** True if a rule is about anything in a command line; for the examples in policy files, whose directory is not known. */
 export function ruleMatchesLine(rule: CommandRule, parsed: Parsed): boolean {
-  return commandsOf(parsed).some((command) => ruleMatches(rule, command, undefined));
+  return commandsOf(parsed).some((command) =>
+    rule.verdict === 'allow' ? namesAllOf(rule, command) : ruleMatches(rule, command, undefined),
+  );
+}
+
+/** Whether a rule that allows names all words of a command: each is written out, and none stands between them. */
+export function namesAllOf({ program, words: patterns }: CommandRule, { words }: SimpleCommand): boolean {
+  const [name, ...values] = words.map(({ value }) => value);
+  if (name === undefined || basename(name) !== program) return false;
+  const isOpen = patterns.at(-1) === ANY_WORDS;
+  const named = isOpen ? patterns.slice(0, -1) : patterns;
+  if (values.length < named.length || (!isOpen && values.length > named.length)) return false;
+  return values.every((value, at) => {
+    const pattern = named[at];
+    return value !== undefined && (pattern === undefined || matchesPattern(value, pattern));
+  });
 }
 
 /** A rule as it is named in messages: `git push`. */
@@ -56,6 +86,8 @@ export const describeRule = (rule: CommandRule): string => [rule.program, ...rul
 const PREVIEWED = 'rule_preview';
 
 const DOES = { deny: 'refuses', ask: 'asks about', preview: 'previews' } as const;
+type Objecting = CommandRule & { readonly verdict: keyof typeof DOES };
+const objects = (rule: CommandRule): rule is Objecting => rule.verdict !== 'allow';
 
 /** Whether a rule has the changes of a command wait that a decision allows. */
 export function isPreviewed({ reasons }: Pick<Decision, 'reasons'>): boolean {
@@ -66,19 +98,25 @@ export function isPreviewed({ reasons }: Pick<Decision, 'reasons'>): boolean {
 
 /** A rule that is about a command of the line. */
 interface Met {
-  readonly rule: CommandRule;
+  readonly rule: Objecting;
   readonly command: SimpleCommand;
   /** It has changes wait where nothing can be held back. */
   readonly isImpossible: boolean;
 }
 
-function rulesMet({ rules, parsed, cwd, findExecutable, shell }: CheckContext): readonly Met[] {
+function rulesMet(context: CheckContext): readonly Met[] {
+  const { rules, parsed, cwd, findExecutable, shell } = context;
   if (rules.own.length === 0) return [];
   return commandsOf(parsed).flatMap((command) => {
     const [program] = command.words;
     const executable = program?.value === undefined ? undefined : findExecutable(program.value, cwd);
     return rules.own
-      .filter((rule) => ruleMatches(rule, command, executable))
+      .filter(objects)
+      .filter(
+        (rule) =>
+          ruleMatches(rule, command, executable) &&
+          directoriesOf(command, context).some((place) => directoryMatches(rule, place, context)),
+      )
       .map((rule) => {
         const isImpossible = rule.verdict === 'preview' && (!rules.previews || shell !== undefined);
         return { rule, command, isImpossible };
@@ -97,7 +135,7 @@ export function isHeldBack(context: CheckContext): boolean {
 /** The operator's own rules. */
 export const ownRules: Check = {
   name: 'rules',
-  summary: 'Applies commands.rules, which ask, refuse, or have changes wait.',
+  summary: 'Applies commands.rules, which ask, refuse, allow, or have changes wait.',
   judge: (context) =>
     rulesMet(context).map(({ rule, command, isImpossible }): Reason => {
       const words = command.words.map(({ source }) => source);

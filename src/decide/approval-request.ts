@@ -6,6 +6,7 @@ import { caller } from '../host/caller.ts';
 import type { ApprovalRequest, WantedConnection } from '../model/approval.ts';
 import type { Command, JobOrigin } from '../model/command.ts';
 import type { Decision } from '../model/decision.ts';
+import type { ControlId } from '../model/enforcement-report.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import { POLICY_KEYS } from '../model/policy-keys.ts';
@@ -38,7 +39,7 @@ interface AskedCommand {
   readonly variables?: Readonly<Record<string, string | undefined>> | undefined;
   /** Names that the request itself sets or takes away. */
   readonly changed: readonly string[];
-  /** What else the request says: its input, its time limit. */
+  /** What else the request says: its input, a terminal, the state of its shell. */
   readonly details: readonly string[];
   /** The job of a fleet that it is for. */
   readonly job?: JobOrigin | undefined;
@@ -84,8 +85,8 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
   const once = () => ({
     confinement:
       plan === undefined ? ['nothing confines it here: it runs somewhere else'] : confinementOf(policy, plan),
-    planDigest: digest(plan ?? null),
-    policyVersion: digest([packageVersion, policy]),
+    planDigest: digest(plan === undefined ? null : confining(plan)),
+    policyVersion: digest([packageVersion, deciding(policy)]),
     namesGiven: given(),
   });
   let made: ReturnType<typeof once> | undefined;
@@ -104,6 +105,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
     );
     const { connection, job } = asked;
     const { unseen, bound, overwrites } = stateOf(effects, cwd);
+    const rule = effects.proposedRule?.();
     const questions = decision.reasons.filter(({ verdict }) => verdict === 'ask');
     return {
       ...(connection === undefined ? {} : { connection }),
@@ -136,6 +138,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
               ],
               policyVersion,
             }),
+      ...(rule === undefined ? {} : { rule }),
       ...(connection === undefined
         ? {
             overwrites,
@@ -156,6 +159,42 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
       ],
       confinement,
     };
+  };
+}
+
+/** Controls of how much a command may use, and of what is told about it. */
+const OF_AMOUNTS: ReadonlySet<ControlId> = new Set<ControlId>(['resource-limits', 'denials']);
+
+/**
+ * A plan without what makes no difference to what a command does and reaches: how much it may use, how long it may run, and
+ * what is watched in order to explain it.
+ */
+function confining(plan: LaunchPlan): object {
+  const { backend, controls } = plan.report;
+  const held = controls.flatMap(({ id, state }) => (OF_AMOUNTS.has(id) ? [] : [[id, state]]));
+  return { ...plan, limits: [], treeLimits: {}, observed: undefined, report: [backend, held] };
+}
+
+/** A policy without what makes no such difference: who is asked, what is written down, how much may be used. */
+function deciding({
+  approval,
+  audit,
+  reviewer,
+  state,
+  gate,
+  limits,
+  security,
+  sandbox,
+  ...rest
+}: Policy): object {
+  const { commands, ...others } = rest;
+  return {
+    ...others,
+    // A rule that allows says nothing of what is asked about.
+    commands: { ...commands, rules: commands.rules.filter(({ verdict }) => verdict !== 'allow') },
+    umask: limits.umask,
+    autonomy: security.autonomy,
+    sandbox: { ...sandbox, explain: undefined },
   };
 }
 

@@ -120,7 +120,7 @@ const approved: Control = {
     if (asked === undefined || ports.approvals === 'elsewhere') return undefined;
     if (typeof request.approved === 'object') {
       deciding.approval = BY_CALLER;
-      const now = requestFor(deciding, seen, { details: request.detailsOfCheck?.() ?? [], once: '' });
+      const now = requestFor(deciding, seen, { details: request.details?.() ?? [], once: '' });
       return now.fingerprint === request.approved.fingerprint ? undefined : NOT_THE_SAME;
     }
     return ask(deciding, seen, ports.plan === undefined ? forOthers(asked, seen.decision) : asked);
@@ -163,7 +163,8 @@ async function ask(deciding: Deciding, seen: Seen, asked: ExecutionError): Promi
 /** Time has passed: what was shown must still be what would run, and not be refused. */
 async function isStill(deciding: Deciding, shown: ApprovalRequest, how: HowAsked): Promise<boolean> {
   const { request, ports, resolved } = deciding;
-  if (ports.session !== undefined) deciding.taints = await ports.session.taints(request.taints ?? []);
+  if (ports.session !== undefined)
+    deciding.taints = await ports.session.taints(request.taints ?? [], ports.policy.gate.taints);
   const now = await look(deciding);
   const resolvedNow = ports.resolve?.(request.command, request);
   return (
@@ -228,7 +229,7 @@ const sessionTaints: Control = {
     if (session === undefined) return undefined;
     await session.begin?.();
     for (const taint of request.taints ?? []) await session.taint(taint, 'said with a command');
-    deciding.taints = await session.taints(request.taints ?? []);
+    deciding.taints = await session.taints(request.taints ?? [], ports.policy.gate.taints);
     return undefined;
   },
 };

@@ -32,6 +32,7 @@ import {
   riskOfLine,
   secretAmong,
   stepsOf,
+  variableRuleOfList,
 } from './judgement.ts';
 import { OwnFiles } from './own-files.ts';
 import type { ProgramFinder } from './program-finder.ts';
@@ -223,7 +224,7 @@ export function createJudge({ policy, rules, searchPath, find, gate, made }: Jud
     const context = {
       ...unrated,
       risk: isMissing(unrated) ? 'low' : riskOfLine(parsed, isForeign),
-      reach: reachOfLine(parsed, isForeign),
+      reach: reachOfLine(parsed, isForeign, { wordsDecide: !inSession && isGivenNothing(request.env) }),
     };
     let plain: boolean | undefined;
     return {
@@ -250,6 +251,14 @@ export function createJudge({ policy, rules, searchPath, find, gate, made }: Jud
         effectsOf(context, reasons, typeof command === 'string' ? command : undefined),
     };
   };
+}
+
+/** Whether a request brings no variable that may be read as settings. */
+function isGivenNothing(env: JudgeRequest['env'] = {}): boolean {
+  return Object.entries(env).every(
+    ([name, value]) =>
+      name === 'PATH' || (value !== undefined && variableRuleOfList(name, value) === undefined),
+  );
 }
 
 /**

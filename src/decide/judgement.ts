@@ -11,6 +11,7 @@ export { isForeignTo } from '../checks/locations.ts';
 export { isPlainLine } from '../checks/plain-line.ts';
 export { leavesDoubts } from '../checks/shell-session.ts';
 export { reachOfLine, riskOfLine } from '../programs/risk.ts';
+export { variableRuleOfList } from '../programs/variables.ts';
 export { isIncomplete } from '../shell/adapter/read-shell.ts';
 export { parseArgv, parseShell } from '../shell/parse.ts';
 export { stepsOf } from '../shell/steps.ts';

@@ -10,6 +10,7 @@ import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { ApprovedRequest } from '../model/options.ts';
 import type { Policy } from '../model/policy.ts';
 import type { Telemetry } from '../model/telemetry.ts';
+import type { TaintSharing } from '../model/words.ts';
 import type { MaybePromise } from '../util/promise.ts';
 import type { ApprovalRequestMaker } from './approval-request.ts';
 import type { Judge, Judgement, JudgeRequest } from './judge.ts';
@@ -50,8 +51,8 @@ export interface SessionMemory {
   readonly id: string | undefined;
   /** Before anything is decided; rejects with `session.invalid` if the session is not to be used. */
   begin?(): MaybePromise<unknown>;
-  /** Taints in force: those given and those remembered. */
-  taints(given: readonly Taint[]): MaybePromise<readonly Taint[]>;
+  /** Taints in force: those given and those remembered, of the session alone or of all of its user. */
+  taints(given: readonly Taint[], sharing: TaintSharing): MaybePromise<readonly Taint[]>;
   taint(taint: Taint, reason: string): MaybePromise<void>;
 }
 
@@ -93,10 +94,8 @@ export interface DecisionPorts {
 export interface DecisionRequest extends Omit<JudgeRequest, 'approved'> {
   /** A person has approved it beforehand: whatever it does by now, or exactly the request with a fingerprint. */
   readonly approved?: boolean | ApprovedRequest | undefined;
-  /** What else makes a difference to an approval: its input, its time limit. */
+  /** What else makes a difference to an approval: its input, a terminal, the state of its shell. */
   readonly details?: (() => readonly string[]) | undefined;
-  /** The same without what `check()` does not know. */
-  readonly detailsOfCheck?: (() => readonly string[]) | undefined;
   /** Names it in the records. Default: a random one. */
   readonly id?: string | undefined;
   /** The job of a fleet that it is for. */

@@ -1,16 +1,26 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { type BigIntStats, type Dirent, lstatSync, readdirSync, statSync } from 'node:fs';
+import { readRegular } from '../host/held-directory.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 
 /** Objects of directories that go, or matches of a pattern, which an approval is bound to one by one. */
 const MOST_OBJECTS = 20_000;
 
+/** Of larger files the state says whether they changed: no script that a person writes is one. */
+const LARGEST_READ = 4 * 1024 ** 2;
+
 /**
- * Which file a path names, and in which state: the time of its last change of any kind cannot be set by a program
- * (utimensat(2) changes it to now), so new content is noticed without reading it.
+ * What a file that decides what a command does is: its content, owner and mode, so that a script which was changed and put
+ * back is the same. Of a large file, and of what is no file, which object it is and in which state: the time of its last
+ * change of any kind cannot be set by a program (utimensat(2) changes it to now).
  */
 export function identityOf(path: string): string {
-  return identified(path, statSync, stateOf);
+  return identified(path, statSync, (info) => {
+    const content = info.isFile() ? readRegular(path, LARGEST_READ) : undefined;
+    if (content === undefined) return stateOf(info);
+    const { mode, uid, gid } = info;
+    return [mode, uid, gid, createHash('sha256').update(content).digest('hex')].join(':');
+  });
 }
 
 /** Which directory a path names, whatever is in it. */

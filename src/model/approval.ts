@@ -27,6 +27,14 @@ export const WantedConnection = z.strictObject({
 });
 export type WantedConnection = Value<typeof WantedConnection>;
 
+/** A rule that would answer the question from now on. It is written only by who answers, and only once it was shown. */
+export const ProposedRule = z.strictObject({
+  program: text,
+  words: texts.describe('as in commands.rules, where a last * stands for any further words'),
+  directory: text.describe('canonical: the workspace'),
+});
+export type ProposedRule = Value<typeof ProposedRule>;
+
 /**
  * Everything that a person has to see in order to decide about a command, and the fingerprint that binds the answer to
  * exactly that. It is stored, and shown by other processes.
@@ -59,6 +67,7 @@ export const ApprovalRequest = z.strictObject({
     .describe(
       'what it may run that nobody can know beforehand: an answer approves whatever that then is, and is good for once only; missing: nothing that is known of',
     ),
+  rule: ProposedRule.optional().describe('missing: none would answer the question'),
   connection: WantedConnection.optional().describe(
     'what is asked about while the command runs: an answer is good for every connection to this host and port; missing: the command itself',
   ),
@@ -127,6 +136,14 @@ export interface Approver {
 export interface ApprovalOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+}
+
+/** Puts rules into the policy of the user. */
+export interface RuleWriter {
+  /** Which text would be put into which file. */
+  preview(rule: ProposedRule): { readonly path: string; readonly text: string };
+  /** @throws {SandboxError} where the file cannot be changed without losing something. */
+  write(rule: ProposedRule): void;
 }
 
 /** Who answers what the policy asks. Never rejects: only an answer that clearly approves is an approval. */

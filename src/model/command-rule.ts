@@ -3,8 +3,13 @@ import type { Zod } from './policy-key.ts';
 
 const examples = (zod: Zod) => zod.array(zod.string().min(1)).optional();
 
-/** What a file may say of a rule. */
-export const rule = (zod: Zod) =>
+/** What a file of the workspace may say of a rule: it takes away, and allows nothing. */
+export const narrowingRule = (zod: Zod) => ruleWith(zod, ['ask', 'deny']);
+
+/** What a file of the operator may say of a rule. */
+export const rule = (zod: Zod) => ruleWith(zod, ['ask', 'deny', 'allow']);
+
+const ruleWith = <Word extends 'ask' | 'deny' | 'allow'>(zod: Zod, verdicts: readonly Word[]) =>
   zod
     .strictObject({
       program: zod
@@ -15,12 +20,19 @@ export const rule = (zod: Zod) =>
         .array(zod.string().min(1))
         .optional()
         .describe(
-          'Patterns that words of the command must match, in this order. Other words may stand between them.',
+          'Patterns that words of the command must match, in this order. Other words may stand between them. For verdict = "allow" they are all words of the command, one pattern each; a last "*" stands for any that follow.',
         ),
-      verdict: zod
-        .enum(['ask', 'deny'])
+      directory: zod
+        .string()
+        .regex(/^(?:\/|~\/)/, 'must be absolute or begin with ~/')
         .optional()
-        .describe('ask: a matching command needs approval. deny: it is refused.'),
+        .describe('Only for commands that run in this directory or beneath it.'),
+      verdict: zod
+        .enum(verdicts)
+        .optional()
+        .describe(
+          'ask: a matching command needs approval. deny: it is refused. allow, not in a file of the workspace: it is not asked about because of its risk or of a network that the policy opened.',
+        ),
       effect: zod
         .enum(['preview'])
         .optional()
@@ -36,27 +48,34 @@ export const rule = (zod: Zod) =>
       ),
     })
     .refine(({ verdict, effect }) => (verdict === undefined) !== (effect === undefined), {
-      message: 'needs either verdict = "ask" or "deny", or effect = "preview"',
+      message: `needs either verdict = ${verdicts.map((one) => `"${one}"`).join(' or ')}, or effect = "preview"`,
+    })
+    .refine(({ program, verdict }) => verdict !== 'allow' || !program.includes('*'), {
+      path: ['program'],
+      message: 'must be written out in a rule that allows',
     });
 
 /** A rule as it stands in a policy file. */
 export type RuleInFile = z.output<ReturnType<typeof rule>>;
 
-/**
- * A rule of the operator: it asks, refuses, or has changes wait. The strictest check wins, so a rule that allows would do
- * nothing.
- */
+/** A rule of the operator: it asks, refuses, allows, or has changes wait. The strictest check wins, and a rule that allows only answers questions. */
 export interface CommandRule {
   /** Name of the program, `*` stands for any text; compared with the last part of the program's path. */
   readonly program: string;
-  /** Patterns that its words must match, in this order. Other words may stand between them. */
+  /** Patterns that its words must match, in this order. Other words may stand between them, but not for `allow`. */
   readonly words: readonly string[];
-  readonly verdict: 'ask' | 'deny' | 'preview';
+  /** Absolute, or beneath `~/`. */
+  readonly directory?: string | undefined;
+  readonly verdict: 'ask' | 'deny' | 'allow' | 'preview';
   /** Shown when a command is refused or asked about. */
   readonly reason: string | undefined;
 }
 
+/** Any further words, in a rule that allows. */
+export const ANY_WORDS = '*';
+
 /** A rule as the checks use it. */
-export function commandRule({ program, words, verdict, reason }: RuleInFile): CommandRule {
-  return { program, words: words ?? [], verdict: verdict ?? 'preview', reason };
+export function commandRule({ program, words, directory, verdict, reason }: RuleInFile): CommandRule {
+  const said = words ?? (verdict === 'allow' ? [ANY_WORDS] : []);
+  return { program, words: said, directory, verdict: verdict ?? 'preview', reason };
 }

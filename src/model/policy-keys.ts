@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { readNamePattern } from '../util/name-pattern.ts';
-import { commandRule, rule } from './command-rule.ts';
+import { commandRule, narrowingRule, rule } from './command-rule.ts';
 import {
   type AnyKey,
   key,
@@ -19,6 +19,7 @@ import {
   EXPLAIN,
   MAX_OUTPUT_BYTES,
   NETWORK_MODES,
+  TAINT_SHARING,
   UNLISTED,
   VERIFY,
 } from './words.ts';
@@ -159,13 +160,22 @@ export const POLICY_KEYS = {
     }),
     rules: key({
       schema: (zod) => zod.array(rule(zod)),
-      text: 'Your own rules. A rule asks about commands, refuses them, or has what they change in the workspace wait.',
+      text: 'Your own rules. A rule asks about commands, refuses them, allows them without a question, or has what they change in the workspace wait.',
       example:
         '[{ program = "git", words = ["push"], verdict = "ask", match = ["git push"], not_match = ["git status"] }]',
       default: [],
       layers: 'add',
-      workspace: { narrow: 'adds', text: 'Further rules, as in a policy file.' },
+      workspace: {
+        narrow: 'adds',
+        schema: (zod) => zod.array(narrowingRule(zod)),
+        text: 'Further rules, as in a policy file; none that allows.',
+      },
       value: (rules) => rules.map(commandRule),
+      // After `value`, from which the type of its argument is inferred.
+      weaker: {
+        is: (rules) => rules.some(({ verdict }) => verdict === 'allow'),
+        meaning: 'commands of rules that allow are not asked about',
+      },
     }),
   },
   filesystem: {
@@ -670,6 +680,21 @@ export const POLICY_KEYS = {
         is: (onFailure) => onFailure === 'warn',
         meaning: 'commands may run without being counted',
       },
+    }),
+  },
+  gate: {
+    taints: key({
+      schema: (zod) => zod.enum(TAINT_SHARING),
+      text: 'Whose taints count for a session. session: its own; agents that are to share what they saw use one session. user: those of all sessions of the same user that were used in the last twelve hours.',
+      example: '"session"',
+      default: 'session',
+      workspace: { narrow: 'strictest', only: 'user', text: 'Those of all sessions of the user.' },
+    }),
+    autonomy: key({
+      schema: (zod) => zod.enum(AUTONOMIES),
+      text: 'What sandbox-run gate lets agents do without a question, instead of security.autonomy. autonomous: whatever is not refused, as long as the session has no taint and no rule asks. Default: security.autonomy; contained is supervised at a gate, where nothing is held by us.',
+      example: '"supervised"',
+      weaker: { is: (autonomy) => autonomy === 'autonomous', meaning: 'a gate asks nothing because of risk' },
     }),
   },
   sandbox: {

@@ -40,7 +40,7 @@ export interface AgentSession {
    * that must not leave. It is never taken away.
    */
   taint(taint: Taint, reason?: string): Promise<void>;
-  /** Its taints and those of every session of the same principal that is used at the same time. */
+  /** Its taints; where `gate.taints` says `user`, those of every session of the same principal that is used at the same time, too. */
   taints(): Promise<readonly Taint[]>;
   /**
    * Ends it: its taints count for it alone from now on, and what was approved for the session is asked again. Hooks of

@@ -9,6 +9,7 @@ import type {
 import type { Taint } from './decision.ts';
 import type { Reservation } from './gate-ports.ts';
 import type { SessionInfo } from './session.ts';
+import type { TaintSharing } from './words.ts';
 
 /**
  * What has to be remembered, in a file beside us or a server far away, shared by every process of a user (or of a fleet).
@@ -89,10 +90,10 @@ export interface SessionStore {
   announce(id: string, principal: string): MaybePromise<void>;
   taint(id: string, principal: string, taint: Taint, reason: string): MaybePromise<void>;
   /**
-   * Taints of the session and of every session of the principal that is used at the same time; the session has them from
-   * then on, whatever becomes of the others.
+   * Taints of the session; shared with its `user`, those of every session of the principal that is used at the same time, too:
+   * the session has them from then on, whatever becomes of the others.
    */
-  taints(id: string, principal: string): MaybePromise<readonly Taint[]>;
+  taints(id: string, principal: string, sharing: TaintSharing): MaybePromise<readonly Taint[]>;
   find(id: string): MaybePromise<SessionInfo | undefined>;
   /** Newest last. */
   list(principal: string): MaybePromise<readonly SessionInfo[]>;

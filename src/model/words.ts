@@ -108,6 +108,10 @@ export const CONTROL_IDS = [
   'denials',
 ] as const;
 
+/** Whose taints count for a session: its own, or those of all sessions of its user that are in use. */
+export const TAINT_SHARING = ['session', 'user'] as const;
+export type TaintSharing = (typeof TAINT_SHARING)[number];
+
 /** `required`: a host that cannot enforce it refuses to run; `best-effort`: it runs and the report says so. */
 export const DEMANDS = ['required', 'best-effort'] as const;
 

@@ -189,6 +189,11 @@ export interface Behaviour {
    * reach is unknown only where the settings are not held.
    */
   readonly runsNothing?: boolean;
+  /**
+   * True where its words say that it does not use the network, whatever it could do: `curl http://localhost`. Holds only where
+   * no variable says something else, and says nothing of code that it runs.
+   */
+  readonly staysLocal?: (use: Use) => boolean;
   /** It asks where its settings say, and sends nothing but what it is asked for. */
   readonly onlyFetches?: boolean;
   /** Its words may be code of a language, or commands of an editor: what runs in those is not listed. */

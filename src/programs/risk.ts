@@ -1,11 +1,13 @@
-import type { Parsed, Redirect, SimpleCommand } from '../model/command-line.ts';
+import type { CommandLine, Parsed, Redirect, SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reach, Risk } from '../model/decision.ts';
+import { leadingText } from '../model/word.ts';
 import { REACHES, RISKS, strongest } from '../model/words.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { type Effect, type Finding, finding, inherited, type OptionUse, type Use } from './behaviour.ts';
 import { isSink } from './options.ts';
 import { writesFile } from './path-uses.ts';
 import { describeCommand, type IsForeign } from './program-table.ts';
+import { variableRuleOfList } from './variables.ts';
 
 /** What an option of an effect makes a program do; those of no concern are missing. */
 const BY_OPTION: Readonly<Partial<Record<Effect, readonly [code: string, does: string]>>> = {
@@ -90,15 +92,48 @@ export function asksForHelp(use: Use): boolean {
 /** Where the settings that programs obey are out of the reach of commands (`Behaviour.runsNothing`). */
 interface ReachOptions {
   readonly settingsHeld?: boolean;
+  /**
+   * What a program is told by its words not to do is not in its reach (`Behaviour.staysLocal`): the variables that it gets are
+   * those of the user, unless the line itself says others.
+   */
+  readonly wordsDecide?: boolean;
 }
 
 /** The furthest reach of what a line could run; unknown if it is not understood. */
 export function reachOfLine(parsed: Parsed, isForeign?: IsForeign, options?: ReachOptions): Reach {
   if (!parsed.understood) return 'unknown';
-  return parsed.line.commands.reduce<Reach>(
+  const { commands } = parsed.line;
+  const wordsDecide = options?.wordsDecide === true && !setsSomething(parsed.line);
+  return commands.reduce<Reach>(
     (reach, command) =>
-      reach === 'network' ? reach : strongest(REACHES, reach, reachOf(command, isForeign, options)),
+      reach === 'network'
+        ? reach
+        : strongest(REACHES, reach, reachOf(command, isForeign, { ...options, wordsDecide })),
     'local',
+  );
+}
+
+/** Files in which programs look for proxies, options and servers. */
+const SETTINGS_NAME = /(?:curlrc|wgetrc|npmrc|\bpip\.conf|\bpip\.ini|netrc|\.cargo\b|\bhosts|resolv\.conf)$/;
+
+/** Whether a line sets variables, or names settings, that may send its programs elsewhere. */
+export function setsSomething({ commands, variables }: CommandLine): boolean {
+  const isHarmful = (name: string, value: string | undefined) =>
+    variableRuleOfList(name, value) !== undefined;
+  const isSetting = (word: Word) => {
+    const [, name, value] = /^([A-Za-z_]\w*)\+?=(.*)$/s.exec(leadingText(word)) ?? [];
+    return name !== undefined && isHarmful(name, word.value === undefined ? undefined : value);
+  };
+  return (
+    variables.some((name) => isHarmful(name, undefined)) ||
+    commands.some(
+      ({ assignments, words, redirects }) =>
+        assignments.some(({ name, value }) => isHarmful(name, value.value)) ||
+        words.some(isSetting) ||
+        [...words.slice(1), ...redirects.map(({ target }) => target)].some(({ source }) =>
+          SETTINGS_NAME.test(source.replace(/["']/g, '')),
+        ),
+    )
   );
 }
 
@@ -124,7 +159,7 @@ export function reachOfRedirect({ operator, target }: Redirect): Reach {
 export function reachOf(
   command: SimpleCommand,
   isForeign?: IsForeign,
-  { settingsHeld = false }: ReachOptions = {},
+  { settingsHeld = false, wordsDecide = false }: ReachOptions = {},
 ): Reach {
   let reach: Reach = 'local';
   for (const redirect of command.redirects) reach = strongest(REACHES, reach, reachOfRedirect(redirect));
@@ -132,7 +167,8 @@ export function reachOf(
   if (use === undefined) return reach;
   if (asksForHelp(use)) return strongest(REACHES, reach, 'local');
   const runsNothing = settingsHeld && use.reach === 'unknown' && inherited(use, 'runsNothing') === true;
-  if (!runsNothing) reach = strongest(REACHES, reach, use.reach);
+  const stays = wordsDecide && inherited(use, 'staysLocal')?.(use) === true;
+  if (!runsNothing && !stays) reach = strongest(REACHES, reach, use.reach);
   for (const { effect } of findingsOf(use)) {
     if (effect === 'network') return 'network';
     if (effect === 'executes' || effect === 'loads') reach = strongest(REACHES, reach, 'unknown');

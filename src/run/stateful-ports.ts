@@ -15,7 +15,7 @@ import type { SandboxOptions } from '../model/options.ts';
 import { type Policy, reviewerSettings } from '../model/policy.ts';
 import type { AgentSession } from '../model/session.ts';
 import type { State } from '../model/state.ts';
-import { TAINTS } from '../model/words.ts';
+import { TAINTS, type TaintSharing } from '../model/words.ts';
 import { loadAddon } from '../native/load.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { errorMessage } from '../util/error-message.ts';
@@ -187,10 +187,10 @@ export function memoryOf(
   state: () => MaybePromise<State>,
   { url, onFailure }: StateSettings,
 ): SessionMemory {
-  const remembered = (given: readonly Taint[]) =>
+  const remembered = (given: readonly Taint[], sharing: TaintSharing) =>
     andThen(state(), ({ sessions }) =>
       andThen(sessions.use(id, principal), () =>
-        andThen(sessions.taints(id, principal), (known) => [...new Set([...given, ...known])]),
+        andThen(sessions.taints(id, principal, sharing), (known) => [...new Set([...given, ...known])]),
       ),
     );
   if (url === undefined || onFailure === 'refuse') return { id, taint, taints: remembered };
@@ -198,9 +198,9 @@ export function memoryOf(
   return {
     id,
     taint,
-    taints: (given) =>
+    taints: (given, sharing) =>
       unlessLost(
-        async () => remembered(given),
+        async () => remembered(given, sharing),
         () => TAINTS,
       ),
   };

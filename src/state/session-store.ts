@@ -2,7 +2,7 @@ import { SandboxError } from '../errors/sandbox-error.ts';
 import type { Taint } from '../model/decision.ts';
 import type { SessionInfo } from '../model/session.ts';
 import type { SessionStore } from '../model/state.ts';
-import { TAINTS } from '../model/words.ts';
+import { TAINTS, type TaintSharing } from '../model/words.ts';
 import type { Clock } from './clock.ts';
 import type { Database, SqlRow } from './database.ts';
 
@@ -41,7 +41,16 @@ export class SqliteSessions implements SessionStore {
     this.#database.run('UPDATE sessions SET announced = 1 WHERE id = ? AND principal = ?', id, principal);
   }
 
-  async taints(id: string, principal: string): Promise<readonly Taint[]> {
+  async taints(id: string, principal: string, sharing: TaintSharing): Promise<readonly Taint[]> {
+    if (sharing === 'session')
+      return this.#database
+        .all(
+          `SELECT taint FROM taints JOIN sessions ON sessions.id = taints.session
+           WHERE sessions.id = ? AND sessions.principal = ?`,
+          id,
+          principal,
+        )
+        .map(({ taint }) => knownTaint(taint));
     let added = 0;
     const found = this.#database.transaction(() => {
       const taints = this.#taintsAtOnce(id, principal);

@@ -156,7 +156,7 @@ describe('a reviewer', () => {
     set(`[network]\nmode = "open"\n[reviewer]\ncommand = [${JSON.stringify(path)}]\n`, seconds);
     const { exitCode, stderr } = await cli(
       place,
-      ['check', '--taint', 'secret', '-c', 'curl http://localhost'],
+      ['check', '--taint', 'secret', '-c', 'curl -L http://localhost'],
       { env },
     );
     expect(stderr).toBe('');

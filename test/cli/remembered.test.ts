@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
@@ -98,7 +98,7 @@ describe('sessions', () => {
   it('are asked before the network, once they are tainted', async () => {
     set('[security]\nautonomy = "autonomous"\n[network]\nmode = "open"\n[filesystem]\nsecret = [".env"]\n');
     writeFileSync(join(place.workspace, '.env'), 'KEY=1\n');
-    const fetching = ['--session', 's', '-c', 'curl -s http://127.0.0.1:9/ || true'];
+    const fetching = ['--session', 's', '-c', 'curl -sL http://127.0.0.1:9/ || true'];
     expect((await run('--session', 's', 'cat', '.env')).stdout).toBe('KEY=1\n');
     const asked = await run(...fetching);
     expect(asked.exitCode).toBe(126);
@@ -248,6 +248,69 @@ describe('a question', () => {
     expect(grant).toMatchObject({ scope: 'always' });
     expect((await run('approvals', 'revoke', grant.id)).exitCode).toBe(0);
     expect((await run('-c', 'mkdir -p made')).exitCode).toBe(126);
+  });
+
+  const RULE = `[[commands.rules]]\nprogram = "mkdir"\nwords = [ "-p", "made" ]\ndirectory = ${JSON.stringify(place.workspace)}\nverdict = "allow"\n`;
+  const offered = (answer: string) =>
+    onTerminal(
+      ['-c', 'mkdir -p made'],
+      [
+        QUESTION,
+        ...choose('rule'),
+        { expect: 'always allow mkdir -p made in ' },
+        { expect: 'verdict = "allow"' },
+        { expect: 'Type yes to write it' },
+        ...choose(answer),
+      ],
+    );
+
+  it('can be answered with a rule, which is shown, and written only after that', async () => {
+    const before = `# mine\n[security] # risk\nautonomy   =   "supervised"\n\n[commands]\nallow = ["mkdir"]`;
+    set(before);
+    const no = await offered('no');
+    expect(no).toMatchObject({ failed: null, status: 126 });
+    expect(no.output).toContain(policyFile);
+    expect(readFileSync(policyFile, 'utf8')).toBe(before);
+    const yes = await offered('yes');
+    expect(yes).toMatchObject({ failed: null, status: 0 });
+    expect(readFileSync(policyFile, 'utf8')).toBe(`${before}\n\n${RULE}`);
+    expect(statSync(policyFile).mode & 0o777).toBe(0o600);
+    expect((await run('-c', 'mkdir -p made')).exitCode).toBe(0);
+    for (const other of ['mkdir -p made/b', 'mkdir made2', 'mkdir -p made; mkdir c', 'mkdir -p made $X'])
+      expect([other, (await run('-c', other)).exitCode]).toEqual([other, 126]);
+    // It is no grant: what takes it back is the file.
+    expect((await run('approvals', 'grants')).stdout).toContain('Nothing is remembered');
+  });
+
+  it('offers no rule that would hold a secret, nor one for work that is lost', async () => {
+    writeFileSync(join(place.workspace, 'lost'), 'x');
+    for (const command of [
+      'rm lost',
+      'mkdir made; mkdir other',
+      'mkdir "$X"',
+      'mkdir --password=hunter2secret',
+    ]) {
+      const asked = await onTerminal(['-c', command], [QUESTION, ...choose('deny')]);
+      expect(asked).toMatchObject({ failed: null, status: 126 });
+      expect([command, asked.output]).toEqual([command, expect.not.stringContaining('[r]ule')]);
+    }
+  });
+
+  it('leaves a policy as it is at whose end no rule can stand, and asks again', async () => {
+    const before = '[security]\nautonomy = "supervised"\n[commands]\nrules = []\n';
+    set(before);
+    const asked = await onTerminal(
+      ['-c', 'mkdir -p made'],
+      [
+        QUESTION,
+        ...choose('rule'),
+        { expect: 'is left as it is' },
+        { expect: 'deny\\]: ' },
+        ...choose('deny'),
+      ],
+    );
+    expect(asked).toMatchObject({ failed: null, status: 126 });
+    expect(readFileSync(policyFile, 'utf8')).toBe(before);
   });
 
   it('is void if the script is changed before the answer', async () => {

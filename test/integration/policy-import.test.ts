@@ -465,15 +465,66 @@ prefix_rule(pattern=FORBIDDEN, decision="forbidden")
     expect(exitCode).toBe(11);
     expect(report.losses.map(({ path, effect }: { path: string; effect: string }) => [path, effect])).toEqual(
       [
-        ['line 9', 'narrower'],
         ['line 10', 'wider'],
         ['line 11', 'wider'],
         ['line 12', 'wider'],
       ],
     );
+    expect(report.policy.commands.rules).toContainEqual({
+      ...{ program: 'git', words: ['status', '*'], verdict: 'allow' },
+    });
     expect(await verdictOf('gh pr view 1')).toBe('ask');
     expect(await verdictOf('ls && rm -rf x')).toBe('deny');
     expect(await verdictOf('ls')).toBe('allow');
+  });
+});
+
+describe('what a product allows beforehand', () => {
+  it('becomes rules that allow, which hold for these commands alone', async () => {
+    const permissions = {
+      allow: ['Bash(touch made)', 'Bash(mkdir out:*)', 'Bash(cp a *)', 'Bash(git push)'],
+      deny: ['Bash(cp a secret*)'],
+      ask: ['Bash(git push:*)'],
+      defaultMode: 'default',
+    };
+    const { report, verdictOf } = await imported('claude-code', JSON.stringify({ permissions }), 'json');
+    const rules = report.policy.commands.rules.filter(
+      ({ verdict }: { verdict?: string }) => verdict === 'allow',
+    );
+    expect(
+      rules.map(({ program, words }: { program: string; words: string[] }) => [program, ...words]),
+    ).toEqual([
+      ['touch', 'made'],
+      ['mkdir', 'out', '*'],
+      ['cp', 'a', '*'],
+      ['git', 'push'],
+    ]);
+    for (const command of ['touch made', 'mkdir out', 'mkdir out more', 'cp a b', 'touch made && mkdir out'])
+      expect([command, await verdictOf(command)]).toEqual([command, 'allow']);
+    for (const command of [
+      'touch made x',
+      'touch other',
+      'touch made; mkdir y',
+      'touch made $(mkdir y)',
+      'git push',
+    ])
+      expect([command, await verdictOf(command)]).toEqual([command, 'ask']);
+    expect(await verdictOf('cp a secret')).toBe('deny');
+  });
+
+  it.each([
+    'Bash',
+    'Bash(*)',
+    'Bash(git * main)',
+    'Bash(*:*)',
+    'Bash(FOO=1 make)',
+    'Bash(a; b)',
+    'Bash(./x)',
+    'Bash(npm ru*)',
+  ])('is asked about where a rule would mean more, or something else: %s', async (rule) => {
+    const settings = { permissions: { allow: [rule], defaultMode: 'default' } };
+    const { exitCode, report } = await imported('claude-code', JSON.stringify(settings), 'json');
+    expect([exitCode, report.policy.commands?.rules ?? []]).toEqual([10, []]);
   });
 });
 

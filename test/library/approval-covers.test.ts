@@ -1,7 +1,14 @@
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { type ApprovalRequest, type Approver, createSandbox } from '../../src/index.ts';
+import {
+  type ApprovalRequest,
+  type ApprovalScope,
+  type Approver,
+  createSandbox,
+  type SandboxOptions,
+} from '../../src/index.ts';
 import { makePlace } from './support.ts';
 
 // An approval is good for what was shown: for these directories, files and matches, as they were then.
@@ -29,7 +36,11 @@ function write(files: Readonly<Record<string, string>>): void {
 }
 
 /** A sandbox in which everything is asked about; `meanwhile` happens before the answer is given. */
-async function asking(scope: 'once' | 'always', meanwhile: () => void = () => {}) {
+async function asking(
+  scope: ApprovalScope,
+  meanwhile: () => void = () => {},
+  more: Omit<SandboxOptions, 'workspace'> = {},
+) {
   const asked: ApprovalRequest[] = [];
   const approver: Approver = {
     ask: async (request) => {
@@ -41,12 +52,27 @@ async function asking(scope: 'once' | 'always', meanwhile: () => void = () => {}
   const sandbox = await createSandbox({
     workspace: place.workspace,
     autonomy: 'supervised',
-    policy: { unsafe: { unjudged_commands: false } },
+    policy: JUDGED,
+    ...more,
     gate: { approver },
   });
   return { asked, sandbox };
 }
 
+function git(...args: readonly string[]): void {
+  const settings = ['-c', 'user.name=a', '-c', 'user.email=a@example.org', '-c', 'init.defaultBranch=main'];
+  execFileSync('git', [...settings, ...args], { cwd: place.workspace, stdio: 'ignore' });
+}
+
+/** A repository in which `f` is committed. */
+function repository(): void {
+  git('init', '-q');
+  write({ f: 'committed\n' });
+  git('add', '.');
+  git('commit', '-qm', 'one');
+}
+
+const JUDGED = { unsafe: { unjudged_commands: false } };
 const VOID = { status: 'denied', error: { code: 'approval.void' } };
 
 describe('an approval that is given later', () => {
@@ -175,6 +201,134 @@ describe('an approval for always', () => {
     await sandbox.run(command);
     expect(asked).toHaveLength(2);
     expect(asked[0]?.unseen?.join()).toMatch(named);
+  });
+});
+
+describe('an approval for longer than once', () => {
+  // What is done before each of two runs of the same line.
+  const LOSSES: readonly (readonly [string, () => void])[] = [
+    ['rm -f u5', () => write({ u5: `${Math.random()}` })],
+    ['rm f u5', () => write({ f: `${Math.random()}`, u5: 'x' })],
+    ['f=u5; rm -f "$f"', () => write({ u5: `${Math.random()}` })],
+    ['find . -name u5 -delete', () => write({ u5: `${Math.random()}` })],
+    ['mv u5 /tmp/', () => write({ u5: `${Math.random()}` })],
+    ['git reset --hard', () => write({ f: `${Math.random()}` })],
+    ['git reset -q --hard HEAD', () => write({ f: `${Math.random()}` })],
+    ['git checkout .', () => write({ f: `${Math.random()}` })],
+    ['git checkout -f', () => write({ f: `${Math.random()}` })],
+    ['git restore f', () => write({ f: `${Math.random()}` })],
+    ['git show HEAD:f > f', () => write({ f: `${Math.random()}` })],
+    ['git clean -fd', () => write({ 'd/u5': `${Math.random()}` })],
+    [
+      'git stash drop',
+      () => {
+        write({ f: `${Math.random()}` });
+        git('stash');
+      },
+    ],
+    ['bash -c "git clean -fd"', () => write({ 'd/u5': `${Math.random()}` })],
+    ['sh gone.sh', () => write({ 'gone.sh': 'rm -f u5\n', u5: `${Math.random()}` })],
+  ];
+  const LEVELS = ['contained', 'supervised'] as const;
+  const SCOPES = ['session', 'always'] as const;
+  const all = LOSSES.flatMap(([command, prepare]) =>
+    LEVELS.flatMap((autonomy) => SCOPES.map((scope) => [command, autonomy, scope, prepare] as const)),
+  );
+
+  it.each(all)(
+    'is not given for work that is lost: %s (%s, %s)',
+    async (command, autonomy, scope, prepare) => {
+      repository();
+      const { asked, sandbox } = await asking(scope, () => {}, { autonomy, session: `s${states}` });
+      await using _sandbox = sandbox;
+      prepare();
+      const first = await sandbox.run(command);
+      expect(first).toMatchObject({ status: 'exited', approval: { approved: true, scope: 'once' } });
+      prepare();
+      await sandbox.run(command);
+      expect(asked).toHaveLength(2);
+    },
+  );
+
+  it('is not used where nothing was lost when it was given, and something is now', async () => {
+    repository();
+    const { asked, sandbox } = await asking('always');
+    await using _sandbox = sandbox;
+    for (const _ of [1, 2]) await sandbox.run('git reset -q --hard');
+    expect(asked).toHaveLength(1);
+    write({ f: 'work' });
+    await sandbox.run('git reset -q --hard');
+    expect(asked).toHaveLength(2);
+  });
+
+  const rules = [{ program: 'rm', verdict: 'ask' as const }];
+  it('is not given for a loss that a rule of the policy asks about', async () => {
+    const policy = { ...JUDGED, commands: { rules } };
+    const { asked, sandbox } = await asking('always', () => {}, { autonomy: 'autonomous', policy });
+    await using _sandbox = sandbox;
+    for (const text of ['one', 'two']) {
+      write({ u5: text });
+      await sandbox.run('rm -f u5');
+    }
+    expect(asked).toHaveLength(2);
+  });
+
+  it('is given where nothing is lost, for what tools make anew, too (control)', async () => {
+    const { asked, sandbox } = await asking('always');
+    await using _sandbox = sandbox;
+    for (const command of ['mkdir -p made', 'rm -rf dist'])
+      for (const _ of [1, 2]) await sandbox.run(command);
+    expect(asked.map(({ command }) => command)).toEqual(['mkdir -p made', 'rm -rf dist']);
+  });
+
+  it.each<[string, Omit<SandboxOptions, 'workspace'>]>([
+    ['time limit', { timeout: 9_000 }],
+    ['limit of its output', { maxOutput: 5_000 }],
+    ['limit of memory', { policy: { ...JUDGED, limits: { memory: 2 ** 31 } } }],
+    ['time for an answer', { policy: { ...JUDGED, approval: { timeout_seconds: 7 } } }],
+    ['way of asking', { policy: { ...JUDGED, approval: { ask: 'queue' } } }],
+    ['amount that is explained', { policy: { ...JUDGED, sandbox: { explain: 'never' } } }],
+    ['number of actions', { policy: { ...JUDGED, security: { max_actions_per_hour: 9 } } }],
+  ])('holds under another %s', async (_, more) => {
+    const first = await asking('always');
+    await first.sandbox.run('mkdir -p made', { timeout: 30_000 });
+    await first.sandbox.close();
+    const { asked, sandbox } = await asking('always', () => {}, more);
+    await using _sandbox = sandbox;
+    expect(await sandbox.run('mkdir -p made')).toMatchObject({ status: 'exited' });
+    expect([first.asked.length, asked.length]).toEqual([1, 0]);
+  });
+
+  it.each<[string, Omit<SandboxOptions, 'workspace'>]>([
+    ['writable path', { policy: { ...JUDGED, filesystem: { write: [place.other] } } }],
+    ['network', { policy: { ...JUDGED, network: { mode: 'open' } } }],
+    ['variable', { policy: { ...JUDGED, environment: { set: { NODE_ENV: 'x' } } } }],
+    ['file mode', { policy: { ...JUDGED, limits: { umask: '000' } } }],
+  ])('does not hold with another %s', async (_, more) => {
+    const first = await asking('always');
+    await first.sandbox.run('mkdir -p made');
+    await first.sandbox.close();
+    const { asked, sandbox } = await asking('always', () => {}, more);
+    await using _sandbox = sandbox;
+    await sandbox.run('mkdir -p made');
+    expect(asked).toHaveLength(1);
+  });
+
+  it('holds for a script that was changed and put back byte for byte, and for no other', async () => {
+    const script = (text: string) => {
+      rmSync(at('run.sh'), { force: true });
+      write({ 'run.sh': text });
+      chmodSync(at('run.sh'), 0o755);
+    };
+    const { asked, sandbox } = await asking('always');
+    await using _sandbox = sandbox;
+    const counts: number[] = [];
+    for (const text of ['#!/bin/sh\n:\n', '#!/bin/sh\ntrue\n', '#!/bin/sh\n:\n', '#!/bin/sh\n;\n']) {
+      script(text);
+      await sandbox.run('./run.sh');
+      counts.push(asked.length);
+    }
+    expect(counts).toEqual([1, 2, 2, 3]);
   });
 });
 

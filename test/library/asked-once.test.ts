@@ -58,7 +58,7 @@ describe('for one request', () => {
       policy: { network: { mode: 'open' }, security: { autonomy: 'autonomous' } },
       gate: { reviewer: both, hooks: [both] },
     });
-    const result = await sandbox.run(['env', 'curl', '-s', 'http://127.0.0.1:9/'], {
+    const result = await sandbox.run(['env', 'curl', '-sL', 'http://127.0.0.1:9/'], {
       taints: ['corruption'],
     });
     expect(result.status).toBe('exited');
@@ -98,13 +98,13 @@ describe('for one request', () => {
         },
       },
     });
-    const result = await sandbox.run(['env', 'curl', '-s', 'http://127.0.0.1:9/'], {
+    const result = await sandbox.run(['env', 'curl', '-sL', 'http://127.0.0.1:9/'], {
       taints: ['corruption'],
     });
     expect(result.approval).toEqual(YES);
     expect(asked.sort()).toEqual(['approver', 'hook', 'reviewer']);
     // Another request is another question.
-    await sandbox.run(['env', 'curl', '-s', 'http://127.0.0.1:9/'], { taints: ['corruption'] });
+    await sandbox.run(['env', 'curl', '-sL', 'http://127.0.0.1:9/'], { taints: ['corruption'] });
     expect(asked).toHaveLength(6);
   });
 });

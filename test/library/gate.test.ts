@@ -189,7 +189,7 @@ describe('an approval', () => {
     const { asked, gate } = approving(() => ({ approved: true, scope: 'session', by: 'test' }));
     const network = { network: { mode: 'open' } };
     await using sandbox = await sandboxWith({ gate, session, policy: network });
-    const fetching = () => sandbox.run('mkdir -p made; curl -s http://127.0.0.1:9/ || true');
+    const fetching = () => sandbox.run('mkdir -p made; curl -sL http://127.0.0.1:9/ || true');
     expect((await fetching()).status).toBe('exited');
     expect((await fetching()).status).toBe('exited');
     const before = asked.length;
@@ -211,7 +211,7 @@ describe('an approval', () => {
       session: fresh,
       policy: network,
     });
-    expect((await tainted.run('mkdir -p made; curl -s http://127.0.0.1:9/ || true')).error?.code).toBe(
+    expect((await tainted.run('mkdir -p made; curl -sL http://127.0.0.1:9/ || true')).error?.code).toBe(
       'approval.void',
     );
     await other.close();
@@ -259,7 +259,7 @@ describe('an approval', () => {
     expect(await count(() => one.run('../tool x', { cwd: 'made' }))).toBe(1);
     expect(await count(() => one.run('./tool x', { env: { A: 'b' } }))).toBe(1);
     expect(await count(() => one.run('./tool x', { env: { SHELL: '/tmp/sh' } }))).toBe(1);
-    expect(await count(() => one.run('./tool x', { timeout: 9_000 }))).toBe(1);
+    expect(await count(() => one.run('./tool x', { timeout: 9_000 }))).toBe(0);
     expect(await count(() => one.run('./tool x', { input: 'y' }))).toBe(1);
     expect(await count(() => one.run('./tool x', { input: 'y' }))).toBe(0);
     expect(await count(() => other.run('./tool x'))).toBe(1);
@@ -311,18 +311,18 @@ describe('taints', () => {
     const session = await openSession({ id: 'work' });
     {
       await using sandbox = await sandboxWith({ ...TAINTED, session });
-      const clean = await sandbox.run('curl http://127.0.0.1:9/', { approved: true });
+      const clean = await sandbox.run('curl -L http://127.0.0.1:9/', { approved: true });
       expect(clean.decision?.reasons).toContainEqual(expect.objectContaining({ code: 'untainted' }));
     }
     await session.taint('secret', 'a key was shown');
     await session.taint('corruption');
     await using later = await sandboxWith({ ...TAINTED, session: 'work' });
-    const { decision } = await later.run('curl http://127.0.0.1:9/');
+    const { decision } = await later.run('curl -L http://127.0.0.1:9/');
     expect(decision?.reasons).toContainEqual(
       expect.objectContaining({ check: 'reach', code: 'both_taints' }),
     );
     await using none = await sandboxWith(TAINTED);
-    expect((await none.run('curl http://127.0.0.1:9/')).decision?.reasons).toContainEqual(
+    expect((await none.run('curl -L http://127.0.0.1:9/')).decision?.reasons).toContainEqual(
       expect.objectContaining({ code: 'untainted' }),
     );
   });
@@ -352,13 +352,13 @@ describe('taints', () => {
     const session = await openSession();
     {
       await using offline = await sandboxWith({ session });
-      await offline.run('curl http://127.0.0.1:9/', { approved: true });
+      await offline.run('curl -L http://127.0.0.1:9/', { approved: true });
       expect(await session.taints()).toEqual([]);
     }
     await using online = await sandboxWith({ ...TAINTED, session });
-    await online.run('curl http://127.0.0.1:9/');
+    await online.run('curl -L http://127.0.0.1:9/');
     expect(await session.taints()).toEqual([]);
-    await online.run('curl http://127.0.0.1:9/', { approved: true });
+    await online.run('curl -L http://127.0.0.1:9/', { approved: true });
     expect(await session.taints()).toEqual(['corruption']);
   });
 

@@ -11,6 +11,7 @@ import type { Taint } from '../../model/decision.ts';
 import type { SessionInfo } from '../../model/session.ts';
 import { TAINTS } from '../../model/words.ts';
 import { loadAddon } from '../../native/load.ts';
+import { operatorPolicy } from '../../run/resolve/policy-layers.ts';
 import { checkSessionId } from '../../run/session/agent-session.ts';
 import { shellSocket } from '../../run/session/shell-places.ts';
 import { openOwnState } from '../../run/state.ts';
@@ -115,7 +116,7 @@ async function list({ json }: Options): Promise<string> {
 async function show(id: string, { json }: Options): Promise<string> {
   const { state, principal } = await openOwnState();
   const found = await state.sessions.find(id);
-  const inForce = await state.sessions.taints(id, principal);
+  const inForce = await state.sessions.taints(id, principal, (await operatorPolicy()).gate.taints);
   await state.close();
   if (found === undefined || found.principal !== principal)
     throw new SandboxError(

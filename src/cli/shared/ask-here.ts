@@ -67,8 +67,11 @@ export async function terminalApprover(
   onInterrupt: () => void,
   isOutOfReach?: () => boolean,
 ): Promise<Approver> {
-  const { createTerminalApprover } = await import('../../run/stateful-parts.ts');
+  const [{ createTerminalApprover }, { ruleWriter }] = await Promise.all([
+    import('../../run/stateful-parts.ts'),
+    import('./rule-writer.ts'),
+  ]);
   // Without the addon two processes may ask on one terminal at the same time.
   const tryLock = orElse(() => loadAddon().tryLock, undefined);
-  return createTerminalApprover({ tryLock, onInterrupt, isOutOfReach });
+  return createTerminalApprover({ tryLock, onInterrupt, isOutOfReach, rules: ruleWriter() });
 }

@@ -25,11 +25,11 @@ export function sessionMemory(id: string): AgentMemory {
   const state = lazyState(stateDirectory());
   return {
     id,
-    taints: async (given) => {
+    taints: async (given, sharing) => {
       if (!hasState() && (await operatorStateSettings())?.url === undefined) return given;
       const { sessions } = await state();
       await sessions.use(id, principal);
-      return [...new Set([...given, ...(await sessions.taints(id, principal))])];
+      return [...new Set([...given, ...(await sessions.taints(id, principal, sharing))])];
     },
     taint: async (taint, reason) => (await state()).sessions.taint(id, principal, taint, reason),
     close: () => state.close(),

@@ -1,5 +1,5 @@
 import { basename, dirname } from 'node:path';
-import type { RuleInFile } from '../../model/command-rule.ts';
+import { ANY_WORDS, type RuleInFile } from '../../model/command-rule.ts';
 import { namePath } from './access.ts';
 import {
   as,
@@ -112,7 +112,7 @@ const rule =
     const isAllowed = list === 'allow';
     if (tool === undefined) return isAllowed ? narrower(NO_RULE) : wider(NO_RULE, 'such a rule');
     if (tool === 'Bash' || tool === '*')
-      return isAllowed ? ALLOWED_BEFOREHAND : commandRule(draft, list, text, specifier);
+      return isAllowed ? allowRule(draft, text, specifier) : commandRule(draft, list, text, specifier);
     if (tool === 'WebFetch' || tool === 'WebSearch') {
       const [, host] = /^domain:(\S+)$/.exec(specifier ?? '') ?? [];
       if (tool === 'WebFetch' && host !== undefined && list !== 'ask') return draft.host(part, list, host);
@@ -155,6 +155,24 @@ function commandRule(
   draft.policy.commands.rules.push(...rules.map((made) => ({ ...made, verdict, reason })));
   if (!isBroader) return as('commands.rules');
   return narrower('the rule that was made for it matches more commands', 'commands.rules');
+}
+
+/**
+ * A rule that allows at most what the source allows: the words of a pattern, with any behind them where it ends with a `*` of its
+ * own. Of other patterns none is made.
+ */
+function allowRule(draft: Draft, text: string, specifier: string | undefined): Outcome {
+  const pattern = specifier?.trim() ?? '';
+  const isPrefix = /(?::| )\*$/.test(pattern);
+  const [program = '', ...words] = pattern.replace(/(?::| )\*$/, '').split(/\s+/);
+  const isPlain = [program, ...words].every((word) => word !== '' && !/[*=]/.test(word));
+  if (specifier === undefined || BEYOND_WORDS.test(pattern) || !isPlain || program.includes('/'))
+    return ALLOWED_BEFOREHAND;
+  draft.policy.commands.rules.push({
+    ...{ program, words: isPrefix ? [...words, ANY_WORDS] : words, verdict: 'allow' },
+    reason: `Claude Code: ${text}`,
+  });
+  return as('commands.rules');
 }
 
 /** From here on a pattern is about more than the words of one simple command. */

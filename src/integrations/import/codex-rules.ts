@@ -1,5 +1,6 @@
 import { parse } from 'smol-toml';
 import { z } from 'zod';
+import { ANY_WORDS } from '../../model/command-rule.ts';
 import { orElse } from '../../util/or-else.ts';
 import {
   as,
@@ -71,6 +72,8 @@ const PREFIX_RULE = z.strictObject({
   not_match: z.unknown().optional(),
 });
 
+const VERDICTS = { allow: 'allow', prompt: 'ask', forbidden: 'deny' } as const;
+
 /** More alternatives than this are no rule that a person writes. */
 const MOST_ALTERNATIVES = 256;
 
@@ -78,16 +81,18 @@ function prefixRule({ policy }: Draft, args: unknown): Outcome | undefined {
   const { data } = PREFIX_RULE.safeParse(args);
   if (data === undefined) return undefined;
   const { pattern, decision, justification: reason } = data;
-  if (decision === 'allow') return ALLOWED_BEFOREHAND;
   if (pattern.reduce((count, { length }) => count * length, 1) > MOST_ALTERNATIVES) return undefined;
   const [programs, ...places] = pattern;
   let all = programs.map((program) => [program.slice(program.lastIndexOf('/') + 1)]);
   for (const place of places) all = all.flatMap((before) => place.map((word) => [...before, word]));
+  // There, what stands behind the prefix is allowed, too; a pattern here would mean more than a word there.
+  const isAllowed = decision === 'allow';
+  if (isAllowed && all.flat().some((word) => word.includes('*'))) return ALLOWED_BEFOREHAND;
   for (const [program = '', ...words] of all)
     policy.commands.rules.push({
       program,
-      ...(words.length === 0 ? {} : { words }),
-      verdict: decision === 'forbidden' ? 'deny' : 'ask',
+      ...(words.length === 0 && !isAllowed ? {} : { words: isAllowed ? [...words, ANY_WORDS] : words }),
+      verdict: VERDICTS[decision],
       ...(typeof reason === 'string' && reason !== '' ? { reason } : {}),
     });
   return as('commands.rules');

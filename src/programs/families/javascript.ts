@@ -27,6 +27,7 @@ import {
   runWords,
 } from '../options.ts';
 import { scriptsOfManager } from '../package-scripts.ts';
+import { npmStays } from '../stays-local.ts';
 
 /** The options of these names load a module unless their value is known, or at least no path. */
 function modules(names: string, known?: ReadonlySet<string>): (use: Use) => readonly Finding[] {
@@ -422,8 +423,9 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     PUBLISHES,
   ),
   ...verbs('run run-script rum urn test t tst build lint', SCRIPT),
+  ...verbs('ls list la ll explain why root prefix', { ...READS, staysLocal: npmStays }),
   ...verbs(
-    'ls list la ll outdated view info show v why explain doctor help root prefix bin ping whoami search fund query diff sbom completion find-dupes',
+    'outdated view info show v doctor help bin ping whoami search fund query diff sbom completion find-dupes',
     READS,
   ),
   audit: { ...READS, verbs: verbs('fix', CHANGES), inspect: fixes },

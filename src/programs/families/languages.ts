@@ -11,6 +11,7 @@ import {
   withVersion,
 } from '../behaviour.ts';
 import { argumentOf, hasOption } from '../options.ts';
+import { cargoStays } from '../stays-local.ts';
 
 const LOW: Behaviour = { risk: 'low' };
 const MEDIUM: Behaviour = { risk: 'medium' };
@@ -190,6 +191,7 @@ export const LANGUAGES: readonly ProgramRow[] = [
             writing: 'fix',
           },
           inspect: opensBrowser,
+          staysLocal: cargoStays,
         },
       ),
       fmt: {

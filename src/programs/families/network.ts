@@ -21,6 +21,7 @@ import {
   writtenAt,
 } from '../options.ts';
 import { isMadeAnew } from '../regenerable.ts';
+import { curlStays, netcatStays, wgetStays } from '../stays-local.ts';
 
 /** Settings that run nothing on this side. */
 const HARMLESS =
@@ -152,6 +153,7 @@ export const NETWORK: readonly ProgramRow[] = [
         'o output c cookie-jar D dump-header output-dir stderr trace trace-ascii libcurl etag-save alt-svc hsts',
     },
     operands: 'none',
+    staysLocal: curlStays,
     hosts: (use) => [
       ...use.operands,
       ...valuesOf(use, 'url x proxy preproxy proxy1.0 socks4 socks4a socks5 socks5-hostname'),
@@ -173,6 +175,7 @@ export const NETWORK: readonly ProgramRow[] = [
       executes: 'use-askpass e execute',
     },
     operands: 'none',
+    staysLocal: wgetStays,
     hosts: ({ operands }) => operands,
     outward: outwardOfWget,
   }),
@@ -211,6 +214,7 @@ export const NETWORK: readonly ProgramRow[] = [
       writes: 'o',
     },
     operands: 'none',
+    staysLocal: netcatStays,
     hosts: hostOfNetcat,
   }),
   ...programs('ncat', 'high', 'network', {
@@ -226,6 +230,7 @@ export const NETWORK: readonly ProgramRow[] = [
       writes: 'o x output hex-dump',
     },
     operands: 'none',
+    staysLocal: netcatStays,
     hosts: hostOfNetcat,
   }),
   ...programs('telnet', 'high', 'network', {

@@ -11,6 +11,7 @@ import {
   withVersion,
 } from '../behaviour.ts';
 import { argumentOf, hasOption } from '../options.ts';
+import { pipStays } from '../stays-local.ts';
 
 const CHANGES: Behaviour = { risk: 'medium', reach: 'network', operands: 'guess' };
 
@@ -29,6 +30,9 @@ const ASKS: Behaviour = {
     produces: 'log log-file local-log cache-dir',
   },
 };
+
+/** The same from the disk alone, by pip itself. */
+const LISTS: Behaviour = { ...ASKS, staysLocal: (use) => /^pip3?$/.test(use.program.name) && pipStays(use) };
 
 /** A verb that runs the command behind its options in the environment of a project. */
 function running(grammar: Grammar, launches: Behaviour['launches'] = {}): Behaviour {
@@ -109,7 +113,8 @@ const MANAGER: Behaviour = {
       CHANGES,
     ),
     publish: { ...CHANGES, outward: 'changes what is published' },
-    ...verbs('list show freeze check tree help inspect debug version info', ASKS),
+    ...verbs('tree help debug version info', ASKS),
+    ...verbs('list show freeze check inspect', LISTS),
     pip: { ...CHANGES, verbs: verbs('list show freeze check tree', ASKS) },
   },
 };

@@ -16,8 +16,9 @@ export function requestOf(
     readonly signal: () => AbortSignal;
   },
 ): DecisionRequest {
-  const { cwd, env, approved, taints, timeout, pty, effect, on, job } = options;
+  const { cwd, env, approved, taints, pty, effect, on, job } = options;
   const { input, shell, signal } = more;
+  // Not the time limit: it says nothing of what the command does.
   const details = () => [
     ...(pty === undefined ? [] : ['terminal']),
     ...(effect === 'preview' ? [`preview${on === undefined ? '' : ` on ${on}`}`] : []),
@@ -26,9 +27,7 @@ export function requestOf(
   ];
   return {
     ...{ command, cwd, env, approved, taints, shell, signal, effect, job },
-    details: () => [...(timeout === undefined ? [] : [`timeout ${timeout}`]), ...details()],
-    // Of the time `check()` knows nothing.
-    detailsOfCheck: details,
+    details,
   };
 }
 

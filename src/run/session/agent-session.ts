@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import type { AgentSession } from '../../model/session.ts';
 import { TAINTS } from '../../model/words.ts';
+import { operatorPolicy } from '../resolve/policy-layers.ts';
 import { defaultPrincipal, type LazyState, lazyState, stateDirectory } from '../state.ts';
 
 /** Options of `openSession`. */
@@ -48,7 +49,7 @@ export function sessionOf(id: string, principal: string, state: LazyState): Agen
         throw new SandboxError('usage.invalid', `a taint is one of ${TAINTS.join(', ')}`);
       await (await state()).sessions.taint(id, principal, taint, reason);
     },
-    taints: async () => (await state()).sessions.taints(id, principal),
+    taints: async () => (await state()).sessions.taints(id, principal, (await operatorPolicy()).gate.taints),
     end: async () => {
       await (await state()).sessions.end(id, principal);
       await Promise.all([...atEnd].map((tell) => tell()));

@@ -16,7 +16,7 @@ export function createGateDecider(
   return async ({ command, principal, session, requestId, signal }) => {
     const decide = createDecider(await portsFor(assembly, principal, session));
     const decided = await decide({
-      ...{ command, cwd: assembly.workspace, signal: () => signal },
+      ...{ command, cwd: assembly.workspace, signal: () => signal, autonomy: assembly.policy.gate.autonomy },
       // A client may use the same id again.
       id: `gate:${requestId}:${randomBytes(8).toString('hex')}`,
     });
@@ -46,9 +46,9 @@ async function portsFor(
 }
 
 /**
- * What a request without a session taints: one that belongs to the principal, that no client can name, and that is in use
- * at the same time as all its others. Without it a container could leave the session out whenever it does something that
- * is not to be remembered.
+ * The session of requests that name none: one for each principal, which no client can name. What it was exposed to counts for
+ * such requests alone, unless the policy shares taints; and for them the taints of all sessions of the principal count, or a
+ * container could leave its session out in order to be asked about nothing.
  */
 const sessionWithoutName = (principal: string) => `gate:${principal}`;
 
@@ -58,8 +58,11 @@ function memoryOf({ stateful }: Assembly, principal: string, session: string | u
     begin: async () => {
       if (session !== undefined) await stateful.startSession({ id: session, principal });
     },
-    // Without a name: those of every session of the principal.
-    taints: async () => (await stateful.state()).sessions.taints(session ?? '', principal),
+    taints: async (_, sharing) => {
+      const { sessions } = await stateful.state();
+      if (session !== undefined) return sessions.taints(session, principal, sharing);
+      return sessions.taints(sessionWithoutName(principal), principal, 'user');
+    },
     taint: async (taint, reason) =>
       (await stateful.state()).sessions.taint(
         session ?? sessionWithoutName(principal),

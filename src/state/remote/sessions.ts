@@ -6,6 +6,7 @@ import type { FleetStore } from '../../model/key-value.ts';
 import { SessionInfo } from '../../model/session.ts';
 import type { SessionStore } from '../../model/state.ts';
 import type { Value } from '../../model/value.ts';
+import type { TaintSharing } from '../../model/words.ts';
 import { CONCURRENT_MS } from '../session-store.ts';
 import { Cells, keyWord } from './cells.ts';
 
@@ -75,9 +76,10 @@ export class FleetSessions implements SessionStore {
     await this.#add(id, principal, [taint], reason);
   }
 
-  async taints(id: string, principal: string): Promise<readonly Taint[]> {
+  async taints(id: string, principal: string, sharing: TaintSharing): Promise<readonly Taint[]> {
     const now = await this.#store.clock.now();
     const own = await this.read(id, principal);
+    if (sharing === 'session') return (own?.taints ?? []).map(({ taint }) => taint);
     const tainted = await this.#tainted.read(taintedKey(principal));
     const found = new Set(own?.taints.map(({ taint }) => taint));
     const before = found.size;

@@ -193,7 +193,7 @@ describe('a file that somebody worked on in the middle of a merge', () => {
           inner: INNER_TEXTS,
         },
       });
-      return (await lossesCheck.judge(context)).length > 0;
+      return (await lossesCheck.judge(context)).some(({ verdict }) => verdict === 'ask');
     };
     expect(await asksAfter('git status; git diff; git add --refresh .')).toBe(false);
     expect(await asksAfter('echo resolved > c')).toBe(true);
@@ -239,7 +239,7 @@ describe('an alias of git is what it stands for', () => {
           inner: INNER_TEXTS,
         },
       });
-      return (await lossesCheck.judge(context)).length > 0;
+      return (await lossesCheck.judge(context)).some(({ verdict }) => verdict === 'ask');
     };
     expect([await asks('git nuke'), await asks('git st'), await asks('git -C . nuke')]).toEqual([
       true,
@@ -303,7 +303,7 @@ describe('a script is what it holds', () => {
           inner: INNER_TEXTS,
         },
       });
-      return (await lossesCheck.judge(context)).length > 0;
+      return (await lossesCheck.judge(context)).some(({ verdict }) => verdict === 'ask');
     };
     for (const line of [
       'bash nuke.sh',

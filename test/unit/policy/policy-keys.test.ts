@@ -34,7 +34,19 @@ const SIMPLE: readonly unknown[] = [
   ...AUTONOMIES,
   ...BACKEND_IDS,
   ...['private', 'host', 'auto', 'workspace', 'off', 'open', 'contained', 'allowed', 'refuse', 'warn'],
-  ...['terminal', 'queue', 'nobody', 'deny', 'ask', 'none', 'sni', 'nats://h:1', 'tls://i'],
+  ...[
+    'session',
+    'user',
+    'terminal',
+    'queue',
+    'nobody',
+    'deny',
+    'ask',
+    'none',
+    'sni',
+    'nats://h:1',
+    'tls://i',
+  ],
 ];
 const ITEMS: readonly unknown[] = [
   ...SIMPLE,
@@ -219,7 +231,7 @@ const IS_NO_WIDER: Readonly<
   Record<NonNullable<PolicyKey['workspace']>['narrow'], (after: unknown, before: unknown) => boolean>
 > = {
   strictest: (after, before) =>
-    after === before || ['private', 'none', 'off', 'contained', 'deny', 'sni'].includes(String(after)),
+    after === before || ['private', 'none', 'off', 'contained', 'deny', 'sni', 'user'].includes(String(after)),
   smaller: (after, before) => Number(after ?? Infinity) <= Number(before ?? Infinity),
   shorter: (after, before) => (Number(after) || Infinity) <= (Number(before) || Infinity),
   intersection: (after, before) =>

@@ -243,7 +243,7 @@ describe('without a server', () => {
     await alone.nodes[0]?.kill();
     const calls = [
       () => budget.reserve('p', 2),
-      () => sessions.taints('s', 'p'),
+      () => sessions.taints('s', 'p', 'user'),
       () => approvals.granted(sampleRequest()),
     ];
     // All of them are tried again for fifteen seconds; by this clock that is soon over.

@@ -24,7 +24,7 @@ const REQUEST = { fingerprint: 'f', principal: 'p', session: 's' } as ApprovalRe
 async function whatIsRemembered({ budget, sessions, approvals }: State) {
   return {
     used: await budget.used('p'),
-    taints: await sessions.taints('s', 'p'),
+    taints: await sessions.taints('s', 'p', 'user'),
     granted: (await approvals.granted(REQUEST))?.id,
     waiting: (await approvals.list('pending')).length,
   };
@@ -154,7 +154,9 @@ describe('a state that was lost is not begun anew:', () => {
     database.exec(`UPDATE taints SET taint = 'unheard'`);
     database.close();
     const state = await open(path);
-    await expect(async () => state.sessions.taints('s', 'p')).rejects.toMatchObject(unusable(/unheard/));
+    await expect(async () => state.sessions.taints('s', 'p', 'user')).rejects.toMatchObject(
+      unusable(/unheard/),
+    );
     state.close();
   });
 });

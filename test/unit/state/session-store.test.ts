@@ -20,23 +20,34 @@ describe.each(implementations())('sessions in $name', ({ place }) => {
         { taint: 'corruption', reason: 'fetched' },
       ],
     });
-    expect([...(await sessions.taints('s', 'p'))].sort()).toEqual(['corruption', 'secret']);
+    expect([...(await sessions.taints('s', 'p', 'user'))].sort()).toEqual(['corruption', 'secret']);
   });
 
-  it('of one principal at the same time share their taints', async () => {
+  it('have their own taints alone, unless they are shared with the user', async () => {
+    const { sessions } = await place().open(testClock());
+    await sessions.use('one', 'p');
+    await sessions.taint('other', 'p', 'secret', 'x');
+    expect(await sessions.taints('one', 'p', 'session')).toEqual([]);
+    expect(await sessions.taints('other', 'p', 'session')).toEqual(['secret']);
+    // It names a session of somebody else's.
+    expect(await sessions.taints('other', 'q', 'session')).toEqual([]);
+    expect((await sessions.find('one'))?.taints).toEqual([]);
+  });
+
+  it('of one principal at the same time share their taints with the user', async () => {
     const { sessions } = await place().open(testClock());
     await sessions.use('one', 'p');
     await sessions.taint('other', 'p', 'secret', 'x');
     await sessions.taint('foreign', 'q', 'corruption', 'x');
-    expect(await sessions.taints('one', 'p')).toEqual(['secret']);
-    expect(await sessions.taints('new', 'p')).toEqual(['secret']);
+    expect(await sessions.taints('one', 'p', 'user')).toEqual(['secret']);
+    expect(await sessions.taints('new', 'p', 'user')).toEqual(['secret']);
     // For good: what was seen by then is not forgotten when the other one ends.
     await sessions.end('other', 'p');
-    expect(await sessions.taints('one', 'p')).toEqual(['secret']);
-    expect(await sessions.taints('new', 'p')).toEqual(['secret']);
+    expect(await sessions.taints('one', 'p', 'user')).toEqual(['secret']);
+    expect(await sessions.taints('new', 'p', 'user')).toEqual(['secret']);
     await sessions.end('one', 'p');
-    expect(await sessions.taints('new', 'p')).toEqual([]);
-    expect(await sessions.taints('theirs', 'q')).toEqual(['corruption']);
+    expect(await sessions.taints('new', 'p', 'user')).toEqual([]);
+    expect(await sessions.taints('theirs', 'q', 'user')).toEqual(['corruption']);
   });
 
   it('that have ended, or were not used for half a day, keep their taints to themselves', async () => {
@@ -46,12 +57,12 @@ describe.each(implementations())('sessions in $name', ({ place }) => {
     await sessions.taint('idle', 'p', 'corruption', 'x');
     expect(await sessions.end('ended', 'p')).toBe(true);
     clock.pass(12 * HOUR);
-    expect(await sessions.taints('one', 'p')).toEqual([]);
-    expect(await sessions.taints('ended', 'p')).toEqual(['secret']);
-    expect(await sessions.taints('idle', 'p')).toEqual(['corruption']);
+    expect(await sessions.taints('one', 'p', 'user')).toEqual([]);
+    expect(await sessions.taints('ended', 'p', 'user')).toEqual(['secret']);
+    expect(await sessions.taints('idle', 'p', 'user')).toEqual(['corruption']);
     // Whoever goes on with one has them again.
     expect(await sessions.use('ended', 'p')).toBe('new');
-    expect(await sessions.taints('one', 'p')).toEqual(['secret']);
+    expect(await sessions.taints('one', 'p', 'user')).toEqual(['secret']);
   });
 
   it('belong to the principal that made them', async () => {
@@ -69,7 +80,7 @@ describe.each(implementations())('sessions in $name', ({ place }) => {
       code: 'session.invalid',
     });
     expect(await sessions.end('s', 'q')).toBe(false);
-    expect(await sessions.taints('s', 'p')).toEqual([]);
+    expect(await sessions.taints('s', 'p', 'user')).toEqual([]);
     expect(await sessions.list('q')).toEqual([]);
     expect(await sessions.list('p')).toHaveLength(1);
   });
