@@ -1,6 +1,18 @@
 import type { NotUnderstoodCode, Word } from '../model/command-line.ts';
 import { isSingle, leadingText, withoutPrefix } from '../model/word.ts';
-import type { Argument, Call, Dialect, Effect, Grammar, OptionUse, PathUse, Runs, Use } from './behaviour.ts';
+import {
+  type Argument,
+  type Call,
+  type Dialect,
+  type Effect,
+  type Finding,
+  finding,
+  type Grammar,
+  type OptionUse,
+  type PathUse,
+  type Runs,
+  type Use,
+} from './behaviour.ts';
 
 /** One option. */
 interface OptionRule {
@@ -288,6 +300,17 @@ export function readOptions(words: readonly Word[], grammar: Grammar, where?: 'a
   if (parsed.doubt !== undefined) return { ok: false, ...parsed.doubt };
   const rest = where === undefined ? words.slice(parsed.next) : parsed.operands.map(({ word }) => word);
   return { ok: true, options: parsed.options, rest };
+}
+
+/** What speaks under an allow-list against options (separated by blanks) that take names of files from a file: nobody has looked at those. */
+export function takesNamesFrom(names: string): (use: Use) => readonly Finding[] {
+  const wanted = names.split(' ');
+  return ({ options }) =>
+    options
+      .filter(({ name }) => wanted.includes(name))
+      .map(({ word }) =>
+        finding('invalid', 'list_of_files', 'takes names of files from a file; name them here', word.source),
+      );
 }
 
 /** The value of the last option of these names (separated by blanks), as a word of its own. */

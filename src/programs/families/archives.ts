@@ -9,7 +9,7 @@ import {
   programs,
   type Use,
 } from '../behaviour.ts';
-import { hasOption, leadsAway, MOVES_AWAY, plainPaths } from '../options.ts';
+import { hasOption, leadsAway, MOVES_AWAY, plainPaths, takesNamesFrom } from '../options.ts';
 
 /** `tar xzf` without a dash: the first word bundles options whose values follow in order. */
 function inspectTar(use: Use): readonly Finding[] {
@@ -133,6 +133,8 @@ const COMPRESSES: Pick<Behaviour, 'paths' | 'onlyReads'> = {
 /** Programs that pack and unpack. */
 export const ARCHIVES: readonly ProgramRow[] = [
   ...programs('tar bsdtar gtar', 'low', 'local', {
+    // Such a file may hold -C, too.
+    strict: takesNamesFrom('T files-from'),
     grammar: {
       source: 'tar 1.34',
       flags:

@@ -8,7 +8,15 @@ import {
   programs,
   type Use,
 } from '../behaviour.ts';
-import { hasOption, isSink, pathInside, plainPaths, readsZone, writtenAt } from '../options.ts';
+import {
+  hasOption,
+  isSink,
+  pathInside,
+  plainPaths,
+  readsZone,
+  takesNamesFrom,
+  writtenAt,
+} from '../options.ts';
 import { isMadeAnew, isRegenerableName } from '../regenerable.ts';
 
 /** An operand count that a program would refuse, or that would make it read standard input. */
@@ -409,6 +417,7 @@ export const FILES: readonly ProgramRow[] = [
       values: 'a algorithm l length',
     },
     operands: 'reads',
+    strict: takesNamesFrom('c check'),
     // The list of sums names files of its own.
     application: {
       without: 'c check w warn untagged quiet status strict ignore-missing debug a algorithm l length',
@@ -438,6 +447,7 @@ export const FILES: readonly ProgramRow[] = [
     application: {},
   }),
   ...programs('du', 'low', 'local', {
+    strict: takesNamesFrom('files0-from'),
     followsLinks: (use) => hasOption(use, 'L dereference'),
     grammar: {
       source: 'coreutils 9.1',
@@ -465,6 +475,7 @@ export const FILES: readonly ProgramRow[] = [
     operands: 'reads',
   }),
   ...programs('wc', 'low', 'local', {
+    strict: takesNamesFrom('files0-from'),
     grammar: {
       source: 'coreutils 9.1',
       flags: 'c bytes m chars l lines L max-line-length w words debug help version',
@@ -475,6 +486,7 @@ export const FILES: readonly ProgramRow[] = [
     application: { without: 'files0-from' },
   }),
   ...programs('file', 'low', 'local', {
+    strict: takesNamesFrom('f files-from'),
     grammar: {
       source: 'file 5.44',
       flags:

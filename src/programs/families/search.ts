@@ -412,6 +412,12 @@ export const SEARCH: readonly ProgramRow[] = [
     grammar: { source: 'findutils 4.9.0', open: true, style: 'single-dash' },
     paths: pathsOfFind,
     inspect: inspectFind,
+    strict: ({ command: { words } }) =>
+      words
+        .filter(({ value }) => value === '-files0-from')
+        .map(({ source }) =>
+          finding('invalid', 'list_of_files', 'takes names of files from a file; name them here', source),
+        ),
     loses: lossOfFind,
     namesNew: findsOnlyNew,
     runs: runsOfFind,
@@ -435,6 +441,9 @@ export const SEARCH: readonly ProgramRow[] = [
     namesNew: (use) => fdFindsOnlyNew(use),
     runs: runsOfFd,
   }),
-  ...programs('fzf sk', 'medium', 'local', { operands: 'none' }),
+  ...programs('fzf sk', 'medium', 'local', {
+    operands: 'none',
+    grammar: { open: true, executes: 'preview bind with-shell' },
+  }),
   ...programs('ast-grep semgrep tokei cloc scc ctags etags cscope', 'medium', 'local'),
 ];

@@ -9,7 +9,7 @@ import {
   type Use,
   withVersion,
 } from '../behaviour.ts';
-import { argumentOf, hasOption, pathInside, plainPaths, writtenAt } from '../options.ts';
+import { argumentOf, hasOption, pathInside, plainPaths, takesNamesFrom, writtenAt } from '../options.ts';
 
 /** `+!id`, `+:q`: a command of the editor may run a program. */
 function inspectEditor({ command }: Use): readonly Finding[] {
@@ -149,6 +149,7 @@ const EDITORS: readonly ProgramRow[] = [
 export const TEXT: readonly ProgramRow[] = [
   ...EDITORS,
   ...programs('sort', 'low', 'local', {
+    strict: takesNamesFrom('files0-from'),
     grammar: {
       source: 'coreutils 9.1',
       flags:
