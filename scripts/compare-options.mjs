@@ -43,7 +43,9 @@ function addAll(found, text, pattern) {
 }
 
 function optionsOfGrammar(grammar) {
-  const names = COLUMNS.split(' ').flatMap((column) => grammar[column]?.split(' ') ?? []);
+  const names = COLUMNS.split(' ')
+    .flatMap((column) => grammar[column]?.split(' ') ?? [])
+    .map((name) => name.replace(/(?<=.)\?$/, ''));
   return new Set(names.filter((name) => name !== ''));
 }
 

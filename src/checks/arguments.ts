@@ -14,6 +14,7 @@ import { asksForHelp, findingsOf } from '../programs/risk.ts';
 import { directoriesBetween } from '../util/absolute-path.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { type Check, type CheckContext, commandsOf, holdsUnseenCode, reasonFor } from './check.ts';
+import { aliasCalledBy } from './inner-lines.ts';
 import { directoriesOf, locationsOf, pathsOf, useOf } from './locations.ts';
 
 const reason = reasonFor('arguments');
@@ -77,13 +78,18 @@ function judgeUse(command: SimpleCommand, use: Use, mode: Mode, context: CheckCo
       );
     }
   }
-  const wanted = mode === 'supervised' ? inherited(use, 'repository')?.(use) : undefined;
+  const alias = strict ? aliasCalledBy(use) : undefined;
+  if (alias !== undefined)
+    reasons.push(
+      reason('deny', 'alias', `${name} has no verb ${alias} in the tables: it may be an alias`, alias),
+    );
+  const wanted = mode !== 'autonomous' ? inherited(use, 'repository')?.(use) : undefined;
   if (wanted !== undefined) {
     const nested = nestedRepository(command, wanted, context);
     if (nested !== undefined) {
       reasons.push(
         reason(
-          'ask',
+          strict ? 'deny' : 'ask',
           'nested_repository',
           `${name} would obey the settings of another repository: ${nested}`,
           nested,

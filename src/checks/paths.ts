@@ -1,12 +1,12 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import type { Argument, PathUse } from '../programs/behaviour.ts';
-import { argumentOf, isHarmlessDevice, wordOf } from '../programs/options.ts';
+import { argumentOf, beginsWithPath, isHarmlessDevice, wordOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { isJudgedPlace } from '../util/secret-files.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, type Location, locationsOf, mayWrite, useOf } from './locations.ts';
+import { directoriesOf, type Location, locationsOf, mayWrite, useOf, wordTexts } from './locations.ts';
 import { settledWords } from './word-values.ts';
 
 const reason = reasonFor('paths');
@@ -91,6 +91,13 @@ function judgePath(
   context: CheckContext,
 ): Reason | undefined {
   const { source } = use.argument.word;
+  if (context.rules.allow !== undefined && use.guessed !== true && isAnywhere(use.argument, cwds, context))
+    return reason(
+      'deny',
+      'unknown_directory',
+      `${source} depends on a directory that cannot be told; name the path from the root on`,
+      source,
+    );
   const locations = foundAt(use.argument, cwds, context);
   if (locations === undefined) return notKnown(use);
   if (locations === 'foreign-home') {
@@ -112,10 +119,28 @@ function judgePath(
   // `node cli.js /api/users`, `./configure --prefix=/opt/x`: should it be a path, the kernel holds what is read there.
   if (use.guessed === true && use.effect === 'reads' && context.autonomy === 'contained') return undefined;
   if (outside === undefined || !inside || !dependsOnDirectory(use, cwds)) return outside;
-  // `cd a; cat ../b`: outside only if the first command fails. The kernel says what then.
+  // `cd a; cat ../b`: outside only if the first command fails. The kernel says what then, but a list is about its words.
+  if (context.rules.allow !== undefined)
+    return {
+      ...outside,
+      code: 'may_escape_workspace',
+      message: `${outside.message}, if the cd before it fails; write && behind the cd`,
+    };
   return context.autonomy === 'autonomous' || context.autonomy === 'contained'
     ? undefined
     : { ...outside, verdict: 'ask', code: 'may_escape_workspace' };
+}
+
+/** A relative path, behind `cd -` or `popd`. */
+function isAnywhere(
+  argument: Argument,
+  cwds: readonly (string | undefined)[],
+  { rules }: CheckContext,
+): boolean {
+  // What find puts in is beneath where it started.
+  if (!cwds.includes(undefined) || beginsWithPath(argument.word)) return false;
+  const texts = wordTexts(argument.word, { home: rules.home, cwd: undefined }) ?? [];
+  return texts.some(({ text }) => !/^(?:\/|-$)/.test(text.slice(argument.start)));
 }
 
 /** Where it leads; under an allow-list, all that its patterns match. `undefined`: they match too much to be looked at. */

@@ -45,19 +45,19 @@ export interface Grammar {
   readonly produces?: string;
   /** The same, where the value can only be attached. */
   readonly producesAttached?: string;
-  /** Flags that make the program write something: files of the operands, or others. */
+  /** Flags that make the program write something: files of the operands, or others. `i?` may have a value attached. */
   readonly writing?: string;
-  /** Flags that make it delete something. */
+  /** Flags that make it delete something; `?` as in `writing`. */
   readonly removing?: string;
   /** The value is a file of code that the program runs: like a script of one's own. */
   readonly loads?: string;
   /** The value is a program, or code, or settings that name one. */
   readonly executes?: string;
-  /** Flags that make it run something. */
+  /** Flags that make it run something; `?` as in `writing`. */
   readonly executing?: string;
   /** Values that name a host. */
   readonly network?: string;
-  /** Flags that make it use the network. */
+  /** Flags that make it use the network; `?` as in `writing`. */
   readonly networking?: string;
 }
 

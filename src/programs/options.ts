@@ -1,6 +1,18 @@
 import type { NotUnderstoodCode, Word } from '../model/command-line.ts';
 import { isSingle, leadingText, withoutPrefix } from '../model/word.ts';
-import type { Argument, Call, Dialect, Effect, Grammar, OptionUse, PathUse, Runs, Use } from './behaviour.ts';
+import {
+  type Argument,
+  type Call,
+  type Dialect,
+  type Effect,
+  type Finding,
+  finding,
+  type Grammar,
+  type OptionUse,
+  type PathUse,
+  type Runs,
+  type Use,
+} from './behaviour.ts';
 
 /** One option. */
 interface OptionRule {
@@ -18,6 +30,8 @@ interface OptionTable {
   readonly longNames: readonly string[];
   /** An option can execute or write, so an unknown one might too. */
   readonly powerful: boolean;
+  /** There are options that it does not have. */
+  readonly open: boolean;
 }
 
 const COLUMNS: readonly {
@@ -46,13 +60,13 @@ const COLUMNS: readonly {
   { key: 'writes', effect: 'writes', value: 'required' },
   { key: 'produces', effect: 'produces', value: 'required' },
   { key: 'producesAttached', effect: 'produces', value: 'optional' },
-  { key: 'writing', effect: 'writes', value: 'optional' },
-  { key: 'removing', effect: 'removes', value: 'optional' },
+  { key: 'writing', effect: 'writes', value: 'none' },
+  { key: 'removing', effect: 'removes', value: 'none' },
   { key: 'loads', effect: 'loads', value: 'required' },
   { key: 'executes', effect: 'executes', value: 'required' },
-  { key: 'executing', effect: 'executes', value: 'optional' },
+  { key: 'executing', effect: 'executes', value: 'none' },
   { key: 'network', effect: 'network', value: 'required' },
-  { key: 'networking', effect: 'network', value: 'optional' },
+  { key: 'networking', effect: 'network', value: 'none' },
 ];
 
 const POWERFUL: ReadonlySet<Effect> = new Set(['writes', 'removes', 'loads', 'executes', 'network']);
@@ -70,10 +84,18 @@ export function optionTable(grammar: Grammar): OptionTable {
     const names = grammar[key];
     if (names === undefined) continue;
     powerful ||= POWERFUL.has(effect);
-    for (const name of names.split(' ')) rules.set(name, { name, effect, value, inPlace: key === 'writing' });
+    for (const listed of names.split(' ')) {
+      const name = listed.length > 1 ? listed.replace(/\?$/, '') : listed;
+      rules.set(name, {
+        name,
+        effect,
+        value: name === listed ? value : 'optional',
+        inPlace: key === 'writing',
+      });
+    }
   }
   const longNames = grammar.exact === true ? [] : [...rules.keys()].filter((name) => name.length > 1);
-  const table = { rules, longNames, powerful };
+  const table = { rules, longNames, powerful, open: grammar.open === true };
   built.set(grammar, table);
   return table;
 }
@@ -195,6 +217,12 @@ class Reading {
     const equals = text.indexOf('=');
     const given = equals < 0 ? text.slice(dashes) : text.slice(dashes, equals);
     const rule = dashes === 2 ? findLong(this.table, given) : this.table.rules.get(given);
+    // Where options are not all listed, what begins so may be another one.
+    if (this.table.open && rule !== undefined && rule.name !== given)
+      this.note(
+        word,
+        `The option --${given} may be short for --${rule.name}, or for another one: write it out.`,
+      );
     if (equals < 0 && word.value === undefined) this.refuse(word, notWritten(word));
     else if (rule === undefined)
       this.refuse(word, `The option ${text.slice(0, dashes)}${given} is not known here.`);
@@ -272,6 +300,17 @@ export function readOptions(words: readonly Word[], grammar: Grammar, where?: 'a
   if (parsed.doubt !== undefined) return { ok: false, ...parsed.doubt };
   const rest = where === undefined ? words.slice(parsed.next) : parsed.operands.map(({ word }) => word);
   return { ok: true, options: parsed.options, rest };
+}
+
+/** What speaks under an allow-list against options (separated by blanks) that take names of files from a file: nobody has looked at those. */
+export function takesNamesFrom(names: string): (use: Use) => readonly Finding[] {
+  const wanted = names.split(' ');
+  return ({ options }) =>
+    options
+      .filter(({ name }) => wanted.includes(name))
+      .map(({ word }) =>
+        finding('invalid', 'list_of_files', 'takes names of files from a file; name them here', word.source),
+      );
 }
 
 /** The value of the last option of these names (separated by blanks), as a word of its own. */

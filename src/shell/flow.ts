@@ -280,9 +280,9 @@ function mayMove(node: SyntaxNode, functions: ReadonlySet<string>): boolean {
 export function moves(name: string, args: readonly Word[], directories: Directories): Flow | undefined {
   switch (name) {
     case 'cd':
-      return afterCd(args, directories);
+      return afterCd(name, args, directories);
     case 'pushd':
-      return args.length === 0 ? both(undefined) : afterCd(args, directories);
+      return args.length === 0 ? both(undefined) : afterCd(name, args, directories);
     case 'popd':
       return both(undefined);
     case 'exit':
@@ -296,10 +296,11 @@ export function moves(name: string, args: readonly Word[], directories: Director
   }
 }
 
-function afterCd(args: readonly Word[], directories: Directories): Flow {
+function afterCd(name: 'cd' | 'pushd', args: readonly Word[], directories: Directories): Flow {
   let rest = args;
   while (/^-[LPe]+$/.test(rest[0]?.value ?? '')) rest = rest.slice(1);
-  if (rest[0]?.value === '--') rest = rest.slice(1);
+  const isEnded = rest[0]?.value === '--';
+  if (isEnded) rest = rest.slice(1);
   const [target, ...others] = rest;
   if (others.length > 0) return both(undefined);
   if (target === undefined) {
@@ -310,7 +311,8 @@ function afterCd(args: readonly Word[], directories: Directories): Flow {
       parts: [{ kind: 'tilde', user: '' }],
     });
   }
-  if (/^-|^\+/.test(target.value ?? '')) return both(undefined);
+  // `cd -` goes back, `pushd +1` turns the stack, and another option is not known.
+  if ((isEnded && name === 'cd' ? /^-$/ : /^[-+]/).test(target.value ?? '')) return both(undefined);
   // An empty word leaves the directory as it is in bash; it is not worth a possibility of its own.
   return target.value === '' ? both(directories) : changed(directories, target);
 }

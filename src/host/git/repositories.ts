@@ -234,11 +234,15 @@ function namedBy({ path, worktree }: GitDirectory, around: GitSurroundings): rea
           hooks: { path: hooks, config: file, git: path },
         });
       } else if (effect === 'runs') {
+        const words = programsIn(value);
+        // `cd tools && ./driver`
+        const entered = words
+          .map((word) => named(word, base))
+          .filter((one) => around.lookup.resolve(one).kind === 'directory');
         found.push(
-          ...programsIn(value).map((word) => ({
-            path: named(word, base),
-            reason: `${setting.key} of ${file} runs it`,
-          })),
+          ...[base, ...entered].flatMap((from) =>
+            words.map((word) => ({ path: named(word, from), reason: `${setting.key} of ${file} runs it` })),
+          ),
         );
       }
     }
@@ -253,10 +257,16 @@ function expandHome(path: string, home: string): string {
   return path.startsWith('~/') ? join(home, path.slice(2)) : path;
 }
 
+/** Programs that run a file, or a program, which one of their words names, and the builtin that enters a directory. */
+const RUNS_ITS_WORDS =
+  /^(?:.*\/)?(?:(?:ba|da|a|z|k|mk|fi)?sh|source|\.|cd|env|exec|command|time|nice|nohup|xargs|sudo|timeout|node|deno|bun|tsx|npx|python[\d.]*|perl|ruby|php|lua|make|java|awk|sed)$/;
+
 /** The words of a command line that can name a file from the directory where it runs. */
 export function programsIn(commandLine: string): readonly string[] {
   const words = commandLine.match(/[^\s"'`;&|()<>$=!]+/g) ?? [];
-  return words.filter((word) => word.includes('/') || /\.(sh|bash|py|[cm]?[jt]s|rb|pl|php)$/.test(word));
+  return words.some((word) => RUNS_ITS_WORDS.test(word))
+    ? words
+    : words.filter((word) => word.includes('/') || /\.(sh|bash|py|[cm]?[jt]s|rb|pl|php)$/.test(word));
 }
 
 const NOT_FOR_US = new Set([

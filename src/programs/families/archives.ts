@@ -9,7 +9,7 @@ import {
   programs,
   type Use,
 } from '../behaviour.ts';
-import { hasOption, leadsAway, MOVES_AWAY, plainPaths } from '../options.ts';
+import { hasOption, leadsAway, MOVES_AWAY, plainPaths, takesNamesFrom } from '../options.ts';
 
 /** `tar xzf` without a dash: the first word bundles options whose values follow in order. */
 function inspectTar(use: Use): readonly Finding[] {
@@ -133,15 +133,17 @@ const COMPRESSES: Pick<Behaviour, 'paths' | 'onlyReads'> = {
 /** Programs that pack and unpack. */
 export const ARCHIVES: readonly ProgramRow[] = [
   ...programs('tar bsdtar gtar', 'low', 'local', {
+    // Such a file may hold -C, too.
+    strict: takesNamesFrom('T files-from'),
     grammar: {
       source: 'tar 1.34',
       flags:
-        't list v verbose z gzip gunzip ungzip j bzip2 J xz a auto-compress no-auto-compress zstd lzma lzip lzop Z compress p preserve-permissions same-permissions same-owner no-same-owner no-same-permissions k keep-old-files O to-stdout h dereference S sparse w interactive P absolute-names W verify m touch wildcards no-wildcards anchored no-anchored ignore-case null numeric-owner totals overwrite no-overwrite-dir force-local strip l check-links one-file-system exclude-vcs exclude-vcs-ignores exclude-caches exclude-backups no-recursion recursion skip-old-files keep-newer-files keep-directory-symlink unlink-first U o i ignore-zeros B R G N seek n A catenate concatenate d diff compare version help show-transformed-names no-xattrs xattrs acls selinux c create x extract get r append u update',
+        't list v verbose z gzip gunzip ungzip j bzip2 J xz a auto-compress no-auto-compress zstd lzma lzip lzop Z compress p preserve-permissions same-permissions same-owner no-same-owner no-same-permissions k keep-old-files O to-stdout h dereference S sparse w interactive P absolute-names W verify m touch wildcards no-wildcards anchored no-anchored ignore-case null numeric-owner overwrite no-overwrite-dir force-local strip l check-links one-file-system exclude-vcs exclude-vcs-ignores exclude-caches exclude-backups no-recursion recursion skip-old-files keep-newer-files keep-directory-symlink unlink-first U o i ignore-zeros B R G seek n A catenate concatenate d diff compare version help show-transformed-names no-xattrs xattrs acls selinux c create x extract get r append u update',
       values:
-        'f file exclude strip-components transform xform owner group mode mtime format H b blocking-factor record-size level newer after-date newer-mtime label V hole-detection sort occurrence warning quoting-style suffix pax-option checkpoint-action',
-      optionals: 'checkpoint backup',
+        'f file exclude strip-components transform xform owner group mode mtime format H b blocking-factor record-size level N newer after-date newer-mtime label V hole-detection sort warning quoting-style suffix pax-option checkpoint-action',
+      optionals: 'checkpoint backup occurrence totals',
       reads: 'T files-from X exclude-from g listed-incremental K starting-file',
-      writes: 'C directory index-file one-top-level',
+      writes: 'C directory index-file one-top-level?',
       removing: 'delete remove-files recursive-unlink',
       executes:
         'I use-compress-program F info-script new-volume-script to-command rsh-command rmt-command volno-file',
@@ -245,7 +247,7 @@ export const ARCHIVES: readonly ProgramRow[] = [
       values:
         'S suffix F format C check T threads block-size block-list flush-timeout memlimit-compress memlimit-decompress memlimit-mt-decompress M memlimit memory',
       optionals: 'lzma1 lzma2 x86 arm armthumb arm64 powerpc ia64 sparc delta',
-      reads: 'files files0',
+      reads: 'files? files0?',
     },
   }),
   ...programs('zstd unzstd', 'medium', 'local', {

@@ -239,7 +239,7 @@ export const AWK: readonly ProgramRow[] = [
         'M bignum b characters-as-bytes c traditional C copyright h help n non-decimal-data N use-lc-numeric O optimize P posix r re-interval s no-optimize S sandbox t lint-old V version g gen-pot I trace csv k',
       values: 'F field-separator v assign e source W',
       optionals: 'L lint',
-      writing: 'd dump-variables p profile o pretty-print D debug',
+      writing: 'd? dump-variables? p? profile? o? pretty-print? D? debug?',
       loads: 'f file E exec i include l load',
     },
     operands: 'script-then-reads',

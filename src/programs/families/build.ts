@@ -169,8 +169,8 @@ const OBJECT_READERS: readonly ProgramRow[] = [
       source: BINUTILS,
       open: true,
       flags:
-        'a debug-syms A print-file-name o B C no-demangle recurse-limit no-recurse-limit recursion-limit no-recursion-limit D dynamic e g extern-only j just-symbols l line-numbers n v numeric-sort p no-sort P portability r reverse-sort S print-size s print-armap quiet size-sort special-syms synthetic u undefined-only U defined-only W no-weak with-symbol-versions without-symbol-versions h help V version',
-      values: 'f format ifunc-chars t radix target unicode X',
+        'a debug-syms A print-file-name o B C no-demangle recurse-limit no-recurse-limit recursion-limit no-recursion-limit D dynamic e g extern-only j just-symbols l line-numbers n v numeric-sort p no-sort P portability r reverse-sort S print-size s print-armap quiet size-sort special-syms synthetic u undefined-only defined-only W no-weak with-symbol-versions without-symbol-versions h help V version',
+      values: 'U f format ifunc-chars t radix target unicode X',
       optionals: 'demangle',
       executes: 'plugin',
     },
@@ -181,7 +181,7 @@ const OBJECT_READERS: readonly ProgramRow[] = [
       source: BINUTILS,
       open: true,
       flags:
-        'a archive-headers archive-header f file-headers p private-headers h headers section-headers x all-headers d D disassemble-all S source s full-contents g debugging e debugging-tags G stabs L process-links t syms T dynamic-syms r reloc R dynamic-reloc v V version i info H help file-start-context l line-numbers F file-offsets C recurse-limit no-recurse-limit recursion-limit no-recursion-limit w wide z disassemble-zeroes no-addresses prefix-addresses show-raw-insn no-show-raw-insn show-all-symbols special-syms inlines dwarf-check',
+        'a archive-headers f file-headers p private-headers h headers section-headers x all-headers d D disassemble-all S source s full-contents g debugging e debugging-tags G stabs L process-links t syms T dynamic-syms r reloc R dynamic-reloc v V version i info H help file-start-context l line-numbers F file-offsets C recurse-limit no-recurse-limit recursion-limit no-recursion-limit w wide z disassemble-zeroes no-addresses prefix-addresses show-raw-insn no-show-raw-insn show-all-symbols special-syms inlines dwarf-check',
       values:
         'P private b target m architecture j section M disassembler-options E endian U unicode start-address stop-address insn-width adjust-vma prefix-strip dwarf-depth dwarf-start ctf-parent disassembler-color',
       optionals: 'disassemble source-comment W dwarf ctf sframe demangle visualize-jumps',
@@ -197,8 +197,8 @@ const OBJECT_READERS: readonly ProgramRow[] = [
       flags:
         'a all h file-header l program-headers segments S section-headers sections g section-groups t section-details e headers s syms symbols dyn-syms lto-syms C no-demangle recurse-limit no-recurse-limit recursion-limit no-recursion-limit n notes r relocs u unwind d dynamic V version-info A arch-specific c archive-index D use-dynamic L lint enable-checks z decompress P process-links I histogram W wide T silent-truncation H help v version',
       values:
-        'sym-base U unicode x hex-dump p string-dump R relocated-dump dwarf-depth dwarf-start ctf ctf-parent ctf-symbols ctf-strings',
-      optionals: 'demangle w debug-dump sframe',
+        'U unicode x hex-dump p string-dump R relocated-dump dwarf-depth dwarf-start ctf ctf-parent ctf-symbols ctf-strings',
+      optionals: 'sym-base demangle w debug-dump sframe',
     },
     operands: 'reads',
   }),
@@ -229,7 +229,7 @@ const OBJECT_READERS: readonly ProgramRow[] = [
       source: BINUTILS,
       open: true,
       flags:
-        '_ strip-underscore n no-strip-underscore p no-params i no-verbose R recurse-limit recursion-limit r no-recurse-limit no-recursion-limit t types h help v version',
+        '_ strip-underscore n no-strip-underscores p no-params i no-verbose R recurse-limit recursion-limit r no-recurse-limit no-recursion-limit t types h help v version',
       values: 's format',
     },
     // Names.
@@ -245,9 +245,9 @@ export const BUILD: readonly ProgramRow[] = [
     grammar: {
       source: 'make 4.3',
       flags:
-        'B always-make b m d e environment-overrides i ignore-errors k keep-going L check-symlink-times n just-print dry-run recon p print-data-base q question r no-builtin-rules R no-builtin-variables s silent quiet no-silent S no-keep-going t touch trace v version w print-directory no-print-directory warn-undefined-variables h help',
-      values: 'o old-file assume-old W what-if new-file assume-new',
-      optionals: 'j jobs l load-average max-load debug O output-sync shuffle jobserver-auth',
+        'B always-make b m d e environment-overrides i ignore-errors k keep-going L check-symlink-times n just-print dry-run recon p print-data-base q question r no-builtin-rules R no-builtin-variables s silent quiet no-silent S no-keep-going stop t touch trace v version w print-directory no-print-directory warn-undefined-variables h help',
+      values: 'o old-file assume-old W what-if new-file assume-new jobserver-auth jobserver-fds sync-mutex',
+      optionals: 'j jobs l load-average max-load debug O output-sync shuffle',
       reads: 'C directory',
       loads: 'f file makefile I include-dir',
       executes: 'E eval',
@@ -363,7 +363,7 @@ export const BUILD: readonly ProgramRow[] = [
       // Beside each file that it looks at.
       writing: 'dump',
       executes: 'addon-python',
-      executing: 'clang',
+      executing: 'clang?',
     },
   }),
   ...programs('clang-tidy', 'low', 'unknown', {
@@ -508,9 +508,10 @@ export const BUILD: readonly ProgramRow[] = [
       source: 'GNU patch 2.7.6',
       open: true,
       flags:
-        'l ignore-whitespace c context n normal u unified N forward R reverse merge E remove-empty-files Z set-utc T set-time b backup backup-if-mismatch no-backup-if-mismatch t batch f force s quiet silent verbose dry-run posix binary follow-symlinks v version help',
+        'l ignore-whitespace c context n normal u unified N forward R reverse E remove-empty-files Z set-utc T set-time b backup backup-if-mismatch no-backup-if-mismatch t batch f force s quiet silent verbose dry-run posix binary follow-symlinks v version help',
       values:
         'p strip F fuzz D ifdef quoting-style V version-control z suffix x debug reject-format read-only',
+      optionals: 'merge',
       reads: 'i input d directory',
       // What the names of its backups begin with may be another directory.
       writes: 'o output r reject-file B prefix Y basename-prefix',

@@ -142,11 +142,11 @@ export const DEBUGGING: readonly ProgramRow[] = [
       source: 'strace 6.1',
       stopAtOperand: true,
       flags:
-        'A c C d f F h i k n q r t T v V w x y Y z Z D debug failed-only follow-forks help instruction-pointer no-abbrev output-append-mode output-separately seccomp-bpf stack-traces successful-only summary summary-only summary-wall-clock syscall-number version',
+        'A c C d f F h i k n q r t T v V w x y Y z Z D debug failed-only failing-only follow-forks help instruction-pointer no-abbrev output-append-mode output-separately pidns-translation seccomp-bpf stack-traces successful-only summary summary-only summary-wall-clock syscall-number version',
       values:
-        'a b e E I O p P s S u U X abbrev attach columns const-print-style detach-on env fault inject interruptible kvm raw read signal status string-limit summary-columns summary-sort-by summary-syscall-overhead trace trace-path user verbose write',
+        'a b e E I O p P s S u U X abbrev attach columns const-print-style decode-pids detach-on env fault inject interruptible kvm raw read signals status string-limit summary-columns summary-sort-by summary-syscall-overhead trace trace-path user verbose write',
       optionals:
-        'absolute-timestamps timestamps daemonize decode-fds decode-pids pidns-translation quiet silence silent relative-timestamps strings-in-hex syscall-times tips',
+        'absolute-timestamps timestamps daemonize daemonised daemonized decode-fds secontext quiet silence silent relative-timestamps strings-in-hex syscall-times tips',
       writes: 'o output',
     },
   }),
@@ -170,7 +170,7 @@ export const DEBUGGING: readonly ProgramRow[] = [
       stopAtOperand: true,
       flags: 'v q d h s verbose quiet version help help-debug help-dyn-options',
       optionals: VALGRIND,
-      networking: 'log-socket xml-socket debuginfo-server',
+      networking: 'log-socket? xml-socket? debuginfo-server?',
       producesAttached:
         'log-file xml-file xtree-leak-file xtree-memory-file callgrind-out-file cachegrind-out-file massif-out-file bb-out-file pc-out-file',
     },

@@ -8,7 +8,15 @@ import {
   programs,
   type Use,
 } from '../behaviour.ts';
-import { hasOption, isSink, pathInside, plainPaths, readsZone, writtenAt } from '../options.ts';
+import {
+  hasOption,
+  isSink,
+  pathInside,
+  plainPaths,
+  readsZone,
+  takesNamesFrom,
+  writtenAt,
+} from '../options.ts';
 import { isMadeAnew, isRegenerableName } from '../regenerable.ts';
 
 /** An operand count that a program would refuse, or that would make it read standard input. */
@@ -16,8 +24,10 @@ function atLeast(count: number, message: string): (use: Use) => readonly Finding
   return ({ operands }) => (operands.length >= count ? [] : [finding('invalid', 'arguments', message)]);
 }
 
-const COPY_FLAGS =
-  'i interactive n no-clobber u update v verbose T no-target-directory Z debug strip-trailing-slashes';
+const TARGET_FLAGS = 'i interactive v verbose T no-target-directory help version';
+
+/** Of cp, mv and install. */
+const COPY_FLAGS = `n no-clobber u update Z debug strip-trailing-slashes ${TARGET_FLAGS}`;
 
 /** `cp a dir` writes dir/a, through a link if that is one; so does `mv`, and both take `dir/` for a directory. */
 function pathsIntoTarget({ operands }: Use): readonly PathUse[] {
@@ -125,9 +135,9 @@ export const FILES: readonly ProgramRow[] = [
   ...programs('cp', 'medium', 'local', {
     grammar: {
       source: 'coreutils 9.1',
-      flags: `a archive b d f force H l link L dereference P no-dereference p r R recursive s symbolic-link x one-file-system attributes-only parents remove-destination copy-contents help version ${COPY_FLAGS}`,
-      values: 'S suffix no-preserve',
-      optionals: 'backup preserve reflink sparse context',
+      flags: `a archive b d f force H l link L dereference P no-dereference p r R recursive s symbolic-link x one-file-system attributes-only parents remove-destination copy-contents path ${COPY_FLAGS}`,
+      values: 'S suffix no-preserve sparse',
+      optionals: 'backup preserve reflink context',
       writes: 't target-directory',
     },
     operands: 'reads-then-writes',
@@ -157,7 +167,7 @@ export const FILES: readonly ProgramRow[] = [
   ...programs('mv', 'medium', 'local', {
     grammar: {
       source: 'coreutils 9.1',
-      flags: `b f force ${COPY_FLAGS}`,
+      flags: `b f force context ${COPY_FLAGS}`,
       values: 'S suffix',
       optionals: 'backup',
       writes: 't target-directory',
@@ -176,7 +186,7 @@ export const FILES: readonly ProgramRow[] = [
   ...programs('ln', 'medium', 'local', {
     grammar: {
       source: 'coreutils 9.1',
-      flags: `b d F f force L logical P physical r relative s symbolic ${COPY_FLAGS}`,
+      flags: `b d F directory f force L logical n no-dereference P physical r relative s symbolic ${TARGET_FLAGS}`,
       values: 'S suffix',
       optionals: 'backup',
       writes: 't target-directory',
@@ -199,9 +209,9 @@ export const FILES: readonly ProgramRow[] = [
       setsUser(options.findLast(({ name }) => name === 'm' || name === 'mode')?.value),
     grammar: {
       source: 'coreutils 9.1',
-      flags: `b c C compare d directory D p preserve-timestamps s strip ${COPY_FLAGS}`,
+      flags: `b c C compare d directory D p preserve-timestamps preserve-context s strip ${COPY_FLAGS}`,
       values: 'g group m mode o owner S suffix',
-      optionals: 'backup',
+      optionals: 'backup context',
       writes: 't target-directory',
       executes: 'strip-program',
     },
@@ -211,7 +221,7 @@ export const FILES: readonly ProgramRow[] = [
   ...programs('mkdir', 'medium', 'local', {
     grammar: {
       source: 'coreutils 9.1',
-      flags: 'p parents v verbose Z',
+      flags: 'p parents v verbose Z help version',
       values: 'm mode',
       optionals: 'context',
     },
@@ -221,7 +231,7 @@ export const FILES: readonly ProgramRow[] = [
   ...programs('touch', 'medium', 'local', {
     grammar: {
       source: 'coreutils 9.1',
-      flags: 'a c no-create f h no-dereference m',
+      flags: 'a c no-create f h no-dereference m help version',
       values: 'd date t time',
       reads: 'r reference',
     },
@@ -274,7 +284,10 @@ export const FILES: readonly ProgramRow[] = [
   }),
   ...programs('unlink trash trash-put srm', 'high', 'local', { operands: 'removes' }),
   ...programs('rmdir', 'medium', 'local', {
-    grammar: { source: 'coreutils 9.1', flags: 'p parents v verbose ignore-fail-on-non-empty' },
+    grammar: {
+      source: 'coreutils 9.1',
+      flags: 'p parents path v verbose ignore-fail-on-non-empty help version',
+    },
     operands: 'removes',
     // Of directories those that hold nothing.
     keeps: () => true,
@@ -334,7 +347,11 @@ export const FILES: readonly ProgramRow[] = [
     operands: 'reads',
   }),
   ...programs('tee', 'medium', 'local', {
-    grammar: { source: 'coreutils 9.1', flags: 'a append i ignore-interrupts p', optionals: 'output-error' },
+    grammar: {
+      source: 'coreutils 9.1',
+      flags: 'a append i ignore-interrupts p help version',
+      optionals: 'output-error',
+    },
     operands: 'writes',
     // tee would make a file that is called `-`.
     onlyReads: ({ operands }) =>
@@ -362,8 +379,18 @@ export const FILES: readonly ProgramRow[] = [
     // Patterns follow.
     paths: ({ operands }) => plainPaths(operands.slice(0, 1), 'reads'),
   }),
-  ...programs('basename dirname', 'low', 'local', {
-    grammar: { source: 'coreutils 9.1', flags: 'a multiple z zero help version', values: 's suffix' },
+  ...programs('basename', 'low', 'local', {
+    grammar: {
+      source: 'coreutils 9.1',
+      stopAtOperand: true,
+      flags: 'a multiple z zero help version',
+      values: 's suffix',
+    },
+    operands: 'none',
+    application: { words: 'any' },
+  }),
+  ...programs('dirname', 'low', 'local', {
+    grammar: { source: 'coreutils 9.1', flags: 'z zero help version' },
     operands: 'none',
     application: { words: 'any' },
   }),
@@ -390,6 +417,7 @@ export const FILES: readonly ProgramRow[] = [
       values: 'a algorithm l length',
     },
     operands: 'reads',
+    strict: takesNamesFrom('c check'),
     // The list of sums names files of its own.
     application: {
       without: 'c check w warn untagged quiet status strict ignore-missing debug a algorithm l length',
@@ -419,6 +447,7 @@ export const FILES: readonly ProgramRow[] = [
     application: {},
   }),
   ...programs('du', 'low', 'local', {
+    strict: takesNamesFrom('files0-from'),
     followsLinks: (use) => hasOption(use, 'L dereference'),
     grammar: {
       source: 'coreutils 9.1',
@@ -446,9 +475,10 @@ export const FILES: readonly ProgramRow[] = [
     operands: 'reads',
   }),
   ...programs('wc', 'low', 'local', {
+    strict: takesNamesFrom('files0-from'),
     grammar: {
       source: 'coreutils 9.1',
-      flags: 'c bytes m chars l lines L max-line-length w words help version',
+      flags: 'c bytes m chars l lines L max-line-length w words debug help version',
       values: 'total',
       reads: 'files0-from',
     },
@@ -456,6 +486,7 @@ export const FILES: readonly ProgramRow[] = [
     application: { without: 'files0-from' },
   }),
   ...programs('file', 'low', 'local', {
+    strict: takesNamesFrom('f files-from'),
     grammar: {
       source: 'file 5.44',
       flags:

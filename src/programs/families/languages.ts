@@ -451,7 +451,7 @@ export const LANGUAGES: readonly ProgramRow[] = [
       // Only attached: in -pi -e the code is that of -e.
       optionals: 'C D F V x',
       reads: 'I',
-      writing: 'i',
+      writing: 'i?',
     },
   }),
   ...programs('ruby', 'medium', 'network', {
@@ -472,7 +472,7 @@ export const LANGUAGES: readonly ProgramRow[] = [
       optionals: 'T W x dump enable disable',
       reads: 'C X I',
       loads: 'r',
-      writing: 'i',
+      writing: 'i?',
     },
   }),
   ...programs('irb', 'medium', 'network', {

@@ -193,7 +193,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     source: 'GNU time 1.9',
     flags: `a append p portability q quiet v verbose V ${HELP}`,
     values: 'f format',
-    writes: 'o output',
+    writes: 'o output output-file',
   }),
   ...launchers('nice', 'low', 'local', {
     source: 'coreutils 9.1',
@@ -227,7 +227,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     'local',
     {
       source: 'util-linux 2.38.1',
-      flags: `v R F Z L X B I S T 3 h V p 32bit addr-no-randomize uname-2.6 verbose list ${HELP}`,
+      flags: `v R F Z L X B I S T 3 h V p 32bit addr-no-randomize uname-2.6 fdpic-funcptrs mmap-page-zero addr-compat-layout read-implies-exec short-inode whole-seconds sticky-timeouts 3gb 4gb verbose list ${HELP}`,
     },
     { operands: 1, optionsBehind: true },
   ),
@@ -244,8 +244,8 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     'local',
     {
       source: 'util-linux 2.38.1',
-      flags: `b d f i o r m a h V v R batch deadline fifo idle other rr max ${HELP}`,
-      values: 'T P D',
+      flags: `b d f i o r m a h V v R batch deadline fifo idle other rr max all-tasks reset-on-fork verbose ${HELP}`,
+      values: 'T P D sched-runtime sched-period sched-deadline',
     },
     { operands: 1 },
   ),
@@ -340,7 +340,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     grammar: {
       source: 'util-linux 2.38.1',
       stopAtOperand: true,
-      flags: `s x e u n o F v h V shared exclusive unlock nonblock nb close no-fork verbose ${HELP}`,
+      flags: `s x e u n o F v h V shared exclusive unlock nonblock nonblocking nb close no-fork verbose ${HELP}`,
       values: 'w E timeout wait conflict-exit-code',
     },
   }),
@@ -380,18 +380,18 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     'unknown',
     {
       source: 'util-linux 2.38.1',
-      flags: `f c r h V fork map-root-user map-current-user map-auto keep-caps ${HELP}`,
+      flags: `m u i n p U C T f c r h V fork map-root-user map-current-user map-auto keep-caps ${HELP}`,
       values:
         'R w S G map-user map-group map-users map-groups propagation setgroups root wd setuid setgid monotonic boottime',
-      optionals: 'm u i n p U C T mount uts ipc net pid user cgroup time kill-child mount-proc',
+      optionals: 'mount uts ipc net pid user cgroup time kill-child mount-proc',
     },
     { directory: 'w wd' },
   ),
   ...launchers('nsenter', 'high', 'unknown', {
     source: 'util-linux 2.38.1',
     flags: `a e r F Z h V all preserve-credentials no-fork env follow-context ${HELP}`,
-    values: 't S G W target setuid setgid wdns',
-    optionals: 'm u i n p U C T r w mount uts ipc net pid user cgroup time root wd',
+    values: 't S G W target setuid setgid',
+    optionals: 'm u i n p U C T r w mount uts ipc net pid user cgroup time root wd wdns',
   }),
   ...launchers('fakeroot', 'high', 'unknown', {
     source: 'fakeroot 1.31',
@@ -418,7 +418,8 @@ export const LAUNCHERS: readonly ProgramRow[] = [
   ...launchers('prlimit', 'high', 'local', {
     source: 'util-linux 2.38.1',
     flags: `h V verbose noheadings raw ${HELP}`,
-    optionals: 'c d e f i l m n q r s t u v x y core data nice fsize nofile nproc as cpu stack rss memlock',
+    optionals:
+      'c d e f i l m n q r s t u v x y core data nice fsize nofile nproc as cpu stack rss memlock locks msgqueue rtprio rttime sigpending',
   }),
   ...launchers('xvfb-run', 'medium', 'unknown', {
     source: 'xvfb-run 21.1.7',

@@ -164,9 +164,10 @@ export const NETWORK: readonly ProgramRow[] = [
     grammar: {
       source: 'wget 1.21.3',
       open: true,
-      flags: '4 6 b c d E F h H k K L m n N p q r S v V x',
+      flags: '4 6 b c d E F h H k K L m N p q r S v V x',
       values:
-        'A B D I l Q R t T U w X accept accept-regex base bind-address body-data certificate-type ciphers compression connect-timeout cut-dirs default-page dns-timeout domains exclude-directories exclude-domains follow-tags ftp-password ftp-user header http-password http-user ignore-tags include-directories level limit-rate local-encoding max-redirect method password pinnedpubkey post-data prefer-family private-key-type progress proxy-password proxy-user quota read-timeout referer regex-type reject reject-regex remote-encoding report-speed restrict-file-names retry-on-http-error secure-protocol start-pos timeout tries user user-agent wait waitretry warc-header warc-max-size bind-dns-address dns-servers metalink-index preferred-location',
+        'A B D I l n Q R t T U w X accept accept-regex base bind-address body-data certificate-type ciphers compression connect-timeout cut-dirs default-page dns-timeout domains exclude-directories exclude-domains follow-tags ftp-password ftp-user header http-password http-user ignore-tags include-directories level limit-rate local-encoding max-redirect method password pinnedpubkey post-data prefer-family private-key-type progress proxy-password proxy-user quota read-timeout referer regex-type reject reject-regex remote-encoding retry-on-http-error secure-protocol start-pos timeout tries user user-agent wait waitretry warc-header warc-max-size bind-dns-address dns-servers metalink-index preferred-location',
+      optionals: 'report-speed restrict-file-names',
       reads:
         'i input-file post-file body-file ca-certificate ca-directory certificate private-key crl-file load-cookies warc-dedup egd-file input-metalink random-file',
       loads: 'config',

@@ -67,16 +67,21 @@ function followsLinksOfDiff(use: Use, isDirectory: (argument: Argument) => boole
 
 /** Programs that print files, the environment or facts about the machine. */
 export const READERS: readonly ProgramRow[] = [
-  ...programs('cat tac', 'low', 'local', {
+  ...programs('cat', 'low', 'local', {
     grammar: {
       source: 'coreutils 9.1',
       flags:
-        'b number-nonblank n number t T show-tabs A show-all e E show-ends s squeeze-blank u v show-nonprinting before r regex',
-      values: 'separator',
+        'b number-nonblank n number t T show-tabs A show-all e E show-ends s squeeze-blank u v show-nonprinting help version',
     },
     operands: 'reads',
     prints: (words, input) => (words.length === 1 && words[0]?.value === 'cat' ? input : undefined),
     passesOn: 'u',
+    wantsInput: ({ operands }) => (operands.length === 0 ? 'needs a file here' : undefined),
+    application: {},
+  }),
+  ...programs('tac', 'low', 'local', {
+    grammar: { source: 'coreutils 9.1', flags: 'b before r regex help version', values: 's separator' },
+    operands: 'reads',
     wantsInput: ({ operands }) => (operands.length === 0 ? 'needs a file here' : undefined),
     application: {},
   }),
@@ -96,7 +101,7 @@ export const READERS: readonly ProgramRow[] = [
     grammar: {
       source: 'coreutils 9.1',
       numeric: true,
-      flags: 'q quiet silent v verbose z zero-terminated',
+      flags: 'q quiet silent v verbose z zero-terminated help version',
       values: 'n lines c bytes',
     },
     passesOn: 'n lines q quiet silent z zero-terminated',
@@ -109,7 +114,7 @@ export const READERS: readonly ProgramRow[] = [
     grammar: {
       source: 'coreutils 9.1',
       numeric: true,
-      flags: 'F q quiet silent v verbose z zero-terminated retry f',
+      flags: 'F q quiet silent v verbose z zero-terminated retry f help version',
       values: 'n lines c bytes s sleep-interval pid max-unchanged-stats',
       optionals: 'follow',
     },
@@ -117,7 +122,18 @@ export const READERS: readonly ProgramRow[] = [
     operands: 'reads',
     application: { without: 'pid' },
   }),
-  ...programs('less more most pg', 'low', 'local', {
+  ...programs('more', 'low', 'local', {
+    grammar: {
+      source: 'util-linux 2.38.1',
+      numeric: true,
+      flags:
+        'd silent f logical l no-pause c print-over p clean-print e exit-on-eof s squeeze u plain h help V version',
+      values: 'n lines',
+    },
+    operands: 'reads',
+    inspect: inspectPager,
+  }),
+  ...programs('less most pg', 'low', 'local', {
     grammar: {
       source: 'less 590',
       numeric: true,
@@ -153,7 +169,7 @@ export const READERS: readonly ProgramRow[] = [
     },
   }),
   ...programs('printenv', 'low', 'local', {
-    grammar: { source: 'coreutils 9.1', flags: '0 null' },
+    grammar: { source: 'coreutils 9.1', stopAtOperand: true, flags: '0 null help version' },
     operands: 'none',
     inspect: inspectPrintenv,
     strict: strictPrintenv,

@@ -45,6 +45,18 @@ function namesFile(name: string): boolean {
   return FIND_FILES.has(name) || /^-newer[aBcm][aBcm]$/.test(name);
 }
 
+/** Where the operands of a word of the expression end: what an action runs ends at `;`, that of -exec also at `+` behind `{}`. */
+function endOfPredicate(words: readonly Word[], index: number): number {
+  const name = words[index]?.value ?? '';
+  if (!FIND_RUNS.has(name)) return index + (operandsOfFind(name) ?? 0);
+  let end = index + 1;
+  const isEnd = (at: number) =>
+    words[at]?.value === ';' ||
+    (/^-exec/.test(name) && words[at]?.value === '+' && words[at - 1]?.value === '{}');
+  while (end < words.length && !isEnd(end)) end++;
+  return end;
+}
+
 /** The expression of find, which is no option syntax but a language. */
 function inspectFind({ command }: Use): readonly Finding[] {
   const findings: Finding[] = [];
@@ -54,19 +66,17 @@ function inspectFind({ command }: Use): readonly Finding[] {
     const source = words[index]?.source ?? '';
     if (text === undefined || text[0] !== '-') continue;
     if (FIND_RUNS.has(text)) {
-      // What it runs is listed as a command of its own; its words end at `;` or `+`.
-      while (index + 1 < words.length && !/^(?:;|\+)$/.test(words[index + 1]?.value ?? '')) index++;
-      index++;
+      // What it runs is listed as a command of its own.
+      index = endOfPredicate(words, index);
       findings.push(finding('reads', 'runs_listed', 'runs a program for each file', source));
       continue;
     }
     if (text === '-delete') findings.push(finding('removes', 'deletes', 'deletes what it finds', source));
     if (FIND_WRITES.has(text))
       findings.push(finding('writes', 'writes_by_option', `writes a file through ${text}`, source));
-    const operands = operandsOfFind(text);
-    if (operands === undefined)
+    if (operandsOfFind(text) === undefined)
       findings.push(finding('invalid', 'unknown_option', 'has no such test or action in the tables', source));
-    index += operands ?? 0;
+    index = endOfPredicate(words, index);
   }
   return findings;
 }
@@ -179,6 +189,7 @@ function pathsOfFind({ command }: Use): readonly (PathUse & { readonly starts?: 
     else if (next === undefined) break;
     else if (namesFile(text)) found.push({ argument: argumentOf(next), effect: 'reads' });
     else if (FIND_WRITES.has(text)) found.push({ argument: argumentOf(next), effect: 'writes' });
+    if (expression) index = endOfPredicate(command.words, index);
   }
   return found;
 }
@@ -254,16 +265,15 @@ function expression(args: readonly Word[], path: boolean): Runs {
   return { runs };
 }
 
-/** The words from `start` to `;`, or to `+` behind `{}`; a sentence if it does not end. */
+/** The words from `start` to the end of the action before them; a sentence if it does not end. */
 function commandAt(args: readonly Word[], start: number): readonly Word[] | string {
-  for (let at = start; at < args.length; at += 1) {
-    const word = args[at];
-    if (word === undefined) break;
-    const ends = word.value === ';' || (word.value === '+' && args[at - 1]?.value === '{}');
-    if (ends) return at === start ? 'runs nothing' : args.slice(start, at);
-    if (!isSingle(word)) return `runs a command with ${word.source}, which could be several words: quote it`;
-  }
-  return 'is not closed: end its command with \\;';
+  const end = endOfPredicate(args, start - 1);
+  const command = args.slice(start, end);
+  const several = command.find((word) => !isSingle(word));
+  if (several !== undefined)
+    return `runs a command with ${several.source}, which could be several words: quote it`;
+  if (end >= args.length) return 'is not closed: end its command with \\;';
+  return command.length === 0 ? 'runs nothing' : command;
 }
 
 const MARKERS = ['{//}', '{/.}', '{/}', '{.}', '{}'];
@@ -308,7 +318,7 @@ function filled(command: readonly Word[], option: Word): readonly Word[] {
 }
 
 const GREP_FLAGS =
-  'E extended-regexp F fixed-strings G basic-regexp P perl-regexp i ignore-case y no-ignore-case v invert-match w word-regexp x line-regexp z null-data s no-messages b byte-offset n line-number line-buffered H with-filename h no-filename o only-matching q quiet silent a text I r recursive R dereference-recursive L files-without-match l files-with-matches c count T initial-tab Z null U binary V version help';
+  'E extended-regexp F fixed-strings G basic-regexp P perl-regexp i ignore-case y no-ignore-case v invert-match w word-regexp x line-regexp z null-data s no-messages b byte-offset n line-number line-buffered no-group-separator fixed-regexp H with-filename h no-filename o only-matching q quiet silent a text I r recursive R dereference-recursive L files-without-match l files-with-matches c count T initial-tab Z null U binary V version help';
 
 /** Programs that search. */
 export const SEARCH: readonly ProgramRow[] = [
@@ -326,7 +336,7 @@ export const SEARCH: readonly ProgramRow[] = [
       flags: GREP_FLAGS,
       values:
         'e regexp m max-count A after-context B before-context C context d directories D devices include exclude exclude-dir label binary-files group-separator',
-      optionals: 'color colour no-group-separator',
+      optionals: 'color colour',
       reads: 'f file exclude-from',
     },
     operands: 'script-then-reads',
@@ -402,6 +412,12 @@ export const SEARCH: readonly ProgramRow[] = [
     grammar: { source: 'findutils 4.9.0', open: true, style: 'single-dash' },
     paths: pathsOfFind,
     inspect: inspectFind,
+    strict: ({ command: { words } }) =>
+      words
+        .filter(({ value }) => value === '-files0-from')
+        .map(({ source }) =>
+          finding('invalid', 'list_of_files', 'takes names of files from a file; name them here', source),
+        ),
     loses: lossOfFind,
     namesNew: findsOnlyNew,
     runs: runsOfFind,
@@ -425,6 +441,9 @@ export const SEARCH: readonly ProgramRow[] = [
     namesNew: (use) => fdFindsOnlyNew(use),
     runs: runsOfFd,
   }),
-  ...programs('fzf sk', 'medium', 'local', { operands: 'none' }),
+  ...programs('fzf sk', 'medium', 'local', {
+    operands: 'none',
+    grammar: { open: true, executes: 'preview bind with-shell' },
+  }),
   ...programs('ast-grep semgrep tokei cloc scc ctags etags cscope', 'medium', 'local'),
 ];

@@ -266,7 +266,7 @@ export const SED: readonly ProgramRow[] = [
       flags:
         'n quiet silent E r regexp-extended s separate u unbuffered z null-data posix debug sandbox b binary follow-symlinks help version',
       values: 'e expression l line-length',
-      writing: 'i in-place',
+      writing: 'i? in-place?',
       loads: 'f file',
     },
     operands: 'script-then-reads',

@@ -77,7 +77,7 @@ export const BUILTINS: readonly ProgramRow[] = [
     operands: 'reads',
   }),
   ...programs('pwd', 'low', 'local', {
-    grammar: { source: 'coreutils 9.1', flags: 'L P logical physical' },
+    grammar: { source: 'coreutils 9.1', flags: 'L P logical physical help version' },
     operands: 'none',
     strict: ({ operands }) =>
       operands.length === 0
@@ -334,9 +334,8 @@ export const SHELLS: readonly ProgramRow[] = [
     stopAtOperand: true,
     flags:
       'i l n N P v h interactive login no-execute no-config private version help print-rusage-self print-debug-categories',
-    values: 'd D f debug debug-stack-frames features',
+    values: 'c command d D f debug debug-stack-frames features',
     writes: 'o p debug-output profile profile-startup',
-    optionals: 'c command',
     executes: 'C init-command',
   }),
   ...programs(

@@ -9,7 +9,7 @@ import {
   type Use,
   withVersion,
 } from '../behaviour.ts';
-import { argumentOf, hasOption, pathInside, plainPaths, writtenAt } from '../options.ts';
+import { argumentOf, hasOption, pathInside, plainPaths, takesNamesFrom, writtenAt } from '../options.ts';
 
 /** `+!id`, `+:q`: a command of the editor may run a program. */
 function inspectEditor({ command }: Use): readonly Finding[] {
@@ -149,6 +149,7 @@ const EDITORS: readonly ProgramRow[] = [
 export const TEXT: readonly ProgramRow[] = [
   ...EDITORS,
   ...programs('sort', 'low', 'local', {
+    strict: takesNamesFrom('files0-from'),
     grammar: {
       source: 'coreutils 9.1',
       flags:
@@ -344,7 +345,7 @@ export const TEXT: readonly ProgramRow[] = [
         'o p output-format input-format I indent arg expression front-matter xml-attribute-prefix xml-content-name xml-proc-inst-prefix xml-directive-name csv-separator lua-prefix lua-suffix properties-separator shell-key-separator',
       reads: 'from-file split-exp-file',
       // One file per document with -s, whose value is an expression.
-      writing: 'i inplace in-place s split-exp',
+      writing: 'i inplace in-place s? split-exp?',
       // An expression may run programs then.
       executing: 'security-enable-system-operator',
     },
@@ -388,7 +389,7 @@ export const TEXT: readonly ProgramRow[] = [
       // Defaults may name filters, and a folder of data holds them.
       loads: 'd defaults data-dir',
       executes: 'F filter L lua-filter pdf-engine pdf-engine-opt',
-      networking: 'self-contained embed-resources',
+      networking: 'self-contained? embed-resources?',
     },
     inspect: (use) => [...fetches(use), ...loadsFormat(use)],
   }),

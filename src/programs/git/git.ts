@@ -25,7 +25,7 @@ export const GIT_OPTIONS: Grammar = {
   values: 'c list-cmds attr-source super-prefix',
   reads: 'C',
   loads: 'git-dir work-tree namespace',
-  executing: 'exec-path',
+  executing: 'exec-path?',
   executes: 'config-env',
 };
 
@@ -33,11 +33,11 @@ export const GIT_OPTIONS: Grammar = {
 const DIFF: Grammar = {
   numeric: true,
   flags:
-    'p u patch s no-patch raw patch-with-raw indent-heuristic no-indent-heuristic minimal patience histogram numstat shortstat compact-summary summary patch-with-stat z name-only name-status no-color check full-index binary R a text b ignore-space-change w ignore-all-space ignore-blank-lines ignore-space-at-eol ignore-cr-at-eol W function-context exit-code quiet q no-ext-diff no-textconv no-prefix default-prefix pickaxe-all pickaxe-regex find-copies-harder no-renames rename-empty no-index cached staged merge-base cc c combined-all-paths m t l no-relative ita-invisible-in-index D irreversible-delete no-color-moved dd remerge-diff 0 1 2 3 theirs ours base v verbose h',
+    'p u patch s no-patch raw patch-with-raw indent-heuristic no-indent-heuristic minimal patience histogram numstat shortstat compact-summary summary patch-with-stat z name-only name-status no-color check full-index binary R a text b ignore-space-change w ignore-all-space ignore-blank-lines ignore-space-at-eol ignore-cr-at-eol W function-context exit-code quiet q no-ext-diff no-textconv no-prefix default-prefix pickaxe-all pickaxe-regex find-copies-harder no-renames rename-empty no-index cached staged merge-base cc c combined-all-paths m t no-relative ita-invisible-in-index D irreversible-delete no-color-moved dd remerge-diff 0 1 2 3 theirs ours base v verbose h',
   values:
-    'S G l anchored inter-hunk-context ws-error-highlight diff-filter diff-algorithm line-prefix src-prefix dst-prefix output-indicator-new output-indicator-old output-indicator-context find-object rotate-to skip-to diff-merges',
+    'S G l stat-width stat-name-width stat-count stat-graph-width color-moved-ws word-diff-regex anchored inter-hunk-context ws-error-highlight diff-filter diff-algorithm line-prefix src-prefix dst-prefix output-indicator-new output-indicator-old output-indicator-context find-object rotate-to skip-to diff-merges',
   optionals:
-    'U unified stat stat-width stat-name-width stat-count stat-graph-width X dirstat cumulative dirstat-by-file color color-moved color-moved-ws word-diff word-diff-regex color-words B break-rewrites M find-renames C find-copies abbrev relative ignore-submodules submodule',
+    'U unified stat X dirstat cumulative dirstat-by-file color color-moved word-diff color-words B break-rewrites M find-renames C find-copies abbrev relative ignore-submodules submodule',
   reads: 'O',
   writes: 'output',
   executing: 'ext-diff textconv',
@@ -47,8 +47,8 @@ const DIFF: Grammar = {
 const LOG: Grammar = {
   ...DIFF,
   flags: `${DIFF.flags} oneline graph follow no-decorate all merges no-merges first-parent reverse date-order author-date-order topo-order no-walk left-right left-only right-only cherry cherry-pick cherry-mark boundary simplify-by-decoration full-history dense sparse simplify-merges ancestry-path show-pulls stdin parents children relative-date no-notes show-signature log-size clear-decorations no-mailmap mailmap use-mailmap no-max-parents no-min-parents i regexp-ignore-case E extended-regexp F fixed-strings P perl-regexp all-match invert-grep walk-reflogs g count source full-diff objects e n s summary numbered email committer root reflog merge not bisect single-worktree ignore-missing stable patch-id`,
-  values: `${DIFF.values} n max-count skip since after until before author committer grep grep-reflog min-parents max-parents L date exclude glob decorate-refs decorate-refs-exclude encoding expand-tabs`,
-  optionals: `${DIFF.optionals} pretty format decorate branches tags remotes notes show-notes no-graph group`,
+  values: `${DIFF.values} group n max-count skip since after until before author committer grep grep-reflog min-parents max-parents L date exclude glob decorate-refs decorate-refs-exclude encoding expand-tabs`,
+  optionals: `${DIFF.optionals} pretty format decorate branches tags remotes notes show-notes no-graph`,
 };
 
 /** What they obey in a repository is out of the reach of commands, so that they reach nothing else. */
@@ -75,6 +75,15 @@ const REMOTE: Grammar = {
   values:
     'o server-option origin depth branch b jobs j refmap shallow-since shallow-exclude filter push-option',
 };
+
+/** The values of a grammar, without those that take none elsewhere. */
+function valuesBut({ values = '' }: Grammar, names: string): string {
+  const without = names.split(' ');
+  return values
+    .split(' ')
+    .filter((name) => !without.includes(name))
+    .join(' ');
+}
 
 /** Transports that run a program: `ext::sh -c …`, `fd::`. */
 function inspectRemote(use: Use): readonly Finding[] {
@@ -329,7 +338,16 @@ const COMMON: Grammar = { open: true, values: 'm b B c C X s strategy' };
 const APPLY: Grammar = { open: true, values: 'p C directory exclude include whitespace' };
 
 const VERBS: Readonly<Record<string, Behaviour>> = {
-  ...verbs('log whatchanged shortlog range-diff diff-tree', READING),
+  ...verbs('log whatchanged range-diff diff-tree', READING),
+  shortlog: {
+    ...READING,
+    grammar: {
+      ...LOG,
+      flags: `${LOG.flags} n c committer`,
+      values: valuesBut(LOG, 'n committer'),
+      optionals: `${LOG.optionals} w`,
+    },
+  },
   ...verbs('diff diff-index diff-files', { ...READING, printsVersions: printsChanges }),
   show: { ...READING, printsVersions: printsFile },
   ...verbs(
@@ -357,14 +375,17 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     grammar: {
       ...LOG,
       writes: 'o output-directory output',
-      values: `${LOG.values} v reroll-count subject-prefix to cc in-reply-to`,
+      // -n numbers the files here.
+      flags: `${LOG.flags} n numbered`,
+      values: `${valuesBut(LOG, 'n')} base v reroll-count subject-prefix to cc in-reply-to`,
     },
   },
   blame: {
     ...PLAIN,
     grammar: {
       open: true,
-      values: 'L date S M C ignore-rev',
+      values: 'L date S ignore-rev',
+      optionals: 'M C',
       reads: 'contents ignore-revs-file',
       writes: 'output',
     },
@@ -381,7 +402,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
       values: 'e m max-count max-depth A after-context B before-context C context threads parent-basename',
       optionals: 'color',
       reads: 'f',
-      executing: 'O open-files-in-pager textconv ext-grep',
+      executing: 'O? open-files-in-pager? textconv ext-grep',
     },
   },
   archive: {
@@ -547,22 +568,29 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     },
     loses: lossByAbort('stopped-changes'),
   },
-  ...verbs('merge cherry-pick revert am', {
+  ...verbs('merge am', {
     risk: 'medium',
     operands: 'revisions',
     grammar: COMMON,
     loses: lossByAbort('stopped'),
   }),
+  ...verbs('cherry-pick revert', {
+    risk: 'medium',
+    operands: 'revisions',
+    grammar: { open: true, values: 'm mainline X strategy-option strategy' },
+    loses: lossByAbort('stopped'),
+  }),
   apply: { risk: 'medium', operands: 'reads', grammar: APPLY, patches: patchesFiles },
   'update-ref': { risk: 'medium', operands: 'revisions', grammar: COMMON, loses: lossOfReference },
   ...verbs(
-    'repack pack-refs replace update-index symbolic-ref write-tree commit-tree hash-object mktree rerere sparse-checkout maintenance filter-branch filter-repo fast-import fast-export lfs flow request-pull mergetool citool gui gitk instaweb daemon credential fsmonitor--daemon hook',
+    'pack-refs replace update-index symbolic-ref write-tree commit-tree hash-object mktree rerere sparse-checkout maintenance filter-branch filter-repo fast-import fast-export lfs flow request-pull mergetool citool gui gitk daemon credential fsmonitor--daemon hook',
     {
       risk: 'medium',
       operands: 'revisions',
       grammar: COMMON,
     },
   ),
+  ...verbs('repack instaweb', { risk: 'medium', operands: 'revisions', grammar: { open: true } }),
   init: { risk: 'medium', operands: 'revisions', grammar: COMMON, loses: lossOfInit },
   ...verbs('gc prune', { risk: 'medium', operands: 'revisions', loses: lossOfCommits }),
   ...verbs('read-tree checkout-index', { risk: 'medium', operands: 'revisions', loses: lossByForce }),
@@ -570,17 +598,19 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     risk: 'medium',
     runsNothing: true,
     operands: 'revisions',
-    grammar: COMMON,
+    // -m merges, and has no value.
+    grammar: { open: true, values: 's source conflict' },
     loses: lossOfChanges,
   }),
   ...verbs('checkout switch', {
     risk: 'medium',
     operands: 'revisions',
-    grammar: COMMON,
+    grammar: { open: true, values: 'b B c C orphan conflict' },
     loses: lossOfChanges,
   }),
   difftool: { ...CHANGING, grammar: { open: true, executes: 'extcmd x' } },
-  ...verbs('fetch pull', WITH_REMOTE),
+  fetch: WITH_REMOTE,
+  pull: { ...WITH_REMOTE, grammar: { ...REMOTE, values: valuesBut(REMOTE, 'j jobs'), optionals: 'j jobs' } },
   push: { ...WITH_REMOTE, outward: 'sends commits to a remote' },
   'ls-remote': { ...WITH_REMOTE, grammar: { ...REMOTE, executes: 'u upload-pack exec' } },
   clone: {

@@ -144,6 +144,8 @@ describe('what git loses is asked about, and nothing else', () => {
       'git show HEAD:m > /tmp/losses-of-git-m; cp /tmp/losses-of-git-m m; rm /tmp/losses-of-git-m',
       'git checkout Makefile',
       'git checkout --ours m',
+      'git checkout -m m',
+      'git restore -m m',
       'git checkout k',
       'git mv -f k m',
       'git rm -qf n',

@@ -198,6 +198,15 @@ describe('paths', () => {
     ['find . -type f -o -name x -exec cat {} +', 'deny:dynamic_path'],
     ['find -L . -type f -exec cat {} +', 'deny:dynamic_path'],
     ['find . -type f -exec cat {} +', ''],
+    ['cd - && cat a.txt', 'deny:unknown_directory'],
+    ['popd; cat ../x', 'deny:unknown_directory'],
+    ['popd; cat "$PWD/x"', 'deny:unknown_directory'],
+    ['popd; cat < a.txt', 'deny:unknown_directory'],
+    ['cd -- -d && cat ../../x', 'deny:escapes_workspace'],
+    ['cd src; cat ../a.txt', 'deny:may_escape_workspace'],
+    ['cd src && cat ../a.txt', ''],
+    ['popd; ls | cat -', ''],
+    ['find . -type f -execdir cat {} +', ''],
     ['cat *.txt', ''],
     ['cat src/*', ''],
     ['for f in *.txt; do cat "$f"; done', ''],
@@ -206,7 +215,7 @@ describe('paths', () => {
     ['cat nothing*', ''],
     ['ls', ''],
   ])('under an allow-list, where %s leads is known: "%s"', (command, expected) => {
-    const allow = [...CLASSIC_ALLOW_LIST, 'find', 'xargs', 'read'];
+    const allow = [...CLASSIC_ALLOW_LIST, 'find', 'xargs', 'read', 'cd', 'popd'];
     expect(shown(command, { autonomy: 'contained', rules: { allow } })).toBe(expected);
   });
 

@@ -74,10 +74,14 @@ options alone do not tell is looked at, too:
 - Scripts of \`sed\` may not read or write other files or run commands (\`r\`, \`w\`, \`e\`).
 - Links that a search meets may not be followed out of the workspace: \`ls -LR\`, \`cp -rL\`, \`rg -L\`.
 - Where a path leads has to be known beforehand. Variables that the line sets and patterns are followed: \`for f in *; do cat "$f"; done\`.
+  A relative path behind \`cd -\` or \`popd\` is refused, and so is a list of files in a file (\`sort --files0-from\`, \`tar -T\`).
 - Variables that change what runs, or that no table knows, may not be set: \`LD_PRELOAD=… ls\`, \`RIPGREP_CONFIG_PATH=… rg x\`. Those that
   only change what is printed may: \`LC_ALL=C ls\`.
 
-All of this but the table of options holds for every \`commands.allow\`.
+All of this but the table of options holds for every \`commands.allow\`. With \`git\` in such a list, aliases and repositories inside the
+workspace are refused, as their settings say what runs, and files that the settings of the workspace's own repository run cannot be
+written. A tool that runs the code of a project (\`make\`, \`npm\`, \`pytest\`, \`node\`, \`m4\`) does that under a list, too: who lists
+it lists that code, and the kernel holds it.
 
 | Program | Options that are let through | Refused |
 |---|---|---|

@@ -32,6 +32,8 @@ const UNWRAPPED: readonly (readonly [string, readonly string[]])[] = [
   ['\\time -f %e rm x', ['rm x']],
   ['chroot --userspec=a / rm x', ['rm x']],
   ['unshare -rn --map-root-user rm x', ['rm x']],
+  ['unshare -mw d rm x', ['rm x']],
+  ['unshare -mr rm x', ['rm x']],
   ['setarch x86_64 -R rm x', ['rm x']],
   ['valgrind --leak-check=full -q ./a x', ['./a x']],
   ['taskset -c 0 rm x', ['rm x']],

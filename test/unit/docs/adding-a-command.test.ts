@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { type Program, type ProgramRow, programs } from '../../../src/programs/behaviour.ts';
+import { pathUses } from '../../../src/programs/path-uses.ts';
+import { describeAs, findProgram } from '../../../src/programs/program-table.ts';
+import { findingsOf } from '../../../src/programs/risk.ts';
+import { commandIn } from '../../support/simple-command.ts';
+
+const PAGE = readFileSync(new URL('../../../docs/adding-a-command.md', import.meta.url), 'utf8');
+
+it('the row that docs/adding-a-command.md shows says what its table says', () => {
+  const [, block = ''] = /```ts\n([\s\S]*?)```/.exec(PAGE) ?? [];
+  const [row] = new Function('programs', `return ${block}`)(programs) as readonly ProgramRow[];
+  if (row === undefined) throw new Error('no row');
+  const program: Program = { ...row, name: row.names };
+  // Else the example would be an honest program.
+  expect(findProgram(program.name)).toBeUndefined();
+
+  const lines = [...PAGE.matchAll(/^\| `(frob [^`]*)` \| (.*) \|$/gm)];
+  expect(lines.length).toBeGreaterThan(5);
+  for (const [, line = '', told = ''] of lines) {
+    const command = commandIn(line);
+    const use = describeAs(command, program);
+    const known = [
+      ...pathUses(command, use).map(({ argument, effect }) => `${effect} ${argument.text}`),
+      ...findingsOf(use).flatMap(({ effect, code }) => (effect === 'reads' ? [] : [code])),
+      ...use.unknown.map(({ source }) => `unknown ${source}`),
+    ];
+    expect(known.join(', '), line).toBe(told);
+  }
+});
