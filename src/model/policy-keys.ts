@@ -193,6 +193,13 @@ export const POLICY_KEYS = {
       option: { name: 'writable' },
       flag: { name: '--rw <path>', text: 'a further path to write; repeatable', kind: 'paths' },
     }),
+    system: key({
+      schema: (zod) => zod.enum(['readable', 'listed']),
+      text: 'readable (default): of /etc, commands read what every user of the machine may read, without what is known to hold secrets (the section on /etc of docs/policy.md). listed: they read some fifty files and directories there that most programs need.',
+      example: '"readable"',
+      default: 'readable',
+      workspace: { narrow: 'strictest', only: 'listed', text: 'Of /etc, what most programs need.' },
+    }),
     protect: key({
       schema: paths,
       text: 'Further paths in the workspace that must not be written, relative to it.',

@@ -69,7 +69,7 @@ export interface PlanInput extends OwnPathsInput {
 export function makePlan(input: PlanInput): LaunchPlan {
   const { policy, features, workspace } = input;
   const used = mechanismsFor(input);
-  const { paths: named, links } = resolveRules(input);
+  const { paths: named, links, except } = resolveRules(input, used);
   const tmp = tmpOfHost(input, used, named);
   const granted = tmp !== undefined && 'granted' in tmp ? withPath(named, tmp.granted) : named;
   const { paths, hidden } = withoutHidden(layeredOnly(granted, input), input.hidden);
@@ -117,7 +117,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
       protectedPaths,
       watchedLinks,
       hiddenPaths,
-      emptied,
+      emptied: [...except, ...emptied],
       copies,
       policy,
       sharedMemory,
@@ -136,8 +136,9 @@ export function makePlan(input: PlanInput): LaunchPlan {
     // Also where this policy shuts /tmp: another one of the user may not, and the directories of both lie side by side.
     temporaryParent: (tmp === undefined ? undefined : input.parentBesideTmp) ?? input.temporaryParent,
     memoryParent: used.view && sharedMemory ? input.memoryParent : undefined,
-    slotDirectories:
-      hiddenPaths.length === 0 && emptied.length === 0 ? slotDirectories : [...slotDirectories, NOTHING],
+    slotDirectories: [hiddenPaths, emptied, except].every(({ length }) => length === 0)
+      ? slotDirectories
+      : [...slotDirectories, NOTHING],
     seedFiles: policy.filesystem.home === 'private' ? input.seedFiles : [],
     cache,
     home: policy.filesystem.home === 'host' ? input.hostHome : used.view ? viewHome(paths) : 'slot:home',
@@ -254,10 +255,14 @@ function seccompGroups(used: Mechanisms, sharedByGroup: boolean): readonly Secco
 
 const ACCESS_ORDER = ['data', 'read', 'device', 'write'] as const;
 
-/** Canonical, one entry per object (the widest access wins), links collected. */
-function resolveRules(input: PlanInput): {
+/** Canonical, one entry per object (the widest access wins), links collected; what is taken out of them again. */
+function resolveRules(
+  input: PlanInput,
+  used: Mechanisms,
+): {
   readonly paths: readonly PlannedPath[];
   readonly links: readonly SymbolicLink[];
+  readonly except: readonly string[];
 } {
   const planned = new Map<string, PlannedPath>();
   const links: SymbolicLink[] = [];
@@ -266,8 +271,9 @@ function resolveRules(input: PlanInput): {
     ...{ path, access: 'write', required: true },
     reason: `the shared ${what} directory`,
   });
+  const { rules: granted, except } = takenApart(filesystem.rules, used);
   const rules = [
-    ...filesystem.rules,
+    ...granted,
     {
       path: input.workspaceAsNamed,
       access: filesystem.workspaceAccess,
@@ -297,7 +303,38 @@ function resolveRules(input: PlanInput): {
     const { access, required, reason } = rule;
     planned.set(resolved.canonical, { path: resolved.canonical, access, required, reason });
   }
-  return { paths: [...planned.values()], links: linksByPath(links) };
+  // What is granted by itself is granted.
+  return {
+    paths: [...planned.values()],
+    links: linksByPath(links),
+    except: except.filter((path) => !planned.has(path)),
+  };
+}
+
+/**
+ * Trees of which something is not granted: as a whole with what is taken out of them where there is a view, and in parts where
+ * there is none, or where something in what is taken out is granted.
+ */
+function takenApart(
+  rules: readonly PathRule[],
+  { view, landlockAbi }: Mechanisms,
+): { readonly rules: readonly PathRule[]; readonly except: readonly string[] } {
+  const except: string[] = [];
+  const apart = rules.flatMap((rule): readonly PathRule[] => {
+    const { except: out, parts, ...whole } = rule;
+    if (out === undefined || parts === undefined) return [rule];
+    const inner = rules.filter((other) => other.path !== rule.path && isBeneath(other.path, rule.path));
+    if (
+      view &&
+      !out.some((path) => inner.some((other) => other.path !== path && isBeneath(other.path, path)))
+    ) {
+      except.push(...out);
+      return [whole];
+    }
+    // What holds neither by a view nor by Landlock has what the policy lists, and nothing that is found.
+    return view || landlockAbi > 0 ? parts.map((path) => ({ ...whole, path })) : [];
+  });
+  return { rules: apart, except };
 }
 
 /** What is hidden is hidden from what else is granted in it too; where nothing is granted, nothing need be hidden. */

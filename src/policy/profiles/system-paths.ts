@@ -19,6 +19,8 @@ export const SYSTEM_PATHS: readonly PathRule[] = [
   row('read', '/nix/store', 'programs of Nix'),
   row('read', '/gnu/store', 'programs of Guix'),
   row('read', '/home/linuxbrew/.linuxbrew', 'programs of Homebrew'),
+  row('read', '/nix/var/nix/profiles', 'links to what is installed by Nix'),
+  row('read', '/run/current-system/sw', 'programs of NixOS'),
   row('read', '/opt/hostedtoolcache', 'tool chains of hosted runners'),
   row('data', '/etc/alternatives', 'links from /usr/bin to the chosen implementation'),
   row('data', '/etc/ld.so.cache', 'the loader finds libraries without searching'),
@@ -83,6 +85,25 @@ export const SYSTEM_PATHS: readonly PathRule[] = [
     'own processes (the domain keeps what is secret in others closed), memory and CPU counts',
   ),
   row('data', '/sys/devices/system/cpu', 'number of processors'),
+  row('data', '/var/lib/dpkg', 'which packages are installed (Debian)'),
+  row('data', '/var/lib/rpm', 'which packages are installed (Red Hat, SUSE)'),
+  row('data', '/var/lib/pacman/local', 'which packages are installed (Arch)'),
+  row('data', '/var/lib/apt/lists', 'which packages there are'),
+  row('data', '/var/lib/alternatives', 'chosen implementations (Red Hat)'),
+  row('read', '/var/lib/gems', 'gems of the distribution'),
+  row('data', '/var/lib/ghc', 'packages of GHC'),
+  row('data', '/var/lib/texmf', 'formats and maps of TeX'),
+  row('data', '/var/lib/tex-common', 'formats and maps of TeX'),
+  row('data', '/var/lib/aspell', 'dictionaries'),
+  row('data', '/var/lib/ispell', 'dictionaries'),
+  row('data', '/var/lib/dictionaries-common', 'dictionaries'),
+  row('data', '/var/lib/emacsen-common', 'packages of Emacs'),
+  row('data', '/var/lib/sgml-base', 'catalogues of SGML'),
+  row('data', '/var/lib/xml-core', 'catalogues of XML'),
+  row('data', '/var/lib/python', 'modules of the distribution'),
+  row('data', '/var/lib/gap', 'packages of GAP'),
+  row('data', '/var/cache/fontconfig', 'where fonts are'),
+  row('data', '/var/cache/man', 'where manual pages are'),
   row('device', '/dev/null', 'bit bucket'),
   row('device', '/dev/zero', 'zeros'),
   row('device', '/dev/full', 'tests of a full disk'),
@@ -93,6 +114,47 @@ export const SYSTEM_PATHS: readonly PathRule[] = [
 
 /** Shown as existing and refused: a program then says so instead of "no such file". */
 export const MASKED_PATHS: readonly string[] = ['/etc/shadow', '/etc/gshadow', '/etc/sudoers'];
+
+/** By reason. */
+export const SYSTEM_SECRET_NAMES: Readonly<Record<string, string>> = {
+  'hashes of passwords': 'shadow shadow- gshadow gshadow- security/opasswd',
+  'who may become root': 'sudoers sudoers.d doas.conf polkit-1',
+  'keys and passwords of servers': `ssl/private pki/tls/private pki/nssdb letsencrypt nginx apache2 httpd caddy haproxy traefik`,
+  'passwords and keys of networks': `NetworkManager wpa_supplicant iwd netplan network hostapd ppp chatscripts vpnc systemd/network wireguard openvpn
+    openvpn3 ipsec.conf ipsec.secrets ipsec.d swanctl strongswan.d nebula tinc`,
+  'credentials of clusters and clouds': 'kubernetes rancher cni aws google boto boto.cfg s3cfg rclone',
+  'credentials of registries and proxies': `docker containers containerd crio apt/auth.conf apt/auth.conf.d apt/sources.list.d yum.repos.d
+    zypp maven/settings-security.xml gradle apt/apt.conf apt/apt.conf.d dnf xdg/pip nuget opt/NuGet`,
+  'keys of Kerberos, passwords of directories': `krb5.keytab krb5kdc sssd nslcd.conf pam_ldap.conf ldap`,
+  'tells this machine from all others': 'machine-id',
+  'passwords and keys of shares and disks': 'samba cifs davfs2 fstab crypttab cryptsetup iscsi',
+  'passwords and keys of mail': 'postfix exim4 dovecot msmtprc ssmtp opendkim',
+  'passwords of databases': 'mysql my.cnf.d postgresql redis mongod mongod.conf odbc',
+  'passwords and keys of services': `rabbitmq grafana prometheus zabbix telegraf influxdb elasticsearch filebeat fluent rsyslog snmp munin nagios
+    icinga2 monit gitlab jenkins nut datadog-agent newrelic newrelic-infra.yml vault vault.d consul consul.d nomad
+    nomad.d salt puppet puppetlabs chef munge slurm cloudflared tailscale tor gitlab-runner buildkite buildkite-agent
+    cups ansible bind rndc.key powerdns`,
+  'what a machine was made with': 'cloud',
+  'variables of logins, services and tasks, which may be secrets': `environment.d systemd/system sysconfig conf.d default cron.d cron.daily cron.hourly cron.weekly
+    cron.monthly crontab`,
+};
+
+/**
+ * What may hold secrets and may be readable for everybody all the same, by its name in /etc, with the reason: none is shown. What only
+ * some may read, and what is called as secrets are (`src/util/secret-files.ts`), needs no row.
+ */
+export const SYSTEM_SECRETS: ReadonlyMap<string, string> = new Map(
+  Object.entries(SYSTEM_SECRET_NAMES).flatMap(([reason, names]) =>
+    names.split(/\s+/).map((name): [string, string] => [name, reason]),
+  ),
+);
+
+/** The same of single files that hold none on most machines: one is shown where nothing in it looks like a secret. */
+export const SYSTEM_LOOKED_AT: ReadonlySet<string> = new Set(
+  'environment wgetrc npmrc pip.conf maven/settings.xml ldap.conf my.cnf odbc.ini apt/sources.list'.split(
+    ' ',
+  ),
+);
 
 /**
  * Tool chains that users install beneath their home: programs and libraries only, no settings, no credentials.

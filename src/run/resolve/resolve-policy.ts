@@ -23,6 +23,7 @@ import { orElse } from '../../util/or-else.ts';
 import { realPath } from './own-program.ts';
 import { callerLayer, loadOperatorLayers, loadWorkspaceLayer, workspaceNamed } from './policy-layers.ts';
 import { hasNpmCache } from './seed-npm-cache.ts';
+import { systemTree } from './system-tree.ts';
 import { cacheDirectoryOf } from './workspace-cache.ts';
 
 /** Options and files, made into one policy. */
@@ -77,7 +78,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   const { entries } = effective;
   const named =
     options.narrow?.readOnly === true ? withReadOnlyWorkspace(effective.policy) : effective.policy;
-  const found = withHostFindings(named, home, workspace);
+  const found = await withHostFindings(named, home, workspace);
   const settings = await settingsFor(found, workspace, home, lookup);
   const network = await listedNetwork(found, entries, home, workspace);
   const policy = withSettings(withFound(found, network.found), settings);
@@ -237,10 +238,12 @@ function writableRoots(
   ];
 }
 
-function withHostFindings(policy: Policy, home: string, workspace: string): Policy {
+async function withHostFindings(policy: Policy, home: string, workspace: string): Promise<Policy> {
   const named = withTopDirectories(policy);
   const caches = named.network.mode === 'off' ? packageCaches(home, ownCaches(named, workspace)) : NOTHING;
-  return withFound(withFound(named, caches), installedToolChains(home));
+  const system =
+    named.filesystem.system === 'listed' ? NOTHING : { rules: await systemTree(workspace), env: {} };
+  return [system, caches, installedToolChains(home)].reduce(withFound, named);
 }
 
 /** `/` stands for what lies in it: mounted as a whole it would leave no room for what is a command's own. */

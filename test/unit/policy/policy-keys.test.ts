@@ -33,7 +33,19 @@ const SIMPLE: readonly unknown[] = [
   ...['/a', '/b/c', '~/d', 'e', 'F_G', 'h*', '022', '0077', 'http://localhost/x'],
   ...AUTONOMIES,
   ...BACKEND_IDS,
-  ...['private', 'host', 'auto', 'workspace', 'off', 'open', 'contained', 'allowed', 'refuse', 'warn'],
+  ...[
+    'private',
+    'host',
+    'auto',
+    'workspace',
+    'off',
+    'open',
+    'contained',
+    'allowed',
+    'refuse',
+    'warn',
+    'listed',
+  ],
   ...['terminal', 'queue', 'nobody', 'deny', 'ask', 'none', 'sni', 'nats://h:1', 'tls://i'],
 ];
 const ITEMS: readonly unknown[] = [
@@ -219,7 +231,7 @@ const IS_NO_WIDER: Readonly<
   Record<NonNullable<PolicyKey['workspace']>['narrow'], (after: unknown, before: unknown) => boolean>
 > = {
   strictest: (after, before) =>
-    after === before || ['private', 'off', 'contained', 'deny', 'sni'].includes(String(after)),
+    after === before || ['private', 'off', 'contained', 'deny', 'sni', 'listed'].includes(String(after)),
   smaller: (after, before) => Number(after ?? Infinity) <= Number(before ?? Infinity),
   shorter: (after, before) => (Number(after) || Infinity) <= (Number(before) || Infinity),
   intersection: (after, before) =>
