@@ -320,21 +320,23 @@ function takenApart(
   { view, landlockAbi }: Mechanisms,
 ): { readonly rules: readonly PathRule[]; readonly except: readonly string[] } {
   const except: string[] = [];
+  const covered: ReadonlySet<string>[] = [];
   const apart = rules.flatMap((rule): readonly PathRule[] => {
-    const { except: out, parts, ...whole } = rule;
-    if (out === undefined || parts === undefined) return [rule];
-    const inner = rules.filter((other) => other.path !== rule.path && isBeneath(other.path, rule.path));
-    if (
-      view &&
-      !out.some((path) => inner.some((other) => other.path !== path && isBeneath(other.path, path)))
-    ) {
-      except.push(...out);
-      return [whole];
-    }
+    const { except: out, parts, covers, ...whole } = rule;
+    if (out === undefined || parts === undefined || covers === undefined) return [rule];
     // What holds neither by a view nor by Landlock has what the policy lists, and nothing that is found.
-    return view || landlockAbi > 0 ? parts.map((path) => ({ ...whole, path })) : [];
+    if (!view && landlockAbi === 0) return [];
+    covered.push(covers);
+    const inner = rules.filter((other) => other.path !== rule.path && isBeneath(other.path, rule.path));
+    const holdsGranted = (path: string) =>
+      inner.some((other) => other.path !== path && isBeneath(other.path, path));
+    if (!view || out.some(holdsGranted)) return parts.map((path) => ({ ...whole, path }));
+    except.push(...out);
+    return [whole];
   });
-  return { rules: apart, except };
+  const isCovered = ({ path, access }: PathRule) =>
+    access === 'data' && covered.some((paths) => paths.has(path));
+  return { rules: apart.filter((rule) => !isCovered(rule) || !rules.includes(rule)), except };
 }
 
 /** What is hidden is hidden from what else is granted in it too; where nothing is granted, nothing need be hidden. */

@@ -8,7 +8,6 @@ import { SYSTEM_LOOKED_AT, SYSTEM_SECRETS } from '../../policy/profiles/system-p
 import { isBeneath } from '../../util/absolute-path.ts';
 import { orElse } from '../../util/or-else.ts';
 import { pathOf, textOfPath } from '../../util/path-text.ts';
-import { holdsSecret, LARGEST_SECRET_FILE, whatNameSays } from '../../util/secret-files.ts';
 
 /** Settings of the machine's programs. */
 const SETTINGS = '/etc';
@@ -29,15 +28,19 @@ export async function systemTree(workspace: string): Promise<readonly PathRule[]
   if (isBeneath(workspace, SETTINGS)) return [];
   // The kernel keeps from others what is not for them. Of root, it keeps nothing.
   const modes = process.geteuid?.() === 0 ? await allModes(SETTINGS) : modesAtTop(SETTINGS);
-  const except = modes && exceptions(SETTINGS, modes);
-  if (except === undefined) return [];
-  const rule: PathRule = {
-    path: SETTINGS,
-    access: 'data',
-    required: false,
-    reason: 'settings of programs, as far as everybody may read them',
-  };
-  return [except.length === 0 ? rule : { ...rule, except, parts: partsWithout(SETTINGS, except) }];
+  if (modes === undefined) return [];
+  const except = exceptions(SETTINGS, modes);
+  const plain = [...modes].flatMap(([name, mode]) => {
+    const path = `${SETTINGS}/${name}`;
+    return name.includes('/') || (mode & S_IFMT) === S_IFLNK || except.includes(path) ? [] : [path];
+  });
+  return [
+    {
+      ...{ path: SETTINGS, access: 'data', required: false, except, covers: new Set(plain) },
+      parts: partsWithout(SETTINGS, except),
+      reason: 'settings of programs, as far as everybody may read them',
+    },
+  ];
 }
 
 /** Of what lies in it and of what is known to hold secrets; `undefined`: it is not there. */
@@ -98,17 +101,24 @@ function isForAll(mode: number): boolean {
   return kind === S_IFREG && (mode & S_IROTH) !== 0;
 }
 
-/** Of what lies deeper there is much, and little of it is called so: the table has to know it. */
+/** What is called so in /etc itself, where the table does not know it. For each start: one expression, and not those of all secrets. */
+const CALLED_SECRET = /^\.env|secret|credential|passw|\.key$/i;
+
 function mayHoldSecrets(root: string, name: string): boolean {
-  const path = `${root}/${name}`;
   if (SYSTEM_SECRETS.has(name)) return true;
-  if (SYSTEM_LOOKED_AT.has(name)) return holdsSecretAt(path);
-  return !name.includes('/') && whatNameSays(path) === 'secret';
+  if (SYSTEM_LOOKED_AT.has(name)) return !holdsNone(`${root}/${name}`);
+  return !name.includes('/') && CALLED_SECRET.test(name);
 }
 
-function holdsSecretAt(path: string): boolean {
-  const content = orElse(() => readRegular(path, LARGEST_SECRET_FILE), undefined);
-  return content === undefined || holdsSecret(path, content);
+/** The largest of these files that is looked at. */
+const LARGEST = 64 * 1024;
+const COMMENTS = /<!--[^]*?-->|^\s*[#;].*$/gm;
+const SAYS_SECRET = /pass|pwd|secret|token|auth|key|credential|private|:\/\/[^/\s]*@/i;
+
+/** Whether nothing in a file of settings, outside of its comments, is about a secret. */
+function holdsNone(path: string): boolean {
+  const content = orElse(() => readRegular(path, LARGEST), undefined);
+  return content !== undefined && !SAYS_SECRET.test(content.toString().replace(COMMENTS, ''));
 }
 
 /** The kernel keeps the rest from commands: they have no more rights than we have. */
