@@ -112,7 +112,7 @@ function mayHoldSecrets(root: string, name: string): boolean {
 
 /** The largest of these files that is looked at. */
 const LARGEST = 64 * 1024;
-const COMMENTS = /<!--[^]*?-->|^\s*[#;].*$/gm;
+const COMMENTS = /<!--[\s\S]*?-->|^\s*[#;].*$/gm;
 const SAYS_SECRET = /pass|pwd|secret|token|auth|key|credential|private|:\/\/[^/\s]*@/i;
 
 /** Whether nothing in a file of settings, outside of its comments, is about a secret. */
