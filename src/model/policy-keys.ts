@@ -680,7 +680,7 @@ export const POLICY_KEYS = {
     }),
     explain: key({
       schema: (zod) => zod.enum(EXPLAIN),
-      text: 'What is looked at to tell what the sandbox denied a command. auto: calls that write, create, remove, execute, connect and signal, which costs nothing that can be measured. always: what is read, too, which slows down programs that open many files. never: nothing. It changes what is told, not what is held.',
+      text: 'What is looked at to tell what the sandbox denied a command. auto: calls that write, create, remove, execute, connect and signal, which costs nothing that can be measured, and what is read, too, when a line that failed is run again. always: what is read, too, which slows down programs that open many files. never: nothing. It changes what is told, not what is held.',
       example: '"auto"',
       default: 'auto',
       option: { name: 'explain' },

@@ -56,6 +56,8 @@ export interface PlanInput extends OwnPathsInput {
   readonly hidden?: HiddenFiles | undefined;
   /** What commands use is told, too, and not only what they are denied. */
   readonly tellsUses?: boolean;
+  /** What they are denied to read is looked at, too, where the policy leaves that open (`sandbox.explain = "auto"`). */
+  readonly looksAtReads?: boolean;
   /** Over the workspace; `undefined`: commands change the workspace itself. */
   readonly layer?: PlannedLayer | undefined;
   /** For commands that are known to do nothing but read: they can write what is private to them, and nothing else. */
@@ -148,10 +150,14 @@ export function makePlan(input: PlanInput): LaunchPlan {
 }
 
 /** What the host and the backend have for it. */
-function mechanismsFor({ policy, features, backend, tellsUses }: PlanInput): Mechanisms {
+function mechanismsFor({ policy, features, backend, ...wanted }: PlanInput): Mechanisms {
   const chosen = chooseMechanisms(policy, features, backend);
-  const used: Mechanisms =
-    tellsUses && chosen.observed !== 'nothing' ? { ...chosen, observed: 'uses' } : chosen;
+  const { observed } = chosen;
+  const looked = wanted.looksAtReads && observed === 'changes' ? 'everything' : observed;
+  const used: Mechanisms = {
+    ...chosen,
+    observed: wanted.tellsUses && observed !== 'nothing' ? 'uses' : looked,
+  };
   if (policy.network.mode === 'listed') requireSupervisor(used, policy, features);
   return used;
 }

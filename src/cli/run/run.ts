@@ -192,7 +192,7 @@ async function askNow(id: string, { prepared }: OpenSandbox): Promise<void> {
 
 /** Of a command that failed, and was not seen to be denied anything: what was not looked at. */
 function describeUnseen({ observed }: LaunchPlan): string {
-  if (observed === 'changes') return '; what it could not read is told with --explain always';
+  if (observed === 'changes') return '; what it could not read is told when it is run again';
   return observed === 'nothing' ? '; what it was denied is not known' : '';
 }
 
