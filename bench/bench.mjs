@@ -13,6 +13,7 @@ import { commandLineGoals, measureCommandLine, printCommandLine } from './cases/
 import { explainGoals, measureExplain, printExplain } from './cases/explain.mjs';
 import { filesGoals, measureFiles, printFiles } from './cases/files.mjs';
 import { gateGoals, measureGate, printGate } from './cases/gate.mjs';
+import { largeTreesGoals, measureLargeTrees, printLargeTrees } from './cases/large-trees.mjs';
 import { launchGoals, measureLaunch, printLaunch } from './cases/launch.mjs';
 import { leakGoals, measureLeaks, printLeaks } from './cases/leaks.mjs';
 import { measureNetwork, networkGoals, printNetwork } from './cases/network.mjs';
@@ -27,6 +28,7 @@ const FULL = {
   gate: { rounds: 60, perTurn: 5 },
   session: { rounds: 60, perTurn: 5 },
   commandLine: { rounds: 100, perTurn: 2 },
+  largeTrees: { rounds: 15, perTurn: 2, warmUp: 20, directories: [0, 13_000, 30_000], beside: 3_000 },
   throughput: { rounds: 5, total: 1000 },
   output: { rounds: 7, megabytes: 100 },
   network: { rounds: 5, connections: 500, megabytes: 500 },
@@ -42,6 +44,7 @@ const QUICK = {
   gate: { rounds: 2, perTurn: 2 },
   session: { rounds: 2, perTurn: 2 },
   commandLine: { rounds: 1, perTurn: 2 },
+  largeTrees: { rounds: 1, perTurn: 2, warmUp: 2, directories: [0, 600, 1_000], beside: 600 },
   throughput: { rounds: 1, total: 64 },
   output: { rounds: 1, megabytes: 10 },
   network: { rounds: 1, connections: 20, megabytes: 10 },
@@ -97,6 +100,9 @@ try {
   await step('session', measureSession, printSession, sessionGoals, { counts: counts.session });
   await step('command-line', measureCommandLine, printCommandLine, commandLineGoals, {
     counts: counts.commandLine,
+  });
+  await step('large-trees', measureLargeTrees, printLargeTrees, largeTreesGoals, {
+    counts: counts.largeTrees,
   });
   await step('files', measureFiles, printFiles, filesGoals, { counts: counts.files });
   await step('explain', measureExplain, printExplain, explainGoals, { counts: counts.explain });

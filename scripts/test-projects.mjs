@@ -138,8 +138,8 @@ export const AS_USER = [
     'in-use',
   ),
   ...inFolder('changes', 'only-reads', 'page', 'queue', 'real-programs', 'settings', 'terminal', 'told'),
-  ...inFolder('left-behind', 'agents-and-editors', 'cli', 'git-settings', 'honest-work', 'shells-and-tools'),
-  ...inFolder('left-behind', 'while-others-look'),
+  ...inFolder('left-behind', 'agents-and-editors', 'between-processes', 'cli', 'git-settings', 'honest-work'),
+  ...inFolder('left-behind', 'shells-and-tools', 'while-others-look'),
   'test/hosts/odd-paths',
 ];
 

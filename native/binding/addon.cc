@@ -136,12 +136,16 @@ Napi::Value CloseConfinement(const Napi::CallbackInfo& info) {
 
 using IndexRef = std::shared_ptr<TreeIndex>;
 
-// createIndex(spec): an opaque handle.
+// createIndex(spec, saved | undefined): an opaque handle.
 Napi::Value CreateIndex(const Napi::CallbackInfo& info) {
   IndexSpec spec = DecodeIndex(info[0].As<Napi::Object>());
   if (info.Env().IsExceptionPending()) return info.Env().Undefined();
-  return Napi::External<IndexRef>::New(info.Env(),
-                                       new IndexRef(std::make_shared<TreeIndex>(std::move(spec))),
+  auto index = std::make_unique<IndexRef>(std::make_shared<TreeIndex>(std::move(spec)));
+  if (info[1].IsBuffer()) {
+    const auto saved = info[1].As<Napi::Buffer<char>>();
+    (*index)->Recall({saved.Data(), saved.Length()});
+  }
+  return Napi::External<IndexRef>::New(info.Env(), index.release(),
                                        [](Napi::Env, IndexRef* ref) { delete ref; });
 }
 
@@ -182,6 +186,28 @@ class ReadWorker : public Napi::AsyncWorker {
 // failure).
 Napi::Value ReadIndex(const Napi::CallbackInfo& info) {
   (new ReadWorker(info[1].As<Napi::Function>(), *info[0].As<Napi::External<IndexRef>>().Data()))
+      ->Queue();
+  return info.Env().Undefined();
+}
+
+class SaveWorker : public Napi::AsyncWorker {
+ public:
+  SaveWorker(const Napi::Function& callback, IndexRef index)
+      : Napi::AsyncWorker(callback), index_(std::move(index)) {}
+
+  void Execute() override { saved_ = index_->Save(); }
+  void OnOK() override {
+    Callback().Call({Napi::Buffer<char>::Copy(Env(), saved_.data(), saved_.size())});
+  }
+
+ private:
+  const IndexRef index_;
+  std::string saved_;
+};
+
+// saveIndex(index, callback): callback(what is known, as bytes).
+Napi::Value SaveIndex(const Napi::CallbackInfo& info) {
+  (new SaveWorker(info[1].As<Napi::Function>(), *info[0].As<Napi::External<IndexRef>>().Data()))
       ->Queue();
   return info.Env().Undefined();
 }
@@ -345,6 +371,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["watchPaths"] = Napi::Function::New(env, WatchPaths);
   exports["closeIndex"] = Napi::Function::New(env, CloseIndex);
   exports["readIndex"] = Napi::Function::New(env, ReadIndex);
+  exports["saveIndex"] = Napi::Function::New(env, SaveIndex);
   exports["createConfinement"] = Napi::Function::New(env, CreateConfinement);
   exports["prepare"] = Napi::Function::New(env, Prepare);
   exports["closeConfinement"] = Napi::Function::New(env, CloseConfinement);

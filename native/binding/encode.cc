@@ -95,6 +95,7 @@ Napi::Value EncodeIndexed(Napi::Env env, const Indexed& indexed) {
   Napi::Object object = Napi::Object::New(env);
   object["entries"] = entries;
   object["directories"] = Number(env, indexed.directories);
+  object["read"] = Number(env, indexed.read);
   object["spent"] = Napi::Boolean::New(env, indexed.spent);
   object["spentBeside"] = Napi::Boolean::New(env, indexed.spent_beside);
   object["unreadable"] = EncodePaths(env, indexed.unreadable);

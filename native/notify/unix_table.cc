@@ -89,17 +89,15 @@ int UnixTable::FindOwn(const std::string& abstract_name) const {
 }
 
 int UnixTable::Hide(int socket, UniqueFd& object) const {
-  const Result<std::string> made = MakePrivateDirectory(private_parent_, kDirectoryPrefix);
+  std::string path;
+  // Locked: other launchers remove what nobody holds.
+  const Result<UniqueFd> made = MakeLockedDirectory(private_parent_, kDirectoryPrefix, path);
   if (!made.ok()) return made.failure().error;
-  const std::string& path = made.value();
-  const UniqueFd directory(open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  int error = directory.valid() ? 0 : errno;
-  if (error == 0) {
-    char name[64];
-    snprintf(name, sizeof(name), "/proc/self/fd/%d/%s", directory.get(), kName);
-    const SocketAddress address = AddressOfPath(name);
-    if (bind(socket, address.get(), address.length) != 0) error = errno;
-  }
+  const UniqueFd& directory = made.value();
+  char by_descriptor[64];
+  snprintf(by_descriptor, sizeof(by_descriptor), "/proc/self/fd/%d/%s", directory.get(), kName);
+  const SocketAddress address = AddressOfPath(by_descriptor);
+  int error = bind(socket, address.get(), address.length) == 0 ? 0 : errno;
   if (error == 0) {
     object.reset(openat(directory.get(), kName, O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!object.valid()) error = errno;

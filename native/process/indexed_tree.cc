@@ -2,6 +2,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -9,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -121,9 +125,11 @@ void IndexedTree::Look(TreeRound& round) {
   }
   root_fd_ = std::move(opened.value());
   TakeTouched(round);
+  if (looks_at_all_) LookAhead();
   VisitAll(round);
+  ahead_.clear();
   for (; !queue_.empty() && !round.failure; queue_.pop_front()) {
-    SetPath(*queue_.front());
+    path_ = PathOf(*queue_.front());
     Enter(*queue_.front(), round);
   }
   queue_.clear();
@@ -144,6 +150,91 @@ void IndexedTree::TakeTouched(const TreeRound& round) {
   if (round.is_anew) return;
   if (!round.is_first) watches_.Open();
   if (++rounds_ > kLooksWithoutWatches) may_watch_ = kWatchedPerLook;
+}
+
+// A look at a directory takes the kernel a microsecond, most of it to wait for memory: 30,000 in
+// one process after the other are most of what a small command costs. What is seen here is as good
+// as what a visit would see: it is compared with what was known, and a directory that has the same
+// device, number and time is the same, whatever its path led to meanwhile. Below one that is read
+// in this round it is looked at again (TakeChildren).
+void IndexedTree::LookAhead() {
+  constexpr size_t kWorthIt = 2'048, kMostThreads = 4, kAtOnce = 512;
+  if (directories_ < kWorthIt) return;
+  cpu_set_t processors;
+  const bool is_known = sched_getaffinity(0, sizeof(processors), &processors) == 0;
+  const size_t threads =
+      is_known ? std::min(kMostThreads, static_cast<size_t>(CPU_COUNT(&processors))) : 1;
+  if (threads < 2) return;
+  // Each directory before what is in it: a path is that of the one before with another end.
+  std::vector<Directory*> rest = {&top_};
+  top_.path_length = 0;
+  while (!rest.empty()) {
+    Directory* directory = rest.back();
+    rest.pop_back();
+    directory->ahead = 0;
+    if (!directory->entered) continue;
+    if (Directory* parent = directory->parent; parent != nullptr) {
+      directory->path_length =
+          parent->path_length + (parent->path_length > 0) + directory->name.size();
+    }
+    ahead_.push_back({directory, 0, {}});
+    directory->ahead = ahead_.size();
+    for (size_t i = directory->children.size(); i > 0; --i)
+      rest.push_back(directory->children[i - 1].get());
+  }
+  std::atomic<size_t> next = 0;
+  auto work = [this, &next] {
+    for (size_t at; (at = next.fetch_add(kAtOnce)) < ahead_.size();)
+      LookAheadAt(at, std::min(at + kAtOnce, ahead_.size()));
+  };
+  const auto body = [](void* argument) -> void* {
+    (*static_cast<decltype(work)*>(argument))();
+    return nullptr;
+  };
+  // Where there is no thread to be had, this one does it all. No signal that is meant for the
+  // process is to be handled on one of them.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t started[kMostThreads];
+  size_t count = 0;
+  while (count < threads - 1 && pthread_create(&started[count], nullptr, body, &work) == 0) ++count;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  work();
+  for (size_t i = 0; i < count; ++i) pthread_join(started[i], nullptr);
+}
+
+void IndexedTree::LookAheadAt(size_t begin, size_t end) {
+  std::string path = PathOf(*ahead_[begin].directory);
+  for (size_t i = begin; i < end; ++i) {
+    Ahead& one = ahead_[i];
+    const Directory& directory = *one.directory;
+    if (i > begin) {
+      path.resize(directory.parent->path_length);
+      if (!path.empty()) path += '/';
+      path += directory.name;
+    }
+    struct stat info;
+    one.error = fstatat(root_fd_.get(), path.c_str(), &info,
+                        AT_SYMLINK_NOFOLLOW | (path.empty() ? AT_EMPTY_PATH : 0)) == 0
+                    ? 0
+                    : errno;
+    if (one.error == 0) one.stamp = StampOf(info);
+  }
+}
+
+int IndexedTree::StampNow(Directory& directory, FileStamp& stamp) {
+  if (const size_t ahead = std::exchange(directory.ahead, 0); ahead > 0 && !ahead_.empty()) {
+    stamp = ahead_[ahead - 1].stamp;
+    return ahead_[ahead - 1].error;
+  }
+  struct stat info;
+  if (fstatat(root_fd_.get(), path_.c_str(), &info,
+              AT_SYMLINK_NOFOLLOW | (path_.empty() ? AT_EMPTY_PATH : 0)) != 0) {
+    return errno;
+  }
+  stamp = StampOf(info);
+  return 0;
 }
 
 // Without recursion: a command may have made the tree as deep as paths can be long.
@@ -183,12 +274,8 @@ bool IndexedTree::Check(Directory& directory, TreeRound& round) {
     if (!directory.noted.empty()) CheckNoted(directory, round);
     return true;
   }
-  struct stat info;
-  const int error = fstatat(root_fd_.get(), path_.c_str(), &info,
-                            AT_SYMLINK_NOFOLLOW | (path_.empty() ? AT_EMPTY_PATH : 0)) == 0
-                        ? 0
-                        : errno;
-  if (error != 0) {
+  FileStamp now;
+  if (const int error = StampNow(directory, now); error != 0) {
     Refused(directory, error, round);
     return false;
   }
@@ -198,8 +285,8 @@ bool IndexedTree::Check(Directory& directory, TreeRound& round) {
       !is_watched && may_watch_ > 0 && !watches_.IsFull() && directory.times != FileTimes::kForeign;
   // A clock that is not ours may stand where it stood.
   const bool is_doubtful = round.is_anew && directory.times == FileTimes::kForeign;
-  if (is_doubtful || directory.stale || directory.touched || info.st_dev != known.device ||
-      info.st_ino != known.inode || Nanoseconds(info.st_ctim) != known.changed_ns ||
+  if (is_doubtful || directory.stale || directory.touched || now.device != known.device ||
+      now.inode != known.inode || now.changed_ns != known.changed_ns ||
       !IsSettled(known.changed_ns, directory.listed_ns, ticks) ||
       (to_be_watched && !Watch(directory))) {
     Enter(directory, round);
@@ -286,6 +373,7 @@ void IndexedTree::Enter(Directory& directory, TreeRound& round) {
   Classify(directory, fd.get(), StampOf(info));
   TakeNoted(directory, fd.get(), round);
   TakeChildren(directory, round);
+  ++read_;
   if (!directory.entered) ++directories_;
   directory.entered = true;
   directory.stale = directory.unreadable = false;
@@ -402,6 +490,7 @@ void IndexedTree::TakeChildren(Directory& directory, TreeRound& round) {
     const TreePlace place = places_.Within(directory.place, directory.is_git, name);
     if (Directory* known = FindChild(directory, listed)) {
       known->cursor = 1;
+      known->ahead = 0;
       if (known->place == place) continue;
       known->place = place;
       known->stale = true;
@@ -485,15 +574,16 @@ void IndexedTree::TellUnreadable(Directory& directory, TreeRound& round) {
   if (!std::exchange(directory.unreadable, true)) round.unreadable.push_back(Absolute(""));
 }
 
-void IndexedTree::SetPath(const Directory& directory) {
+std::string IndexedTree::PathOf(const Directory& directory) {
   std::vector<const Directory*> chain;
   for (const Directory* at = &directory; at->parent != nullptr; at = at->parent)
     chain.push_back(at);
-  path_.clear();
+  std::string path;
   for (size_t i = chain.size(); i > 0; --i) {
-    if (!path_.empty()) path_ += '/';
-    path_ += chain[i - 1]->name;
+    if (!path.empty()) path += '/';
+    path += chain[i - 1]->name;
   }
+  return path;
 }
 
 std::string IndexedTree::Absolute(std::string_view name) const {
@@ -513,7 +603,7 @@ void IndexedTree::ForEach(const std::function<void(std::string path, EntryKind k
     rest.pop_back();
     for (const auto& child : directory->children) rest.push_back(child.get());
     if (directory->noted.empty()) continue;
-    SetPath(*directory);
+    path_ = PathOf(*directory);
     for (const Noted& noted : directory->noted) each(Absolute(noted.name), noted.state.kind);
   }
 }

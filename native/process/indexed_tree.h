@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "process/directory_watches.h"
+#include "process/saved_tree.h"
 #include "process/tree_places.h"
 #include "sys/file_stamp.h"
 
@@ -77,8 +78,15 @@ class IndexedTree {
   void Look(TreeRound& round);
   void StopWatching() { watches_.Close(); }
   size_t directories() const { return directories_; }
+  // Directories that were read, and not only looked at, and that were not saved so.
+  size_t read() const { return read_; }
   bool has_local_times() const { return has_local_times_; }
   void ForEach(const std::function<void(std::string path, EntryKind kind)>& each);
+  // What is known, of what its times are worth something on the file system of the root.
+  void Save(SavedWriter& out);
+  // Before the first look, which takes nothing on its word: that has to be one anew. False: it is
+  // none, and this tree is of no use any more.
+  [[nodiscard]] bool Restore(SavedReader& in);
 
  private:
   struct Noted {
@@ -103,6 +111,7 @@ class IndexedTree {
     int watch = -1;                      // by which the kernel says when something comes or goes
     bool touched = false;                // it said so
     size_t cursor = 0, path_length = 0;  // of a visit
+    size_t ahead = 0;                    // of a look: which of ahead_, and one more
     std::vector<Noted> noted;            // by name
     std::vector<std::unique_ptr<Directory>> children;
   };
@@ -113,6 +122,18 @@ class IndexedTree {
     EntryKind kind;
   };
 
+  // What fstatat(2) said of a directory.
+  struct Ahead {
+    Directory* directory;
+    int error;
+    FileStamp stamp;
+  };
+
+  // Looks at many directories at once, on several threads, for the visits that follow.
+  void LookAhead();
+  void LookAheadAt(size_t begin, size_t end);
+  // What a directory is now, or an errno.
+  int StampNow(Directory& directory, FileStamp& stamp);
   // What has to be looked at in this round although it is watched.
   void TakeTouched(const TreeRound& round);
   void VisitAll(TreeRound& round);
@@ -133,7 +154,8 @@ class IndexedTree {
   void Forget(std::unique_ptr<Directory> directory, int64_t when_ns, TreeRound& round);
   void Refused(Directory& directory, int error, TreeRound& round);
   void TellUnreadable(Directory& directory, TreeRound& round);
-  void SetPath(const Directory& directory);
+  // Beneath the root.
+  static std::string PathOf(const Directory& directory);
   std::string Absolute(std::string_view name) const;
   std::string_view NameOf(const Listed& listed) const {
     return {names_.data() + listed.name_at, listed.name_length};
@@ -142,7 +164,7 @@ class IndexedTree {
   const std::string root_;
   const TreePlaces places_;
   Directory top_;
-  size_t directories_ = 0;
+  size_t directories_ = 0, read_ = 0;
   bool has_local_times_ = true;
   DirectoryWatches watches_;
   size_t rounds_ = 0;
@@ -157,6 +179,7 @@ class IndexedTree {
   std::vector<Listed> listed_;
   bool has_head_ = false;
   std::deque<Directory*> queue_;  // to be entered
+  std::vector<Ahead> ahead_;
 };
 
 }  // namespace sandbox_run

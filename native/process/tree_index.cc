@@ -102,9 +102,34 @@ void JoinReplaced(std::vector<Difference>& differences) {
   std::erase_if(differences, [](const Difference& one) { return one.when_ns == kDropped; });
 }
 
+// The form of what is saved.
+constexpr uint64_t kForm = 1;
+
+void PutSpec(const IndexSpec& spec, SavedWriter& out) {
+  const auto put = [&out](const std::vector<std::string>& texts) {
+    out.Put(static_cast<uint64_t>(texts.size()));
+    for (const std::string& text : texts) out.Put(std::string_view(text));
+  };
+  out.Put(std::string_view(spec.root));
+  for (const auto* texts :
+       {&spec.beside, &spec.names, &spec.suffixes, &spec.git_names, &spec.wholes})
+    put(*texts);
+  for (const size_t number : {size_t{spec.links}, spec.max_directories, spec.max_beside})
+    out.Put(static_cast<uint64_t>(number));
+}
+
+std::string SpecAsText(const IndexSpec& spec) {
+  SavedWriter text;
+  PutSpec(spec, text);
+  return std::move(text).Take();
+}
+
 }  // namespace
 
-TreeIndex::TreeIndex(IndexSpec spec) : spec_(std::move(spec)) {
+TreeIndex::TreeIndex(IndexSpec spec) : spec_(std::move(spec)) { MakeTrees(); }
+
+void TreeIndex::MakeTrees() {
+  trees_.clear();
   trees_.emplace_back(spec_.root, TreePlaces(spec_));
   for (const std::string& root : spec_.beside) trees_.emplace_back(root, TreePlaces(spec_));
 }
@@ -118,7 +143,9 @@ Status TreeIndex::EnsureReadLocked() {
   if (is_read_) return Status();
   TreeRound round;
   round.is_first = true;
-  if (Status walked = Walk(round); !walked.ok()) return walked;
+  if (!ReadSaved()) {
+    if (Status walked = Walk(round); !walked.ok()) return walked;
+  }
   LookAtWatched(round);
   is_read_ = true;
   return Status();
@@ -148,6 +175,50 @@ Status TreeIndex::Walk(TreeRound& round) {
   return Status();
 }
 
+std::string TreeIndex::Save(const SavedMoment& now) {
+  const std::lock_guard lock(mutex_);
+  if (!is_read_ || now.of.empty() || spent_ || spent_beside_ || !unreadable_.empty()) return "";
+  SavedWriter out;
+  out.Put(kForm);
+  out.Put(std::string_view(now.of));
+  out.Put(now.real_ns);
+  out.Put(now.counted_ns);
+  out.Put(std::string_view(SpecAsText(spec_)));
+  for (IndexedTree& tree : trees_) tree.Save(out);
+  return std::move(out).Take();
+}
+
+void TreeIndex::Recall(std::string saved, SavedMoment now) {
+  const std::lock_guard lock(mutex_);
+  saved_ = std::move(saved);
+  saved_until_ = std::move(now);
+}
+
+bool TreeIndex::ReadSaved() {
+  const std::string saved = std::exchange(saved_, {});
+  if (saved.empty()) return false;
+  SavedReader in(saved);
+  const std::optional<uint64_t> form = in.Take<uint64_t>();
+  const std::optional<std::string_view> of = in.TakeText();
+  const std::optional<int64_t> real_ns = in.Take<int64_t>(), counted_ns = in.Take<int64_t>();
+  const std::optional<std::string_view> spec = in.TakeText();
+  if (form != kForm || !of || !real_ns || !counted_ns || spec != SpecAsText(spec_) ||
+      !saved_until_.Follows({std::string(*of), *real_ns, *counted_ns})) {
+    return false;
+  }
+  const bool is_restored = std::all_of(trees_.begin(), trees_.end(),
+                                       [&in](IndexedTree& tree) { return tree.Restore(in); });
+  if (is_restored && in.empty()) {
+    LookAnew();
+    if (!spent_ && !spent_beside_ && unreadable_.empty()) return true;
+  }
+  // Only a first walk says what cannot be looked at.
+  MakeTrees();
+  spent_ = spent_beside_ = false;
+  unreadable_.clear();
+  return false;
+}
+
 void TreeIndex::LookAtTrees(TreeRound& round) {
   for (IndexedTree& tree : trees_) tree.Look(round);
 }
@@ -159,9 +230,10 @@ Result<Indexed> TreeIndex::Read() {
   } else if (Status read = EnsureReadLocked(); !read.ok()) {
     return read.failure();
   }
-  Indexed indexed{{}, 0, spent_, spent_beside_, unreadable_};
+  Indexed indexed{{}, 0, 0, spent_, spent_beside_, unreadable_};
   for (IndexedTree& tree : trees_) {
     indexed.directories += tree.directories();
+    indexed.read += tree.read();
     tree.ForEach([&indexed](std::string path, EntryKind kind) {
       indexed.entries.push_back({std::move(path), kind});
     });

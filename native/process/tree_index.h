@@ -24,6 +24,7 @@ struct IndexEntry {
 struct Indexed {
   std::vector<IndexEntry> entries;
   size_t directories = 0;
+  size_t read = 0;  // and not only looked at, since the index was made or saved
   bool spent = false;
   bool spent_beside = false;
   std::vector<std::string> unreadable;
@@ -51,6 +52,14 @@ class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
   explicit TreeIndex(IndexSpec spec);
 
   const IndexSpec& spec() const { return spec_; }
+
+  // What is known, for an index of the same specification in a later process; empty where it is not
+  // worth keeping, as not everything could be looked at. Where it is kept no command may write.
+  std::string Save(const SavedMoment& now = SavedMoment::Now());
+  // Before the first walk, which then looks at each directory and reads what changed meanwhile.
+  // What is damaged, of another specification, another boot or of a clock that was set back is
+  // passed over.
+  void Recall(std::string saved, SavedMoment now = SavedMoment::Now());
 
   // The first walk, if there was none.
   Status EnsureRead();
@@ -97,6 +106,9 @@ class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
   };
 
   Status EnsureReadLocked();
+  void MakeTrees();
+  // Whether all is known by what was saved.
+  bool ReadSaved();
   void LookAnew();
   void LookAtTrees(TreeRound& round);
   // A first walk, or one that is as good: what is spent and unreadable is kept for it.
@@ -109,6 +121,8 @@ class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
   std::mutex mutex_;               // guards what follows
   std::deque<IndexedTree> trees_;  // the root's first
   bool is_read_ = false;
+  std::string saved_;        // to be taken back with the first walk
+  SavedMoment saved_until_;  // when it was given
   // Since when something that could not be looked at may have changed; kSomeTime: all was.
   int64_t owed_ns_ = kSomeTime;
   bool spent_ = false;                   // by the first walk

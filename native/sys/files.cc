@@ -82,11 +82,20 @@ Result<UniqueFd> MakeLockedDirectory(const std::string& parent, const std::strin
   Failure failure{"private_directory", EAGAIN, parent};
   for (int i = 0; i < kAttempts; ++i) {
     Result<std::string> made = MakePrivateDirectory(parent, prefix);
-    if (!made.ok()) return made.failure();
+    if (!made.ok()) {
+      failure = made.failure();
+      // Removed before it had its mode.
+      if (failure.error == ENOENT && failure.path != parent) continue;
+      break;
+    }
     path = std::move(made.value());
     Result<UniqueFd> lock = LockDirectory(path);
-    struct stat info;
-    if (lock.ok() && fstat(lock.value().get(), &info) == 0 && info.st_nlink > 0) return lock;
+    struct stat held, named;
+    // Not by its number of links, which some file systems do not count for directories.
+    if (lock.ok() && fstat(lock.value().get(), &held) == 0 && lstat(path.c_str(), &named) == 0 &&
+        held.st_dev == named.st_dev && held.st_ino == named.st_ino) {
+      return lock;
+    }
     if (lock.ok()) continue;
     failure = lock.failure();
     if (failure.error != EWOULDBLOCK && failure.error != ENOENT) break;

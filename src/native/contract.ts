@@ -274,7 +274,7 @@ interface NativeTreeLimits {
 }
 
 /** What is looked for in a workspace; names are those of entries, not paths. */
-interface NativeIndexSpec {
+export interface NativeIndexSpec {
   /** A canonical directory. */
   readonly root: string;
   /** An entry with such a name is noted in every directory that is looked at. */
@@ -304,6 +304,8 @@ export interface NativeIndexed {
   readonly entries: readonly NativeIndexEntry[];
   /** That were looked at. */
   readonly directories: number;
+  /** That were read, and not only looked at, since the index was made or saved. */
+  readonly read: number;
   /** There were more than `maxDirectories`: nothing is known of the others, now and later. */
   readonly spent: boolean;
   /** The same of those beside. */
@@ -585,8 +587,11 @@ export interface NativeAddon {
   cgroupParent(): { readonly path: string; readonly cloneInto: boolean } | NativeFailure;
   /** Why what runs cannot be looked at in /proc, or 0; ESRCH: it is that of another process namespace. */
   processListErrno(): number;
-  /** Looks at nothing yet. */
-  createIndex(spec: NativeIndexSpec): NativeIndex;
+  /**
+   * Looks at nothing yet. `saved`: bytes of `saveIndex`. They say nothing of what changed since, and are passed over if they are
+   * damaged, of another specification, addon or boot, or of a clock that was set back.
+   */
+  createIndex(spec: NativeIndexSpec, saved?: Buffer): NativeIndex;
   /** Further absolute paths to look at with each look, there or not; before the first command. */
   watchPaths(index: NativeIndex, paths: readonly string[]): void;
   /**
@@ -598,6 +603,8 @@ export interface NativeAddon {
     index: NativeIndex,
     done: (indexed: NativeIndexed | undefined, failure: NativeFailure | undefined) => void,
   ): void;
+  /** What is known now, for a later process; empty where not everything could be looked at. On a thread. */
+  saveIndex(index: NativeIndex, done: (saved: Buffer) => void): void;
   /** Gives back what it watches with, which the user has few of. Nothing is to run with it any more. */
   closeIndex(index: NativeIndex): void;
   createConfinement(spec: NativeConfinementSpec): NativeConfinement;

@@ -47,6 +47,34 @@ describe('the command line says what a command left behind', () => {
     expect(existsSync(mark)).toBe(true);
   });
 
+  it('a commit for which git found no hooks, as what makes them was not run', async () => {
+    const SAID = /git ran no hooks for a commit: core\.hooksPath in .*\.git\/config names .*not there/;
+    const commit = async (...more: readonly string[]) =>
+      (await run('-c', ['git commit -q --allow-empty -m x', ...more].join('; '))).stderr;
+    // Nothing is said of git's own place, nor of hooks that are there, nor of anything but a commit.
+    expect(await commit()).toBe('');
+    outside('mkdir -p .husky/_; git config core.hooksPath .husky/_; git commit -q --allow-empty -m there');
+    expect(await commit()).toBe('');
+    outside('rmdir .husky/_');
+    expect((await run('-c', 'git status --short; git log -1 --oneline; git checkout -q -b b')).stderr).toBe(
+      '',
+    );
+    outside('git commit -q --allow-empty -m "by the user"');
+    expect((await run('-c', 'git checkout -q -b c')).stderr).toBe('');
+
+    const said = await commit();
+    expect(said.split('\n').filter((line) => SAID.test(line))).toHaveLength(1);
+    expect(said).toMatch(/\(npx husky\)/);
+    const inScript = await run('-c', 'echo "git commit -q --allow-empty -m y" > s.sh; sh s.sh');
+    expect(inScript.stderr).toMatch(SAID);
+    outside('git config core.hooksPath elsewhere/hooks');
+    expect(await commit()).toMatch(
+      /names .*\/elsewhere\/hooks, which is not there; make it outside of the sandbox, and/,
+    );
+    // A command that puts something else where the log is has nothing read by that.
+    expect(await commit('rm .git/logs/HEAD; mkfifo .git/logs/HEAD')).not.toMatch(SAID);
+  });
+
   it.runIf(HOST.signalScope)('says which program made it, where somebody looks', async () => {
     const script = `git init -q sub; ${evil()}; mv evil sub/.git/hooks/post-commit; cp sub/.git/hooks/post-commit sub/.git/hooks/pre-push`;
     const madeBy = async (...options: readonly string[]) => {

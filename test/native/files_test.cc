@@ -8,8 +8,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <functional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -94,6 +97,43 @@ TEST(MakePrivateDirectoryNamesTheParentItCannotUse) {
   EXPECT_EQ(made.failure().error, ENOENT);
   EXPECT_EQ(made.failure().stage, std::string("private_directory"));
   EXPECT_EQ(made.failure().path, "/nowhere");
+}
+
+// Other launchers sweep all the time, in every moment of it.
+LONG_TEST(MakeLockedDirectoryHoldsItsOwnWhileOthersSweep) {
+  const TemporaryDirectory top;
+  std::atomic<bool> is_done = false;
+  std::atomic<int> swept = 0;
+  std::vector<std::thread> sweepers;
+  for (int i = 0; i < 2; ++i) {
+    sweepers.emplace_back([&] {
+      while (!is_done) {
+        RemoveStaleDirectories(top.path(), "p-");
+        ++swept;
+      }
+    });
+  }
+  int made = 0;
+  while (made < 2'000 || swept < 2'000) {
+    std::string path;
+    Result<UniqueFd> lock = MakeLockedDirectory(top.path(), "p-", path);
+    if (!lock.ok()) EXPECT_EQ(lock.failure().path + " " + strerror(lock.failure().error), "made");
+    if (!lock.ok() || mkdir((path + "/in-it").c_str(), 0700) != 0) break;
+    ++made;
+    const int seen = swept;
+    if (made % 100 == 0) {
+      while (swept < seen + 4) std::this_thread::yield();
+    }
+    EXPECT_EQ(rmdir((path + "/in-it").c_str()), 0);
+    EXPECT_EQ(rmdir(path.c_str()), 0);
+  }
+  is_done = true;
+  for (std::thread& sweeper : sweepers) sweeper.join();
+  EXPECT_TRUE(made >= 2'000);
+  // One that nobody holds goes: they do sweep.
+  ASSERT_TRUE(MakePrivateDirectory(top.path(), "p-").ok());
+  RemoveStaleDirectories(top.path(), "p-");
+  EXPECT_EQ(Entries(top.path()).size(), 0u);
 }
 
 TEST(RemoveContentsKeepsTheDirectoryItself) {

@@ -395,13 +395,19 @@ TEST(IndexIsReadWithinItsBudgetAndSaysSo) {
   EXPECT_EQ(tree.DuringShell("touch a/b/x; mkdir a/b/d; touch a/b/d/.envrc"), "+a/b/d/.envrc");
 }
 
-// What is read again says what a first walk says, whatever was done to hide it.
+// What is read again says what a first walk says, whatever was done to hide it; so does what
+// another process does with what was saved before.
 TEST(IndexThatIsReadAgainSaysWhatAnotherOneWould) {
   Tree tree;
   tree.Directories({"a", "a/deep", "b", "b/sub", "bare", "same"});
   tree.Repository("b/sub");
   EXPECT_EQ(tree.Show(tree.Read()), "b/sub/.git b/sub/.git/HEAD b/sub/.git/config");
-  const auto read_again = [&tree](const char* expected) {
+  std::string saved = tree.index->Save();
+  const auto read_again = [&tree, &saved](const char* expected) {
+    TreeIndex recalled(tree.spec);
+    recalled.Recall(saved);
+    Result<Indexed> by_saved = recalled.Read();
+    EXPECT_EQ(tree.Show(by_saved.value()), expected);
     Result<Indexed> again = tree.index->Read();
     EXPECT_TRUE(again.ok());
     if (!again.ok()) return;
@@ -411,6 +417,9 @@ TEST(IndexThatIsReadAgainSaysWhatAnotherOneWould) {
     Result<Indexed> first = other.Read();
     EXPECT_EQ(tree.Show(first.value()), expected);
     EXPECT_EQ(again.value().directories, first.value().directories);
+    EXPECT_EQ(by_saved.value().directories, first.value().directories);
+    saved = recalled.Save();
+    EXPECT_TRUE(!saved.empty());
   };
   read_again("b/sub/.git b/sub/.git/HEAD b/sub/.git/config");
   // In a directory that was there, with the times that it had.
@@ -450,6 +459,168 @@ TEST(IndexThatIsReadAgainSaysWhatAnotherOneWould) {
   tree.Directories({"same"});
   tree.File("other/.envrc");
   read_again("other/.envrc");
+}
+
+// Read by another process: what was saved, with the moment at which it is given.
+Indexed Recalled(const Tree& tree, const std::string& saved, const SavedMoment& now) {
+  TreeIndex index(tree.spec);
+  index.Recall(saved, now);
+  Result<Indexed> read = index.Read();
+  EXPECT_TRUE(read.ok());
+  return read.ok() ? std::move(read.value()) : Indexed();
+}
+
+TEST(SavedIndexIsReadOnlyWhereSomethingChanged) {
+  Tree tree;
+  tree.Directories({"a", "a/b", "a/c", "d"});
+  tree.File("d/.envrc");
+  EXPECT_EQ(tree.Read().read, 5u);
+  std::string saved = tree.index->Save();
+  const auto recalled = [&] { return Recalled(tree, saved, SavedMoment::Now()); };
+  EXPECT_EQ(recalled().read, 0u);
+  EXPECT_EQ(recalled().directories, 5u);
+  EXPECT_EQ(tree.Show(recalled()), "d/.envrc");
+  tree.File("a/c/.envrc");
+  EXPECT_EQ(recalled().read, 1u);
+  EXPECT_EQ(tree.Show(recalled()), "a/c/.envrc d/.envrc");
+  // What was done between two processes is nobody's to be told; what a command does is.
+  tree.index = std::make_shared<TreeIndex>(tree.spec);
+  tree.index->Recall(saved);
+  EXPECT_TRUE(tree.index->Read().ok());
+  NextTick();
+  EXPECT_EQ(tree.DuringShell("touch a/b/.envrc; rm d/.envrc; mv a/c e"),
+            "+a/b/.envrc +e/.envrc -a/c/.envrc -d/.envrc");
+  // A look in the tick of a change does not say what comes later in it.
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = "d/" + std::to_string(i);
+    tree.Directories({name.c_str()});
+    saved = tree.index->Save();
+    tree.File(name + "/.envrc");
+    const std::string shown = tree.Show(recalled());
+    EXPECT_TRUE(shown.find(name + "/.envrc") != std::string::npos);
+    EXPECT_TRUE(tree.index->Read().ok());
+  }
+}
+
+TEST(SavedIndexIsPassedOverWhereItsTimesMeanNothing) {
+  Tree tree;
+  tree.Directories({"a", "a/b"});
+  tree.Read();
+  constexpr int64_t kSecond = 1'000'000'000;
+  const SavedMoment now = SavedMoment::Now();
+  const std::string saved = tree.index->Save(now);
+  const auto read_at = [&](SavedMoment moment) { return Recalled(tree, saved, moment).read; };
+  EXPECT_EQ(read_at(now), 0u);
+  // Set forward, no time comes again.
+  EXPECT_EQ(read_at({now.of, now.real_ns + 90 * kSecond, now.counted_ns}), 0u);
+  // Set back: at once, and by as much as has passed since.
+  EXPECT_EQ(read_at({now.of, now.real_ns - kSecond, now.counted_ns}), 3u);
+  EXPECT_EQ(read_at({now.of, now.real_ns + kSecond, now.counted_ns + 3 * kSecond}), 3u);
+  EXPECT_EQ(read_at({now.of, now.real_ns, now.counted_ns - 1}), 3u);
+  // Of another boot or addon, and where none is known.
+  EXPECT_EQ(read_at({now.of + "x", now.real_ns, now.counted_ns}), 3u);
+  EXPECT_EQ(read_at({"", now.real_ns, now.counted_ns}), 3u);
+  EXPECT_EQ(tree.index->Save({"", now.real_ns, now.counted_ns}), "");
+  // Other names are looked for, or somewhere else.
+  tree.File("a/b/added");
+  tree.spec.names.push_back("added");
+  EXPECT_EQ(tree.Show(Recalled(tree, saved, now)), "a/b/added");
+  Tree other;
+  other.Directories({"a"});
+  EXPECT_EQ(Recalled(other, saved, now).read, 2u);
+}
+
+TEST(SavedIndexThatIsDamagedIsPassedOver) {
+  Tree tree;
+  tree.Directories({"a", "a/b"});
+  tree.Repository("a/b");
+  const std::string all = tree.Show(tree.Read());
+  const SavedMoment now = SavedMoment::Now();
+  const std::string saved = tree.index->Save(now);
+  EXPECT_EQ(Recalled(tree, saved, now).read, 0u);
+  const size_t directories = Recalled(tree, saved, now).directories;
+  for (size_t at = 0; at < saved.size(); ++at) {
+    std::string damaged = saved;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
+    EXPECT_EQ(Recalled(tree, damaged, now).read, directories);
+    EXPECT_EQ(Recalled(tree, saved.substr(0, at), now).read, directories);
+    // With the sum that belongs to it: it may say what it likes, and nothing is read beyond it.
+    for (const int change : {0x01, 0x40, 0xff}) {
+      damaged = saved.substr(0, saved.size() - sizeof(uint64_t));
+      if (at >= damaged.size()) break;
+      damaged[at] = static_cast<char>(damaged[at] ^ change);
+      SavedWriter forged;
+      for (const char byte : damaged) forged.Put(byte);
+      TreeIndex index(tree.spec);
+      index.Recall(std::move(forged).Take(), now);
+      EXPECT_TRUE(index.Read().ok());
+    }
+  }
+  EXPECT_EQ(tree.Show(Recalled(tree, saved + "x", now)), all);
+}
+
+TEST(SavedIndexSaysNothingOfAnotherFileSystem) {
+  Tree tree;
+  tree.Directories({"a", "a/deep", "b"});
+  if (unshare(CLONE_NEWNS) != 0) return;
+  EXPECT_EQ(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+  const std::string at = tree.top / "a";
+  EXPECT_EQ(mount("none", at.c_str(), "tmpfs", 0, nullptr), 0);
+  tree.Directories({"a/mounted"});
+  tree.Read();
+  const std::string saved = tree.index->Save();
+  const auto recalled = [&] { return Recalled(tree, saved, SavedMoment::Now()); };
+  // Another one may get the number of its device, with the same numbers and times in it.
+  EXPECT_EQ(recalled().read, 2u);
+  EXPECT_EQ(recalled().directories, 4u);
+  tree.File("a/mounted/.envrc");
+  EXPECT_EQ(tree.Show(recalled()), "a/mounted/.envrc");
+  EXPECT_EQ(umount2(at.c_str(), MNT_DETACH), 0);
+  EXPECT_EQ(tree.Show(recalled()), "");
+  tree.File("a/deep/.envrc");
+  EXPECT_EQ(tree.Show(recalled()), "a/deep/.envrc");
+  // One directory over another.
+  tree.File("b/.envrc");
+  EXPECT_EQ(tree.Show(recalled()), "a/deep/.envrc b/.envrc");
+  EXPECT_EQ(mount(at.c_str(), (tree.top / "b").c_str(), nullptr, MS_BIND, nullptr), 0);
+  EXPECT_EQ(tree.Show(recalled()), "a/deep/.envrc b/deep/.envrc");
+  EXPECT_EQ(umount2((tree.top / "b").c_str(), MNT_DETACH), 0);
+}
+
+// From that many directories on it is looked at them on several threads.
+LONG_TEST(IndexOfManyDirectoriesSeesWhatAnotherOneWould) {
+  Tree tree;
+  tree.spec.max_directories = 5'000;
+  for (int i = 0; i < 50; ++i) {
+    const std::string outer = std::to_string(i);
+    tree.Directories({outer.c_str()});
+    for (int j = 0; j < 50; ++j) tree.Directories({(outer + "/" + std::to_string(j)).c_str()});
+  }
+  tree.Read();
+  const std::string saved = tree.index->Save();
+  const auto everywhere = [&](const char* expected) {
+    EXPECT_EQ(tree.Show(tree.index->Read().value()), expected);
+    EXPECT_EQ(tree.Show(Recalled(tree, saved, SavedMoment::Now())), expected);
+    TreeIndex other(tree.spec);
+    EXPECT_EQ(tree.Show(other.Read().value()), expected);
+  };
+  everywhere("");
+  tree.File("0/.envrc");
+  tree.File("49/49/.envrc");
+  everywhere("0/.envrc 49/49/.envrc");
+  // Two in each other's place, one in that of a file, one gone and one shut.
+  EXPECT_EQ(renameat2(AT_FDCWD, (tree.top / "49").c_str(), AT_FDCWD, (tree.top / "7").c_str(),
+                      RENAME_EXCHANGE),
+            0);
+  everywhere("0/.envrc 7/49/.envrc");
+  std::filesystem::remove_all(tree.top / "12");
+  tree.File("12");
+  EXPECT_EQ(symlink("7", (tree.top / "13/link").c_str()), 0);
+  std::filesystem::remove_all(tree.top / "14/3");
+  EXPECT_EQ(symlink("../7", (tree.top / "14/3").c_str()), 0);
+  everywhere("0/.envrc 7/49/.envrc");
+  EXPECT_EQ(tree.DuringShell("mkdir 20/7/new; touch 20/7/new/.envrc; rm 0/.envrc; mv 7/49 7/x"),
+            "+20/7/new/.envrc +7/x/.envrc -0/.envrc -7/49/.envrc");
 }
 
 TEST(IndexOfNothingFailsTheWalkAndTheLaunch) {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { lacks } from '../support/programs.ts';
 import { everywhere, expectPrinted, type Lab, type Project } from './support/lab.ts';
 
 everywhere(
@@ -72,6 +73,25 @@ everywhere(
         ' M f\n1\n2\n',
       );
       expect((await project.run('git commit -qam no', { sandbox })).outcome).toBe('exited 128');
+    });
+
+    it.skipIf(lacks('git-lfs'))('git lfs pull ends soon without a network', async () => {
+      const project = repository(lab);
+      const lfs = 'clean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge -- %f';
+      lab.writeHome({
+        '.gitconfig': `[filter "lfs"]\n\tprocess = git-lfs filter-process\n\t${lfs}\n\trequired = true\n`,
+      });
+      project.write({
+        '.gitattributes': '*.bin filter=lfs diff=lfs merge=lfs -text\n',
+        'a.bin': `version https://git-lfs.github.com/spec/v1\noid sha256:${'ab'.repeat(32)}\nsize 1000\n`,
+      });
+      project.outside('git', ['remote', 'add', 'origin', 'http://lfs.invalid/x.git']);
+      const identity = '-c user.name=a -c user.email=b';
+      const script = `git add . && git ${identity} commit -qm lfs
+        tries() { GIT_TRACE=1 git $1 lfs pull 2>&1 | grep -c 'enqueue retry'; }
+        tries; tries '-c lfs.transfer.maxretries=3'`;
+      // Asked for, it tries as often as it is told: each takes twice as long as the one before.
+      expectPrinted(await project.run(script), '1\n3\n');
     });
   },
   { home: 'fresh' },

@@ -49,6 +49,17 @@ export interface ObeyedByGit {
   /** Absolute, not resolved. */
   readonly path: string;
   readonly reason: string;
+  /** It is where git looks for hooks. */
+  readonly hooks?: HooksOfGit;
+}
+
+/** A directory of hooks that a repository names. */
+export interface HooksOfGit {
+  readonly path: string;
+  /** The file that names it. */
+  readonly config: string;
+  /** The directory of git. */
+  readonly git: string;
 }
 
 /** What is looked up, and where git's own files of the user are. */
@@ -184,7 +195,12 @@ function namedBy({ path, worktree }: GitDirectory, around: GitSurroundings): rea
         pending.push(included);
         found.push({ path: included, reason: `${file} includes it` });
       } else if (setting.key === 'core.hookspath' && value !== '') {
-        found.push({ path: named(value, base), reason: `core.hooksPath of ${file}` });
+        const hooks = named(value, base);
+        found.push({
+          path: hooks,
+          reason: `core.hooksPath of ${file}`,
+          hooks: { path: hooks, config: file, git: path },
+        });
       } else if (effect === 'runs') {
         found.push(
           ...programsIn(value).map((word) => ({

@@ -25,6 +25,9 @@ export function gitSettings(into: SettingsCollector): void {
   new UserSettings(into).carry();
 }
 
+/** git-lfs takes a network that is not there for a moment's trouble, and tries eight times more, which takes 36 seconds. */
+const WITHOUT_NETWORK: readonly GitSetting[] = [{ key: 'lfs.transfer.maxretries', value: '1' }];
+
 class UserSettings {
   private readonly into: SettingsCollector;
   /** By path outside: where it is in the private home; `undefined`: it is not carried. */
@@ -37,8 +40,9 @@ class UserSettings {
   }
 
   carry(): void {
-    const { home, environment } = this.into.owner;
-    const files = userConfigFiles(home, environment).filter((path) => path !== SYSTEM_CONFIG);
+    const { home, environment, hasNetwork } = this.into.owner;
+    const all = userConfigFiles(home, environment);
+    const files = all.filter((path) => path !== SYSTEM_CONFIG);
     const config = absoluteOr(environment.XDG_CONFIG_HOME, join(home, '.config'));
     const settings = [
       ...Object.entries(DEFAULT_FILES).flatMap(([name, key]) => {
@@ -46,9 +50,17 @@ class UserSettings {
         return value === undefined ? [] : [{ key, value }];
       }),
       ...files.flatMap((path) => this.settingsOf(path, 0)),
+      ...(!hasNetwork && all.some((path) => this.usesLfs(path)) ? WITHOUT_NETWORK : []),
     ];
     if (settings.length > 0)
       this.into.files.push({ path: '.gitconfig', content: writeGitConfig(withRefusalToSign(settings)) });
+  }
+
+  /** Whether `git lfs install` wrote its filter there, as the packages of distributions have it do for all users. */
+  private usesLfs(path: string): boolean {
+    const content = this.into.read(path);
+    const parsed = content && parseGitConfig(content);
+    return parsed?.settings.some(({ key }) => key.startsWith('filter.lfs.')) === true;
   }
 
   private settingsOf(path: string, depth: number): readonly GitSetting[] {

@@ -2,6 +2,7 @@ import type { ResolvedCommand } from '../../decide/ports.ts';
 import { errorOf } from '../../decide/refusal.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { errnoName } from '../../kernel/errno.ts';
+import { beginLookingForSkippedHooks, type SkippedHooks } from '../../left-behind/skipped-hooks.ts';
 import type { ExecutionError, ExecutionResult } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { SpawnOptions } from '../../model/options.ts';
@@ -191,6 +192,7 @@ class LaunchedCommand {
   readonly #how: Launch;
   readonly #onEnd: (id: number) => void;
   readonly #settle: Deferred<ExecutionResult>;
+  readonly #skippedHooks: SkippedHooks;
   #spill: Spill | undefined;
 
   constructor(
@@ -209,6 +211,7 @@ class LaunchedCommand {
     this.#how = how;
     this.#onEnd = onEnd;
     this.#settle = deferred();
+    this.#skippedHooks = beginLookingForSkippedHooks(sandbox.findings?.hooks ?? []);
     this.result = this.#settle.promise;
   }
 
@@ -264,7 +267,8 @@ class LaunchedCommand {
       this.#network?.end(this.id);
       const connections = this.#network?.connectionsOf(this.id, outcome);
       const { secret } = policy.filesystem;
-      const after = { leftBehind: settle(outcome), connections, warnings: [], secret };
+      const warnings = this.#skippedHooks();
+      const after = { leftBehind: settle(outcome), connections, warnings, secret };
       const head = output?.view.headBytes ?? 0;
       feed?.end(outcome, outcome.headBytes ?? [head, head]);
       const captured = output && { view: output.view, spilled: this.#spill?.result(outcome) };

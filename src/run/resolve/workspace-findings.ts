@@ -7,6 +7,7 @@ import { caller } from '../../host/caller.ts';
 import {
   GIT_NAMES,
   gitDirectories,
+  type HooksOfGit,
   type ObeyedByGit,
   obeyedByGit,
   SEQUENCE_NAMES,
@@ -21,7 +22,7 @@ import { Kept } from '../../left-behind/kept.ts';
 import { type ObeyedNames, obeyedNames, rowAround } from '../../left-behind/obeyed-names.ts';
 import { createSettler, type Settler } from '../../left-behind/settle.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
-import type { NativeAddon, NativeIndex, NativeIndexed } from '../../native/contract.ts';
+import type { NativeAddon, NativeIndex, NativeIndexed, NativeIndexSpec } from '../../native/contract.ts';
 import { OBEYED_FILES } from '../../policy/profiles/obeyed-files.ts';
 import { innermostAround, isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
@@ -30,6 +31,7 @@ import { describeFailure } from '../launch/failure.ts';
 import { stateDirectory } from '../state.ts';
 import { realPath } from './own-program.ts';
 import type { ResolvedPolicy } from './resolve-policy.ts';
+import { createIndex, saveIndex } from './saved-index.ts';
 
 /** More directories than this are not looked through; the report says so then. */
 const MAX_DIRECTORIES = 50_000;
@@ -44,6 +46,8 @@ export interface WorkspaceFindings {
   readonly roots: readonly string[];
   /** Beside the policy's protected paths: what programs outside obey there, whether it is there or not. */
   readonly obeyed: readonly ObeyedByGit[];
+  /** Where repositories in it have their hooks, if not where git has them by itself. */
+  readonly hooks: readonly HooksOfGit[];
   /** Configuration files of the repositories in it. */
   readonly configurations: readonly string[];
   readonly names: ObeyedNames;
@@ -57,6 +61,7 @@ export interface WorkspaceFindings {
 interface WritableTrees {
   readonly places: WritablePlaces;
   readonly names: ObeyedNames;
+  readonly spec: NativeIndexSpec;
   readonly index: NativeIndex;
 }
 
@@ -109,7 +114,7 @@ function treesOf(addon: NativeAddon, places: WritablePlaces, workspace: string):
   const beside = places.roots.filter((one) => one !== workspace);
   const projects = beside.filter((one) => identityOf(join(one, '.git')) !== undefined);
   const names = obeyedNames(OBEYED_FILES, { workspace, beside, projects });
-  const index = addon.createIndex({
+  const spec: NativeIndexSpec = {
     root,
     names: ['.git', ...SEQUENCE_NAMES, ...names.names],
     suffixes: names.suffixes,
@@ -118,8 +123,8 @@ function treesOf(addon: NativeAddon, places: WritablePlaces, workspace: string):
     gitNames: GIT_NAMES,
     maxDirectories: MAX_DIRECTORIES,
     beside: roots.length === 0 ? undefined : { roots, maxDirectories: MAX_BESIDE },
-  });
-  return { places, names, index };
+  };
+  return { places, names, spec, index: createIndex(addon, spec) };
 }
 
 /**
@@ -132,7 +137,7 @@ export async function findInWorkspace(
   resolved: ResolvedPolicy,
 ): Promise<WorkspaceFindings | undefined> {
   const trees = treesOf(addon, writablePlaces(resolved), resolved.workspace);
-  return trees && findIn(trees, resolved, await readIndex(addon, trees.index));
+  return trees && findIn(trees, resolved, await readIndex(addon, trees));
 }
 
 /** Looks through the same workspace again and again: directories that are as they were are not read again. */
@@ -144,14 +149,14 @@ export class RepeatedLook {
     const places = writablePlaces(resolved);
     const before = this.#trees;
     if (before !== undefined && isDeepStrictEqual(before.places, places)) {
-      const indexed = await readIndex(addon, before.index);
+      const indexed = await readIndex(addon, before);
       if (indexed.unreadable.length === 0 && !indexed.spent && !indexed.spentBeside)
         return findIn(before, resolved, indexed);
     }
     this.#trees = undefined;
     const trees = treesOf(addon, places, resolved.workspace);
     if (trees === undefined) return undefined;
-    const indexed = await readIndex(addon, trees.index);
+    const indexed = await readIndex(addon, trees);
     this.#trees = trees;
     return findIn(trees, resolved, indexed);
   }
@@ -200,6 +205,7 @@ function findIn(
     index,
     roots,
     obeyed: [...byGit, ...outOfSight, ...byName, ...byPath],
+    hooks: byGit.flatMap(({ hooks }) => (hooks === undefined ? [] : [hooks])),
     configurations,
     names,
     manifests: entries
@@ -229,8 +235,8 @@ function shortfallOf(
   return parts.length === 0 ? undefined : parts.join('; ');
 }
 
-function readIndex(addon: NativeAddon, index: NativeIndex): Promise<NativeIndexed> {
-  return new Promise((resolve, reject) => {
+async function readIndex(addon: NativeAddon, { index, spec }: WritableTrees): Promise<NativeIndexed> {
+  const indexed = await new Promise<NativeIndexed>((resolve, reject) => {
     addon.readIndex(index, (indexed, failure) => {
       if (indexed !== undefined) resolve(indexed);
       else
@@ -244,6 +250,8 @@ function readIndex(addon: NativeAddon, index: NativeIndex): Promise<NativeIndexe
         );
     });
   });
+  await saveIndex(addon, index, spec, indexed);
+  return indexed;
 }
 
 /**

@@ -5,6 +5,7 @@ import { VOID } from '../../decide/refusal.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { SHELL_GROUPS } from '../../kernel/seccomp/filter.ts';
 import { seccompProgram } from '../../kernel/seccomp/program.ts';
+import { beginLookingForSkippedHooks } from '../../left-behind/skipped-hooks.ts';
 import type { ExecutionResult, TurnResult } from '../../model/execution-result.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { ShellOptions, ShellSnapshot, SpawnOptions, TurnOptions } from '../../model/options.ts';
@@ -363,6 +364,7 @@ class OpenShell implements ShellSession {
     this.#isTurn = true;
     network?.begin(shell.id, context.askConnection);
     const begun = performance.now();
+    const skippedHooks = beginLookingForSkippedHooks(prepared.findings?.hooks ?? []);
     let how: TurnOutcome;
     try {
       how = await shell.turn({
@@ -384,7 +386,8 @@ class OpenShell implements ShellSession {
     this.#noteHidden();
     const connections = network?.connectionsOf(shell.id, outcome);
     const { secret } = policy.filesystem;
-    const after = { leftBehind, connections, secret, warnings: how.alive || !how.broken ? [] : [BROKEN] };
+    const warnings = [...skippedHooks(), ...(how.alive || !how.broken ? [] : [BROKEN])];
+    const after = { leftBehind, connections, secret, warnings };
     const view = { view: this.#output.view, spilled: undefined };
     const result = classify(context, outcome, after, plan, prepared.shadow, view);
     // Whoever ends the command or the session does not wait for a consumer, which may never be done.

@@ -132,6 +132,7 @@ const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'run/output/spill.ts': { openSpill: STATE },
   'run/remove-tree.ts': { removeTree: 'what is removed: the directory around it is not the command’s' },
   'run/resolve/resolve-policy.ts': { canMakeDirectory: FRESH },
+  'run/resolve/saved-index.ts': { saveIndex: STATE },
   'run/resolve/seed-npm-cache.ts': { seedNpmCache: CACHE, takeOver: HELD, openInside: HELD },
   'run/resolve/trim-caches.ts': { isDue: CACHE },
   'run/resolve/workspace-cache.ts': {

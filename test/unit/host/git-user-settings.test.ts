@@ -13,13 +13,17 @@ beforeEach(() => {
 afterEach(() => rmSync(home, { recursive: true }));
 
 /** What commands get of the configuration of the user whose home this is. */
-function carriedFor(directory: string, xdgConfigHome: string | undefined): CarriedSettings {
+function carriedFor(
+  directory: string,
+  xdgConfigHome: string | undefined,
+  hasNetwork = true,
+): CarriedSettings {
   const into = new SettingsCollector({
     home: directory,
     machine: join(directory, 'machine'),
     environment: { XDG_CONFIG_HOME: xdgConfigHome },
     variables: [],
-    hasNetwork: true,
+    hasNetwork,
     writable: [],
     isGranted: () => false,
   });
@@ -44,6 +48,22 @@ function ask(file: string, key: string): string {
     encoding: 'utf8',
   });
 }
+
+describe('without a network git-lfs does not wait for one', () => {
+  const FILTER = '[filter "lfs"]\n\tprocess = git-lfs filter-process\n';
+  it.each([
+    ['where it is installed', FILTER, false, '1'],
+    ['but as ever where there is a network', FILTER, true, undefined],
+    ['and nothing is said of it where it is not installed', '[user]\n\tname = A\n', false, undefined],
+  ])('%s', (_where, content, hasNetwork, retries) => {
+    write('.gitconfig', content);
+    const [file] = carriedFor(home, undefined, hasNetwork).files;
+    write('seeded', file?.content ?? '');
+    const asked = () => ask(join(home, 'seeded'), 'lfs.transfer.maxretries');
+    if (retries === undefined) expect(asked).toThrow();
+    else expect(asked()).toBe(`${retries}\0`);
+  });
+});
 
 describe('what git reads from the seeded file is what it reads from the user’s', () => {
   it.each([

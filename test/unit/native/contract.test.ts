@@ -21,6 +21,7 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   watchPaths: true,
   closeIndex: true,
   readIndex: true,
+  saveIndex: true,
   createConfinement: true,
   prepare: true,
   closeConfinement: true,
