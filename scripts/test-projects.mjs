@@ -108,7 +108,15 @@ export const AS_BOTH = [
   'test/conformance/',
   'test/application/',
   ...inFolder('changes', 'attacks', 'full-disk', 'previews', 'races'),
-  ...inFolder('left-behind', 'file-kinds', 'git-detours', 'git-repositories', 'granted-beside'),
+  ...inFolder(
+    'left-behind',
+    'file-kinds',
+    'git-detours',
+    'git-repositories',
+    'granted-beside',
+    'nested-repositories',
+    'repository-around',
+  ),
   ...inFolder('hosts', 'container-profiles', 'nested', 'process-settings', 'refused-calls'),
   ...inFolder(
     'library',

@@ -103,6 +103,8 @@ FileTimes FileTimesOf(int fd) {
 IndexedTree::IndexedTree(std::string root, TreePlaces places)
     : root_(root == "/" ? "" : std::move(root)), places_(std::move(places)) {
   top_.stale = true;
+  // A directory of git that is granted by itself, or a part of one.
+  top_.place.beneath_git = (root_ + "/").find("/.git/") != std::string::npos;
 }
 
 IndexedTree::~IndexedTree() {

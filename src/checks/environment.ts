@@ -2,7 +2,7 @@ import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import { leadingText } from '../model/word.ts';
 import { describeAs, findProgram, programName } from '../programs/program-table.ts';
-import { variableRule, variableRuleOfList } from '../programs/variables.ts';
+import { isListedVariable, variableRule, variableRuleOfList } from '../programs/variables.ts';
 import { type Check, type CheckContext, commandsOf, holdsUnseenCode, reasonFor } from './check.ts';
 
 const reason = reasonFor('environment');
@@ -69,9 +69,7 @@ export const environmentCheck: Check = {
  */
 function isGiven(name: string, { rules: { environment } }: CheckContext): boolean {
   if (environment === undefined) return /^[A-Z]/.test(name);
-  return environment.some((entry) =>
-    entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : entry === name,
-  );
+  return isListedVariable(name, environment);
 }
 
 /** What a command sets, for itself, for what it runs or for the shell. */

@@ -1,9 +1,10 @@
+import { resolve } from 'node:path';
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import { type Argument, inherited, type Use } from '../programs/behaviour.ts';
 import { argumentOf, hasOption } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { findProgram } from '../programs/program-table.ts';
-import { isBeneath } from '../util/absolute-path.ts';
+import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { type CheckContext, commandsOf } from './check.ts';
 import { directoriesOf, pathsOf, useOf } from './locations.ts';
 
@@ -16,6 +17,8 @@ export interface InnerLine {
   readonly of: string;
   /** The file that it is the content of, as it is on the disk. */
   readonly file?: string;
+  /** It is a part of that file, of which a program knows better what runs. */
+  readonly isRecipe?: boolean;
 }
 
 /** A line, and those that run it, the innermost first: what an outer one writes, an inner one may run. */
@@ -37,6 +40,43 @@ export function scriptsRunBy(command: SimpleCommand, use: Use, nesting: Nesting)
   );
 }
 
+/** The recipes that a command has run from files of the workspace: `make clean`, `npm run build`. */
+export function recipesRunBy(command: SimpleCommand, use: Use, nesting: Nesting): readonly InnerLine[] {
+  const [context] = nesting;
+  const recipes = inherited(use, 'recipes')?.(use);
+  if (recipes === undefined) return [];
+  const { workspace } = context.rules;
+  const of = command.words.map(({ source }) => source).join(' ');
+  const go = (cwds: readonly string[], to: Argument) =>
+    pathsOf(to, cwds, context, { partial: false }).map(({ canonical }) => canonical);
+  return recipes.directories.reduce(go, knownDirectories(command, context)).flatMap((start) => {
+    const places = recipes.isUpwards === true ? [start, ...directoriesAround(start, workspace)] : [start];
+    for (const cwd of places) {
+      const exists = (name: string) => context.paths.resolve(resolve(cwd, name)).kind !== 'missing';
+      for (const name of recipes.files) {
+        const texts = textsOf(context.paths.resolve(resolve(cwd, name)).canonical, nesting);
+        if (texts.length === 0) continue;
+        return texts.flatMap(({ text, file }) =>
+          recipes.linesIn(text, exists).map((line) => ({
+            text: line,
+            cwd,
+            of,
+            isRecipe: true,
+            ...(file === undefined ? {} : { file }),
+          })),
+        );
+      }
+    }
+    return [];
+  });
+}
+
+/** Up to the workspace. */
+const directoriesAround = (directory: string, workspace: string) =>
+  isBeneath(directory, workspace) && directory !== workspace
+    ? [...directoriesBetween(directory, workspace).toReversed(), workspace]
+    : [];
+
 /** The directories in which a command may run; the workspace if that is not known. */
 function knownDirectories(command: SimpleCommand, context: CheckContext): readonly string[] {
   return [...new Set(directoriesOf(command, context).map((cwd) => cwd ?? context.rules.workspace))];
@@ -45,6 +85,9 @@ function knownDirectories(command: SimpleCommand, context: CheckContext): readon
 /** The words that name a script: of a shell, or the program itself where that is a file. */
 function scriptsOf(command: SimpleCommand, use: Use, context: CheckContext): readonly Argument[] {
   const [program] = command.words;
+  const texts = [...command.words.slice(1), ...command.redirects.map(({ target }) => target)];
+  const printed = runsText(use) ? texts.flatMap((word) => filesPrintedIn(word, context)) : [];
+  if (printed.length > 0) return printed;
   if (use.program.unlisted === true)
     return program?.value?.includes('/') === true ? [argumentOf(program)] : [];
   if (inherited(use, 'interprets') !== 'shell' || hasOption(use, 'c')) return [];
@@ -55,9 +98,27 @@ function scriptsOf(command: SimpleCommand, use: Use, context: CheckContext): rea
   const [input] = command.redirects.filter(({ operator }) => operator === '<');
   if (input !== undefined) return [argumentOf(input.target)];
   const before = pipedInto(command, context);
-  const source = before && useOf(before, context);
-  if (before === undefined || source === undefined || inherited(source, 'passesOn') === undefined) return [];
-  return pathUses(before, source).flatMap(({ argument, effect }) => (effect === 'reads' ? [argument] : []));
+  return before === undefined ? [] : filesPassedOn(before, context);
+}
+
+/** `eval TEXT`, `bash -c TEXT`, `source FILE`: where such a word is what another command prints, that is the text. */
+const runsText = (use: Use) => use.program.name === 'eval' || inherited(use, 'interprets') === 'shell';
+
+/** `$(cat s.sh)`, `$(<s.sh)`, `<(cat s.sh)`: the files whose content a word is. */
+function filesPrintedIn(word: Word, context: CheckContext): readonly Argument[] {
+  const [part] = word.parts;
+  const isOne = /^(?:command|process)-substitution$/.test(part?.kind ?? '') && word.parts.length === 1;
+  if (!isOne) return [];
+  return commandsOf(context.parsed)
+    .filter(({ span }) => span.start > word.span.start && span.end < word.span.end)
+    .flatMap((one) => filesPassedOn(one, context));
+}
+
+/** The files that a command prints as they are, all or some lines of them. */
+function filesPassedOn(command: SimpleCommand, context: CheckContext): readonly Argument[] {
+  const use = useOf(command, context);
+  if (use === undefined ? command.words.length > 0 : inherited(use, 'passesOn') === undefined) return [];
+  return pathUses(command, use).flatMap(({ argument, effect }) => (effect === 'reads' ? [argument] : []));
 }
 
 /** A file that is executed is text for a shell if it says so, or nothing at all. */

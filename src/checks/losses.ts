@@ -1,9 +1,8 @@
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import { leadingText, literalWord, mergeLiterals } from '../model/word.ts';
+import type { Versions } from '../model/surroundings.ts';
 import { type Argument, inherited, type Loss, type Use } from '../programs/behaviour.ts';
-import { argumentOf, wordOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isRegenerable, isRegenerableName } from '../programs/regenerable.ts';
 import { asksForHelp } from '../programs/risk.ts';
@@ -16,10 +15,12 @@ import {
   linesOfAlias,
   type Nesting,
   pipedInto,
+  recipesRunBy,
   scriptsRunBy,
 } from './inner-lines.ts';
-import { alternatives, directoriesOf, pathsOf, useOf } from './locations.ts';
+import { directoriesOf, pathsOf, useOf } from './locations.ts';
 import { isHeldBack, matchesPattern } from './own-rules.ts';
+import { meaningsOf, wordValues } from './word-values.ts';
 
 const reason = reasonFor('losses');
 
@@ -42,6 +43,9 @@ export const lossesCheck: Check = {
 
 /** Lines that run each other are not followed further. */
 const DEEPEST_LINE = 4;
+/** Nor more of them: a makefile that calls make in many directories would have no end. */
+const MOST_LINES = 400;
+const linesJudged = new WeakMap<CheckContext, number>();
 
 /** A line, with what runs within it: scripts whose text is known, and aliases. */
 function judgeLine(nesting: Nesting): MaybePromise<readonly Reason[]> {
@@ -55,7 +59,7 @@ function judgeLine(nesting: Nesting): MaybePromise<readonly Reason[]> {
       // Who sent a copy of a workspace has what it was made of; what else may be written is no copy.
       const { isCopy = false, granted } = context.rules;
       return [
-        isCopy && granted.length === 0 ? [] : judgeVerb(command, use, context),
+        isCopy && granted.length === 0 ? [] : judgeVerb(command, use, nesting),
         isCopy ? [] : [...judgeRemoval(command, use, context), ...judgeOlder(command, use, context)],
         judgeInner(command, use, nesting),
       ];
@@ -74,7 +78,13 @@ function judgeInner(command: SimpleCommand, use: Use, nesting: Nesting): MaybePr
   if (inner === undefined || nesting.length > DEEPEST_LINE) return [];
   const name = aliasCalledBy(use);
   if (name !== undefined) return judgeAlias(name, command, use, nesting, inner);
-  return together(scriptsRunBy(command, use, nesting).map((line) => judgeInnerLine(line, nesting, inner)));
+  const lines = [...scriptsRunBy(command, use, nesting), ...recipesRunBy(command, use, nesting)];
+  const outermost = nesting.at(-1) ?? nesting[0];
+  const before = linesJudged.get(outermost) ?? 0;
+  linesJudged.set(outermost, before + lines.length);
+  return together(
+    lines.slice(0, Math.max(0, MOST_LINES - before)).map((line) => judgeInnerLine(line, nesting, inner)),
+  );
 }
 
 async function judgeAlias(
@@ -94,19 +104,33 @@ async function judgeAlias(
 }
 
 function judgeInnerLine(
-  { text, cwd, of, file }: InnerLine,
+  { text, cwd, of, file, isRecipe = false }: InnerLine,
   nesting: Nesting,
   inner: InnerTexts,
 ): MaybePromise<readonly Reason[]> {
   const [context] = nesting;
-  const line = { ...context, parsed: inner.parse(text), text, cwd };
-  // What a person committed is asked about only where it is sure.
-  const isCommitted = file !== undefined && context.versions?.lostWith(file) === undefined;
+  const { versions } = context;
+  const isCommitted = file !== undefined && versions?.keeps(file) === true;
+  const parsed = inner.parse(text);
+  // What a person committed as a recipe may delete what they have git ignore: it is made by other recipes.
+  const line = {
+    ...{ ...context, parsed, text, cwd },
+    ...(isRecipe && isCommitted && versions !== undefined ? { versions: withoutIgnored(versions) } : {}),
+  };
   const told = (reasons: readonly Reason[]) =>
     reasons
-      .filter(({ code }) => !isCommitted || code !== 'may_delete')
+      // Of what a person committed, and of what is known in part, only what is sure is asked about.
+      .filter(({ code }) => !(isCommitted || isRecipe) || code !== 'may_delete')
       .map((one) => ({ ...one, message: `${one.message} (in ${of})` }));
   return andThen(judgeLine([line, ...nesting]), told);
+}
+
+function withoutIgnored(versions: Versions): Versions {
+  return {
+    ...versions,
+    lostWith: (path, counts = () => true) =>
+      versions.lostWith(path, (one, isDirectory) => !versions.ignores(one) && counts(one, isDirectory)),
+  };
 }
 
 /**
@@ -116,7 +140,7 @@ function judgeInnerLine(
 function writtenOut(command: SimpleCommand, context: CheckContext): readonly SimpleCommand[] {
   const [first, ...others] = command.words;
   if (first === undefined || first.value !== undefined) return [command];
-  const values = valuesOf(first, command, context, DEEPEST).slice(0, MOST);
+  const values = wordValues(first, command, context);
   const programs = values.filter(({ value }) => value !== '');
   const without = programs.length < values.length ? writtenOut({ ...command, words: others }, context) : [];
   return [
@@ -126,11 +150,14 @@ function writtenOut(command: SimpleCommand, context: CheckContext): readonly Sim
 }
 
 /** `git reset --hard`, `git clean -f`: rows of the table say what they throw away. */
-function judgeVerb(command: SimpleCommand, use: Use, context: CheckContext): readonly Reason[] {
+function judgeVerb(command: SimpleCommand, use: Use, nesting: Nesting): readonly Reason[] {
+  const [context] = nesting;
   const loss = inherited(use, 'loses')?.(use);
   if (loss === undefined) return [];
   const words = [[use.program.name, ...use.verbs].join(' ')];
-  if (loss.what === 'always') return [reason('ask', 'loses', `${words[0]} ${loss.message}`, ...words)];
+  // What the others do to the index and to files decides what is not tracked when this one runs.
+  const isAlways = loss.what === 'always' || (loss.what === 'untracked' && !isAlone(command, nesting));
+  if (isAlways) return [reason('ask', 'loses', `${words[0]} ${loss.message}`, ...words)];
   const cwds = directoriesFor(command, use, context);
   const lost = cwds.flatMap((cwd) => {
     const from = context.paths.resolve(cwd ?? context.rules.workspace).canonical;
@@ -143,14 +170,30 @@ function judgeVerb(command: SimpleCommand, use: Use, context: CheckContext): rea
     : [reason('ask', 'loses', `${words[0]} ${loss.message}: ${inWorkspace(first, context)}`, ...words)];
 }
 
+/** Nothing but `cd` runs beside it. */
+function isAlone(command: SimpleCommand, [context, ...outer]: Nesting): boolean {
+  const others = commandsOf(context.parsed).filter((one) => one !== command);
+  return (
+    outer.length === 0 &&
+    context.parsed.understood &&
+    others.every((one) => useOf(one, context)?.program.name === 'cd')
+  );
+}
+
 /** The first file that such a loss takes something from. */
 function lostFrom(
   from: string,
   path: string | undefined,
   what: Loss['what'],
-  { versions }: CheckContext,
+  { versions, rules: { workspace } }: CheckContext,
 ): string | undefined {
   switch (what) {
+    case 'untracked': {
+      const at = path ?? from;
+      const counts = (file: string) => file !== join(at, '.git') && !isRegenerable(file, workspace);
+      // Without version control nothing is tracked.
+      return versions === undefined ? at : versions.lostWith(at, counts);
+    }
     case 'staged': {
       const since = versions?.changedSinceStop(from, false);
       return since?.stopped === true ? since.file : versions?.stagedIn(from);
@@ -346,308 +389,6 @@ function inWorkspace(path: string, { rules: { workspace } }: CheckContext): stri
 /*
  * What a command takes away whose words say it only when it runs: `rm "$f"`, `xargs rm`.
  */
-
-/** Variables within each other are not followed further, nor more possibilities. */
-const DEEPEST = 4;
-const MOST = 64;
-
-/**
- * What an argument may stand for, with the variables put in that the line sets. Without what names only new files, or work
- * that tools make anew: `tmp=$(mktemp -d); rm -rf "$tmp"`, `find . -name '*.pyc' | xargs rm`.
- */
-function meaningsOf(argument: Argument, command: SimpleCommand, context: CheckContext): readonly Argument[] {
-  const word = wordOf(argument);
-  const [first, ...others] = word.parts;
-  const isPlain = others.every((part) => part.kind === 'literal');
-  if (first?.kind === 'input' && isPlain && !climbs(word) && isSettledByInput(command, context)) return [];
-  return valuesOf(word, command, context, DEEPEST)
-    .filter(({ value }) => value !== '')
-    .slice(0, MOST)
-    .map((one) => argumentOf(one));
-}
-
-/** All words that one may stand for, with what the line gives its variables; `undefined`: it is known only when it runs. */
-export function settledWords(
-  word: Word,
-  command: SimpleCommand,
-  context: CheckContext,
-  depth = DEEPEST,
-): readonly Word[] | undefined {
-  const at = word.parts.findIndex(
-    (part) =>
-      !/^(?:literal|glob|tilde|brace)$/.test(part.kind) &&
-      !(part.kind === 'parameter' && part.plain && /^(?:HOME|PWD)$/.test(part.name)),
-  );
-  const part = word.parts[at];
-  if (part === undefined) return [word];
-  if (part.kind !== 'parameter' || !part.plain || depth === 0) return undefined;
-  const values = assignedTo(part.name, word, command, context);
-  if (values === undefined || values.length === 0 || values.length > MOST) return undefined;
-  const all = values.map((value) => {
-    if (isSplit(part, value)) return undefined;
-    const parts = mergeLiterals([...word.parts.slice(0, at), ...value.parts, ...word.parts.slice(at + 1)]);
-    const isKnown = parts.every((one) => one.kind === 'literal');
-    const text = isKnown ? parts.map((one) => one.text).join('') : undefined;
-    return settledWords({ ...word, parts, value: text }, command, context, depth - 1);
-  });
-  return all.every((some) => some !== undefined) ? all.flat() : undefined;
-}
-
-/** Whether nothing stands before a part that makes another path of it. */
-const isAtStart = ({ parts }: Word, at: number) =>
-  parts.slice(0, at).every((part) => part.kind === 'literal' && /^(?:\.\/)*$/.test(part.text));
-
-/** Whether it leads out of what it begins with: `"$tmp/../notes"`. */
-const climbs = ({ parts: [, ...others] }: Word) =>
-  others.some((part) => 'text' in part && part.text.includes('..'));
-
-function valuesOf(word: Word, command: SimpleCommand, context: CheckContext, depth: number): readonly Word[] {
-  if (word.value !== undefined) return [word];
-  if (isSubstitutedByNew(word, context)) return [];
-  if (depth === 0) return [word];
-  for (const [at, part] of word.parts.entries()) {
-    const values =
-      part.kind === 'brace'
-        ? branchesOf(part.text, word)
-        : part.kind === 'parameter'
-          ? heldBy(part, word, command, context)
-          : undefined;
-    if (values === undefined) continue;
-    const isNew = values.every((value) => valuesOf(value, command, context, depth - 1).length === 0);
-    // New is only what such a name begins: not `"notes/$name"`, nor `"$name/../notes"`.
-    if (isNew && (!isAtStart(word, at) || climbs(word))) continue;
-    return values
-      .flatMap((value) => valuesOf(value, command, context, depth - 1))
-      .slice(0, MOST)
-      .flatMap((value) => {
-        if (isSplit(part, value)) return word.parts.length === 1 ? wordsOf(value) : [word];
-        const parts = mergeLiterals([
-          ...word.parts.slice(0, at),
-          ...value.parts,
-          ...word.parts.slice(at + 1),
-        ]);
-        const texts = parts.map((one) => (one.kind === 'literal' ? one.text : undefined));
-        const isKnown = texts.every((text) => text !== undefined);
-        const now = { ...word, parts, value: isKnown ? texts.join('') : undefined };
-        return valuesOf(now, command, context, depth - 1);
-      });
-  }
-  return [word];
-}
-
-/** All that an expansion may give; `undefined`: that is not known. */
-function heldBy(
-  { name, plain }: Extract<Word['parts'][number], { readonly kind: 'parameter' }>,
-  word: Word,
-  command: SimpleCommand,
-  context: CheckContext,
-): readonly Word[] | undefined {
-  const [, operator, text = ''] = new RegExp(`\\$\\{${name}:?([-?])([^{}]*)\\}`).exec(word.source) ?? [];
-  // `${name:?}` is the value, or the end of the command.
-  if (plain || operator === '?') return assignedTo(name, word, command, context);
-  // `${name:-text}`, unless its value comes from outside.
-  const isOnly = word.source.split(name).length === 2;
-  if (operator !== '-' || !isOnly || !/^[\w./-]*$/.test(text) || mayBeGiven(name, context)) return undefined;
-  return assignedTo(name, word, command, context, literalWord(text, word.span));
-}
-
-/** Variables that a shell sets by itself: they may hold anything wherever they stand. */
-const OF_SHELL = /^(?:_|PWD|OLDPWD|REPLY|OPTARG|DIRSTACK|MAPFILE|COPROC|BASH|BASH_\w+|FUNCNAME|SHELL)$/;
-
-/** Whether a variable may come from elsewhere: the environment, the words of the command (`$1`), a file that the shell reads. */
-function mayBeGiven(name: string, context: CheckContext): boolean {
-  const { parsed, rules, variables, shell } = context;
-  const { environment } = rules;
-  if (environment === undefined || shell !== undefined || !/^[A-Za-z_]/.test(name)) return true;
-  const isSourced = () =>
-    commandsOf(parsed).some((one) => /^(?:source|\.)$/.test(useOf(one, context)?.program.name ?? ''));
-  if (!parsed.understood || isSourced()) return true;
-  const isNamed = (entry: string) =>
-    entry === name || (entry.endsWith('*') && name.startsWith(entry.slice(0, -1)));
-  return [...environment, ...Object.keys(variables ?? {})].some(isNamed);
-}
-
-/** Whether the shell makes several words of a value, as it does without quotes. */
-function isSplit(part: Word['parts'][number], value: Word): boolean {
-  if (part.kind !== 'parameter' || part.quoted === true) return false;
-  return value.parts.some((one) => one.kind === 'literal' && /\s/.test(one.text));
-}
-
-/** The words of such a value; what is not known of it may be anything. */
-function wordsOf({ parts, span }: Word): readonly Word[] {
-  return parts.flatMap((part): readonly Word[] =>
-    part.kind === 'literal'
-      ? (part.text.match(/\S+/g) ?? []).map((text) => literalWord(text, span))
-      : [{ value: undefined, parts: [part], source: '', span }],
-  );
-}
-
-/** `{a,b}`; `undefined`: of another form. */
-function branchesOf(brace: string, { span }: Word): readonly Word[] | undefined {
-  const texts = alternatives(brace);
-  return texts.length === 1 ? undefined : texts.map((text) => literalWord(text, span));
-}
-
-/**
- * All that the line gives to a variable, and what it holds otherwise; `undefined`: where the word stands, it may hold
- * something else.
- */
-function assignedTo(
-  name: string,
-  word: Word,
-  { runsLater }: SimpleCommand,
-  context: CheckContext,
-  otherwise?: Word,
-): readonly Word[] | undefined {
-  if (OF_SHELL.test(name)) return undefined;
-  const { parsed } = context;
-  const { loops, variables } = parsed.understood ? parsed.line : parsed.problem;
-  const sources = [
-    ...loops.filter((loop) => loop.name === name).map(ofLoop),
-    ...commandsOf(parsed).flatMap((one) => sourcesIn(one, name, word, context)),
-  ];
-  const values = sources.map((source) => source.values);
-  const isExplained = !variables.includes(name) || sources.some(({ isImplicit }) => isImplicit);
-  const first = Math.min(...sources.map(({ at }) => at));
-  const isBefore = first <= word.span.start || (runsLater === true && first < Number.POSITIVE_INFINITY);
-  if (!isExplained || (!isBefore && otherwise === undefined)) return undefined;
-  if (!values.every((some) => some !== undefined)) return undefined;
-  return [...values.flat(), ...(otherwise === undefined ? [] : [otherwise])];
-}
-
-/** Something that gives a variable its value. */
-interface Source {
-  /** `undefined`: they are not known. */
-  readonly values: readonly Word[] | undefined;
-  /** Where it begins; infinite if that is for one command alone. */
-  readonly at: number;
-  /** It is why the variable is listed as set by other means than an assignment. */
-  readonly isImplicit: boolean;
-}
-
-function ofLoop({ words }: { readonly words: readonly Word[] }): Source {
-  const values = words.length === 0 ? undefined : words;
-  return { values, at: Math.min(...words.map(({ span }) => span.start)), isImplicit: true };
-}
-
-/** What one command does to a variable. */
-function sourcesIn(
-  command: SimpleCommand,
-  name: string,
-  word: Word,
-  context: CheckContext,
-): readonly Source[] {
-  const sources: Source[] = [];
-  for (const { name: set, append, value } of command.assignments) {
-    // What it gets is what it holds already: `name=${name:-text}`.
-    if (set !== name || (value.span.start === word.span.start && value.source === word.source)) continue;
-    const isKnown = !append && !value.source.startsWith('(');
-    // What stands before a program is for that alone, which may be a shell.
-    const at = command.words.length === 0 ? value.span.start : Number.POSITIVE_INFINITY;
-    sources.push({ values: isKnown ? [value] : undefined, at, isImplicit: false });
-  }
-  const use = useOf(command, context);
-  const declared = use === undefined ? [] : (inherited(use, 'assigns')?.(use) ?? []);
-  for (const one of declared) {
-    const text = leadingText(one);
-    const at = one.span.start;
-    if (text.startsWith(`${name}+=`)) sources.push({ values: undefined, at, isImplicit: false });
-    else if (text.startsWith(`${name}=`))
-      sources.push({ values: [wordOf(argumentOf(one, name.length + 1))], at, isImplicit: false });
-    else if (one.value === name)
-      sources.push({ values: valuesGivenBy(use, one, context), at, isImplicit: true });
-  }
-  // `: "${name:=text}"`
-  for (const { source, span } of command.words) {
-    const [, text] = new RegExp(`\\$\\{${name}:?=([\\w./-]*)\\}`).exec(source) ?? [];
-    if (text === undefined) continue;
-    const values = mayBeGiven(name, context) ? undefined : [literalWord(text, span)];
-    sources.push({ values, at: span.start, isImplicit: true });
-  }
-  const isOther = !context.parsed.understood && !declared.some(({ value }) => value === name);
-  if (isOther && command.words.slice(1).some(({ value }) => value === name))
-    sources.push({ values: undefined, at: command.span.start, isImplicit: true });
-  return sources;
-}
-
-/** `local name`, `unset name`: nothing. `find dist | while read -r name`: each line, which is new. */
-function valuesGivenBy(use: Use | undefined, name: Word, context: CheckContext): readonly Word[] | undefined {
-  if (use === undefined) return undefined;
-  if (inherited(use, 'descriptors') === undefined) return [literalWord('', name.span)];
-  const isWhole = inherited(use, 'splitsInput') === true && use.operands.length === 1;
-  return isWhole && namesNew(use.command, context) ? [] : undefined;
-}
-
-/** `$(mktemp)`, `$(find . -name '*.pyc')`, `<(find build)`. */
-function isSubstitutedByNew(word: Word, context: CheckContext): boolean {
-  const [first, ...others] = word.parts;
-  if (first?.kind !== 'command-substitution' && first?.kind !== 'process-substitution') return false;
-  if (!others.every((part) => part.kind === 'literal' && !part.text.includes('..'))) return false;
-  const [, text] = /^"?[$`]\(?([^()`]+)[)`]/.exec(word.source) ?? [];
-  // In a text that a shell reads, all have the place of that text.
-  const inside = commandsOf(context.parsed).filter(
-    ({ span, words, redirects }) =>
-      (span.start > word.span.start && span.end < word.span.end) ||
-      (redirects.length === 0 && words.map(({ source }) => source).join(' ') === text),
-  );
-  return inside.length > 0 && inside.every((command) => namesNew(command, context));
-}
-
-function namesNew(command: SimpleCommand | undefined, context: CheckContext): boolean {
-  const use = command === undefined ? undefined : useOf(command, context);
-  if (command === undefined || use === undefined) return false;
-  if (inherited(use, 'namesNew')?.(use) === true) return true;
-  return passesOn(command, use) && getsNew(command, context);
-}
-
-/** What comes to its standard input. */
-function getsNew(command: SimpleCommand, context: CheckContext): boolean {
-  const [around, ...others] = commandsOf(context.parsed).filter(
-    ({ words, span, redirects }) =>
-      words.length === 0 &&
-      span.start <= command.span.start &&
-      command.span.end <= span.end &&
-      redirects.some(({ operator }) => operator.startsWith('<')),
-  );
-  // A pipe within that: `while read d; do ls "$d" | xargs rm; done < list`.
-  const before = around === undefined ? '' : context.text.slice(around.span.start, command.span.start);
-  if (around === undefined || /(?<!\|)\|(?!\|)|>\(/.test(before))
-    return namesNew(pipedInto(command, context), context);
-  const [redirect, ...more] = around.redirects.filter(({ operator }) => operator.startsWith('<'));
-  return (
-    others.length === 0 &&
-    more.length === 0 &&
-    redirect !== undefined &&
-    isSubstitutedByNew(redirect.target, context)
-  );
-}
-
-/** It prints, or hands to what it runs, nothing but what it is piped: `sort -u`, `xargs -0`. */
-function passesOn(command: SimpleCommand, use: Use): boolean {
-  const harmless = inherited(use, 'passesOn')?.split(' ');
-  return (
-    harmless !== undefined &&
-    use.unknown.length === 0 &&
-    use.openEnded.length === 0 &&
-    use.options.every(
-      ({ name, value }) => harmless.includes(name) || harmless.includes(`${name}=${value?.text}`),
-    ) &&
-    // What it reads by a name, what it finds itself, and what comes in from elsewhere.
-    pathUses(command, use).length === 0 &&
-    use.program.searchesAll?.(use) !== true &&
-    !command.redirects.some(({ operator }) => operator.startsWith('<'))
-  );
-}
-
-/** The runner says itself what is lost (`find -exec rm`), or gets only such names: `find … | xargs rm`. */
-function isSettledByInput({ runBy }: SimpleCommand, context: CheckContext): boolean {
-  const commands = commandsOf(context.parsed);
-  const runner = runBy === undefined ? undefined : commands[runBy];
-  const use = runner === undefined ? undefined : useOf(runner, context);
-  if (runner === undefined || use === undefined) return false;
-  if (inherited(use, 'loses') !== undefined) return true;
-  return passesOn(runner, use) && getsNew(runner, context);
-}
 
 /** Stands for what is not known in the text of a word. */
 const UNKNOWN = '\0';

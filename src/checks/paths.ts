@@ -3,11 +3,11 @@ import type { Reason } from '../model/decision.ts';
 import type { Argument, PathUse } from '../programs/behaviour.ts';
 import { argumentOf, isHarmlessDevice, wordOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
-import { isBeneath } from '../util/absolute-path.ts';
+import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { isJudgedPlace } from '../util/secret-files.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import { directoriesOf, type Location, locationsOf, mayWrite, useOf } from './locations.ts';
-import { settledWords } from './losses.ts';
+import { settledWords } from './word-values.ts';
 
 const reason = reasonFor('paths');
 
@@ -179,7 +179,8 @@ function judgeLocation(
       'protected',
       rules.protected.includes(rules.workspace)
         ? `${text} cannot be written: the workspace can only be read`
-        : `${text} is protected: what is written there is run or obeyed later by something trusted`,
+        : (beneathFile(text, path, context) ??
+            `${text} is protected: what is written there is run or obeyed later by something trusted`),
       source,
     );
   }
@@ -199,14 +200,23 @@ function isProgramWord({ argument, effect }: PathUse): boolean {
   );
 }
 
-/** Beneath a protected path, or a directory above one that is removed, replaced or filled. */
+/** What is to be said where a file is on the way: in a worktree or a submodule `.git` is one. `undefined`: there is none. */
+function beneathFile(text: string, path: string, { rules, paths }: CheckContext): string | undefined {
+  const file = directoriesBetween(path, rules.workspace).find((one) => paths.resolve(one).kind === 'other');
+  if (file === undefined) return undefined;
+  const where = file.endsWith('/.git')
+    ? ', and what git obeys is protected where that leads (git rev-parse --git-common-dir)'
+    : '';
+  return `${text} cannot be written: ${file} is a file and not a directory${where}`;
+}
+
+/**
+ * Beneath a protected path, or a directory above one that is removed. What fills such a directory may do so, as the kernel keeps
+ * what is protected in it: but not where it keeps nothing, and not git's own directory, of which most is.
+ */
 function touchesProtected(path: string, use: PathUse, { rules }: CheckContext): boolean {
-  return rules.protected.some(
-    (root) =>
-      isBeneath(path, root) ||
-      (path !== rules.workspace &&
-        isBeneath(root, path) &&
-        isBeneath(path, rules.workspace) &&
-        use.effect !== 'reads'),
-  );
+  const isTaken = use.effect === 'removes' || !rules.held.files || path.endsWith('/.git');
+  const isAbove = (root: string) =>
+    path !== rules.workspace && isBeneath(root, path) && isBeneath(path, rules.workspace);
+  return rules.protected.some((root) => isBeneath(path, root) || (isTaken && isAbove(root)));
 }

@@ -9,6 +9,7 @@ import type { Decision } from '../model/decision.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
 import { POLICY_KEYS } from '../model/policy-keys.ts';
+import { isListedVariable } from '../programs/variables.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { packageVersion } from '../version.ts';
 import { directoryIdentityOf, expanded, identityOf, treeIdentityOf } from './shown-state.ts';
@@ -181,15 +182,11 @@ function confinementOf(policy: Policy, plan: LaunchPlan): readonly string[] {
   ];
 }
 
-/** Whether an entry of `environment.pass` speaks of a variable. */
-export const isNamedBy = (entry: string, name: string) =>
-  entry === name || (entry.endsWith('*') && name.startsWith(entry.slice(0, -1)));
-
 /** Names of variables that somebody asked for, beyond those that all profiles pass. */
 export function givenVariables({ named }: { readonly named: Policy }): ReadonlySet<string> {
   const builtIn: readonly string[] = POLICY_KEYS.environment.pass.default;
   const passed = Object.keys(caller().env).filter((name) =>
-    named.environment.pass.some((entry) => !builtIn.includes(entry) && isNamedBy(entry, name)),
+    named.environment.pass.some((entry) => !builtIn.includes(entry) && isListedVariable(name, [entry])),
   );
   return new Set([...Object.keys(named.environment.set), ...passed]);
 }

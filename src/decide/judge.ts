@@ -11,7 +11,7 @@ import type { Autonomy, Decision, Taint } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
-import type { PathLookup, ShellFacts } from '../model/surroundings.ts';
+import type { MadeFiles, PathLookup, ShellFacts } from '../model/surroundings.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { bashSyntaxError } from './bash-syntax.ts';
 import { INNER_TEXTS } from './inner-texts.ts';
@@ -99,6 +99,8 @@ interface JudgeParts {
   readonly searchPath: string;
   readonly find: ProgramFinder;
   readonly gate: Partial<Omit<GatePorts, 'within'>>;
+  /** What commands made before; default: what those of this judge make. */
+  readonly made?: MadeFiles | undefined;
 }
 
 /** Agents run the same few commands over and over. */
@@ -165,7 +167,7 @@ function askedOnce(ports: GatePorts, said: Map<string, unknown>): GatePorts {
 }
 
 /** Wires parser, checks and ports: the stages do not know each other. */
-export function createJudge({ policy, rules, searchPath, find, gate }: JudgeParts): Judge {
+export function createJudge({ policy, rules, searchPath, find, gate, made }: JudgeParts): Judge {
   const ports: GatePorts = {
     budget: gate.budget,
     reviewer: gate.reviewer,
@@ -177,7 +179,7 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
   const way = ['/', ...directoriesBetween(rules.workspace, '/'), rules.workspace];
   const canonicalProgram = programsWithMemory(rules);
   const parse = parserWithMemory();
-  const own = new OwnFiles();
+  const own = new OwnFiles(made);
 
   return function judge(request) {
     const { command, cwd = '.' } = request;
@@ -232,7 +234,11 @@ export function createJudge({ policy, rules, searchPath, find, gate }: JudgePart
         return plain;
       },
       onlyReads: () => isSameUnwritable(context),
-      begins: ({ parts }) => own.before([...new Set(parts.flatMap(({ writes }) => writes))]),
+      begins: ({ parts }) =>
+        own.before(
+          [...new Set(parts.flatMap(({ writes }) => writes))],
+          parts.flatMap(({ removes }) => removes),
+        ),
       leavesDoubts: () => leavesDoubts(parsed),
       // A program that was started without a shell, and ended well, missed none.
       hiddenPrograms: (exitCode) =>

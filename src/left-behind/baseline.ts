@@ -8,7 +8,7 @@ import { type Shutter, told } from './kept.ts';
 
 /** So much is remembered of what commands can change and shall not; more is told. */
 const MAX_BYTES = 8 * 1024 * 1024;
-const MAX_ENTRIES = 2_000;
+const MAX_ENTRIES = 10_000;
 
 type Remembered =
   | { readonly kind: 'file'; readonly content: Buffer; readonly mode: number }
@@ -35,7 +35,8 @@ export class Baseline {
       known.set(path, remembered);
       if (remembered.kind === 'file') bytes += remembered.content.length;
       if (remembered.kind === 'directory')
-        for (const name of remembered.names) pending.push(join(path, name));
+        // Nothing runs git's samples.
+        for (const name of remembered.names) if (!name.endsWith('.sample')) pending.push(join(path, name));
     }
   }
 
@@ -56,6 +57,13 @@ export class Baseline {
   contentOf(path: string): Buffer | undefined {
     const remembered = this.known.get(path);
     return remembered?.kind === 'file' ? remembered.content : undefined;
+  }
+
+  /** Whether there is a file at a path as it was at another one. */
+  isFileFrom(before: string, path: string, shutter: Shutter): boolean {
+    const was = this.known.get(before);
+    const is = inDirectoryOf(shutter.rootOf(path), path, (at) => look(at, MAX_BYTES));
+    return was?.kind === 'file' && isSame(was, is);
   }
 
   /** Makes of the path what it was, if it is something else now. */
@@ -91,7 +99,7 @@ function withoutStrangers(path: string, names: readonly string[], shutter: Shutt
 }
 
 const PROGRAM = 'what trusts this path';
-const CHANGED = 'the command changed it, and this host cannot keep commands from that';
+const CHANGED = 'the command changed it, while nothing could keep it from that';
 
 function look(path: string | Buffer, limit: number): Remembered | 'too much' | undefined {
   const info = lstatSync(path, { throwIfNoEntry: false });

@@ -70,9 +70,12 @@ export function judgeChange(before: GitConfigFile, after: GitConfigFile, place: 
     const [wasSet, isSet] = [new Set(old), new Set(values)];
     const added = values.filter((value) => !wasSet.has(value)).map((value) => ({ key, value }));
     const gone = old.filter((value) => !isSet.has(value)).map((value) => ({ key, value }));
+    // A submodule that is moved (`git mv`) says another place.
+    const isMoved = (setting: GitSetting) =>
+      key === 'core.worktree' && values.length === 1 && mayGoOver(setting, place);
     const refused = [
       ...added.filter((setting) => !mayGoOver(setting, place)),
-      ...(OF_ONE_THING.test(key) ? [] : gone.filter((setting) => !mayGo(setting))),
+      ...(OF_ONE_THING.test(key) ? [] : gone.filter((setting) => !mayGo(setting) && !isMoved(setting))),
     ];
     if (refused.length === 0) {
       over.push({ key, values });

@@ -9,8 +9,8 @@ import {
   parseGitConfig,
   valuesByKey,
 } from '../host/git/config-file.ts';
+import { repositoriesOutOfSight } from '../host/git/index-file.ts';
 import { isGitDirectory, SEQUENCE_NAMES } from '../host/git/repositories.ts';
-import { repositoriesOutOfSight } from '../host/git/versions.ts';
 import { inDirectoryOf, readRegular, replaceFile } from '../host/held-directory.ts';
 import { linkBytes } from '../host/link-bytes.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
@@ -40,6 +40,8 @@ interface GitBefore {
   readonly isHeld: (path: string) => boolean;
   /** What a configuration file held; `undefined`: there was none. */
   readonly configOf: (path: string) => GitConfigFile | undefined;
+  /** Whether a file is as it was before its repository was moved here as a whole. */
+  readonly isMovedFile: (path: string) => boolean;
 }
 
 /** Settles what git would obey. */
@@ -67,7 +69,7 @@ export class GitSettler {
       return kind === 'directory' && change === 'changed' ? [] : this.#settleDotGit(path, kind);
     if (name === '.gitmodules') return this.#settleModules(path, kind);
     if (basename(directory) === 'hooks' && isGitDirectory(dirname(directory)))
-      return isHookName(name) ? this.#shut(path, 'git', 'git runs it as a hook') : [];
+      return isHookName(name) ? this.#shutHook(path) : [];
     if (!isGitDirectory(directory) && !(SEQUENCE_NAMES as readonly string[]).includes(name)) return undefined;
     switch (name) {
       // The last of what makes a repository of a directory.
@@ -99,6 +101,10 @@ export class GitSettler {
 
   #shut(path: string, program: string, reason: string): readonly LeftBehind[] {
     return this.#before.isHeld(path) ? [] : this.#shutter.shut(path, program, reason);
+  }
+
+  #shutHook(path: string): readonly LeftBehind[] {
+    return this.#before.isMovedFile(path) ? [] : this.#shut(path, 'git', 'git runs it as a hook');
   }
 
   #settleDotGit(path: string, kind: NativeChangedEntry['kind']): readonly LeftBehind[] {
@@ -192,9 +198,7 @@ export class GitSettler {
     });
     if (info === undefined) return [];
     if (info === 'no directory') return this.#shut(path, 'git', 'git runs hooks from it');
-    return info
-      .filter(isHookName)
-      .flatMap((name) => this.#shut(join(path, name), 'git', 'git runs it as a hook'));
+    return info.filter(isHookName).flatMap((name) => this.#shutHook(join(path, name)));
   }
 
   #settleCommonDirectory(path: string): readonly LeftBehind[] {

@@ -1,6 +1,13 @@
 import { accessSync, constants, lstatSync } from 'node:fs';
 import { basename } from 'node:path';
-import { EMPTY_GIT_CONFIG, parseGitConfig } from '../host/git/config-file.ts';
+import {
+  EMPTY_GIT_CONFIG,
+  type GitConfigFile,
+  type GitSetting,
+  parseGitConfig,
+} from '../host/git/config-file.ts';
+import { effectOfKey } from '../host/git/config-keys.ts';
+import { programsIn } from '../host/git/repositories.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import type { LeftBehind } from '../model/left-behind.ts';
 import type { NativeChangedCopy, NativeChangedEntry, NativeEffects } from '../native/contract.ts';
@@ -13,6 +20,7 @@ import type { Baseline } from './baseline.ts';
 import { type Expected, isManifest } from './expected.ts';
 import { changeGitConfig, judgeChange } from './git-config.ts';
 import { type Kept, Shutter, told } from './kept.ts';
+import type { NestedRepositories } from './nested-repositories.ts';
 import type { ObeyedNames } from './obeyed-names.ts';
 import { GitSettler } from './settle-git.ts';
 
@@ -36,6 +44,8 @@ interface SettlerParts {
   readonly isShut: (path: string) => boolean;
   /** What was there before, of what is not held. */
   readonly baseline: Baseline;
+  /** Repositories that are content of the workspace. */
+  readonly nested: NestedRepositories;
   readonly kept: Kept;
 }
 
@@ -86,15 +96,19 @@ class Settlement {
   #changed: ReadonlySet<string> = new Set();
 
   constructor(parts: SettlerParts) {
-    const { roots, holdOf, baseline, kept } = parts;
+    const { roots, holdOf, baseline, nested, kept } = parts;
     this.#parts = parts;
     this.#shutter = new Shutter(roots, kept);
     this.#git = new GitSettler(this.#shutter, {
       isHeld: (path) => holdOf(path) === 'held',
       configOf: (path) => {
         const content = baseline.contentOf(path);
-        return content === undefined ? undefined : parseGitConfig(content);
+        if (content !== undefined) return parseGitConfig(content);
+        const moved = nested.wasAt(path);
+        const before = moved === undefined ? undefined : baseline.contentOf(moved);
+        return before && withoutRelativePrograms(parseGitConfig(before));
       },
+      isMovedFile: (path) => this.#isMovedFile(path),
     });
   }
 
@@ -149,8 +163,13 @@ class Settlement {
 
   #settleEntry(entry: NativeChangedEntry): readonly LeftBehind[] {
     const { path } = entry;
+    const { nested } = this.#parts;
     const hold = this.#parts.holdOf(path);
     if (hold === 'held' || (hold === 'lost' && entry.change === 'vanished')) return NOTHING;
+    const isNested = nested.covers(path);
+    if (isNested && entry.change === 'vanished' && nested.isGoneAsAWhole(path)) return NOTHING;
+    if (this.#parts.baseline.isTooMuch(path) && isNested)
+      return this.#shutter.shut(path, 'git', 'git obeys it, and what it was could not be remembered');
     if (this.#parts.baseline.isTooMuch(path))
       return [unsettled(path, 'it changed, and was too large, or of a kind, to be remembered and put back')];
     const isConfig = /^config(\.worktree)?$/.test(basename(path));
@@ -162,6 +181,7 @@ class Settlement {
     if (byGit !== undefined) return byGit;
     const row = this.#parts.names.rowFor(path);
     const reason = this.#parts.obeyed.get(path);
+    if (this.#isMovedFile(path)) return NOTHING;
     if (hold === 'lost') return [told(path, REPLACED, row?.tool ?? 'git')];
     if (row?.treatment !== 'shut' && reason === undefined) {
       const leadsTo = entry.kind === 'link' ? this.#leadsAstray(path) : undefined;
@@ -171,6 +191,13 @@ class Settlement {
     }
     if (row !== undefined) return this.#shutter.shut(path, row.tool, row.reason);
     return reason === undefined ? NOTHING : this.#shutter.shut(path, 'git', reason);
+  }
+
+  /** Whether it is what it was before its repository was moved here as a whole. */
+  #isMovedFile(path: string): boolean {
+    const { nested, baseline } = this.#parts;
+    const moved = nested.wasAt(path);
+    return moved !== undefined && baseline.isFileFrom(moved, path, this.#shutter);
   }
 
   #isExpected({ path, kind, change }: NativeChangedEntry, row: ObeyedFile): boolean {
@@ -234,6 +261,19 @@ class Settlement {
     if (restore.length > 0) found.push(this.#shutter.settings(source, aside, reason));
     return found;
   }
+}
+
+/** What names a program or a file from where the repository is means another one where it was moved to. */
+function withoutRelativePrograms(file: GitConfigFile | undefined): GitConfigFile | undefined {
+  if (file === undefined) return undefined;
+  const isRelative = (setting: GitSetting) => {
+    const { effect } = effectOfKey(setting);
+    const { key, value = '' } = setting;
+    if (effect === 'names') return false;
+    const isPath = effect === 'includes' || key === 'core.hookspath';
+    return (isPath ? [value] : programsIn(value)).some((word) => word !== '' && !/^[/~]/.test(word));
+  };
+  return { ...file, settings: file.settings.filter((setting) => !isRelative(setting)) };
 }
 
 /** What belongs to the system, even where root works, and what the commands had for their own. */

@@ -268,6 +268,17 @@ export const POLICY_KEYS = {
         text: 'What tools cache is deleted when the command ends.',
       },
     }),
+    repository: key({
+      schema: (zod) => zod.enum(['whole', 'none']),
+      text: 'Of a workspace that is a part of a git repository (a subdirectory, a linked worktree, a submodule). whole: commands read the working tree around the workspace and write git’s own files of the repository, but not its hooks, its settings and those of other worktrees. none: they have the workspace, and git works only if all of its files lie in it.',
+      example: '"none"',
+      default: 'whole',
+      workspace: {
+        narrow: 'strictest',
+        only: 'none',
+        text: 'Commands have the workspace, and nothing of a git repository around it.',
+      },
+    }),
   },
   network: {
     mode: key({

@@ -27,6 +27,10 @@ export interface PathSearch extends PathLookup {
 
 /** Port: what the version control around files would bring back. Nothing more than a help against mistakes. */
 export interface Versions {
+  /** Whether a file is tracked, and as it was committed or staged. */
+  keeps(path: string): boolean;
+  /** Whether git ignores a path that it does not track, by what stands in the repository. */
+  ignores(path: string): boolean;
   /**
    * The first file at or beneath a canonical path, or matching it, that would be lost with it. `counts`: only those for
    * which it is true, and nothing beneath directories for which it is not.
@@ -47,6 +51,14 @@ export interface Versions {
     directory: string,
     tracked: boolean,
   ): { readonly stopped: boolean; readonly file?: string | undefined };
+}
+
+/** Port: remembers which files of a workspace commands made, over processes. */
+export interface MadeFiles {
+  /** What each file was when the command that made it had ended, by path. */
+  known(): ReadonlyMap<string, string>;
+  /** What cannot be remembered is forgotten: removing the file is asked about then. */
+  add(states: ReadonlyMap<string, string>): void;
 }
 
 /** What matters, for a decision, of a shell that has run other commands before. */

@@ -48,6 +48,8 @@ export interface PlanInput extends OwnPathsInput {
   readonly networkRules?: NetworkRules | undefined;
   /** Files of which commands get copies of their own where there is a view: git's configuration. Canonical. */
   readonly copied?: readonly string[];
+  /** In git's directory of the repository: what belongs to other working trees, which people work in meanwhile. Canonical. */
+  readonly ofOtherWorktrees?: readonly string[];
   /** Why not all that is obeyed could be found; `undefined`: it was. */
   readonly shortfall?: string | undefined;
   /** Whether the workspace or its repository is a set-group-ID directory, as several people have it who share one. */
@@ -186,7 +188,9 @@ function shutPaths(
 ) {
   if (!used.shutsInside) refuseReadOnlyInsideWritable(paths);
   const ownPaths = ownPathsWithin(input, paths, used.shutsInside);
-  const protectedPaths = outermost([...protection.paths, ...ownPaths.readOnly]);
+  // To put them back without mounts would undo what others did there.
+  const ofOthers = used.shutsInside && input.onlyReads !== true ? (input.ofOtherWorktrees ?? []) : [];
+  const protectedPaths = outermost([...protection.paths, ...ownPaths.readOnly, ...ofOthers]);
   const watchedLinks = linksByPath([...protection.links, ...ownPaths.links]).filter(
     ({ path }) => !protectedPaths.some((shut) => isBeneath(path, shut)),
   );

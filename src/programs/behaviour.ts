@@ -204,6 +204,8 @@ export interface Behaviour {
    * no options but these: separated by blanks, and with `=VALUE` only with that value.
    */
   readonly passesOn?: string;
+  /** What it hands to a shell and reads from a file of the directory: a recipe of make, a script of npm. */
+  readonly recipes?: (use: Use) => Recipes | undefined;
   /** What it prints, as far as its words and its standard input tell. */
   readonly prints?: (words: readonly Word[], input: Word | undefined) => Word | undefined;
   /** True where nothing is lost with what it removes: it only says what it would, or refuses what is not kept elsewhere. */
@@ -281,13 +283,26 @@ export type Need = 'network' | 'system' | 'nothing';
 /**
  * `changes`: what is not committed, in the paths or everywhere; `unstaged`: of that, what is not staged; `staged`: what is
  * staged; `stopped`: what was staged, or done about a conflict, since git came to a stop in the middle of something;
- * `stopped-changes`: with all other changes since; `always`: whatever is there.
+ * `stopped-changes`: with all other changes since; `untracked`: files that are not tracked, in the paths or in the directory;
+ * `always`: whatever is there.
  */
 export interface Loss {
-  readonly what: 'changes' | 'unstaged' | 'staged' | 'stopped' | 'stopped-changes' | 'always';
+  readonly what: 'changes' | 'unstaged' | 'staged' | 'stopped' | 'stopped-changes' | 'untracked' | 'always';
   /** Completes "NAME …". */
   readonly message: string;
   readonly paths?: readonly Argument[];
+}
+
+/** Lines for a shell that a command takes from a file. */
+export interface Recipes {
+  /** Where it goes first, each from the one before. */
+  readonly directories: readonly Argument[];
+  /** Names, of which the first that is there counts. */
+  readonly files: readonly string[];
+  /** A directory around counts where there is none. */
+  readonly isUpwards?: boolean;
+  /** The lines that surely run. `exists`: whether a name of the directory is there. */
+  readonly linesIn: (text: string, exists: (name: string) => boolean) => readonly string[];
 }
 
 /** Differences that were not committed: applied in reverse, they are lost. */

@@ -224,3 +224,8 @@ export function variableRuleOfList(name: string, value: string | undefined): Var
     ? { names: name, reason: 'may be read as configuration, and is in no table of harmless ones' }
     : variableRule(name, value);
 }
+
+/** Whether a list names a variable: `NAME*` stands for every name that begins with NAME. */
+export function isListedVariable(name: string, list: readonly string[]): boolean {
+  return list.some((entry) => (entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : entry === name));
+}

@@ -14,6 +14,7 @@ import type { SandboxOptions } from '../model/options.ts';
 import { type Policy, reviewerSettings } from '../model/policy.ts';
 import { NARROWINGS } from '../model/policy-key.ts';
 import { type BuiltEnvironment, buildEnvironment } from '../policy/environment.ts';
+import { madeFilesOf } from './made-files.ts';
 import { commandRules } from './resolve/command-rules.ts';
 import { planOnly, planResolved } from './resolve/plan-sandbox.ts';
 import { planTried, writableRoots } from './resolve/prepare-sandbox.ts';
@@ -78,7 +79,8 @@ export async function assemble(
     ...{ resolved, policy, workspace, plan, environment, rules, find, stateful },
     judge: async (budget = stateful.budget) => {
       const { createJudge } = await import('../decide/judge.ts');
-      return createJudge({ policy, rules, searchPath, find, gate: { ...stateful, budget } });
+      const made = options.isCopy === true ? undefined : madeFilesOf(workspace, stateful.principal);
+      return createJudge({ policy, rules, searchPath, find, gate: { ...stateful, budget }, made });
     },
     ports: async (judge) => ({
       ...{ policy, plan, principal: stateful.principal, once: stateful.once, outcome: () => 'launch' },

@@ -20,9 +20,14 @@ const at = (name: string) => join(place.workspace, name);
 const TICK_MS = 20;
 
 /** Whether a command is asked about, and refused, after others of the same sandbox. */
-async function asksAfter(before: readonly (string | (() => void))[], command: string): Promise<boolean> {
+async function asksAfter(
+  before: readonly (string | (() => void))[],
+  command: string,
+  principal?: string,
+): Promise<boolean> {
   await using sandbox = await createSandbox({
     workspace: place.workspace,
+    ...(principal === undefined ? {} : { principal }),
     policy: { approval: { ask: 'nobody' }, unsafe: { unjudged_commands: false } },
   });
   for (const one of before) {
@@ -47,6 +52,9 @@ describe('a file is removed without a question', () => {
     ['that a command copied', ['echo 1 > made; cp made x'], 'rm made x'],
     ['that several commands wrote to', ['echo 1 > made', 'echo 2 >> made', 'sed -i s/1/3/ made'], 'rm made'],
     ['in a directory that a command made', ['mkdir d; touch d/x'], 'rm -r d'],
+    ['in a copy that a command made', ['mkdir d; touch d/x; cp -r d x'], 'rm -r x'],
+    ['that a command gave another name', ['echo 1 > made', 'mv made x'], 'rm x'],
+    ['in a directory that has another name now', ['mkdir d; touch d/x', 'mv d made'], 'rm -r made'],
   ])('%s', async (_, before, command) => {
     expect(await asksAfter(before, command)).toBe(false);
   });
@@ -83,9 +91,15 @@ describe('a file is asked about', () => {
     expect(await asksAfter(before, command)).toBe(true);
   });
 
-  it('in another sandbox', async () => {
-    expect(await asksAfter(['echo 1 > made'], 'true')).toBe(false);
-    expect(await asksAfter([], 'rm made')).toBe(true);
+  it('of another principal', async () => {
+    expect(await asksAfter(['echo 1 > made'], 'true', 'one')).toBe(false);
+    expect(await asksAfter([], 'rm made', 'another')).toBe(true);
     expect(readFileSync(at('made'), 'utf8')).toBe('1\n');
+    expect(await asksAfter([], 'rm made', 'one')).toBe(false);
+  });
+
+  it('that was changed in the tick in which the command ended, with all its times and its size', async () => {
+    // Where changes in one tick have times of their own, this is the change that any editor makes.
+    expect(await asksAfter(['echo 1 > made', () => writeFileSync(at('made'), '2\n')], 'rm made')).toBe(true);
   });
 });

@@ -2,6 +2,7 @@ import type { Autonomy } from '../../model/decision.ts';
 import type { EnforcementReport } from '../../model/enforcement-report.ts';
 import type { LaunchPlan, PlannedPath, RunDefaults } from '../../model/launch-plan.ts';
 import { BACKEND_IDS } from '../../model/words.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 
 const MARKS = { enforced: 'yes', degraded: 'part', unsupported: 'NO', off: 'off' } as const;
@@ -47,8 +48,11 @@ export function describeConfinement(plan: LaunchPlan): string {
   const own = plan.slotDirectories.includes('slot:tmp') ? ['a private $TMPDIR'] : [];
   const view = plan.namespaces !== undefined;
   const network = plan.report.controls.find((control) => control.id === 'network');
+  const around = plan.paths.find(
+    ({ path, access }) => access === 'read' && path !== plan.workspace && isBeneath(plan.workspace, path),
+  );
   const parts = [
-    `it can write ${[...writable, ...own].join(', ') || 'nothing'}`,
+    `it can write ${[...writable, ...own].join(', ') || 'nothing'}${around === undefined ? '' : ` and read ${around.path}`}`,
     `other files than those of the system are ${view ? 'absent' : 'refused'}`,
     network?.state === 'off'
       ? 'the network is open'

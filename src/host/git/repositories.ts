@@ -37,7 +37,7 @@ const OBEYED = ['config', 'config.worktree', 'hooks', 'commondir', 'gitdir'];
 const SIGNS = new Set(['HEAD', ...OBEYED]);
 
 /** A repository, or the part of one that belongs to a submodule or a linked worktree. */
-interface GitDirectory {
+export interface GitDirectory {
   /** Absolute. */
   readonly path: string;
   /** Where its files are; `undefined`: it has none, or they are elsewhere. */
@@ -60,6 +60,37 @@ export interface HooksOfGit {
   readonly config: string;
   /** The directory of git. */
   readonly git: string;
+}
+
+/** The directories of git in a tree, and what leads to such. */
+export interface GitParts {
+  readonly directories: readonly GitDirectory[];
+  /** Absolute: `.git` files and links. */
+  readonly links: readonly string[];
+}
+
+/**
+ * Which of them are a repository of a root itself, with its submodules; the others are content of the project, that commands move
+ * and remove, and are settled when they end. A linked worktree in the tree is content, as far as git's directory of it goes.
+ */
+export function ownParts({ directories, links }: GitParts, roots: readonly string[]): GitParts {
+  const tops = roots.flatMap((root) => [root, `${root}/.git`]);
+  const own = directories.filter(({ path }) => tops.includes(path)).map(({ path }) => path);
+  const isOfTree = (path: string) => {
+    const [, git = ''] = /^(.*)\/worktrees\/[^/]+$/s.exec(path) ?? [];
+    const dotGit = own.includes(git) ? linkedFrom(path) : undefined;
+    return dotGit !== undefined && !tops.includes(dotGit) && roots.some((root) => isBeneath(dotGit, root));
+  };
+  return {
+    directories: directories.filter(({ path }) => own.some((one) => isBeneath(path, one)) && !isOfTree(path)),
+    links: links.filter((path) => tops.includes(path)),
+  };
+}
+
+/** The `.git` file that git's directory of a linked worktree names. */
+function linkedFrom(directory: string): string | undefined {
+  const named = readPointer(join(directory, 'gitdir'));
+  return named === undefined ? undefined : resolve(directory, named);
 }
 
 /** What is looked up, and where git's own files of the user are. */
@@ -136,8 +167,7 @@ function repositoryAround(workspace: string, lookup: PathLookup): GitDirectory |
 
 /** All that git obeys of these directories and that a command could write. */
 export function obeyedByGit(
-  directories: readonly GitDirectory[],
-  links: readonly string[],
+  { directories, links }: GitParts,
   around: GitSurroundings,
 ): readonly ObeyedByGit[] {
   const outer = repositoryAround(around.workspace, around.lookup);
@@ -157,19 +187,21 @@ export function obeyedByGit(
   return [...unique.values()].filter(({ path }) => around.roots.some((root) => isBeneath(path, root)));
 }
 
-/** Bytes of a `.git` that is a file, and of a `commondir`. */
+/** Bytes of a `.git` that is a file, of a `commondir` and of a `gitdir`. */
 const LINK_BYTES = 8192;
+
+/** What a file says by which parts of a repository name each other; `undefined`: there is none. */
+export function readPointer(file: string): string | undefined {
+  const content = readOr(() => readRegular(pathOf(file), LINK_BYTES), undefined);
+  return content === undefined ? undefined : textOfPath(content).replace(/[\r\n]+$/, '');
+}
 
 /** The directory that a `.git` file leads to, and the one that this shares with other worktrees. */
 function directoriesOfLink(path: string): readonly GitDirectory[] {
-  const read = (file: string) => {
-    const content = readOr(() => readRegular(pathOf(file), LINK_BYTES), undefined);
-    return content === undefined ? undefined : textOfPath(content).replace(/[\r\n]+$/, '');
-  };
-  const [, named] = /^gitdir: (.+)$/s.exec(read(path) ?? '') ?? [];
+  const [, named] = /^gitdir: (.+)$/s.exec(readPointer(path) ?? '') ?? [];
   if (named === undefined) return [];
   const own = resolve(dirname(path), named);
-  const shared = read(join(own, 'commondir'));
+  const shared = readPointer(join(own, 'commondir'));
   const worktree = dirname(path);
   return [
     { path: own, worktree },
@@ -222,7 +254,7 @@ function expandHome(path: string, home: string): string {
 }
 
 /** The words of a command line that can name a file from the directory where it runs. */
-function programsIn(commandLine: string): readonly string[] {
+export function programsIn(commandLine: string): readonly string[] {
   const words = commandLine.match(/[^\s"'`;&|()<>$=!]+/g) ?? [];
   return words.filter((word) => word.includes('/') || /\.(sh|bash|py|[cm]?[jt]s|rb|pl|php)$/.test(word));
 }

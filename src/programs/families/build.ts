@@ -12,6 +12,7 @@ import {
   type Use,
   withVersion,
 } from '../behaviour.ts';
+import { recipesOfMake } from '../makefile.ts';
 import { argumentOf, hasOption, NOTHING, refused } from '../options.ts';
 import { variableRule } from '../variables.ts';
 
@@ -240,6 +241,7 @@ const OBJECT_READERS: readonly ProgramRow[] = [
 export const BUILD: readonly ProgramRow[] = [
   ...programs('make gmake', 'low', 'unknown', {
     runs: runsOfMake,
+    recipes: recipesOfMake,
     grammar: {
       source: 'make 4.3',
       flags:

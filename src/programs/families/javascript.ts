@@ -26,6 +26,7 @@ import {
   runText,
   runWords,
 } from '../options.ts';
+import { scriptsOfManager } from '../package-scripts.ts';
 
 /** The options of these names load a module unless their value is known, or at least no path. */
 function modules(names: string, known?: ReadonlySet<string>): (use: Use) => readonly Finding[] {
@@ -433,6 +434,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
 const MANAGER: Behaviour & { readonly versionOption: string } = {
   versionOption: '-v',
   runs: runsOfManager,
+  recipes: scriptsOfManager,
   optionsAnywhere: true,
   operands: 'none',
   verbs: VERBS,
@@ -563,6 +565,7 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
     code: 'language',
     interprets: 'script',
     runs: runsOfManager,
+    recipes: scriptsOfManager,
     grammar: BUN,
     verbs: {
       ...VERBS,

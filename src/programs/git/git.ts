@@ -169,9 +169,11 @@ function lossOfClean(use: Use): Loss | undefined {
   const { operands } = use;
   // `:!build` means all the others.
   const isNarrow = operands.length > 0 && operands.every((one) => isMadeAnew(one) && !/^:/.test(one.text));
-  return onlyTells || isNarrow
-    ? undefined
-    : { what: 'always', message: 'would delete files that are not tracked' };
+  if (onlyTells || isNarrow) return undefined;
+  const message = 'would delete files that are not tracked';
+  const areNames = operands.every(({ text, complete }) => complete && !/[*?[\\]|^:/.test(text));
+  if (!areNames) return { what: 'always', message };
+  return { what: 'untracked', message, ...(operands.length === 0 ? {} : { paths: operands }) };
 }
 
 const LOCAL_CHANGES = 'would throw away changes that are not committed';

@@ -51,7 +51,17 @@ export async function planResolved(
   resolved: ResolvedPolicy,
   cache: OpenCache['place'] = cachePlaceOf(resolved.workspace),
 ): Promise<PlannedSandbox> {
-  const { policy, workspace, workspaceAsNamed, home, temporaryParent, parentBesideTmp, settings } = resolved;
+  const {
+    policy,
+    workspace,
+    workspaceAsNamed,
+    home,
+    temporaryParent,
+    parentBesideTmp,
+    settings,
+    repository,
+  } = resolved;
+  const isWritable = policy.filesystem.workspaceAccess === 'write';
   const addon = loadAddon();
   const features: HostFeatures = { ...probeHost(addon), layersRefused: layersRefused() };
   const findings = await findInWorkspace(addon, resolved);
@@ -83,8 +93,10 @@ export async function planResolved(
       obeyed: findings?.obeyed.map(({ path }) => path) ?? [],
       beside: findings?.roots.filter((root) => root !== workspace) ?? [],
       copied: findings?.configurations ?? [],
+      ofOtherWorktrees: isWritable ? (repository?.ofOthers ?? []) : [],
       shortfall: findings?.shortfall,
-      sharedByGroup: policy.filesystem.workspaceAccess === 'write' && isSharedByGroup(workspace),
+      sharedByGroup:
+        isWritable && isSharedByGroup([workspace, repository?.directory ?? join(workspace, '.git')]),
       hidden,
       layer: typeof changes === 'string' ? undefined : changes,
       looksAtReads: changes === 'looked-at',
@@ -102,12 +114,14 @@ async function hiddenFinder({
   workspace,
   home,
   temporaryParent,
+  repository,
 }: ResolvedPolicy): Promise<HiddenFinder | undefined> {
   if (filesystem.hide.length === 0) return undefined;
   const { HiddenFinder } = await import('../hidden-files.ts');
   const shared = [
     ...(filesystem.home === 'host' ? [home] : []),
     ...(filesystem.tmp === 'host' ? [temporaryParent] : []),
+    ...(repository?.top === undefined ? [] : [repository.top]),
   ];
   const canonical = (paths: readonly string[]) => [...new Set(paths.map((path) => realPath(path)))];
   return new HiddenFinder(filesystem.hide, {
@@ -168,8 +182,8 @@ function hasOtherNames(path: string): boolean {
  * Whether several people share the workspace or its repository by a set-group-ID directory (`git init --shared`). Links
  * are not followed: a command may have planted one.
  */
-function isSharedByGroup(workspace: string): boolean {
-  return [workspace, join(workspace, '.git')].some((path) => {
+function isSharedByGroup(directories: readonly string[]): boolean {
+  return directories.some((path) => {
     try {
       const info = lstatSync(path);
       return info.isDirectory() && (info.mode & SET_GROUP_ID) !== 0;

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Backend } from '../../backends/backend.ts';
 import { withoutRefusedFacility } from '../../backends/refused-facility.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { identityOf } from '../../host/identity.ts';
 import { makeDirectories } from '../../host/user-directories.ts';
 import type { Settler } from '../../left-behind/settle.ts';
 import type { NameLookup } from '../../model/gate-ports.ts';
@@ -28,7 +29,7 @@ import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import { hasNpmCache, seedNpmCache } from './seed-npm-cache.ts';
 import { tryCommand } from './try-command.ts';
 import { type OpenCache, openCache } from './workspace-cache.ts';
-import { closeHooksGap, identityOf, prepareSettler, type WorkspaceFindings } from './workspace-findings.ts';
+import { closeHooksGap, prepareSettler, type WorkspaceFindings } from './workspace-findings.ts';
 
 /** Everything that the commands of one sandbox share. */
 export interface PreparedSandbox {

@@ -1,10 +1,14 @@
 import { constants, mkdtempSync, readdirSync, rmdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { isNamedBy } from '../../decide/approval-request.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { caller } from '../../host/caller.ts';
 import { currentDirectory, exactRealPath, requireExactVariables } from '../../host/exact-text.ts';
+import {
+  findRepository,
+  type RepositoryAround,
+  type RepositorySearch,
+} from '../../host/git/repository-around.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import type { CarriedSettings } from '../../host/settings/carried.ts';
 import { carrySettings, NO_SETTINGS } from '../../host/settings/carry.ts';
@@ -18,10 +22,18 @@ import type { Entry, PolicyLayer } from '../../policy/layers.ts';
 import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../../policy/profiles/caches.ts';
 import { OBEYED_IN_HOME, PROTECTED_PATHS } from '../../policy/profiles/obeyed-files.ts';
 import { TOOL_CHAINS } from '../../policy/profiles/system-paths.ts';
+import { isListedVariable } from '../../programs/variables.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { orElse } from '../../util/or-else.ts';
+import { stateDirectory } from '../state.ts';
 import { realPath } from './own-program.ts';
-import { callerLayer, loadOperatorLayers, loadWorkspaceLayer, workspaceNamed } from './policy-layers.ts';
+import {
+  callerLayer,
+  loadOperatorLayers,
+  loadWorkspaceLayer,
+  userPolicyPath,
+  workspaceNamed,
+} from './policy-layers.ts';
 import { programsOnPath } from './programs-on-path.ts';
 import { hasNpmCache } from './seed-npm-cache.ts';
 import { systemTree } from './system-tree.ts';
@@ -43,6 +55,8 @@ export interface ResolvedPolicy {
   readonly home: string;
   /** Canonical: where private directories are made. */
   readonly temporaryParent: string;
+  /** What commands get of the repository that the workspace is a part of; `undefined`: it is not, or they get nothing. */
+  readonly repository: RepositoryAround | undefined;
   /** What of the network commands may reach, where that is listed. */
   readonly networkRules: NetworkRules | undefined;
   /** What commands get of the settings of the user's tools. */
@@ -79,7 +93,11 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   const { entries } = effective;
   const named =
     options.narrow?.readOnly === true ? withReadOnlyWorkspace(effective.policy) : effective.policy;
-  const found = await withHostFindings(named, home, workspace);
+  const around = repositoryFor(named, options, { workspace, home, temporary }, lookup);
+  const found = withFound(
+    await withHostFindings(named, home, workspace),
+    rulesOfRepository(around.found, named),
+  );
   const settings = await settingsFor(found, workspace, home, lookup);
   const network = await listedNetwork(found, entries, home, workspace);
   const policy = withSettings(withFound(found, network.found), settings);
@@ -92,12 +110,18 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     workspace,
     workspaceAsNamed,
     home,
+    repository: around.found,
     temporaryParent: outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace, lookup) ?? temporary,
     parentBesideTmp: () =>
       outOfReach([temporary, '/var/tmp'], policy, workspace, createPathLookup(), [realPath('/tmp')]),
     settings: {
       ...settings,
-      remarks: [...ofAnotherUser(workspace, policy), ...settings.remarks, ...network.remarks],
+      remarks: [
+        ...ofAnotherUser(workspace, policy),
+        ...(around.refused === undefined ? [] : [around.refused]),
+        ...settings.remarks,
+        ...network.remarks,
+      ],
     },
     shadow:
       options.shadow === undefined
@@ -116,6 +140,70 @@ function ofAnotherUser(workspace: string, { filesystem }: Policy): readonly stri
   return [
     `the workspace belongs to user ${uid}: commands of root have no capabilities and cannot write there. Run sandbox-run as that user`,
   ];
+}
+
+/** The repository around a workspace, as far as the policy wants it. Who sends a job from elsewhere has the workspace only. */
+function repositoryFor(
+  { filesystem }: Policy,
+  { narrow, isCopy }: SandboxOptions,
+  {
+    workspace,
+    home,
+    temporary,
+  }: { readonly workspace: string; readonly home: string; readonly temporary: string },
+  lookup: PathLookup,
+): RepositorySearch {
+  if (filesystem.repository === 'none' || narrow !== undefined || isCopy === true) return {};
+  const own = [home, stateDirectory(), userPolicyPath(home, caller().env.XDG_CONFIG_HOME), temporary];
+  const places = [...own, ...SHARED_DIRECTORIES].map((path) => lookup.resolve(path).canonical);
+  return findRepository(
+    workspace,
+    (path) =>
+      places.some((place) => isBeneath(place, path)) ||
+      SYSTEM_DIRECTORIES.some((system) => isBeneath(path, system)) ||
+      placesObeyed(home, lookup).some((place) => isBeneath(path, place)),
+  );
+}
+
+/** Settings of git (git-config(1), ENVIRONMENT): nothing is taken out of the reflogs of a repository. */
+const REFLOGS_STAY = {
+  GIT_CONFIG_COUNT: '2',
+  GIT_CONFIG_KEY_0: 'gc.reflogExpire',
+  GIT_CONFIG_VALUE_0: 'never',
+  GIT_CONFIG_KEY_1: 'gc.reflogExpireUnreachable',
+  GIT_CONFIG_VALUE_1: 'never',
+};
+
+/** What commands get of it, with the reason that a plan shows. */
+function rulesOfRepository(repository: RepositoryAround | undefined, { filesystem }: Policy): Found {
+  if (repository === undefined) return NOTHING;
+  const { top, directory, ofOthers, filesOfOthers } = repository;
+  const rule = (path: string, access: PathRule['access'], reason: string): PathRule => ({
+    ...{ path, access, reason, required: false },
+  });
+  return {
+    rules: [
+      ...(top === undefined ? [] : [rule(top, 'read', 'the working tree of git that the workspace lies in')]),
+      ...(directory === undefined
+        ? []
+        : [
+            rule(
+              directory,
+              filesystem.workspaceAccess,
+              'git’s own files of the repository that the workspace is a part of',
+            ),
+          ]),
+      ...filesOfOthers.map((path) =>
+        rule(path, 'data', 'shows git that another working tree is still there'),
+      ),
+    ],
+    env: {
+      // With a layer over it the workspace is another file system to git, which does not look beyond that.
+      ...(top === undefined ? {} : { GIT_DISCOVERY_ACROSS_FILESYSTEM: '1' }),
+      // `git gc` would have to write in the directories of other working trees, and fails where it cannot.
+      ...(ofOthers.length === 0 || caller().env.GIT_CONFIG_COUNT !== undefined ? {} : REFLOGS_STAY),
+    },
+  };
 }
 
 /** What a submitter takes away: of the same kind as the file of a workspace, so that it cannot give anything. */
@@ -284,8 +372,7 @@ async function settingsFor(
   const real = (path: string) => realPath(path, lookup);
   if (filesystem.home === 'host') return NO_SETTINGS;
   const set = new Set(Object.keys(environment.set).map((name) => name.toLowerCase()));
-  const isPassed = (name: string) =>
-    set.has(name.toLowerCase()) || environment.pass.some((entry) => isNamedBy(entry, name));
+  const isPassed = (name: string) => set.has(name.toLowerCase()) || isListedVariable(name, environment.pass);
   return carrySettings({
     home,
     machine: '/',
@@ -341,18 +428,25 @@ const SHARED_DIRECTORIES = ['/', '/home', '/var', '/var/tmp', '/opt', '/srv', '/
 /** Where timers and mail of the system are. */
 const OBEYED_IN_SYSTEM = ['/var/spool', '/var/lib/systemd'];
 
+function placesObeyed(home: string, lookup: PathLookup): readonly string[] {
+  const realHome = realPath(home, lookup);
+  return [...OBEYED_IN_HOME.map((name) => join(realHome, name)), ...OBEYED_IN_SYSTEM];
+}
+
 /** The place that holds it, if what is in it is run or obeyed by something trusted. */
 function obeyedPlace(workspace: string, home: string, lookup: PathLookup): string | undefined {
   const realHome = realPath(home, lookup);
-  const places = [...OBEYED_IN_HOME.map((name) => join(realHome, name)), ...OBEYED_IN_SYSTEM];
-  const place = places.find((path) => isBeneath(workspace, realPath(path, lookup)));
+  const place = placesObeyed(home, lookup).find((path) => isBeneath(workspace, realPath(path, lookup)));
   if (place !== undefined || !isBeneath(workspace, realHome)) return place;
   // Also in a project: `.git`, `.claude`, …. As a whole: a project may well be called `mise` or `.github`.
-  const beneath = `${workspace.slice(realHome.length)}/`;
+  const whole = `${workspace.slice(realHome.length)}/`;
+  // Claude Code makes its worktrees in a directory of settings, and obeys nothing there.
+  const [outer = ''] = /^.*\/\.claude\/worktrees(?=\/[^/]+\/)/s.exec(whole) ?? [];
+  const beneath = whole.slice(outer.length);
   const found = ['.git', ...PROTECTED_PATHS].find((path) => beneath.includes(`/${path}/`));
   return found === undefined
     ? undefined
-    : join(realHome, beneath.slice(0, beneath.indexOf(`/${found}/`)), found);
+    : join(realHome, outer, beneath.slice(0, beneath.indexOf(`/${found}/`)), found);
 }
 
 function refuseUnsafeWorkspace(

@@ -53,9 +53,13 @@ export function cachesDirectory(state: string = stateDirectory()): string {
  * mounted.
  */
 export function cacheDirectoryOf(workspace: string, state: string = stateDirectory()): string {
+  return join(cachesDirectory(state), keyOfWorkspace(workspace));
+}
+
+/** The name of what is kept for a workspace, which one that takes its place does not get. */
+export function keyOfWorkspace(workspace: string): string {
   const { ino, birthtimeNs } = statSync(workspace, { bigint: true });
-  const key = createHash('sha256').update(`${workspace}\0${ino}\0${birthtimeNs}`).digest('hex').slice(0, 32);
-  return join(cachesDirectory(state), key);
+  return createHash('sha256').update(`${workspace}\0${ino}\0${birthtimeNs}`).digest('hex').slice(0, 32);
 }
 
 /** Where it is or would be; nothing is made. */

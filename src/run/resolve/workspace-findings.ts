@@ -1,24 +1,27 @@
 import { lstatSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { caller } from '../../host/caller.ts';
+import { repositoriesOutOfSight } from '../../host/git/index-file.ts';
 import {
   GIT_NAMES,
   gitDirectories,
   type HooksOfGit,
   type ObeyedByGit,
   obeyedByGit,
+  ownParts,
   SEQUENCE_NAMES,
   userConfigFiles,
 } from '../../host/git/repositories.ts';
-import { repositoriesOutOfSight } from '../../host/git/versions.ts';
 import { inDirectoryOf, readRegular } from '../../host/held-directory.ts';
+import { identityOf } from '../../host/identity.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import { Baseline } from '../../left-behind/baseline.ts';
 import { Expected } from '../../left-behind/expected.ts';
 import { Kept } from '../../left-behind/kept.ts';
+import { NestedRepositories } from '../../left-behind/nested-repositories.ts';
 import { type ObeyedNames, obeyedNames, rowAround } from '../../left-behind/obeyed-names.ts';
 import { createSettler, type Settler } from '../../left-behind/settle.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
@@ -48,7 +51,13 @@ export interface WorkspaceFindings {
   readonly obeyed: readonly ObeyedByGit[];
   /** Where repositories in it have their hooks, if not where git has them by itself. */
   readonly hooks: readonly HooksOfGit[];
-  /** Configuration files of the repositories in it. */
+  /** The same of repositories that are content of the workspace: it is settled when a command ends, and not shut. */
+  readonly nested: readonly ObeyedByGit[];
+  /** Git's own directories of those. */
+  readonly nestedDirectories: readonly string[];
+  /** Their working trees. */
+  readonly nestedTops: readonly string[];
+  /** Configuration files of the repositories that are not. */
   readonly configurations: readonly string[];
   readonly names: ObeyedNames;
   /** The manifests of packages that are there, those that lie deepest last. */
@@ -180,15 +189,22 @@ function findIn(
     lookup,
   );
   const leading = entries.filter(({ path, kind }) => path.endsWith('/.git') && kind !== 'directory');
-  const byGit = obeyedByGit(
-    directories,
-    leading.map(({ path }) => path),
-    { workspace, roots, home, configFiles: userConfigFiles(home, caller().env), lookup },
-  );
+  const surroundings = { workspace, roots, home, configFiles: userConfigFiles(home, caller().env), lookup };
+  const parts = { directories, links: leading.map(({ path }) => path) };
+  const own = ownParts(parts, roots);
+  const byGit = obeyedByGit(own, surroundings);
+  const shutByGit = new Set(byGit.map(({ path }) => path));
+  const nested = obeyedByGit(parts, surroundings).filter(({ path }) => !shutByGit.has(path));
   const outOfSight = entries
     .filter(({ path }) => path.endsWith('/.git/index'))
     .flatMap(({ path }) => repositoriesOutOfSight(path, (file, limit) => readRegular(pathOf(file), limit)))
     .map((path) => ({ path, reason: 'git status runs what this repository says' }));
+  const nestedTops = [
+    ...directories.filter((one) => !own.directories.includes(one)).map(({ path }) => path),
+    ...parts.links.filter((path) => !own.links.includes(path)),
+  ].flatMap((path) => (basename(path) === '.git' ? dirname(path) : []));
+  // What programs obey of a nested repository goes where that goes.
+  const isContent = (path: string) => innermostAround(path, nestedTops) !== undefined;
   const byName = entries.flatMap(({ path }) => {
     const row = names.rowFor(path);
     return row?.treatment === 'shut' ? [{ path, reason: `${row.tool}: ${row.reason}` }] : [];
@@ -198,14 +214,17 @@ function findIn(
     const row = names.rowFor(path);
     return row?.treatment === 'shut' ? [{ path, reason: `${row.tool}: ${row.reason}` }] : [];
   });
-  const configurations = directories
+  const configurations = own.directories
     .flatMap(({ path }) => [`${path}/config`, `${path}/config.worktree`])
     .filter((path) => lookup.resolve(path).kind === 'other' && lookup.resolve(path).canonical === path);
   return {
     index,
     roots,
-    obeyed: [...byGit, ...outOfSight, ...byName, ...byPath],
-    hooks: byGit.flatMap(({ hooks }) => (hooks === undefined ? [] : [hooks])),
+    hooks: [...byGit, ...nested].flatMap(({ hooks }) => (hooks === undefined ? [] : [hooks])),
+    obeyed: [...byGit, ...outOfSight, ...byName.filter(({ path }) => !isContent(path)), ...byPath],
+    nested: [...nested, ...byName.filter(({ path }) => isContent(path))],
+    nestedDirectories: directories.filter((one) => !own.directories.includes(one)).map(({ path }) => path),
+    nestedTops,
     configurations,
     names,
     manifests: entries
@@ -260,7 +279,8 @@ async function readIndex(addon: NativeAddon, { index, spec }: WritableTrees): Pr
  */
 export function closeHooksGap(root: string): void {
   try {
-    const hooks = basename(root) === '.git' ? 'hooks' : '.git/hooks';
+    const isOfGit = ['HEAD', 'objects', 'refs'].every((name) => identityOf(join(root, name)) !== undefined);
+    const hooks = isOfGit ? 'hooks' : '.git/hooks';
     inDirectoryOf(root, join(root, hooks), (at) => mkdirSync(at));
   } catch {
     // No repository, hooks already there, or not ours to write: then a command cannot write there either.
@@ -285,38 +305,30 @@ export function prepareSettler(
     if (around.length === 0) return 'open';
     return around.some((one) => identityOf(one.path) === one.was) ? 'held' : 'lost';
   };
-  const baseline = new Baseline([...links, ...(shutsInside ? findings.configurations : inside)]);
+  // What leads to a repository is judged by where it leads: `git worktree move` changes it.
+  const nested = findings.nested.flatMap(({ path }) =>
+    ['.git', 'gitdir'].includes(basename(path)) ? [] : path,
+  );
+  const baseline = new Baseline([...links, ...(shutsInside ? findings.configurations : inside), ...nested]);
   const named = new Set(findings.names.names);
   // A name is found where it comes, and of a directory that is there the names tell nothing of what comes in it.
-  const unnamed = [...inside, ...findings.names.paths, ...baseline.paths].filter(
+  const unnamed = [...inside, ...nested, ...findings.names.paths, ...baseline.paths].filter(
     (path) => !named.has(basename(path)) || (!shutsInside && identityOf(path) !== undefined),
   );
   addon.watchPaths(findings.index, [...new Set(unnamed)]);
-  const reasons = new Map(findings.obeyed.map(({ path, reason }) => [path, reason]));
+  const reasons = new Map([...findings.nested, ...findings.obeyed].map(({ path, reason }) => [path, reason]));
   return createSettler({
     workspace,
     roots,
-    obeyed: new Map(inside.map((path) => [path, reasons.get(path) ?? 'the policy protects it'])),
+    obeyed: new Map(
+      [...inside, ...nested].map((path) => [path, reasons.get(path) ?? 'the policy protects it']),
+    ),
     names: findings.names,
     holdOf,
     baseline,
+    nested: new NestedRepositories(findings.nestedDirectories, findings.nestedTops, nested),
     expected: new Expected(findings.manifests),
     isShut: (path) => inside.some((shut) => isBeneath(path, shut)),
     kept: new Kept(stateDirectory()),
   });
-}
-
-/**
- * Which file or directory it is; the time it was made tells it from one that got its number later. When another one takes its
- * place, what is mounted there for commands that run goes (rename(2), "EBUSY": not across mount namespaces).
- */
-export function identityOf(path: string): string | undefined {
-  try {
-    const info = lstatSync(pathOf(path), { bigint: true, throwIfNoEntry: false });
-    return info && `${info.dev}:${info.ino}:${info.birthtimeNs}`;
-  } catch (error) {
-    // A file is on the way, as the `.git` of a worktree.
-    if (errnoOf(error) === 'ENOTDIR') return undefined;
-    throw error;
-  }
 }

@@ -318,3 +318,103 @@ describe('a script is what it holds', () => {
       expect([line, await asks(line)]).toEqual([line, false]);
   });
 });
+
+describe('text that is read from a file and run is what it holds', () => {
+  const NUKE = 'git clean -fdq';
+  const SCRIPT = `echo '${NUKE}' > x.sh; `;
+  const MAKEFILE = (...lines: readonly string[]) =>
+    `printf '%s\\n' ${lines.map((line) => `'${line.replace('\t', '\t')}'`).join(' ')} > Makefile; `;
+  const PACKAGE = (scripts: object) => `echo '${JSON.stringify({ name: 'a', scripts })}' > package.json; `;
+
+  it.each([
+    `${SCRIPT}eval "$(cat x.sh)"`,
+    `${SCRIPT}eval "$(< x.sh)"`,
+    `${SCRIPT}source <(cat x.sh)`,
+    `${SCRIPT}. <(head -n 5 x.sh)`,
+    `${SCRIPT}bash <(cat x.sh)`,
+    `${SCRIPT}bash -c "$(cat x.sh)"`,
+    `${SCRIPT}sh < x.sh`,
+    `${SCRIPT}cat x.sh | sh`,
+    `${SCRIPT}bash <<< "$(cat x.sh)"`,
+    `${SCRIPT}eval "\`cat x.sh\`"`,
+    'echo u > list; xargs -a list rm',
+    'echo u > list; xargs rm < list',
+    'echo u > list; rm $(cat list)',
+    `${MAKEFILE('clean:', '\trm -rf u')}make clean`,
+    `${MAKEFILE('clean:', '\t@-rm -rf u')}make`,
+    `${MAKEFILE('DATA = u', 'clean:', '\t$(RM) $(DATA)')}make clean`,
+    `${MAKEFILE('DATA ?= u', 'clean: ; rm -rf $(DATA)')}make clean`,
+    `${MAKEFILE('DATA = dist', 'clean:', '\trm -rf $(DATA)')}make clean DATA=u`,
+    `${MAKEFILE('.PHONY: clean wipe', 'all:', '\techo', 'clean: wipe', 'wipe:', '\trm \\', '\t-f u')}make clean`,
+    `mkdir -p d; echo 'all: ; rm -f ../u' > d/Makefile; make -C d`,
+    `echo 'all: ; ${NUKE}' > x.mk; make -f x.mk`,
+    `${MAKEFILE('all:', '\t$(MAKE) other', 'other:', '\trm -f u')}make`,
+    `${MAKEFILE('all:', '\tbash x.sh')}${SCRIPT}make`,
+    `${PACKAGE({ nuke: NUKE })}npm run nuke`,
+    `${PACKAGE({ prenuke: 'rm -f u', nuke: 'true' })}npm run nuke`,
+    `${PACKAGE({ test: 'npm run nuke', nuke: 'rm -f u' })}npm test`,
+    `${PACKAGE({ nuke: 'rm -f' })}npm run nuke -- u`,
+    `${PACKAGE({ nuke: 'make clean' })}${MAKEFILE('clean:', '\trm -rf u')}npm run nuke`,
+    `mkdir -p d; ${PACKAGE({ nuke: NUKE })}cd d; npm run nuke`,
+  ])(
+    '%s',
+    async (line) => {
+      expect(await judged('clean', 'untracked', line)).toEqual({ asked: true, isLost: true });
+    },
+    60_000,
+  );
+
+  it.each([
+    `${SCRIPT}echo "$(cat x.sh)"`,
+    `${SCRIPT}cat <(cat x.sh)`,
+    `${MAKEFILE('all:', '\techo', 'clean:', '\trm -rf u')}make`,
+    `${MAKEFILE('clean:', '\trm -rf u')}make -n clean`,
+    `${MAKEFILE('clean:', '\trm -rf dist *.o $(OBJECTS)')}make clean`,
+    `${MAKEFILE('u:', '\trm -f u; touch u')}make u`,
+    `${MAKEFILE('ifdef NEVER', 'clean:', '\trm -f u', 'else', 'clean:', '\techo', 'endif')}make clean`,
+    `${MAKEFILE('clean:', '\tfor f in *.tmp; do rm -f "$$f"; done')}make clean`,
+    `${MAKEFILE('clean:', '\trm -rf $(DIR)/x $(shell echo)')}make clean`,
+    `${PACKAGE({ build: 'rm -rf dist && echo built', nuke: NUKE })}npm run build`,
+    `${PACKAGE({ test: 'node -e 1' })}npm test`,
+    'make missing; npm run missing',
+  ])(
+    '%s, which loses nothing',
+    async (line) => {
+      expect(await judged('clean', 'untracked', line)).toEqual({ asked: false, isLost: false });
+    },
+    60_000,
+  );
+
+  it('of a committed recipe, files that git ignores may be deleted', async () => {
+    const at = repositoryIn('clean', `repository-${count++}`);
+    bash(
+      `printf 'clean:\\n\\trm -rf lib data\\n\\trm -f "$$f"\\nnuke:\\n\\tgit clean -fdx\\n' > Makefile
+      echo '${JSON.stringify({ scripts: { clean: 'rm -rf lib', 'clean-data': 'rm -rf data' } })}' > package.json
+      printf 'lib/\\n!lib/keep\\n*.out\\n' > .gitignore
+      git add .; git commit -qm recipes; mkdir lib; echo 1 > lib/a.js`,
+      at,
+    );
+    const asks = async (line: string) => {
+      const context = contextOf(line, {
+        rules: { workspace: at },
+        ...{
+          autonomy: 'contained',
+          cwd: at,
+          paths: createPathLookup(),
+          versions: createVersions(),
+          inner: INNER_TEXTS,
+        },
+      });
+      return (await lossesCheck.judge(context)).length > 0;
+    };
+    for (const line of ['make clean', 'npm run clean', 'npm run clean-data', 'make -k clean'])
+      expect([line, await asks(line)]).toEqual([line, false]);
+    expect(await asks('rm -rf lib')).toBe(true);
+    expect(await asks('make nuke')).toBe(true);
+    bash('mkdir data; echo mine > data/x', at);
+    for (const line of ['make clean', 'npm run clean-data'])
+      expect([line, await asks(line)]).toEqual([line, true]);
+    bash('rm -rf data; echo >> Makefile', at);
+    expect(await asks('make clean')).toBe(true);
+  });
+});

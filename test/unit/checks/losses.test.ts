@@ -10,6 +10,8 @@ const versions = {
   stagedIn: () => undefined,
   changedSinceStop: () => ({ stopped: false }),
   lostWith: (path: string) => path,
+  keeps: () => false,
+  ignores: () => false,
 };
 
 async function asks(source: string, more: Partial<RulesOfCommands> = {}): Promise<boolean> {

@@ -136,6 +136,29 @@ describe('paths', () => {
     expect(shown(command)).toBe('deny:protected');
   });
 
+  describe('a directory with something protected in it', () => {
+    const rules = { protected: [`${WORKSPACE}/src/deploy/key`] };
+    const held = { files: false, network: false, signals: false };
+
+    it.each(['cp -r a src', 'rsync -a a/ src/', 'touch src', 'tsc --outDir src'])(
+      '%s fills it where the kernel holds what is protected',
+      (command) => {
+        expect(shown(command, { rules })).not.toBe('deny:protected');
+      },
+    );
+
+    it.each(['cp -r a src', 'rsync -a a/ src/', 'touch src'])(
+      '%s is refused where nothing does',
+      (command) => {
+        expect(shown(command, { rules: { ...rules, held } })).toBe('deny:protected');
+      },
+    );
+
+    it.each(['rm -rf src', 'mv src x', 'rm -r src/deploy'])('%s takes it away', (command) => {
+      expect(shown(command, { rules })).toBe('deny:protected');
+    });
+  });
+
   it('a workspace that can only be read is called that', () => {
     const { reasons } = judgeText('touch a.txt', { rules: { protected: [WORKSPACE] } });
     expect(reasons.find(({ check }) => check === 'paths')).toMatchObject({

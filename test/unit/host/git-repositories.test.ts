@@ -23,7 +23,9 @@ function obeyed(config: string): readonly string[] {
     lookup: createPathLookup(),
   };
   const repository = { path: join(workspace, '.git'), worktree: workspace };
-  return obeyedByGit([repository], [], around).map(({ path }) => path.slice(workspace.length + 1));
+  return obeyedByGit({ directories: [repository], links: [] }, around).map(({ path }) =>
+    path.slice(workspace.length + 1),
+  );
 }
 
 it('what the user’s configuration names in the workspace is found', () => {

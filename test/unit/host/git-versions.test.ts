@@ -1,5 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -57,6 +67,65 @@ describe.each(['2', '4'])('an index of version %s', (version) => {
   it('notices a change of the same length by its time', () => {
     writeFileSync(at('a.txt'), 'A.TXT');
     expect(versions().lostWith(at('a.txt'))).toBe(at('a.txt'));
+  });
+
+  it.each<[string, (name: string) => void]>([
+    ['was touched', (name) => utimesSync(at(name), 1_500_000_000, 1_500_000_000)],
+    ['was written again', (name) => writeFileSync(at(name), name)],
+    [
+      'was replaced by a copy',
+      (name) => {
+        writeFileSync(at('copy'), name);
+        renameSync(at('copy'), at(name));
+      },
+    ],
+  ])('has what %s and has the same bytes', (_, change) => {
+    change('src/one.js');
+    expect(versions().lostWith(at('src/one.js'))).toBeUndefined();
+    expect(versions().changedFrom(workspace)).toBeUndefined();
+  });
+
+  it('does not have what was changed in the tick of the index, with the same size and time', () => {
+    const stamp = new Date();
+    utimesSync(at('a.txt'), stamp, stamp);
+    git('update-index', '--refresh');
+    const mine = versions();
+    writeFileSync(at('a.txt'), 'A.TXT');
+    utimesSync(at('a.txt'), stamp, stamp);
+    utimesSync(at('.git/index'), stamp, stamp);
+    expect(mine.lostWith(at('a.txt'))).toBe(at('a.txt'));
+    expect(mine.changedFrom(workspace)).toBe(at('a.txt'));
+  });
+
+  it('has a link that was made again, and not one that leads elsewhere', () => {
+    symlinkSync('a.txt', at('link'));
+    git('add', '.');
+    git('commit', '-qm', 'second');
+    unlinkSync(at('link'));
+    symlinkSync('a.txt', at('link'));
+    expect(versions().lostWith(at('link'))).toBeUndefined();
+    unlinkSync(at('link'));
+    symlinkSync('b.txt', at('link'));
+    expect(versions().lostWith(at('link'))).toBe(at('link'));
+    unlinkSync(at('link'));
+    writeFileSync(at('link'), 'a.txt');
+    expect(versions().lostWith(at('link'))).toBe(at('link'));
+  });
+
+  it.each(['true', 'input', 'false'])('is no finer than git with core.autocrlf=%s', (autocrlf) => {
+    git('config', 'core.autocrlf', autocrlf);
+    write('crlf.txt', 'one\r\ntwo\r\n');
+    write('lf.txt', 'one\ntwo\n');
+    git('add', '.');
+    git('commit', '-qm', 'second');
+    const isClean = (name: string) => git('status', '--porcelain', name).length === 0;
+    for (const name of ['crlf.txt', 'lf.txt']) {
+      utimesSync(at(name), 1_500_000_000, 1_500_000_000);
+      expect(versions().changedFrom(workspace, at(name))).toBeUndefined();
+      expect(isClean(name)).toBe(true);
+      write(name, 'one\ntwo?\r\n');
+      expect(versions().changedFrom(workspace, at(name))).toBe(at(name));
+    }
   });
 
   it('knows names that are not UTF-8 from each other, and from what they are shown as', () => {
@@ -136,4 +205,15 @@ it('looks at those files only that count, of however many', () => {
     isDirectory ? !path.endsWith('/.git') : path.endsWith(end);
   expect(versions.lostWith(workspace, counts('.tgz'))).toBeUndefined();
   expect(versions.lostWith(workspace, counts('/20000'))).toBe(at('many/20000'));
+});
+
+it('has the content of a repository with SHA-256, whatever its time', () => {
+  rmSync(at('.git'), { recursive: true });
+  git('init', '-q', '--object-format=sha256');
+  git('add', '.');
+  git('commit', '-qm', 'first');
+  utimesSync(at('a.txt'), 1_500_000_000, 1_500_000_000);
+  expect(createVersions().lostWith(at('a.txt'))).toBeUndefined();
+  writeFileSync(at('a.txt'), 'A.TXT');
+  expect(createVersions().lostWith(at('a.txt'))).toBe(at('a.txt'));
 });

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { gitlinksOf, isOutOfSight } from '../../../src/host/git/versions.ts';
+import { gitlinksOf, isOutOfSight } from '../../../src/host/git/index-file.ts';
 
 const places: string[] = [];
 afterEach(() => {
