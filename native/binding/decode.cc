@@ -322,6 +322,7 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
                               Flag(step, "required"),
                               Flag(step, "watched"),
                               Flag(step, "fromView"),
+                              Flag(step, "refused"),
                               {},
                               "",
                               ""});

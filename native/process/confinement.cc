@@ -647,15 +647,16 @@ Result<std::string> Confinement::MakeLink(const Slot& slot, const std::string& c
   return path;
 }
 
-Result<std::string> Confinement::MakeEmptyFile(const Slot& slot) const {
+Result<std::string> Confinement::MakeEmptyFile(const Slot& slot, const char* name,
+                                               mode_t mode) const {
   const std::string directory = slot.HostPath(kLinksDirectory);
-  const std::string path = directory + "/empty";
+  const std::string path = directory + "/" + name;
   const bool has_directory = (mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) &&
                              chmod(directory.c_str(), 0700) == 0;
   if (!has_directory) return Failure{"private_file", errno, path};
-  const UniqueFd fd(
-      open(path.c_str(), O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IRGRP | S_IROTH));
-  if (!fd.valid()) return Failure{"private_file", errno, path};
+  // It may be there already, and open to nobody.
+  if (mknod(path.c_str(), S_IFREG | mode, 0) != 0 && errno != EEXIST)
+    return Failure{"private_file", errno, path};
   return path;
 }
 
@@ -744,15 +745,21 @@ Status Confinement::BuildView(Slot& slot,
       if (!exists && !spec.from_view) continue;
       step.read_only = true;
       step.is_directory = S_ISDIR(info.st_mode);
-      if (empty_file.empty() && (spec.from_view || !step.is_directory)) {
-        Result<std::string> empty = MakeEmptyFile(slot);
-        if (!empty.ok()) return empty.failure();
-        empty_file = std::move(empty.value());
-      }
-      if (spec.from_view) {
-        step.file_source = empty_file.c_str();
-      } else if (!step.is_directory) {
-        source = empty_file;
+      if (spec.refused && !step.is_directory) {
+        Result<std::string> shut = MakeEmptyFile(slot, "shut", 0);
+        if (!shut.ok()) return shut.failure();
+        source = std::move(shut.value());
+      } else if (spec.from_view || !step.is_directory) {
+        if (empty_file.empty()) {
+          Result<std::string> empty = MakeEmptyFile(slot, "empty", S_IRUSR | S_IRGRP | S_IROTH);
+          if (!empty.ok()) return empty.failure();
+          empty_file = std::move(empty.value());
+        }
+        if (spec.from_view) {
+          step.file_source = empty_file.c_str();
+        } else {
+          source = empty_file;
+        }
       }
     }
     // What lies inside a directory of the slot has to survive the cleaning between two commands.

@@ -53,6 +53,7 @@ struct ViewStepSpec {
   // bind: `source` is a path of the view, as the steps before this one make it, and a host path
   // only for whether it is there. emptied: what is there is looked for in the view.
   bool from_view = false;
+  bool refused = false;  // emptied: a file has no permissions
   // layer: `source` is the lowest directory; those over it, the topmost first; where changes go;
   // and a directory of overlayfs's own beside that.
   std::vector<std::string> lower;
@@ -283,7 +284,7 @@ class Confinement {
   // Makes a link to mount later, in a place that commands do not see.
   Result<std::string> MakeLink(const Slot& slot, const std::string& content, size_t number) const;
   // Makes an empty file to mount later, there too, unless there is one.
-  Result<std::string> MakeEmptyFile(const Slot& slot) const;
+  Result<std::string> MakeEmptyFile(const Slot& slot, const char* name, mode_t mode) const;
   // What a layer is made of, with the options of its mount, which name that by descriptors.
   struct Layer {
     std::string options;

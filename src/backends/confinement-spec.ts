@@ -99,7 +99,7 @@ function cacheSpec({ cache }: LaunchPlan): NativeConfinementSpec['cache'] {
 function nativeStep(step: PlannedViewStep): NativeViewStep {
   const base = {
     ...{ source: '', readOnly: false, allowDevices: false, required: false, watched: false },
-    fromView: false,
+    ...{ fromView: false, refused: false },
   };
   switch (step.kind) {
     case 'bind':
@@ -112,6 +112,7 @@ function nativeStep(step: PlannedViewStep): NativeViewStep {
         required: step.required,
         watched: step.watched,
         fromView: step.fromView,
+        refused: false,
       };
     case 'layer':
       return { ...base, kind: step.kind, source: step.source, target: step.target, layer: step.layer };

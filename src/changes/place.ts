@@ -7,7 +7,6 @@ import {
   lutimesSync,
   mkdirSync,
   openSync,
-  readFileSync,
   renameSync,
   rmdirSync,
   rmSync,
@@ -16,6 +15,7 @@ import {
 } from 'node:fs';
 import { isNoDirectory, O_PATH } from '../host/held-directory.ts';
 import { linkBytes } from '../host/link-bytes.ts';
+import { mountPointsWithin } from '../host/mount-points.ts';
 import { PERMISSIONS } from '../kernel/mode-bits.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { errnoOf } from '../util/errno-of.ts';
@@ -748,15 +748,7 @@ const nameIn = (path: Buffer): string => path.subarray(path.lastIndexOf('/') + 1
 const hasOtherNames = (stamp: Stamp | undefined): stamp is Stamp =>
   stamp !== undefined && stamp.kind !== 'directory' && stamp.links > 1;
 
-/** From proc(5): the fifth field, in which `\ooo` stands for a byte. */
 function mountsWithin(workspace: string): readonly RawPath[] {
-  const root = `${rawPath(workspace)}/`;
-  return readFileSync('/proc/self/mountinfo', 'latin1')
-    .split('\n')
-    .map((line) => line.split(' ')[4] ?? '')
-    .map((at) =>
-      at.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8))),
-    )
-    .filter((at) => at.startsWith(root))
-    .map((at) => at.slice(root.length));
+  const root = rawPath(workspace);
+  return mountPointsWithin(root).map((at) => at.slice(root.length + 1));
 }

@@ -24,8 +24,8 @@ export interface RulesOfCommands {
   /** Where the command may write besides the workspace: temporary directory, `filesystem.write`. */
   readonly writable: readonly string[];
   /**
-   * Beneath one of `writable`, and yet not there for the command: the surroundings of a workspace that lies in the
-   * host's temporary directory, whose place a private one takes.
+   * Beneath one of `writable` or `readable`, and yet not there for the command: the surroundings of a workspace that lies in the
+   * host's temporary directory, whose place a private one takes, and what of /etc may hold secrets.
    */
   readonly hidden: readonly string[];
   /** Where it may read besides these. */

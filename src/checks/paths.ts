@@ -3,7 +3,7 @@ import type { Reason } from '../model/decision.ts';
 import type { Argument, PathUse } from '../programs/behaviour.ts';
 import { argumentOf, beginsWithPath, isHarmlessDevice, wordOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
-import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
+import { directoriesBetween, innermostAround, isBeneath } from '../util/absolute-path.ts';
 import { isJudgedPlace } from '../util/secret-files.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
 import { directoriesOf, type Location, locationsOf, mayWrite, useOf, wordTexts } from './locations.ts';
@@ -82,7 +82,10 @@ function judgeDirectory(context: CheckContext): Reason[] {
 
 /** True if a command may read there. */
 function mayRead(path: string, context: CheckContext): boolean {
-  return mayWrite(path, context) || context.rules.readable.some((root) => isBeneath(path, root));
+  if (mayWrite(path, context)) return true;
+  const { readable, hidden } = context.rules;
+  const granted = innermostAround(path, readable);
+  return granted !== undefined && (innermostAround(path, hidden)?.length ?? 0) <= granted.length;
 }
 
 function judgePath(

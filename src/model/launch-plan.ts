@@ -100,6 +100,9 @@ export const PlannedViewStep = z.discriminatedUnion('kind', [
     fromView: z
       .boolean()
       .describe('what lies there is what the view has by then; where it has nothing, nothing is mounted'),
+    refused: z
+      .boolean()
+      .describe('a file that cannot be opened, so that programs say so, instead of an empty one'),
   }),
 ]);
 export type PlannedViewStep = Value<typeof PlannedViewStep>;

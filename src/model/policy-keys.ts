@@ -203,6 +203,13 @@ export const POLICY_KEYS = {
       option: { name: 'writable' },
       flag: { name: '--rw <path>', text: 'a further path to write; repeatable', kind: 'paths' },
     }),
+    system: key({
+      schema: (zod) => zod.enum(['readable', 'listed']),
+      text: 'readable (default): of /etc, commands read what every user of the machine may read, without what is known to hold secrets (the section on /etc of docs/policy.md). listed: they read some fifty files and directories there that most programs need.',
+      example: '"readable"',
+      default: 'readable',
+      workspace: { narrow: 'strictest', only: 'listed', text: 'Of /etc, what most programs need.' },
+    }),
     protect: key({
       schema: paths,
       text: 'Further paths in the workspace that must not be written, relative to it.',
@@ -709,7 +716,7 @@ export const POLICY_KEYS = {
     }),
     explain: key({
       schema: (zod) => zod.enum(EXPLAIN),
-      text: 'What is looked at to tell what the sandbox denied a command. auto: calls that write, create, remove, execute, connect and signal, which costs nothing that can be measured. always: what is read, too, which slows down programs that open many files. never: nothing. It changes what is told, not what is held.',
+      text: 'What is looked at to tell what the sandbox denied a command. auto: calls that write, create, remove, execute, connect and signal, which costs nothing that can be measured, and what is read, too, when a line that failed is run again. always: what is read, too, which slows down programs that open many files. never: nothing. It changes what is told, not what is held.',
       example: '"auto"',
       default: 'auto',
       option: { name: 'explain' },

@@ -11,6 +11,12 @@ export interface PathRule {
   readonly required: boolean;
   /** Why it is there, for people. */
   readonly reason: string;
+  /** Canonical, absolute: what lies in it and is not granted with it, unless a rule of its own grants it. */
+  readonly except?: readonly string[];
+  /** The largest parts of it that hold none of these: granted instead, where nothing can be taken out of a tree. */
+  readonly parts?: readonly string[];
+  /** What lies in it and needs no rule of its own: no link, and none of the exceptions. */
+  readonly covers?: ReadonlySet<string>;
 }
 
 /** Who looks at a command of a tainted session. */

@@ -55,6 +55,8 @@ export interface NativeViewStep {
    * for in the view, where a layer may have put or removed it.
    */
   readonly fromView: boolean;
+  /** emptied: a file has no permissions (0000). */
+  readonly refused: boolean;
   /** layer: what lies over `source` (overlayfs with userxattr, Linux 5.11): the topmost of `lower` first. */
   readonly layer?: { readonly lower: readonly string[]; readonly upper: string; readonly work: string };
 }

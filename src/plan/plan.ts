@@ -58,6 +58,8 @@ export interface PlanInput extends OwnPathsInput {
   readonly hidden?: HiddenFiles | undefined;
   /** What commands use is told, too, and not only what they are denied. */
   readonly tellsUses?: boolean;
+  /** What they are denied to read is looked at, too, where the policy leaves that open (`sandbox.explain = "auto"`). */
+  readonly looksAtReads?: boolean;
   /** Over the workspace; `undefined`: commands change the workspace itself. */
   readonly layer?: PlannedLayer | undefined;
   /** For commands that are known to do nothing but read: they can write what is private to them, and nothing else. */
@@ -71,7 +73,7 @@ export interface PlanInput extends OwnPathsInput {
 export function makePlan(input: PlanInput): LaunchPlan {
   const { policy, features, workspace } = input;
   const used = mechanismsFor(input);
-  const { paths: named, links } = resolveRules(input);
+  const { paths: named, links, except } = resolveRules(input, used);
   const tmp = tmpOfHost(input, used, named);
   const granted = tmp !== undefined && 'granted' in tmp ? withPath(named, tmp.granted) : named;
   const { paths, hidden } = withoutHidden(layeredOnly(granted, input), input.hidden);
@@ -119,7 +121,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
       protectedPaths,
       watchedLinks,
       hiddenPaths,
-      emptied,
+      emptied: [...except, ...emptied],
       copies,
       policy,
       sharedMemory,
@@ -138,8 +140,9 @@ export function makePlan(input: PlanInput): LaunchPlan {
     // Also where this policy shuts /tmp: another one of the user may not, and the directories of both lie side by side.
     temporaryParent: (tmp === undefined ? undefined : input.parentBesideTmp) ?? input.temporaryParent,
     memoryParent: used.view && sharedMemory ? input.memoryParent : undefined,
-    slotDirectories:
-      hiddenPaths.length === 0 && emptied.length === 0 ? slotDirectories : [...slotDirectories, NOTHING],
+    slotDirectories: [hiddenPaths, emptied, except].every(({ length }) => length === 0)
+      ? slotDirectories
+      : [...slotDirectories, NOTHING],
     seedFiles: policy.filesystem.home === 'private' ? input.seedFiles : [],
     cache,
     home: policy.filesystem.home === 'host' ? input.hostHome : used.view ? viewHome(paths) : 'slot:home',
@@ -149,10 +152,14 @@ export function makePlan(input: PlanInput): LaunchPlan {
 }
 
 /** What the host and the backend have for it. */
-function mechanismsFor({ policy, features, backend, tellsUses }: PlanInput): Mechanisms {
+function mechanismsFor({ policy, features, backend, ...wanted }: PlanInput): Mechanisms {
   const chosen = chooseMechanisms(policy, features, backend);
-  const used: Mechanisms =
-    tellsUses && chosen.observed !== 'nothing' ? { ...chosen, observed: 'uses' } : chosen;
+  const { observed } = chosen;
+  const looked = wanted.looksAtReads && observed === 'changes' ? 'everything' : observed;
+  const used: Mechanisms = {
+    ...chosen,
+    observed: wanted.tellsUses && observed !== 'nothing' ? 'uses' : looked,
+  };
   if (policy.network.mode === 'listed') requireSupervisor(used, policy, features);
   return used;
 }
@@ -258,10 +265,14 @@ function seccompGroups(used: Mechanisms, sharedByGroup: boolean): readonly Secco
 
 const ACCESS_ORDER = ['data', 'read', 'device', 'write'] as const;
 
-/** Canonical, one entry per object (the widest access wins), links collected. */
-function resolveRules(input: PlanInput): {
+/** Canonical, one entry per object (the widest access wins), links collected; what is taken out of them again. */
+function resolveRules(
+  input: PlanInput,
+  used: Mechanisms,
+): {
   readonly paths: readonly PlannedPath[];
   readonly links: readonly SymbolicLink[];
+  readonly except: readonly string[];
 } {
   const planned = new Map<string, PlannedPath>();
   const links: SymbolicLink[] = [];
@@ -270,8 +281,9 @@ function resolveRules(input: PlanInput): {
     ...{ path, access: 'write', required: true },
     reason: `the shared ${what} directory`,
   });
+  const { rules: granted, except } = takenApart(filesystem.rules, used);
   const rules = [
-    ...filesystem.rules,
+    ...granted,
     {
       path: input.workspaceAsNamed,
       access: filesystem.workspaceAccess,
@@ -301,7 +313,40 @@ function resolveRules(input: PlanInput): {
     const { access, required, reason } = rule;
     planned.set(resolved.canonical, { path: resolved.canonical, access, required, reason });
   }
-  return { paths: [...planned.values()], links: linksByPath(links) };
+  // What is granted by itself is granted.
+  return {
+    paths: [...planned.values()],
+    links: linksByPath(links),
+    except: except.filter((path) => !planned.has(path)),
+  };
+}
+
+/**
+ * Trees of which something is not granted: as a whole with what is taken out of them where there is a view, and in parts where
+ * there is none, or where something in what is taken out is granted.
+ */
+function takenApart(
+  rules: readonly PathRule[],
+  { view, landlockAbi }: Mechanisms,
+): { readonly rules: readonly PathRule[]; readonly except: readonly string[] } {
+  const except: string[] = [];
+  const covered: ReadonlySet<string>[] = [];
+  const apart = rules.flatMap((rule): readonly PathRule[] => {
+    const { except: out, parts, covers, ...whole } = rule;
+    if (out === undefined || parts === undefined || covers === undefined) return [rule];
+    // What holds neither by a view nor by Landlock has what the policy lists, and nothing that is found.
+    if (!view && landlockAbi === 0) return [];
+    covered.push(covers);
+    const inner = rules.filter((other) => other.path !== rule.path && isBeneath(other.path, rule.path));
+    const holdsGranted = (path: string) =>
+      inner.some((other) => other.path !== path && isBeneath(other.path, path));
+    if (!view || out.some(holdsGranted)) return parts.map((path) => ({ ...whole, path }));
+    except.push(...out);
+    return [whole];
+  });
+  const isCovered = ({ path, access }: PathRule) =>
+    access === 'data' && covered.some((paths) => paths.has(path));
+  return { rules: apart.filter((rule) => !isCovered(rule) || !rules.includes(rule)), except };
 }
 
 /** What is hidden is hidden from what else is granted in it too; where nothing is granted, nothing need be hidden. */

@@ -43,7 +43,7 @@ export interface ViewParts {
   readonly protectedPaths: readonly string[];
   /** Directories in whose place nothing is shown. */
   readonly hiddenPaths: readonly string[];
-  /** Files and directories of the policy's `filesystem.hide`: empty and shut where they are there. */
+  /** Files and directories that are empty and shut where they are there: of `filesystem.hide`, and what is taken out of a tree. */
   readonly emptied: readonly string[];
   /** Links that are put back: the directories that they are in stay what they are. */
   readonly watchedLinks: readonly SymbolicLink[];
@@ -144,7 +144,13 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
   // Nothing can be mounted in what is empty and shut.
   const left = steps.filter(({ target }) => !parts.emptied.some((over) => isBeneath(target, over)));
   for (const target of parts.emptied)
-    left.push({ kind: 'emptied', source: NOTHING, target, fromView: isLayered(target) });
+    left.push({
+      kind: 'emptied',
+      source: NOTHING,
+      target,
+      fromView: isLayered(target),
+      refused: policy.filesystem.masked.includes(target),
+    });
   return sortOuterFirst(left);
 }
 

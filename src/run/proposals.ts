@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { caller } from '../host/caller.ts';
 import { readRegular } from '../host/held-directory.ts';
 import { stateDirectoryPath } from '../host/user-directories.ts';
+import { OBEYED_IN_HOME } from '../policy/profiles/obeyed-files.ts';
 import { absoluteOr, directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { orElse } from '../util/or-else.ts';
 import {
@@ -14,7 +15,6 @@ import {
 } from '../util/secret-files.ts';
 import { visibleLine } from '../util/visible-text.ts';
 import { realPath } from './resolve/own-program.ts';
-import { OBEYED_IN_HOME } from './resolve/resolve-policy.ts';
 
 /** Where something is, for what may be proposed. */
 export interface Places {
@@ -111,7 +111,12 @@ export function whyNotProposed(
   return said.find((why) => why !== undefined) ?? whatLiesThere(real, places, limits);
 }
 
-function whyNotByPath(path: string, { home, workspace, secret }: Places, list: string): string | undefined {
+/** The same by the path alone, canonical: nothing is looked at. */
+export function whyNotByPath(
+  path: string,
+  { home, workspace, secret }: Places,
+  list: string,
+): string | undefined {
   const isIn = (paths: readonly string[]) => paths.some((above) => isBeneath(path, above));
   const isAround = (paths: readonly string[]) => paths.some((inner) => isBeneath(inner, path));
   const inHome = (names: readonly string[]) => names.map((name) => join(home, name));
@@ -187,7 +192,7 @@ const lies = (root: string, inner: string) =>
   `a secret lies in it, ${visibleLine(inner.slice(root === '/' ? 1 : root.length + 1), 100)}`;
 
 /** A file that cannot be read by us is none that a command of ours could read. */
-function holdsSecretAt(path: string, known?: Stats): boolean {
+export function holdsSecretAt(path: string, known?: Stats): boolean {
   if (whatNameSays(path) === 'secret') return true;
   return orElse(() => {
     const info = known ?? lstatSync(path);

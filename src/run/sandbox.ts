@@ -28,6 +28,7 @@ import type { Previews } from './changes/preview.ts';
 import { notRun, type RunContext } from './launch/classify.ts';
 import { settled } from './launch/command-error.ts';
 import { followed, requestOf } from './launch/decided-command.ts';
+import { FailedLines, lineOf } from './launch/failed-lines.ts';
 import { type BackgroundJob, startJob } from './launch/jobs.ts';
 import { type Launch, Launcher, type StartableCommand } from './launch/launch.ts';
 import { neverBegun, pendingCommand, type RunningCommand } from './launch/pending-command.ts';
@@ -243,6 +244,10 @@ export class OpenSandbox implements Sandbox {
   readonly #opening = new Set<Promise<ShellSession>>();
   /** For commands with streams of their own. */
   readonly #launching: SpawnParts;
+  /** Which lines are looked at more closely when they come again. */
+  readonly #failed: FailedLines;
+  /** What launches these. */
+  #looking: Promise<{ readonly sandbox: PreparedSandbox; readonly launcher: Launcher }> | undefined;
   /** What runs commands on layers over the workspace. */
   #layers: Promise<Previews> | undefined;
   #closed = false;
@@ -271,6 +276,7 @@ export class OpenSandbox implements Sandbox {
     this.#check = createDecider(checkOnly(this.#ports));
     this.#assembly = assembly;
     this.#launcher = new Launcher(prepared);
+    this.#failed = new FailedLines(plan.cache.kind === 'workspace' ? plan.cache.directory : undefined);
     this.#launching = { addon: prepared.addon, launch: this.#launch.bind(this) };
     this.#outputSettings = createOutputSettings(policy.limits);
     const remarks = [
@@ -404,10 +410,18 @@ export class OpenSandbox implements Sandbox {
     ]);
     for (const pending of this.#waiting) pending.cancel();
     for (const givenUp of this.#consumed) givenUp.abort();
-    const ended = [this.#launcher.endAll(), this.#layers?.then((previews) => previews.endAll())];
+    const ended = [
+      this.#launcher.endAll(),
+      this.#layers?.then((previews) => previews.endAll()),
+      this.#looking?.then(({ launcher }) => launcher.endAll()),
+    ];
     await Promise.allSettled([...ended, ...[...this.#waiting].map(({ result }) => result)]);
     await this.#layers?.then(
       (previews) => previews.close(),
+      () => {},
+    );
+    await this.#looking?.then(
+      ({ sandbox }) => addon.closeConfinement(sandbox.confinement),
       () => {},
     );
     closePrepared(this.prepared);
@@ -547,13 +561,10 @@ export class OpenSandbox implements Sandbox {
       this.#closed || controller?.signal.aborted === true || options.signal?.aborted === true;
     const decided = this.decide(requestOf(command, options, { input: how.input, signal }));
     if (!isPromise(decided)) return this.#launchDecided(decided, options, how, isGivenUp);
-    const pending = pendingCommand(
+    return this.#waitFor(
       decided.then((ready) => this.#launchDecided(ready, options, how, isGivenUp)),
       () => own().abort(),
     );
-    this.#waiting.add(pending);
-    void pending.result.finally(() => this.#waiting.delete(pending)).catch(() => {});
-    return pending;
   }
 
   #launchDecided(
@@ -628,7 +639,7 @@ export class OpenSandbox implements Sandbox {
     const { decision } = context;
     const effect = decision !== undefined && isPreviewed(decision) ? 'preview' : options.effect;
     if (effect === undefined || effect === 'direct')
-      return this.#launcher.launch(resolved, context, options, how);
+      return this.#launchDirect(resolved, context, options, how);
     const own = new AbortController();
     const { signal = own.signal } = options;
     const onlyReads = effect === 'undoable' && decided.judgement?.onlyReads() === true;
@@ -638,7 +649,42 @@ export class OpenSandbox implements Sandbox {
         ? previews.launchReading(resolved, context, options, how, isGivenUp)
         : previews.launch(resolved, context, { ...options, effect }, how, isGivenUp),
     );
-    const pending = pendingCommand(begun, () => own.abort());
+    return this.#waitFor(begun, () => own.abort());
+  }
+
+  /** A command that failed before, and comes again: then all that it is denied is looked at, which takes longer. */
+  #launchDirect(
+    resolved: StartableCommand,
+    context: RunContext,
+    options: SpawnOptions,
+    how: Launch,
+  ): RunningCommand {
+    if (this.plan.observed !== 'changes') return this.#launcher.launch(resolved, context, options, how);
+    const line = lineOf(resolved.argv, resolved.cwd);
+    const begin = (launcher: Launcher): RunningCommand => {
+      const started = launcher.launch(resolved, context, options, how);
+      const noted = started.result.then((result) => {
+        if (result.status === 'exited') this.#failed.note(line, result.exitCode !== 0);
+        return result;
+      });
+      return { ...started, result: noted };
+    };
+    if (!this.#failed.has(line)) return begin(this.#launcher);
+    const own = new AbortController();
+    const isGivenUp = () => this.#closed || own.signal.aborted || options.signal?.aborted === true;
+    this.#looking ??= this.prepared
+      .forLooking()
+      .then((sandbox) => ({ sandbox, launcher: new Launcher(sandbox) }));
+    const begun = this.#looking.then((looking) => {
+      if (!isGivenUp()) return begin(looking.launcher);
+      how.release?.();
+      return neverBegun(notRun(context, { status: 'canceled' }));
+    });
+    return this.#waitFor(begun, () => own.abort());
+  }
+
+  #waitFor(begun: Promise<RunningCommand>, giveUp: () => void): RunningCommand {
+    const pending = pendingCommand(begun, giveUp);
     this.#waiting.add(pending);
     void pending.result.finally(() => this.#waiting.delete(pending)).catch(() => {});
     return pending;

@@ -63,7 +63,7 @@ describe('sandbox-run session start, run, stop', () => {
       exitCode: 7,
       signal: undefined,
       stdout: `${place.workspace}/src\n1\nf x\n`,
-      stderr: expect.stringMatching(/^err\nsandbox-run: exited 7 in the sandbox/),
+      stderr: 'err\n',
     });
   });
 

@@ -106,7 +106,8 @@ export function printEnd(
   if (!quiet) for (const warning of warningsOf(result)) say(`warning: ${warning}`);
   if (json) return;
   const isPerson = elsewhere === undefined && isatty(caller().stdio[2]);
-  if (!quiet) printNotes(result, isAsked || elsewhere !== undefined, { isPerson, say });
+  if (!quiet)
+    printNotes(result, isAsked || elsewhere !== undefined, { advises: elsewhere === undefined, say });
   if (isUnasked(result) && isPerson && !quiet) printUnasked(result.decision);
   else if (isUnasked(result) && elsewhere !== undefined)
     say(
@@ -123,17 +124,16 @@ export function printEnd(
 function printNotes(
   result: ExecutionResult,
   isAsked: boolean,
-  { isPerson, say }: { readonly isPerson: boolean; readonly say: (line: string) => void },
+  { advises, say }: { readonly advises: boolean; readonly say: (line: string) => void },
 ): void {
   for (const path of result.hiddenPrograms ?? []) {
-    // As with confinement: on a terminal it is a person who reads how to get more.
-    const advice = isPerson && mayBeProposed(path) ? ` (--ro ${readableWord(path)})` : '';
+    const advice = advises && mayBeProposed(path) ? ` (--ro ${readableWord(path)})` : '';
     say(`${path} is on this machine, and the sandbox does not show it${advice}`);
   }
   const denials = result.ok ? [] : untoldDenials(result);
-  printDenials(denials, denials.length === 1 ? 'was denied' : 'were denied', { isPerson, say });
+  printDenials(denials, denials.length === 1 ? 'was denied' : 'were denied', { advises, say });
   printChanges(result.changes, isAsked, say);
-  printDenials(result.wouldDeny ?? [], 'would be denied by the other policy', { isPerson, say });
+  printDenials(result.wouldDeny ?? [], 'would be denied by the other policy', { advises, say });
 }
 
 /** Of a preview: what waits, and, unless that is asked, what can be done with it. */
@@ -160,16 +160,16 @@ export function printWaiting(id: string, canBeTaken = true): void {
   printError(`then: sandbox-run changes ${canBeTaken ? `apply ${id} (or discard)` : `discard ${id}`}`);
 }
 
-/** What was denied, and for a person in a second line what would allow it. */
+/** What was denied, and in a second line what would allow it: on this machine, not on one that only ran the command. */
 function printDenials(
   denials: readonly Denial[],
   verb: string,
-  { isPerson, say }: { readonly isPerson: boolean; readonly say: (line: string) => void },
+  { advises, say }: { readonly advises: boolean; readonly say: (line: string) => void },
 ): void {
   if (denials.length === 0) return;
   const things = denials.length === 1 ? '1 thing' : `${denials.length} things`;
   say(`${things} ${verb}: ${listDenied(denials.map((one) => `${describeDenial(one)}: ${one.why}`))}`);
-  if (!isPerson) return;
+  if (!advises) return;
   const untouched = denials.flatMap((one) =>
     one.notProposed === undefined ? [] : [`${describeDenial(one)}: ${one.notProposed}`],
   );

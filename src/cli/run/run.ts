@@ -3,7 +3,6 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { caller } from '../../host/caller.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { RunOptions, SandboxOptions } from '../../model/options.ts';
 import { loadAddon } from '../../native/load.ts';
 import { endedBy, exitStatus } from '../../run/launch/exit-status.ts';
@@ -15,7 +14,7 @@ import { shellWord } from '../../util/shell-quote.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { gateOf, hasTerminal } from '../shared/ask-here.ts';
 import { jsonText, printError, printNote, printOut } from '../shared/print.ts';
-import { describeBackend, describeConfinement, describePlan, describeReport } from '../shared/show-plan.ts';
+import { describeBackend, describePlan, describeReport } from '../shared/show-plan.ts';
 import { SignalForwarding, untilEnded } from '../shared/signals.ts';
 import { startServer, takeServerAddress } from '../warm/start.ts';
 import { parseRunArguments, type RunArguments } from './options.ts';
@@ -109,7 +108,7 @@ export async function runIn(
   const early = signals.early;
   if (early !== undefined) return endedBy(early);
   const current = currentDirectory();
-  const { gone, stdio } = caller();
+  const { gone } = caller();
   const options = {
     approved: wanted.approved === true,
     taints: wanted.taints,
@@ -156,12 +155,6 @@ export async function runIn(
         : undefined;
     const asked = changesToAskAbout(result, sandbox, wanted);
     printEnd(result, { json: wanted.json, quiet, meant, isAsked: asked !== undefined });
-    if (!quiet && !wanted.json && result.status === 'exited' && result.exitCode !== 0) {
-      const isPerson = isatty(stdio[2]);
-      const confinement = describeConfinement(sandbox.plan, { advice: isPerson });
-      const unseen = isPerson && result.denials === undefined ? describeUnseen(sandbox.plan) : '';
-      printError(`exited ${result.exitCode} in the sandbox: ${confinement}${unseen}`);
-    }
     if (!quiet && asked !== undefined) await askNow(asked, sandbox);
   }
   return exitStatus(result);
@@ -188,12 +181,6 @@ async function askNow(id: string, { prepared }: OpenSandbox): Promise<void> {
   const end = performance.now() + prepared.policy.approval.timeoutMs;
   const asked = await untilEnded(({ signal }) => askAboutChanges(id, { end, signal }));
   if (asked !== 'all') printWaiting(id);
-}
-
-/** Of a command that failed, and was not seen to be denied anything: what was not looked at. */
-function describeUnseen({ observed }: LaunchPlan): string {
-  if (observed === 'changes') return '; what it could not read is told with --explain always';
-  return observed === 'nothing' ? '; what it was denied is not known' : '';
 }
 
 /**

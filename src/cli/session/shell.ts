@@ -14,7 +14,7 @@ import { printEnd, printRestart } from '../run/pass-through.ts';
 import { hasTerminal, sayQueued, terminalApprover } from '../shared/ask-here.ts';
 import { parseSeconds, TAINTS_SEEN } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
-import { jsonLine, printBytes, printError, printOut } from '../shared/print.ts';
+import { jsonLine, printBytes, printNote, printOut } from '../shared/print.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
 
 /** Options of `session run`. */
@@ -119,9 +119,7 @@ export async function runInShell(name: string, command: string, options: ShellRu
       if (result.restarted) printRestart();
       if (!json && result.status === 'exited' && result.exitCode !== 0) {
         const info = await connection.call('session.info', { session: name }).catch(() => undefined);
-        printError(
-          `exited ${result.exitCode} in the sandbox: ${info?.confinement ?? 'the session has ended'}`,
-        );
+        if (info === undefined) printNote('the session has ended');
       }
     }
     return given.signal.aborted && result.status === 'canceled' ? 130 : exitStatus(result);

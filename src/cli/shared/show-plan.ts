@@ -39,14 +39,8 @@ export function describeBackend(
   return `backend ${backend}${why === '' ? '' : ` (${why})`}; not enforced: ${weaker.join(', ') || 'nothing'} (-v says why, -q says nothing)`;
 }
 
-/**
- * One line that says what a command may and may not do, for a person whose command just failed. `advice`: and with which
- * options it could do more, which is for an operator and not for a model that reads the output.
- */
-export function describeConfinement(
-  plan: LaunchPlan,
-  { advice = false }: { readonly advice?: boolean } = {},
-): string {
+/** One line that says what a command may and may not do. */
+export function describeConfinement(plan: LaunchPlan): string {
   if (plan.report.backend === 'application') {
     return 'its programs, options and paths were checked before it ran, and only paths in the workspace were allowed (backend application)';
   }
@@ -59,12 +53,12 @@ export function describeConfinement(
   );
   const parts = [
     `it can write ${[...writable, ...own].join(', ') || 'nothing'}${around === undefined ? '' : ` and read ${around.path}`}`,
-    `other files than those of the system are ${view ? 'absent' : 'refused'}${advice ? ' (allow with --ro, --rw)' : ''}`,
+    `other files than those of the system are ${view ? 'absent' : 'refused'}`,
     network?.state === 'off'
       ? 'the network is open'
       : plan.network === 'listed'
-        ? `of the network it reaches what network.allow lists${advice ? ' (add with --net HOST)' : ''}`
-        : `the network is off${plan.namespaces?.network === true ? ', only its own loopback answers' : ''}${advice ? ' (--profile networked)' : ''}`,
+        ? 'of the network it reaches what network.allow lists'
+        : `the network is off${plan.namespaces?.network === true ? ', only its own loopback answers' : ''}`,
   ];
   return parts.join('; ');
 }

@@ -404,3 +404,25 @@ export const OBEYED_FILES: readonly ObeyedFile[] = [
 export const PROTECTED_PATHS: readonly string[] = OBEYED_FILES.flatMap(({ path, treatment }) =>
   treatment === 'shut' ? [path] : [],
 );
+
+/** Beneath the home directory: what programs of the user run, or obey, without being asked. */
+export const OBEYED_IN_HOME: readonly string[] = [
+  ...['.bashrc', '.bash_profile', '.bash_login', '.bash_logout', '.profile', '.inputrc'],
+  ...['.zshrc', '.zshenv', '.zprofile', '.zlogin', '.zlogout', '.gitconfig', '.vimrc', '.tmux.conf'],
+  '.config',
+  '.local/bin',
+  '.local/lib',
+  '.local/share/applications',
+  '.local/share/systemd',
+  '.local/share/bash-completion',
+  '.ssh',
+  '.gnupg',
+  '.bashrc.d',
+  '.bash_completion.d',
+  '.oh-my-zsh',
+  '.zsh',
+  '.npm-global',
+  '.vim',
+  '.emacs.d',
+  'bin',
+];

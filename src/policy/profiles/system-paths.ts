@@ -19,6 +19,8 @@ export const SYSTEM_PATHS: readonly PathRule[] = [
   row('read', '/nix/store', 'programs of Nix'),
   row('read', '/gnu/store', 'programs of Guix'),
   row('read', '/home/linuxbrew/.linuxbrew', 'programs of Homebrew'),
+  row('read', '/nix/var/nix/profiles', 'links to what is installed by Nix'),
+  row('read', '/run/current-system/sw', 'programs of NixOS'),
   row('read', '/opt/hostedtoolcache', 'tool chains of hosted runners'),
   row('data', '/etc/alternatives', 'links from /usr/bin to the chosen implementation'),
   row('data', '/etc/ld.so.cache', 'the loader finds libraries without searching'),
@@ -83,6 +85,25 @@ export const SYSTEM_PATHS: readonly PathRule[] = [
     'own processes (the domain keeps what is secret in others closed), memory and CPU counts',
   ),
   row('data', '/sys/devices/system/cpu', 'number of processors'),
+  row('data', '/var/lib/dpkg', 'which packages are installed (Debian)'),
+  row('data', '/var/lib/rpm', 'which packages are installed (Red Hat, SUSE)'),
+  row('data', '/var/lib/pacman/local', 'which packages are installed (Arch)'),
+  row('data', '/var/lib/apt/lists', 'which packages there are'),
+  row('data', '/var/lib/alternatives', 'chosen implementations (Red Hat)'),
+  row('read', '/var/lib/gems', 'gems of the distribution'),
+  row('data', '/var/lib/ghc', 'packages of GHC'),
+  row('data', '/var/lib/texmf', 'formats and maps of TeX'),
+  row('data', '/var/lib/tex-common', 'formats and maps of TeX'),
+  row('data', '/var/lib/aspell', 'dictionaries'),
+  row('data', '/var/lib/ispell', 'dictionaries'),
+  row('data', '/var/lib/dictionaries-common', 'dictionaries'),
+  row('data', '/var/lib/emacsen-common', 'packages of Emacs'),
+  row('data', '/var/lib/sgml-base', 'catalogues of SGML'),
+  row('data', '/var/lib/xml-core', 'catalogues of XML'),
+  row('data', '/var/lib/python', 'modules of the distribution'),
+  row('data', '/var/lib/gap', 'packages of GAP'),
+  row('data', '/var/cache/fontconfig', 'where fonts are'),
+  row('data', '/var/cache/man', 'where manual pages are'),
   row('device', '/dev/null', 'bit bucket'),
   row('device', '/dev/zero', 'zeros'),
   row('device', '/dev/full', 'tests of a full disk'),
@@ -93,6 +114,47 @@ export const SYSTEM_PATHS: readonly PathRule[] = [
 
 /** Shown as existing and refused: a program then says so instead of "no such file". */
 export const MASKED_PATHS: readonly string[] = ['/etc/shadow', '/etc/gshadow', '/etc/sudoers'];
+
+/** By reason. */
+export const SYSTEM_SECRET_NAMES: Readonly<Record<string, string>> = {
+  'hashes of passwords': 'shadow shadow- gshadow gshadow- security/opasswd',
+  'who may become root': 'sudoers sudoers.d doas.conf polkit-1',
+  'keys and passwords of servers': `ssl/private pki/tls/private pki/nssdb letsencrypt nginx apache2 httpd caddy haproxy traefik`,
+  'passwords and keys of networks': `NetworkManager wpa_supplicant iwd netplan network hostapd ppp chatscripts vpnc systemd/network wireguard openvpn
+    openvpn3 ipsec.conf ipsec.secrets ipsec.d swanctl strongswan.d nebula tinc`,
+  'credentials of clusters and clouds': 'kubernetes rancher cni aws google boto boto.cfg s3cfg rclone',
+  'credentials of registries and proxies': `docker containers containerd crio apt/auth.conf apt/auth.conf.d apt/sources.list.d yum.repos.d
+    zypp maven/settings-security.xml gradle apt/apt.conf apt/apt.conf.d dnf xdg/pip nuget opt/NuGet`,
+  'keys of Kerberos, passwords of directories': `krb5.keytab krb5kdc sssd nslcd.conf pam_ldap.conf ldap`,
+  'tells this machine from all others': 'machine-id',
+  'passwords and keys of shares and disks': 'samba cifs davfs2 fstab crypttab cryptsetup iscsi',
+  'passwords and keys of mail': 'postfix exim4 dovecot msmtprc ssmtp opendkim',
+  'passwords of databases': 'mysql my.cnf.d postgresql redis mongod mongod.conf odbc',
+  'passwords and keys of services': `rabbitmq grafana prometheus zabbix telegraf influxdb elasticsearch filebeat fluent rsyslog snmp munin nagios
+    icinga2 monit gitlab jenkins nut datadog-agent newrelic newrelic-infra.yml vault vault.d consul consul.d nomad
+    nomad.d salt puppet puppetlabs chef munge slurm cloudflared tailscale tor gitlab-runner buildkite buildkite-agent
+    cups ansible bind rndc.key powerdns`,
+  'what a machine was made with': 'cloud',
+  'variables of logins, services and tasks, which may be secrets': `environment.d systemd/system sysconfig conf.d default cron.d cron.daily cron.hourly cron.weekly
+    cron.monthly crontab`,
+};
+
+/**
+ * What may hold secrets and may be readable for everybody all the same, by its name in /etc, with the reason: none is shown. What only
+ * some may read, and what is called as secrets are (`src/util/secret-files.ts`), needs no row.
+ */
+export const SYSTEM_SECRETS: ReadonlyMap<string, string> = new Map(
+  Object.entries(SYSTEM_SECRET_NAMES).flatMap(([reason, names]) =>
+    names.split(/\s+/).map((name): [string, string] => [name, reason]),
+  ),
+);
+
+/** The same of single files that hold none on most machines: one is shown where nothing in it looks like a secret. */
+export const SYSTEM_LOOKED_AT: ReadonlySet<string> = new Set(
+  'environment wgetrc npmrc pip.conf maven/settings.xml ldap.conf my.cnf odbc.ini apt/sources.list'.split(
+    ' ',
+  ),
+);
 
 /**
  * Tool chains that users install beneath their home: programs and libraries only, no settings, no credentials.
@@ -123,4 +185,65 @@ export const TOOL_CHAINS: readonly ToolChain[] = [
   { path: '.deno/bin', reason: 'deno' },
   { path: 'go/bin', reason: 'programs of go install' },
   { path: '.sdkman/candidates', reason: 'JVM tools of sdkman' },
+  { path: '.local/lib', reason: 'libraries of programs of the user' },
+  { path: '.local/share/pnpm/global', reason: 'programs of pnpm' },
+  { path: '.npm-global/bin', reason: 'programs of npm' },
+  { path: '.npm-global/lib', reason: 'programs of npm' },
+  { path: '.yarn/bin', reason: 'programs of yarn' },
+  { path: '.config/yarn/global/node_modules', reason: 'programs of yarn' },
+  { path: '.fnm', reason: 'Nodes of fnm' },
+  { path: '.nodenv', reason: 'Nodes of nodenv', env: { NODENV_ROOT: '{}' } },
+  { path: '.rbenv', reason: 'Rubies of rbenv', env: { RBENV_ROOT: '{}' } },
+  { path: '.rubies', reason: 'Rubies of chruby' },
+  { path: '.rvm', reason: 'Rubies of rvm', env: { rvm_path: '{}' } },
+  { path: '.gem/ruby', reason: 'gems of the user' },
+  { path: '.local/share/gem/ruby', reason: 'gems of the user' },
+  { path: '.goenv', reason: 'Gos of goenv', env: { GOENV_ROOT: '{}' } },
+  { path: '.jenv', reason: 'JVMs of jenv', env: { JENV_ROOT: '{}' } },
+  { path: '.jdks', reason: 'JVMs' },
+  { path: '.jbang/bin', reason: 'jbang' },
+  { path: 'miniconda3', reason: 'conda' },
+  { path: 'anaconda3', reason: 'conda' },
+  { path: 'miniforge3', reason: 'conda' },
+  { path: 'mambaforge', reason: 'conda' },
+  { path: '.local/share/mamba', reason: 'mamba' },
+  { path: 'micromamba', reason: 'mamba' },
+  { path: '.pixi/bin', reason: 'programs of pixi' },
+  { path: '.pixi/envs', reason: 'programs of pixi' },
+  { path: '.rye/shims', reason: 'rye' },
+  { path: '.rye/py', reason: 'Pythons of rye' },
+  { path: '.rye/self', reason: 'rye' },
+  { path: '.rye/tools', reason: 'programs of rye' },
+  { path: '.local/share/pypoetry', reason: 'poetry' },
+  { path: '.local/share/hatch', reason: 'Pythons of hatch' },
+  { path: '.dotnet', reason: '.NET', env: { DOTNET_ROOT: '{}' } },
+  { path: '.ghcup/bin', reason: 'Haskell compilers' },
+  { path: '.ghcup/ghc', reason: 'Haskell compilers' },
+  { path: '.cabal/bin', reason: 'programs of cabal' },
+  { path: '.stack/programs', reason: 'Haskell compilers' },
+  { path: '.opam', reason: 'OCaml', env: { OPAMROOT: '{}' } },
+  { path: '.juliaup', reason: 'Julias of juliaup' },
+  { path: '.julia/juliaup', reason: 'Julias of juliaup' },
+  { path: '.elan', reason: 'Lean', env: { ELAN_HOME: '{}' } },
+  { path: '.nimble/bin', reason: 'programs of nimble' },
+  { path: '.luarocks/bin', reason: 'programs of luarocks' },
+  { path: '.luarocks/lib', reason: 'libraries of luarocks' },
+  { path: '.composer/vendor', reason: 'programs of composer' },
+  { path: '.config/composer/vendor', reason: 'programs of composer' },
+  { path: '.phpenv', reason: 'PHPs of phpenv' },
+  { path: '.plenv', reason: 'Perls of plenv', env: { PLENV_ROOT: '{}' } },
+  { path: 'perl5', reason: 'modules of the user' },
+  { path: '.pub-cache/bin', reason: 'programs of pub' },
+  { path: 'flutter', reason: 'Flutter' },
+  { path: '.flutter-sdk', reason: 'Flutter' },
+  { path: 'Android/Sdk', reason: 'the Android SDK', env: { ANDROID_HOME: '{}' } },
+  { path: '.swiftly/toolchains', reason: 'Swift' },
+  { path: '.proto/bin', reason: 'tools of proto' },
+  { path: '.proto/shims', reason: 'tools of proto' },
+  { path: '.proto/tools', reason: 'tools of proto' },
+  { path: '.krew/bin', reason: 'programs of krew' },
+  { path: '.krew/store', reason: 'programs of krew' },
+  { path: '.linuxbrew', reason: 'programs of Homebrew' },
+  { path: '.nix-profile', reason: 'what is installed by Nix' },
+  { path: '.guix-profile', reason: 'what is installed by Guix' },
 ];

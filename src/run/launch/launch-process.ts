@@ -1,7 +1,9 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type {
   NativeAddon,
   NativeCommand,
   NativeConfinement,
+  NativeEventHandler,
   NativeExit,
   NativeOutcome,
   NativeTurnEnd,
@@ -24,14 +26,17 @@ interface ProcessEvents {
   readonly ended: (outcome: NativeOutcome) => void;
 }
 
-/** Launches a process and hears what the addon tells of it; returns its id. Throws if no thread can be made. */
+/**
+ * Launches a process and hears what the addon tells of it; returns its id. Throws if no thread can be made. What is heard is
+ * heard on behalf of who launched it: the addon calls from nowhere.
+ */
 export function launchProcess(
   addon: NativeAddon,
   confinement: NativeConfinement,
   command: NativeCommand,
   { network, receiver, exited, turnEnded, ended }: ProcessEvents,
 ): number {
-  const id: number = launchCommand(addon, confinement, command, (event) => {
+  const hear: NativeEventHandler = AsyncLocalStorage.bind((event: Parameters<NativeEventHandler>[0]) => {
     switch (event.kind) {
       case 'chunk': {
         const acknowledge = () => void addon.acknowledge(id, event.bytes.length);
@@ -61,5 +66,6 @@ export function launchProcess(
         assertNever(event);
     }
   });
+  const id = launchCommand(addon, confinement, command, hear);
   return id;
 }

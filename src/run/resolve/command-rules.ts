@@ -6,6 +6,7 @@ import { createPathLookup } from '../../host/resolve-path.ts';
 import type { ControlId } from '../../model/enforcement-report.ts';
 import type { LaunchPlan, PathAccess } from '../../model/launch-plan.ts';
 import type { Policy } from '../../model/policy.ts';
+import { SYSTEM_SECRETS } from '../../policy/profiles/system-paths.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { orElse } from '../../util/or-else.ts';
 import { layersRefused, stateDirectory } from '../state.ts';
@@ -44,7 +45,10 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
       ...(policy.filesystem.tmp === 'host' ? [temporaryParent] : [tmp, '/dev/shm']),
       ownHome,
     ],
-    hidden: policy.filesystem.tmp === 'host' || tmp !== PRIVATE_TMP ? [] : surroundings(workspace),
+    hidden: [
+      ...(policy.filesystem.tmp === 'host' || tmp !== PRIVATE_TMP ? [] : surroundings(workspace)),
+      ...[...SYSTEM_SECRETS.keys()].map((name) => `/etc/${name}`),
+    ],
     // Of `/` the plan has what lies in it.
     readable: [
       ...of('read', 'data'),

@@ -36,13 +36,13 @@ export interface PlannedSandbox {
   readonly shadow: LaunchPlan | undefined;
   /**
    * The plan for one rung of the ladder. `hidden`: in place of what was found at first; `changes`: where those of the
-   * workspace go, instead of into it.
+   * workspace go, instead of into it; `none`: it cannot be written; `looked-at`: into it, and what is denied to read is told.
    */
   readonly planFor: (
     rung: Rung,
     impossible?: readonly string[],
     hidden?: HiddenFiles,
-    changes?: PlannedLayer | 'none',
+    changes?: PlannedLayer | 'none' | 'looked-at',
   ) => LaunchPlan;
 }
 
@@ -98,7 +98,8 @@ export async function planResolved(
       sharedByGroup:
         isWritable && isSharedByGroup([workspace, repository?.directory ?? join(workspace, '.git')]),
       hidden,
-      layer: changes === 'none' ? undefined : changes,
+      layer: typeof changes === 'string' ? undefined : changes,
+      looksAtReads: changes === 'looked-at',
       onlyReads: changes === 'none',
       tellsUses: resolved.shadow !== undefined,
       lookup: createPathLookup(),

@@ -64,6 +64,8 @@ export interface PreparedSandbox {
    * command is to come.
    */
   readonly forReading: () => Promise<PreparedSandbox>;
+  /** The same for a command of which it is told, too, what it was denied to read. Its confinement is to be closed as well. */
+  readonly forLooking: () => Promise<PreparedSandbox>;
 }
 
 /** What `filesystem.hide` matches, from command to command. */
@@ -188,13 +190,15 @@ function hiddenNow(
   };
 }
 
-/** The same sandbox, of which commands do not change the workspace at once. */
+type Variants = Pick<PreparedSandbox, 'withLayer' | 'forReading' | 'forLooking'>;
+
+/** The same sandbox, of which commands do not change the workspace at once, or are looked at more closely. */
 function variantsOf(
   planned: PlannedSandbox,
   rung: Rung,
-  prepared: Omit<PreparedSandbox, 'withLayer' | 'forReading'>,
+  prepared: Omit<PreparedSandbox, keyof Variants>,
   lookup: NameLookup | undefined,
-): Pick<PreparedSandbox, 'withLayer' | 'forReading'> {
+): Variants {
   const { addon, finder } = planned;
   // Nothing comes into the workspace, so nothing is looked for there.
   const beside = { ...planned, findings: undefined };
@@ -231,18 +235,28 @@ function variantsOf(
         : await prepareWith(layer, hidden);
     last = { hidden, made };
     const network = await brokerFor(addon, made, lookup);
-    return { ...prepared, ...made, network, hidden: undefined, settle: () => [], withLayer, forReading };
+    return { ...prepared, ...made, network, hidden: undefined, settle: () => [], ...variants };
   };
-  const forReading = async (): Promise<PreparedSandbox> => {
+  /** The plan of such a sandbox says what becomes of changes. */
+  const alike = async (
+    all: PlannedSandbox,
+    changes: 'none' | 'looked-at',
+    settle: Settler,
+  ): Promise<PreparedSandbox> => {
     const planFor: PlannedSandbox['planFor'] = (one, impossible, hidden) =>
-      planned.planFor(one, impossible, hidden, 'none');
-    const readers = { ...beside, planFor };
-    const made = await prepareBeside(readers);
+      planned.planFor(one, impossible, hidden, changes);
+    const one = { ...all, planFor };
+    const made = await prepareBeside(one);
     const network = await brokerFor(addon, made, lookup);
-    const own = { ...prepared, ...made, network, settle: () => [], withLayer, forReading };
-    return Object.assign(own, { hidden: hiddenNow(readers, rung, own, lookup) });
+    const own = { ...prepared, ...made, network, settle, ...variants };
+    return Object.assign(own, { hidden: hiddenNow(one, rung, own, lookup) });
   };
-  return { withLayer, forReading };
+  const variants: Variants = {
+    withLayer,
+    forReading: () => alike(beside, 'none', () => []),
+    forLooking: () => alike(planned, 'looked-at', prepared.settle),
+  };
+  return variants;
 }
 
 /** The same with another layer. */

@@ -20,7 +20,7 @@ import type { PathLookup } from '../../model/surroundings.ts';
 import { effectivePolicy } from '../../policy/effective.ts';
 import type { Entry, PolicyLayer } from '../../policy/layers.ts';
 import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../../policy/profiles/caches.ts';
-import { PROTECTED_PATHS } from '../../policy/profiles/obeyed-files.ts';
+import { OBEYED_IN_HOME, PROTECTED_PATHS } from '../../policy/profiles/obeyed-files.ts';
 import { TOOL_CHAINS } from '../../policy/profiles/system-paths.ts';
 import { isListedVariable } from '../../programs/variables.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
@@ -34,7 +34,9 @@ import {
   userPolicyPath,
   workspaceNamed,
 } from './policy-layers.ts';
+import { programsOnPath } from './programs-on-path.ts';
 import { hasNpmCache } from './seed-npm-cache.ts';
+import { systemTree } from './system-tree.ts';
 import { cacheDirectoryOf } from './workspace-cache.ts';
 
 /** Options and files, made into one policy. */
@@ -92,7 +94,10 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   const named =
     options.narrow?.readOnly === true ? withReadOnlyWorkspace(effective.policy) : effective.policy;
   const around = repositoryFor(named, options, { workspace, home, temporary }, lookup);
-  const found = withFound(withHostFindings(named, home, workspace), rulesOfRepository(around.found, named));
+  const found = withFound(
+    await withHostFindings(named, home, workspace),
+    rulesOfRepository(around.found, named),
+  );
   const settings = await settingsFor(found, workspace, home, lookup);
   const network = await listedNetwork(found, entries, home, workspace);
   const policy = withSettings(withFound(found, network.found), settings);
@@ -322,10 +327,15 @@ function writableRoots(
   ];
 }
 
-function withHostFindings(policy: Policy, home: string, workspace: string): Policy {
+async function withHostFindings(policy: Policy, home: string, workspace: string): Promise<Policy> {
   const named = withTopDirectories(policy);
   const caches = named.network.mode === 'off' ? packageCaches(home, ownCaches(named, workspace)) : NOTHING;
-  return withFound(withFound(named, caches), installedToolChains(home));
+  const system =
+    named.filesystem.system === 'listed' ? NOTHING : { rules: await systemTree(workspace), env: {} };
+  const found = [system, caches, installedToolChains(home)].reduce(withFound, named);
+  const { rules, secret } = found.filesystem;
+  const places = { home, workspace, secret };
+  return withFound(found, { rules: programsOnPath(caller().env.PATH ?? '', places, rules), env: {} });
 }
 
 /** `/` stands for what lies in it: mounted as a whole it would leave no room for what is a command's own. */
@@ -415,27 +425,6 @@ const SYSTEM_DIRECTORIES = [
 /** Directories with everybody's things in them; one level deeper is fine. */
 const SHARED_DIRECTORIES = ['/', '/home', '/var', '/var/tmp', '/opt', '/srv', '/mnt', '/media', '/tmp'];
 
-/** Beneath the home directory: what programs of the user run, or obey, without being asked. */
-export const OBEYED_IN_HOME: readonly string[] = [
-  ...['.bashrc', '.bash_profile', '.bash_login', '.bash_logout', '.profile', '.inputrc'],
-  ...['.zshrc', '.zshenv', '.zprofile', '.zlogin', '.zlogout', '.gitconfig', '.vimrc', '.tmux.conf'],
-  '.config',
-  '.local/bin',
-  '.local/lib',
-  '.local/share/applications',
-  '.local/share/systemd',
-  '.local/share/bash-completion',
-  '.ssh',
-  '.gnupg',
-  '.bashrc.d',
-  '.bash_completion.d',
-  '.oh-my-zsh',
-  '.zsh',
-  '.npm-global',
-  '.vim',
-  '.emacs.d',
-  'bin',
-];
 /** Where timers and mail of the system are. */
 const OBEYED_IN_SYSTEM = ['/var/spool', '/var/lib/systemd'];
 
@@ -496,9 +485,11 @@ const NOTHING: Found = { rules: [], env: {} };
 function installedToolChains(home: string): Found {
   const rules: PathRule[] = [];
   const env: Record<string, string> = {};
+  // One look for what most homes have few of.
+  const names = new Set(orElse(() => readdirSync(home), []));
   for (const chain of TOOL_CHAINS) {
     const path = resolve(home, chain.path);
-    if (!isDirectory(path)) continue;
+    if (!names.has(chain.path.split('/', 1)[0] ?? '') || !isDirectory(path)) continue;
     rules.push({ path, access: 'read', required: false, reason: chain.reason });
     for (const [name, value] of Object.entries(chain.env ?? {})) env[name] = value.replace('{}', path);
   }

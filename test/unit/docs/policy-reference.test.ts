@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import type { PlacedKey } from '../../../src/model/policy-key.ts';
 import { PLACED_KEYS } from '../../../src/model/policy-keys.ts';
+import { SYSTEM_LOOKED_AT, SYSTEM_SECRET_NAMES } from '../../../src/policy/profiles/system-paths.ts';
 
 const PAGE = fileURLToPath(new URL('../../../docs/policy.md', import.meta.url));
 
@@ -40,11 +41,26 @@ const TABLE = [
   ...PLACED_KEYS.map(row),
 ].join('\n');
 
+const names = (all: readonly string[]) => all.map((name) => `\`${name}\``).join(' ');
+
+const SECRETS = [
+  '| In /etc | May hold |',
+  '|---|---|',
+  ...Object.entries(SYSTEM_SECRET_NAMES).map(
+    ([reason, listed]) => `| ${names(listed.split(/\s+/))} | ${reason} |`,
+  ),
+].join('\n');
+
 // `npx vitest run test/unit/docs -u` writes it.
-it('docs/policy.md has every key, as the table of keys has it', async () => {
+it('docs/policy.md has every key, as the table of keys has it, and what of /etc is not shown', async () => {
   const page = readFileSync(PAGE, 'utf8');
   const marked = /(<!-- policy-keys:begin[^>]*-->\n)[\s\S]*(<!-- policy-keys:end -->)/;
   expect(page).toMatch(marked);
-  const made = page.replace(marked, (_, begin: string, end: string) => `${begin}\n${TABLE}\n\n${end}`);
+  const secrets = /(<!-- system-secrets:begin -->\n)[\s\S]*(<!-- system-secrets:end -->)/;
+  expect(page).toMatch(secrets);
+  const made = page
+    .replace(marked, (_, begin: string, end: string) => `${begin}\n${TABLE}\n\n${end}`)
+    .replace(secrets, (_, begin: string, end: string) => `${begin}\n${SECRETS}\n\n${end}`);
   await expect(made).toMatchFileSnapshot(PAGE);
+  expect(page).toContain(`of ${names([...SYSTEM_LOOKED_AT]).replaceAll(' ', ', ')}: a file`);
 });

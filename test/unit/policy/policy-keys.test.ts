@@ -36,6 +36,7 @@ const SIMPLE: readonly unknown[] = [
   ...['private', 'host', 'auto', 'workspace', 'off', 'open', 'contained', 'allowed', 'refuse', 'warn'],
   ...[
     'session',
+    'listed',
     'user',
     'terminal',
     'queue',
@@ -231,7 +232,8 @@ const IS_NO_WIDER: Readonly<
   Record<NonNullable<PolicyKey['workspace']>['narrow'], (after: unknown, before: unknown) => boolean>
 > = {
   strictest: (after, before) =>
-    after === before || ['private', 'none', 'off', 'contained', 'deny', 'sni', 'user'].includes(String(after)),
+    after === before ||
+    ['private', 'none', 'off', 'contained', 'deny', 'sni', 'listed', 'user'].includes(String(after)),
   smaller: (after, before) => Number(after ?? Infinity) <= Number(before ?? Infinity),
   shorter: (after, before) => (Number(after) || Infinity) <= (Number(before) || Infinity),
   intersection: (after, before) =>

@@ -1,0 +1,121 @@
+import { accessSync, constants, readdirSync, statSync } from 'node:fs';
+import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
+import type { PathRule } from '../../model/policy.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import { orElse } from '../../util/or-else.ts';
+import { pathOf, textOfPath } from '../../util/path-text.ts';
+import { holdsSecretAt, type Places, whyNotByPath } from '../proposals.ts';
+import { realPath } from './own-program.ts';
+
+/** What lies there is granted anyway, or belongs to each command alone. */
+const ELSEWHERE = [
+  '/usr',
+  '/bin',
+  '/sbin',
+  '/lib',
+  '/nix/store',
+  '/gnu/store',
+  '/snap',
+  '/tmp',
+  '/proc',
+  '/dev',
+];
+/** More links than this in one directory are not followed. */
+const MOST_LINKS = 1_000;
+
+/**
+ * The programs of the user that PATH finds, in the home and in /opt, with what belongs to them: the prefix that they were
+ * installed in (`~/miniconda3`, `/opt/venv`), and where links lead (`~/.local/lib/node_modules`). What no proposal may open
+ * (credentials, settings, state, a home as a whole) is not granted with them.
+ */
+export function programsOnPath(
+  path: string,
+  places: Places,
+  granted: readonly PathRule[],
+): readonly PathRule[] {
+  const found: string[] = [];
+  const home = realPath(places.home);
+  const elsewhere = ELSEWHERE.filter((root) => !isBeneath(home, root));
+  const isKnown = (real: string) =>
+    [...elsewhere, places.workspace, ...found].some((root) => isBeneath(real, root)) ||
+    granted.some((rule) => rule.access !== 'data' && isBeneath(real, rule.path));
+  const add = (...candidates: readonly string[]) => {
+    const real = candidates.find((one) => whyNotByPath(one, places, 'filesystem.read') === undefined);
+    if (real !== undefined && !isKnown(real)) found.push(real);
+  };
+  for (const named of new Set(path.split(delimiter))) {
+    if (!isAbsolute(named)) continue;
+    const directory = realPath(named);
+    if (elsewhere.some((root) => isBeneath(directory, root))) continue;
+    const entries = orElse(
+      () => readdirSync(pathOf(directory), { withFileTypes: true, encoding: 'buffer' }),
+      undefined,
+    );
+    if (entries === undefined) continue;
+    if (!isKnown(directory)) add(...homesOf(directory), directory);
+    for (const entry of entries.filter((one) => one.isSymbolicLink()).slice(0, MOST_LINKS)) {
+      const target = realPath(`${directory}/${textOfPath(entry.name)}`);
+      if (!isKnown(target) && isProgram(target)) add(...homesOf(dirname(target)), target);
+    }
+  }
+  return found.map((real) => ({
+    path: real,
+    access: 'read',
+    required: false,
+    reason: 'programs of the user (PATH)',
+  }));
+}
+
+const isProgram = (path: string): boolean =>
+  orElse(() => {
+    accessSync(pathOf(path), constants.X_OK);
+    return statSync(pathOf(path)).isFile();
+  }, false);
+
+/** What was installed with the programs of a directory, widest first. */
+function homesOf(directory: string): readonly string[] {
+  const at = directory.indexOf('/node_modules/');
+  // Packages use each other, and where they lie nothing else does.
+  if (at >= 0) return [directory.slice(0, at + '/node_modules'.length)];
+  const prefix = dirname(directory);
+  return [
+    ...(PROGRAM_DIRECTORIES.has(basename(directory)) && holdsPrograms(prefix, OF_A_PREFIX) ? [prefix] : []),
+    ...(holdsPrograms(directory) ? [directory] : []),
+  ];
+}
+
+const PROGRAM_DIRECTORIES: ReadonlySet<string> = new Set(['bin', 'sbin', 'libexec', 'shims', 'Scripts']);
+/** What lies beside the programs where something was installed. */
+const OF_A_PREFIX = [
+  'lib',
+  'lib64',
+  'libexec',
+  'share',
+  'include',
+  'jre',
+  'conf',
+  'pkg',
+  'versions',
+  'pyvenv.cfg',
+];
+const OF_A_PROJECT = [
+  '.git',
+  '.hg',
+  '.svn',
+  '.env',
+  'package.json',
+  'pyproject.toml',
+  'Cargo.toml',
+  'go.mod',
+];
+/** A directory with more files of its own is not looked at for secrets, and so is not granted as a whole. */
+const MOST_FILES = 50;
+
+/** Whether it is a place for programs, and no project, with no secret among its own files. `beside`: one of these has to be there. */
+function holdsPrograms(directory: string, beside?: readonly string[]): boolean {
+  const entries = orElse(() => readdirSync(pathOf(directory), { withFileTypes: true }), []);
+  const hasOne = (names: readonly string[]) => entries.some((entry) => names.includes(entry.name));
+  if (hasOne(OF_A_PROJECT) || (beside !== undefined && !hasOne(beside))) return false;
+  const files = entries.filter((entry) => entry.isFile());
+  return files.length <= MOST_FILES && !files.some(({ name }) => holdsSecretAt(join(directory, name)));
+}

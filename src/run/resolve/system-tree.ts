@@ -1,0 +1,142 @@
+import { accessSync, constants, lstatSync, readdirSync } from 'node:fs';
+import { readRegular } from '../../host/held-directory.ts';
+import { mountPointsWithin } from '../../host/mount-points.ts';
+import type { PathRule } from '../../model/policy.ts';
+import type { NativeTree } from '../../native/contract.ts';
+import { loadAddon } from '../../native/load.ts';
+import { SYSTEM_LOOKED_AT, SYSTEM_SECRETS } from '../../policy/profiles/system-paths.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import { orElse } from '../../util/or-else.ts';
+import { pathOf, textOfPath } from '../../util/path-text.ts';
+
+/** Settings of the machine's programs. */
+const SETTINGS = '/etc';
+/** What is larger is not looked at for each command, and so is not shown as a whole: 5 ms on a thread of its own. */
+const MOST_LOOKED_AT = 5_000;
+
+const { S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, S_IROTH, S_IXOTH } = constants;
+
+/** The mode of an object by its name beneath the tree, each directory before what is in it. */
+type Modes = ReadonlyMap<string, number>;
+
+/**
+ * What every user of the machine may read of its programs' settings: without what only some may read, what is known to hold
+ * secrets, and what else is mounted there. As root the same, and not what root may read.
+ */
+export async function systemTree(workspace: string): Promise<readonly PathRule[]> {
+  // Where somebody works, other work lies beside it.
+  if (isBeneath(workspace, SETTINGS)) return [];
+  // The kernel keeps from others what is not for them. Of root, it keeps nothing.
+  const modes = process.geteuid?.() === 0 ? await allModes(SETTINGS) : modesAtTop(SETTINGS);
+  if (modes === undefined) return [];
+  const except = exceptions(SETTINGS, modes);
+  const plain = [...modes].flatMap(([name, mode]) => {
+    const path = `${SETTINGS}/${name}`;
+    return name.includes('/') || (mode & S_IFMT) === S_IFLNK || except.includes(path) ? [] : [path];
+  });
+  return [
+    {
+      ...{ path: SETTINGS, access: 'data', required: false, except, covers: new Set(plain) },
+      parts: partsWithout(SETTINGS, except),
+      reason: 'settings of programs, as far as everybody may read them',
+    },
+  ];
+}
+
+/** Of what lies in it and of what is known to hold secrets; `undefined`: it is not there. */
+function modesAtTop(root: string): Modes | undefined {
+  const names = orElse(() => readdirSync(root, { encoding: 'buffer' }).map(textOfPath), undefined);
+  const deeper = [...SYSTEM_SECRETS.keys(), ...SYSTEM_LOOKED_AT].filter((name) => name.includes('/'));
+  return (
+    names &&
+    new Map(
+      [...names, ...deeper].flatMap((name): readonly [string, number][] => {
+        const found = orElse(
+          () => lstatSync(pathOf(`${root}/${name}`), { throwIfNoEntry: false }),
+          undefined,
+        );
+        return found === undefined ? [] : [[name, found.mode]];
+      }),
+    )
+  );
+}
+
+/** Numbers of an entry of a tree; the first is the mode of the object. */
+const FIELDS = 9;
+
+/** `undefined`: it is not there, or too much lies in it. */
+async function allModes(root: string): Promise<Modes | undefined> {
+  const tree = await new Promise<NativeTree | undefined>((resolve) =>
+    loadAddon().walkTree(root, false, MOST_LOOKED_AT, resolve),
+  );
+  const names = tree && textOfPath(tree.names).split('\0').slice(0, -1);
+  return names && new Map(names.map((name, at) => [name, tree?.numbers[at * FIELDS] ?? 0]));
+}
+
+/** What is not shown of a tree, absolute, none in another. */
+function exceptions(root: string, modes: Modes): readonly string[] {
+  // On a directory anything may be mounted: a secret of a container, say.
+  const mounts = new Set(mountPointsWithin(root));
+  const found: string[] = [];
+  const out = new Set<string>();
+  for (const [name, mode] of modes) {
+    const above = name.slice(0, Math.max(name.lastIndexOf('/'), 0));
+    const isInOut = above !== '' && out.has(above);
+    // A link is looked at where it leads.
+    const isShown =
+      (mode & S_IFMT) === S_IFLNK ||
+      (isForAll(mode) && !mayHoldSecrets(root, name) && !mounts.has(`${root}/${name}`));
+    if (!isInOut && isShown) continue;
+    out.add(name);
+    if (isInOut) continue;
+    if (canBeOpened(`${root}/${name}`)) found.push(`${root}/${name}`);
+  }
+  return found;
+}
+
+/** Files and directories that everybody may read. */
+function isForAll(mode: number): boolean {
+  const kind = mode & S_IFMT;
+  if (kind === S_IFDIR) return (mode & (S_IROTH | S_IXOTH)) === (S_IROTH | S_IXOTH);
+  return kind === S_IFREG && (mode & S_IROTH) !== 0;
+}
+
+/** What is called so in /etc itself, where the table does not know it. For each start: one expression, and not those of all secrets. */
+const CALLED_SECRET = /^\.env|secret|credential|passw|\.key$/i;
+
+function mayHoldSecrets(root: string, name: string): boolean {
+  if (SYSTEM_SECRETS.has(name)) return true;
+  if (SYSTEM_LOOKED_AT.has(name)) return !holdsNone(`${root}/${name}`);
+  return !name.includes('/') && CALLED_SECRET.test(name);
+}
+
+/** The largest of these files that is looked at. */
+const LARGEST = 64 * 1024;
+const COMMENTS = /<!--[\s\S]*?-->|^\s*[#;].*$/gm;
+const SAYS_SECRET = /pass|pwd|secret|token|auth|key|credential|private|:\/\/[^/\s]*@/i;
+
+/** Whether nothing in a file of settings, outside of its comments, is about a secret. */
+function holdsNone(path: string): boolean {
+  const content = orElse(() => readRegular(path, LARGEST), undefined);
+  return content !== undefined && !SAYS_SECRET.test(content.toString().replace(COMMENTS, ''));
+}
+
+/** The kernel keeps the rest from commands: they have no more rights than we have. */
+function canBeOpened(path: string): boolean {
+  const may = (mode: number) =>
+    orElse(() => {
+      accessSync(pathOf(path), mode);
+      return true;
+    }, false);
+  return may(constants.R_OK) || may(constants.W_OK) || may(constants.X_OK);
+}
+
+/** The largest parts of a tree that hold none of the exceptions. A link is followed where it leads, and grants nothing. */
+function partsWithout(root: string, except: readonly string[]): readonly string[] {
+  const entries = orElse(() => readdirSync(pathOf(root), { withFileTypes: true, encoding: 'buffer' }), []);
+  return entries.flatMap((entry) => {
+    const path = `${root}/${textOfPath(entry.name)}`;
+    if (entry.isSymbolicLink() || except.includes(path)) return [];
+    return except.some((inner) => isBeneath(inner, path)) ? partsWithout(path, except) : [path];
+  });
+}
