@@ -156,11 +156,15 @@ function startOf(line: Buffer): string {
   return line.toString('latin1', 0, 160);
 }
 
-/** A pattern may end with it: a person was asked, it was not launched, or it runs a file. In a text, quotes are escaped. */
+const FLAGS = ',"flags":["';
+
+/** A pattern may end with it: a person was asked, it was not launched, it runs a file, or has unusual options. In a text, quotes are escaped. */
 function isConspicuous(line: Buffer, start: string): boolean {
   if (!start.includes('"type":"decision"')) return false;
   const isLaunched = line.includes(',"outcome":"launch",') || line.includes(',"outcome":"allow",');
-  return !isLaunched || line.includes(',"approval":{') || line.includes(',"executes":["');
+  return (
+    !isLaunched || line.includes(',"approval":{') || line.includes(',"executes":["') || line.includes(FLAGS)
+  );
 }
 
 /**
@@ -169,7 +173,8 @@ function isConspicuous(line: Buffer, start: string): boolean {
  */
 function isNothing(line: Buffer, start: string, isOwn: boolean): boolean {
   if (start.includes('"type":"result"')) return true;
-  return !isOwn && line.includes(',"verdict":"allow","risk":') && !line.includes(',"files":{"writes":["');
+  if (isOwn || line.includes(FLAGS)) return false;
+  return line.includes(',"verdict":"allow","risk":') && !line.includes(',"files":{"writes":["');
 }
 
 function isBefore(start: string, since: number): boolean {

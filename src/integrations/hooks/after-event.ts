@@ -114,7 +114,7 @@ function seen(
   const reads = saw.paths.map(
     (path) => lookup.resolve(path.startsWith('/') ? path : `${start}/${path}`).canonical,
   );
-  const nothing = { parts: [], writes: [], executes: [], patterns: [], searches: [] };
+  const nothing = { parts: [], writes: [], executes: [], patterns: [], searches: [], flags: [] };
   const secret = secretAmong({ ...nothing, reads, text: saw.paths.join('\n') }, secrets);
   if (secret === undefined) return [];
   return [{ taint: 'secret', reason: `the tool ${tool.slice(0, 100)} read ${secret} (filesystem.secret)` }];
