@@ -25,6 +25,8 @@ export interface AuditOptions {
   readonly hmacKey?: Uint8Array | undefined;
   /** Milliseconds since 1970. */
   readonly clock?: () => number;
+  /** Older days are removed when a new one begins, unless the trail goes elsewhere, too. Default: none is. */
+  readonly keepDays?: number | undefined;
   /** Where the trail goes, too. */
   readonly stream?:
     | {
@@ -198,10 +200,14 @@ export class AuditTrail implements AuditSink {
   #closed = false;
   #hasAppended = false;
 
-  constructor(directory: string, { lock, hmacKey: key, clock = Date.now, stream }: AuditOptions) {
+  constructor(directory: string, { lock, hmacKey: key, clock = Date.now, keepDays, stream }: AuditOptions) {
     this.#directory = directory;
     this.#stream = stream;
-    this.#writer = new TrailWriter(directory, { lock, key, clock });
+    this.#writer = new TrailWriter(directory, {
+      ...{ lock, key, clock },
+      // What the stream does not have yet would be lost.
+      keepDays: stream === undefined ? keepDays : undefined,
+    });
     this.#observer = new TrailObserver(directory, (record) => this.#enqueue(record), clock);
     this.#publisher = stream && new TrailPublisher(directory, stream.open);
   }

@@ -653,6 +653,11 @@ export const POLICY_KEYS = {
         meaning: 'commands may run without a record in the audit trail',
       },
     }),
+    keep_days: key({
+      schema: (zod) => zod.number().int().min(1).max(36_500),
+      text: 'For how many days records are kept. With the first record of a day the files of older days are removed, and the trail says which. Default: 90 where the trail was turned on by an option (install, --audit), and all where the policy turned it on.',
+      example: '90',
+    }),
     hmac_key_file: key({
       schema: (zod) => zod.string().regex(/^\//, 'must be absolute'),
       text: 'A file with a secret of at least 32 bytes, which signs the records. Only its owner may be able to read it.',

@@ -288,6 +288,8 @@ async function ownGitGuard(): Promise<GitGuard> {
   return createGitGuard({ parse: parseShell, aliasesAt: (place) => readAliases(place, caller().env) });
 }
 
+const KEPT_BY_DEFAULT_DAYS = 90;
+
 /** The audit trail of the state directory. What cannot be recorded is refused, or a warning, as the policy says. */
 async function trailOf(
   { policy, auditByDefault = false }: StatefulPortsParts,
@@ -295,12 +297,14 @@ async function trailOf(
 ): Promise<AuditTrail | undefined> {
   if (!(policy.audit.enabled ?? auditByDefault)) return undefined;
   const { openAudit, loadAuditKey } = await import('./stateful-parts.ts');
-  const { hmacKeyFile, onFailure } = policy.audit;
+  const { hmacKeyFile, onFailure, keepDays } = policy.audit;
   const path = auditDirectory(directory);
   const trail = openAudit(path, {
     lock: loadAddon(),
     hmacKey: hmacKeyFile === undefined ? undefined : loadAuditKey(hmacKeyFile),
     stream: auditStream(policy),
+    // What was turned on with something else must not fill a disk.
+    keepDays: keepDays ?? (policy.audit.enabled === true ? undefined : KEPT_BY_DEFAULT_DAYS),
   });
   try {
     ensureStateDirectory(directory);

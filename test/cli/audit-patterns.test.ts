@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
@@ -143,6 +152,57 @@ describe('a pattern over several commands', () => {
     expect(decisions).toHaveLength(day.length);
     // Most of it ran: this control would say nothing of a day in which all was refused.
     expect((await recordsOf('result')).length).toBeGreaterThan(day.length * 0.75);
+  });
+});
+
+describe('the audit trail', () => {
+  const agent = { ...env, HOME: join(place.root, 'home'), CLAUDE_PROJECT_DIR: place.workspace };
+
+  /** What an agent runs in place of a command, by the hook that is in its settings; `false`: nothing is. */
+  async function runByAgent(command: string): Promise<void> {
+    const settings = JSON.parse(readFileSync(join(agent.HOME, '.claude/settings.json'), 'utf8'));
+    const line: string = settings.hooks.PreToolUse[0].hooks[0].command;
+    const event = {
+      ...{ session_id: 's', transcript_path: '/nowhere', cwd: place.workspace, permission_mode: 'default' },
+      ...{ hook_event_name: 'PreToolUse', tool_name: 'Bash', tool_input: { command }, tool_use_id: 't' },
+    };
+    const options = { cwd: place.workspace, env: { ...place.env, ...agent }, input: JSON.stringify(event) };
+    const answer = JSON.parse(execFileSync('bash', ['-c', line], options).toString()).hookSpecificOutput;
+    if (answer.permissionDecision === 'allow')
+      execFileSync('bash', ['-c', answer.updatedInput.command], { ...options, input: '' });
+  }
+  const setPolicy = (text: string) =>
+    writeFileSync(join(env.XDG_CONFIG_HOME, 'sandbox-run/policy.toml'), text, { mode: 0o600 });
+
+  it.each([
+    ['is turned on by install', [], '', true],
+    ['is not with --no-audit', ['--no-audit'], '', false],
+    ['is not where the policy says no', [], '[audit]\nenabled = false\n', false],
+    ['is with --no-audit where the policy has it on', ['--no-audit'], '[audit]\nenabled = true\n', true],
+  ])('%s', async (_, args, policy, isOn) => {
+    setPolicy(policy);
+    rmSync(agent.HOME, { recursive: true, force: true });
+    const installed = await cli(place, ['install', 'claude-code', ...args], { env: agent });
+    expect(installed).toMatchObject({ exitCode: 0, stderr: '' });
+    await runByAgent('echo by the agent');
+    await runByAgent('sudo ls');
+    const trail = join(env.XDG_STATE_HOME, 'sandbox-run/audit');
+    expect(existsSync(trail)).toBe(isOn);
+    if (!isOn) return;
+    expect(await recordsOf('decision')).toMatchObject([
+      { command: 'echo by the agent', outcome: 'launch', session: 'claude-code.s' },
+      { command: 'sudo ls', outcome: 'command.denied' },
+    ]);
+    expect(await recordsOf('result')).toMatchObject([{ exitCode: 0, durationMs: expect.any(Number) }]);
+    for (const name of ['', ...readdirSync(trail)]) expect(statSync(join(trail, name)).mode & 0o077).toBe(0);
+  });
+
+  it('is turned on by one option of a run', async () => {
+    setPolicy('');
+    await run('echo a');
+    expect(existsSync(join(env.XDG_STATE_HOME, 'sandbox-run/audit'))).toBe(false);
+    await run('echo b', '--audit');
+    expect(await recordsOf('decision')).toMatchObject([{ command: 'echo b' }]);
   });
 });
 

@@ -58,7 +58,11 @@ export function operatorWords({
   policy,
   backend,
   autonomy,
+  audit,
 }: HookOptions['sandbox']): readonly string[] {
   const given = { profile, policy: typeof policy === 'string' ? policy : undefined, backend, autonomy };
-  return Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
+  return [
+    ...Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value])),
+    ...(audit === true ? ['--audit'] : []),
+  ];
 }
