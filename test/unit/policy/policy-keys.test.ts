@@ -231,7 +231,8 @@ const IS_NO_WIDER: Readonly<
   Record<NonNullable<PolicyKey['workspace']>['narrow'], (after: unknown, before: unknown) => boolean>
 > = {
   strictest: (after, before) =>
-    after === before || ['private', 'none', 'off', 'contained', 'deny', 'sni', 'user'].includes(String(after)),
+    after === before ||
+    ['private', 'none', 'off', 'contained', 'deny', 'sni', 'user'].includes(String(after)),
   smaller: (after, before) => Number(after ?? Infinity) <= Number(before ?? Infinity),
   shorter: (after, before) => (Number(after) || Infinity) <= (Number(before) || Infinity),
   intersection: (after, before) =>
