@@ -45,6 +45,7 @@ export type {
   GateOptions,
   GitGuard,
   GuardAnswer,
+  HookAnswer,
   HookSession,
   Reservation,
   Review,

@@ -224,7 +224,7 @@ export function isClaimed(
 
 /** An attack and what was seen, made into a line of the report. Pure. */
 export function judgeAttack(
-  attack: Pick<Attack, 'id' | 'does' | 'claimedInPart'>,
+  attack: Pick<Attack, 'id' | 'does' | 'claimedInPart' | 'letsNothingOut'>,
   seen: Observation,
   control: Pick<Control, 'state'>,
   backend: EnforcementReport['backend'],
@@ -235,6 +235,11 @@ export function judgeAttack(
       id,
       result: seen.kind === 'short' ? 'failed' : seen.kind,
       detail: `${does}: ${seen.reason}`,
+    };
+  if (isClaimed(attack, control, backend) && attack.letsNothingOut?.includes(control.state))
+    return {
+      ...{ id, result: 'failed' },
+      detail: `${does}: not stopped or told in time; nothing got out, and this machine may be too busy: try again`,
     };
   return isClaimed(attack, control, backend)
     ? { id, result: 'escaped', detail: `${does}: IT WORKED, although the report says that it cannot` }

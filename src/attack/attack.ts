@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ControlId } from '../model/enforcement-report.ts';
+import type { ControlId, ControlState } from '../model/enforcement-report.ts';
 import type { Policy } from '../model/policy.ts';
 import type { Bystander } from './bystander.ts';
 
@@ -81,6 +81,11 @@ export interface Attack {
   readonly manner?: Manner;
   /** Also a control that our own backends report as degraded claims to stop this. */
   readonly claimedInPart?: true;
+  /**
+   * States of the control in which a claim that was not kept let nothing out, as on a machine that is too busy to look in time:
+   * what worked is `failed` then, and not an escape.
+   */
+  readonly letsNothingOut?: readonly ControlState[];
   readonly stage: Stage;
 }
 
@@ -91,7 +96,7 @@ export type Observation =
   /** It failed for want of descriptors or memory, which says nothing at all. */
   | { readonly kind: 'short'; readonly reason: string };
 
-type Further = Pick<Attack, 'manner' | 'claimedInPart'>;
+type Further = Pick<Attack, 'manner' | 'claimedInPart' | 'letsNothingOut'>;
 type Row = readonly [id: string, does: string, stage: Stage, further?: Further];
 
 /** For attacks that a control in part claims to stop, too. */

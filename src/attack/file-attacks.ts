@@ -336,6 +336,6 @@ export const FILE_ATTACKS: readonly Attack[] = [
   ...attacksOn(
     'denials',
     [['go-untold', 'is refused a file outside, and nobody is told of it', goesUntold]],
-    IN_PART,
+    { ...IN_PART, letsNothingOut: ['enforced', 'degraded'] },
   ),
 ];

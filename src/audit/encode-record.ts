@@ -39,7 +39,7 @@ function plainDecision(record: DecisionRecord, redactor: Redactor): object {
   // First, because it tells the redactor what the secrets are.
   const command =
     typeof record.command === 'string' ? redactor.text(record.command) : redactor.words(record.command);
-  const { approval, files } = record;
+  const { approval, files, flags } = record;
   return {
     type: record.type,
     request: record.request,
@@ -63,6 +63,7 @@ function plainDecision(record: DecisionRecord, redactor: Redactor): object {
       files === undefined
         ? undefined
         : { writes: files.writes.map(redactor.text), executes: files.executes.map(redactor.text) },
+    flags: flags?.map(redactor.text),
   };
 }
 

@@ -25,6 +25,8 @@ export interface AuditOptions {
   readonly hmacKey?: Uint8Array | undefined;
   /** Milliseconds since 1970. */
   readonly clock?: () => number;
+  /** Older days are removed when a new one begins, unless the trail goes elsewhere, too. Default: none is. */
+  readonly keepDays?: number | undefined;
   /** Where the trail goes, too. */
   readonly stream?:
     | {
@@ -156,11 +158,15 @@ function startOf(line: Buffer): string {
   return line.toString('latin1', 0, 160);
 }
 
-/** A pattern may end with it: a person was asked, it was not launched, or it runs a file. In a text, quotes are escaped. */
+const FLAGS = ',"flags":["';
+
+/** A pattern may end with it: a person was asked, it was not launched, it runs a file, or has unusual options. In a text, quotes are escaped. */
 function isConspicuous(line: Buffer, start: string): boolean {
   if (!start.includes('"type":"decision"')) return false;
   const isLaunched = line.includes(',"outcome":"launch",') || line.includes(',"outcome":"allow",');
-  return !isLaunched || line.includes(',"approval":{') || line.includes(',"executes":["');
+  return (
+    !isLaunched || line.includes(',"approval":{') || line.includes(',"executes":["') || line.includes(FLAGS)
+  );
 }
 
 /**
@@ -169,7 +175,8 @@ function isConspicuous(line: Buffer, start: string): boolean {
  */
 function isNothing(line: Buffer, start: string, isOwn: boolean): boolean {
   if (start.includes('"type":"result"')) return true;
-  return !isOwn && line.includes(',"verdict":"allow","risk":') && !line.includes(',"files":{"writes":["');
+  if (isOwn || line.includes(FLAGS)) return false;
+  return line.includes(',"verdict":"allow","risk":') && !line.includes(',"files":{"writes":["');
 }
 
 function isBefore(start: string, since: number): boolean {
@@ -193,10 +200,14 @@ export class AuditTrail implements AuditSink {
   #closed = false;
   #hasAppended = false;
 
-  constructor(directory: string, { lock, hmacKey: key, clock = Date.now, stream }: AuditOptions) {
+  constructor(directory: string, { lock, hmacKey: key, clock = Date.now, keepDays, stream }: AuditOptions) {
     this.#directory = directory;
     this.#stream = stream;
-    this.#writer = new TrailWriter(directory, { lock, key, clock });
+    this.#writer = new TrailWriter(directory, {
+      ...{ lock, key, clock },
+      // What the stream does not have yet would be lost.
+      keepDays: stream === undefined ? keepDays : undefined,
+    });
     this.#observer = new TrailObserver(directory, (record) => this.#enqueue(record), clock);
     this.#publisher = stream && new TrailPublisher(directory, stream.open);
   }

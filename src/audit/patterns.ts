@@ -20,6 +20,10 @@ interface ObservedDecision {
   readonly escapes: readonly string[];
   readonly writes: readonly string[];
   readonly executes: readonly string[];
+  /** Options that make a program do what it does not do by its name. */
+  readonly flags: readonly string[];
+  /** If it would use the network and was not launched: by what, and where to. */
+  readonly ways: readonly string[];
 }
 
 /** What a pattern recognized. */
@@ -154,11 +158,55 @@ const createThenExecute: Pattern = {
   },
 };
 
+/** One such option has a reason; several are somebody who looks for one that works. */
+const DIFFERENT_FLAGS = 2;
+
+/** Programs are given options that make them run others: how a command that is let through runs one that is not. */
+const unusualFlags: Pattern = {
+  code: 'unusual_flags',
+  summary: `${DIFFERENT_FLAGS} different options, in one command or several, that make programs run others or use the network (\`git -c core.pager=…\`, \`tar --checkpoint-action\`)`,
+  find: (latest, earlier) => {
+    if (latest.flags.length === 0) return [];
+    const flags = new Set([...earlier, latest].flatMap((one) => one.flags));
+    if (flags.size < DIFFERENT_FLAGS) return [];
+    return [
+      {
+        about: 'flags',
+        message: `${flags.size} different options were used that make programs run others or use the network`,
+        details: { flags: [...flags].slice(-10).join(', '), latest: latest.request },
+      },
+    ];
+  },
+};
+
+/** So many different ways to the network, none of which was let through. */
+const DIFFERENT_WAYS = 3;
+
+/** An agent that is not let out tries other programs and other hosts. */
+const networkAttempts: Pattern = {
+  code: 'network_attempts',
+  summary: `${DIFFERENT_WAYS} different ways to the network (programs, or hosts) were tried, and not one was let through`,
+  find: (latest, earlier) => {
+    if (latest.ways.length === 0) return [];
+    const ways = new Set([...earlier, latest].flatMap((one) => one.ways));
+    if (ways.size < DIFFERENT_WAYS) return [];
+    return [
+      {
+        about: 'network',
+        message: `${ways.size} different ways to the network were tried and not let through`,
+        details: { ways: [...ways].slice(-10).join(', '), latest: latest.request },
+      },
+    ];
+  },
+};
+
 /** THE registry of patterns over several commands. */
 export const PATTERNS: readonly Pattern[] = [
   createThenExecute,
   repeatedApprovals,
   pathTraversal,
+  unusualFlags,
+  networkAttempts,
   manyRefusals,
 ];
 
@@ -214,9 +262,9 @@ export class Recognizer {
   }
 }
 
-/** Of what was launched, only the files that it wrote matter later. */
-function isRemembered({ launched, writes }: ObservedDecision): boolean {
-  return !launched || writes.length > 0;
+/** Of what was launched, only the files that it wrote matter later, and unusual options. */
+function isRemembered({ launched, writes, flags }: ObservedDecision): boolean {
+  return !launched || writes.length > 0 || flags.length > 0;
 }
 
 function find(
@@ -273,7 +321,17 @@ function observe(record: StoredRecord): ObservedDecision {
     escapes: launched ? [] : refusedPaths(fields),
     writes: textsOf(files, 'writes'),
     executes: textsOf(files, 'executes'),
+    flags: textsOf(fields, 'flags'),
+    ways: !launched && textOf(fields, 'reach') === 'network' ? [wayOf(commandText(record))] : [],
   };
+}
+
+/** The program of a command that would use the network, and the host that it names. */
+function wayOf(command: string): string {
+  const [program = '', ...words] = commandWords(command);
+  const [, named = ''] = /(?:\/\/|@)([^\s/@:'"]+)/.exec(command) ?? [];
+  const host = named === '' ? words.find((word) => /^[\w-]+(?:\.[\w-]+)+(?:[:/]|$)/.test(word)) : named;
+  return host === undefined ? program : `${program} ${host}`;
 }
 
 /** Words that do not change what is done, but that an agent adds when it tries again. */

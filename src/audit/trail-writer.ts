@@ -1,12 +1,23 @@
-import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, openSync, writeSync } from 'node:fs';
-import { dirname } from 'node:path';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { EventRecord } from '../model/audit-record.ts';
 import type { NativeAddon } from '../native/contract.ts';
 import { acknowledgement, brokenTrail, endsAsKnown, findBreak, keepTorn } from './break.ts';
 import { auditFailure, DayFile } from './day-file.ts';
 import { encodeRecord } from './encode-record.ts';
 import { NO_HASH, openLine, type Position, readHead, sealRecord, writeHead } from './record-line.ts';
-import { dayFileName, headPath, readLines } from './trail-files.ts';
+import { dayFileName, headPath, listDayFiles, readLines } from './trail-files.ts';
+
+const DAY_MS = 24 * 3_600_000;
 
 /** The exclusive lock of an open file; the addon has it. */
 export type FileLock = Pick<NativeAddon, 'tryLock' | 'unlock'>;
@@ -17,6 +28,8 @@ interface TrailSettings {
   readonly key: Uint8Array | undefined;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
+  /** Days whose files stay when a new one begins; `undefined`: all. */
+  readonly keepDays: number | undefined;
 }
 
 /** Records that are in the log of the file system now. */
@@ -35,7 +48,7 @@ interface OpenedFile {
 
 /** Something about the trail that has to be said in the trail itself. */
 interface Remark {
-  readonly code: 'audit_foreign_lines';
+  readonly code: 'audit_foreign_lines' | 'audit_days_removed';
   readonly message: string;
   readonly details: Readonly<Record<string, string | number>>;
 }
@@ -171,7 +184,25 @@ export class TrailWriter {
     if (name !== previous || used === 0) this.syncDirectories();
     if (name === previous) return { ...end, file, follows };
     const begun = reconcile(file, { ...end.position, file: name, size: 0 }, size);
-    return { ...begun, remarks: [...end.remarks, ...begun.remarks], file, follows };
+    return {
+      ...begun,
+      remarks: [...end.remarks, ...begun.remarks, ...this.removeOldDays(previous)],
+      file,
+      follows,
+    };
+  }
+
+  /** The oldest first, never the one that the new file follows: what is left is the end of the chain without a gap. */
+  private removeOldDays(previous: string): readonly Remark[] {
+    const { keepDays, clock } = this.settings;
+    if (keepDays === undefined) return [];
+    const first = dayFileName(clock() - keepDays * DAY_MS);
+    const old = listDayFiles(this.directory).filter((name) => name < first && name < previous);
+    for (const name of old) unlinkSync(join(this.directory, name));
+    if (old.length === 0) return [];
+    const [oldest = '', newest = ''] = [old[0], old.at(-1)];
+    const message = `${old.length} files of days before ${first} were removed (audit.keep_days)`;
+    return [{ code: 'audit_days_removed', message, details: { files: old.length, oldest, newest } }];
   }
 
   private syncDirectories(): void {

@@ -6,6 +6,7 @@ import type { PathUse, Program } from '../programs/behaviour.ts';
 import { argumentOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { describeAs, findProgram } from '../programs/program-table.ts';
+import { findingsOf } from '../programs/risk.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { readableWord } from '../util/shell-quote.ts';
 import { proposedRule } from './allow-rules.ts';
@@ -25,6 +26,11 @@ export interface CommandEffects {
   readonly patterns: readonly string[];
   /** Directories that programs search without being told which. */
   readonly searches: readonly string[];
+  /**
+   * Options that make a program run another one or use the network, which it does not do by its name, with the program
+   * before them: `git core.pager=…`.
+   */
+  readonly flags: readonly string[];
   /** All of the text. */
   readonly text: string;
   /** A rule that would answer all that is asked about it. Missing: there is none, or it is not known. */
@@ -144,9 +150,21 @@ export function effectsOf(
     executes: [...touched.executes],
     patterns: [...patterns],
     searches: [...searches],
+    flags: [...new Set(commandsOf(context.parsed).flatMap((command) => flagsOf(command, context)))],
     text: context.text,
     proposedRule: () => proposedRule(context, reasons),
   };
+}
+
+/** What editors and shells are given to do is their everyday use. */
+const EVERYDAY: ReadonlySet<string> = new Set(['executes_input', 'editor_command']);
+
+function flagsOf(command: SimpleCommand, context: CheckContext): readonly string[] {
+  const use = useOf(command, context);
+  if (use === undefined) return [];
+  return findingsOf(use)
+    .filter(({ effect, code }) => (effect === 'executes' || effect === 'network') && !EVERYDAY.has(code))
+    .map(({ words }) => [use.program.name, ...words].join(' '));
 }
 
 function patternsOf(word: Word, cwds: readonly (string | undefined)[]): readonly string[] {

@@ -68,6 +68,7 @@ interface GateOptions extends Pick<SandboxOptions, 'workspace' | 'profile' | 'po
 interface ServeOptions extends GateOptions {
   readonly allowUid?: readonly number[];
   readonly quiet?: boolean;
+  readonly audit: boolean;
 }
 
 interface CheckOptions extends GateOptions {
@@ -100,6 +101,7 @@ export async function gate(args: readonly string[]): Promise<number> {
       .option(...POLICY_FILE);
   ofGate('serve', 'answers requests until a signal ends it', SERVE_HELP)
     .option('--allow-uid <uid>', 'a further user id that may send requests; repeatable', collect)
+    .option('--no-audit', 'no audit trail, unless the policy has one')
     .option('-q, --quiet', 'no line on standard error for each decision')
     .action((options: ServeOptions) => does(() => serveGate(options)));
   ofGate('check', 'asks whether a command may run', CHECK_HELP)

@@ -19,7 +19,7 @@ Agents: ${Object.keys(AGENTS).join(', ')}
 
 Only what is of sandbox-run is added, changed or taken out; everything else in the files stays as it is. Doing it
 again changes nothing. --mode, --policy, --profile, --backend, --autonomy and --timeout go into the hook
-("sandbox-run hook --help"). Commands run in the sandbox (--mode rewrite) unless you say --mode decide.
+("sandbox-run hook --help"). What the agent does goes to the audit trail ("sandbox-run audit tail"; --no-audit). Commands run in the sandbox (--mode rewrite) unless you say --mode decide.
 
 --mcp (codex) gives the agent the tools of "sandbox-run mcp" in place of its own shell tool.
 
@@ -61,7 +61,10 @@ export async function install(args: readonly string[]): Promise<number> {
     )
     .option('--dry-run', 'show what would change; nothing is written')
     .option('--uninstall', 'remove what was installed');
-  addHookOptions(program);
+  addHookOptions(program).option(
+    '--no-audit',
+    'leave no audit trail of what the agent does, unless the policy has one',
+  );
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const { user, project, mcp = false, dryRun = false, uninstall = false, ...hook } = parsed.opts<Options>();

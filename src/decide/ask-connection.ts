@@ -19,7 +19,7 @@ const PROGRAM_CHARACTERS = 40;
 const NOBODY: ApprovalAnswer = { approved: false, reason: 'nobody', by: 'desk' };
 /** What is asked about is none of what the command's text says. */
 const NO_EFFECTS: CommandEffects = {
-  ...{ parts: [], reads: [], writes: [], executes: [], patterns: [], searches: [] },
+  ...{ parts: [], reads: [], writes: [], executes: [], patterns: [], searches: [], flags: [] },
   text: '',
 };
 

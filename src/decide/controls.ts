@@ -62,7 +62,7 @@ const about = ({ id, ports, request }: Deciding) => ({
 function decisionRecord(deciding: Deciding, outcome: string): DecisionRecord {
   const { request, ports, seen, resolved, approval } = deciding;
   const report = ports.plan?.report ?? NO_ENFORCEMENT;
-  const { writes = [], executes = [] } = seen?.effects() ?? {};
+  const { writes = [], executes = [], flags = [] } = seen?.effects() ?? {};
   return {
     type: 'decision',
     ...about(deciding),
@@ -75,6 +75,7 @@ function decisionRecord(deciding: Deciding, outcome: string): DecisionRecord {
     backend: report.backend,
     report,
     files: { writes, executes },
+    ...(flags.length === 0 ? {} : { flags }),
   };
 }
 

@@ -88,7 +88,7 @@ function begin(request: DecisionRequest, ports: DecisionPorts): Deciding {
     seen: undefined,
     resolved: undefined,
     approval: undefined,
-    said: new Map(),
+    said: request.said ?? new Map(),
     warnings: [],
     beforeStart: [],
   };

@@ -1,8 +1,5 @@
-import { createHash } from 'node:crypto';
-import { constants, type Stats } from 'node:fs';
-import { type FileHandle, lstat, open, realpath } from 'node:fs/promises';
 import { Module } from 'node:module';
-import { basename, dirname, join } from 'node:path';
+import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type {
@@ -14,10 +11,10 @@ import type {
   ToolResult,
 } from '../model/gate-ports.ts';
 import type { HookPlugin } from '../model/policy-keys.ts';
-import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
-import { errnoOf } from '../util/errno-of.ts';
 import { errorMessage } from '../util/error-message.ts';
+import { flatObject } from '../util/flat-object.ts';
 import { visibleLine } from '../util/visible-text.ts';
+import { readTrusted, requireTrustedProgram, type TrustedFile, type Writable } from './trusted-file.ts';
 
 /** How long a module may take to load: an `await` at its top may never settle. */
 const LOAD_TIMEOUT_MS = 10_000;
@@ -44,26 +41,86 @@ const EVENTS: ReadonlySet<string> = new Set([
 /** A function that nobody would ever call, because its name is misspelt. */
 const LOOKS_LIKE_EVENT = /tool_?use$|^session_?(?:start|end|begin|stop)|^session_/i;
 
+/** Asks a program of the operator; its answer, or why there is none. */
+type AskProgram = (
+  argv: readonly [string, ...string[]],
+  question: unknown,
+) => Promise<{ readonly answer: string } | { readonly problem: string }>;
+
+/** What plug-ins are loaded with. */
+export interface HookParts extends Writable {
+  readonly askProgram: AskProgram;
+  /** Whether the plug-ins of the policy were asked about this before, and had no objection. Missing: they were not. */
+  readonly wasAsked?: ((toolName: string, toolInput: ToolInput) => Promise<boolean>) | undefined;
+  readonly loadTimeoutMs?: number;
+}
+
 /**
  * Loads the plug-ins of a policy, in its order. One that cannot be trusted or loaded becomes a hook that refuses
  * everything and says why. A file that is the same as before is the same module: Node runs it once.
  */
 export async function loadHooks(
   plugins: readonly HookPlugin[],
-  where: Writable,
-  loadTimeoutMs = LOAD_TIMEOUT_MS,
+  parts: HookParts,
 ): Promise<readonly ToolHook[]> {
-  return Promise.all(plugins.map((plugin) => loadHook(plugin, where, loadTimeoutMs)));
+  return Promise.all(plugins.map((plugin) => loadHook(plugin, parts)));
 }
 
-async function loadHook(plugin: HookPlugin, where: Writable, timeoutMs: number): Promise<ToolHook> {
-  const name = basename(plugin.path);
+async function loadHook(plugin: HookPlugin, parts: HookParts): Promise<ToolHook> {
+  const { path, command } = plugin;
+  const name = basename(path ?? command?.find(isScript) ?? command?.[0] ?? '');
   try {
-    const file = await readTrusted(plugin, where);
-    return hookOf(name, await loaded(moduleUrl(file, plugin.sha256 !== undefined), timeoutMs));
+    const hook =
+      path === undefined ? await programHook(name, command, parts) : await moduleHook(name, plugin, parts);
+    return askedOnce(hook, parts.wasAsked);
   } catch (error) {
-    return refusingHook(name, `the hook ${plugin.path} cannot be used: ${messageOf(error)}`);
+    return refusingHook(name, `the hook ${path ?? name} cannot be used: ${messageOf(error)}`);
   }
+}
+
+/** Of a command line, what an interpreter runs. */
+const isScript = (argument: string, index: number) => index > 0 && argument.startsWith('/');
+
+async function moduleHook(
+  name: string,
+  { path = '', sha256 }: HookPlugin,
+  { loadTimeoutMs = LOAD_TIMEOUT_MS, ...where }: HookParts,
+): Promise<ToolHook> {
+  const file = await readTrusted({ path, sha256 }, where);
+  return hookOf(name, await loaded(moduleUrl(file, sha256 !== undefined), loadTimeoutMs));
+}
+
+/** A program is asked before a tool is used, and told nothing afterwards. */
+async function programHook(name: string, argv: HookPlugin['command'], parts: HookParts): Promise<ToolHook> {
+  const [program, ...args] = argv ?? [];
+  if (program === undefined) throw unusable('it names no program');
+  await requireTrustedProgram([program, ...args], parts);
+  return {
+    name,
+    beforeToolUse: async (toolName, toolInput) => {
+      const outcome = await parts.askProgram([program, ...args], {
+        tool_name: toolName,
+        tool_input: toolInput,
+      });
+      if ('problem' in outcome) throw unusable(`it ${outcome.problem}`);
+      const answer = flatObject(outcome.answer);
+      if (answer === undefined) throw unusable('it wrote something else than one JSON object');
+      // What it means is judged by who asks.
+      return answer as HookAnswer;
+    },
+  };
+}
+
+/**
+ * The hook, which is not asked about a tool where it was before. One that cannot be used refuses all the same.
+ */
+function askedOnce(hook: ToolHook, wasAsked: HookParts['wasAsked']): ToolHook {
+  if (wasAsked === undefined) return hook;
+  return {
+    ...hook,
+    beforeToolUse: async (toolName, toolInput) =>
+      (await wasAsked(toolName, toolInput)) ? {} : hook.beforeToolUse(toolName, toolInput),
+  };
 }
 
 /**
@@ -137,97 +194,3 @@ const importModule: Import = (url) => {
   module._compile('module.exports = (url) => import(url);', '/sandbox-run/import-module.cjs');
   return (module.exports as Import)(url);
 };
-
-/** What commands can write, and plug-ins therefore must not lie in. Absolute; need not exist. */
-interface Writable {
-  readonly workspace: string;
-  readonly writable: readonly string[];
-}
-
-/** A plug-in that was examined. */
-interface TrustedFile {
-  readonly path: string;
-  readonly content: Buffer;
-  /** Hexadecimal. */
-  readonly sha256: string;
-}
-
-const MAX_SIZE = 1024 * 1024;
-const GROUP_OR_OTHERS_WRITE = 0o022;
-const STICKY = 0o1000;
-
-/**
- * Reads a plug-in that nobody but root and the user can have written, or whose content the policy names.
- * @throws {SandboxError} `hook.unusable`
- */
-async function readTrusted({ path, sha256 }: HookPlugin, where: Writable): Promise<TrustedFile> {
-  const canonical = join(await canonicalDirectory(dirname(path)), basename(path));
-  // What leads there could be changed as well as what is there.
-  if (canonical !== path) throw unusable(`its real place is ${canonical}: name that`);
-  for (const root of [where.workspace, ...where.writable]) {
-    const real = await realpath(root).catch(() => root);
-    if ([root, real].some((place) => isBeneath(path, place)))
-      throw unusable(`commands could write it, as it lies in ${root}`);
-  }
-  if (sha256 === undefined) await examineDirectories(path);
-  const content = await readExamined(path, sha256 !== undefined);
-  const found = createHash('sha256').update(content).digest('hex');
-  if (sha256 !== undefined && found !== sha256)
-    throw unusable(`its content has the SHA-256 ${found} and not that of the policy`);
-  return { path, content, sha256: found };
-}
-
-async function canonicalDirectory(directory: string): Promise<string> {
-  try {
-    return await realpath(directory);
-  } catch (error) {
-    throw unusable(`its directory cannot be resolved (${codeOf(error)})`);
-  }
-}
-
-/** Whoever can write a directory on the way can put another file in the place of this one. */
-async function examineDirectories(path: string): Promise<void> {
-  for (const directory of ['/', ...directoriesBetween(path, '/')]) {
-    const info = await lstat(directory);
-    // In a sticky directory, as /tmp, nobody moves what belongs to others.
-    const isWritable = (info.mode & GROUP_OR_OTHERS_WRITE) !== 0 && (info.mode & STICKY) === 0;
-    if (isForeign(info) || isWritable)
-      throw unusable(`others own or can write ${directory}: change that, or pin its SHA-256`);
-  }
-}
-
-async function readExamined(path: string, pinned: boolean): Promise<Buffer> {
-  let file: FileHandle | undefined;
-  try {
-    // A pipe would never end, and a link lead somewhere else.
-    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    // Of what was opened, not of the name: nothing can be put in its place in between.
-    const info = await file.stat();
-    if (!info.isFile()) throw unusable('it is not a regular file');
-    if (info.size > MAX_SIZE) throw unusable(`it is larger than ${MAX_SIZE} bytes`);
-    if (!pinned) examineFile(info);
-    return await file.readFile();
-  } catch (error) {
-    if (error instanceof SandboxError) throw error;
-    const code = codeOf(error);
-    throw unusable(code === 'ELOOP' ? 'it is a symbolic link' : `it cannot be read (${code})`);
-  } finally {
-    await file?.close();
-  }
-}
-
-function examineFile(info: Stats): void {
-  if (isForeign(info)) throw unusable('somebody else than root and the user owns it');
-  if ((info.mode & GROUP_OR_OTHERS_WRITE) !== 0)
-    throw unusable('others than its owner can write it: change that, or pin its SHA-256');
-  // The other name may lie where commands can write.
-  if (info.nlink > 1) throw unusable('it has a second name (a hard link): copy it, or pin its SHA-256');
-}
-
-function isForeign({ uid }: Stats): boolean {
-  return uid !== 0 && uid !== process.geteuid?.();
-}
-
-function codeOf(error: unknown): string {
-  return errnoOf(error) ?? String(error);
-}

@@ -35,6 +35,11 @@ export const DecisionRecord = z.strictObject({
     .describe(
       'canonical paths that the command names, as far as its text tells; missing: it was not looked at',
     ),
+  flags: texts
+    .optional()
+    .describe(
+      'options that make a program run another one or use the network, which it does not do by its name, with the program before them; missing: there are none',
+    ),
 });
 export type DecisionRecord = Value<typeof DecisionRecord>;
 

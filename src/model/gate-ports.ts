@@ -2,6 +2,7 @@ import type { Approver } from './approval.ts';
 import type { AuditSink } from './audit-record.ts';
 import type { CommandLine, Parsed } from './command-line.ts';
 import type { Reach, Taint } from './decision.ts';
+import type { HookPlugin } from './policy-keys.ts';
 
 /** Counts what was run. The policy only looks; the launch reserves, and commits once something started. */
 export interface ActionBudget {
@@ -116,6 +117,16 @@ export interface GatePorts {
   readonly within: <T>(work: Promise<T>, milliseconds: number) => Promise<T | undefined>;
 }
 
+/** What the plug-ins of a policy are asked, and by whom: what they have said is the answer to nothing else. */
+export interface AskedPlugIns {
+  readonly tool: string;
+  readonly command: unknown;
+  readonly cwd: unknown;
+  readonly principal: string;
+  readonly session: string | undefined;
+  readonly plugins: readonly HookPlugin[];
+}
+
 /** Parts of the gate that an application brings itself. */
 export interface GateOptions extends Partial<Omit<GatePorts, 'within'>> {
   /**
@@ -138,4 +149,6 @@ export interface GateOptions extends Partial<Omit<GatePorts, 'within'>> {
   readonly audit?: AuditSink;
   /** @internal For one command that was approved beforehand: what stood in its request for what cannot be known. */
   readonly once?: string;
+  /** @internal Whether a hook has asked the plug-ins of the policy already, who had no objection. */
+  readonly pluginsAsked?: (asked: AskedPlugIns) => Promise<boolean>;
 }

@@ -187,6 +187,12 @@ export const SandboxOptions = z.strictObject({
     .describe(
       'What the agent calls the tool that the commands come from, for example `Bash`: plug-ins are told it. Default: `run_command`.',
     ),
+  audit: z
+    .boolean('true or false')
+    .optional()
+    .describe(
+      'Whether decisions and results go to the audit trail where the policy does not say (`audit.enabled`). Default: false.',
+    ),
   readable: strings.optional().describe('Further paths to read and execute from. They must exist.'),
   writable: strings.optional().describe('Further paths to write. They must exist.'),
   hide: strings

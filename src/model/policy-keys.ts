@@ -69,18 +69,34 @@ export const UNIX_ENTRY = {
 } as const;
 const unixEntries = (zod: Zod) => zod.array(zod.string().regex(UNIX_ENTRY.pattern, UNIX_ENTRY.forms));
 const plugin = (zod: Zod) =>
-  zod.strictObject({
-    path: zod.string().regex(/^\//, 'must be absolute').describe('An ES module outside of every workspace.'),
-    sha256: zod
-      .string()
-      .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
-      .optional()
-      .describe(
-        'The SHA-256 of the module. Without it, only root and the user may be able to write the file.',
-      ),
-  });
+  zod
+    .strictObject({
+      path: zod
+        .string()
+        .regex(/^\//, 'must be absolute')
+        .optional()
+        .describe('An ES module outside of every workspace.'),
+      sha256: zod
+        .string()
+        .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits')
+        .optional()
+        .describe(
+          'The SHA-256 of the module. Without it, only root and the user may be able to write the file.',
+        ),
+      command: zod
+        .array(zod.string().min(1))
+        .min(1)
+        .optional()
+        .describe(
+          'Instead of a module: a program outside of every workspace, by its absolute path, with its arguments. It reads and writes JSON on standard input and output.',
+        ),
+    })
+    .refine(
+      ({ path, sha256, command }) => (path === undefined) !== (command === undefined) && !(sha256 && command),
+      'must have either path (with sha256, if you like) or command',
+    );
 
-/** An ES module that is asked about tools. */
+/** A module or a program that is asked about tools. */
 export type HookPlugin = Readonly<z.output<ReturnType<typeof plugin>>>;
 
 /** Seconds of a file in milliseconds. 0 means none: a time that is shorter than a millisecond is not none. */
@@ -622,7 +638,7 @@ export const POLICY_KEYS = {
     }),
     plugins: key({
       schema: (zod) => zod.array(plugin(zod)),
-      text: 'ES modules that are asked about commands, in this order, after the built-in checks. The first one that refuses ends the questions.',
+      text: 'ES modules (path) and programs (command) that are asked about commands, in this order, after the built-in checks. The first one that refuses ends the questions.',
       example: '[{ path = "/etc/sandbox-run/hooks/mine.mjs" }]',
       default: [],
       layers: 'add',
@@ -643,6 +659,11 @@ export const POLICY_KEYS = {
         is: (onFailure) => onFailure === 'warn',
         meaning: 'commands may run without a record in the audit trail',
       },
+    }),
+    keep_days: key({
+      schema: (zod) => zod.number().int().min(1).max(36_500),
+      text: 'For how many days records are kept. With the first record of a day the files of older days are removed, and the trail says which. Default: 90 where the trail was turned on by an option (install, --audit), and all where the policy turned it on.',
+      example: '90',
     }),
     hmac_key_file: key({
       schema: (zod) => zod.string().regex(/^\//, 'must be absolute'),

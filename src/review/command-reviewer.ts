@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path';
 import type { Reviewer } from '../model/gate-ports.ts';
 import type { ReviewerSettings } from '../model/policy.ts';
 import { orElse } from '../util/or-else.ts';
-import { exactText, reviewOf, type Subject, subjectOf, TOO_LONG, unclear } from './exchange.ts';
+import { exactText, reviewOf, subjectOf, TOO_LONG, unclear } from './exchange.ts';
 
 type CommandSettings = Extract<ReviewerSettings, { readonly kind: 'command' }>;
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -20,33 +20,41 @@ type Outcome = { readonly output: Buffer } | { readonly problem: string };
  * "reach", "taints"}`, and writes `{"flagged", "reason"}`. It runs unconfined, as the operator's own.
  */
 export function commandReviewer(settings: CommandSettings, env: Environment, timeoutMs: number): Reviewer {
+  const ask = programAsker(env, timeoutMs);
   return {
     async review(request) {
       const subject = subjectOf(request);
       if (subject === undefined) return TOO_LONG;
       const [program] = settings.argv;
       if (!isAbsolute(program)) return unclear(`${program} is not an absolute path, so it is not started`);
-      const outcome = await outputOf(settings.argv, subject, reviewerEnvironment(env), timeoutMs);
-      if ('problem' in outcome) return unclear(`the reviewer ${outcome.problem}`);
-      const text = decoded(outcome.output);
-      return text === undefined ? unclear('the answer is not UTF-8') : reviewOf(text);
+      const outcome = await ask(settings.argv, subject);
+      return 'problem' in outcome ? unclear(`the reviewer ${outcome.problem}`) : reviewOf(outcome.answer);
     },
   };
 }
 
-function reviewerEnvironment(env: Environment): NodeJS.ProcessEnv {
-  const passed = PASSED.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]));
-  return { PATH: SEARCH_PATH, ...Object.fromEntries(passed) };
+/** What a program of the operator answers, or why it gave no answer: the rest of a sentence that begins with the program. */
+type Answered = { readonly answer: string } | { readonly problem: string };
+
+/** Makes what asks programs of the operator: each is started, reads one JSON value, and has the time to answer in UTF-8. */
+export function programAsker(env: Environment, timeoutMs: number) {
+  return async (argv: readonly [string, ...string[]], question: unknown): Promise<Answered> => {
+    const outcome = await outputOf(argv, question, passedOn(env), timeoutMs);
+    if ('problem' in outcome) return outcome;
+    const answer = orElse(() => exactText(outcome.output), undefined);
+    return answer === undefined ? { problem: 'wrote what is not UTF-8' } : { answer };
+  };
 }
 
-function decoded(output: Buffer): string | undefined {
-  return orElse(() => exactText(output), undefined);
+function passedOn(env: Environment): NodeJS.ProcessEnv {
+  const passed = PASSED.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]));
+  return { PATH: SEARCH_PATH, ...Object.fromEntries(passed) };
 }
 
 /** All that it wrote, if it exits with 0 in time. Whatever it started ends with it. */
 function outputOf(
   [program, ...args]: readonly [string, ...string[]],
-  subject: Subject,
+  question: unknown,
   env: NodeJS.ProcessEnv,
   timeoutMs: number,
 ): Promise<Outcome> {
@@ -85,7 +93,7 @@ function outputOf(
     });
     // It need not read its input to the end: EPIPE.
     stdin?.on('error', () => {});
-    stdin?.end(`${JSON.stringify(subject)}\n`);
+    stdin?.end(`${JSON.stringify(question)}\n`);
   });
 }
 

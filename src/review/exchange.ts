@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Reach, Taint } from '../model/decision.ts';
 import type { Review, ReviewRequest } from '../model/gate-ports.ts';
-import { parsedJson } from '../util/parsed-json.ts';
+import { flatObject } from '../util/flat-object.ts';
 import { visibleLine } from '../util/visible-text.ts';
 
 /** Longer commands are not reviewed: whoever reads only a part of one cannot say that nothing is wrong with it. */
@@ -53,9 +53,8 @@ export function unclear(reason: string): Review {
 /** Reads an answer: the one JSON object that was asked for, with nothing around it, or *unclear*. */
 export function reviewOf(text: string): Review {
   if (text.length > MAX_REPLY_LENGTH) return unclear('the answer is too long');
-  const reply = replySchema.safeParse(parsedJson(text));
-  if (!reply.success || hasDuplicateKeys(text))
-    return unclear('the answer is not the JSON object that was asked for');
+  const reply = replySchema.safeParse(flatObject(text));
+  if (!reply.success) return unclear('the answer is not the JSON object that was asked for');
   // It comes from somebody whom the command may have talked into something.
   const reason = visibleLine(reply.data.reason, MAX_REASON_LENGTH);
   return { outcome: reply.data.flagged ? 'flag' : 'clear', ...(reason === '' ? {} : { reason }) };
@@ -64,12 +63,4 @@ export function reviewOf(text: string): Review {
 /** The text of exact UTF-8; a byte order mark is a character like any other, and no JSON. Throws for other bytes. */
 export function exactText(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-}
-
-/**
- * JSON.parse takes the last of two equal keys, others take the first. The text is valid and has the right shape here, so
- * that it holds three strings, two keys and a value, or a key twice.
- */
-function hasDuplicateKeys(text: string): boolean {
-  return (text.match(/"(?:[^"\\]|\\.)*"/g)?.length ?? 0) !== 3;
 }

@@ -1,12 +1,13 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { ApprovalAnswer, ApprovalRequest } from '../model/approval.ts';
-import type { GateOptions } from '../model/gate-ports.ts';
+import type { AskedPlugIns, GateOptions } from '../model/gate-ports.ts';
 import type { ApprovalStore } from '../model/state.ts';
 import { lazyState, stateDirectory } from './state.ts';
 
 /** As it stands on a command line: the id of the stored approval, and what stands for what cannot be known beforehand. */
 const TICKET = /^([0-9a-f]{16,64})\.([0-9a-f]{16,64})$/;
+const ASKED_TICKET = /^[0-9a-f]{16,64}$/;
 
 /** Something for `CheckedCommand.once` that cannot be guessed. */
 export const newOnce = (): string => randomBytes(16).toString('hex');
@@ -21,12 +22,70 @@ export async function issueTicket(
   by: string,
   lifetimeMs: number,
 ): Promise<string> {
+  return `${await store(request, by, lifetimeMs)}.${once}`;
+}
+
+/** Returns the id of what was stored, for one use. */
+async function store(request: ApprovalRequest, by: string, lifetimeMs: number): Promise<string> {
   const state = lazyState(stateDirectory());
   try {
     const { approvals } = await state();
     const id = await approvals.post(request, Date.now() + lifetimeMs, { forLater: true });
     await approvals.answer(id, { approved: true, scope: 'once', by });
-    return `${id}.${once}`;
+    return id;
+  } finally {
+    await state.close();
+  }
+}
+
+/**
+ * Stores that the plug-ins of the policy were asked about a command and had no objection, so that the run of it does not ask
+ * them again. It approves nothing. `request`: what the command would be asked about with. Returns the ticket that the run
+ * shows, which is good once, and only for what they were told.
+ */
+export function issueAskedTicket(
+  request: ApprovalRequest,
+  asked: AskedPlugIns,
+  lifetimeMs: number,
+): Promise<string> {
+  const { principal, session } = asked;
+  return store({ ...request, principal, session, fingerprint: fingerprintOf(asked) }, 'plug-ins', lifetimeMs);
+}
+
+/** Of no approval: those are made of other things. */
+const fingerprintOf = ({ tool, command, cwd, plugins }: AskedPlugIns) =>
+  createHash('sha256')
+    .update(JSON.stringify(['plug-ins were asked', tool, command, cwd, plugins]))
+    .digest('hex');
+
+/**
+ * Whether the plug-ins were asked before, as a ticket says. What belongs to another command, or is used or expired, says no.
+ * @throws {SandboxError} `usage.invalid` for what is no ticket.
+ */
+export function askedByTicket(ticket: string): NonNullable<GateOptions['pluginsAsked']> {
+  if (!ASKED_TICKET.test(ticket))
+    throw new SandboxError('usage.invalid', '--asked takes what a hook of sandbox-run has written there');
+  let found: { readonly of: string; readonly isGood: Promise<boolean> } | undefined;
+  return (asked) => {
+    const fingerprint = fingerprintOf(asked);
+    // Each plug-in wants to know, and the ticket is used by the first.
+    found ??= { of: fingerprint, isGood: takeAsked(ticket, fingerprint, asked) };
+    return found.of === fingerprint ? found.isGood : Promise.resolve(false);
+  };
+}
+
+async function takeAsked(
+  id: string,
+  fingerprint: string,
+  { principal, session }: AskedPlugIns,
+): Promise<boolean> {
+  const state = lazyState(stateDirectory());
+  try {
+    const { approvals } = await state();
+    const request = (await approvals.find(id))?.request;
+    if (request?.fingerprint !== fingerprint) return false;
+    if (request.principal !== principal || request.session !== session) return false;
+    return (await approvals.take(id))?.approved === true;
   } finally {
     await state.close();
   }

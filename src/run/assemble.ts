@@ -72,7 +72,7 @@ export async function assemble(
     options,
     workspace,
     writable: () => (plan === undefined ? [workspace, ...rules.writable] : writableRoots(plan)),
-    auditByDefault: records === 'always',
+    auditByDefault: options.audit ?? records === 'always',
   });
   const searchPath = environment.variables.PATH ?? '';
   const assembly: Assembly = {

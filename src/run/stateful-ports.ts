@@ -5,19 +5,24 @@ import { within } from '../decide/time-limit.ts';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { EventLimit } from '../hooks/events.ts';
 import { caller } from '../host/caller.ts';
-import { createPathLookup } from '../host/resolve-path.ts';
 import { ensureStateDirectory } from '../host/user-directories.ts';
 import type { Approvals, Approver } from '../model/approval.ts';
 import type { AuditSink } from '../model/audit-record.ts';
 import type { Taint } from '../model/decision.ts';
-import type { ActionBudget, GateOptions, GitGuard, Reviewer, ToolHook } from '../model/gate-ports.ts';
+import type {
+  ActionBudget,
+  AskedPlugIns,
+  GateOptions,
+  GitGuard,
+  Reviewer,
+  ToolHook,
+} from '../model/gate-ports.ts';
 import type { SandboxOptions } from '../model/options.ts';
 import { type Policy, reviewerSettings } from '../model/policy.ts';
 import type { AgentSession } from '../model/session.ts';
 import type { State } from '../model/state.ts';
 import { TAINTS, type TaintSharing } from '../model/words.ts';
 import { loadAddon } from '../native/load.ts';
-import { isBeneath } from '../util/absolute-path.ts';
 import { errorMessage } from '../util/error-message.ts';
 import { andThen, type MaybePromise } from '../util/promise.ts';
 import { operatorPolicy } from './resolve/policy-layers.ts';
@@ -77,9 +82,8 @@ export async function createStatefulPorts(parts: StatefulPortsParts): Promise<St
   const state = lazyState(directory, () => policy.state);
   const named = options.session;
   const session = typeof named === 'string' ? sessionOf(checkSessionId(named), principal, state) : named;
-  const hooks = [...(await pluginsOf(parts)), ...(given.hooks ?? [])].map((hook) =>
-    ofTool(hook, options.tool),
-  );
+  const plugins = await pluginsOf(parts, { principal, session: session?.id });
+  const hooks = [...plugins, ...(given.hooks ?? [])].map((hook) => ofTool(hook, options.tool));
   const limit = { within, timeoutMs: policy.approval.reviewerTimeoutMs };
   if (session !== undefined) await startSession(session, hooks, limit, state);
   session?.onEnd(() => tellEnd(session, hooks, limit));
@@ -240,10 +244,20 @@ async function tellEnd(
   await sessionEnd(hooks, { id, principal }, limit);
 }
 
-async function pluginsOf({ policy, workspace, writable }: StatefulPortsParts): Promise<readonly ToolHook[]> {
-  if (policy.hooks.plugins.length === 0) return [];
-  const { loadHooks } = await import('./stateful-parts.ts');
-  return loadHooks(policy.hooks.plugins, { workspace, writable: writable() });
+async function pluginsOf(
+  { policy, options, workspace, writable }: StatefulPortsParts,
+  asker: Pick<AskedPlugIns, 'principal' | 'session'>,
+): Promise<readonly ToolHook[]> {
+  const { plugins } = policy.hooks;
+  if (plugins.length === 0) return [];
+  const { loadHooks, programAsker } = await import('./stateful-parts.ts');
+  const { pluginsAsked } = options.gate ?? {};
+  return loadHooks(plugins, {
+    ...{ workspace, writable: writable() },
+    askProgram: programAsker(caller().env, policy.approval.reviewerTimeoutMs),
+    wasAsked:
+      pluginsAsked && ((tool, { command, cwd }) => pluginsAsked({ ...asker, tool, command, cwd, plugins })),
+  });
 }
 
 async function reviewerFor({
@@ -253,20 +267,16 @@ async function reviewerFor({
 }: StatefulPortsParts): Promise<Reviewer | undefined> {
   const reviewer = reviewerSettings(policy);
   if (reviewer === undefined) return undefined;
+  const { requireTrustedProgram, reviewerOf } = await import('./stateful-parts.ts');
   if (reviewer.kind === 'command') {
-    // It runs unconfined.
-    const [named] = reviewer.argv;
-    const program = createPathLookup().resolve(named).canonical;
-    const root = [workspace, ...writable()].find(
-      (place) => isBeneath(program, place) || isBeneath(named, place),
-    );
-    if (root !== undefined)
-      throw new SandboxError(
-        'hook.unusable',
-        `the reviewer ${named} lies in ${root}, where commands can write; move it elsewhere`,
-      );
+    try {
+      await requireTrustedProgram(reviewer.argv, { workspace, writable: writable() });
+    } catch (error) {
+      throw new SandboxError('hook.unusable', `the reviewer cannot be used: ${errorMessage(error)}`, {
+        cause: error,
+      });
+    }
   }
-  const { reviewerOf } = await import('./stateful-parts.ts');
   return reviewerOf(reviewer, caller().env, policy.approval.reviewerTimeoutMs);
 }
 
@@ -278,6 +288,8 @@ async function ownGitGuard(): Promise<GitGuard> {
   return createGitGuard({ parse: parseShell, aliasesAt: (place) => readAliases(place, caller().env) });
 }
 
+const KEPT_BY_DEFAULT_DAYS = 90;
+
 /** The audit trail of the state directory. What cannot be recorded is refused, or a warning, as the policy says. */
 async function trailOf(
   { policy, auditByDefault = false }: StatefulPortsParts,
@@ -285,12 +297,14 @@ async function trailOf(
 ): Promise<AuditTrail | undefined> {
   if (!(policy.audit.enabled ?? auditByDefault)) return undefined;
   const { openAudit, loadAuditKey } = await import('./stateful-parts.ts');
-  const { hmacKeyFile, onFailure } = policy.audit;
+  const { hmacKeyFile, onFailure, keepDays } = policy.audit;
   const path = auditDirectory(directory);
   const trail = openAudit(path, {
     lock: loadAddon(),
     hmacKey: hmacKeyFile === undefined ? undefined : loadAuditKey(hmacKeyFile),
     stream: auditStream(policy),
+    // What was turned on with something else must not fill a disk.
+    keepDays: keepDays ?? (policy.audit.enabled === true ? undefined : KEPT_BY_DEFAULT_DAYS),
   });
   try {
     ensureStateDirectory(directory);

@@ -58,6 +58,18 @@ describe.runIf(usable)('what is in / under Firejail', () => {
   });
   const run = (script: string, timeout = 30_000) => sandbox.run(['bash', '-c', script], { timeout });
   const out = async (script: string) => (await run(script)).stdout.trim();
+
+  it('nothing is swallowed: what is shown in part is read-only, and the workspace is not', async () => {
+    const tops = ['/etc', '/root', '/srv', '/run', '/opt', '/mnt', '/var', '/home', '/media', '/usr'];
+    const there = tops.filter((top) => existsSync(top) && !workspace.startsWith(`${top}/`));
+    const script = `for d in ${there.join(' ')} "$PWD" "$HOME" "$TMPDIR"; do
+      (: > $d/${name}) 2> /dev/null && rm $d/${name} && echo $d; done`;
+    const written = (await out(script)).split('\n');
+    expect(there.filter((top) => written.includes(top))).toEqual([]);
+    // Workspace, home and temporary directory.
+    expect(written).toHaveLength(3);
+    expect(written).toContain(workspace);
+  });
   /** What of the host could have been changed. */
   const look = () => {
     const { mode, uid, gid } = statSync('/');

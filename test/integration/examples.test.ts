@@ -8,9 +8,10 @@ import {
   realpathSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, extname, join } from 'node:path';
+import { basename, dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -21,7 +22,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
  */
 const REQUIRED = ['ai-sdk', 'claude-code', 'library', 'mcp-client', 'openai'];
 /** Modules that examples use: not run by themselves. */
-const MODULES = ['python/sandbox_run.py'];
+const MODULES = ['python/sandbox_run.py', 'plug-ins/no_production.py'];
 const MOST_LINES = 60;
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -107,4 +108,79 @@ describe('examples/', () => {
     },
     90_000,
   );
+});
+
+describe('examples/plug-ins', () => {
+  const plugIns = join(directory, 'plug-ins');
+  /** What the comment of each tells its user to do, with files of this test for those of the machine. */
+  const INSTALLED: readonly (readonly [string, (into: string) => Promise<string>])[] = [
+    [
+      'no-production.ts',
+      async (into) => {
+        const source = readFileSync(join(plugIns, 'no-production.ts'), 'utf8');
+        const [, line = ''] = /^\/\/ {3}npx (esbuild .*)$/m.exec(source) ?? [];
+        const compiled = join(into, 'no-production.mjs');
+        const args = line.replace(/--outfile=\S+/, `--outfile=${compiled}`).split(' ');
+        await execa(join(root, 'node_modules/.bin/esbuild'), args.slice(1), { cwd: plugIns });
+        return source.replaceAll(/^\/\/ ? ?/gm, '').replace(/"\/etc\S+"/, JSON.stringify(compiled));
+      },
+    ],
+    [
+      'no_production.py',
+      async (into) => {
+        const copy = join(into, 'no_production.py');
+        cpSync(join(plugIns, 'no_production.py'), copy);
+        return readFileSync(copy, 'utf8').replace(/"\/etc\S+"/, JSON.stringify(copy));
+      },
+    ],
+  ];
+
+  it('are all tried here', () => {
+    expect(readdirSync(plugIns).sort()).toEqual(INSTALLED.map(([name]) => name).sort());
+  });
+
+  it.each(INSTALLED)('%s refuses what it says, as its comment has it installed', async (_, install) => {
+    const home = realpathSync(mkdtempSync(join(tmpdir(), 'sandbox-run-plug-in-')));
+    try {
+      const policy = join(home, '.config/sandbox-run/policy.toml');
+      mkdirSync(dirname(policy), { recursive: true });
+      const [, hooks] =
+        /(\[\[hooks\.plugins\]\]\n.*=.*)\n/.exec((await install(home)).replaceAll(/^ +/gm, '')) ?? [];
+      writeFileSync(policy, `${hooks}\n`);
+      const workspace = join(home, 'work');
+      mkdirSync(workspace);
+      const run = (command: string) =>
+        execa(join(project, 'node_modules/.bin/sandbox-run'), ['--tool', 'Bash', '-c', command], {
+          ...{ cwd: workspace, env: environment(home), extendEnv: false, reject: false, stdin: 'ignore' },
+        });
+      expect(await run('echo staging')).toMatchObject({ exitCode: 0, stdout: 'staging' });
+      expect(await run('echo production')).toMatchObject({
+        exitCode: 126,
+        stdout: '',
+        stderr: expect.stringContaining('Bash must not touch production: ask the team on call'),
+      });
+    } finally {
+      rmSync(home, { recursive: true, force: true });
+    }
+  });
+
+  it('in TypeScript fit the types of the package', async () => {
+    const settings = { module: 'nodenext', target: 'es2023', strict: true, noEmit: true, types: ['node'] };
+    const path = join(project, 'tsconfig.json');
+    const own = {
+      allowImportingTsExtensions: true,
+      skipLibCheck: true,
+      lib: ['es2023', 'esnext.disposable'],
+    };
+    writeFileSync(
+      path,
+      JSON.stringify({
+        compilerOptions: { ...settings, ...own },
+        files: ['plug-ins/no-production.ts'],
+      }),
+    );
+    const compiler = join(root, 'node_modules/typescript/bin/tsc');
+    const { stdout, exitCode } = await execa(process.execPath, [compiler, '-p', path], { reject: false });
+    expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 0 });
+  });
 });

@@ -47,7 +47,7 @@ describe('sandbox-run install', () => {
         expect(list).toMatchObject([{ type: 'command', timeout }]);
         expect(list[0].command).toMatch(
           new RegExp(
-            `^'/bin/sh' '-c' '"\\$@" \\|\\| \\{ .*exit 2; \\}' .*'hook' '${agent}' '--mode' 'rewrite'$`,
+            `^'/bin/sh' '-c' '"\\$@" \\|\\| \\{ .*exit 2; \\}' .*'hook' '${agent}' '--mode' 'rewrite' '--audit'$`,
           ),
         );
       }
@@ -98,7 +98,7 @@ describe('sandbox-run install', () => {
         other: { command: 'x' },
         'sandbox-run': {
           command: process.execPath,
-          args: [CLI, 'mcp', '--profile', 'read-only', '--timeout', '600'],
+          args: [CLI, 'mcp', '--profile', 'read-only', '--audit', '--timeout', '600'],
           default_tools_approval_mode: 'approve',
           required: true,
         },

@@ -93,7 +93,7 @@ describe('sandbox-run install claude-code', () => {
     expect(commands).toEqual([
       'mine',
       expect.stringMatching(
-        /'--mode' 'rewrite' '--autonomy' 'autonomous' '--timeout' '600' '--after' 'nothing' \|\| exit 2$/,
+        /'--mode' 'rewrite' '--autonomy' 'autonomous' '--audit' '--timeout' '600' '--after' 'nothing' \|\| exit 2$/,
       ),
     ]);
     // With the network off nothing that the agent sees can be carried off.
@@ -105,20 +105,25 @@ describe('sandbox-run install claude-code', () => {
   });
 
   it.each([
-    ['nothing of it is remembered', '', false],
-    ['the policy has it on record', '[audit]\nenabled = true\n', true],
-  ])('in mode decide is told how commands ended only where it has a use: %s', async (_, text, isTold) => {
-    const policy = join(home, 'told.toml');
-    writeFileSync(policy, text, { mode: 0o600 });
-    await install('--mode', 'decide', '--policy', policy);
-    const { PreToolUse, PostToolUse, PostToolUseFailure } = JSON.parse(read(userFile())).hooks;
-    for (const [{ matcher, hooks }] of [PostToolUse, PostToolUseFailure]) {
-      expect(new RegExp(`^(?:${matcher})$`).test('Bash')).toBe(isTold);
-      expect(new RegExp(`^(?:${matcher})$`).test('WebFetch')).toBe(true);
-      expect(hooks[0].command.includes("'--ends'")).toBe(isTold);
-    }
-    expect(PreToolUse[0].hooks[0].command.includes("'--ends'")).toBe(isTold);
-  });
+    ['it is on record', '', [], true],
+    ['nothing of it is remembered', '', ['--no-audit'], false],
+    ['the policy has nothing on record', '[audit]\nenabled = false\n', [], false],
+    ['the policy has it on record', '[audit]\nenabled = true\n', ['--no-audit'], true],
+  ])(
+    'in mode decide is told how commands ended only where it has a use: %s',
+    async (_, text, args, isTold) => {
+      const policy = join(home, 'told.toml');
+      writeFileSync(policy, text, { mode: 0o600 });
+      await install('--mode', 'decide', '--policy', policy, ...args);
+      const { PreToolUse, PostToolUse, PostToolUseFailure } = JSON.parse(read(userFile())).hooks;
+      for (const [{ matcher, hooks }] of [PostToolUse, PostToolUseFailure]) {
+        expect(new RegExp(`^(?:${matcher})$`).test('Bash')).toBe(isTold);
+        expect(new RegExp(`^(?:${matcher})$`).test('WebFetch')).toBe(true);
+        expect(hooks[0].command.includes("'--ends'")).toBe(isTold);
+      }
+      expect(PreToolUse[0].hooks[0].command.includes("'--ends'")).toBe(isTold);
+    },
+  );
 
   it('shows what would change and writes nothing with --dry-run', async () => {
     const { stdout, exitCode } = await install('--dry-run');

@@ -120,18 +120,21 @@ export function firejailLauncher(plan: LaunchPlan, host: FirejailHost): NativeSe
   ])
     refuseStrangePath(path);
   const slot = slotPlace(plan);
+  const shut = host.isRoot ? shutTops(plan, host, slot) : [];
   return {
     program: host.path,
     // Here and not among the settings: what is quiet must be so before they are read.
     arguments: ['--quiet', '--profile=/proc/self/fd/6', '--keep-fd=3,4,5'],
     settings: [
+      // First, so that what follows opens what is to be written in there.
+      ...shut.map((top) => `read-only ${top}`),
       ...isolation(plan, host),
       ...plan.limits.flatMap(({ name, value }) => {
         const setting = RLIMITS[name];
         return setting === undefined ? [] : [`${setting} ${value}`];
       }),
       ...covers(plan, host, slot),
-      ...accesses(plan),
+      ...accesses(plan, shut),
     ]
       .map((line) => `${line}\n`)
       .join(''),
@@ -210,6 +213,23 @@ function covers(plan: LaunchPlan, host: FirejailHost, slot: string | undefined):
   return lines;
 }
 
+/**
+ * Directories in `/` of which parts are shown. Firejail puts a tmpfs in their place, which root could write to: it would seem
+ * that the host's directory was written, and what was written would be gone with the command.
+ */
+function shutTops({ paths }: LaunchPlan, { top }: FirejailHost, slot: string | undefined): readonly string[] {
+  return (
+    top
+      .filter(
+        ({ path, isDirectory }) => isDirectory && !MADE_BY_FIREJAIL.includes(path) && path !== NOT_IN_PARTS,
+      )
+      .map(({ path }) => path)
+      .filter((path) => path !== '/tmp' && !paths.some((planned) => planned.path === path))
+      // Its name is known only when a command starts.
+      .filter((path) => slot === undefined || !isBeneath(slot, path))
+  );
+}
+
 /** What is shown of the workspace's cache: links in the home lead there. */
 function cacheOf({ cache }: LaunchPlan): readonly string[] {
   return cache.kind === 'workspace' ? [`${cache.directory}/places`] : [];
@@ -222,18 +242,22 @@ function slotPlace({ paths, temporaryParent }: LaunchPlan): string | undefined {
 }
 
 /** Read-only, not to be executed, or writable in the midst of what is not; outer ones first. */
-function accesses({ paths }: LaunchPlan): readonly string[] {
+function accesses({ paths }: LaunchPlan, shut: readonly string[]): readonly string[] {
   return [...paths]
     .filter(({ path }) => !MADE_BY_FIREJAIL.some((made) => isBeneath(path, made)))
     .sort((a, b) => a.path.split('/').length - b.path.split('/').length)
-    .flatMap((planned) => linesOf(planned, paths));
+    .flatMap((planned) => linesOf(planned, paths, shut));
 }
 
-function linesOf({ path, access }: PlannedPath, all: readonly PlannedPath[]): readonly string[] {
+function linesOf(
+  { path, access }: PlannedPath,
+  all: readonly PlannedPath[],
+  shut: readonly string[],
+): readonly string[] {
   const outer = all
     .filter((other) => other.path !== path && isBeneath(path, other.path))
     .sort((a, b) => b.path.length - a.path.length)[0];
-  const isShut = READ_ONLY_ANYWAY.some((top) => isBeneath(path, top));
+  const isShut = [...READ_ONLY_ANYWAY, ...shut].some((top) => isBeneath(path, top));
   const around = outer?.access ?? (isShut ? 'read' : 'write');
   switch (access) {
     case 'write':

@@ -1,5 +1,5 @@
 import { accessSync, constants, lstatSync, readFileSync, realpathSync, type Stats } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { dirname } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { refuseShortageOf } from '../../errors/shortage.ts';
@@ -151,9 +151,20 @@ function describe(answer: Answer, version: readonly number[]): string {
 }
 
 function refusal({ stderr, stdout }: Answer): string | undefined {
-  return /not allowed to use Firejail/i.test(`${stderr}${stdout}`)
-    ? 'this user may not use Firejail; as root: firecfg --add-users NAME (the list is /etc/firejail/firejail.users)'
-    : undefined;
+  if (!/not allowed to use Firejail/i.test(`${stderr}${stdout}`)) return undefined;
+  // Its list of users says nothing of that one.
+  return userName() === 'nobody'
+    ? 'Firejail refuses the user nobody, whatever its list of users says; start sandbox-run as another user, such as setpriv --reuid=1000 --regid=1000 --clear-groups'
+    : 'this user may not use Firejail; as root: firecfg --add-users NAME (the list is /etc/firejail/firejail.users)';
+}
+
+/** `undefined`: the user has no name here. */
+function userName(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    return undefined;
+  }
 }
 
 /** For people; nothing is decided by it. */

@@ -63,7 +63,10 @@ export function parseHookArguments(args: readonly string[]): WantedHook | undefi
   )
     .usage('[options] AGENT')
     .argument('<agent>', 'the agent whose hooks are answered');
-  addHookOptions(program);
+  addHookOptions(program).option(
+    '--audit',
+    'put decisions and results into the audit trail, unless the policy says otherwise',
+  );
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return undefined;
   return { agent: parsed.args[0] ?? '', options: hookOptionsOf(parsed.opts<HookArguments>()) };

@@ -22,7 +22,8 @@ import {
 import { ownWords } from '../warm/start.ts';
 
 /** What {@link addHookOptions} reads. */
-export interface HookArguments extends Pick<SandboxOptions, 'profile' | 'backend' | 'autonomy' | 'timeout'> {
+export interface HookArguments
+  extends Pick<SandboxOptions, 'profile' | 'backend' | 'autonomy' | 'timeout' | 'audit'> {
   readonly after?: AfterScope;
   readonly ends?: boolean;
   readonly mode: HookMode;

@@ -24,6 +24,8 @@ interface Options extends SandboxArguments {
   readonly on?: string;
   /** What a hook left for it, approved beforehand. */
   readonly approval?: string;
+  /** The same: plug-ins were asked about it. */
+  readonly asked?: string;
   readonly taint?: readonly Taint[];
   /** On a terminal of its own. */
   readonly tty?: boolean;
@@ -47,7 +49,10 @@ interface Options extends SandboxArguments {
 
 /** What the command line of `sandbox-run [options] COMMAND` asks for. */
 export interface RunArguments
-  extends Pick<Options, 'approved' | 'approval' | 'dryRun' | 'verbose' | 'forModel' | 'live' | 'warm'> {
+  extends Pick<
+    Options,
+    'approved' | 'approval' | 'asked' | 'dryRun' | 'verbose' | 'forModel' | 'live' | 'warm'
+  > {
   readonly command: CommandToRun;
   readonly sandbox: SandboxOptions;
   readonly taints: readonly Taint[];
@@ -133,6 +138,7 @@ export function parseRunArguments(args: readonly string[]): RunArguments | undef
     .option('-c, --shell <string>', 'run a shell string under bash')
     .option('--approved', 'you looked at this command and approve it: run it even if the policy asks')
     .addOption(new Option('--approval <ticket>', 'what an agent was allowed beforehand').hideHelp())
+    .addOption(new Option('--asked <ticket>', 'what plug-ins were asked about beforehand').hideHelp())
     .addOption(new Option('--for-model', 'output and remarks for an agent, not for a person').hideHelp())
     .addOption(new Option('--live', 'with --for-model: the agent reads the output while it comes').hideHelp())
     .option('--preview', 'hold back what it changes in the workspace, to be looked at and applied or not')

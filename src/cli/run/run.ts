@@ -78,6 +78,7 @@ export function sandboxFor(wanted: RunArguments, signals: SignalForwarding): San
   const asked = {
     quiet: wanted.quiet || forModel === true,
     ticket: wanted.approval,
+    asked: wanted.asked,
     forModel,
     isCaptured: wanted.json,
   };

@@ -3,7 +3,7 @@ import { caller } from '../../host/caller.ts';
 import type { Approver } from '../../model/approval.ts';
 import type { GateOptions } from '../../model/gate-ports.ts';
 import { loadAddon } from '../../native/load.ts';
-import { gateOfTicket } from '../../run/approval-ticket.ts';
+import { askedByTicket, gateOfTicket } from '../../run/approval-ticket.ts';
 import { orElse } from '../../util/or-else.ts';
 import { printError } from './print.ts';
 import type { SignalForwarding } from './signals.ts';
@@ -14,6 +14,8 @@ interface AskedHere {
   readonly quiet: boolean;
   /** The answer that a hook got; no one else is asked, because the user has answered already. */
   readonly ticket?: string | undefined;
+  /** That the hook has asked the plug-ins of the policy. */
+  readonly asked?: string | undefined;
   /** The command is a model's, and so may be the terminal: some agents give it one to type on. Nobody is asked there. */
   readonly forModel?: boolean | undefined;
   /** What the command writes is shown when it has ended. */
@@ -21,8 +23,13 @@ interface AskedHere {
 }
 
 /** Who is asked from here. */
-export function gateOf(
-  { quiet, ticket, forModel, isCaptured = false }: AskedHere,
+export function gateOf({ asked, ...who }: AskedHere, signals: SignalForwarding): GateOptions {
+  const gate = answeringGate(who, signals);
+  return asked === undefined ? gate : { ...gate, pluginsAsked: askedByTicket(asked) };
+}
+
+function answeringGate(
+  { quiet, ticket, forModel, isCaptured = false }: Omit<AskedHere, 'asked'>,
   signals: SignalForwarding,
 ): GateOptions {
   if (ticket !== undefined) return gateOfTicket(ticket);

@@ -153,6 +153,7 @@ export function addSandboxOptions(
     .option('--workspace <dir>', 'the directory to work in (default: the current directory)')
     .option(...POLICY_FILE)
     .addOption(backendOption())
+    .option('--audit', 'put decisions and results into the audit trail, unless the policy says otherwise')
     .option('--env <name[=value]>', 'pass a variable to the command, or set it; repeatable', collect);
   if (agentSession)
     program
@@ -167,7 +168,7 @@ export function addSandboxOptions(
 }
 
 /** What `createSandbox` has under the same name. */
-const UNCHANGED = ['workspace', 'backend', 'session', 'tool', 'policy', 'maxOutput'] as const;
+const UNCHANGED = ['workspace', 'backend', 'audit', 'session', 'tool', 'policy', 'maxOutput'] as const;
 
 /** The same as options of `createSandbox`. */
 export function sandboxOptionsOf(options: SandboxArguments): SandboxOptions {

@@ -231,7 +231,12 @@ function ofRun(args: readonly string[]): Asked | undefined {
   // Another first word may be a subcommand.
   if (args[0]?.startsWith('-') !== true) return undefined;
   const parsed = parseRunArguments(args);
-  if (parsed === undefined || parsed.tty || parsed.dryRun === true || parsed.approval !== undefined)
+  if (
+    parsed === undefined ||
+    parsed.tty ||
+    parsed.dryRun === true ||
+    (parsed.approval ?? parsed.asked) !== undefined
+  )
     return undefined;
   const wanted = { ...parsed, sandbox: whereCalled(parsed.sandbox) };
   if (!hasPlainPolicy(wanted.sandbox)) return undefined;

@@ -12,7 +12,6 @@ import {
   type AfterCommand,
   type AfterLook,
   type HookAnswer,
-  type HookMode,
   type HookOptions,
   type ToldAfterwards,
 } from './hook-adapter.ts';
@@ -22,21 +21,22 @@ import { type AgentMemory, recordOf } from './session-memory.ts';
  * What has to be remembered under a policy: what a session was exposed to counts where something can reach the network. Where
  * the agent runs commands itself nothing keeps them from it.
  */
-function neededAfter(policy: Policy, mode: HookMode): Required<ToldAfterwards> {
+function neededAfter(
+  policy: Policy,
+  { mode, sandbox }: Pick<HookOptions, 'mode' | 'sandbox'>,
+): Required<ToldAfterwards> {
   // A command of ours has put its own end on record.
-  const ends = mode === 'decide' && policy.audit.enabled === true;
+  const ends = mode === 'decide' && (policy.audit.enabled ?? sandbox.audit ?? false);
   if (mode === 'rewrite' && policy.network.mode === 'off') return { after: 'nothing', ends };
   return { after: policy.filesystem.secret.length === 0 ? 'outside' : 'looks', ends };
 }
 
 /** The same for who writes an agent's settings; all of it where the policy cannot be read. */
-export async function neededAfterIn(
-  workspace: string,
-  { mode, sandbox }: HookOptions,
-): Promise<ToldAfterwards> {
+export async function neededAfterIn(workspace: string, options: HookOptions): Promise<ToldAfterwards> {
+  const { mode, sandbox } = options;
   try {
     const { policy } = await resolvePolicy({ ...sandbox, workspace });
-    return neededAfter(policy, mode);
+    return neededAfter(policy, options);
   } catch (error) {
     if (error instanceof SandboxError) return { after: 'looks', ends: mode === 'decide' };
     throw error;
@@ -47,10 +47,11 @@ export async function neededAfterIn(
  * What is not remembered could be carried off.
  * @throws {SandboxError} `hook.unusable`: the settings that call us were written for another policy.
  */
-export function requireAfter(policy: Policy, { mode, after, ends }: HookOptions): void {
+export function requireAfter(policy: Policy, options: HookOptions): void {
+  const { after, ends } = options;
   // Settings without the scope tell of everything.
   if (after === undefined) return;
-  const needed = neededAfter(policy, mode);
+  const needed = neededAfter(policy, options);
   const isTold = AFTER_SCOPES.indexOf(needed.after) <= AFTER_SCOPES.indexOf(after);
   if (isTold && (ends === true || !needed.ends)) return;
   const what = isTold
@@ -114,7 +115,7 @@ function seen(
   const reads = saw.paths.map(
     (path) => lookup.resolve(path.startsWith('/') ? path : `${start}/${path}`).canonical,
   );
-  const nothing = { parts: [], writes: [], executes: [], patterns: [], searches: [] };
+  const nothing = { parts: [], writes: [], executes: [], patterns: [], searches: [], flags: [] };
   const secret = secretAmong({ ...nothing, reads, text: saw.paths.join('\n') }, secrets);
   if (secret === undefined) return [];
   return [{ taint: 'secret', reason: `the tool ${tool.slice(0, 100)} read ${secret} (filesystem.secret)` }];

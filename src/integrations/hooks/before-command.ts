@@ -6,7 +6,7 @@ import { SandboxError } from '../../errors/sandbox-error.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
 import type { ApprovalRequest } from '../../model/approval.ts';
 import type { SandboxOptions } from '../../model/options.ts';
-import { issueTicket, newOnce } from '../../run/approval-ticket.ts';
+import { issueAskedTicket, issueTicket, newOnce } from '../../run/approval-ticket.ts';
 import { type Checker, checkOnly, createChecker, type KernelPart } from '../../run/assemble.ts';
 import { refusalForModel } from '../../run/output/model-message.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
@@ -17,6 +17,8 @@ import { type AgentMemory, ofAgent, recordOf } from './session-memory.ts';
 
 /** How long whoever is asked may take: the agent's question stays open for as long as nobody answers. */
 const TICKET_LIFETIME_MS = 3_600_000;
+/** How long what plug-ins said stands for a command that nobody is asked about: the run asks again where it comes later. */
+const ASKED_LIFETIME_MS = 300_000;
 /** Rows of a command that a question shows: the agent shows all of it beside the question. */
 const MOST_ROWS = 3;
 const UNANSWERED =
@@ -79,17 +81,20 @@ async function rewrite(
   about: About,
 ): Promise<HookAnswer> {
   const { command, isBackground, timeoutMs: asked, tool } = event;
-  const decided = await decideForRun(checker, memory, about);
+  // What plug-ins and reviewer say is said once, though it is decided twice where the agent asks.
+  const said = new Map<string, unknown>();
+  const decided = await decideForRun(checker, memory, about, said);
   if (!decided.allowed) return refusal(event, decided);
+  const isQuestion = decided.decision?.verdict === 'ask';
   const timeoutMs = timeLimit(options.sandbox.timeout, checker.policy.limits.timeoutMs, asked, isBackground);
   const rewritten = {
     ...{ command, workspace: checker.workspace, session: memory.id, timeoutMs, isBackground },
-    // The run asks the plug-ins again.
+    // Plug-ins are told what becomes of it.
     tool: checker.policy.hooks.plugins.length === 0 ? undefined : tool,
+    asked: await proofOfAsking(checker, decided, event, isQuestion && event.canAsk),
   };
   const changed = (approval?: { readonly ticket: string; readonly path: string }) =>
     event.withCommand(rewrittenCommand({ ...rewritten, approval }, options), timeoutMs);
-  const isQuestion = decided.decision?.verdict === 'ask';
   if (!isQuestion || !event.canAsk)
     return {
       verdict: 'allow',
@@ -103,7 +108,7 @@ async function rewrite(
   // Only here, as it takes time: an answer is good for a run on this very host alone.
   const running = await openChecker(options, checker.workspace, run, 'tried');
   try {
-    const now = await decideForRun(running, memory, about);
+    const now = await decideForRun(running, memory, about, said);
     if (!now.allowed || now.seen === undefined)
       return refusal(event, now as Decided & { readonly allowed: false });
     const once = newOnce();
@@ -119,6 +124,26 @@ async function rewrite(
   } finally {
     await running.close();
   }
+}
+
+/** A ticket that says that the plug-ins were asked about this command; `undefined`: none was. */
+async function proofOfAsking(
+  checker: Checker,
+  { seen }: Decided,
+  { command, tool }: BeforeCommand,
+  waitsForAnswer: boolean,
+): Promise<string | undefined> {
+  // Those that have a say here: a checker of another kind has none.
+  if (checker.stateful.hooks.length === 0 || seen === undefined) return undefined;
+  const { makeRequest } = await checker.ports();
+  const request = requestFor(command, seen, makeRequest);
+  const { principal, session } = request;
+  const { plugins } = checker.policy.hooks;
+  return issueAskedTicket(
+    request,
+    { tool, command, cwd: seen.judgement.cwd, principal, session, plugins },
+    waitsForAnswer ? TICKET_LIFETIME_MS : ASKED_LIFETIME_MS,
+  );
 }
 
 const requestFor = (
@@ -209,11 +234,12 @@ async function decideForRun(
   checker: Checker,
   memory: AgentMemory,
   { command, cwd, call }: About,
+  said: Map<string, unknown>,
 ): Promise<Decided> {
   const ports = await checker.ports();
   const silent: DecisionPorts = {
     ...checkOnly({ ...ports, session: memory }),
     ...{ record: ports.record, outcome: () => undefined },
   };
-  return createDecider(silent)({ command, cwd, id: recordOf(memory, call) });
+  return createDecider(silent)({ command, cwd, said, id: recordOf(memory, call) });
 }

@@ -22,7 +22,7 @@ export interface ToldAfterwards {
 export interface HookOptions extends ToldAfterwards {
   /** `decide`: the agent runs it itself, confined by nothing; `rewrite`: it runs through this program. */
   readonly mode: HookMode;
-  readonly sandbox: Pick<SandboxOptions, 'profile' | 'policy' | 'backend' | 'autonomy' | 'timeout'>;
+  readonly sandbox: Pick<SandboxOptions, 'profile' | 'policy' | 'backend' | 'autonomy' | 'timeout' | 'audit'>;
   /** Makes what decides; without it `createChecker`. */
   readonly createChecker?: typeof createChecker;
   /** Remembers sessions; without it the state of this user. */

@@ -12,6 +12,8 @@ interface RewrittenCommand {
   readonly session: string;
   /** What the agent calls its tool, where a plug-in is to be told; else `undefined`. */
   readonly tool: string | undefined;
+  /** That plug-ins were asked, for the run not to ask them again; `undefined`: they were not, or there are none. */
+  readonly asked: string | undefined;
   readonly timeoutMs: number;
   /** The agent reads its output while it comes. */
   readonly isBackground: boolean;
@@ -25,7 +27,7 @@ interface RewrittenCommand {
  * @throws {SandboxError} `usage.invalid` for one that is too long to be an argument.
  */
 export function rewrittenCommand(
-  { command, workspace, session, tool, timeoutMs, isBackground, approval }: RewrittenCommand,
+  { command, workspace, session, tool, asked, timeoutMs, isBackground, approval }: RewrittenCommand,
   options: HookOptions,
 ): string {
   if (Buffer.byteLength(command) > LONGEST_ARGUMENT)
@@ -38,6 +40,7 @@ export function rewrittenCommand(
     ...['--for-model', ...(isBackground ? ['--live'] : [])],
     ...['--workspace', workspace, '--session', session],
     ...(tool === undefined ? [] : ['--tool', tool]),
+    ...(asked === undefined ? [] : ['--asked', asked]),
     ...operatorWords(options.sandbox),
     ...['--timeout', String(timeoutMs / 1000)],
     ...(approval === undefined ? [] : ['--env', `PATH=${approval.path}`, '--approval', approval.ticket]),
@@ -55,7 +58,11 @@ export function operatorWords({
   policy,
   backend,
   autonomy,
+  audit,
 }: HookOptions['sandbox']): readonly string[] {
   const given = { profile, policy: typeof policy === 'string' ? policy : undefined, backend, autonomy };
-  return Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
+  return [
+    ...Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value])),
+    ...(audit === true ? ['--audit'] : []),
+  ];
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { Arena } from '../../../src/attack/arena.ts';
-import { improvementFor, isClaimed, judgeAttack, worstOf } from '../../../src/attack/attack-host.ts';
+import { ATTACKS, improvementFor, isClaimed, judgeAttack, worstOf } from '../../../src/attack/attack-host.ts';
 import { attackTable } from '../../../src/cli/doctor/attack.ts';
 import { painted, unpainted } from '../../../src/cli/shared/print.ts';
 
@@ -22,6 +22,22 @@ describe('what is made of an attack', () => {
     const attack = { ...ATTACK, ...(part === undefined ? {} : { claimedInPart: part }) };
     expect(judgeAttack(attack, worked, { state }, backend).result).toBe(result);
     expect(isClaimed(attack, { state }, backend)).toBe(result === 'escaped');
+  });
+
+  it.each([
+    ['go-untold', 'enforced', 'failed'],
+    ['go-untold', 'degraded', 'failed'],
+    ['go-untold', 'off', 'not-covered'],
+    ['much-memory', 'degraded', 'failed'],
+    ['many-processes', 'degraded', 'failed'],
+    ['large-files', 'degraded', 'failed'],
+    ['much-memory', 'off', 'not-covered'],
+    // A cgroup does not depend on how busy the machine is.
+    ['much-memory', 'enforced', 'escaped'],
+    ['read-outside', 'enforced', 'escaped'],
+  ] as const)('%s worked, claimed %s: %s, as nothing got out or something did', (id, state, result) => {
+    const attack = ATTACKS.find((one) => one.id === id) ?? expect.fail(`there is no attack ${id}`);
+    expect(judgeAttack(attack, worked, { state }, 'landlock').result).toBe(result);
   });
 
   it.each(['held', 'failed', 'not-tried'] as const)('%s stays what it is, with its reason', (kind) => {

@@ -11,7 +11,16 @@ import { timelyBudget } from '../../../src/run/timely-ports.ts';
 import { deferred } from '../../../src/util/deferred.ts';
 import { policyOf } from '../../support/policy-of.ts';
 
-const EFFECTS = { parts: [], reads: [], writes: [], executes: [], patterns: [], searches: [], text: '' };
+const EFFECTS = {
+  parts: [],
+  reads: [],
+  writes: [],
+  executes: [],
+  patterns: [],
+  searches: [],
+  flags: [],
+  text: '',
+};
 
 function judgement(verdict: Verdict): Judgement {
   const reason = { check: 'test', verdict, code: 'test', message: 'a test says so', words: [] };

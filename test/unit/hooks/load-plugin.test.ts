@@ -33,6 +33,9 @@ afterEach(() => {
   rmSync(root, { recursive: true, force: true });
 });
 
+/** No module is a program. */
+const askProgram = async () => ({ problem: 'was asked' });
+
 const hash = (text: string) => createHash('sha256').update(text).digest('hex');
 
 function write(text: string, path = join(root, 'plugin.mjs'), mode = 0o644): string {
@@ -42,7 +45,7 @@ function write(text: string, path = join(root, 'plugin.mjs'), mode = 0o644): str
 }
 
 async function load(path: string, sha256?: string, writable: readonly string[] = []) {
-  const [hook] = await loadHooks([{ path, sha256 }], { workspace, writable });
+  const [hook] = await loadHooks([{ path, sha256 }], { workspace, writable, askProgram });
   if (hook === undefined) throw new Error('no hook');
   return hook;
 }
@@ -112,7 +115,7 @@ describe('a plug-in', () => {
       path,
       sha256: undefined,
     }));
-    const hooks = await loadHooks(plugins, { workspace, writable: [] });
+    const hooks = await loadHooks(plugins, { workspace, writable: [], askProgram });
     expect(hooks.map(({ name }) => name)).toEqual(['a.mjs', 'b.mjs', 'c.mjs']);
     const answers = await Promise.all(hooks.map((hook) => hook.beforeToolUse('t', {})));
     expect(answers.map((answer) => clearAnswer(answer)?.allowed)).toEqual([true, false, true]);
@@ -175,7 +178,7 @@ describe('a plug-in refuses everything, and says why, if it', () => {
     const path = write(
       'await new Promise(() => {}); export const before_tool_use = () => ({ allowed: true });',
     );
-    const [hook] = await loadHooks([{ path, sha256: undefined }], { workspace, writable: [] }, 200);
+    const [hook] = await loadHooks([{ path }], { workspace, writable: [], askProgram, loadTimeoutMs: 200 });
     expect(await hook?.beforeToolUse('t', {})).toEqual(refusing(/in time/));
   });
 

@@ -27,7 +27,7 @@ const fingerprintOf = (file: string, isOpen = false, once = 'a') =>
           remarks: [],
         },
       ],
-      ...{ reads: [], writes: [], executes: [], patterns: [], searches: [], text: 'bash x' },
+      ...{ reads: [], writes: [], executes: [], patterns: [], searches: [], flags: [], text: 'bash x' },
     },
     ...{ variables: {}, changed: [], details: [], once },
   }).fingerprint;
