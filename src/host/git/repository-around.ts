@@ -58,7 +58,7 @@ export function findRepository(workspace: string, isTooMuch: (path: string) => b
       ? refused(
           dotGit,
           'is a link, which is not followed',
-          'if it is yours, grant the directory that it leads to with --rw',
+          'if it is yours, grant the directory that it leads to with the option writable',
         )
       : NOTHING;
   const own = pointerIn(dotGit, /^gitdir: (.+)$/s, path);
