@@ -113,7 +113,10 @@ describe('a sandbox whose report claims too much', () => {
 
   it('is found out if nobody looks at what it denies', async () => {
     const prepare = withPlan((plan) => ({ ...plan, observed: 'nothing' }));
-    expect(escapedOf(await attackWith(prepare, against('denials', 'filesystem')))).toEqual(['denials']);
+    const report = await attackWith(prepare, against('denials', 'filesystem'));
+    // Nothing got out, and yet it is not what the report says.
+    expect(report.controls.find(({ id }) => id === 'denials')?.result).toBe('failed');
+    expect(escapedOf(report)).toEqual([]);
   });
 
   it('is not said to have told nobody of a denial where the calls could not be looked at', async () => {
@@ -219,9 +222,11 @@ describe('a sandbox whose report claims too much', () => {
     const limits = ATTACKS.filter(({ control }) => control === 'resource-limits');
     const report = await attackWith(prepare, limits);
     const { attacks = [] } = report.controls.find(({ id }) => id === 'resource-limits') ?? {};
-    const results = attacks.map(({ result, detail }) => (result === 'escaped' ? result : detail));
-    expect(results).toEqual(['escaped', 'escaped', 'escaped']);
-    expect(escapedOf(report)).toEqual(['resource-limits']);
+    // Where nothing but samples holds them, a busy machine looks the same.
+    const isSampled = report.controls.find(({ id }) => id === 'resource-limits')?.claimed !== 'enforced';
+    const result = isSampled ? 'failed' : 'escaped';
+    expect(attacks.map((attack) => attack.result)).toEqual([result, result, result]);
+    expect(report.controls.find(({ id }) => id === 'resource-limits')?.result).toBe(result);
   });
 });
 

@@ -129,6 +129,7 @@ const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'left-behind/kept.ts': { keep: STATE, move: HELD, rest: HELD, moveAway: HELD, putBack: HELD },
   'left-behind/settle-git.ts': { writeNew: HELD },
   'policy/load.ts': { readText: DEVICE },
+  'run/launch/failed-lines.ts': { write: STATE },
   'run/made-files.ts': { append: STATE, shorten: STATE },
   'run/output/spill.ts': { openSpill: STATE },
   'run/remove-tree.ts': { removeTree: 'what is removed: the directory around it is not the command’s' },
