@@ -37,6 +37,7 @@ export const PlannedPath = z.strictObject({
   access: PathAccess,
   required: z.boolean(),
   reason: text,
+  shownAs: text.optional().describe('where it is in a view; missing: at its own path'),
 });
 export type PlannedPath = Value<typeof PlannedPath>;
 
@@ -212,6 +213,7 @@ export const LaunchPlan = z.strictObject({
     .describe('put into the private home before each command'),
   cache: PlannedCache,
   home: text.describe('what the command finds in HOME'),
+  homes: texts.describe('where a private home lies in a view, canonical'),
   tmp: text.describe('what the command finds in TMPDIR'),
   report: EnforcementReport,
 });

@@ -509,7 +509,14 @@ function packageCaches(home: string, own: readonly string[]): Found {
   for (const cache of PACKAGE_CACHES) {
     const path = resolve(home, cache.path);
     if (!isDirectory(path) || own.includes(cache.tool)) continue;
-    rules.push({ path, access: 'data', required: false, reason: cache.reason });
+    const { reason, shownAs } = cache;
+    rules.push({
+      path,
+      access: 'data',
+      required: false,
+      reason,
+      ...(shownAs === undefined ? {} : { shownAs }),
+    });
     for (const [name, value] of Object.entries(cache.env)) env[name] = value.replace('{home}', home);
   }
   return { rules, env };
