@@ -4,11 +4,15 @@ import { SHELL } from '../../decide/bash-syntax.ts';
 import type { JudgeRequest } from '../../decide/judge.ts';
 import type { ResolvedCommand } from '../../decide/ports.ts';
 import type { ProgramFinder } from '../../decide/program-finder.ts';
+import { parseGitConfig } from '../../host/git/config-file.ts';
+import { CONFIG_BYTES } from '../../host/git/repositories.ts';
+import { readRegular } from '../../host/held-directory.ts';
 import type { Command } from '../../model/command.ts';
 import type { ResolvedStage, Stage, Steps } from '../../model/command-line.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { BuiltEnvironment } from '../../policy/environment.ts';
 import { assertNever } from '../../util/assert-never.ts';
+import { orElse } from '../../util/or-else.ts';
 
 /** The argument vector of a command. A string runs under bash, without start-up files. */
 export function argumentVector(command: Command): readonly [string, ...string[]] {
@@ -50,6 +54,22 @@ export function directoriesOf(plan: LaunchPlan | undefined): Readonly<Record<str
   };
 }
 
+/**
+ * Commands find a link in place of a configuration of git that they get a copy of. `git init` changes the mode of the file to find
+ * out whether modes last, takes the mode of the link for that of the file, and says that they do not: what it says must not count
+ * for the same command. Only if a repository says that they do, and none that they do not.
+ */
+export function gitVariablesOf(plan: LaunchPlan | undefined): Readonly<Record<string, string>> {
+  const said = (plan?.copies ?? []).flatMap(({ source }) => {
+    const content = orElse(() => readRegular(source, CONFIG_BYTES), undefined);
+    const settings = content === undefined ? undefined : parseGitConfig(content)?.settings;
+    return settings?.findLast(({ key }) => key === 'core.filemode') ?? [];
+  });
+  return said.length > 0 && said.every(({ value }) => value === 'true')
+    ? { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'core.filemode', GIT_CONFIG_VALUE_0: 'true' }
+    : {};
+}
+
 /** Resolves commands for one sandbox; `resolveSteps`: without a shell. */
 export function createCommandResolver(
   plan: LaunchPlan,
@@ -57,7 +77,10 @@ export function createCommandResolver(
   find: ProgramFinder,
   resolveSteps?: StepsResolver,
 ) {
-  const base: Readonly<Record<string, string>> = { ...directoriesOf(plan), ...environment.variables };
+  const base: Readonly<Record<string, string>> = {
+    ...{ ...gitVariablesOf(plan), ...directoriesOf(plan) },
+    ...environment.variables,
+  };
   const baseBlock = environmentBlock(base);
   const baseBlockForShells = environmentBlock({ ...base, ...FOR_SHELLS });
 
