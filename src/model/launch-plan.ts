@@ -142,6 +142,9 @@ const OBSERVED = ['nothing', 'changes', 'everything', 'uses'] as const;
 /** Everything that the kernel has to enforce for the commands of one sandbox, by name. */
 export const LaunchPlan = z.strictObject({
   workspace: text,
+  workspaceAsNamed: text.describe(
+    'the name that its user gave it, links included, unless commands could change what the name leads to',
+  ),
   paths: z.array(PlannedPath),
   protectedPaths: texts.describe(
     'absolute; shut for writing where they exist: in the workspace, and this program where it is writable',

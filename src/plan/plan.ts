@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { seccompGroupsFor } from '../kernel/seccomp/filter.ts';
 import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
@@ -109,6 +109,10 @@ export function makePlan(input: PlanInput): LaunchPlan {
 
   return {
     workspace,
+    // A shell would take `cd ..` for the directory of the link.
+    workspaceAsNamed: paths.some(({ path }) => isBeneath(dirname(input.workspaceAsNamed), path))
+      ? workspace
+      : input.workspaceAsNamed,
     paths,
     protectedPaths,
     shutsInside: used.shutsInside,

@@ -276,7 +276,8 @@ const TOOL_CHAIN = 'which tool chain is used: without it another one builds than
 const TOOL_OPTIONS = 'how tools build: without it the result differs from what the user gets';
 const SEARCHED = 'where an interpreter or a build looks for libraries';
 /** What sizes a JVM, and nothing that loads code or names a file. */
-const JVM_OPTIONS = /^(?:\s*-(?:Xm[nsx]\d+[kKmMgG]?|Xss\d+[kKmMgG]?|XX:[+-]?\w+(?:=\w+)?|ea|esa|server))*\s*$/;
+const JVM_OPTIONS =
+  /^(?:\s*-(?:Xm[nsx]\d+[kKmMgG]?|Xss\d+[kKmMgG]?|XX:[+-]?\w+(?:=\w+)?|ea|esa|server))*\s*$/;
 /** Not the descriptors of a make that is around us: commands do not inherit them. */
 const MAKE_FLAGS =
   /^(?:\s*(?:-[jl] ?\d*|-?[kswir]+|--(?:keep-going|silent|no-print-directory|jobs=\d+|load-average=\d+|output-sync(?:=\w+)?)))*\s*$/;
@@ -335,8 +336,16 @@ export const SETTING_VARIABLES: readonly SettingRow[] = [
     `CFLAGS CXXFLAGS CPPFLAGS FFLAGS LDFLAGS LDLIBS CGO_CFLAGS CGO_CPPFLAGS CGO_CXXFLAGS CGO_LDFLAGS RUSTFLAGS RUSTDOCFLAGS
      CMAKE_BUILD_TYPE CMAKE_BUILD_PARALLEL_LEVEL CARGO_BUILD_JOBS CARGO_BUILD_TARGET CARGO_INCREMENTAL SOURCE_DATE_EPOCH`,
   ),
-  ...rows('choice', SEARCHED, 'PYTHONPATH PERL5LIB RUBYLIB CPATH LIBRARY_PATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH'),
-  ...rows('value', HABIT, 'PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONHASHSEED PYTHONUTF8 PYTHONIOENCODING'),
+  ...rows(
+    'choice',
+    SEARCHED,
+    'PYTHONPATH PERL5LIB RUBYLIB CPATH LIBRARY_PATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH',
+  ),
+  ...rows(
+    'value',
+    HABIT,
+    'PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONHASHSEED PYTHONUTF8 PYTHONIOENCODING',
+  ),
   { key: 'MAKEFLAGS', as: 'choice', reason: TOOL_OPTIONS, values: MAKE_FLAGS },
   { key: 'NODE_OPTIONS', as: 'choice', reason: TOOL_OPTIONS, values: NODE_OPTIONS },
   ...['MAVEN_OPTS', 'GRADLE_OPTS', 'SBT_OPTS', 'JAVA_OPTS', '_JAVA_OPTIONS', 'JAVA_TOOL_OPTIONS'].map(

@@ -11,6 +11,7 @@ import type { Command } from '../../model/command.ts';
 import type { ResolvedStage, Stage, Steps } from '../../model/command-line.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { BuiltEnvironment } from '../../policy/environment.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
 import { assertNever } from '../../util/assert-never.ts';
 import { orElse } from '../../util/or-else.ts';
 
@@ -70,6 +71,13 @@ export function gitVariablesOf(plan: LaunchPlan | undefined): Readonly<Record<st
     : {};
 }
 
+/** What a shell and `pwd` call a directory that the user reached through a link; nothing if there was none. */
+function pwdOf(cwd: string, { workspace, workspaceAsNamed }: LaunchPlan): Readonly<Record<string, string>> {
+  return workspaceAsNamed === workspace || !isBeneath(cwd, workspace)
+    ? {}
+    : { PWD: `${workspaceAsNamed}${cwd.slice(workspace.length)}` };
+}
+
 /** Resolves commands for one sandbox; `resolveSteps`: without a shell. */
 export function createCommandResolver(
   plan: LaunchPlan,
@@ -90,7 +98,9 @@ export function createCommandResolver(
   ): ResolvedCommand {
     const argv = argumentVector(command);
     const cwd = options.cwd === undefined ? plan.workspace : resolve(plan.workspace, options.cwd);
-    const variables = options.env === undefined ? base : { ...base, ...options.env };
+    const given = { ...pwdOf(cwd, plan), ...options.env };
+    const isUsual = Object.keys(given).length === 0;
+    const variables = isUsual ? base : { ...base, ...given };
     const cut = whatCannotBePassed(argv, cwd, options.env);
     if (cut !== undefined) {
       const message = `${cut} contains a NUL character or half a character (a lone surrogate), which cannot be passed to a program`;
@@ -100,7 +110,7 @@ export function createCommandResolver(
     if (line?.ok === false)
       return { ok: false, argv, cwd, code: 'command.denied', message: line.message, path: argv[0] };
     if (line !== undefined && typeof command === 'string') {
-      const env = options.env === undefined ? baseBlock : environmentBlock(variables);
+      const env = isUsual ? baseBlock : environmentBlock(variables);
       return { ok: true, program: line.program, argv: line.argv, cwd, env, variables };
     }
     const program = find(argv[0], variables.PATH ?? '', cwd);
@@ -120,8 +130,7 @@ export function createCommandResolver(
     }
     const isShell = typeof command === 'string';
     let env = isShell ? baseBlockForShells : baseBlock;
-    if (options.env !== undefined)
-      env = environmentBlock(isShell ? { ...variables, ...FOR_SHELLS } : variables);
+    if (!isUsual) env = environmentBlock(isShell ? { ...variables, ...FOR_SHELLS } : variables);
     return line === undefined
       ? { ok: true, program: program.path, argv, cwd, env, variables }
       : { ok: true, program: line.program, argv: line.argv, asked: argv, cwd, env, variables };
