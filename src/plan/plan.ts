@@ -109,10 +109,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
 
   return {
     workspace,
-    // A shell would take `cd ..` for the directory of the link.
-    workspaceAsNamed: paths.some(({ path }) => isBeneath(dirname(input.workspaceAsNamed), path))
-      ? workspace
-      : input.workspaceAsNamed,
+    workspaceAsNamed: nameThatLasts(input, paths),
     paths,
     protectedPaths,
     shutsInside: used.shutsInside,
@@ -168,6 +165,12 @@ export function makePlan(input: PlanInput): LaunchPlan {
     tmp: policy.filesystem.tmp === 'host' ? input.temporaryParent : used.view ? viewTmp(paths) : 'slot:tmp',
     report,
   };
+}
+
+/** The user's name of the workspace, unless commands could change what it leads to: a shell takes `cd ..` for the directory of the link. */
+function nameThatLasts({ workspace, workspaceAsNamed }: PlanInput, paths: readonly PlannedPath[]): string {
+  const isInGranted = paths.some(({ path }) => isBeneath(dirname(workspaceAsNamed), path));
+  return isInGranted ? workspace : workspaceAsNamed;
 }
 
 /** What the host and the backend have for it. */

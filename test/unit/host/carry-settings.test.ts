@@ -272,7 +272,11 @@ describe('variables by which a tool chain is chosen', () => {
   });
 
   it.each([
-    ['JAVA_HOME', '/etc', /^JAVA_HOME stays outside, as commands cannot read \/etc: .* --ro \/etc lets them$/],
+    [
+      'JAVA_HOME',
+      '/etc',
+      /^JAVA_HOME stays outside, as commands cannot read \/etc: .* --ro \/etc lets them$/,
+    ],
     ['CFLAGS', '-O2 -I/etc', /cannot read \/etc/],
     ['LDFLAGS', '-Wl,-rpath=/etc', /cannot read \/etc/],
     ['PYTHONPATH', '/usr/lib:/etc', /cannot read \/etc/],
