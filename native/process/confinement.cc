@@ -81,14 +81,23 @@ bool IsIntact(const std::string& path, const std::string& content, const FileSta
          found == content;
 }
 
+// Makes a directory of the slot. One that leads to a mount point may be there, and no link is
+// taken for it: what is put into it would lie outside.
+Status EnsureDirectory(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) == 0) return Status();
+  struct stat info;
+  if (errno == EEXIST && lstat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) return Status();
+    errno = ENOTDIR;
+  }
+  return Failure{"private_file", errno, path};
+}
+
 // Makes the directories that lead from a private directory of the slot to a seeded file. What the
 // command before left there is gone by now.
 Status MakeDirectoriesTo(const std::string& path, size_t from) {
   for (size_t end = path.find('/', from); end != std::string::npos; end = path.find('/', end + 1)) {
-    const std::string directory = path.substr(0, end);
-    if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-      return Failure{"private_file", errno, directory};
-    }
+    if (Status made = EnsureDirectory(path.substr(0, end)); !made.ok()) return made;
   }
   return Status();
 }
@@ -96,7 +105,7 @@ Status MakeDirectoriesTo(const std::string& path, size_t from) {
 // True for a directory as EmptyPrivateDirectory() leaves it, in which nothing is but (what leads
 // to) these.
 bool IsPlain(const std::string& path, const std::map<std::string, std::string>& links,
-             const std::vector<std::string>& seeds) {
+             const std::vector<std::string>& seeds, const std::vector<std::string>& mount_points) {
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info;
   if (!fd.valid() || fstat(fd.get(), &info) != 0 || (info.st_mode & 07777) != 0700 ||
@@ -111,11 +120,13 @@ bool IsPlain(const std::string& path, const std::map<std::string, std::string>& 
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     const std::string inner = path + "/" + name;
-    plain =
-        plain &&
-        (std::any_of(links.begin(), links.end(),
-                     [&inner](const auto& link) { return IsBeneathOrSame(link.first, inner); }) ||
-         std::find(seeds.begin(), seeds.end(), inner) != seeds.end());
+    const auto leads_to = [&inner](const std::string& known) {
+      return IsBeneathOrSame(known, inner);
+    };
+    plain = plain && (std::any_of(links.begin(), links.end(),
+                                  [&leads_to](const auto& link) { return leads_to(link.first); }) ||
+                      std::any_of(mount_points.begin(), mount_points.end(), leads_to) ||
+                      std::find(seeds.begin(), seeds.end(), inner) != seeds.end());
   }
   closedir(stream);
   return plain;
@@ -371,12 +382,23 @@ void Slot::AddWay(const std::string& link, const std::string& content) {
   }
 }
 
+void Slot::AddMountPoint(const std::string& path) {
+  for (Way& way : ways_) {
+    if (!IsBeneathOrSame(path, way.top)) continue;
+    way.mount_points.push_back(path);
+    // What a command leaves in them would stay with the way.
+    for (size_t at = way.top.size(); at < path.size(); at = path.find('/', at + 1)) {
+      way.directories[path.substr(0, at)] = {};
+    }
+  }
+}
+
 Status Slot::MakeWays() {
   for (Way& way : ways_) {
     if (way.intact) continue;
     // Outer ones come first.
     for (auto& [path, stamp] : way.directories) {
-      if (mkdir(path.c_str(), 0700) != 0) return Failure{"private_file", errno, path};
+      if (Status made = EnsureDirectory(path); !made.ok()) return made;
     }
     for (const auto& [path, content] : way.links) {
       if (symlink(content.c_str(), path.c_str()) != 0) return Failure{"private_file", errno, path};
@@ -413,7 +435,7 @@ bool Slot::IsUntouched(Way& way) {
                                 [](const auto& link) { return IsLinkTo(link.first, link.second); });
   if (!same) return false;
   for (const auto& [path, stamp] : way.directories) {
-    if (!IsPlain(path, way.links, way.seeds)) return false;
+    if (!IsPlain(path, way.links, way.seeds, way.mount_points)) return false;
   }
   way.looked_ns = now;
   return true;
@@ -809,8 +831,15 @@ Status Confinement::BuildView(Slot& slot,
   if (Status root = CheckViewRoot(slot.view_root_.get(), slot.view_root_id_); !root.ok()) {
     return root;
   }
-  // What lies inside another mount has no directory here.
-  for (const std::string& path : slot.mount_points_) slot.Hold(path);
+  std::erase_if(slot.mount_points_, [](const std::string& path) {
+    struct stat info;
+    // What lies inside another mount has no directory here.
+    return lstat(path.c_str(), &info) != 0;
+  });
+  for (const std::string& path : slot.mount_points_) {
+    slot.Hold(path);
+    slot.AddMountPoint(path);
+  }
   return Status();
 }
 

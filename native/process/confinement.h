@@ -200,11 +200,14 @@ class Slot {
     std::map<std::string, std::string> links;  // what they lead to
     std::map<std::string, FileStamp> directories;
     std::vector<std::string> seeds;  // files that are put beside the links
+    std::vector<std::string> mount_points;
     int64_t looked_ns = 0;
     bool intact = false;
   };
   Slot() = default;
   void AddWay(const std::string& link, const std::string& content);
+  // Of what the view shows in a directory of the slot.
+  void AddMountPoint(const std::string& path);
   Status MakeWays();
   // Remembers what they are, once all is in them.
   Status NoteWays();

@@ -32,8 +32,12 @@ export interface RulesOfCommands {
   readonly readable: readonly string[];
   /** Paths that must not be written, even inside the workspace. */
   readonly protected: readonly string[];
-  /** What `~` and `$HOME` are for the command. */
+  /** What `~` and `$HOME` are for the command; of a private one a name of which nothing exists on the host. */
   readonly home: string;
+  /** Where such a home lies for the command, canonical, if that is where its user's lies; `undefined`: at a path of its own. */
+  readonly homeShown?: string | undefined;
+  /** Relative to it: what tools keep in a private home. */
+  readonly privatePlaces?: readonly string[];
   /** The home of its user, which a command may name by its path. */
   readonly userHome: string;
   /** `commands.allow`; `undefined`: every program may run. */

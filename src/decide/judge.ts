@@ -35,6 +35,7 @@ import {
   variableRuleOfList,
 } from './judgement.ts';
 import { OwnFiles } from './own-files.ts';
+import { directoryOfShell, lookupInSandbox } from './private-home.ts';
 import type { ProgramFinder } from './program-finder.ts';
 import { within } from './time-limit.ts';
 
@@ -187,7 +188,8 @@ export function createJudge({ policy, rules, searchPath, find, gate, made }: Jud
     const inSession = request.shell !== undefined;
     const parsed = parse(command, inSession);
     // It remembers what it saw, which is right for one decision and wrong for two.
-    const paths = createPathLookup(way);
+    const paths = lookupInSandbox(createPathLookup(way), rules);
+    const from = paths.resolve(isAbsolute(cwd) ? cwd : `${rules.workspace}/${cwd}`).canonical;
     const path = request.env !== undefined && 'PATH' in request.env ? request.env.PATH : searchPath;
     const found = new Map<string, string | undefined>();
     const unrated: CheckContext = {
@@ -200,7 +202,7 @@ export function createJudge({ policy, rules, searchPath, find, gate, made }: Jud
       effect: request.effect ?? usualEffect(policy, request.shell),
       approved: request.approved ?? false,
       taints: new Set(request.taints),
-      cwd: paths.resolve(isAbsolute(cwd) ? cwd : `${rules.workspace}/${cwd}`).canonical,
+      cwd: inSession ? directoryOfShell(from, rules) : from,
       rules,
       paths,
       findExecutable(name, cwd) {

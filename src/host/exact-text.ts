@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { orElse } from '../util/or-else.ts';
 import { caller } from './caller.ts';
@@ -22,6 +23,19 @@ export function currentDirectory(): string {
     'cwd.unusable',
     `the path of the current directory (${path}) is not valid UTF-8, ${REMEDY}, or change to another directory`,
   );
+}
+
+/**
+ * The current directory by the name that its user came by, links included: what a shell says in PWD, if it leads there
+ * (`pwd -L` of POSIX).
+ * @throws {SandboxError} as {@link currentDirectory}.
+ */
+export function namedCurrentDirectory(): string {
+  const current = currentDirectory();
+  const { PWD } = caller().env;
+  if (PWD === undefined || PWD === current || !isAbsolute(PWD) || /\/\.{0,2}(?:\/|$)/.test(PWD))
+    return current;
+  return orElse(() => realpathSync.native(PWD), undefined) === current ? PWD : current;
 }
 
 /**

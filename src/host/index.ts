@@ -2,4 +2,4 @@
 export { type Caller, onBehalfOf } from './caller.ts';
 export { probeHost } from './probe.ts';
 export { createPathLookup } from './resolve-path.ts';
-export { ensureStateDirectory, stateDirectoryPath } from './user-directories.ts';
+export { ensureStateDirectory, homeInDatabase, stateDirectoryPath } from './user-directories.ts';

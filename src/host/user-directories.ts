@@ -13,16 +13,22 @@ import { errnoOf } from '../util/errno-of.ts';
 export function homeDirectory(): string {
   const { HOME } = process.env;
   if (HOME !== undefined && isAbsolute(HOME)) return HOME;
-  try {
-    const { homedir } = userInfo();
-    if (isAbsolute(homedir)) return homedir;
-  } catch {
-    // ENOENT: no entry for this user.
-  }
+  const known = homeInDatabase();
+  if (known !== undefined) return known;
   throw new SandboxError(
     'home.unknown',
     `HOME is ${HOME === undefined ? 'not set' : 'not an absolute path'} and user ${process.getuid?.()} has no home in the user database (/etc/passwd); set HOME to an absolute path`,
   );
+}
+
+/** What the user database says; `undefined`: no entry for this user, or no absolute path in it. */
+export function homeInDatabase(): string | undefined {
+  try {
+    const { homedir } = userInfo();
+    return isAbsolute(homedir) ? homedir : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**

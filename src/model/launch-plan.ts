@@ -37,6 +37,7 @@ export const PlannedPath = z.strictObject({
   access: PathAccess,
   required: z.boolean(),
   reason: text,
+  shownAs: text.optional().describe('where it is in a view; missing: at its own path'),
 });
 export type PlannedPath = Value<typeof PlannedPath>;
 
@@ -141,6 +142,9 @@ const OBSERVED = ['nothing', 'changes', 'everything', 'uses'] as const;
 /** Everything that the kernel has to enforce for the commands of one sandbox, by name. */
 export const LaunchPlan = z.strictObject({
   workspace: text,
+  workspaceAsNamed: text.describe(
+    'the name that its user gave it, links included, unless commands could change what the name leads to',
+  ),
   paths: z.array(PlannedPath),
   protectedPaths: texts.describe(
     'absolute; shut for writing where they exist: in the workspace, and this program where it is writable',
@@ -212,6 +216,7 @@ export const LaunchPlan = z.strictObject({
     .describe('put into the private home before each command'),
   cache: PlannedCache,
   home: text.describe('what the command finds in HOME'),
+  homes: texts.describe('where a private home lies in a view, canonical'),
   tmp: text.describe('what the command finds in TMPDIR'),
   report: EnforcementReport,
 });

@@ -273,7 +273,7 @@ export const POLICY_KEYS = {
     }),
     home: key({
       schema: sharing,
-      text: 'private: each command has its own HOME, with no files but settings of tools and their caches. host: the home directory of the user, writable.',
+      text: 'private: each command has its own HOME at the path of the home directory of the user, with no files except what the policy grants, settings of tools and their caches. host: the home directory of the user, writable.',
       example: '"private"',
       default: 'private',
       workspace: {

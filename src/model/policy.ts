@@ -17,6 +17,8 @@ export interface PathRule {
   readonly parts?: readonly string[];
   /** What lies in it and needs no rule of its own: no link, and none of the exceptions. */
   readonly covers?: ReadonlySet<string>;
+  /** Where commands find it if they have a view; `undefined`: at its own path. */
+  readonly shownAs?: string;
 }
 
 /** Who looks at a command of a tainted session. */

@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { SandboxError } from '../errors/sandbox-error.ts';
 import { seccompGroupsFor } from '../kernel/seccomp/filter.ts';
 import type { SeccompGroupName } from '../kernel/seccomp/groups.ts';
@@ -19,7 +19,17 @@ import { handledRights, landlockRules } from './landlock.ts';
 import { chooseMechanisms, type HiddenFiles, type Mechanisms } from './mechanisms.ts';
 import { type OwnPathsInput, ownPathsWithin, protectedInWorkspace, tmpOfHost } from './own-paths.ts';
 import { processLimitsOf, treeLimitsOf } from './planned-limits.ts';
-import { CACHE, COPIES, NOTHING, VIEW_CACHE, VIEW_COPIES, viewHome, viewSteps, viewTmp } from './view.ts';
+import {
+  CACHE,
+  COPIES,
+  NOTHING,
+  VIEW_CACHE,
+  VIEW_COPIES,
+  type ViewHome,
+  viewHome,
+  viewSteps,
+  viewTmp,
+} from './view.ts';
 
 /** Where the commands of a workspace keep what their tools cache. */
 export interface WorkspaceCachePlace {
@@ -41,6 +51,8 @@ export interface PlanInput extends OwnPathsInput {
   readonly memoryParent: string | undefined;
   /** The launcher's own home and temporary directory, for policies that share them. */
   readonly hostHome: string;
+  /** The home that the user database names; `undefined`: it names none. */
+  readonly databaseHome?: string | undefined;
   readonly seedFiles: LaunchPlan['seedFiles'];
   /** The directory of the workspace's cache, canonical, with what is in it; or why there is none. */
   readonly cache: WorkspaceCachePlace | { readonly reason: string };
@@ -89,13 +101,15 @@ export function makePlan(input: PlanInput): LaunchPlan {
   const { protectedPaths, watchedLinks, hiddenPaths } = shutPaths(input, paths, used, protection);
   const copies = copiesOf(input, protectedPaths, used);
   const emptied = hidden?.paths ?? [];
-  const cache = plannedCache(input, used, hiddenPaths);
+  const { home, seedFiles, places } = homeOf(input, used, paths, links);
+  const cache = plannedCache(input, used, hiddenPaths, places);
   const sharedMemory = input.memoryParent !== undefined && policy.filesystem.tmp !== 'host';
 
   const slotDirectories = slotDirectoriesOf(policy, copies);
 
   return {
     workspace,
+    workspaceAsNamed: nameThatLasts(input, paths),
     paths,
     protectedPaths,
     shutsInside: used.shutsInside,
@@ -124,6 +138,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
       emptied: [...except, ...emptied],
       copies,
       policy,
+      home,
       sharedMemory,
       cache,
       layer: input.layer && { workspace, over: input.layer },
@@ -143,12 +158,19 @@ export function makePlan(input: PlanInput): LaunchPlan {
     slotDirectories: [hiddenPaths, emptied, except].every(({ length }) => length === 0)
       ? slotDirectories
       : [...slotDirectories, NOTHING],
-    seedFiles: policy.filesystem.home === 'private' ? input.seedFiles : [],
+    seedFiles,
     cache,
-    home: policy.filesystem.home === 'host' ? input.hostHome : used.view ? viewHome(paths) : 'slot:home',
+    home: policy.filesystem.home === 'host' ? input.hostHome : (home?.named ?? 'slot:home'),
+    homes: home?.places ?? [],
     tmp: policy.filesystem.tmp === 'host' ? input.temporaryParent : used.view ? viewTmp(paths) : 'slot:tmp',
     report,
   };
+}
+
+/** The user's name of the workspace, unless commands could change what it leads to: a shell takes `cd ..` for the directory of the link. */
+function nameThatLasts({ workspace, workspaceAsNamed }: PlanInput, paths: readonly PlannedPath[]): string {
+  const isInGranted = paths.some(({ path }) => isBeneath(dirname(workspaceAsNamed), path));
+  return isInGranted ? workspace : workspaceAsNamed;
 }
 
 /** What the host and the backend have for it. */
@@ -202,6 +224,41 @@ function namespacesOf(used: Mechanisms, view: Parameters<typeof viewSteps>[0]): 
   return { user: used.ownUser, network: used.networkNamespace, ipc: true, view: viewSteps(view) };
 }
 
+/** The private home: where it lies in a view (`undefined`: there is none of both), and what is put into it. */
+function homeOf(
+  { policy, hostHome, databaseHome, seedFiles, cache, lookup }: PlanInput,
+  used: Mechanisms,
+  paths: readonly PlannedPath[],
+  links: readonly SymbolicLink[],
+): {
+  readonly home: ViewHome | undefined;
+  readonly seedFiles: LaunchPlan['seedFiles'];
+  readonly places: WorkspaceCachePlace['places'];
+} {
+  if (policy.filesystem.home === 'host') return { home: undefined, seedFiles: [], places: [] };
+  const places = 'reason' in cache ? [] : cache.places;
+  if (!used.view) return { home: undefined, seedFiles, places };
+  const inHome = (path: string) => path.slice('slot:home/'.length);
+  const home = viewHome({
+    homes: databaseHome === undefined ? [hostHome] : [hostHome, databaseHome],
+    paths,
+    links,
+    contents: [...seedFiles.map(({ path }) => inHome(path)), ...places.map(({ path }) => path)],
+    lookup,
+  });
+  // What the policy shows of the user's home is there in place of ours.
+  const shown = paths.map(({ path, shownAs = path }) => shownAs);
+  const isFree = (inner: string) =>
+    !home.places
+      .map((place) => `${place}/${inner}`)
+      .some((at) => shown.some((path) => isBeneath(at, path) || isBeneath(path, at)));
+  return {
+    home,
+    seedFiles: seedFiles.filter(({ path }) => isFree(inHome(path))),
+    places: places.filter(({ path }) => isFree(path)),
+  };
+}
+
 /** Private directories that each command gets. */
 function slotDirectoriesOf({ filesystem }: Policy, copies: LaunchPlan['copies']): readonly string[] {
   return [
@@ -232,6 +289,7 @@ function plannedCache(
   { policy: { filesystem }, cache }: PlanInput,
   used: Mechanisms,
   hiddenPaths: readonly string[],
+  places: WorkspaceCachePlace['places'],
 ): PlannedCache {
   const without = (reason: string) => ({ kind: 'private', reason }) as const;
   if (filesystem.home === 'host') return without('the home directory is the host’s, with its caches');
@@ -245,7 +303,7 @@ function plannedCache(
   return {
     kind: 'workspace',
     directory: cache.directory,
-    links: cache.places.map(({ name, path }) => ({
+    links: places.map(({ name, path }) => ({
       path: `slot:home/${path}`,
       content: `${used.view ? VIEW_CACHE : CACHE}/${name}`,
     })),
@@ -310,8 +368,11 @@ function resolveRules(
     const before = planned.get(resolved.canonical);
     if (before !== undefined && ACCESS_ORDER.indexOf(before.access) >= ACCESS_ORDER.indexOf(rule.access))
       continue;
-    const { access, required, reason } = rule;
-    planned.set(resolved.canonical, { path: resolved.canonical, access, required, reason });
+    const { access, required, reason, shownAs } = rule;
+    planned.set(resolved.canonical, {
+      ...{ path: resolved.canonical, access, required, reason },
+      ...(shownAs === undefined ? {} : { shownAs }),
+    });
   }
   // What is granted by itself is granted.
   return {

@@ -7,12 +7,19 @@ import type {
   SymbolicLink,
 } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
+import type { PathLookup } from '../model/surroundings.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 
-/** Where the command finds its private directories in a view. */
+/** Where commands find a private home if it cannot lie where the user's is. */
 const VIEW_HOME = '/home/sandbox';
-/** Where the policy shows what is there, or around it. */
+/** The same if the policy shows what is there, or around it. */
 const VIEW_HOME_BESIDE = '/.sandbox-home';
+/** Directories that are not a user's home, whatever HOME says. Homes may lie beneath them. */
+const NO_HOMES: ReadonlySet<string> = new Set(
+  '/ /bin /boot /dev /dev/pts /dev/shm /etc /home /lib /lib32 /lib64 /libx32 /media /mnt /opt /proc /run /sbin /srv /sys /tmp /usr /var /var/tmp'.split(
+    ' ',
+  ),
+);
 const VIEW_TMP = '/tmp';
 /** Where the policy shows the host's /tmp. */
 const VIEW_TMP_BESIDE = '/.sandbox-tmp';
@@ -26,9 +33,55 @@ export const CACHE = 'cache:';
 export const VIEW_CACHE = '/.sandbox-cache';
 const VIEW_SHARED_MEMORY = '/dev/shm';
 
-/** Where a private $HOME is in a view. */
-export const viewHome = (paths: readonly PlannedPath[]): string =>
-  paths.some(({ path }) => isBeneath(VIEW_HOME, path)) ? VIEW_HOME_BESIDE : VIEW_HOME;
+/** The private home of a view. */
+export interface ViewHome {
+  /** What HOME says. */
+  readonly named: string;
+  /** Where it is shown, canonical: the same directory at each place. */
+  readonly places: readonly string[];
+  /** On the way from the names to the places. */
+  readonly links: readonly SymbolicLink[];
+}
+
+/** What decides where a private home lies. */
+interface HomeInput {
+  /** HOME, and the home that the user database names if that is another one. */
+  readonly homes: readonly string[];
+  readonly paths: readonly PlannedPath[];
+  /** Links on the way to granted paths. */
+  readonly links: readonly SymbolicLink[];
+  /** What is put into the home, relative to it. */
+  readonly contents: readonly string[];
+  readonly lookup: PathLookup;
+}
+
+/**
+ * A private $HOME lies where the user's home is, so that its path means the same inside and outside. HOME counts, because the
+ * user's tools follow it; programs that ask the user database instead find the same directory. It lies elsewhere if the policy
+ * shows the user's home, or if a link in the home leads to a granted path and stands where something is put.
+ */
+export function viewHome({ homes, paths, links, contents, lookup }: HomeInput): ViewHome {
+  const isFree = (place: string) =>
+    !NO_HOMES.has(place) &&
+    !paths.some(({ path }) => isBeneath(place, path)) &&
+    !links.some(({ path }) => contents.some((inner) => isBeneath(`${place}/${inner}`, path)));
+  const usable = homes.flatMap((named, at) => {
+    const { canonical, kind, unknown, links: way } = lookup.resolve(named);
+    // A home that the user database alone names is of use only if it is there.
+    const mayBe = kind === 'directory' || (at === 0 && kind === 'missing' && unknown === undefined);
+    return mayBe && isFree(canonical) ? [{ named, place: canonical, way, at }] : [];
+  });
+  const [first] = usable;
+  if (first?.at !== 0) {
+    const named = paths.some(({ path }) => isBeneath(VIEW_HOME, path)) ? VIEW_HOME_BESIDE : VIEW_HOME;
+    return { named, places: [named], links: [] };
+  }
+  return {
+    named: first.named,
+    places: [...new Set(usable.map(({ place }) => place))],
+    links: usable.flatMap(({ way }) => way),
+  };
+}
 
 /** Where a private $TMPDIR is in a view. */
 export const viewTmp = (paths: readonly PlannedPath[]): string =>
@@ -50,6 +103,8 @@ export interface ViewParts {
   /** In whose place a link to a copy is shown. */
   readonly copies: LaunchPlan['copies'];
   readonly policy: Policy;
+  /** `undefined`: commands have the user's. */
+  readonly home: ViewHome | undefined;
   readonly sharedMemory: boolean;
   readonly cache: PlannedCache;
   /** Over the workspace. */
@@ -84,8 +139,8 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
   const steps: PlannedViewStep[] = [];
   if (policy.filesystem.tmp !== 'host')
     steps.push(bind('slot:tmp', viewTmp(parts.paths), { writable: true, required: true }));
-  if (policy.filesystem.home === 'private')
-    steps.push(bind('slot:home', viewHome(parts.paths), { writable: true, required: true }));
+  for (const place of parts.home?.places ?? [])
+    steps.push(bind('slot:home', place, { writable: true, required: true }));
   // As a whole, with links in the home: a mount for each part would take longer than the command.
   if (parts.cache.kind === 'workspace')
     steps.push(bind(CACHE, VIEW_CACHE, { writable: true, required: true }));
@@ -98,7 +153,8 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
     { kind: 'symlink', content: '/proc/self/fd/1', target: '/dev/stdout' },
     { kind: 'symlink', content: '/proc/self/fd/2', target: '/dev/stderr' },
   );
-  for (const link of parts.links) steps.push({ kind: 'symlink', content: link.content, target: link.path });
+  for (const link of [...parts.links, ...(parts.home?.links ?? [])])
+    steps.push({ kind: 'symlink', content: link.content, target: link.path });
   for (const planned of parts.paths) {
     if (planned.path === layer?.workspace) {
       steps.push({ kind: 'layer', source: planned.path, target: planned.path, layer: layer.over });
@@ -106,7 +162,7 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
     }
     if (isCovered(planned, parts.paths)) continue;
     steps.push(
-      bind(planned.path, planned.path, {
+      bind(planned.path, planned.shownAs ?? planned.path, {
         writable: planned.access === 'write' || planned.access === 'device',
         device: planned.access === 'device' || planned.path.startsWith('/dev/'),
         required: planned.required,
@@ -165,7 +221,7 @@ function outermostWritable(inner: string, all: readonly PlannedPath[]): string {
 function isCovered(planned: PlannedPath, all: readonly PlannedPath[]): boolean {
   const outer = grantAround(
     planned.path,
-    all.filter((other) => other.path !== planned.path),
+    all.filter((other) => other.path !== planned.path && other.shownAs === undefined),
   );
   return (
     outer !== undefined &&

@@ -17,6 +17,9 @@ const arena = makeArena('/var/tmp');
 const temporary = mkdtempSync(join(arena.root, 'tmp-'));
 const realTemporary = process.env.TMPDIR;
 process.env.TMPDIR = temporary;
+// Without tool chains, which commands see in their home.
+const realHome = process.env.HOME;
+process.env.HOME = mkdtempSync(join(arena.root, 'home-'));
 // Settings that are taken along, whoever runs the tests.
 const realSettings = process.env.GIT_CONFIG_GLOBAL;
 process.env.GIT_CONFIG_GLOBAL = join(arena.root, 'gitconfig');
@@ -27,6 +30,8 @@ for (const file of [hostFile, hostMemory]) writeFileSync(file, SECRET);
 afterAll(() => {
   if (realTemporary === undefined) delete process.env.TMPDIR;
   else process.env.TMPDIR = realTemporary;
+  if (realHome === undefined) delete process.env.HOME;
+  else process.env.HOME = realHome;
   if (realSettings === undefined) delete process.env.GIT_CONFIG_GLOBAL;
   else process.env.GIT_CONFIG_GLOBAL = realSettings;
   for (const file of [hostFile, hostMemory]) rmSync(file, { force: true });
@@ -177,10 +182,16 @@ print(len(files), [os.listxattr(f) for f in files if os.listxattr(f)], [os.stat(
       'the host’s /home is shown where the policy says so (%s), and $HOME is private all the same',
       async (access) => {
         const before = readdirSync('/home');
+        const { HOME, XDG_STATE_HOME } = process.env;
+        process.env.HOME = '/home/nobody-here';
+        process.env.XDG_STATE_HOME = mkdtempSync(join(arena.root, 'state-'));
         await using sandbox = await sandboxIn(tier, {
           workspace: arena.workspace,
           policy: { filesystem: { [access]: ['/home'] } },
         });
+        process.env.HOME = HOME;
+        if (XDG_STATE_HOME === undefined) delete process.env.XDG_STATE_HOME;
+        else process.env.XDG_STATE_HOME = XDG_STATE_HOME;
         const command = 'ls -A /home; echo x > "$HOME/private" && cat "$HOME/private"; echo "$HOME"';
         const { stdout } = await sandbox.run(command, { approved: true });
         expect(stdout.split('\n').slice(0, -1).sort()).toEqual([...before, 'x', '/.sandbox-home'].sort());

@@ -42,6 +42,19 @@ everywhere(
       );
     });
 
+    it('init in a repository that is there does not lose the modes of files', async () => {
+      const project = repository(lab);
+      const script = `set -e; git init -q; echo x > run; chmod +x run; git add run; git ls-files -s run | cut -c-6
+        git init -q fresh; cd fresh; echo x > run; chmod +x run; git add run; git ls-files -s run | cut -c-6; git config core.filemode`;
+      expectPrinted(await project.run(script), '100755\n100755\ntrue\n');
+    });
+
+    it('a repository that says that modes do not last is believed', async () => {
+      const project = repository(lab);
+      project.outside('git', ['config', 'core.filemode', 'false']);
+      expectPrinted(await project.run('chmod +x f; git status --short; git config core.filemode'), 'false\n');
+    });
+
     it('clone, push and pull within the workspace', async () => {
       const project = lab.project();
       withIdentity(lab);

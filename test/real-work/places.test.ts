@@ -9,10 +9,21 @@ everywhere((lab) => {
     const project = lab.project({ f: 'x\n' });
     const link = `${project.directory}-link`;
     symlinkSync(project.directory, link);
-    const answer = await project.run('cat f; echo y > g; cat "$LINK/g"; cd "$LINK" && pwd', {
+    const answer = await project.run('pwd; cat f; echo y > g; cat "$LINK/g"; cd "$LINK" && pwd; pwd -P', {
       sandbox: { workspace: link, env: { LINK: link } },
     });
-    expectPrinted(answer, `x\ny\n${link}\n`);
+    expectPrinted(answer, `${link}\nx\ny\n${link}\n${project.directory}\n`);
+  });
+
+  it('a link that commands could lead elsewhere is not the name of the workspace', async () => {
+    const project = lab.project({ f: 'x\n' });
+    const around = lab.project();
+    const link = join(around.directory, 'link');
+    symlinkSync(project.directory, link);
+    const answer = await project.run('pwd; cat f', {
+      sandbox: { workspace: link, policy: { filesystem: { write: [around.directory] } } },
+    });
+    expectPrinted(answer, `${project.directory}\nx\n`);
   });
 
   it('a subdirectory as the current directory', async () => {

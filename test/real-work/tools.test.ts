@@ -122,6 +122,45 @@ everywhere(
     tool('curl', 'echo local > f; curl -s "file://$PWD/f"; curl --version', /^local\ncurl/);
     tool('make', 'printf "a: b\\n\\tcp b a\\nb:\\n\\techo x > b\\n" > Makefile; make -s -j2; cat a', 'x\n');
     if (lab.setting.tier === 'view') {
+      // Of the user database, as programs ask it that do not look at HOME.
+      tool(
+        'python3',
+        "python3 -c \"import os, pwd; home = pwd.getpwuid(os.getuid()).pw_dir; open(home + '/x', 'w').close(); print(os.path.exists(os.path.expanduser('~/x')))\"",
+        'True\n',
+      );
+      tool(
+        'node',
+        "node -p \"fs.writeFileSync(os.userInfo().homedir + '/x', ''); fs.existsSync(os.homedir() + '/x')\"",
+        'true\n',
+      );
+      works(lab, 'java finds a home that it can write', {
+        needs: ['java'],
+        files: {
+          'A.java':
+            'public class A { public static void main(String[] a) throws Exception { new java.io.File(System.getProperty("user.home"), "x").createNewFile(); } }',
+        },
+        script: 'java A.java && ls ~/x | grep -c x',
+        prints: '1\n',
+      });
+      works(lab, 'mvn finds its repository', {
+        needs: ['mvn'],
+        files: {
+          'pom.xml':
+            '<project><modelVersion>4.0.0</modelVersion><groupId>a</groupId><artifactId>a</artifactId><version>1</version></project>',
+        },
+        script: 'mvn -B -o -q validate && ls -d ~/.m2/repository | grep -c m2',
+        prints: /1\n$/,
+      });
+      works(lab, 'go finds a home that it can write', {
+        needs: ['go'],
+        files: {
+          'a.go':
+            'package main\nimport (\n"fmt"\n"os"\n"os/user"\n)\nfunc main() { u, _ := user.Current(); fmt.Println(os.WriteFile(u.HomeDir+"/x", nil, 0600)) }\n',
+        },
+        script: 'CGO_ENABLED=0 go run a.go',
+        prints: '<nil>\n',
+        options: { timeout: 120_000 },
+      });
       tool('script', 'script -qec "tty; stty size" /dev/null', /\/dev\/pts\//);
       tool(
         'tmux',

@@ -137,6 +137,8 @@ export class SettingsCollector {
         return this.withoutCredentials(value, where);
       case 'certificate':
         return this.certificate(value, where);
+      case 'choice':
+        return this.choice(value, where);
       case 'credential':
         if (value !== '') this.leaveOutCredential(where);
         return undefined;
@@ -154,6 +156,33 @@ export class SettingsCollector {
     const isSecret = isSecretSetting(plain);
     if (isSecret || plain !== value) this.leaveOutCredential(where);
     return isSecret ? undefined : plain;
+  }
+
+  /** A value if every absolute path in it can be read by commands: of another one they would be told that it is not there. */
+  private choice(value: string, where: string): string | undefined {
+    if (isSecretSetting(value) || withoutUserInfo(value) !== value) {
+      this.say(`${where} stays outside, as it may hold a secret: commands run without it`);
+      return undefined;
+    }
+    for (const [, path = ''] of value.matchAll(/(?:^|[\s:=,;"']|-[A-Za-z]+)(\/[^\s:,;"']*)/g)) {
+      if (this.isReadable(path)) continue;
+      this.say(
+        `${where} stays outside, as commands cannot read ${path}: they run without it. --ro ${path} lets them`,
+      );
+      return undefined;
+    }
+    return value;
+  }
+
+  private isReadable(path: string): boolean {
+    try {
+      return this.owner.isGranted(realpathSync.native(path));
+    } catch (error) {
+      refuseShortage(error);
+      // What is not there is not there for commands either.
+      const errno = errnoOf(error);
+      return errno === 'ENOENT' || errno === 'ENOTDIR';
+    }
   }
 
   /** The path of certificates that commands may read: of several with `:` between them, those of which that holds. */

@@ -140,7 +140,12 @@ function withVariables(value: string, environment: SettingsOwner['environment'])
 
 function carryVariable(name: string, value: string, into: SettingsCollector): void {
   const row = rowOfVariable(name) ?? rowOfTool(name);
-  if (row === undefined || value === '' || row.values?.test(value) === false) return;
+  if (row === undefined || value === '') return;
+  if (row.values?.test(value) === false) {
+    if (row.as === 'choice')
+      into.say(`${name} stays outside, as it says more than plain options: commands run without it`);
+    return;
+  }
   const carried = into.value(row.as, value, name);
   if (carried !== undefined) into.variables[name] = carried;
 }

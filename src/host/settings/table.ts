@@ -1,8 +1,9 @@
 /**
  * What commands get of a setting of the user's: its `value`; the same where the network is open (`proxy`); the path of a
- * `certificate` file, which they may read; the content of a `file`; nothing, because it is a `credential`; or nothing.
+ * `certificate` file, which they may read; the content of a `file`; nothing, because it is a `credential`; or nothing. A `choice`
+ * is a value if commands can read each absolute path in it; if not, a person is told that they do not get it.
  */
-export type Handling = 'value' | 'proxy' | 'certificate' | 'file' | 'credential' | 'nothing';
+export type Handling = 'value' | 'proxy' | 'certificate' | 'choice' | 'file' | 'credential' | 'nothing';
 
 /** A key of a tool's settings, with the words of those that stand for any text as `*`. */
 export interface SettingRow {
@@ -270,6 +271,20 @@ export const SETTINGS_TOOLS: readonly SettingsTool[] = [
   },
 ];
 
+const LANGUAGE = 'language, sort order and formats as outside';
+const TOOL_CHAIN = 'which tool chain is used: without it another one builds than for the user';
+const TOOL_OPTIONS = 'how tools build: without it the result differs from what the user gets';
+const SEARCHED = 'where an interpreter or a build looks for libraries';
+/** What sizes a JVM, and nothing that loads code or names a file. */
+const JVM_OPTIONS =
+  /^(?:\s*-(?:Xm[nsx]\d+[kKmMgG]?|Xss\d+[kKmMgG]?|XX:[+-]?\w+(?:=\w+)?|ea|esa|server))*\s*$/;
+/** Not the descriptors of a make that is around us: commands do not inherit them. */
+const MAKE_FLAGS =
+  /^(?:\s*(?:-[jl] ?\d*|-?[kswir]+|--(?:keep-going|silent|no-print-directory|jobs=\d+|load-average=\d+|output-sync(?:=\w+)?)))*\s*$/;
+/** Not --require, --import and --loader, which load code, nor the options of the debugger. */
+const NODE_OPTIONS =
+  /^(?:\s*--(?:(?:max-(?:old-space|semi-space|http-header)-size|stack-trace-limit|unhandled-rejections|dns-result-order|conditions)[= ][\w-]+|openssl-legacy-provider|(?:no|trace)-(?:warnings|deprecation)|enable-source-maps|preserve-symlinks|use-(?:openssl|system)-ca|experimental-(?:vm-modules|strip-types|transform-types)))*\s*$/;
+
 /** Variables that say such things to several tools, or whose names do not follow from keys. */
 export const SETTING_VARIABLES: readonly SettingRow[] = [
   ...rows(
@@ -301,6 +316,41 @@ export const SETTING_VARIABLES: readonly SettingRow[] = [
   ),
   ...rows('value', GUARD, 'UV_EXCLUDE_NEWER UV_REQUIRE_HASHES UV_NO_BUILD UV_OFFLINE'),
   ...GO,
+  ...rows(
+    'value',
+    LANGUAGE,
+    `LANGUAGE LC_ADDRESS LC_COLLATE LC_IDENTIFICATION LC_MEASUREMENT LC_MESSAGES LC_MONETARY LC_NAME LC_NUMERIC
+     LC_PAPER LC_TELEPHONE LC_TIME`,
+  ),
+  // Not CARGO_HOME: cargo writes there, and has a place in the private home. PATH leads to the programs in it.
+  ...rows(
+    'choice',
+    TOOL_CHAIN,
+    `JAVA_HOME JDK_HOME GOROOT RUSTUP_HOME RUSTUP_TOOLCHAIN VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV DOTNET_ROOT
+     ANDROID_HOME ANDROID_SDK_ROOT PYENV_VERSION RBENV_VERSION NODENV_VERSION CC CXX CPP FC LD AR AS NM RANLIB STRIP OBJCOPY
+     OBJDUMP PKG_CONFIG CMAKE_GENERATOR CMAKE_C_COMPILER_LAUNCHER CMAKE_CXX_COMPILER_LAUNCHER CROSS_COMPILE`,
+  ),
+  ...rows(
+    'choice',
+    TOOL_OPTIONS,
+    `CFLAGS CXXFLAGS CPPFLAGS FFLAGS LDFLAGS LDLIBS CGO_CFLAGS CGO_CPPFLAGS CGO_CXXFLAGS CGO_LDFLAGS RUSTFLAGS RUSTDOCFLAGS
+     CMAKE_BUILD_TYPE CMAKE_BUILD_PARALLEL_LEVEL CARGO_BUILD_JOBS CARGO_BUILD_TARGET CARGO_INCREMENTAL SOURCE_DATE_EPOCH`,
+  ),
+  ...rows(
+    'choice',
+    SEARCHED,
+    'PYTHONPATH PERL5LIB RUBYLIB CPATH LIBRARY_PATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH',
+  ),
+  ...rows(
+    'value',
+    HABIT,
+    'PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONHASHSEED PYTHONUTF8 PYTHONIOENCODING',
+  ),
+  { key: 'MAKEFLAGS', as: 'choice', reason: TOOL_OPTIONS, values: MAKE_FLAGS },
+  { key: 'NODE_OPTIONS', as: 'choice', reason: TOOL_OPTIONS, values: NODE_OPTIONS },
+  ...['MAVEN_OPTS', 'GRADLE_OPTS', 'SBT_OPTS', 'JAVA_OPTS', '_JAVA_OPTIONS', 'JAVA_TOOL_OPTIONS'].map(
+    (key): SettingRow => ({ key, as: 'choice', reason: TOOL_OPTIONS, values: JVM_OPTIONS }),
+  ),
 ];
 
 /** What commands do not get of tools of which no settings are carried: said where they can reach a network. */

@@ -57,6 +57,8 @@ interface PackageCache {
   /** Relative to the home directory. Holds packages only: no settings, no credentials, no logs. */
   readonly path: string;
   readonly reason: string;
+  /** Where it is in a view, if the tool writes to the same place beneath the private home. */
+  readonly shownAs?: string;
   /** Makes the tool find it although HOME is private; `{home}` stands for the user's home. */
   readonly env: Readonly<Record<string, string>>;
 }
@@ -79,7 +81,9 @@ export const PACKAGE_CACHES: readonly PackageCache[] = [
     tool: 'go',
     path: 'go/pkg/mod/cache/download',
     reason: 'modules that go downloaded earlier; their content is checked against go.sum',
-    env: { GOPROXY: 'file://{home}/go/pkg/mod/cache/download' },
+    shownAs: '/.sandbox-go-modules',
+    // Go takes from the second what the first does not have: without a view there is only the second.
+    env: { GOPROXY: 'file:///.sandbox-go-modules,file://{home}/go/pkg/mod/cache/download' },
   },
 ];
 

@@ -6,6 +6,7 @@ import { createPathLookup } from '../../host/resolve-path.ts';
 import type { ControlId } from '../../model/enforcement-report.ts';
 import type { LaunchPlan, PathAccess } from '../../model/launch-plan.ts';
 import type { Policy } from '../../model/policy.ts';
+import { CACHE_PLACES } from '../../policy/profiles/caches.ts';
 import { SYSTEM_SECRETS } from '../../policy/profiles/system-paths.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { orElse } from '../../util/or-else.ts';
@@ -35,7 +36,9 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
   // Without a plan, or a view, they have names only at the launch.
   const own = plan?.namespaces === undefined ? { home: PRIVATE_HOME, tmp: PRIVATE_TMP } : plan;
   const { tmp } = own;
-  const ownHome = policy.filesystem.home === 'private' ? own.home : home;
+  const homeShown = plan?.home === home ? plan.homes[0] : undefined;
+  const privateHome = homeShown === undefined ? own.home : PRIVATE_HOME;
+  const ownHome = policy.filesystem.home === 'private' ? privateHome : home;
   const previews = plan?.namespaces !== undefined && layersRefused() === undefined;
   return {
     workspace,
@@ -60,6 +63,8 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
       : [workspace],
     // Who runs commands without us gives them the user's own.
     home: plan === undefined ? home : ownHome,
+    homeShown,
+    privatePlaces: homeShown === undefined ? [] : CACHE_PLACES.map(({ path }) => path),
     userHome: home,
     allow: policy.commands.allow,
     permitDangerous: policy.commands.permitDangerous,

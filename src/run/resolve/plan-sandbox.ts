@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { probeHost } from '../../host/probe.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
+import { homeInDatabase } from '../../host/user-directories.ts';
 import { SET_GROUP_ID } from '../../kernel/mode-bits.ts';
 import type { HostFeatures } from '../../model/host-features.ts';
 import type { LaunchPlan, PlannedLayer } from '../../model/launch-plan.ts';
@@ -86,6 +87,7 @@ export async function planResolved(
       parentBesideTmp: wanted.namespaces.available ? undefined : parentBesideTmp(),
       memoryParent: writableDirectory('/dev/shm'),
       hostHome: home,
+      databaseHome: homeInDatabase(),
       seedFiles: settings.files.map(({ path, content }) => ({ path: `slot:home/${path}`, content })),
       cache,
       own,

@@ -4,11 +4,16 @@ import { SHELL } from '../../decide/bash-syntax.ts';
 import type { JudgeRequest } from '../../decide/judge.ts';
 import type { ResolvedCommand } from '../../decide/ports.ts';
 import type { ProgramFinder } from '../../decide/program-finder.ts';
+import { parseGitConfig } from '../../host/git/config-file.ts';
+import { CONFIG_BYTES } from '../../host/git/repositories.ts';
+import { readRegular } from '../../host/held-directory.ts';
 import type { Command } from '../../model/command.ts';
 import type { ResolvedStage, Stage, Steps } from '../../model/command-line.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { BuiltEnvironment } from '../../policy/environment.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
 import { assertNever } from '../../util/assert-never.ts';
+import { orElse } from '../../util/or-else.ts';
 
 /** The argument vector of a command. A string runs under bash, without start-up files. */
 export function argumentVector(command: Command): readonly [string, ...string[]] {
@@ -50,6 +55,29 @@ export function directoriesOf(plan: LaunchPlan | undefined): Readonly<Record<str
   };
 }
 
+/**
+ * Commands find a link in place of a configuration of git that they get a copy of. `git init` changes the mode of the file to find
+ * out whether modes last, takes the mode of the link for that of the file, and says that they do not: what it says must not count
+ * for the same command. Only if a repository says that they do, and none that they do not.
+ */
+export function gitVariablesOf(plan: LaunchPlan | undefined): Readonly<Record<string, string>> {
+  const said = (plan?.copies ?? []).flatMap(({ source }) => {
+    const content = orElse(() => readRegular(source, CONFIG_BYTES), undefined);
+    const settings = content === undefined ? undefined : parseGitConfig(content)?.settings;
+    return settings?.findLast(({ key }) => key === 'core.filemode') ?? [];
+  });
+  return said.length > 0 && said.every(({ value }) => value === 'true')
+    ? { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'core.filemode', GIT_CONFIG_VALUE_0: 'true' }
+    : {};
+}
+
+/** What a shell and `pwd` call a directory that the user reached through a link; nothing if there was none. */
+function pwdOf(cwd: string, { workspace, workspaceAsNamed }: LaunchPlan): Readonly<Record<string, string>> {
+  return workspaceAsNamed === workspace || !isBeneath(cwd, workspace)
+    ? {}
+    : { PWD: `${workspaceAsNamed}${cwd.slice(workspace.length)}` };
+}
+
 /** Resolves commands for one sandbox; `resolveSteps`: without a shell. */
 export function createCommandResolver(
   plan: LaunchPlan,
@@ -57,7 +85,10 @@ export function createCommandResolver(
   find: ProgramFinder,
   resolveSteps?: StepsResolver,
 ) {
-  const base: Readonly<Record<string, string>> = { ...directoriesOf(plan), ...environment.variables };
+  const base: Readonly<Record<string, string>> = {
+    ...{ ...gitVariablesOf(plan), ...directoriesOf(plan) },
+    ...environment.variables,
+  };
   const baseBlock = environmentBlock(base);
   const baseBlockForShells = environmentBlock({ ...base, ...FOR_SHELLS });
 
@@ -67,7 +98,9 @@ export function createCommandResolver(
   ): ResolvedCommand {
     const argv = argumentVector(command);
     const cwd = options.cwd === undefined ? plan.workspace : resolve(plan.workspace, options.cwd);
-    const variables = options.env === undefined ? base : { ...base, ...options.env };
+    const given = { ...pwdOf(cwd, plan), ...options.env };
+    const isUsual = Object.keys(given).length === 0;
+    const variables = isUsual ? base : { ...base, ...given };
     const cut = whatCannotBePassed(argv, cwd, options.env);
     if (cut !== undefined) {
       const message = `${cut} contains a NUL character or half a character (a lone surrogate), which cannot be passed to a program`;
@@ -77,7 +110,7 @@ export function createCommandResolver(
     if (line?.ok === false)
       return { ok: false, argv, cwd, code: 'command.denied', message: line.message, path: argv[0] };
     if (line !== undefined && typeof command === 'string') {
-      const env = options.env === undefined ? baseBlock : environmentBlock(variables);
+      const env = isUsual ? baseBlock : environmentBlock(variables);
       return { ok: true, program: line.program, argv: line.argv, cwd, env, variables };
     }
     const program = find(argv[0], variables.PATH ?? '', cwd);
@@ -97,8 +130,7 @@ export function createCommandResolver(
     }
     const isShell = typeof command === 'string';
     let env = isShell ? baseBlockForShells : baseBlock;
-    if (options.env !== undefined)
-      env = environmentBlock(isShell ? { ...variables, ...FOR_SHELLS } : variables);
+    if (!isUsual) env = environmentBlock(isShell ? { ...variables, ...FOR_SHELLS } : variables);
     return line === undefined
       ? { ok: true, program: program.path, argv, cwd, env, variables }
       : { ok: true, program: line.program, argv: line.argv, asked: argv, cwd, env, variables };

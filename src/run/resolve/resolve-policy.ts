@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { caller } from '../../host/caller.ts';
-import { currentDirectory, exactRealPath, requireExactVariables } from '../../host/exact-text.ts';
+import { exactRealPath, namedCurrentDirectory, requireExactVariables } from '../../host/exact-text.ts';
 import {
   findRepository,
   type RepositoryAround,
@@ -79,7 +79,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   const withFiles = options.policyFiles ?? true;
   const files = await loadOperatorLayers(home, options.policy, withFiles);
   const directory = options.workspace ?? workspaceNamed(files)?.replace(/^~/, home);
-  const workspaceAsNamed = resolve(directory ?? currentDirectory());
+  const workspaceAsNamed = resolve(directory ?? namedCurrentDirectory());
   const workspace = realDirectory(workspaceAsNamed, 'the workspace');
   const lookup = createPathLookup();
   refuseUnsafeWorkspace(workspace, home, temporary, lookup);
@@ -509,7 +509,14 @@ function packageCaches(home: string, own: readonly string[]): Found {
   for (const cache of PACKAGE_CACHES) {
     const path = resolve(home, cache.path);
     if (!isDirectory(path) || own.includes(cache.tool)) continue;
-    rules.push({ path, access: 'data', required: false, reason: cache.reason });
+    const { reason, shownAs } = cache;
+    rules.push({
+      path,
+      access: 'data',
+      required: false,
+      reason,
+      ...(shownAs === undefined ? {} : { shownAs }),
+    });
     for (const [name, value] of Object.entries(cache.env)) env[name] = value.replace('{home}', home);
   }
   return { rules, env };

@@ -141,7 +141,7 @@ class OpenShell implements ShellSession {
     this.#onClosed = onClosed;
     this.#output = createOutputSettings(limits)({});
     this.#warnings = limits.idleTimeoutMs === 0 ? [] : [IDLE_UNSEEN];
-    const plain = sandbox.resolve(':', {});
+    const plain = sandbox.resolve(':', { env: { PWD: undefined } });
     this.#usual = plain.ok ? plain.variables : {};
   }
 
@@ -228,7 +228,11 @@ class OpenShell implements ShellSession {
 
   #startProcess(cwd: string | undefined, env: ShellSnapshot['env'] | undefined): ShellProcess {
     const { prepared, policy } = this.#sandbox;
-    const resolved = this.#sandbox.resolve(':', { cwd, env: { ...this.#options.env, ...env } });
+    // A shell that lives on is in the directory itself: relative paths are judged by where they lead.
+    const resolved = this.#sandbox.resolve(':', {
+      cwd,
+      env: { ...this.#options.env, ...env, PWD: undefined },
+    });
     if (!resolved.ok) throw new SandboxError(resolved.code, resolved.message);
     try {
       return new ShellProcess(prepared.addon, prepared.confinement, {

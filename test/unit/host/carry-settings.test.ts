@@ -251,6 +251,65 @@ describe('what is said', () => {
   });
 });
 
+describe('variables by which a tool chain is chosen', () => {
+  const isGranted = (path: string) => path === '/usr' || path.startsWith('/usr/');
+
+  it.each([
+    ['JAVA_HOME', '/usr/lib'],
+    ['CC', 'ccache gcc-12'],
+    ['CC', '/usr/bin/cc -m64'],
+    ['CFLAGS', '-O2 -g -I/usr/include -DX="a b"'],
+    ['LDFLAGS', '-L/usr/lib -Wl,-rpath,/usr/lib'],
+    ['PYTHONPATH', 'src:/usr/lib:/usr/not/there'],
+    ['MAKEFLAGS', '-j8 --no-print-directory'],
+    ['MAKEFLAGS', 'ks'],
+    ['NODE_OPTIONS', '--max-old-space-size=4096 --enable-source-maps'],
+    ['MAVEN_OPTS', '-Xmx2g -XX:+UseG1GC'],
+    ['LC_COLLATE', 'de_DE.UTF-8'],
+  ])('%s=%s is carried', async (name, value) => {
+    const { variables, remarks } = await carry({ [name]: value }, { isGranted });
+    expect([variables, remarks]).toEqual([{ [name]: value }, []]);
+  });
+
+  it.each([
+    [
+      'JAVA_HOME',
+      '/etc',
+      /^JAVA_HOME stays outside, as commands cannot read \/etc: .* --ro \/etc lets them$/,
+    ],
+    ['CFLAGS', '-O2 -I/etc', /cannot read \/etc/],
+    ['LDFLAGS', '-Wl,-rpath=/etc', /cannot read \/etc/],
+    ['PYTHONPATH', '/usr/lib:/etc', /cannot read \/etc/],
+    ['CC', '"/etc/passwd" -x', /cannot read \/etc\/passwd/],
+    ['CFLAGS', '-DTOKEN=ghp_0123456789abcdefghijABCDEFGHIJ012345', /may hold a secret/],
+    ['RUSTFLAGS', '--cfg https://me:password@host.example/', /may hold a secret/],
+    ['MAKEFLAGS', '-j8 --jobserver-auth=3,4', /more than plain options/],
+    ['MAKEFLAGS', '-f /usr/x.mk', /more than plain options/],
+    ['NODE_OPTIONS', '--require /usr/x.js', /more than plain options/],
+    ['NODE_OPTIONS', '--max-old-space-size=1 --import=x', /more than plain options/],
+    ['NODE_OPTIONS', '-r x', /more than plain options/],
+    ['JAVA_TOOL_OPTIONS', '-Xmx1g -javaagent:x.jar', /more than plain options/],
+  ])('%s=%s is not, which is said', async (name, value, said) => {
+    const { variables, remarks } = await carry({ [name]: value }, { isGranted, hasNetwork: false });
+    expect([variables, remarks]).toEqual([{}, [expect.stringMatching(said)]]);
+  });
+
+  it.each(['CARGO_HOME', 'LD_PRELOAD', 'RUSTC_WRAPPER', 'MAKEFILES', 'GOPATH'])(
+    '%s is not in the table',
+    async (name) => {
+      const { variables } = await carry({ [name]: '/usr/lib' }, { isGranted });
+      expect(variables).toEqual({});
+    },
+  );
+
+  it('takes no longer than its length, whatever a value repeats', async () => {
+    const begun = performance.now();
+    for (const name of ['MAKEFLAGS', 'NODE_OPTIONS', 'JAVA_OPTS'])
+      await carry({ [name]: `${'-j '.repeat(20_000)}${'k'.repeat(20_000)}!` }, { isGranted });
+    expect(performance.now() - begun).toBeLessThan(30_000);
+  });
+});
+
 it('each row of the table has a reason, and no key is there twice', () => {
   for (const rows of [...SETTINGS_TOOLS.map((tool) => tool.rows), SETTING_VARIABLES]) {
     expect(rows.filter(({ reason }) => reason === '')).toEqual([]);

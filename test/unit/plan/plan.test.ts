@@ -59,7 +59,8 @@ describe('a plan', () => {
 describe('where the private directories are', () => {
   it('is the usual place in a view, and known only at the launch without one', () => {
     expect(planOf()).toMatchObject({
-      home: '/home/sandbox',
+      home: '/home/user',
+      homes: ['/home/user'],
       tmp: '/tmp',
       memoryParent: '/dev/shm',
       slotDirectories: ['slot:tmp', 'slot:home'],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { PlannedPath, PlannedViewStep } from '../../../src/model/launch-plan.ts';
-import { type ViewParts, viewSteps } from '../../../src/plan/view.ts';
-import { policyOfRules } from './fixtures.ts';
+import { type ViewParts, viewHome, viewSteps } from '../../../src/plan/view.ts';
+import { fakeLookup, policyOfRules } from './fixtures.ts';
 
 const path = (name: string, access: PlannedPath['access'], required = false): PlannedPath => ({
   path: name,
@@ -20,6 +20,7 @@ function stepsOf(parts: Partial<ViewParts> = {}): readonly PlannedViewStep[] {
     copies: [],
     watchedLinks: [],
     policy: policyOfRules([], { tmp: 'host', home: 'host' }),
+    home: undefined,
     sharedMemory: false,
     cache: { kind: 'private', reason: 'a test' },
     ...parts,
@@ -51,11 +52,12 @@ describe('the view', () => {
   });
 
   it('puts private directories at their usual places, writable and required', () => {
-    const steps = granted({ policy: policyOfRules([]), sharedMemory: true });
+    const home = { named: '/home/me', places: ['/home/me'], links: [] };
+    const steps = granted({ policy: policyOfRules([]), home, sharedMemory: true });
     expect(steps).toMatchObject(
       [
         ['slot:tmp', '/tmp'],
-        ['slot:home', '/home/sandbox'],
+        ['slot:home', '/home/me'],
         ['shm:', '/dev/shm'],
       ].map(([source, target]) => ({
         kind: 'bind',
@@ -68,14 +70,33 @@ describe('the view', () => {
     );
   });
 
-  it('puts a private home elsewhere where the policy shows what is at its place, or around it', () => {
+  it('puts a private home where the user’s is, unless the policy shows what is there or around it', () => {
     const home = (granted: string) =>
-      stepsOf({ paths: [path(granted, 'read')], policy: policyOfRules([]) }).flatMap((step) =>
-        'source' in step && step.source === 'slot:home' ? [step.target] : [],
-      );
-    expect(['/home', '/home/sandbox', '/home/sandbox/project', '/homes'].map(home)).toEqual(
-      ['/.sandbox-home', '/.sandbox-home', '/home/sandbox', '/home/sandbox'].map((at) => [at]),
+      viewHome({
+        homes: ['/home/me'],
+        paths: [path(granted, 'read')],
+        links: [],
+        contents: ['.cache'],
+        lookup: fakeLookup({}),
+      }).places;
+    expect(['/home', '/home/me', '/home/me/project', '/homes'].map(home)).toEqual(
+      ['/.sandbox-home', '/home/sandbox', '/home/me', '/home/me'].map((at) => [at]),
     );
+  });
+
+  it('shows a private home also where the user database has the home, if that is there and is one', () => {
+    const places = (databaseHome: string, kind?: 'missing') =>
+      viewHome({
+        homes: ['/home/me', databaseHome],
+        paths: [path('/usr', 'read')],
+        links: [],
+        contents: [],
+        lookup: fakeLookup(kind === undefined ? {} : { [databaseHome]: kind }),
+      }).places;
+    expect(places('/home/me')).toEqual(['/home/me']);
+    expect(places('/var/lib/me')).toEqual(['/home/me', '/var/lib/me']);
+    expect(places('/nonexistent', 'missing')).toEqual(['/home/me']);
+    for (const home of ['/', '/usr/sbin', '/etc', '/tmp']) expect(places(home)).toEqual(['/home/me']);
   });
 
   it('mounts the outer before the inner, so that nothing is hidden', () => {

@@ -1,0 +1,275 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { userInfo } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { PolicyFile } from '../../src/index.ts';
+import { homeInDatabase } from '../../src/host/index.ts';
+import { SECRET, snapshot } from '../support/arena.ts';
+import { sandboxIn, TIERS } from '../support/tiers.ts';
+
+const real = { HOME: process.env.HOME, XDG_STATE_HOME: process.env.XDG_STATE_HOME };
+const made: string[] = [];
+afterAll(() => {
+  for (const [name, value] of Object.entries(real)) {
+    if (value === undefined) delete process.env[name];
+    else process.env[name] = value;
+  }
+  for (const path of made) rmSync(path, { recursive: true, force: true });
+});
+
+interface World {
+  readonly root: string;
+  readonly home: string;
+}
+
+/** A home of a user as HOME names it, with what a command must not see, on another file system if that is asked for. */
+function makeHome(parent = '/var/tmp'): World {
+  const root = mkdtempSync(join(realpathSync(parent), 'real-home-'));
+  made.push(root);
+  const home = join(root, 'user');
+  mkdirSync(home);
+  writeFileSync(join(home, '.secret'), SECRET);
+  writeFileSync(join(home, 'notes'), SECRET);
+  mkdirSync(join(home, 'other/project'), { recursive: true });
+  writeFileSync(join(home, 'other/project/file'), SECRET);
+  process.env.HOME = home;
+  process.env.XDG_STATE_HOME = join(root, 'state');
+  return { root, home };
+}
+
+/** A workspace beneath it. */
+function workspaceIn({ home }: World, path: string): string {
+  const workspace = join(home, path);
+  mkdirSync(workspace, { recursive: true });
+  writeFileSync(join(workspace, 'mine'), 'mine');
+  return workspace;
+}
+
+/** Everything that a command finds in its home, without what leads to the workspace and what is put there. */
+const LIST = 'find "$HOME" 2>/dev/null; cat "$HOME/.secret" "$HOME/notes" "$HOME/other/project/file"; true';
+
+const VIEWS = TIERS.filter((tier) => tier.view);
+
+async function runIn(
+  tier: (typeof VIEWS)[number],
+  workspace: string,
+  command: string,
+  policy: PolicyFile = {},
+) {
+  await using sandbox = await sandboxIn(tier, { workspace, policy });
+  const result = await sandbox.run(command);
+  expect([result.status, result.error]).toEqual(['exited', undefined]);
+  return result;
+}
+
+describe.each(VIEWS)('seeing the real home through the private one over it, $name', (tier) => {
+  it.each([
+    ['a directory of the home', 'project'],
+    ['several levels below it', 'work/of/mine/project'],
+    ['in a directory that tools keep caches in', '.cache/agent/project'],
+    ['beside a cache that lasts', 'go/src/project'],
+  ])('the workspace is %s', async (_, path) => {
+    const world = makeHome();
+    const workspace = workspaceIn(world, path);
+    const before = snapshot(world.home);
+    const { stdout } = await runIn(tier, workspace, `echo "$HOME"; cat mine; ${LIST}`);
+    expect(stdout).toMatch(new RegExp(`^${world.home}\nmine`));
+    expect(stdout).not.toContain(SECRET);
+    expect(stdout).not.toMatch(/notes|other/);
+    expect(stdout).toContain(`${workspace}/mine\n`);
+    expect(snapshot(world.home)).toEqual(before);
+  });
+
+  it('the directories on the way to the workspace are empty and private', async () => {
+    const world = makeHome();
+    const workspace = workspaceIn(world, 'a/b/project');
+    writeFileSync(join(world.home, 'a/beside'), SECRET);
+    const { stdout } = await runIn(
+      tier,
+      workspace,
+      'ls -A ~/a ~/a/b; echo x > ~/a/planted; echo x > ~/a/b/planted; echo y > ~/a/b/project/kept',
+    );
+    expect(stdout).toBe(`${world.home}/a:\nb\n\n${world.home}/a/b:\nproject\n`);
+    expect(readdirSync(join(world.home, 'a')).sort()).toEqual(['b', 'beside']);
+    expect(readdirSync(join(world.home, 'a/b'))).toEqual(['project']);
+    expect(readdirSync(workspace).sort()).toEqual(['kept', 'mine']);
+  });
+
+  it('what a command leaves in the home does not reach the real one, nor the next command', async () => {
+    const world = makeHome();
+    const workspace = workspaceIn(world, 'a/project');
+    mkdirSync(join(world.home, '.local/bin'), { recursive: true });
+    mkdirSync(join(world.home, '.cargo/bin'), { recursive: true });
+    const before = snapshot(world.home);
+    await using sandbox = await sandboxIn(tier, { workspace });
+    const litter = [
+      'for d in ~ ~/a ~/.local ~/.local/share ~/.local/share/pnpm ~/.cargo; do echo note > $d/note; done',
+      'echo "alias ls=evil" > ~/.bashrc',
+      'ln -sfn / ~/.config; ln -s /etc ~/.local/link; mv ~/.cargo/registry ~/.cargo/gone',
+      'echo x > ~/.local/bin/planted; echo x > ~/.cargo/bin/planted',
+      'rmdir ~/a/project ~/.local/bin ~/.cargo/bin; mv ~/a ~/b; ln -s ~/b ~/a; mv ~/.local ~/moved; ln -s /etc ~/.local',
+      'true',
+    ].join('\n');
+    for (let round = 0; round < 3; round++) {
+      const { stdout } = await sandbox.run(
+        `ls -A ~/a ~/.local/bin; cat ~/.bashrc ~/note ~/a/note ~/.local/note ~/.local/share/note ~/.cargo/note; readlink ~/.cargo/registry ~/.config ~/.local; ls -A ~ | grep -e moved -e '^b$'; cat "${workspace}/mine"\n${litter}`,
+      );
+      expect(stdout).toBe(
+        `${world.home}/.local/bin:\n\n${world.home}/a:\nproject\n/.sandbox-cache/cargo-registry\nmine`,
+      );
+    }
+    expect(snapshot(world.home)).toEqual(before);
+  });
+
+  it('a granted directory of the home lies at its path, and what it can do there is what was granted', async () => {
+    const world = makeHome();
+    const workspace = workspaceIn(world, 'project');
+    for (const name of ['seen', 'shared']) {
+      mkdirSync(join(world.home, name));
+      writeFileSync(join(world.home, name, 'file'), name);
+    }
+    const { stdout } = await runIn(
+      tier,
+      workspace,
+      'cat ~/seen/file ~/shared/file; echo x > ~/seen/new; echo x > ~/shared/new; echo x > ~/seen/file',
+      { filesystem: { read: ['~/seen'], write: ['~/shared'] } },
+    );
+    expect(stdout).toBe('seenshared');
+    expect(readdirSync(join(world.home, 'seen'))).toEqual(['file']);
+    expect(readdirSync(join(world.home, 'shared'))).toEqual(['file', 'new']);
+  });
+
+  it.each([
+    ['the whole of a cache', '.cargo', 'registry/x'],
+    ['a file where settings are put', '.gitconfig', undefined],
+    ['something in a cache', '.cache/browsers', 'x'],
+  ])('a granted path is there in place of what is put there: %s', async (_, path, inner) => {
+    const world = makeHome();
+    const workspace = workspaceIn(world, 'project');
+    const file = join(world.home, path, inner ?? '.');
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, '[user]\n\tname = granted\n');
+    const { stdout } = await runIn(
+      tier,
+      workspace,
+      `cat "${file}"; echo x > "${file}"; echo x > ~/free && cat ~/free`,
+      {
+        filesystem: { read: [`~/${path}`] },
+      },
+    );
+    expect(stdout).toBe('[user]\n\tname = granted\nx\n');
+  });
+
+  it('a granted path that is a link, or lies behind one in the home, opens what it leads to and no more', async () => {
+    const world = makeHome();
+    const workspace = workspaceIn(world, 'project');
+    const elsewhere = join(world.root, 'elsewhere');
+    mkdirSync(join(elsewhere, 'bin'), { recursive: true });
+    writeFileSync(join(elsewhere, 'bin/tool'), 'tool');
+    writeFileSync(join(elsewhere, 'credentials'), SECRET);
+    // What is put into the home, by way of the link, would land outside.
+    symlinkSync(elsewhere, join(world.home, '.cargo'));
+    symlinkSync(elsewhere, join(world.home, 'linked'));
+    const before = snapshot(elsewhere);
+    for (const path of ['~/.cargo/bin', '~/linked/bin']) {
+      const { stdout } = await runIn(
+        tier,
+        workspace,
+        `cat ${world.home}/${path.slice(2)}/tool; cat ~/.cargo/credentials ~/linked/credentials "${elsewhere}/credentials"; find ~ "${elsewhere}"; echo x > ~/.cargo/x; echo x > "${elsewhere}/x"; true`,
+        { filesystem: { read: [path] } },
+      );
+      expect(stdout).toMatch(/^tool/);
+      expect(stdout).not.toContain(SECRET);
+      expect(snapshot(elsewhere)).toEqual(before);
+    }
+  });
+
+  it('the home is a symbolic link', async () => {
+    const world = makeHome();
+    const workspace = workspaceIn(world, 'project');
+    const named = join(world.root, 'home-link');
+    symlinkSync('user', named);
+    process.env.HOME = named;
+    const { stdout } = await runIn(
+      tier,
+      join(named, 'project'),
+      `echo "$HOME"; cat ~/project/mine "${workspace}/mine"; ${LIST} ; find "${world.root}/"`,
+    );
+    expect(stdout).toMatch(new RegExp(`^${named}\nminemine`));
+    expect(stdout).not.toContain(SECRET);
+    expect(stdout).not.toMatch(/notes|other/);
+  });
+
+  it('the home lies on another file system', async () => {
+    const world = makeHome('/dev/shm');
+    expect(statSync(world.home).dev).not.toBe(statSync('/var/tmp').dev);
+    const workspace = workspaceIn(makeHome(), 'project');
+    process.env.HOME = world.home;
+    const before = snapshot(join(world.home, 'other'));
+    const { stdout } = await runIn(tier, workspace, `echo "$HOME"; cat mine; ${LIST}; echo x > ~/x`);
+    expect(stdout).toMatch(new RegExp(`^${world.home}\nmine`));
+    expect(stdout).not.toContain(SECRET);
+    expect(snapshot(join(world.home, 'other'))).toEqual(before);
+    expect(existsSync(join(world.home, 'x'))).toBe(false);
+  });
+
+  it('the home does not exist, or may not be entered by others', async () => {
+    const world = makeHome();
+    const workspace = workspaceIn(world, 'project');
+    chmodSync(world.home, 0o700);
+    expect((await runIn(tier, workspace, `cat mine; ${LIST}`)).stdout).not.toContain(SECRET);
+    process.env.HOME = join(world.root, 'nobody/here');
+    const { stdout } = await runIn(tier, workspace, 'echo x > ~/x && cat ~/x && echo "$HOME"');
+    expect(stdout).toBe(`x\n${world.root}/nobody/here\n`);
+    expect(existsSync(join(world.root, 'nobody'))).toBe(false);
+  });
+
+  it('programs that ask the user database find the directory that HOME names', async () => {
+    const known = homeInDatabase();
+    expect(known).toBe(userInfo().homedir);
+    const world = makeHome();
+    const workspace = workspaceIn(world, 'project');
+    const { stdout } = await runIn(
+      tier,
+      workspace,
+      `echo same > ~/file; cat "${known}/file"; ls -A "${known}/.ssh"`,
+    );
+    // What is there for everybody, such as a home that is the root directory, is no place for a private one.
+    const isShown = known !== undefined && existsSync(known) && known !== '/';
+    expect(stdout).toBe(isShown ? 'same\n' : '');
+    expect(existsSync(`${known}/file`)).toBe(false);
+  });
+
+  it.each(['/', '/tmp', '/etc', '/dev', '/usr', '/proc'])('HOME is %s, which is not a home', async (home) => {
+    const world = makeHome();
+    const workspace = workspaceIn(world, 'project');
+    process.env.HOME = home;
+    const { stdout } = await runIn(tier, workspace, 'echo "$HOME"; echo x > ~/x && cat ~/x; ls /usr/bin/env');
+    expect(stdout).toBe('/home/sandbox\nx\n/usr/bin/env\n');
+  });
+
+  it('the home is the workspace, or lies in it', async () => {
+    const world = makeHome();
+    for (const workspace of [world.home, world.root])
+      await expect(sandboxIn(tier, { workspace })).rejects.toMatchObject({ code: 'workspace.unsafe' });
+  });
+
+  it('outside, the same commands do see it', () => {
+    const world = makeHome();
+    const listed = execFileSync('sh', ['-c', LIST], { env: { HOME: world.home }, encoding: 'utf8' });
+    expect(listed).toContain(SECRET);
+    expect(listed).toMatch(/notes/);
+  });
+});
