@@ -4,6 +4,8 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { cli, expectOneLine, makePlace, startCli } from './support.ts';
 
 const place = makePlace();
+// Nothing brings it back.
+writeFileSync(join(place.workspace, 'notes-of-the-user'), 'draft');
 afterAll(() => place.dispose());
 
 // Of the policy as it is built in, not of the one that lets the other tests run everything.
@@ -28,7 +30,7 @@ describe('sandbox-run check', () => {
       10,
       /^ask .*\n(.*\n)* +ask +autonomy +needs_approval /,
     ],
-    ['asks about a loss', ['-c', 'git clean -fdx'], 10, /^ask .*\n(.*\n)* +ask +losses +loses /],
+    ['asks about a loss', ['-c', 'rm notes-of-the-user'], 10, /^ask .*\n(.*\n)* +ask +losses +loses /],
     [
       'does not ask about what the sandbox holds',
       ['-c', 'touch x'],
@@ -170,7 +172,7 @@ describe('check --batch', () => {
       { id: 'f', command: 'cat ../../x', cwd: 'sub' },
       { id: 'g', command: 'ls', cwd: '../../../../..' },
       { id: 'h', command: 'touch x' },
-      { id: 'i', command: 'git clean -fdx' },
+      { id: 'i', command: 'rm notes-of-the-user' },
     ];
     const input = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
     const { exitCode, stdout, stderr } = await check(['--batch'], input);
@@ -345,7 +347,7 @@ describe('a run', () => {
   });
 
   it('that would lose what nothing brings back is asked about with the default level', async () => {
-    expect(await run(['-c', 'echo draft > made'])).toMatchObject({ exitCode: 0, stderr: '' });
+    writeFileSync(join(place.workspace, 'made'), 'draft\n');
     const result = await run(['rm', 'made']);
     expect(result).toMatchObject({ exitCode: 126, stdout: '' });
     expectOneLine(result.stderr);

@@ -210,7 +210,7 @@ describe('a state directory that cannot be made', () => {
     writeFileSync(policy, '[filesystem]\ncache = "private"\n', { mode: 0o600 });
     const run = (...args: string[]) => cli(place, args, { env: { XDG_STATE_HOME: fresh } });
     await run('--policy', policy, '--', 'true');
-    await run('--policy', policy, '-c', 'touch asked-about');
+    await run('--policy', policy, '-c', 'cat missing');
     expect(existsSync(fresh)).toBe(false);
     await run('--', 'true');
     expect(readdirSync(join(fresh, 'sandbox-run'))).toEqual(['caches']);

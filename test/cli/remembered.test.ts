@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
@@ -196,10 +197,13 @@ describe('a question', () => {
   it('of a loss is asked on the terminal with the default level, too', async () => {
     set('');
     // What the sandbox holds is no question (control).
-    expect(await run('-c', 'mkdir made && echo draft > made/notes')).toMatchObject({
+    expect(await run('-c', 'mkdir own && echo draft > own/notes && rm -r own')).toMatchObject({
       exitCode: 0,
       stderr: '',
     });
+    execFileSync('git', ['init', '-q'], { cwd: place.workspace });
+    mkdirSync(join(place.workspace, 'made'));
+    writeFileSync(join(place.workspace, 'made/notes'), 'draft');
     for (const [loss, reason] of [
       ['rm -r made', 'which version control cannot restore'],
       ['git clean -fdx', 'would delete files that are not tracked'],
@@ -212,6 +216,7 @@ describe('a question', () => {
     const yes = await onTerminal(['-c', 'rm -r made; echo gone'], [QUESTION, ...choose('once')]);
     expect(yes).toMatchObject({ failed: null, status: 0 });
     expect(hasRun()).toBe(false);
+    rmSync(join(place.workspace, '.git'), { recursive: true });
   });
 
   it('on the terminal that is not answered with a yes does not run', async () => {

@@ -145,8 +145,12 @@ export class OpenPolicies {
     // What is to be hidden is looked for by the sandbox itself, before each command.
     // Where the names lead is what is shut: a link on the way may lead elsewhere by now.
     const lookup = createPathLookup();
-    const obeyed = found?.obeyed.map(({ path, reason }) => [path, reason, lookup.resolve(path)]);
-    const inWorkspace = JSON.stringify([obeyed, found?.configurations, found?.shortfall]);
+    const obeyed = found && [found.obeyed, found.nested];
+    const inWorkspace = JSON.stringify([
+      obeyed?.map((some) => some.map(({ path, reason }) => [path, reason, lookup.resolve(path)])),
+      ...[found?.nestedDirectories, found?.nestedTops, found?.hooks],
+      ...[found?.configurations, found?.shortfall],
+    ]);
     return { from: inputsOf(options, resolved, {}) + inWorkspace, resolved };
   }
 
