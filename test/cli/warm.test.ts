@@ -532,6 +532,79 @@ describe('a call that is handed over to a warm server', () => {
   });
 });
 
+describe('one session of an agent', () => {
+  const PORT = 8123;
+  const SERVER = [
+    'import socket',
+    `server = socket.create_server(("127.0.0.1", ${PORT}))`,
+    'open("listens", "w").close()',
+    'while True:',
+    '  one, _ = server.accept()',
+    '  one.sendall(b"from the server")',
+    '  one.close()',
+  ].join('\n');
+  const CONNECT = [
+    'import socket',
+    'try:',
+    `  print(socket.create_connection(("localhost", ${PORT})).recv(99).decode())`,
+    'except OSError as error:',
+    '  print(error.strerror)',
+  ].join('\n');
+  /** The line that an agent's shell runs for a call of its model, with the hook's answer about it. */
+  const lineFor = async (
+    of: { readonly words?: readonly string[]; readonly session: string; readonly cwd?: string },
+    input: Readonly<Record<string, unknown>>,
+  ) => {
+    const cwd = of.cwd ?? place.workspace;
+    const asked = JSON.stringify({
+      ...{ session_id: of.session, hook_event_name: 'PreToolUse', tool_name: 'Bash', tool_use_id: 'call' },
+      ...{ cwd, tool_input: input },
+    });
+    const { stdout } = await call(place, [...HOOK, ...(of.words ?? [])], { input: asked, cwd });
+    return JSON.parse(stdout).hookSpecificOutput.updatedInput.command as string;
+  };
+  const inShell = async (line: string, cwd = place.workspace) => {
+    const { execa } = await import('execa');
+    return execa('/bin/bash', ['-c', line], { cwd, env: place.env, extendEnv: false, reject: false });
+  };
+  const connects = async (of: Parameters<typeof lineFor>[0], timeout?: number) =>
+    (await inShell(await lineFor(of, { command: `python3 -c '${CONNECT}'`, timeout }), of.cwd)).stdout;
+
+  it('reaches in its next commands what one in the background serves, and no other session does', async () => {
+    const listens = join(place.workspace, 'listens');
+    const command = `python3 -c '${SERVER}'`;
+    const serving = inShell(await lineFor({ session: 'served' }, { command, run_in_background: true }));
+    try {
+      await eventually(() => expect(existsSync(listens)).toBe(true), 60_000);
+      expect(await connects({ session: 'served' })).toBe('from the server');
+      expect(await connects({ session: 'served' }, 5_000)).toBe('from the server');
+      // What is to be kept off its hooks came meanwhile, so that there is another sandbox.
+      mkdirSync(join(place.workspace, 'came/.git/hooks'), { recursive: true });
+      execFileSync('git', ['init', '-q', join(place.workspace, 'came')]);
+      expect(await connects({ session: 'served' })).toBe('from the server');
+
+      expect(await connects({ session: 'another' })).toBe('Connection refused');
+      const beside = join(place.root, 'beside');
+      mkdirSync(beside);
+      expect(await connects({ session: 'served', cwd: beside })).toBe('Connection refused');
+      const policy = join(place.root, 'less.toml');
+      writeFileSync(policy, '[filesystem]\ncache = "private"\n');
+      expect(await connects({ session: 'served', words: ['--policy', policy] })).toBe('Connection refused');
+      // The id that counts is the one that the agent gave.
+      const forged = [CLIENT, process.execPath, CLI, '--warm', '--session', 'served', '--', 'python3', '-c'];
+      const words = [...forged, CONNECT].map((word) => `'${word}'`).join(' ');
+      writeFileSync(join(place.workspace, 'forged.sh'), `${words}\npython3 -c '${CONNECT}'\n`);
+      const inside = await inShell(await lineFor({ session: 'another' }, { command: 'sh forged.sh' }));
+      expect(inside.stdout).toContain('Connection refused');
+      expect(inside.stdout).not.toContain('from the server');
+    } finally {
+      rmSync(listens, { force: true });
+      for (const pid of processesOf(SERVER)) process.kill(pid, 'SIGKILL');
+      await serving;
+    }
+  });
+});
+
 describe('the socket of a server', () => {
   const TRY =
     'import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); print("connected")';
@@ -716,3 +789,17 @@ async function shell(script: string, word: string, words: readonly string[], inp
 
 const once = (stream: NodeJS.ReadableStream) =>
   new Promise<void>((done) => void stream.once('data', () => done()));
+
+/** Processes of which an argument is this. */
+function processesOf(word: string): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(word);
+      } catch {
+        return false;
+      }
+    });
+}

@@ -242,6 +242,21 @@ describe('tools of sandbox-run mcp', () => {
 });
 
 describe('background commands of sandbox-run mcp', () => {
+  it('say where they listen, and other commands reach them there', async () => {
+    const { shell, call } = await connect(AUTONOMOUS);
+    const serve = 'import socket;s=socket.create_server(("127.0.0.1",8123));s.accept()[0].sendall(b"served")';
+    await shell(`python3 -c '${serve}'`, { background: true });
+    await eventually(async () => {
+      const { content } = await call('shell_output', { id: 'job-1' });
+      expect(JSON.stringify(content)).toMatch(
+        /running; process \d+ listens at 127\.0\.0\.1:8123, which other commands reach at localhost:8123 /,
+      );
+    });
+    const reach = 'import socket;print(socket.create_connection(("localhost",8123)).recv(9).decode())';
+    expect((await shell(`python3 -c '${reach}'`)).structuredContent).toMatchObject({ stdout: 'served\n' });
+    await call('shell_kill', { id: 'job-1' });
+  });
+
   it('live from call to call, are read piece by piece, and end by themselves', async () => {
     const { shell, call } = await connect(AUTONOMOUS);
     const started = await shell(

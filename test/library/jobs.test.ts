@@ -207,6 +207,23 @@ describe.each([...TIERS, ...OLDEST_TIERS])('a job, $name', (tier) => {
   });
 });
 
+describe('a job with servers', () => {
+  it('goes on, and is reached, when the next command gets a confinement that hides a new file', async () => {
+    await using sandbox = await createSandbox({
+      workspace: arena.workspace,
+      hide: ['*.hidden-from-commands'],
+    });
+    const port = somePort();
+    const script = `import socket;s=socket.create_server(("127.0.0.1",${port}));s.accept()[0].sendall(b"served")`;
+    const job = await sandbox.run(['python3', '-c', script], { background });
+    await untilItListens(job);
+    writeFileSync(join(arena.workspace, 'new.hidden-from-commands'), '');
+    const client = `import socket;print(socket.create_connection(("localhost",${port})).recv(9).decode())`;
+    expect(await sandbox.run(['python3', '-c', client])).toMatchObject({ exitCode: 0, stdout: 'served\n' });
+    await job.end();
+  });
+});
+
 describe('a question about a job', () => {
   it('is answered also if it comes before the command runs', async () => {
     const sandbox = await sandboxOn(TIERS[0] as Tier);

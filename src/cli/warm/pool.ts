@@ -7,7 +7,13 @@ import { type Policy, reviewerSettings } from '../../model/policy.ts';
 import { loadAddon } from '../../native/load.ts';
 import { type Checker, type CheckerParts, checkerOf, commandEnvironment } from '../../run/assemble.ts';
 import { realPath } from '../../run/resolve/own-program.ts';
-import { closePrepared, type PreparedSandbox, prepareOf } from '../../run/resolve/prepare-sandbox.ts';
+import { callerLayer } from '../../run/resolve/policy-layers.ts';
+import {
+  type Beside,
+  closePrepared,
+  type PreparedSandbox,
+  prepareOf,
+} from '../../run/resolve/prepare-sandbox.ts';
 import { type ResolvedPolicy, resolvePolicy } from '../../run/resolve/resolve-policy.ts';
 import { RepeatedLook } from '../../run/resolve/workspace-findings.ts';
 import { type OpenSandbox, sandboxOn } from '../../run/sandbox.ts';
@@ -20,6 +26,8 @@ export interface Lease<T> extends Disposable {
 
 interface Kept<T> {
   readonly made: Promise<T>;
+  /** What it shares with others that are open. */
+  readonly machine: string | undefined;
   /** Calls that it is lent to. */
   users: number;
   lastUsed: number;
@@ -34,10 +42,16 @@ const LOOK_MS = 60_000;
 class Pool<T extends { close(): Promise<void> }> {
   readonly #kept = new Map<string, Kept<T>>();
   readonly #look = setInterval(() => this.#closeIdle(), LOOK_MS).unref();
+  readonly #onClosed: () => void;
+
+  /** `onClosed`: something that nobody used is open no more. */
+  constructor(onClosed: () => void = () => {}) {
+    this.#onClosed = onClosed;
+  }
 
   /** What was made of the same before, or is made now. */
-  async lease(from: string, make: () => Promise<T>): Promise<Lease<T>> {
-    const kept = this.#kept.get(from) ?? { made: make(), users: 0, lastUsed: 0 };
+  async lease(from: string, make: () => Promise<T>, machine?: string): Promise<Lease<T>> {
+    const kept = this.#kept.get(from) ?? { made: make(), machine, users: 0, lastUsed: 0 };
     this.#kept.set(from, kept);
     kept.users += 1;
     let isBack = false;
@@ -60,6 +74,11 @@ class Pool<T extends { close(): Promise<void> }> {
     return this.#kept.has(from);
   }
 
+  /** Whether something is open that shares this. */
+  shares(machine: string): boolean {
+    return [...this.#kept.values()].some((kept) => kept.machine === machine);
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#look);
     const all = [...this.#kept.values()];
@@ -78,6 +97,7 @@ class Pool<T extends { close(): Promise<void> }> {
       this.#kept.delete(from);
       void made.then((one) => one.close()).catch(() => {});
     }
+    this.#onClosed();
   }
 }
 
@@ -86,12 +106,20 @@ class Pool<T extends { close(): Promise<void> }> {
  * of this program reads them, and only what was made of the very same is used again.
  */
 export class OpenPolicies {
-  readonly #sandboxes = new Pool<OpenSandbox>();
+  readonly #sandboxes = new Pool<OpenSandbox>(() => this.#forgetMachines());
+  /** The last sandbox that was made of each, whose namespaces the next one gets. */
+  readonly #machines = new Map<string, Promise<Beside | undefined>>();
   readonly #checkers = new Pool<Checker>();
   /** By workspace; the one that was used last comes last. */
   readonly #looks = new Map<string, RepeatedLook>();
   /** What was prepared for a sandbox that nobody has asked for yet. */
-  #prepared: { readonly from: string; readonly made: Promise<PreparedSandbox> } | undefined;
+  #prepared:
+    | {
+        readonly from: string;
+        readonly machine: string | undefined;
+        readonly made: Promise<PreparedSandbox>;
+      }
+    | undefined;
   readonly #onPlugins: () => void;
 
   /**
@@ -105,9 +133,34 @@ export class OpenPolicies {
   /** @throws {SandboxError} as `openSandbox`. */
   async sandbox(options: SandboxOptions): Promise<Lease<OpenSandbox>> {
     const { from, resolved } = await this.#sandboxOf(options);
-    return this.#sandboxes.lease(from, async () =>
-      sandboxOn(await (this.#takePrepared(from) ?? prepareOf(resolved, options)), options),
+    const machine = machineOf(options, resolved);
+    const make = async () =>
+      sandboxOn(await (this.#takePrepared(from) ?? this.#prepareOn(machine, resolved, options)), options);
+    return this.#sandboxes.lease(from, make, machine);
+  }
+
+  /** What commands of one session start is reached by the others, though they have other time limits, say. */
+  #prepareOn(
+    machine: string | undefined,
+    resolved: ResolvedPolicy,
+    options: SandboxOptions,
+  ): Promise<PreparedSandbox> {
+    if (machine === undefined) return prepareOf(resolved, options);
+    const before: Promise<Beside | undefined> = this.#machines.get(machine) ?? Promise.resolve(undefined);
+    const made = before.then((beside) => prepareOf(resolved, options, { beside }));
+    // One that cannot be made takes nothing from the others.
+    this.#machines.set(
+      machine,
+      made.catch(() => before),
     );
+    return made;
+  }
+
+  /** Namespaces that nothing has any more are given up. */
+  #forgetMachines(): void {
+    for (const machine of this.#machines.keys())
+      if (!this.#sandboxes.shares(machine) && this.#prepared?.machine !== machine)
+        this.#machines.delete(machine);
   }
 
   /** Makes the kernel objects of a sandbox for when it is asked for: no session begins by that, and nothing is recorded. */
@@ -115,8 +168,9 @@ export class OpenPolicies {
     const { from, resolved } = await this.#sandboxOf(options);
     if (this.#sandboxes.has(from) || this.#prepared?.from === from) return;
     this.#dropPrepared();
-    const made = prepareOf(resolved, options);
-    this.#prepared = { from, made };
+    const machine = machineOf(options, resolved);
+    const made = this.#prepareOn(machine, resolved, options);
+    this.#prepared = { from, machine, made };
     await made;
   }
 
@@ -211,6 +265,18 @@ function inputsOf(
     ...[networkRules, policy.filesystem.rules, policy.environment.set, commandEnvironment(policy)],
     openedWith(policy),
   ]);
+}
+
+/**
+ * What the commands of one session of an agent have to have in common to share a loopback interface, as text: all but what a
+ * command line says of one command. `undefined`: it is none. The id comes from the agent, by way of its hook: no command gets at a server.
+ */
+function machineOf(options: SandboxOptions, resolved: ResolvedPolicy): string | undefined {
+  const { timeout, tool, gate, ...same } = options;
+  if (options.session === undefined) return undefined;
+  const { workspace, workspaceAsNamed, home, networkRules } = resolved;
+  const layers = resolved.layers.map((layer) => (layer.name === 'caller' ? callerLayer(same) : layer));
+  return JSON.stringify([same, layers, workspace, workspaceAsNamed, home, networkRules]);
 }
 
 /** What is looked at when one is opened, and of which the policy has the name only: as it is now. */

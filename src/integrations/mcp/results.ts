@@ -1,7 +1,9 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import type { ListeningSocket } from '../../host/listening-sockets.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import { reasonForModel } from '../../run/output/model-message.ts';
 import { leftBehindForModel } from '../../run/output/result-warnings.ts';
+import { hostAndPort } from '../../util/host-and-port.ts';
 import { visibleText } from '../../util/visible-text.ts';
 import { DEFAULT_MODEL_OUTPUT, type ToolOutcome } from '../shell-tool.ts';
 import type { Job } from './job-table.ts';
@@ -96,7 +98,12 @@ export function startedResult({ id }: Job, remark: string | undefined): CallTool
 }
 
 /** What a job wrote since, and how it is. `said`: what was just done to it. */
-export function jobResult({ id, running, log }: Job, since?: number, said?: string): CallToolResult {
+export async function jobResult(
+  { id, running, log }: Job,
+  since?: number,
+  said?: string,
+): Promise<CallToolResult> {
+  const ports = await running.ports();
   const part = log.read(since, DEFAULT_MODEL_OUTPUT);
   const { result, exited } = running;
   const end =
@@ -106,7 +113,7 @@ export function jobResult({ id, running, log }: Job, since?: number, said?: stri
   const structured: JobOutput = { id, ...part, ...end };
   const state =
     result === undefined
-      ? howItRuns(running)
+      ? [howItRuns(running), ...ports.flatMap(howItIsReached)].join('; ')
       : [howItEnded(result), leftBehindForModel(result)].filter(Boolean).join('; ');
   const missing = part.leftOut === 0 ? '' : `; ${part.leftOut} characters before this are not kept any more`;
   const rest = part.more ? `; there is more, since ${part.next}` : '';
@@ -146,6 +153,14 @@ function wasStopped({ status }: ExecutionResult): boolean {
 
 function howItRuns({ exited }: Job['running']): string {
   return exited === undefined ? 'running' : 'the command has ended, and something that it started still runs';
+}
+
+/** Where its other commands find a server of it. */
+function howItIsReached({ port, address, pid }: ListeningSocket): readonly string[] {
+  if (port === undefined) return [];
+  return [
+    `process ${pid} listens at ${hostAndPort(address, port)}, which other commands reach at localhost:${port}`,
+  ];
 }
 
 function howItEnded(result: ExecutionResult): string {

@@ -45,7 +45,7 @@ export interface AfterRun {
 
 /** To the caller, who may have wanted what was ended. */
 const OUTPUT_HELD =
-  'the command had ended, but a process that it left in the background kept its output open and was ended after 250 ms; give such processes output of their own, or run the command in the background';
+  'the command had ended, but a process that it left in the background kept its output open and was ended after 250 ms: what a command starts with & ends with it; to keep a server, run it as a command in the background, without &';
 
 /** How output that came through us is to be shown. */
 interface CapturedOutput {

@@ -87,7 +87,7 @@ export function introductionForModel({ plan, workspace, timeoutMs }: Introductio
   return [
     'Shell commands run in a sandbox (sandbox-run).',
     introduceBoundaries(plan, timeoutMs),
-    'A command in the background may run on.',
+    'A command in the background may run on; what a command starts with & ends with it.',
     'Each command has a new shell: `cd`, variables and functions do not last, so write `cd DIR && COMMAND`.',
     ...[REFUSED, DATA],
   ].join(' ');

@@ -89,18 +89,21 @@ export async function prepareSandbox(
   options: SandboxOptions,
   asIf: (host: HostFeatures) => HostFeatures = (host) => host,
 ): Promise<PreparedSandbox> {
-  return prepareOf(await resolvePolicy(options), options, asIf);
+  return prepareOf(await resolvePolicy(options), options, { asIf });
 }
 
-/** The same of options that are resolved. */
+/** The same of options that are resolved. `beside`: its commands share their namespaces with those of that one. */
 export async function prepareOf(
   resolved: ResolvedPolicy,
   options: SandboxOptions,
-  asIf: (host: HostFeatures) => HostFeatures = (host) => host,
+  {
+    asIf = (host) => host,
+    beside,
+  }: { readonly asIf?: (host: HostFeatures) => HostFeatures; readonly beside?: Beside | undefined } = {},
 ): Promise<PreparedSandbox> {
   const cache = openCacheFor(resolved);
   try {
-    return await prepareResolved(resolved, cache, asIf, options.gate?.lookup);
+    return await prepareResolved(resolved, cache, { asIf, beside }, options.gate?.lookup);
   } catch (error) {
     cache?.close();
     throw error;
@@ -110,7 +113,7 @@ export async function prepareOf(
 async function prepareResolved(
   resolved: ResolvedPolicy,
   cache: OpenCache | undefined,
-  asIf: (host: HostFeatures) => HostFeatures,
+  { asIf, beside }: { asIf: (host: HostFeatures) => HostFeatures; beside: Beside | undefined },
   lookup: NameLookup | undefined,
 ): Promise<PreparedSandbox> {
   const planned = await planResolved(resolved, cache?.place);
@@ -118,7 +121,7 @@ async function prepareResolved(
   const { policy } = resolved;
   for (const root of findings?.roots ?? []) closeHooksGap(root);
   const { tried, ...rung } = await goDownLadder(policy, asIf(planned.features), async (next) => {
-    const outcome = await prepareRung(planned, next);
+    const outcome = await prepareRung(planned, next, beside);
     return 'result' in outcome ? { result: { ...outcome.result, tried: next } } : outcome;
   });
   try {
@@ -167,7 +170,12 @@ function hiddenNow(
   const renew = async (looked: Looked): Promise<void> => {
     const planFor: PlannedSandbox['planFor'] = (one, impossible) =>
       planned.planFor(one, impossible, looked.files);
-    const made = await prepareRung({ ...planned, planFor }, { ...rung, features: prepared.features });
+    // What an earlier command left running is still reached by the next one.
+    const made = await prepareRung(
+      { ...planned, planFor },
+      { ...rung, features: prepared.features },
+      prepared,
+    );
     if ('refused' in made) throw made.refused;
     const network = await brokerFor(addon, made.result, lookup);
     addon.closeConfinement(prepared.confinement);
@@ -203,11 +211,7 @@ function variantsOf(
   // Nothing comes into the workspace, so nothing is looked for there.
   const beside = { ...planned, findings: undefined };
   const prepareBeside = async (variant: PlannedSandbox): Promise<PreparedRung> => {
-    const outcome = await prepareRung(
-      variant,
-      { ...rung, features: prepared.features },
-      prepared.confinement,
-    );
+    const outcome = await prepareRung(variant, { ...rung, features: prepared.features }, prepared);
     if ('refused' in outcome) throw outcome.refused;
     return outcome.result;
   };
@@ -312,10 +316,18 @@ type PreparedRung = Pick<PreparedSandbox, 'backend' | 'confinement' | 'plan' | '
   readonly spec: NativeConfinementSpec;
 };
 
+/** A sandbox whose commands share a loopback interface with those of another one. It may be closed by now. */
+export type Beside = Pick<PreparedSandbox, 'confinement' | 'plan'>;
+
+/** Whether both want the same namespaces: where the host came to refuse one of them, each has its own. */
+function sharesWith({ namespaces: one }: LaunchPlan, { namespaces: other }: LaunchPlan): boolean {
+  return one?.user === other?.user && one?.network === other?.network && one?.ipc === other?.ipc;
+}
+
 async function prepareRung(
   { addon, planFor, findings, resolved }: PlannedSandbox,
   { backend, passedOver, ...known }: Rung,
-  namespacesOf?: NativeConfinement,
+  beside?: Beside,
 ): Promise<RungOutcome<PreparedRung>> {
   const loadsJudge = !resolved.policy.unsafe.unjudgedCommands;
   let { features } = known;
@@ -332,6 +344,8 @@ async function prepareRung(
       if (isOfTheRung(error)) return { refused: error, features };
       throw error;
     }
+    const namespacesOf =
+      beside !== undefined && sharesWith(plan, beside.plan) ? beside.confinement : undefined;
     const confinement = addon.createConfinement({ ...spec, index: findings?.index, namespacesOf });
     const preparing = prepareConfinement(addon, confinement);
     // A thread of the addon prepares; meanwhile this one loads what judges, which takes about as long.
