@@ -1,0 +1,880 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the shell that expands them
+/** THE table of tools that have to work in the sandbox as they do outside. docs/tools.md is made from it. */
+
+/** One task of one tool. A row installs nothing: where one of `programs` is absent it is left out, and the test run says so. */
+export interface ToolRow {
+  readonly tool: string;
+  readonly task: string;
+  /** What has to be in PATH besides bash and the coreutils, or absolute paths of files that have to exist. */
+  readonly programs: readonly string[];
+  /** Where they come from: packages of Debian, or of npm as `npm:NAME`. */
+  readonly packages: string;
+  readonly files?: Readonly<Record<string, string>>;
+  /** Bash, run outside of the sandbox before either run, in a fresh workspace. */
+  readonly before?: string;
+  /** Bash, run outside and inside. Standard output, status and the files of the workspace have to be equal. */
+  readonly line: string;
+  /** Options of sandbox-run that the task needs. Each stands on the page. */
+  readonly options?: readonly string[];
+  /** Paths of files that are not compared: their content or name is another one at each run. */
+  readonly varies?: RegExp;
+  /** Why the two runs differ today, for the page. The test then fails as soon as they are equal. */
+  readonly differs?: string;
+}
+
+const GIT = { tool: 'git', programs: ['git'], packages: 'git', varies: /\.git\/|^repo\// } as const;
+const REPOSITORY =
+  'git init -q -b main . && for i in 1 2 3 4; do echo $i > f$i; git add . && git commit -qm "c$i"; done';
+
+/** A server on a port that was free a moment ago. */
+const FREE_PORT =
+  'port=$(python3 -c \'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])\')';
+
+const C_MAIN = '#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n';
+
+export const TOOL_ROWS: readonly ToolRow[] = [
+  { ...GIT, task: 'init, add, commit, log', line: `${REPOSITORY}; git log --format=%s; git status --short` },
+  {
+    ...GIT,
+    task: 'worktree add, commit, remove',
+    before: REPOSITORY,
+    line: 'git worktree add -q wt -b side && (cd wt && echo x > x && git add x && git commit -qm x) && git worktree remove wt && git log --format=%s side; git worktree list | wc -l',
+  },
+  {
+    ...GIT,
+    task: 'submodule add, update, rm',
+    before: `mkdir lib && (cd lib && ${REPOSITORY}) && ${REPOSITORY.replaceAll('git add .', 'git add f$i')}`,
+    line: 'git -c protocol.file.allow=always submodule --quiet add ./lib sub && git commit -qm sub && git submodule status | cut -c43-; git rm -qf sub && git status --short',
+  },
+  {
+    ...GIT,
+    task: 'rebase -i with an editor',
+    before: REPOSITORY,
+    line: "GIT_SEQUENCE_EDITOR='sed -i 2s/pick/squash/' GIT_EDITOR=true git rebase -q -i HEAD~3 >/dev/null 2>&1; git log --format=%s",
+  },
+  {
+    ...GIT,
+    task: 'bisect run',
+    before: REPOSITORY,
+    line: 'git bisect start HEAD HEAD~3 >/dev/null && git bisect run sh -c "! test -e f3" | grep -c "first bad commit"; git bisect reset 2>/dev/null; cat f4',
+  },
+  {
+    ...GIT,
+    task: 'clone, branch, merge with a conflict, stash',
+    before: REPOSITORY,
+    line: 'git clone -q . repo && cd repo && git switch -qc side && echo a > f1 && git commit -qam a && git switch -q main && echo b > f1 && git commit -qam b; git merge side; git diff --name-only --diff-filter=U; git checkout -q --theirs f1 && git commit -qam merged && cat f1; echo z > f2; git stash -q; cat f2; git stash pop -q; cat f2',
+  },
+  {
+    ...GIT,
+    task: 'push to and pull from a bare repository',
+    before: `git init -q --bare repo && ${REPOSITORY.replaceAll('git add .', 'git add f$i')}`,
+    line: 'git push -q ./repo main && git --git-dir repo log --format=%s main && git pull -q ./repo main; git gc -q; git fsck 2>&1 | grep -v notice; echo done',
+  },
+  {
+    ...GIT,
+    task: 'apply, am, format-patch, archive',
+    before: REPOSITORY,
+    varies: /\.git\/|^p\//,
+    line: 'git format-patch -q -1 -o p && git reset -q --hard HEAD~1 && git am -q p/0001-c4.patch && git log -1 --format=%s && git archive HEAD | tar t',
+  },
+  {
+    ...GIT,
+    tool: 'git-lfs',
+    task: 'track and check in a large file',
+    programs: ['git', 'git-lfs'],
+    packages: 'git git-lfs',
+    before: `${REPOSITORY}; git lfs install --local >/dev/null`,
+    line: "git lfs track '*.bin' && head -c 100000 /dev/zero > a.bin && git add . && git commit -qm lfs && git lfs ls-files",
+  },
+  {
+    tool: 'npm',
+    task: 'install a local package, run a script, npx, ls',
+    programs: ['npm'],
+    packages: 'npm',
+    files: {
+      'lib/package.json': '{"name":"lib","version":"1.0.0","bin":"cli.js"}',
+      'lib/cli.js': '#!/usr/bin/env node\nconsole.log("lib runs");\n',
+      'package.json':
+        '{"name":"app","version":"1.0.0","scripts":{"test":"lib"},"dependencies":{"lib":"file:lib"}}',
+    },
+    line: 'npm install --offline --no-audit --no-fund >/dev/null && npm test --silent && npx --offline lib && npm ls',
+    varies: /^node_modules\/\.package-lock\.json$/,
+  },
+  {
+    tool: 'npm',
+    task: 'pack, with a cache in the home',
+    programs: ['npm'],
+    packages: 'npm',
+    files: { 'package.json': '{"name":"app","version":"1.0.0"}' },
+    before: 'mkdir -p ~/.npm/_cacache/tmp',
+    line: 'npm pack --silent && ls',
+    varies: /\.tgz$/,
+    differs:
+      'it writes into the cache in the home, which is read-only inside (EROFS); `npm_config_cache=$TMPDIR npm pack` works',
+  },
+  {
+    tool: 'npm',
+    task: 'ci with a prepare script and workspaces',
+    programs: ['npm'],
+    packages: 'npm',
+    files: {
+      'package.json':
+        '{"name":"app","version":"1.0.0","private":true,"workspaces":["packages/a","packages/b"],"scripts":{"prepare":"node -e \\"require(\'fs\').writeFileSync(\'built\',\'1\')\\""}}',
+      'packages/a/package.json':
+        '{"name":"a","version":"1.0.0","scripts":{"test":"node -p \\"require(\'b\')\\""},"dependencies":{"b":"1.0.0"}}',
+      'packages/b/package.json': '{"name":"b","version":"1.0.0"}',
+      'packages/b/index.js': 'module.exports = 42;\n',
+    },
+    before: 'npm install --offline --no-audit --no-fund --ignore-scripts >/dev/null && rm -rf node_modules',
+    line: 'npm ci --offline --no-audit --no-fund >/dev/null && cat built && npm test --silent -w a',
+    varies: /^node_modules\/\.package-lock\.json$/,
+  },
+  {
+    tool: 'pnpm',
+    task: 'install of a workspace, run -r',
+    programs: ['pnpm'],
+    packages: 'npm:pnpm',
+    files: {
+      'package.json': '{"name":"app","version":"1.0.0","private":true}',
+      'pnpm-workspace.yaml': 'packages:\n  - packages/a\n  - packages/b\n',
+      'packages/a/package.json':
+        '{"name":"a","version":"1.0.0","scripts":{"test":"node -p \\"require(\'b\')\\""},"dependencies":{"b":"workspace:*"}}',
+      'packages/b/package.json': '{"name":"b","version":"1.0.0"}',
+      'packages/b/index.js': 'module.exports = 42;\n',
+    },
+    line: 'pnpm install --offline --silent; pnpm -r --silent test',
+    varies: /\.modules\.yaml$|\.pnpm-(workspace|task-run)-state/,
+    differs: 'it works, but its store is made in `node_modules/.pnpm-store`, not in the home',
+  },
+  {
+    tool: 'yarn classic',
+    task: 'install of workspaces, run',
+    programs: ['yarn'],
+    packages: 'npm:yarn',
+    files: {
+      'package.json':
+        '{"name":"app","version":"1.0.0","private":true,"workspaces":["packages/a","packages/b"]}',
+      'packages/a/package.json':
+        '{"name":"a","version":"1.0.0","scripts":{"test":"node -p \\"require(\'b\')\\""},"dependencies":{"b":"1.0.0"}}',
+      'packages/b/package.json': '{"name":"b","version":"1.0.0"}',
+      'packages/b/index.js': 'module.exports = 42;\n',
+    },
+    line: 'yarn install --offline --silent && yarn -s --cwd packages/a test',
+  },
+  {
+    tool: 'node-gyp',
+    task: 'builds an addon against the installed headers',
+    programs: ['node-gyp', 'g++', 'make', '/usr/include/node/node_api.h'],
+    packages: 'g++ make libnode-dev npm:node-gyp',
+    files: {
+      'package.json': '{"name":"addon","version":"1.0.0"}',
+      'binding.gyp': '{"targets":[{"target_name":"addon","sources":["addon.c"]}]}',
+      'addon.c':
+        '#include <node_api.h>\nNAPI_MODULE_INIT() { napi_value v; napi_create_int32(env, 42, &v); return v; }\n',
+    },
+    line: 'node-gyp rebuild --nodedir=/usr --silent >/dev/null && node -p \'require("./build/Release/addon.node")\'',
+    varies: /^build\//,
+  },
+  {
+    tool: 'node',
+    task: 'worker threads, a server and a client on loopback, os.userInfo',
+    programs: ['node'],
+    packages: 'nodejs',
+    files: {
+      'a.mjs':
+        "import { createServer, get } from 'node:http';\nimport { Worker } from 'node:worker_threads';\nimport { availableParallelism, userInfo } from 'node:os';\nnew Worker('console.log(6 * 7)', { eval: true }).on('exit', () => {\n  const server = createServer((_, response) => response.end('served')).listen(0, '127.0.0.1', () => {\n    get({ port: server.address().port }, (response) => response.pipe(process.stdout).on('unpipe', () => {}) && response.on('end', () => { console.log(); server.close(); }));\n  });\n});\nconsole.log(availableParallelism(), userInfo().username, userInfo().uid);\n",
+    },
+    line: 'node a.mjs',
+  },
+  {
+    tool: 'node',
+    task: '--test and --watch by inotify',
+    programs: ['node'],
+    packages: 'nodejs',
+    files: {
+      'a.test.mjs':
+        "import test from 'node:test';\nimport { watch, writeFileSync } from 'node:fs';\ntest('sees a change', (t, done) => {\n  const watcher = watch('.', () => { watcher.close(); done(); });\n  writeFileSync('changed', '');\n});\n",
+    },
+    line: 'node --test --test-reporter=tap a.test.mjs | grep -E "^# (pass|fail)"',
+  },
+  {
+    tool: 'tsc',
+    task: 'compiles a project incrementally',
+    programs: ['tsc'],
+    packages: 'npm:typescript',
+    files: {
+      'tsconfig.json':
+        '{"compilerOptions":{"outDir":"out","rootDir":"src","incremental":true,"declaration":true,"types":[]},"include":["src"]}',
+      'src/a.ts': 'export const a: number = 42;\n',
+    },
+    line: 'tsc && tsc && find out -type f | sort && cat out/a.d.ts',
+  },
+  {
+    tool: 'python',
+    task: 'venv with pip, offline',
+    programs: ['python3', '/usr/lib/python3/dist-packages/pip/__init__.py'],
+    packages: 'python3-venv python3-pip',
+    files: {
+      'pkg/pyproject.toml':
+        '[project]\nname = "pkg"\nversion = "1.0"\n[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
+      'pkg/backend.py':
+        "import zipfile\ndef build_wheel(directory, *_):\n  name = 'pkg-1.0-py3-none-any.whl'\n  with zipfile.ZipFile(directory + '/' + name, 'w') as z:\n    z.writestr('pkg.py', 'print(42)')\n    z.writestr('pkg-1.0.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: pkg\\nVersion: 1.0\\n')\n    z.writestr('pkg-1.0.dist-info/WHEEL', 'Wheel-Version: 1.0\\nGenerator: x\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n    z.writestr('pkg-1.0.dist-info/RECORD', '')\n  return name\n",
+    },
+    line: '/usr/bin/python3 -m venv v && v/bin/pip -q --disable-pip-version-check install --no-index --no-build-isolation ./pkg && v/bin/python -m pkg && v/bin/pip --disable-pip-version-check list --format=freeze | grep pkg',
+    varies: /__pycache__|RECORD$/,
+  },
+  {
+    tool: 'python',
+    task: 'multiprocessing, shared memory, semaphores',
+    programs: ['python3'],
+    packages: 'python3',
+    files: {
+      'a.py':
+        "import multiprocessing as m\nfrom multiprocessing import shared_memory\ndef f(x): return x * x\nif __name__ == '__main__':\n  for method in ('fork', 'spawn', 'forkserver'):\n    with m.get_context(method).Pool(3) as pool: print(method, sum(pool.map(f, range(100))))\n  s = shared_memory.SharedMemory(create=True, size=1 << 20); s.buf[0] = 42\n  t = shared_memory.SharedMemory(name=s.name); print(t.buf[0]); t.close(); s.close(); s.unlink()\n  print(m.Lock().acquire())\n",
+    },
+    line: 'python3 a.py',
+  },
+  {
+    tool: 'python',
+    task: 'home, user, locale, time zone as outside',
+    programs: ['python3'],
+    packages: 'python3',
+    line: 'python3 -c \'import os, pwd, locale, time; from pathlib import Path; print(Path.home(), pwd.getpwuid(os.getuid()).pw_dir, locale.setlocale(locale.LC_ALL, ""), time.tzname, os.cpu_count(), len(os.sched_getaffinity(0)))\'',
+  },
+  {
+    tool: 'python',
+    task: 'unittest, compileall, zipapp, sqlite3 in WAL mode',
+    programs: ['python3'],
+    packages: 'python3',
+    files: {
+      'test_a.py':
+        "import sqlite3, unittest\nclass A(unittest.TestCase):\n  def test(self):\n    c = sqlite3.connect('d.db'); c.execute('pragma journal_mode=wal'); c.execute('create table t(x)'); c.commit()\n",
+      'app/__main__.py': 'print(42)\n',
+    },
+    line: 'python3 -m unittest -q 2>&1 | grep -c OK; python3 -m compileall -q app; python3 -m zipapp app && python3 app.pyz',
+    varies: /__pycache__|\.pyz$|\.db/,
+  },
+  {
+    tool: 'pytest',
+    task: 'tmp_path, capture, a failing test',
+    programs: ['pytest-3'],
+    packages: 'python3-pytest',
+    files: {
+      'test_a.py':
+        "def test_good(tmp_path):\n  (tmp_path / 'x').write_text('x')\ndef test_bad(capsys):\n  assert 1 == 2\n",
+    },
+    line: 'pytest-3 -q 2>&1 | grep -E "passed|assert 1 == 2$" | sed "s/ in .*//"; exit ${PIPESTATUS[0]}',
+    varies: /__pycache__|\.pytest_cache/,
+  },
+  {
+    tool: 'make',
+    task: '-j with a job server and a recursive make',
+    programs: ['make', 'gcc'],
+    packages: 'make gcc libc6-dev',
+    files: {
+      Makefile:
+        'all: sub a b c\n\techo all done\nsub:\n\t+$(MAKE) -C d\na b c: %: %.c\n\t$(CC) -O2 -o $@ $<\n.PHONY: all sub\n',
+      'd/Makefile': 'x y z:\n\ttouch $@\nall: x y z\n.DEFAULT_GOAL := all\n',
+      'a.c': C_MAIN,
+      'b.c': C_MAIN,
+      'c.c': C_MAIN,
+    },
+    line: 'make -j4 --output-sync=target >/dev/null && ./a && make -q a b c; ls',
+  },
+  {
+    tool: 'gcc',
+    task: 'address and undefined sanitizer find an error',
+    programs: ['gcc'],
+    packages: 'gcc libc6-dev',
+    files: {
+      'a.c':
+        '#include <stdlib.h>\nint main(int c, char **v) { char *p = malloc(4); free(p); return p[c] + v[0][0]; }\n',
+      'leak.c': '#include <stdlib.h>\nint main(void) { return malloc(10) == 0; }\n',
+      'good.c': C_MAIN,
+    },
+    line: "gcc -g -fsanitize=address,undefined -o good good.c && ./good; gcc -g -fsanitize=address -o a a.c && ./a 2>&1 | grep -o 'heap-use-after-free' | head -1; gcc -fsanitize=address -o leak leak.c && ./leak 2>&1 | grep -o 'LeakSanitizer: detected memory leaks'",
+  },
+  {
+    tool: 'gcc',
+    task: 'thread sanitizer, -flto, gcov',
+    programs: ['gcc', 'gcov'],
+    packages: 'gcc libc6-dev',
+    files: { 'a.c': C_MAIN },
+    line: 'gcc -fsanitize=thread -o t a.c && ./t; gcc -flto -O2 -o l a.c && ./l; gcc --coverage -o g a.c && ./g && gcov g-a.c | grep Lines',
+    varies: /\.gc|^[tlg]$/,
+  },
+  {
+    tool: 'gdb',
+    task: 'break, backtrace, print',
+    programs: ['gdb', 'gcc'],
+    packages: 'gdb gcc libc6-dev',
+    files: { 'a.c': 'int f(int x) { return x + 1; }\nint main(void) { return f(41); }\n' },
+    line: "gcc -g -O0 -o a a.c && gdb -nx -batch -ex 'break f' -ex run -ex bt -ex 'print x' ./a 2>/dev/null | grep -E '^(#|\\$)'",
+  },
+  {
+    tool: 'valgrind',
+    task: 'memcheck finds a leak',
+    programs: ['valgrind', 'gcc'],
+    packages: 'valgrind gcc libc6-dev libc6-dbg',
+    files: { 'a.c': '#include <stdlib.h>\nint main(void) { return malloc(10) == 0; }\n' },
+    line: "gcc -g -o a a.c && valgrind --leak-check=full --error-exitcode=3 ./a 2>&1 | grep -o 'definitely lost: 10 bytes'; valgrind -q --leak-check=full --error-exitcode=3 ./a 2>/dev/null; echo $?",
+  },
+  {
+    tool: 'strace',
+    task: '-f counts the calls of a tree',
+    programs: ['strace'],
+    packages: 'strace',
+    line: 'strace -f -e trace=execve -o t sh -c "/bin/true; /bin/true" && grep -c "execve.*= 0" t',
+    varies: /^t$/,
+  },
+  {
+    tool: 'cmake',
+    task: 'configure, build, test, install',
+    programs: ['cmake', 'gcc', 'make', 'ctest'],
+    packages: 'cmake make gcc libc6-dev',
+    files: {
+      'CMakeLists.txt':
+        'cmake_minimum_required(VERSION 3.10)\nproject(a C)\nadd_executable(a a.c)\nenable_testing()\nadd_test(NAME a COMMAND a)\ninstall(TARGETS a DESTINATION bin)\n',
+      'a.c': C_MAIN,
+    },
+    line: 'cmake -S . -B b >/dev/null && cmake --build b -j2 >/dev/null && (cd b && ctest | grep "tests passed") && cmake --install b --prefix "$PWD/i" >/dev/null && i/bin/a',
+    varies: /^b\//,
+  },
+  {
+    tool: 'cmake',
+    task: 'FetchContent of a git repository, then rm -rf build',
+    programs: ['cmake', 'git', 'gcc', 'make'],
+    packages: 'cmake make gcc libc6-dev git',
+    files: {
+      'CMakeLists.txt':
+        'cmake_minimum_required(VERSION 3.14)\nproject(a C)\ninclude(FetchContent)\nFetchContent_Declare(dep GIT_REPOSITORY ${CMAKE_SOURCE_DIR}/dep GIT_TAG main)\nFetchContent_MakeAvailable(dep)\nadd_executable(a a.c)\n',
+      'a.c': C_MAIN,
+      'dep/CMakeLists.txt': 'add_custom_target(dep)\n',
+    },
+    before: '(cd dep && git init -q -b main && git add . && git commit -qm dep)',
+    line: 'cmake -S . -B build >/dev/null && cmake --build build >/dev/null && build/a && ls build/_deps && rm -rf build && ls',
+    varies: /\.git\//,
+  },
+  {
+    tool: 'meson and ninja',
+    task: 'setup, compile, test',
+    programs: ['meson', 'ninja', 'gcc'],
+    packages: 'meson ninja-build gcc libc6-dev',
+    files: {
+      'meson.build': "project('a', 'c')\nexe = executable('a', 'a.c')\ntest('a', exe)\n",
+      'a.c': C_MAIN,
+    },
+    line: 'meson setup b >/dev/null && meson compile -C b >/dev/null && b/a && meson test -C b 2>&1 | grep -E "^Ok:"',
+    varies: /^b\//,
+  },
+  {
+    tool: 'ccache',
+    task: 'compiles twice, the second time from its cache',
+    programs: ['ccache', 'gcc'],
+    packages: 'ccache gcc libc6-dev',
+    files: { 'a.c': C_MAIN },
+    line: 'export CCACHE_DIR=$PWD/cache; ccache gcc -c a.c && ccache gcc -c a.c && ccache --print-stats | grep -E "^(direct|preprocessed)_cache_hit"',
+    varies: /^cache\//,
+  },
+  {
+    tool: 'autotools',
+    task: 'autoreconf, configure, make check',
+    programs: ['autoreconf', 'automake', 'make', 'gcc'],
+    packages: 'autoconf automake make gcc libc6-dev',
+    files: {
+      'configure.ac':
+        'AC_INIT([a],[1.0])\nAM_INIT_AUTOMAKE([foreign])\nAC_PROG_CC\nAC_CONFIG_FILES([Makefile])\nAC_OUTPUT\n',
+      'Makefile.am': 'bin_PROGRAMS = a\na_SOURCES = a.c\nTESTS = a\n',
+      'a.c': C_MAIN,
+    },
+    line: 'autoreconf -i 2>/dev/null >&2 && ./configure -q && make -s check 2>/dev/null | grep -E "^# (PASS|FAIL)"; ./a',
+    varies: /./,
+  },
+  {
+    tool: 'bison and flex',
+    task: 'a scanner and a parser',
+    programs: ['bison', 'flex', 'm4'],
+    packages: 'bison flex m4',
+    files: { 'a.l': '%option noyywrap\n%%\n. ;\n', 'a.y': '%token A\n%%\ns: A;\n' },
+    line: 'flex -o a.l.c a.l && bison -Wno-yacc -d -o a.y.c a.y && ls',
+  },
+  {
+    tool: 'gfortran',
+    task: 'compiles and runs',
+    programs: ['gfortran'],
+    packages: 'gfortran',
+    files: { 'a.f90': "program a\nprint '(a)', 'hello'\nend program\n" },
+    line: 'gfortran -o a a.f90 && ./a',
+  },
+  {
+    tool: 'nasm and ld',
+    task: 'assembles, links, runs',
+    programs: ['nasm', 'ld'],
+    packages: 'nasm binutils',
+    files: { 'a.asm': 'global _start\n_start: mov eax, 60\nmov edi, 42\nsyscall\n' },
+    line: 'nasm -f elf64 a.asm && ld -o a a.o && ./a',
+  },
+  {
+    tool: 'go',
+    task: 'build, vet, test of a module, in a repository',
+    programs: ['go', 'git'],
+    packages: 'golang-go git',
+    files: {
+      'go.mod': 'module example.test/a\n\ngo 1.19\n',
+      'a.go':
+        'package main\n\nimport "fmt"\n\nfunc main() { fmt.Println(f()) }\n\nfunc f() int { return 42 }\n',
+      'a_test.go':
+        'package main\n\nimport "testing"\n\nfunc TestF(t *testing.T) {\n\tif f() != 42 {\n\t\tt.Fatal()\n\t}\n}\n',
+    },
+    before: REPOSITORY,
+    line: 'go vet . && go build -o a . && ./a && go version -m a | grep -c vcs.revision; go test . | cut -f1,2',
+    varies: /^a$|\.git\//,
+  },
+  {
+    tool: 'go',
+    task: 'env GOPATH GOCACHE as outside',
+    programs: ['go'],
+    packages: 'golang-go',
+    line: 'go env GOPATH GOCACHE',
+  },
+  {
+    tool: 'java',
+    task: 'compiles, runs, user.home as outside',
+    programs: ['java', 'javac'],
+    packages: 'default-jdk-headless',
+    files: {
+      'A.java':
+        'public class A { public static void main(String[] a) { System.out.println(System.getProperty("user.home") + " " + System.getProperty("user.name") + " " + Runtime.getRuntime().availableProcessors() + " " + Runtime.getRuntime().maxMemory()); } }\n',
+    },
+    line: 'javac A.java && java A && jar cf a.jar A.class && jar tf a.jar',
+    varies: /\.jar$/,
+  },
+  {
+    tool: 'maven',
+    task: 'validate, offline',
+    programs: ['mvn'],
+    packages: 'maven',
+    files: {
+      'pom.xml':
+        '<project><modelVersion>4.0.0</modelVersion><groupId>a</groupId><artifactId>a</artifactId><version>1</version></project>\n',
+    },
+    line: "mvn -o -q validate && echo valid; mvn -v | grep -E 'Maven home|Default locale'",
+  },
+  {
+    tool: 'ruby',
+    task: 'standard library, gems of the system',
+    programs: ['ruby'],
+    packages: 'ruby',
+    line: 'ruby -rjson -rtempfile -rsocket -retc -e \'puts JSON.generate([Etc.getpwuid.name.size > 1, Tempfile.new.path.empty?, Etc.nprocessors]); s = TCPServer.new("127.0.0.1", 0); c = TCPSocket.new("127.0.0.1", s.addr[1]); puts 1\'; gem list 2>/dev/null | grep -c .',
+  },
+  {
+    tool: 'ruby',
+    task: 'Dir.home is that of passwd',
+    programs: ['ruby'],
+    packages: 'ruby',
+    line: "ruby -retc -e 'puts Dir.home == Etc.getpwuid.dir'",
+  },
+  {
+    tool: 'bundler',
+    task: 'install from a path and exec',
+    programs: ['ruby', 'bundle'],
+    packages: 'ruby ruby-bundler',
+    files: {
+      Gemfile: "gem 'leftish', path: 'leftish'\n",
+      'leftish/leftish.gemspec':
+        "Gem::Specification.new { |s| s.name = 'leftish'; s.version = '1.0'; s.summary = s.authors = 'x'; s.files = ['lib/leftish.rb'] }\n",
+      'leftish/lib/leftish.rb': 'puts 42\n',
+    },
+    line: 'bundle install --local --quiet && bundle exec ruby -rleftish -e "puts 1" && cat Gemfile.lock',
+  },
+  {
+    tool: 'php',
+    task: 'extensions, a built-in server',
+    programs: ['php', 'python3'],
+    packages: 'php-cli python3',
+    files: { 'a.php': '<?php echo "served\\n";' },
+    line: `php -m | sort; ${FREE_PORT}; php -S 127.0.0.1:$port 2>log & for i in $(seq 100); do grep -q started log && break; sleep 0.05; done; php -r "echo file_get_contents('http://127.0.0.1:$port/a.php');"; kill %1`,
+    varies: /^log$/,
+  },
+  {
+    tool: 'perl',
+    task: 'core modules, prove',
+    programs: ['perl', 'prove'],
+    packages: 'perl',
+    files: { 't/a.t': 'use Test::More tests => 1; ok(-d $ENV{HOME});\n' },
+    line: 'prove -q t | sed "s/,.*//;s/Files.*//"; perl -MPOSIX -MFile::Temp=tempfile -MList::Util=sum -MDigest::SHA=sha1_hex -e "print sum(1..9), q( ), sha1_hex(q(x)), qq(\\n)"',
+  },
+  {
+    tool: 'R',
+    task: 'statistics, packages of the system, a plot',
+    programs: ['Rscript'],
+    packages: 'r-base-core',
+    line: 'Rscript -e \'cat(coef(lm(dist ~ speed, cars)), "\\n"); pdf("a.pdf"); plot(1); invisible(dev.off()); cat(nrow(installed.packages()), .libPaths(), "\\n"); library(parallel); print(unlist(mclapply(1:3, function(x) x * x)))\'',
+    varies: /\.pdf$/,
+  },
+  {
+    tool: 'ocaml',
+    task: 'ocamlfind, ocamlopt',
+    programs: ['ocamlopt', 'gcc'],
+    packages: 'ocaml-nox gcc',
+    files: { 'a.ml': 'let () = print_endline "hello"\n' },
+    line: 'ocamlopt -o a a.ml && ./a && ocaml a.ml',
+  },
+  {
+    tool: 'lua',
+    task: 'runs a script',
+    programs: ['lua5.4'],
+    packages: 'lua5.4',
+    line: 'lua5.4 -e \'print(os.getenv("HOME") ~= nil, 6 * 7, #os.tmpname() > 0)\'',
+  },
+  {
+    tool: 'guile',
+    task: 'compiles into its cache and runs',
+    programs: ['guile'],
+    packages: 'guile-3.0',
+    files: { 'a.scm': '(use-modules (ice-9 ftw)) (display (* 6 7)) (newline)\n' },
+    line: 'guile a.scm 2>/dev/null && guile a.scm 2>/dev/null',
+  },
+  {
+    tool: 'sbcl',
+    task: 'runs a script',
+    programs: ['sbcl'],
+    packages: 'sbcl',
+    files: { 'a.lisp': '(format t "~a~%" (* 6 7))\n' },
+    line: 'sbcl --script a.lisp',
+  },
+  {
+    tool: 'erlang',
+    task: 'compiles and runs a module',
+    programs: ['erlc', 'erl'],
+    packages: 'erlang-base',
+    files: { 'a.erl': '-module(a).\n-export([main/0]).\nmain() -> io:format("~p~n", [6 * 7]), halt().\n' },
+    line: 'erlc a.erl && erl -noshell -s a main',
+  },
+  {
+    tool: 'tcl',
+    task: 'runs a script',
+    programs: ['tclsh'],
+    packages: 'tcl',
+    files: { 'a.tcl': 'puts [expr {6 * 7}]\nputs [clock format 0 -format %Y -gmt 1]\n' },
+    line: 'tclsh a.tcl',
+  },
+  {
+    tool: 'latex',
+    task: 'a document to PDF',
+    programs: ['pdflatex'],
+    packages: 'texlive-latex-base',
+    files: {
+      'a.tex':
+        '\\documentclass{article}\\begin{document}Hello $x^2$ \\ref{a}\\section{A}\\label{a}\\end{document}\n',
+    },
+    line: 'pdflatex -interaction=batchmode a.tex >/dev/null; pdflatex -interaction=batchmode a.tex >/dev/null; echo $?; head -c 5 a.pdf',
+    varies: /\.(pdf|log)$/,
+  },
+  {
+    tool: 'pandoc',
+    task: 'Markdown to HTML and docx',
+    programs: ['pandoc', 'unzip'],
+    packages: 'pandoc unzip',
+    files: { 'a.md': '# A\n\n*b* `c`\n' },
+    line: 'pandoc a.md && pandoc -o a.docx a.md && unzip -l a.docx | grep -c xml',
+    varies: /\.docx$/,
+  },
+  {
+    tool: 'graphviz',
+    task: 'dot to SVG and PNG, with fonts',
+    programs: ['dot'],
+    packages: 'graphviz',
+    line: 'echo "digraph { a -> b }" | dot -Tsvg; echo "digraph { a -> b }" | dot -Tpng | head -c 4 | tail -c 3',
+  },
+  {
+    tool: 'gnuplot',
+    task: 'a plot to SVG',
+    programs: ['gnuplot'],
+    packages: 'gnuplot-nox',
+    line: 'gnuplot -e "set term svg; set output \'a.svg\'; plot sin(x)" && grep -c path a.svg',
+  },
+  {
+    tool: 'imagemagick',
+    task: 'draws, scales, identifies, by its policy of /etc',
+    programs: ['convert', 'identify'],
+    packages: 'imagemagick',
+    line: "convert -size 40x40 xc:red -resize 50% a.png && identify -format '%m %w %h\\n' a.png && convert -list policy | grep -c Policy",
+    varies: /\.png$/,
+  },
+  {
+    tool: 'ffmpeg',
+    task: 'makes and probes a video',
+    programs: ['ffmpeg', 'ffprobe'],
+    packages: 'ffmpeg',
+    line: 'ffmpeg -v error -f lavfi -i testsrc=duration=1:size=64x64:rate=5 -y a.mp4 </dev/null && ffprobe -v error -show_entries stream=codec_type,width,nb_frames -of csv a.mp4',
+    varies: /\.mp4$/,
+  },
+  {
+    tool: 'sqlite',
+    task: 'WAL from two processes',
+    programs: ['sqlite3'],
+    packages: 'sqlite3',
+    line: "sqlite3 d.db 'pragma journal_mode=wal; create table t(x);'; for i in 1 2 3 4; do sqlite3 -cmd '.timeout 20000' d.db \"insert into t values($i)\" & done; wait; sqlite3 d.db 'select sum(x) from t; pragma integrity_check'",
+    varies: /d\.db/,
+  },
+  {
+    tool: 'postgres',
+    task: 'a server of a test: initdb, start, query, stop',
+    programs: ['initdb', 'pg_ctl', 'psql'],
+    packages: 'postgresql',
+    line: 'initdb -D d -A trust -U me >/dev/null && pg_ctl -D d -w -l log -o "-k $PWD -c listen_addresses=" start >/dev/null && psql -h "$PWD" -U me -Atc "select 6 * 7" postgres; pg_ctl -D d -w -m fast stop',
+    varies: /^d\/|^log$/,
+  },
+  {
+    tool: 'redis',
+    task: 'a server of a test: start, set, get, stop',
+    programs: ['redis-server', 'redis-cli'],
+    packages: 'redis-server redis-tools',
+    line: 'redis-server --port 0 --unixsocket "$PWD/s" --save \'\' --daemonize no >log & for i in $(seq 200); do redis-cli -s s ping >/dev/null 2>&1 && break; sleep 0.05; done; redis-cli -s s set a 42; redis-cli -s s get a; redis-cli -s s shutdown nosave; wait',
+    varies: /^log$/,
+  },
+  {
+    tool: 'tmux',
+    task: 'a session of its own, send-keys, capture-pane',
+    programs: ['tmux'],
+    packages: 'tmux',
+    line: 'tmux -f /dev/null -S "$PWD/t" new-session -d -x 80 -y 24 "echo in tmux; tmux -S $PWD/t wait-for -S up; cat"; tmux -S "$PWD/t" wait-for up; tmux -S "$PWD/t" capture-pane -p | head -1; tmux -S "$PWD/t" kill-server; rm -f t',
+  },
+  {
+    tool: 'script',
+    task: 'a pseudo terminal',
+    programs: ['script'],
+    packages: 'bsdutils',
+    line: 'script -qec "stty -a | head -1 | cut -d\\; -f2; tty | cut -c1-9" /dev/null',
+  },
+  {
+    tool: 'expect',
+    task: 'drives a program on a terminal',
+    programs: ['expect'],
+    packages: 'expect',
+    files: {
+      'a.exp':
+        'log_user 0\nspawn sh -c "read -p name? n; echo hello-\\$n"\nexpect "name?"\nsend "x\\r"\nexpect "hello-x"\nputs ok\n',
+    },
+    line: 'expect a.exp',
+  },
+  {
+    tool: 'less',
+    task: 'a file and a pipe',
+    programs: ['less'],
+    packages: 'less',
+    files: { a: 'page\n' },
+    line: 'less a; cat a | less -R',
+  },
+  {
+    tool: 'vim',
+    task: 'edits, with swap and undo files',
+    programs: ['vim'],
+    packages: 'vim',
+    files: { a: 'a\n' },
+    line: "vim -es -c 'set undofile undodir=. swapfile' -c '%s/a/b/' -c wq a; cat a; vim --version | head -1",
+    varies: /\.un~$/,
+  },
+  {
+    tool: 'ed',
+    task: 'edits a file',
+    programs: ['ed'],
+    packages: 'ed',
+    files: { a: 'a\n' },
+    line: "printf 's/a/b/\\nw\\nq\\n' | ed -s a; cat a",
+  },
+  {
+    tool: 'fzf',
+    task: 'filters without a terminal',
+    programs: ['fzf'],
+    packages: 'fzf',
+    line: "printf 'apple\\nbanana\\n' | fzf -f ban",
+  },
+  {
+    tool: 'ssh',
+    task: 'keygen, a server of its own on loopback, a command over it',
+    programs: ['/usr/sbin/sshd', 'ssh', 'ssh-keygen', 'python3'],
+    packages: 'openssh-server openssh-client python3',
+    before:
+      'ssh-keygen -q -t ed25519 -N "" -f host && ssh-keygen -q -t ed25519 -N "" -f key && cp key.pub auth',
+    line: `${FREE_PORT}; /usr/sbin/sshd -D -e -f /dev/null -p $port -o ListenAddress=127.0.0.1 -h "$PWD/host" -o AuthorizedKeysFile="$PWD/auth" -o StrictModes=no -o UsePAM=no -o PidFile=none 2>log & for i in $(seq 200); do grep -q listening log && break; sleep 0.05; done; ssh -F /dev/null -i key -p $port -o StrictHostKeyChecking=no -o UserKnownHostsFile=known -o BatchMode=yes 127.0.0.1 'echo over ssh; pwd | grep -c /' 2>err; kill %1`,
+    varies: /^(log|err|known|host|key|auth)/,
+  },
+  {
+    tool: 'ssh-agent',
+    task: 'an agent of its own signs a commit',
+    programs: ['git', 'ssh-agent', 'ssh-add', 'ssh-keygen'],
+    packages: 'git openssh-client',
+    before: `${REPOSITORY}; ssh-keygen -q -t ed25519 -N "" -C me -f k`,
+    line: 'eval "$(ssh-agent -s -a "$PWD/s")" >/dev/null && ssh-add -q k && git -c gpg.format=ssh -c user.signingkey=k.pub commit -q --allow-empty -S -m signed; git cat-file -p HEAD | grep -c "BEGIN SSH SIGNATURE"; ssh-agent -k >/dev/null',
+    varies: /\.git\/|^k/,
+  },
+  {
+    tool: 'rsync',
+    task: '-aHX --delete',
+    programs: ['rsync'],
+    packages: 'rsync',
+    options: ['--approved'],
+    line: 'mkdir -p a/d b; echo x > a/d/f; ln a/d/f a/h; ln -s f a/d/l; echo y > b/old; rsync -aHX --delete a/ b/ && ls -R b && stat -c %h b/h',
+  },
+  {
+    tool: 'tar',
+    task: 'gzip, xz, zstd; modes, links and times stay',
+    programs: ['tar', 'xz', 'zstd', 'gzip'],
+    packages: 'tar xz-utils zstd gzip',
+    line: 'mkdir d; echo x > d/f; chmod 640 d/f; ln -s f d/l; ln d/f d/h; touch -d @1000000000 d/f; for c in gzip xz zstd; do tar --$c -cf a.$c d && mkdir $c && tar -xf a.$c -C $c && stat -c "%a %h %Y" $c/d/f; readlink $c/d/l; done',
+    varies: /^a\./,
+  },
+  {
+    tool: 'zip',
+    task: 'packs, lists, unpacks',
+    programs: ['zip', 'unzip'],
+    packages: 'zip unzip',
+    line: 'mkdir d; echo x > d/f; chmod 755 d/f; zip -qr a.zip d && rm -r d && unzip -q a.zip && stat -c "%a %n" d/f && unzip -Z1 a.zip',
+    varies: /\.zip$/,
+  },
+  {
+    tool: 'locale',
+    task: 'names, sorts and dates as outside',
+    programs: ['locale'],
+    packages: 'libc-bin',
+    line: "locale; locale -a; LC_ALL=C.UTF-8 printf '%s\\n' ä z a | sort; date -d @0 '+%c %Z'; nproc; ulimit -n; ulimit -s",
+  },
+  {
+    tool: 'gettext',
+    task: 'compiles and finds a translation',
+    programs: ['msgfmt', 'gettext'],
+    packages: 'gettext gettext-base',
+    files: { 'a.po': 'msgid "yes"\nmsgstr "ja"\n' },
+    line: 'mkdir -p de/LC_MESSAGES && msgfmt -o de/LC_MESSAGES/a.mo a.po && LANGUAGE=de TEXTDOMAINDIR=$PWD LC_ALL=C.UTF-8 gettext a yes',
+  },
+  {
+    tool: 'inotifywait',
+    task: 'sees a file that another process makes',
+    programs: ['inotifywait'],
+    packages: 'inotify-tools',
+    line: 'inotifywait -q -e create --format %f . 2>/dev/null & for i in $(seq 200); do grep -qsr inotify /proc/$!/fdinfo && break; sleep 0.05; done; sleep 0.2; touch new; wait',
+  },
+  {
+    tool: 'files',
+    task: 'sparse files and holes',
+    programs: ['fallocate'],
+    packages: 'util-linux',
+    line: 'truncate -s 1G a && stat -c "%s %b" a && fallocate -l 1M b && fallocate -p -o 0 -l 512K b && stat -c %s b && cp --sparse=always b c && stat -c %s c; rm a',
+  },
+  {
+    tool: 'files',
+    task: 'extended attributes of a user',
+    programs: ['setfattr', 'getfattr'],
+    packages: 'attr',
+    line: 'echo x > a && setfattr -n user.k -v v a && cp --preserve=xattr a b && getfattr -n user.k --only-values b',
+  },
+  {
+    tool: 'files',
+    task: 'hard links, odd names, umask',
+    programs: ['find'],
+    packages: 'findutils',
+    line: "umask 027; echo x > $'a\\nb'; ln $'a\\nb' ' -c'; touch $'\\xff' '*' \"q'q\"; ln -s nowhere dangling; mkfifo p; stat -c '%a %h %F' *; find . -print0 | sort -z | tr '\\0\\n' ';|'",
+  },
+  {
+    tool: 'files',
+    task: 'set-group-ID of a directory',
+    programs: [],
+    packages: 'coreutils',
+    line: 'mkdir -m 2770 g && stat -c %a g',
+    differs:
+      'that bit is refused (`mkdir: cannot change permissions of ‘g’: Operation not permitted`), also for watchman',
+  },
+  {
+    tool: 'files',
+    task: 'flock between processes, atomic rename, /tmp to the workspace',
+    programs: ['flock'],
+    packages: 'util-linux',
+    line: 'for i in $(seq 8); do flock l sh -c "n=\\$(cat n 2>/dev/null || echo 0); echo \\$((n + 1)) > n.new; mv n.new n" & done; wait; cat n; t=$(mktemp) && echo moved > $t && mv $t here && cat here',
+  },
+  {
+    tool: 'bash',
+    task: 'process substitution, coproc, job control, traps',
+    programs: ['bash'],
+    packages: 'bash',
+    line: 'diff <(echo a) <(echo a) && echo same; coproc cat; echo x >&${COPROC[1]}; read -r y <&${COPROC[0]}; echo $y; trap "echo term" TERM; kill $$; trap "echo bye" EXIT; (sleep 0.1; exit 7) & wait $!; echo $?; cat <<<here; exec 5<>/dev/null; ulimit -c; timeout 0.1 sleep 5; echo $?',
+  },
+  {
+    tool: 'zsh',
+    task: 'globs, completion modules',
+    programs: ['zsh'],
+    packages: 'zsh',
+    line: "touch a b; zsh -c 'print -l *(.N); autoload -U compinit && print ok; zmodload zsh/datetime && print ${#EPOCHSECONDS}'",
+  },
+  {
+    tool: 'fakeroot',
+    task: 'files look like root’s',
+    programs: ['fakeroot'],
+    packages: 'fakeroot',
+    line: 'fakeroot sh -c "touch a; chown 0:0 a; stat -c %u:%g a; id -u"',
+    differs:
+      '`chown` in the text is refused as dangerous, although fakeroot only pretends it; `commands.permit_dangerous` permits it',
+  },
+  {
+    tool: 'bats',
+    task: 'runs a test file',
+    programs: ['bats'],
+    packages: 'bats',
+    files: { 'a.bats': '@test "adds" {\n  [ $((1 + 1)) = 2 ]\n}\n' },
+    line: 'bats --tap a.bats',
+  },
+  {
+    tool: 'shellcheck',
+    task: 'finds an unquoted variable',
+    programs: ['shellcheck'],
+    packages: 'shellcheck',
+    files: { 'a.sh': '#!/bin/sh\nx=1\necho $x\n' },
+    line: 'shellcheck -f gcc a.sh',
+  },
+  {
+    tool: 'aspell',
+    task: 'checks words',
+    programs: ['aspell', '/usr/lib/aspell/en.multi'],
+    packages: 'aspell aspell-en',
+    line: "echo 'helo world' | aspell -l en list",
+  },
+  {
+    tool: 'parallel',
+    task: 'runs jobs side by side',
+    programs: ['parallel'],
+    packages: 'parallel',
+    line: "seq 5 | parallel --will-cite -k -j3 'echo {}'",
+  },
+  {
+    tool: 'xml and man',
+    task: 'xmllint, xsltproc, groff',
+    programs: ['xmllint', 'xsltproc', 'groff'],
+    packages: 'libxml2-utils xsltproc groff',
+    files: { 'a.xml': '<a><b/></a>\n', 'a.1': '.TH A 1\n.SH NAME\na\n' },
+    line: "xmllint --format a.xml && groff -man -Tutf8 a.1 | grep -c NAME; echo \"<x:stylesheet version='1.0' xmlns:x='http://www.w3.org/1999/XSL/Transform'/>\" > s.xsl && xsltproc s.xsl a.xml",
+  },
+  {
+    tool: 'jq and rg',
+    task: 'reads JSON, searches a tree',
+    programs: ['jq', 'rg'],
+    packages: 'jq ripgrep',
+    files: { 'a.json': '{"a":[1,2]}\n', '.gitignore': 'ignored\n', ignored: 'needle\n', found: 'needle\n' },
+    line: 'jq -c .a a.json; rg -l needle',
+  },
+  {
+    tool: 'openssl and curl',
+    task: 'certificates of the system, TLS on loopback',
+    programs: ['openssl', 'curl', 'python3'],
+    packages: 'openssl curl ca-certificates python3',
+    line: `openssl req -x509 -newkey ed25519 -nodes -keyout k.pem -out c.pem -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 2>/dev/null; ls /etc/ssl/certs | wc -l; ${FREE_PORT}; openssl s_server -quiet -accept 127.0.0.1:$port -key k.pem -cert c.pem -www >log 2>&1 & for i in $(seq 200); do curl -s --cacert c.pem -o page https://127.0.0.1:$port/ && break; sleep 0.05; done; grep -c 's_server' page; kill %1`,
+    varies: /^(k|c)\.pem$|^log$|^page$/,
+  },
+  {
+    tool: 'time and cgroups',
+    task: 'free, df, ps of its own, /proc/self',
+    programs: ['ps', 'free'],
+    packages: 'procps',
+    line: "free -m | awk 'NR == 2 { print $2 }'; df -P . | awk 'NR == 2 { print $2 }'; ps -o comm= -p $$; cat /proc/self/comm; readlink /proc/self/cwd; uptime -p >/dev/null && echo up",
+  },
+];
