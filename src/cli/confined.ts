@@ -30,7 +30,8 @@ export async function confined(args: readonly string[]): Promise<number> {
   return isConfined ? 0 : STATUS_NOT_CONFINED;
 }
 
-function confinementHere(): { readonly isConfined: boolean; readonly why: string } {
+/** What the kernel says of this very process. */
+export function confinementHere(): { readonly isConfined: boolean; readonly why: string } {
   if (isInsideOwnView())
     return { isConfined: true, why: 'by sandbox-run, with its own view of the file system' };
   const held = heldBy();

@@ -32,7 +32,9 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   serve: async () => (await import('./serve.ts')).serve,
   session: async () => (await import('./session/session.ts')).session,
   submit: async () => (await import('./fleet/submit.ts')).submit,
+  trust: async () => (await import('./trust.ts')).trust,
   undo: async () => (await import('./changes.ts')).undo,
+  untrust: async () => (await import('./trust.ts')).untrust,
   worker: async () => (await import('./fleet/worker.ts')).worker,
 };
 

@@ -2,8 +2,11 @@ import { z } from 'zod';
 import type { PolicyKey } from './policy-key.ts';
 import { POLICY_KEYS, type PolicyFile } from './policy-keys.ts';
 
-/** Who wrote a file: a file inside the workspace can take away and not give, as commands and strangers write it, too. */
-type FileKind = 'operator' | 'workspace';
+/**
+ * Who wrote a file. A file inside the workspace can take away and not give, as commands and strangers write it, too
+ * (`workspace`). What it may ask for (`project`) holds only once a person has trusted it.
+ */
+type FileKind = 'operator' | 'workspace' | 'project';
 
 /** A table of keys, or a part of one: a row, or rows by their names. */
 interface KeyTable {
@@ -16,7 +19,9 @@ function isRow(entry: PolicyKey | KeyTable): entry is PolicyKey {
 
 function keySchema(row: PolicyKey, kind: FileKind): z.ZodType | undefined {
   if (kind === 'operator') return row.schema(z).optional().describe(row.text);
-  const { workspace } = row;
+  const { workspace, trust } = row;
+  if (kind === 'project' && trust !== undefined)
+    return (trust.schema ?? row.schema)(z).optional().describe(row.text);
   if (workspace === undefined) return undefined;
   const { only, schema = only === undefined ? row.schema : () => z.literal(only) } = workspace;
   return schema(z)
@@ -48,3 +53,6 @@ export const policyFileSchema = fileSchema('operator');
 
 /** A file inside the workspace. */
 export const workspaceFileSchema = fileSchema('workspace');
+
+/** What a file inside the workspace may take away and ask for. */
+export const projectFileSchema = fileSchema('project');

@@ -31,6 +31,9 @@ export const NARROWINGS = {
     before !== undefined && !isAtLeast(said, before) ? before : said,
 } as const;
 
+/** How bad it is if what a trusted file opens is used against the user; worst first. */
+export const TRUST_RISKS = ['high', 'medium', 'low'] as const;
+
 /** How a flag's word is read: `src/cli/shared/options.ts` has one reader for each. */
 export type FlagKind = 'choice' | 'word' | 'paths' | 'seconds' | 'size' | 'count';
 
@@ -63,6 +66,16 @@ interface KeyRow<
     /** Where less is allowed there in another way. */
     readonly schema?: (zod: Zod) => z.ZodType;
     readonly text?: string;
+  };
+  /**
+   * What a workspace's file may do with it once a person has trusted the file (`sandbox-run trust`). `risk`: nothing more than
+   * the reason for the order in which a person reads it. Missing: nothing, for the reason of `NEVER_TRUSTED`.
+   */
+  readonly trust?: {
+    readonly opens: string;
+    readonly risk: (typeof TRUST_RISKS)[number];
+    /** Where less may be trusted than an operator may say. */
+    readonly schema?: (zod: Zod) => z.ZodType;
   };
   /** What is weaker than the default, for `policy show`. */
   readonly weaker?: { readonly is: (value: NoInfer<Value>) => boolean; readonly meaning: string };

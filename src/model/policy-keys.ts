@@ -5,6 +5,7 @@ import {
   type AnyKey,
   key,
   type NameOf,
+  type PlacedKey,
   placedKeys,
   type Said,
   type ValueOf,
@@ -177,6 +178,7 @@ export const POLICY_KEYS = {
     rules: key({
       schema: (zod) => zod.array(rule(zod)),
       text: 'Your own rules. A rule asks about commands, refuses them, allows them without a question, or has what they change in the workspace wait.',
+      trust: { opens: 'these commands run without a question', risk: 'high' },
       example:
         '[{ program = "git", words = ["push"], verdict = "ask", match = ["git push"], not_match = ["git status"] }]',
       default: [],
@@ -198,6 +200,7 @@ export const POLICY_KEYS = {
     read: key({
       schema: paths,
       text: 'Further paths that may be read and executed. ~ is the home directory. Other relative paths start at the workspace.',
+      trust: { opens: 'commands read and execute this path', risk: 'medium' },
       example: '["~/data"]',
       default: [],
       layers: 'add',
@@ -212,6 +215,7 @@ export const POLICY_KEYS = {
     write: key({
       schema: paths,
       text: 'Further paths that may be written. ~ is the home directory. Other relative paths start at the workspace.',
+      trust: { opens: 'commands change and delete what is at this path', risk: 'high' },
       example: '["../build-output"]',
       default: [],
       layers: 'add',
@@ -310,6 +314,11 @@ export const POLICY_KEYS = {
     mode: key({
       schema: (zod) => zod.enum(NETWORK_MODES),
       text: 'off: a command reaches nothing outside the sandbox. listed: it reaches what network.allow lists, whatever program it uses. open: it has the network of the host.',
+      trust: {
+        opens: 'commands reach the hosts that network.allow lists',
+        risk: 'medium',
+        schema: (zod) => zod.enum(NETWORK_MODES).exclude(['open']),
+      },
       example: '"listed"',
       default: 'off',
       workspace: {
@@ -322,6 +331,7 @@ export const POLICY_KEYS = {
     allow: key({
       schema: networkEntries,
       text: 'With mode = "listed": what commands may reach. A name, *.NAME for all names beneath it, an address or a CIDR range; each with :PORT or :PORT-PORT, without it 443 and 80. localhost:PORT is one service of this machine. @github, @pypi, @crates and @go are the hosts of these; @npm and @debian those that npm and apt are configured to use.',
+      trust: { opens: 'commands send to this host whatever they can read', risk: 'medium' },
       example: '["api.example.org", "*.example.org:443", "10.1.2.3:5432", "@npm"]',
       default: [],
       layers: 'add',
@@ -432,6 +442,7 @@ export const POLICY_KEYS = {
     set: key({
       schema: (zod) => zod.record(zod.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), zod.string()),
       text: 'Variables that commands get, with these values.',
+      trust: { opens: 'commands get this variable', risk: 'low' },
       example: '{ NODE_ENV = "test" }',
       default: {},
       layers: 'by-name',
@@ -442,6 +453,7 @@ export const POLICY_KEYS = {
     timeout_seconds: key({
       schema: duration,
       text: 'How long one command may run. 0: without a limit.',
+      trust: { opens: 'commands may run for this many seconds (0: without a limit)', risk: 'low' },
       example: '60',
       default: 60,
       workspace: { narrow: 'shorter' },
@@ -466,6 +478,7 @@ export const POLICY_KEYS = {
     output_bytes: key({
       schema: outputSize,
       text: 'How much of each output stream is kept: its beginning and its end. At most 128 MiB.',
+      trust: { opens: 'so many bytes of output are kept', risk: 'low' },
       example: '1048576',
       default: MIB,
       workspace: { narrow: 'smaller' },
@@ -507,6 +520,7 @@ export const POLICY_KEYS = {
     processes: key({
       schema: positive,
       text: 'Processes and threads of a command and all that it starts. Default: 4096.',
+      trust: { opens: 'a command may have so many processes', risk: 'low' },
       example: '4096',
       default: 4096,
       workspace: { narrow: 'smaller' },
@@ -788,6 +802,33 @@ export const POLICY_KEYS = {
     }),
   },
 };
+
+/** Why a trusted file of a workspace may not widen a key: by key, or by the table that the key is in. */
+const NEVER_TRUSTED: Readonly<Record<string, string>> = {
+  profile: 'it would take the place of the whole policy',
+  security: 'what an agent may do unasked is the choice of its user',
+  commands: 'dangerous programs act on the machine, not on the project',
+  filesystem: 'it is about the files of the user and the machine, not of the project',
+  network: 'it opens the services of the user and the machine, or the whole network',
+  environment: 'variables of the user may hold secrets',
+  limits: 'no default of it stands in the way of a project',
+  approval: 'a project must not choose who answers',
+  reviewer: 'a project must not choose who answers',
+  hooks: 'they run outside the sandbox',
+  audit: 'what is recorded belongs to the user and the machine',
+  state: 'what is remembered belongs to the user and the machine',
+  gate: 'what an agent may do unasked is the choice of its user',
+  sandbox: 'what the kernel must hold is never weakened by a project',
+  demand: 'what the kernel must hold is never weakened by a project',
+  workspace: 'a project must not take the way back away',
+  unsafe: 'commands would not be judged any more',
+};
+
+/** Why a key cannot be widened by a trusted file of a workspace; `undefined`: it can. */
+export function whyNeverTrusted({ key: name, place, row }: PlacedKey): string | undefined {
+  if (row.trust !== undefined) return undefined;
+  return NEVER_TRUSTED[name] ?? NEVER_TRUSTED[place[0] ?? ''];
+}
 
 /** The rows of {@link POLICY_KEYS}. */
 export const PLACED_KEYS = placedKeys(POLICY_KEYS);

@@ -122,7 +122,7 @@ const ENDS = ['exited', 'signaled', 'timed-out', 'canceled', 'limit-exceeded'] a
 export const STATUSES = [...ENDS, 'denied', 'setup-failed'] as const;
 
 /** Who says something about the policy; later ones are stronger, and the last one only narrows. */
-export const LAYER_NAMES = ['profile', 'system', 'user', 'option', 'caller', 'workspace'] as const;
+export const LAYER_NAMES = ['profile', 'trusted', 'system', 'user', 'option', 'caller', 'workspace'] as const;
 
 /** What an imported policy is where something has no equivalent: it allows less, it allows more, it is about something else. */
 export const LOSS_EFFECTS = ['narrower', 'wider', 'none'] as const;

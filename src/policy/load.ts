@@ -7,7 +7,7 @@ import type { PlacedKey } from '../model/policy-key.ts';
 import { PLACED_KEYS, type PolicyFile } from '../model/policy-keys.ts';
 import { errnoOf } from '../util/errno-of.ts';
 import { visibleLine } from '../util/visible-text.ts';
-import type { LayerName, PolicyLayer } from './layers.ts';
+import { type LayerName, type PolicyLayer, putAt, valueAt } from './layers.ts';
 
 const MAX_WORKSPACE_FILE = 256 * 1024;
 /** Far beyond what a person writes; what is larger would take long to check. */
@@ -41,15 +41,23 @@ export async function loadLayer(
   return text === undefined ? undefined : { name, path, text, says: await parsePolicy(text, path) };
 }
 
+/** The workspace's file: what it takes away, and what it asks for. */
+export interface WorkspaceFile {
+  /** What it takes away, which holds. */
+  readonly layer: PolicyLayer;
+  /** What it asks for, which holds once a person has trusted the file; `undefined`: nothing. Weaker than every file of the operator. */
+  readonly wanted: PolicyLayer | undefined;
+}
+
 /**
- * Reads the workspace's file, if there is one. Besides root and the user, `workspaceOwner` may own it: it cannot give
- * anything, and a workspace mounted into a container belongs to another user as a whole.
+ * Reads the workspace's file, if there is one. Besides root and the user, `workspaceOwner` may own it: by itself it cannot
+ * give anything, and a workspace mounted into a container belongs to another user as a whole.
  */
 export async function loadWorkspaceFile(
   path: string,
   workspaceOwner: number,
   { required = false }: { readonly required?: boolean } = {},
-): Promise<PolicyLayer | undefined> {
+): Promise<WorkspaceFile | undefined> {
   const { owners } = operatorTrust();
   const trust: Trust = { owners: [...owners, workspaceOwner], forbidden: 0o002 };
   const text = await readText(path, trust, { untrustedPlace: true }).catch((error: unknown) => {
@@ -57,9 +65,39 @@ export async function loadWorkspaceFile(
     throw error;
   });
   if (text === undefined) return undefined;
-  const { workspaceFileSchema } = await import('../model/policy-file.ts');
-  const says = await validate(text, path, workspaceFileSchema, WORKSPACE_HINT);
-  return { name: 'workspace', path, text, says };
+  const { projectFileSchema } = await import('../model/policy-file.ts');
+  const says = await validate(text, path, projectFileSchema, WORKSPACE_HINT);
+  const wanted = wantedBy(says);
+  return {
+    layer: { name: 'workspace', path, text, says: takenAwayBy(says) },
+    wanted: wanted === undefined ? undefined : { name: 'trusted', path, text, says: wanted },
+  };
+}
+
+/** A key with both columns is in both parts: a lower limit takes away, a higher one is asked for. Rules are told apart. */
+function takenAwayBy(says: PolicyFile): PolicyFile {
+  const part: Record<string, unknown> = {};
+  for (const { place, row } of PLACED_KEYS) {
+    const value = valueAt(says, place);
+    if (value !== undefined && row.workspace !== undefined) putAt(part, place, value);
+  }
+  const rules = says.commands?.rules?.filter(({ verdict }) => verdict !== 'allow');
+  if (rules !== undefined) putAt(part, ['commands', 'rules'], rules);
+  return part;
+}
+
+function wantedBy(says: PolicyFile): PolicyFile | undefined {
+  const part: Record<string, unknown> = {};
+  for (const { place, row } of PLACED_KEYS) {
+    const said = valueAt(says, place);
+    if (said === undefined || row.trust === undefined) continue;
+    const value =
+      place.join('.') === 'commands.rules'
+        ? says.commands?.rules?.filter(({ verdict }) => verdict === 'allow')
+        : said;
+    if (!Array.isArray(value) || value.length > 0) putAt(part, place, value);
+  }
+  return Object.keys(part).length === 0 ? undefined : part;
 }
 
 /** Of everything that is read as such a file. */

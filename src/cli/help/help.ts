@@ -31,7 +31,10 @@ const ENVIRONMENT: readonly Row[] = [
 export const FILES: readonly Row[] = [
   ['/etc/sandbox-run/policy.toml', 'The policy of the machine.'],
   ['~/.config/sandbox-run/policy.toml', 'The policy of the user.'],
-  ['.sandbox-run.toml', 'In the workspace: can only take away from what the others grant.'],
+  [
+    '.sandbox-run.toml',
+    'In the workspace: takes away from what the others grant; what it asks for holds once trusted (trust).',
+  ],
   [
     '~/.local/state/sandbox-run',
     'State: requests and grants, sessions, the actions of this hour, and the audit trail in audit.',

@@ -16,7 +16,7 @@ const HELP_AFTER = `
 Layers, weakest first:
   built-in profile, /etc/sandbox-run/policy.toml, $XDG_CONFIG_HOME/sandbox-run/policy.toml
   (~/.config without it), --policy FILE, options. Last comes .sandbox-run.toml in the workspace,
-  which can only take rights away.
+  which can only take rights away until a person trusts it (sandbox-run trust).
 
 Examples:
   sandbox-run policy init

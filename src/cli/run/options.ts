@@ -103,7 +103,9 @@ Commands:
   serve             runs commands for programs in any language: JSON-RPC on a socket or pipes
   session           shells that live on, and what sessions of agents were exposed to
   submit            hands a command over to the workers of a queue
+  trust             trusts what a project’s .sandbox-run.toml asks for
   undo              takes back what the last command changed in the workspace
+  untrust           ends that trust
   worker            runs commands of a queue on this machine
 
 Examples:

@@ -6,12 +6,13 @@ import type { Policy } from '../../model/policy.ts';
 import { PLACED_KEYS } from '../../model/policy-keys.ts';
 import { effectivePolicy } from '../../policy/effective.ts';
 import { type LayerName, type PolicyLayer, putAt, valueAt } from '../../policy/layers.ts';
+import type { WorkspaceFile } from '../../policy/load.ts';
 import { absoluteOr } from '../../util/absolute-path.ts';
 import { orElse } from '../../util/or-else.ts';
 
 /** The policy of the machine. */
 const SYSTEM_POLICY = '/etc/sandbox-run/policy.toml';
-/** The file of a workspace, which can only take away. */
+/** The file of a workspace, which can only take away until a person trusts it. */
 export const WORKSPACE_POLICY = '.sandbox-run.toml';
 
 /** The policy of the user. A relative XDG_CONFIG_HOME is to be ignored (XDG Base Directory Specification). */
@@ -108,8 +109,8 @@ export async function operatorPolicy(named?: string): Promise<Policy> {
  */
 export async function hiddenIn(directory: string): Promise<readonly string[]> {
   const home = homeDirectory();
-  const own = await loadWorkspaceLayer(directory);
-  const layers = [...(await loadOperatorLayers(home, undefined)), ...(own === undefined ? [] : [own])];
+  const own = await loadOwnFile(directory);
+  const layers = [...(await loadOperatorLayers(home, undefined)), ...(own === undefined ? [] : [own.layer])];
   const { hide } = effectivePolicy(layers, { workspace: directory, home }).policy.filesystem;
   if (hide.length === 0) return [];
   const { HiddenFinder } = await import('../hidden-files.ts');
@@ -118,13 +119,19 @@ export async function hiddenIn(directory: string): Promise<readonly string[]> {
 }
 
 /** The workspace's file, if it is there. `workspace` is canonical. */
-export async function loadWorkspaceLayer(workspace: string): Promise<PolicyLayer | undefined> {
+export async function loadOwnFile(workspace: string): Promise<WorkspaceFile | undefined> {
   const path = join(workspace, WORKSPACE_POLICY);
   if (!mayExist(path)) return undefined;
   const { loadWorkspaceFile } = await import('../validation.ts');
-  const layer = await loadWorkspaceFile(path, statSync(workspace).uid);
-  if (layer !== undefined) await tryExamples(layer);
-  return layer;
+  const file = await loadWorkspaceFile(path, statSync(workspace).uid);
+  await tryExamplesOf(file);
+  return file;
+}
+
+async function tryExamplesOf(file: WorkspaceFile | undefined): Promise<void> {
+  if (file === undefined) return;
+  await tryExamples(file.layer);
+  if (file.wanted !== undefined) await tryExamples(file.wanted);
 }
 
 /**
@@ -133,9 +140,9 @@ export async function loadWorkspaceLayer(workspace: string): Promise<PolicyLayer
  */
 export async function validateFile(path: string, narrowing: boolean): Promise<void> {
   const { loadLayer, loadWorkspaceFile } = await import('../validation.ts');
-  const layer = narrowing
-    ? await loadWorkspaceFile(path, ownerOf(dirname(path)), { required: true })
-    : await loadLayer('option', path, { required: true });
+  if (narrowing)
+    return tryExamplesOf(await loadWorkspaceFile(path, ownerOf(dirname(path)), { required: true }));
+  const layer = await loadLayer('option', path, { required: true });
   if (layer !== undefined) await tryExamples(layer);
 }
 

@@ -30,11 +30,12 @@ import { realPath } from './own-program.ts';
 import {
   callerLayer,
   loadOperatorLayers,
-  loadWorkspaceLayer,
+  loadOwnFile,
   userPolicyPath,
   workspaceNamed,
 } from './policy-layers.ts';
 import { programsOnPath } from './programs-on-path.ts';
+import { lookAtProject, type Project, remarksOn } from './project-trust.ts';
 import { hasNpmCache } from './seed-npm-cache.ts';
 import { systemTree } from './system-tree.ts';
 import { cacheDirectoryOf } from './workspace-cache.ts';
@@ -61,6 +62,8 @@ export interface ResolvedPolicy {
   readonly networkRules: NetworkRules | undefined;
   /** What commands get of the settings of the user's tools. */
   readonly settings: CarriedSettings;
+  /** What the workspace's file asks for; `undefined`: nothing. */
+  readonly project: Project | undefined;
   /** Of which it is told what it would deny. */
   readonly shadow: ResolvedPolicy | undefined;
   /** Canonical: the same where commands may reach /tmp. `undefined`: there is no such place. It is tried, so on demand. */
@@ -69,7 +72,8 @@ export interface ResolvedPolicy {
 
 /**
  * Reads the layers and merges them: built-in profile, the machine's file, the user's, the one named by the caller, the
- * caller's options, and last the workspace's file, which can only take away.
+ * caller's options, and last the workspace's file, which can only take away. What it asks for beyond that is the weakest of all
+ * layers, and there is none of it until a person has trusted the file.
  * @throws {SandboxError} for everything that is wrong with options, policy or workspace.
  */
 export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPolicy> {
@@ -84,12 +88,15 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   const lookup = createPathLookup();
   refuseUnsafeWorkspace(workspace, home, temporary, lookup);
 
-  const narrowing = withFiles ? await loadWorkspaceLayer(workspace) : undefined;
-  const layers = [
-    ...[...files, callerLayer(options), ...(narrowing === undefined ? [] : [narrowing])],
+  const own = withFiles ? await loadOwnFile(workspace) : undefined;
+  const others = [
+    ...[...files, callerLayer(options), ...(own === undefined ? [] : [own.layer])],
     ...(await narrowingLayers(options)),
   ];
-  const effective = effectivePolicy(layers, { workspace, home, backend: options.backend });
+  const place = { workspace, home, backend: options.backend };
+  const project = own?.wanted === undefined ? undefined : lookAtProject(own.wanted, others, place);
+  const layers = project?.standing === 'trusted' ? [project.layer, ...others] : others;
+  const effective = effectivePolicy(layers, place);
   const { entries } = effective;
   const named =
     options.narrow?.readOnly === true ? withReadOnlyWorkspace(effective.policy) : effective.policy;
@@ -103,6 +110,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   const policy = withSettings(withFound(found, network.found), settings);
   return {
     networkRules: network.rules,
+    project,
     named,
     entries,
     policy,
@@ -121,6 +129,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
         ...(around.refused === undefined ? [] : [around.refused]),
         ...settings.remarks,
         ...network.remarks,
+        ...(project === undefined ? [] : remarksOn(project)),
       ],
     },
     shadow:

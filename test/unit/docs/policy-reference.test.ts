@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import type { PlacedKey } from '../../../src/model/policy-key.ts';
-import { PLACED_KEYS } from '../../../src/model/policy-keys.ts';
+import { PLACED_KEYS, whyNeverTrusted } from '../../../src/model/policy-keys.ts';
 import { SYSTEM_LOOKED_AT, SYSTEM_SECRET_NAMES } from '../../../src/policy/profiles/system-paths.ts';
 
 const PAGE = fileURLToPath(new URL('../../../docs/policy.md', import.meta.url));
@@ -24,20 +24,25 @@ const NARROWING: Readonly<Record<NonNullable<PlacedKey['row']['workspace']>['nar
   adds: 'more of it',
 };
 
-function row({ key, row: { text, example, layers, workspace } }: PlacedKey): string {
+function row(placed: PlacedKey): string {
+  const {
+    key,
+    row: { text, example, layers, workspace, trust },
+  } = placed;
   const cells = [
     `\`${key}\``,
     text,
     `\`${example}\``,
     LAYERS[layers],
     workspace === undefined ? '–' : NARROWING[workspace.narrow],
+    trust === undefined ? `never: ${whyNeverTrusted(placed)}` : `${trust.opens} (risk ${trust.risk})`,
   ];
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 }
 
 const TABLE = [
-  '| Key | Meaning | Example | A later layer | A file in the workspace |',
-  '|---|---|---|---|---|',
+  '| Key | Meaning | Example | A later layer | A file in the workspace | Once trusted |',
+  '|---|---|---|---|---|---|',
   ...PLACED_KEYS.map(row),
 ].join('\n');
 

@@ -162,7 +162,9 @@ describe('whose files are believed', () => {
       chownSync(path, 65534, 65534);
       await expect(readOperatorFile(path)).rejects.toMatchObject({ code: 'policy.untrusted' });
       await expect(loadWorkspaceFile(path, 1234)).rejects.toMatchObject({ code: 'policy.untrusted' });
-      expect((await loadWorkspaceFile(path, 65534))?.says).toEqual({ security: { autonomy: 'readonly' } });
+      expect((await loadWorkspaceFile(path, 65534))?.layer.says).toEqual({
+        security: { autonomy: 'readonly' },
+      });
       rmSync(path);
     },
   );
@@ -192,12 +194,21 @@ describe('layers', () => {
 describe('the file of a workspace', () => {
   const path = join(directory, '.sandbox-run.toml');
 
-  it('is refused if it would give something, and says so', async () => {
-    writeFileSync(path, '[security]\nautonomy = "readonly"\n[filesystem]\nread = ["/etc"]', { mode: 0o644 });
+  it('is refused if it asks for what it may never have, and says so', async () => {
+    writeFileSync(path, '[security]\nautonomy = "readonly"\n[commands]\npermit_dangerous = ["docker"]', {
+      mode: 0o644,
+    });
     await expect(loadWorkspaceFile(path, 0)).rejects.toMatchObject({
       code: 'policy.invalid',
-      message: `${path}:4: filesystem.read: there is no such key here (a file in the workspace can only take away)`,
+      message: `${path}:4: commands.permit_dangerous: there is no such key here (a file in the workspace can only take away)`,
     });
+  });
+
+  it('takes away, and what it asks for is apart from that', async () => {
+    writeFileSync(path, '[filesystem]\nread = ["/etc"]\nhide = [".env"]', { mode: 0o644 });
+    const { layer, wanted } = (await loadWorkspaceFile(path, 0)) ?? {};
+    expect(layer?.says).toEqual({ filesystem: { hide: ['.env'] } });
+    expect(wanted).toMatchObject({ name: 'trusted', says: { filesystem: { read: ['/etc'] } } });
   });
 
   it('is no link, no pipe and not huge', async () => {
