@@ -132,7 +132,9 @@ describe('a call that is handed over to a warm server', () => {
     try {
       const words = ['--', 'python3', '-c', 'open("cloned/.git/hooks/pre-commit", "w").write("other")'];
       const cold = await cli(place, words);
-      expect(cold.stderr).toContain('put back, because commands may not change it: cloned/.git/hooks/pre-commit');
+      expect(cold.stderr).toContain(
+        'put back, because commands may not change it: cloned/.git/hooks/pre-commit',
+      );
       expect(readFileSync(join(hooks, 'pre-commit'), 'utf8')).toBe('of the user');
       expect((await call(place, ['--warm', ...words])).stderr).toBe(cold.stderr);
       expect(readFileSync(join(hooks, 'pre-commit'), 'utf8')).toBe('of the user');

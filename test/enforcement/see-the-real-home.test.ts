@@ -14,8 +14,8 @@ import {
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { PolicyFile } from '../../src/index.ts';
 import { homeInDatabase } from '../../src/host/index.ts';
+import type { PolicyFile } from '../../src/index.ts';
 import { SECRET, snapshot } from '../support/arena.ts';
 import { sandboxIn, TIERS } from '../support/tiers.ts';
 

@@ -161,7 +161,9 @@ describe('run', () => {
   it('gives each command a HOME and a TMPDIR of its own that are empty again the next time', async () => {
     // What leads to caches and to granted paths beneath the home.
     const { home, paths } = sandbox.plan;
-    const granted = paths.flatMap(({ path }) => (path.startsWith(`${home}/`) ? [path.slice(home.length + 1)] : []));
+    const granted = paths.flatMap(({ path }) =>
+      path.startsWith(`${home}/`) ? [path.slice(home.length + 1)] : [],
+    );
     const leading = [...CACHE_PLACES.map(({ path }) => path), ...granted];
     const places = leading.map((path) => `-e '^${path.split('/')[0]}$'`).join(' ');
     // Where the workspace lies in /tmp, it is there in the private one too.
