@@ -442,7 +442,7 @@ export const POLICY_KEYS = {
     set: key({
       schema: (zod) => zod.record(zod.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), zod.string()),
       text: 'Variables that commands get, with these values.',
-      trust: { opens: 'commands get this variable', risk: 'low' },
+      trust: { opens: 'commands get this variable', risk: 'medium' },
       example: '{ NODE_ENV = "test" }',
       default: {},
       layers: 'by-name',

@@ -19,8 +19,7 @@ export interface Treatment {
 
 /** THE table of lines that run in a way of their own. */
 export const TREATED: Readonly<Record<string, Treatment>> = {
-  // Outside of a sandbox. Inside, test/cli asks.
-  'sandbox-run confined': { status: 1 },
+  "sandbox-run check --profile strict-nine -c 'rg --pre ./x todo'": { status: 126 },
   "grep -c ' / / ro.* - tmpfs sandbox-run ' /proc/self/mountinfo": { status: 1 },
   'source <(sandbox-run completion zsh)': { shell: 'zsh', needs: 'zsh' },
   'sandbox-run completion fish | source': { shell: 'fish', needs: 'fish' },
@@ -57,6 +56,9 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'sandbox-run --unlisted ask --ask queue -- npm install':
     'asks only about names outside of this machine: test/cli/ask-for-hosts.test.ts has some of its own',
   'npm run bench': 'measures for minutes',
+  '/usr/local/bin/sandbox-run confined':
+    'stands for an installation for the whole machine: test/integration/agents.test.ts asks inside and outside',
+  'npm run programs:compare -- rg': 'runs in a checkout: test/unit/programs/sources.test.ts uses the same',
   'apt-get install nats-server && npm install @nats-io/transport-node @nats-io/jetstream @nats-io/kv @nats-io/obj':
     'installs packages on this machine',
   'examples/fleet/up': 'starts a NATS server and workers: test/cli/fleet.test.ts runs it',
@@ -103,6 +105,11 @@ export const SNIPPETS: Readonly<Record<string, Snippet>> = {
   "await sandbox.run('npm test', { reject: true });": { before: SANDBOX, after: CLOSED },
   'await using shell = await sandbox.session();': {
     before: SANDBOX.replace('const sandbox', 'await using sandbox'),
+  },
+  "programs('frob', 'low', 'local', {": {
+    run: false,
+    before: 'declare function programs(...row: readonly unknown[]): void;\n',
+    not: 'is a row of the table: test/unit/docs/adding-a-command.test.ts evaluates it',
   },
   'Not run: "cat /etc/shadow"': { command: 'cat /etc/shadow' },
 };
