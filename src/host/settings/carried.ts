@@ -167,7 +167,7 @@ export class SettingsCollector {
     for (const [, path = ''] of value.matchAll(/(?:^|[\s:=,;"']|-[A-Za-z]+)(\/[^\s:,;"']*)/g)) {
       if (this.isReadable(path)) continue;
       this.say(
-        `${where} stays outside, as commands cannot read ${path}: they run without it. --ro ${path} lets them`,
+        `${where} stays outside, as commands cannot read ${path}: they run without it; add that with the option readable`,
       );
       return undefined;
     }

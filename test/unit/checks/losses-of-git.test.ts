@@ -13,7 +13,6 @@ import { contextOf } from '../../support/check-context.ts';
 
 const ENV = {
   PATH: '/usr/local/bin:/usr/bin:/bin',
-  HOME: '/nonexistent',
   GIT_CONFIG_NOSYSTEM: '1',
   GIT_EDITOR: 'true',
   ...{ GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a@b' },
@@ -27,7 +26,9 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 function bash(text: string, cwd: string): void {
   try {
-    execFileSync('bash', ['-c', text], { cwd, env: ENV, stdio: ['ignore', 'pipe', 'pipe'] });
+    // Programs make what they keep in it: npm its logs.
+    const env = { ...ENV, HOME: join(root, 'home') };
+    execFileSync('bash', ['-c', text], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   } catch {
     // A line that fails has lost what it has lost until then.
   }

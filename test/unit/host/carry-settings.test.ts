@@ -275,7 +275,7 @@ describe('variables by which a tool chain is chosen', () => {
     [
       'JAVA_HOME',
       '/etc',
-      /^JAVA_HOME stays outside, as commands cannot read \/etc: .* --ro \/etc lets them$/,
+      /^JAVA_HOME stays outside, as commands cannot read \/etc: .* add that with the option readable$/,
     ],
     ['CFLAGS', '-O2 -I/etc', /cannot read \/etc/],
     ['LDFLAGS', '-Wl,-rpath=/etc', /cannot read \/etc/],
