@@ -19,7 +19,7 @@ import type { PolicyFile } from '../../src/index.ts';
 import { SECRET, snapshot } from '../support/arena.ts';
 import { sandboxIn, TIERS } from '../support/tiers.ts';
 
-const real = { HOME: process.env.HOME, XDG_STATE_HOME: process.env.XDG_STATE_HOME };
+const real = { HOME: process.env.HOME, XDG_STATE_HOME: process.env.XDG_STATE_HOME, PATH: process.env.PATH };
 const made: string[] = [];
 afterAll(() => {
   for (const [name, value] of Object.entries(real)) {
@@ -46,6 +46,8 @@ function makeHome(parent = '/var/tmp'): World {
   writeFileSync(join(home, 'other/project/file'), SECRET);
   process.env.HOME = home;
   process.env.XDG_STATE_HOME = join(root, 'state');
+  // Without programs in the home of the user who runs this: those are granted.
+  process.env.PATH = '/usr/bin:/bin';
   return { root, home };
 }
 
