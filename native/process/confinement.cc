@@ -837,6 +837,11 @@ Status Confinement::BuildView(Slot& slot,
     return lstat(path.c_str(), &info) != 0;
   });
   for (const std::string& path : slot.mount_points_) {
+    // As they are for the next command, which must not see that there was one.
+    for (size_t end = path.rfind('/'); end > slot.directory_.size();
+         end = path.rfind('/', end - 1)) {
+      chmod(path.substr(0, end).c_str(), 0700);
+    }
     slot.Hold(path);
     slot.AddMountPoint(path);
   }

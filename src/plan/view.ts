@@ -67,8 +67,12 @@ export function viewHome({ homes, paths, links, contents, lookup }: HomeInput): 
     !links.some(({ path }) => contents.some((inner) => isBeneath(`${place}/${inner}`, path)));
   const usable = homes.flatMap((named, at) => {
     const { canonical, kind, unknown, links: way } = lookup.resolve(named);
-    // A home that the user database alone names is of use only if it is there.
-    const mayBe = kind === 'directory' || (at === 0 && kind === 'missing' && unknown === undefined);
+    // A home that the user database alone names is of use only if it is there. What is granted in it would leave mount points
+    // in the directory, which HOME shows, too.
+    const mayBe =
+      at === 0
+        ? kind === 'directory' || (kind === 'missing' && unknown === undefined)
+        : kind === 'directory' && !paths.some(({ path }) => isBeneath(path, canonical));
     return mayBe && isFree(canonical) ? [{ named, place: canonical, way, at }] : [];
   });
   const [first] = usable;

@@ -10,6 +10,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadAddon } from '../../src/native/index.ts';
@@ -28,6 +29,15 @@ import { eventually } from '../support/eventually.ts';
 import { HOST_TIERS, sandboxIn, TIERS } from '../support/tiers.ts';
 
 const addon = loadAddon();
+/** Without the tool chains and caches of the user who runs this: commands see those in their home. */
+const realHome = process.env.HOME;
+const home = mkdtempSync(join(tmpdir(), 'planted-home-'));
+process.env.HOME = home;
+afterAll(() => {
+  rmSync(home, { recursive: true, force: true });
+  if (realHome === undefined) delete process.env.HOME;
+  else process.env.HOME = realHome;
+});
 /** Whatever it is, it must be gone for the next command: it would say what that means. */
 const SETTINGS = [
   '.npmrc',

@@ -19,7 +19,8 @@ import type { PolicyFile } from '../../src/index.ts';
 import { SECRET, snapshot } from '../support/arena.ts';
 import { sandboxIn, TIERS } from '../support/tiers.ts';
 
-const real = { HOME: process.env.HOME, XDG_STATE_HOME: process.env.XDG_STATE_HOME };
+const { HOME, PATH, XDG_STATE_HOME, XDG_CONFIG_HOME } = process.env;
+const real = { HOME, PATH, XDG_STATE_HOME, XDG_CONFIG_HOME };
 const made: string[] = [];
 afterAll(() => {
   for (const [name, value] of Object.entries(real)) {
@@ -45,7 +46,11 @@ function makeHome(parent = '/var/tmp'): World {
   mkdirSync(join(home, 'other/project'), { recursive: true });
   writeFileSync(join(home, 'other/project/file'), SECRET);
   process.env.HOME = home;
+  // What this program keeps would be made wherever HOME leads.
   process.env.XDG_STATE_HOME = join(root, 'state');
+  process.env.XDG_CONFIG_HOME = join(root, 'config');
+  // Without programs in the home of the user who runs this: those are granted.
+  process.env.PATH = '/usr/bin:/bin';
   return { root, home };
 }
 

@@ -182,16 +182,18 @@ print(len(files), [os.listxattr(f) for f in files if os.listxattr(f)], [os.stat(
       'the host’s /home is shown where the policy says so (%s), and $HOME is private all the same',
       async (access) => {
         const before = readdirSync('/home');
-        const { HOME, XDG_STATE_HOME } = process.env;
-        process.env.HOME = '/home/nobody-here';
-        process.env.XDG_STATE_HOME = mkdtempSync(join(arena.root, 'state-'));
+        // A home that is shown; what this program would keep in it lies elsewhere.
+        const { HOME, XDG_STATE_HOME, XDG_CONFIG_HOME } = process.env;
+        const own = mkdtempSync(join(arena.root, 'own-'));
+        Object.assign(process.env, { HOME: '/home/nobody-here', XDG_STATE_HOME: own, XDG_CONFIG_HOME: own });
         await using sandbox = await sandboxIn(tier, {
           workspace: arena.workspace,
           policy: { filesystem: { [access]: ['/home'] } },
         });
-        process.env.HOME = HOME;
-        if (XDG_STATE_HOME === undefined) delete process.env.XDG_STATE_HOME;
-        else process.env.XDG_STATE_HOME = XDG_STATE_HOME;
+        for (const [name, value] of Object.entries({ HOME, XDG_STATE_HOME, XDG_CONFIG_HOME })) {
+          if (value === undefined) delete process.env[name];
+          else process.env[name] = value;
+        }
         const command = 'ls -A /home; echo x > "$HOME/private" && cat "$HOME/private"; echo "$HOME"';
         const { stdout } = await sandbox.run(command, { approved: true });
         expect(stdout.split('\n').slice(0, -1).sort()).toEqual([...before, 'x', '/.sandbox-home'].sort());

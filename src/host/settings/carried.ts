@@ -4,6 +4,7 @@ import { isAbsolute, join } from 'node:path';
 import { refuseShortage } from '../../errors/shortage.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { errnoOf } from '../../util/errno-of.ts';
+import { orElse } from '../../util/or-else.ts';
 import { redact } from '../../util/redact.ts';
 import { holdsAddressToken, withoutAddressTokens } from '../../util/secret-address.ts';
 import { visibleLine } from '../../util/visible-text.ts';
@@ -139,6 +140,8 @@ export class SettingsCollector {
         return this.certificate(value, where);
       case 'choice':
         return this.choice(value, where);
+      case 'libraries':
+        return this.libraries(value, where);
       case 'credential':
         if (value !== '') this.leaveOutCredential(where);
         return undefined;
@@ -172,6 +175,20 @@ export class SettingsCollector {
       return undefined;
     }
     return value;
+  }
+
+  private libraries(value: string, where: string): string | undefined {
+    const { writable } = this.owner;
+    for (const path of value.split(':')) {
+      const real = orElse(() => realpathSync.native(path), path);
+      if (isAbsolute(path) && ![path, real].some((one) => writable.some((root) => isBeneath(one, root))))
+        continue;
+      this.say(
+        `${where} stays outside, as commands can write ${path || 'their directory'}, from which interpreters would load code: commands run without it`,
+      );
+      return undefined;
+    }
+    return this.choice(value, where);
   }
 
   private isReadable(path: string): boolean {

@@ -1,9 +1,18 @@
 /**
  * What commands get of a setting of the user's: its `value`; the same where the network is open (`proxy`); the path of a
  * `certificate` file, which they may read; the content of a `file`; nothing, because it is a `credential`; or nothing. A `choice`
- * is a value if commands can read each absolute path in it; if not, a person is told that they do not get it.
+ * is a value if commands can read each absolute path in it; if not, a person is told that they do not get it. `libraries` are the
+ * same, and lie where no command can write: every later interpreter would load what a command put there.
  */
-export type Handling = 'value' | 'proxy' | 'certificate' | 'choice' | 'file' | 'credential' | 'nothing';
+export type Handling =
+  | 'value'
+  | 'proxy'
+  | 'certificate'
+  | 'choice'
+  | 'libraries'
+  | 'file'
+  | 'credential'
+  | 'nothing';
 
 /** A key of a tool's settings, with the words of those that stand for any text as `*`. */
 export interface SettingRow {
@@ -275,15 +284,18 @@ const LANGUAGE = 'language, sort order and formats as outside';
 const TOOL_CHAIN = 'which tool chain is used: without it another one builds than for the user';
 const TOOL_OPTIONS = 'how tools build: without it the result differs from what the user gets';
 const SEARCHED = 'where an interpreter or a build looks for libraries';
+/** Words with blanks between them, each of one of these shapes: read in one pass, whatever a value repeats. */
+const words = (shapes: string): RegExp => new RegExp(`^\\s*(?:(?:${shapes})(?:\\s+|$))*$`);
 /** What sizes a JVM, and nothing that loads code or names a file. */
-const JVM_OPTIONS =
-  /^(?:\s*-(?:Xm[nsx]\d+[kKmMgG]?|Xss\d+[kKmMgG]?|XX:[+-]?\w+(?:=\w+)?|ea|esa|server))*\s*$/;
+const JVM_OPTIONS = words('-(?:Xm[nsx]\\d+[kKmMgG]?|Xss\\d+[kKmMgG]?|XX:[+-]?\\w+(?:=\\w+)?|ea|esa|server)');
 /** Not the descriptors of a make that is around us: commands do not inherit them. */
-const MAKE_FLAGS =
-  /^(?:\s*(?:-[jl] ?\d*|-?[kswir]+|--(?:keep-going|silent|no-print-directory|jobs=\d+|load-average=\d+|output-sync(?:=\w+)?)))*\s*$/;
+const MAKE_FLAGS = words(
+  '-[jl]|-[jl]?\\d+|-?[kswir]+|--(?:keep-going|silent|no-print-directory|jobs=\\d+|load-average=\\d+|output-sync(?:=\\w+)?)',
+);
 /** Not --require, --import and --loader, which load code, nor the options of the debugger. */
-const NODE_OPTIONS =
-  /^(?:\s*--(?:(?:max-(?:old-space|semi-space|http-header)-size|stack-trace-limit|unhandled-rejections|dns-result-order|conditions)[= ][\w-]+|openssl-legacy-provider|(?:no|trace)-(?:warnings|deprecation)|enable-source-maps|preserve-symlinks|use-(?:openssl|system)-ca|experimental-(?:vm-modules|strip-types|transform-types)))*\s*$/;
+const NODE_OPTIONS = words(
+  '--(?:(?:max-(?:old-space|semi-space|http-header)-size|stack-trace-limit|unhandled-rejections|dns-result-order|conditions)=[\\w-]+|openssl-legacy-provider|(?:no|trace)-(?:warnings|deprecation)|enable-source-maps|preserve-symlinks|use-(?:openssl|system)-ca|experimental-(?:vm-modules|strip-types|transform-types))',
+);
 
 /** Variables that say such things to several tools, or whose names do not follow from keys. */
 export const SETTING_VARIABLES: readonly SettingRow[] = [
@@ -336,11 +348,8 @@ export const SETTING_VARIABLES: readonly SettingRow[] = [
     `CFLAGS CXXFLAGS CPPFLAGS FFLAGS LDFLAGS LDLIBS CGO_CFLAGS CGO_CPPFLAGS CGO_CXXFLAGS CGO_LDFLAGS RUSTFLAGS RUSTDOCFLAGS
      CMAKE_BUILD_TYPE CMAKE_BUILD_PARALLEL_LEVEL CARGO_BUILD_JOBS CARGO_BUILD_TARGET CARGO_INCREMENTAL SOURCE_DATE_EPOCH`,
   ),
-  ...rows(
-    'choice',
-    SEARCHED,
-    'PYTHONPATH PERL5LIB RUBYLIB CPATH LIBRARY_PATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH',
-  ),
+  ...rows('choice', SEARCHED, 'CPATH LIBRARY_PATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH'),
+  ...rows('libraries', SEARCHED, 'PYTHONPATH PERL5LIB RUBYLIB'),
   ...rows(
     'value',
     HABIT,

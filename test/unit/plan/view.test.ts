@@ -88,13 +88,15 @@ describe('the view', () => {
     const places = (databaseHome: string, kind?: 'missing') =>
       viewHome({
         homes: ['/home/me', databaseHome],
-        paths: [path('/usr', 'read')],
+        paths: [path('/usr', 'read'), path('/srv/data/project', 'write')],
         links: [],
         contents: [],
         lookup: fakeLookup(kind === undefined ? {} : { [databaseHome]: kind }),
       }).places;
     expect(places('/home/me')).toEqual(['/home/me']);
     expect(places('/var/lib/me')).toEqual(['/home/me', '/var/lib/me']);
+    expect(places('/us')).toEqual(['/home/me', '/us']);
+    expect(places('/srv/data')).toEqual(['/home/me']);
     expect(places('/nonexistent', 'missing')).toEqual(['/home/me']);
     for (const home of ['/', '/usr/sbin', '/etc', '/tmp']) expect(places(home)).toEqual(['/home/me']);
   });
