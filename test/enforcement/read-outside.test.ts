@@ -94,7 +94,9 @@ describe('reading outside the workspace', () => {
       const trace = await confined(sandbox, [reader, ...own, ...system]);
       // The directories that lead to what is mounted can be listed in the view, with nothing else in them.
       const shown = [sandbox.plan.home, ...sandbox.plan.paths.map(({ path }) => path)];
-      const leads = (path: string) => shown.some((one) => one.startsWith(`${path}/`));
+      // The home is the command's own, at the place of the user's.
+      const leads = (path: string) =>
+        path === sandbox.plan.home || shown.some((one) => one.startsWith(`${path}/`));
       const leading = tier.view ? [...system, ...own].filter(leads).map((path) => `list:${path}`) : [];
       const alsoRead = leading.flatMap((name) => [
         name,
@@ -112,7 +114,7 @@ describe('reading outside the workspace', () => {
       const visible = worked(trace).filter((name) => name.startsWith('stat:'));
       if (tier.view) {
         expect(stateOf(sandbox, 'filesystem-view')).toBe('enforced');
-        expect(visible).toEqual([`stat:${arena.root}`]);
+        expect(visible.sort()).toEqual([`stat:${arena.root}`, `stat:${home}`]);
         expect(trace.results[`read:${arena.secret}`]).toBe('ENOENT');
       } else {
         expect(stateOf(sandbox, 'filesystem-view')).toBe('unsupported');
@@ -124,7 +126,9 @@ describe('reading outside the workspace', () => {
       const sandbox = await arena.sandbox(tier);
       const result = await sandbox.run(['/bin/ls', '-A', arena.root]);
       const listed = result.stdout.split('\n').filter((line) => line !== '');
-      expect(listed).toEqual(tier.view ? ['workspace'] : []);
+      expect(listed).toEqual(tier.view ? ['home', 'workspace'] : []);
+      // That home is another one.
+      expect((await sandbox.run(['/bin/ls', '-A', home])).stdout).not.toContain('secret');
     });
 
     it('says "permission denied" about /etc/shadow', async () => {
