@@ -5,7 +5,7 @@ import { cli, expectOneLine, makePlace, startCli } from './support.ts';
 
 const place = makePlace();
 // Nothing brings it back.
-writeFileSync(join(place.workspace, 'notes-of-the-user'), 'draft');
+writeFileSync(join(place.workspace, '.notes-of-the-user'), 'draft');
 afterAll(() => place.dispose());
 
 // Of the policy as it is built in, not of the one that lets the other tests run everything.
@@ -30,7 +30,7 @@ describe('sandbox-run check', () => {
       10,
       /^ask .*\n(.*\n)* +ask +autonomy +needs_approval /,
     ],
-    ['asks about a loss', ['-c', 'rm notes-of-the-user'], 10, /^ask .*\n(.*\n)* +ask +losses +loses /],
+    ['asks about a loss', ['-c', 'rm .notes-of-the-user'], 10, /^ask .*\n(.*\n)* +ask +losses +\w+ /],
     [
       'does not ask about what the sandbox holds',
       ['-c', 'touch x'],
@@ -172,7 +172,7 @@ describe('check --batch', () => {
       { id: 'f', command: 'cat ../../x', cwd: 'sub' },
       { id: 'g', command: 'ls', cwd: '../../../../..' },
       { id: 'h', command: 'touch x' },
-      { id: 'i', command: 'rm notes-of-the-user' },
+      { id: 'i', command: 'rm .notes-of-the-user' },
     ];
     const input = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
     const { exitCode, stdout, stderr } = await check(['--batch'], input);

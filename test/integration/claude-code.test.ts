@@ -231,7 +231,8 @@ describe('what the model is told', () => {
   });
 
   it('of a program that is on this machine and not in the sandbox, and of a network that is not there', async () => {
-    const bin = join(place.root, 'bin');
+    // Where credentials are kept nothing is shown by itself.
+    const bin = join(place.env.HOME ?? '', '.aws/bin');
     mkdirSync(bin, { recursive: true });
     writeFileSync(join(bin, 'hidden-tool'), '#!/bin/sh\necho reached\n', { mode: 0o755 });
     const env = environment({ PATH: `${place.env.PATH}:${bin}` });
@@ -497,10 +498,12 @@ describe('what somebody was asked about', () => {
   });
 
   it('is a loss with the default level, too', async () => {
-    // What the sandbox holds is no question (control).
-    const write = await decisionOn('mkdir draft && echo text > draft/notes', REWRITE);
+    // What the sandbox holds is no question (control), nor what a command made itself.
+    const write = await decisionOn('mkdir own && echo text > own/notes && rm -r own', REWRITE);
     expect(write.permissionDecision).toBe('allow');
     expect((await runAsClaude(write.updatedInput.command)).exitCode).toBe(0);
+    mkdirSync(join(project, 'draft'));
+    writeFileSync(join(project, 'draft/notes'), 'text');
     for (const loss of ['git clean -fdx', 'rm -r draft; echo gone']) {
       const answer = await decisionOn(loss, REWRITE);
       expect(answer.permissionDecision).toBe('ask');
@@ -511,7 +514,8 @@ describe('what somebody was asked about', () => {
     expect(await runAsClaude(line)).toMatchObject({ exitCode: 0, stdout: 'gone\n' });
     expect(existsSync(join(project, 'draft'))).toBe(false);
     // Used up, once there is something to lose again.
-    expect((await runAsClaude(write.updatedInput.command)).exitCode).toBe(0);
+    mkdirSync(join(project, 'draft'));
+    writeFileSync(join(project, 'draft/notes'), 'text');
     expect((await runAsClaude(line)).exitCode).toBe(126);
     expect(existsSync(join(project, 'draft/notes'))).toBe(true);
     rmSync(join(project, 'draft'), { recursive: true });
