@@ -58,9 +58,9 @@ describe('a shell on a terminal of its own', () => {
     await pane.type(`sleep ${second} & kill -l INT; jobs`, 'Enter');
     await pane.shows(/Running +sleep/);
     await pane.type('exit 7', 'Enter');
+    await eventually(() => expect(processesWith(second)).toEqual([]));
     await pane.type('echo status $?', 'Enter');
     await pane.shows('status 7');
-    await eventually(() => expect(processesWith(second)).toEqual([]));
     await expectTerminalRestored();
   });
 

@@ -208,11 +208,13 @@ describe('where a rule that allows may stand', () => {
   it('is no file of the workspace', async () => {
     const file = join(place.workspace, '.sandbox-run.toml');
     writeFileSync(file, '[[commands.rules]]\nprogram = "touch"\nverdict = "allow"\n');
-    const made = createSandbox({ workspace: place.workspace });
-    await expect(made).rejects.toMatchObject({
-      code: 'policy.invalid',
-      message: expect.stringMatching(/verdict.*only take away/),
+    // Until a person trusts it (sandbox-run trust), it asks for that and does not have it.
+    await using sandbox = await createSandbox({
+      workspace: place.workspace,
+      autonomy: 'supervised',
+      policy: { unsafe: { unjudged_commands: false } },
     });
+    expect((await sandbox.check(['touch', 'x'])).decision?.verdict).toBe('ask');
     writeFileSync(file, '');
   });
 
