@@ -87,8 +87,10 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('what is proposed, followed 
     for (const batch of batches) texts.push(await learned(batch));
     const lists = texts.map((text) => (parse(text) as { filesystem?: Lists }).filesystem?.read ?? []);
     const whole = `[filesystem]\nread = ${JSON.stringify([...new Set(lists.flat())])}\n`;
+    // The home is the command's own, with copies of settings that hold no secret.
+    const anyway = new Set(await readable('', secrets));
     const opened = await readable(whole, all);
-    expect(opened.filter((path) => secrets.includes(path))).toEqual([]);
+    expect(opened.filter((path) => secrets.includes(path) && !anyway.has(path))).toEqual([]);
     expect(innocents.filter((path) => !opened.includes(path))).toEqual([]);
   });
 

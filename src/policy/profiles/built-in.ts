@@ -25,8 +25,7 @@ export const PROFILES: readonly [Profile, ...Profile[]] = [
   },
   {
     name: 'read-only',
-    summary:
-      'as workspace-write, but the workspace cannot be written, and of /etc only what is listed is read',
+    summary: 'the workspace cannot be written, and of /etc only what is listed is read',
     says: { filesystem: { system: 'listed' } },
     workspaceAccess: 'read',
   },
