@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
@@ -6,6 +7,8 @@ import { CLI, cli, expectOneLine, makePlace } from './support.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());
+execFileSync('git', ['init', '-q'], { cwd: place.workspace });
+writeFileSync(join(place.workspace, 'untracked'), 'draft');
 
 /** The policy that users have, which judges commands. */
 const judged = { XDG_CONFIG_HOME: join(place.root, 'no-config') };
@@ -31,7 +34,7 @@ describe('what is asked first and nobody can be asked', () => {
     const shown = await onTerminal(...nobody, '-c', 'git clean -fdx');
     expect(shown).toBe(
       [
-        'sandbox-run: asks first: git clean would delete files that are not tracked',
+        'sandbox-run: asks first: git clean would delete files that are not tracked: untracked',
         'sandbox-run: run it: --approved · always: --ask queue, then approve it with --scope always',
       ].join('\n'),
     );
@@ -55,7 +58,9 @@ describe('a program that the sandbox does not show', () => {
     writeFileSync(join(bin, 'hidden-tool'), '#!/bin/sh\n', { mode: 0o755 });
     const command = ['--env', `PATH=/usr/bin:/bin:${bin}`, '-c', 'hidden-tool'];
     const said = `${bin}/hidden-tool is on this machine, and the sandbox does not show it`;
-    expect((await cli(place, command, { env: judged })).stderr).toContain(`sandbox-run: ${said}\n`);
+    expect((await cli(place, command, { env: judged })).stderr).toContain(
+      `sandbox-run: ${said} (--ro ${bin}/hidden-tool)\n`,
+    );
     expect(await onTerminal(...command)).toContain(`${said} (--ro ${bin}/hidden-tool)\n`);
   });
 });
