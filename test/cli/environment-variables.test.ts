@@ -14,7 +14,9 @@ for (const { path } of [...TOOL_CHAINS, ...PACKAGE_CACHES]) mkdirSync(join(home,
 /** What the README says that a command sees: names, in which `*` stands for anything. */
 const [, row = ''] =
   /^\| Environment \|(.*)\|$/m.exec(readFileSync(new URL('../../README.md', import.meta.url), 'utf8')) ?? [];
-const listed = [...row.matchAll(/`([^`]+)`/g)].flatMap(([, names = '']) => names.split(' '));
+const listed = [...row.matchAll(/`([^`]+)`/g)].flatMap(([, names = '']) =>
+  names.split(' ').filter((name) => !name.includes('/')),
+);
 const isListed = (name: string, entry: string) => new RegExp(`^${entry.replaceAll('*', '.*')}$`).test(name);
 
 /** Of a user who has set everything: what is passed on, and what must not be. */
@@ -23,9 +25,13 @@ async function everything(): Promise<Readonly<Record<string, string>>> {
   const values: readonly { readonly key: string; readonly value: unknown }[] = JSON.parse(stdout).values;
   const passed = values.flatMap(({ key, value }) => (key === 'environment.pass' ? [String(value)] : []));
   const names = [...passed, ...listed].filter((name) => !['PATH', 'HOME', 'TMPDIR'].includes(name));
-  const others = ['GITHUB_TOKEN', 'AWS_SECRET_ACCESS_KEY', 'SSH_AUTH_SOCK', 'EDITOR', 'NODE_OPTIONS'];
+  const others = ['GITHUB_TOKEN', 'AWS_SECRET_ACCESS_KEY', 'SSH_AUTH_SOCK', 'EDITOR'];
   const all = [...names, ...others, 'LC_TIME', 'LANGUAGE', 'LOGNAME', 'PWD', 'DISPLAY', 'GOFLAGS'];
-  return Object.fromEntries(all.map((name) => [name.replaceAll('*', 'x'), 'C.UTF-8']));
+  return {
+    ...Object.fromEntries(all.map((name) => [name.replaceAll('*', 'x'), 'C.UTF-8'])),
+    // Of these, plain options are passed on.
+    ...{ MAKEFLAGS: '-j2', NODE_OPTIONS: '--max-old-space-size=512' },
+  };
 }
 
 async function seen(...options: readonly string[]): Promise<readonly string[]> {
