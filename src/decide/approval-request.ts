@@ -52,8 +52,11 @@ interface AskedCommand {
 /** Makes requests for one sandbox. */
 export type ApprovalRequestMaker = (asked: AskedCommand) => ApprovalRequest;
 
-/** As this process has them they say nothing about what a command does: how the terminal looks, which language people speak. */
-const COSMETIC = /^(?:TERM|COLORTERM|NO_COLOR|LANG|LC_ALL|LC_CTYPE|TZ|USER)$/;
+/**
+ * As this process has them they say nothing about what a command does: how the terminal looks, which language people speak, by
+ * which name the directory was entered that is known anyway.
+ */
+const COSMETIC = /^(?:TERM|COLORTERM|NO_COLOR|LANG|LANGUAGE|LC_\w+|TZ|USER|PWD)$/;
 
 const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex');
 

@@ -18,7 +18,7 @@ import { madeFilesOf } from './made-files.ts';
 import { commandRules } from './resolve/command-rules.ts';
 import { planOnly, planResolved } from './resolve/plan-sandbox.ts';
 import { planTried, writableRoots } from './resolve/prepare-sandbox.ts';
-import { directoriesOf } from './resolve/resolve-command.ts';
+import { usualVariables } from './resolve/resolve-command.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve/resolve-policy.ts';
 import { createStatefulPorts, memoryOf, type StatefulPorts } from './stateful-ports.ts';
 import { openTelemetry } from './telemetry.ts';
@@ -109,7 +109,7 @@ export function requestMakerOf(
   principal: string,
   session: string | undefined,
 ): DecisionPorts['makeRequest'] {
-  const usual = { ...directoriesOf(plan), ...environment.variables };
+  const usual = usualVariables(plan, environment);
   return approvalRequestMaker({
     ...{ policy, plan, principal, session, usual },
     given: () => givenVariables(resolved),

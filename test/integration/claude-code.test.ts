@@ -497,6 +497,21 @@ describe('what somebody was asked about', () => {
     });
   });
 
+  it('runs in a repository, whose settings give commands variables of their own', async () => {
+    execFileSync('git', ['init', '-q'], { cwd: project });
+    try {
+      execFileSync('git', ['config', 'core.filemode', 'true'], { cwd: project });
+      const line = await asked();
+      expect(await runAsClaude(line)).toMatchObject({ exitCode: 0, stdout: '1' });
+      // Its place was taken by another since (control).
+      const stale = await asked();
+      execFileSync('git', ['config', 'core.filemode', 'false'], { cwd: project });
+      expect((await runAsClaude(stale)).exitCode).toBe(126);
+    } finally {
+      rmSync(join(project, '.git'), { recursive: true });
+    }
+  });
+
   it('is a loss with the default level, too', async () => {
     // What the sandbox holds is no question (control), nor what a command made itself.
     const write = await decisionOn('mkdir own && echo text > own/notes && rm -r own', REWRITE);

@@ -46,8 +46,16 @@ function whatCannotBePassed(
   return name === undefined ? undefined : `the variable ${name.replaceAll('\0', '')}`;
 }
 
+/** Variables that every command of a plan gets: a request made by a hook, and again by the run, has the same. */
+export function usualVariables(
+  plan: LaunchPlan | undefined,
+  { variables }: Pick<BuiltEnvironment, 'variables'>,
+): Readonly<Record<string, string>> {
+  return { ...gitVariablesOf(plan), ...directoriesOf(plan), ...variables };
+}
+
 /** Variables that name the directories of a plan. */
-export function directoriesOf(plan: LaunchPlan | undefined): Readonly<Record<string, string>> {
+function directoriesOf(plan: LaunchPlan | undefined): Readonly<Record<string, string>> {
   return {
     // In a directory of the command's own whose name is known only at the launch: the addon sets those.
     ...(plan === undefined || plan.home.startsWith('slot:') ? {} : { HOME: plan.home }),
@@ -60,7 +68,7 @@ export function directoriesOf(plan: LaunchPlan | undefined): Readonly<Record<str
  * out whether modes last, takes the mode of the link for that of the file, and says that they do not: what it says must not count
  * for the same command. Only if a repository says that they do, and none that they do not.
  */
-export function gitVariablesOf(plan: LaunchPlan | undefined): Readonly<Record<string, string>> {
+function gitVariablesOf(plan: LaunchPlan | undefined): Readonly<Record<string, string>> {
   const said = (plan?.copies ?? []).flatMap(({ source }) => {
     const content = orElse(() => readRegular(source, CONFIG_BYTES), undefined);
     const settings = content === undefined ? undefined : parseGitConfig(content)?.settings;
@@ -85,10 +93,7 @@ export function createCommandResolver(
   find: ProgramFinder,
   resolveSteps?: StepsResolver,
 ) {
-  const base: Readonly<Record<string, string>> = {
-    ...{ ...gitVariablesOf(plan), ...directoriesOf(plan) },
-    ...environment.variables,
-  };
+  const base = usualVariables(plan, environment);
   const baseBlock = environmentBlock(base);
   const baseBlockForShells = environmentBlock({ ...base, ...FOR_SHELLS });
 
