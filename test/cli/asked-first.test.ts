@@ -35,7 +35,8 @@ describe('what is asked first and nobody can be asked', () => {
     expect(shown).toBe(
       [
         'sandbox-run: asks first: git clean would delete files that are not tracked: untracked',
-        'sandbox-run: run it: --approved · always: --ask queue, then approve it with --scope always',
+        // What would be lost is approved once only.
+        'sandbox-run: run it: --approved',
       ].join('\n'),
     );
     expect(await onTerminal(...nobody, '--autonomy', 'supervised', 'touch', 'x')).toContain(

@@ -1,4 +1,5 @@
 import { isatty } from 'node:tty';
+import { whyOnlyOnce } from '../../approvals/presentation.ts';
 import { countsInWords, isAllHeldUp } from '../../changes/in-words.ts';
 import { isSettledByAutonomy } from '../../checks/evaluate.ts';
 import { caller } from '../../host/caller.ts';
@@ -211,7 +212,8 @@ function printUnasked(decision: Decision): void {
     : '--ask queue, then approve it with --scope always';
   const why = decisiveReason(decision)?.message.replace(/\.$/, '') ?? 'no reason was given';
   printError(`asks first: ${why}${decision.reach === 'network' ? ' (network)' : ''}`);
-  printError(`run it: --approved · always: ${always}`);
+  const isOnlyOnce = whyOnlyOnce({ session: undefined, decision }) !== undefined;
+  printError(`run it: --approved${isOnlyOnce ? '' : ` · always: ${always}`}`);
 }
 
 /** A command of a session that ended its shell. */
