@@ -37,7 +37,10 @@ def show(box):
     refused = box.check("sudo reboot")
     print(refused["verdict"], "-", refused["messageForModel"].splitlines()[0])
 
-    # Nothing would bring that back, and no words said that a command of ours made it, so the policy asks.
+    # What commands made themselves they may remove. What somebody else wrote, nothing brings back: the policy asks.
+    workspace = box.run("pwd")["stdout"].strip()
+    with open(os.path.join(workspace, "notes", "mine.txt"), "w", encoding="utf-8") as file:
+        file.write("draft\n")
     print("removed:", box.run("rm -r notes")["status"])
 
 

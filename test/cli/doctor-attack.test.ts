@@ -116,7 +116,9 @@ describe('sandbox-run doctor --attack', () => {
     const { exitCode, stdout } = await execa('bash', [...few, '--json'], options);
     const report = JSON.parse(stdout) as Report;
     const failed = report.controls.filter(({ attacks }) => attacks.some(({ result }) => result === 'failed'));
-    expect([exitCode, report.ok]).toEqual(failed.length > 0 ? [1, false] : [0, true]);
+    // There may be too few descriptors for any sandbox.
+    const isNoProof = failed.length > 0 || report.problem !== null;
+    expect([exitCode, report.ok]).toEqual(isNoProof ? [1, false] : [0, true]);
     if (failed.length > 0) {
       const table = await execa('bash', few, options);
       expect(table.exitCode).toBe(1);
