@@ -677,8 +677,8 @@ Result<std::string> Confinement::MakeEmptyFile(const Slot& slot, const char* nam
                              chmod(directory.c_str(), 0700) == 0;
   if (!has_directory) return Failure{"private_file", errno, path};
   // It may be there already, and open to nobody.
-  if (mknod(path.c_str(), S_IFREG | mode, 0) != 0 && errno != EEXIST)
-    return Failure{"private_file", errno, path};
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  if (!fd.valid() && errno != EEXIST) return Failure{"private_file", errno, path};
   return path;
 }
 

@@ -45,6 +45,9 @@ say npmrc 644 '//registry.example/:_authToken=npm_${'a1B2c3D4e5F6g7H8i9J0'.repea
 say pip.conf 644 '[global]'
 say environment 644 'AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCY${SECRET}'
 ln -s of-root a-link
+echo ${SECRET} > ${over}/one; touch one-file; mount --bind ${over}/one one-file
+mkdir -p app/inner/deep; mount -t tmpfs none app/inner/deep; chmod 755 app/inner/deep; say app/inner/deep/token 644
+mkdir -p shut/a/b; mount -t tmpfs none shut/a/b; chmod 755 shut/a/b; say shut/a/b/token 644; chmod 700 shut
 mkdir mounted; mount -t tmpfs none mounted; chmod 755 mounted; say mounted/token 644
 name=$(printf 'odd\\377'); say "$name" 600
 chmod 711 wireguard cron.d || true; chmod 755 wireguard cron.d
@@ -80,7 +83,7 @@ async function run(become: readonly string[], before: readonly string[], ...args
 
 /** Each prints what it can get. */
 const READ_ALL =
-  'grep -rs "" /etc; cat /etc/a-link /etc/listed.d/inner /etc/some.d/inner /etc/mounted/token; cat /etc/odd*; cat /proc/self/root/etc/of-root; cp -r /etc . ; grep -rs "" etc; grep -s "" /etc/some-program.conf';
+  'grep -rs "" /etc; cat /etc/a-link /etc/one-file /etc/app/inner/deep/token /etc/shut/a/b/token /etc/listed.d/inner /etc/some.d/inner /etc/mounted/token; cat /etc/odd*; cat /proc/self/root/etc/of-root; cp -r /etc . ; grep -rs "" etc; grep -s "" /etc/some-program.conf';
 
 describe.each(HOSTS)('settings of the system, $name', ({ before }) => {
   describe.each(USERS)('as $user', ({ become }) => {

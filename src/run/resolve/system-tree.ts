@@ -5,7 +5,7 @@ import type { PathRule } from '../../model/policy.ts';
 import type { NativeTree } from '../../native/contract.ts';
 import { loadAddon } from '../../native/load.ts';
 import { SYSTEM_LOOKED_AT, SYSTEM_SECRETS } from '../../policy/profiles/system-paths.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
+import { directoriesBetween, isBeneath } from '../../util/absolute-path.ts';
 import { orElse } from '../../util/or-else.ts';
 import { pathOf, textOfPath } from '../../util/path-text.ts';
 
@@ -30,6 +30,7 @@ export async function systemTree(workspace: string): Promise<readonly PathRule[]
   const modes = process.geteuid?.() === 0 ? await allModes(SETTINGS) : modesAtTop(SETTINGS);
   if (modes === undefined) return [];
   const except = exceptions(SETTINGS, modes);
+  if (except === undefined) return [];
   const plain = [...modes].flatMap(([name, mode]) => {
     const path = `${SETTINGS}/${name}`;
     return name.includes('/') || (mode & S_IFMT) === S_IFLNK || except.includes(path) ? [] : [path];
@@ -73,22 +74,23 @@ async function allModes(root: string): Promise<Modes | undefined> {
   return names && new Map(names.map((name, at) => [name, tree?.numbers[at * FIELDS] ?? 0]));
 }
 
-/** What is not shown of a tree, absolute, none in another. */
-function exceptions(root: string, modes: Modes): readonly string[] {
-  // On a directory anything may be mounted: a secret of a container, say.
-  const mounts = new Set(mountPointsWithin(root));
+/** What is not shown of a tree, absolute, none in another; `undefined`: what is mounted there cannot be known (no /proc). */
+function exceptions(root: string, modes: Modes): readonly string[] | undefined {
+  // At any depth: a secret of a container, say.
+  const mounts = orElse(() => mountPointsWithin(root), undefined);
+  if (mounts === undefined) return undefined;
+  const mounted = new Set(mounts.map((at) => textOfPath(Buffer.from(at, 'latin1')).slice(root.length + 1)));
   const found: string[] = [];
   const out = new Set<string>();
-  for (const [name, mode] of modes) {
-    const above = name.slice(0, Math.max(name.lastIndexOf('/'), 0));
-    const isInOut = above !== '' && out.has(above);
+  const isInOut = (name: string) =>
+    out.size > 0 && directoriesBetween(`/${name}`, '/').some((above) => out.has(above.slice(1)));
+  for (const name of new Set([...modes.keys(), ...mounted])) {
+    const mode = modes.get(name) ?? 0;
+    const isLink = (mode & S_IFMT) === S_IFLNK;
     // A link is looked at where it leads.
-    const isShown =
-      (mode & S_IFMT) === S_IFLNK ||
-      (isForAll(mode) && !mayHoldSecrets(root, name) && !mounts.has(`${root}/${name}`));
-    if (!isInOut && isShown) continue;
+    if (!mounted.has(name) && (isLink || (isForAll(mode) && !mayHoldSecrets(root, name)))) continue;
+    if (isInOut(name)) continue;
     out.add(name);
-    if (isInOut) continue;
     if (canBeOpened(`${root}/${name}`)) found.push(`${root}/${name}`);
   }
   return found;
