@@ -659,7 +659,9 @@ export class OpenSandbox implements Sandbox {
     options: SpawnOptions,
     how: Launch,
   ): RunningCommand {
-    if (this.plan.observed !== 'changes') return this.#launcher.launch(resolved, context, options, how);
+    // Another supervisor of the network would not know the addresses that commands have asked for.
+    if (this.plan.observed !== 'changes' || this.prepared.network !== undefined)
+      return this.#launcher.launch(resolved, context, options, how);
     const line = lineOf(resolved.argv, resolved.cwd);
     const begin = (launcher: Launcher): RunningCommand => {
       const started = launcher.launch(resolved, context, options, how);
