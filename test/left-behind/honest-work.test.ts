@@ -175,6 +175,8 @@ END`,
       'ln -s ../lib docs/lib; ln -s /usr/share/doc doc; ln -s /dev/null null; ln -s missing nowhere; ln -s "$HOME/x" private; ln -s "$TMPDIR/x" temporary; ln -s ../file docs/file; ln -s /etc/passwd-that-is-not-there gone 2> /dev/null; rm gone',
     ],
     proof: 'test -L docs/lib',
+    // The home is the command's own, at the place of the user's: there the link leads to that.
+    told: ['private'],
   },
   {
     name: 'checking out another branch with other settings of packages in it',

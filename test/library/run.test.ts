@@ -168,8 +168,8 @@ describe('run', () => {
     const places = leading.map((path) => `-e '^${path.split('/')[0]}$'`).join(' ');
     // Where the workspace lies in /tmp, it is there in the private one too.
     const list =
-      'ls -A "$HOME" "$TMPDIR" | grep -v -e : -e "^$" -e .gitconfig -e sandbox-run-library-test -e "^\\.\\(npmrc\\|config\\|cargo\\|pip\\|yarnrc.*\\)$" ';
-    const look = `${list} ${places} | xargs`;
+      'ls -A "$HOME" "$TMPDIR" | grep -v -e : -e "^$" -e .gitconfig -e sandbox-run-library-test -e sandbox-run-test- -e "^\\.\\(npmrc\\|config\\|cargo\\|pip\\|yarnrc.*\\)$" ';
+    const look = `${list} ${places} | sort | xargs`;
     const script = `${look}; touch "$HOME/h" "$TMPDIR/t"; sleep 0.1; ${look}`;
     const together = await Promise.all([1, 2, 3].map(() => sandbox.run(script)));
     for (const result of [...together, await sandbox.run(script)]) expect(result.stdout).toBe('\nh t\n');
