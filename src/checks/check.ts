@@ -28,6 +28,8 @@ export interface RulesOfCommands {
    * host's temporary directory, whose place a private one takes, and what of /etc may hold secrets.
    */
   readonly hidden: readonly string[];
+  /** Of `hidden`, what a command can read all the same, as the policy gives a directory with it. */
+  readonly shown?: readonly string[];
   /** Where it may read besides these. */
   readonly readable: readonly string[];
   /** Paths that must not be written, even inside the workspace. */
@@ -53,6 +55,8 @@ export interface RulesOfCommands {
   readonly held: Held;
   /** What of the policy lets the commands that we run reach outside; `undefined`: nothing, or it is not us who run them. */
   readonly opened: string | undefined;
+  /** A socket of the host can be reached: the server behind it reads with its own rights. */
+  readonly asksServers?: boolean;
   /** Writable places outside the workspace that the policy granted: of `writable`, what is not private to a command. */
   readonly granted: readonly string[];
   /** Variables that it may get with its environment, with a `*` at the end for any rest; `undefined`: any. */

@@ -3,10 +3,11 @@ import type { Reason } from '../model/decision.ts';
 import type { Argument, PathUse } from '../programs/behaviour.ts';
 import { argumentOf, beginsWithPath, isHarmlessDevice, wordOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
+import { reachOf } from '../programs/risk.ts';
 import { directoriesBetween, innermostAround, isBeneath } from '../util/absolute-path.ts';
 import { isJudgedPlace } from '../util/secret-files.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, type Location, locationsOf, mayWrite, useOf, wordTexts } from './locations.ts';
+import { directoriesOf, isForeignTo, type Location, locationsOf, mayWrite, useOf, wordTexts } from './locations.ts';
 import { settledWords } from './word-values.ts';
 
 const reason = reasonFor('paths');
@@ -15,7 +16,7 @@ const reason = reasonFor('paths');
 export const pathsCheck: Check = {
   name: 'paths',
   summary:
-    'refuses paths outside the workspace that the policy does not let a command read, and writing protected paths',
+    'refuses writing outside the workspace and what the policy makes writable, writing protected paths, and secrets that could be read; reading elsewhere where the kernel does not hold it',
   judge: (context) => {
     const reasons: Reason[] = judgeDirectory(context);
     for (const command of commandsOf(context.parsed)) {
@@ -24,7 +25,10 @@ export const pathsCheck: Check = {
       const cwds = directoriesOf(command, context);
       for (const use of uses) {
         for (const one of meantBy(use, command, context)) {
-          const found = one === undefined ? notKnown(use) : judgePath(one, cwds, context);
+          const found =
+            one === undefined
+              ? notKnown(use)
+              : judgePath(one, cwds, context, isHeldRead(one, command, context));
           if (found !== undefined) reasons.push(found);
         }
       }
@@ -72,6 +76,16 @@ function isFoundAsFile({ argument }: PathUse, { runBy }: SimpleCommand, { parsed
   );
 }
 
+/**
+ * A read that the kernel answers: what is not granted is absent or denied, so that looking needs no refusal. A server behind a
+ * socket reads with its own rights, and an allow-list is about the words of a line.
+ */
+function isHeldRead({ effect }: PathUse, command: SimpleCommand, context: CheckContext): boolean {
+  const { held, allow, onlyChecks, asksServers } = context.rules;
+  if (effect !== 'reads' || !held.files || allow !== undefined || onlyChecks === true) return false;
+  return asksServers !== true || reachOf(command, isForeignTo(context)) === 'local';
+}
+
 /** The directory in which the whole line starts comes with the request, like a path in it. */
 function judgeDirectory(context: CheckContext): Reason[] {
   // One that does not exist is the launch's business: nothing runs there.
@@ -88,10 +102,15 @@ function mayRead(path: string, context: CheckContext): boolean {
   return granted !== undefined && (innermostAround(path, hidden)?.length ?? 0) <= granted.length;
 }
 
+/** Whether the kernel lets a command read there, be it something that the policy gave with a whole directory and that may be secret. */
+const isShown = (path: string, context: CheckContext) =>
+  mayRead(path, context) || (context.rules.shown ?? []).some((root) => isBeneath(path, root));
+
 function judgePath(
   use: PathUse,
   cwds: readonly (string | undefined)[],
   context: CheckContext,
+  isHeld: boolean,
 ): Reason | undefined {
   const { source } = use.argument.word;
   if (context.rules.allow !== undefined && use.guessed !== true && isAnywhere(use.argument, cwds, context))
@@ -114,7 +133,7 @@ function judgePath(
   let outside: Reason | undefined;
   let inside = false;
   for (const location of locations) {
-    const found = judgeLocation(use, location, context);
+    const found = judgeLocation(use, location, context, isHeld);
     if (found === undefined) inside = true;
     else if (found.code !== 'escapes_workspace') return found;
     else outside ??= found;
@@ -178,6 +197,7 @@ function judgeLocation(
   use: PathUse,
   { text, resolved, partial }: Location,
   context: CheckContext,
+  isHeld: boolean,
 ): Reason | undefined {
   const { source } = use.argument.word;
   const { rules } = context;
@@ -194,6 +214,7 @@ function judgeLocation(
   if (homes.some((home) => isBeneath(path, home) && isJudgedPlace(path.slice(home.length + 1)))) {
     return reason('deny', 'secret_path', `${text} holds credentials`, source);
   }
+  if (isHeld && !isShown(path, context)) return undefined;
   // `/$x` says nothing about where it leads; the kernel does.
   if (partial && leadsToRoot(path, context)) return undefined;
   // Under an allow-list only the workspace is meant, not what the system needs to run programs.

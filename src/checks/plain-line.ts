@@ -3,6 +3,7 @@ import { describeAs } from '../programs/program-table.ts';
 import { applicationCheck, programOf } from './application.ts';
 import { type CheckContext, commandsOf } from './check.ts';
 import { effectsOf } from './effects.ts';
+import { pathsCheck } from './paths.ts';
 
 /** Text that no shell takes for more than text; quoted parts are taken out before. */
 const BARE = /^(?!=)[\w@%+=:,./-]*$/;
@@ -23,8 +24,11 @@ export function isPlainLine(context: CheckContext, steps: StepsOrNot): boolean {
     rules: { ...rules, onlyChecks: true },
     steps,
   };
-  const said = applicationCheck.judge(strict);
-  if (!Array.isArray(said) || said.length > 0) return false;
+  // Where it runs the kernel may hold nothing, so that reading outside of the workspace counts, too.
+  for (const check of [applicationCheck, pathsCheck]) {
+    const said = check.judge(strict);
+    if (!Array.isArray(said) || said.length > 0) return false;
+  }
   const commands = commandsOf(parsed);
   const { reads, writes, executes, parts } = effectsOf(context, [], undefined);
   return (

@@ -27,9 +27,16 @@ export function judgeRow(row: CorpusRow): { readonly judged: Judged; readonly ri
   const judged = judgeIn(row, row.suite === 'allowlist' ? { allow: CLASSIC_ALLOW_LIST } : {});
   // What works only with the network is productive where there is one: without, it is refused at every level.
   const needsNetwork = judged.reasons.some(({ code }) => /^(?:needs_network|unreachable)$/.test(code));
+  if (row.suite === 'evasion' && judged.verdict === 'allow') return ratedAsHeldRead(row, judged);
   return row.suite === 'productive' && needsNetwork
     ? rated(row, judgeIn(row, { held: { files: true, network: false, signals: true } }))
     : rated(row, judged);
+}
+
+/** A line that only reads outside is let through where the kernel answers, and refused for that reading where nobody holds. */
+function ratedAsHeldRead(row: CorpusRow, judged: Judged): ReturnType<typeof judgeRow> {
+  const unheld = judgeIn(row, { held: { files: false, network: true, signals: true } });
+  return { judged, right: unheld.reasons.some(({ code }) => code === 'escapes_workspace') };
 }
 
 const judgeIn = (row: CorpusRow, rules: Partial<RulesOfCommands>) =>

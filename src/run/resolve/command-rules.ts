@@ -16,6 +16,7 @@ import type { ResolvedPolicy } from './resolve-policy.ts';
 /** Home and temporary directory of a command whose own ones have names only at the launch. */
 const PRIVATE_HOME = '/home/sandbox';
 const PRIVATE_TMP = '/tmp';
+const SECRETS_OF_SYSTEM = [...SYSTEM_SECRETS.keys()].map((name) => `/etc/${name}`);
 
 /**
  * What the checks have to know of policy and plan, in canonical paths. Without a plan, because this host cannot enforce
@@ -50,8 +51,11 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
     ],
     hidden: [
       ...(policy.filesystem.tmp === 'host' || tmp !== PRIVATE_TMP ? [] : surroundings(workspace)),
-      ...[...SYSTEM_SECRETS.keys()].map((name) => `/etc/${name}`),
+      ...SECRETS_OF_SYSTEM,
     ],
+    shown: SECRETS_OF_SYSTEM.filter(
+      (path) => of('read').some((root) => isBeneath(path, root)) && !plan?.emptied.some((one) => isBeneath(path, one)),
+    ),
     // Of `/` the plan has what lies in it.
     readable: [
       ...of('read', 'data'),
@@ -78,6 +82,7 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
       signals: isEnforced(plan, 'signals'),
     },
     opened: plan && (reachable ?? whatIsWritable(plan, home)),
+    asksServers: asksServers(policy),
     granted: of('write').filter((path) => ![workspace, temporaryParent, tmp].includes(path)),
     environment: plan && [
       ...policy.environment.pass,
@@ -122,6 +127,15 @@ function whatIsReachable({ network, filesystem }: Policy): string | undefined {
   if (listed !== undefined) return `the socket ${listed} was granted`;
   const socket = filesystem.rules.find(({ path, access }) => access === 'write' && isSocket(path));
   return socket && `the socket ${socket.path} was granted`;
+}
+
+/** Whether a server of the host can be asked to read: by a socket that the policy leaves reachable. */
+function asksServers({ network, filesystem }: Policy): boolean {
+  return (
+    network.unixSockets === 'allowed' ||
+    (network.mode === 'listed' && network.unix.length > 0) ||
+    filesystem.rules.some(({ path, access }) => access === 'write' && isSocket(path))
+  );
 }
 
 function isSocket(path: string): boolean {

@@ -6,6 +6,12 @@ function shown(command: string, world: World = { autonomy: 'supervised' }): stri
   return [...new Set(reasons.map(({ verdict, code }) => `${verdict}:${code}`))].join(' ');
 }
 
+/** Where nobody holds what is read: a gate, or the backend `application`. */
+const unheld: World = {
+  autonomy: 'supervised',
+  rules: { held: { files: false, network: true, signals: true } },
+};
+
 describe('paths', () => {
   it.each([
     'cat a.txt',
@@ -47,16 +53,38 @@ describe('paths', () => {
       '%s is no reason: it only looks like a path',
       (command) => {
         expect(contained(command)).toBe('');
-        expect(shown(command)).toBe('deny:escapes_workspace');
+        expect(shown(command, unheld)).toBe('deny:escapes_workspace');
       },
     );
 
-    it.each(['cat /srv/x', 'grep x /srv/x', 'sort < /srv/x', 'cp /srv/x a', 'rm /srv/x'])(
-      '%s surely leaves',
-      (command) => {
-        expect(contained(command)).toBe('deny:escapes_workspace');
-      },
-    );
+    it.each([
+      ...['cat /srv/x', 'grep x /srv/x', 'sort < /srv/x', 'cp /srv/x a', 'ls /', 'ls ..', 'cat ../x'],
+      ...['cat /etc/shadow', 'cat somelink', 'cd .. && ls', 'make -C ..', 'cd src; cat ../../x'],
+    ])('%s only looks, and the kernel answers', (command) => {
+      expect(contained(command)).toBe('');
+      expect(shown(command, { autonomy: 'autonomous' })).toBe('');
+      expect(shown(command, unheld)).toBe('deny:escapes_workspace');
+    });
+
+    it.each([
+      ...['rm /srv/x', 'mv /srv/x a', 'cp a.txt /srv/x', 'cat a.txt > ../x', 'cat < /srv/x > /srv/y'],
+      ...['cd .. && touch x', 'sed -i s/a/b/ /srv/x', 'tee ../x < /srv/y'],
+    ])('%s writes outside', (command) => {
+      expect(contained(command)).toBe('deny:escapes_workspace');
+    });
+
+    it('what a granted directory has that may be secret is refused', () => {
+      const hidden = ['/etc/shadow'];
+      const rules = { readable: ['/etc'], hidden, shown: hidden };
+      expect(shown('cat /etc/shadow', { autonomy: 'contained', rules })).toBe('deny:escapes_workspace');
+      expect(shown('cat /etc/shadow', { autonomy: 'contained', rules: { ...rules, shown: [] } })).toBe('');
+    });
+
+    it('a server behind a socket reads with its own rights, a program of this machine does not', () => {
+      const rules = { asksServers: true, opened: 'the socket /run/docker.sock was granted' };
+      expect(shown('some-client --file=/srv/x', { autonomy: 'supervised', rules })).toBe('deny:escapes_workspace');
+      expect(shown('cat /srv/x', { autonomy: 'supervised', rules })).toBe('');
+    });
 
     it.each([`node cli.js ${HOME}/.ssh/id_rsa`, 'node cli.js ~somebody/x'])(
       '%s is refused whatever reads it',
@@ -103,8 +131,8 @@ describe('paths', () => {
     'tar xf a.tar -C /etc',
     'find /etc -name x',
   ])('%s leads outside', (command) => {
-    expect(shown(command)).toBe('deny:escapes_workspace');
-    expect(shown(command, { autonomy: 'autonomous' })).toBe('deny:escapes_workspace');
+    expect(shown(command, unheld)).toBe('deny:escapes_workspace');
+    expect(shown(command, { ...unheld, autonomy: 'autonomous' })).toBe('deny:escapes_workspace');
   });
 
   it.each(['cat ~root/x', 'ls ~other'])('%s leads to the home of somebody else', (command) => {
@@ -167,9 +195,9 @@ describe('paths', () => {
   });
 
   it('a directory that may not have been entered is asked about, and left to the kernel if autonomous', () => {
-    expect(shown('cd src; cat ../../x')).toBe('deny:escapes_workspace');
-    expect(shown('cd src; cat ../a.txt')).toBe('ask:may_escape_workspace');
-    expect(shown('cd src; cat ../a.txt', { autonomy: 'autonomous' })).toBe('');
+    expect(shown('cd src; cat ../../x', unheld)).toBe('deny:escapes_workspace');
+    expect(shown('cd src; cat ../a.txt', unheld)).toBe('ask:may_escape_workspace');
+    expect(shown('cd src; cat ../a.txt', { ...unheld, autonomy: 'autonomous' })).toBe('');
   });
 
   it('under an allow-list only the workspace and the temporary directory are meant', () => {
@@ -220,7 +248,7 @@ describe('paths', () => {
   });
 
   it('names the path', () => {
-    const { reasons } = judgeText('cat ../x');
+    const { reasons } = judgeText('cat ../x', unheld);
     expect(reasons.find(({ check }) => check === 'paths')?.message).toBe(
       'path escapes the workspace root: ../x',
     );
