@@ -20,7 +20,7 @@ const call = (toolCallId, command) =>
   );
 const model = new MockLanguageModelV3({
   doGenerate: [
-    call('1', 'cat /etc/shadow'),
+    call('1', 'touch /etc/shadow'),
     call('2', 'echo hello > greeting.txt && cat greeting.txt'),
     // Nothing brings back what is of the user, so the policy asks.
     call('3', 'rm notes.txt'),

@@ -16,7 +16,7 @@ import { createShell } from 'sandbox-run/openai';
  */
 const shellCall = (callId, commands) => ({ type: 'shell_call', callId, action: { commands } });
 const model = new ScriptedModel([
-  [shellCall('1', ['ls /usr', 'cat /etc/shadow'])],
+  [shellCall('1', ['ls /usr', 'touch /etc/shadow'])],
   [shellCall('2', ['echo hello > greeting.txt', 'cat greeting.txt'])],
   // Nothing brings back what is of the user, so the policy asks.
   [shellCall('3', ['rm notes.txt'])],

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { AuditRecord, DecisionRecord, ResultRecord } from '../model/audit-record.ts';
-import type { Decision } from '../model/decision.ts';
+import { type Decision, LOOKS_OUTSIDE } from '../model/decision.ts';
 import type { EnforcementReport } from '../model/enforcement-report.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { createRedactor, type Redactor } from '../util/redact.ts';
@@ -67,7 +67,7 @@ function plainDecision(record: DecisionRecord, redactor: Redactor): object {
   };
 }
 
-/** Every check with its verdict and code; its words only if it objects. */
+/** Every check with its verdict and code; its words only if it objects, or shows that a command looks outside. */
 function plainVerdict(decision: Decision | undefined, redactor: Redactor): object {
   if (decision === undefined) return { verdict: null };
   const { verdict, risk, reach, reasons } = decision;
@@ -75,7 +75,7 @@ function plainVerdict(decision: Decision | undefined, redactor: Redactor): objec
     check: reason.check,
     verdict: reason.verdict ?? null,
     code: reason.code,
-    ...(reason.verdict === 'ask' || reason.verdict === 'deny'
+    ...(reason.verdict === 'ask' || reason.verdict === 'deny' || reason.code === LOOKS_OUTSIDE
       ? { message: redactor.text(reason.message), words: redactor.words(reason.words) }
       : {}),
   }));

@@ -1,5 +1,6 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { AuditRecord, AuditSink, EventRecord } from '../model/audit-record.ts';
+import { LOOKS_OUTSIDE } from '../model/decision.ts';
 import type { RecordStream } from '../model/record-stream.ts';
 import { auditFailure } from './day-file.ts';
 import { encodeRecord } from './encode-record.ts';
@@ -158,15 +159,15 @@ function startOf(line: Buffer): string {
   return line.toString('latin1', 0, 160);
 }
 
-const FLAGS = ',"flags":["';
+/** What was launched counts by them: unusual options, and a look outside of what it may read. */
+const COUNTING = [',"flags":["', `,"code":"${LOOKS_OUTSIDE}",`];
+const counts = (line: Buffer) => COUNTING.some((part) => line.includes(part));
 
-/** A pattern may end with it: a person was asked, it was not launched, it runs a file, or has unusual options. In a text, quotes are escaped. */
+/** A pattern may end with it: a person was asked, it was not launched, it runs a file, or counts. In a text, quotes are escaped. */
 function isConspicuous(line: Buffer, start: string): boolean {
   if (!start.includes('"type":"decision"')) return false;
   const isLaunched = line.includes(',"outcome":"launch",') || line.includes(',"outcome":"allow",');
-  return (
-    !isLaunched || line.includes(',"approval":{') || line.includes(',"executes":["') || line.includes(FLAGS)
-  );
+  return !isLaunched || line.includes(',"approval":{') || line.includes(',"executes":["') || counts(line);
 }
 
 /**
@@ -175,7 +176,7 @@ function isConspicuous(line: Buffer, start: string): boolean {
  */
 function isNothing(line: Buffer, start: string, isOwn: boolean): boolean {
   if (start.includes('"type":"result"')) return true;
-  if (isOwn || line.includes(FLAGS)) return false;
+  if (isOwn || counts(line)) return false;
   return line.includes(',"verdict":"allow","risk":') && !line.includes(',"files":{"writes":["');
 }
 

@@ -1,4 +1,5 @@
 import type { EventRecord } from '../model/audit-record.ts';
+import { LOOKS_OUTSIDE } from '../model/decision.ts';
 import { isObject } from '../util/is-object.ts';
 import { commandText, objectsOf, type StoredRecord, textOf, textsOf } from './stored-record.ts';
 
@@ -16,7 +17,7 @@ interface ObservedDecision {
   readonly refused: boolean;
   /** It was launched, or a container was told that it may run it. */
   readonly launched: boolean;
-  /** If it was not launched: words that lead out of the workspace, as the check of paths saw them. */
+  /** Words that lead out of the workspace, as the check of paths saw them: where it was not launched, or read in vain. */
   readonly escapes: readonly string[];
   readonly writes: readonly string[];
   readonly executes: readonly string[];
@@ -74,7 +75,7 @@ const COMMANDS = 2;
 /** An agent tries paths, one after the other, that lead out of the workspace. */
 const pathTraversal: Pattern = {
   code: 'path_traversal_series',
-  summary: `${DIFFERENT} different paths with \`..\` that lead out of the workspace, in ${COMMANDS} refused commands or more`,
+  summary: `${DIFFERENT} different paths with \`..\` that lead out of the workspace, in ${COMMANDS} commands or more that were refused or saw nothing there`,
   find: (latest, earlier) => {
     if (!latest.escapes.some(climbs)) return [];
     const tries = [...earlier, latest].filter(({ escapes }) => escapes.some(climbs));
@@ -262,9 +263,9 @@ export class Recognizer {
   }
 }
 
-/** Of what was launched, only the files that it wrote matter later, and unusual options. */
-function isRemembered({ launched, writes, flags }: ObservedDecision): boolean {
-  return !launched || writes.length > 0 || flags.length > 0;
+/** Of what was launched, only the files that it wrote matter later, unusual options, and where it looked in vain. */
+function isRemembered({ launched, writes, flags, escapes }: ObservedDecision): boolean {
+  return !launched || writes.length > 0 || flags.length > 0 || escapes.length > 0;
 }
 
 function find(
@@ -297,10 +298,10 @@ function wasAsked(fields: StoredRecord['fields'], outcome: string): boolean {
 }
 
 /** Words for which the check of paths refused a command, or asked. */
-function refusedPaths(fields: StoredRecord['fields']): readonly string[] {
+function pathsOutside(fields: StoredRecord['fields'], launched: boolean): readonly string[] {
+  const isRefused = (code: unknown) => !launched && /^(?:may_)?escapes?_/.test(String(code));
   return objectsOf(fields, 'checks')
-    .filter(({ check, verdict }) => check === 'paths' && (verdict === 'deny' || verdict === 'ask'))
-    .filter(({ code }) => /^(?:may_)?escapes?_/.test(String(code)))
+    .filter(({ check, code }) => check === 'paths' && (code === LOOKS_OUTSIDE || isRefused(code)))
     .flatMap((check) => textsOf(check, 'words'));
 }
 
@@ -318,7 +319,7 @@ function observe(record: StoredRecord): ObservedDecision {
     asked,
     refused: REFUSING_OUTCOMES.has(outcome),
     launched,
-    escapes: launched ? [] : refusedPaths(fields),
+    escapes: pathsOutside(fields, launched),
     writes: textsOf(files, 'writes'),
     executes: textsOf(files, 'executes'),
     flags: textsOf(fields, 'flags'),

@@ -1,5 +1,5 @@
 import type { SimpleCommand } from '../model/command-line.ts';
-import type { Reason } from '../model/decision.ts';
+import { LOOKS_OUTSIDE, type Reason } from '../model/decision.ts';
 import type { Argument, PathUse } from '../programs/behaviour.ts';
 import { argumentOf, beginsWithPath, isHarmlessDevice, wordOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';
@@ -7,7 +7,15 @@ import { reachOf } from '../programs/risk.ts';
 import { directoriesBetween, innermostAround, isBeneath } from '../util/absolute-path.ts';
 import { isJudgedPlace } from '../util/secret-files.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, isForeignTo, type Location, locationsOf, mayWrite, useOf, wordTexts } from './locations.ts';
+import {
+  directoriesOf,
+  isForeignTo,
+  type Location,
+  locationsOf,
+  mayWrite,
+  useOf,
+  wordTexts,
+} from './locations.ts';
 import { settledWords } from './word-values.ts';
 
 const reason = reasonFor('paths');
@@ -131,13 +139,16 @@ function judgePath(
     );
   }
   let outside: Reason | undefined;
+  let looks: Reason | undefined;
   let inside = false;
   for (const location of locations) {
     const found = judgeLocation(use, location, context, isHeld);
     if (found === undefined) inside = true;
+    else if (found.code === LOOKS_OUTSIDE) looks ??= found;
     else if (found.code !== 'escapes_workspace') return found;
     else outside ??= found;
   }
+  if (outside === undefined && looks !== undefined && use.guessed !== true) return looks;
   // `node cli.js /api/users`, `./configure --prefix=/opt/x`: should it be a path, the kernel holds what is read there.
   if (use.guessed === true && use.effect === 'reads' && context.autonomy === 'contained') return undefined;
   if (outside === undefined || !inside || !dependsOnDirectory(use, cwds)) return outside;
@@ -214,7 +225,8 @@ function judgeLocation(
   if (homes.some((home) => isBeneath(path, home) && isJudgedPlace(path.slice(home.length + 1)))) {
     return reason('deny', 'secret_path', `${text} holds credentials`, source);
   }
-  if (isHeld && !isShown(path, context)) return undefined;
+  if (isHeld && !isShown(path, context))
+    return isAbove(path, context) ? undefined : looksOutside(text, source);
   // `/$x` says nothing about where it leads; the kernel does.
   if (partial && leadsToRoot(path, context)) return undefined;
   // Under an allow-list only the workspace is meant, not what the system needs to run programs.
@@ -235,6 +247,18 @@ function judgeLocation(
   }
   return undefined;
 }
+
+const looksOutside = (text: string, source: string) =>
+  reason(
+    'allow',
+    LOOKS_OUTSIDE,
+    `${text} lies outside of what commands may read: the kernel answers`,
+    source,
+  );
+
+/** A directory that leads to what a command sees is there, with nothing else in it. */
+const isAbove = (path: string, { rules }: CheckContext) =>
+  [rules.workspace, ...rules.readable, ...rules.writable].some((root) => isBeneath(root, path));
 
 function leadsToRoot(path: string, { rules }: CheckContext): boolean {
   return [rules.workspace, ...rules.writable].some((root) => isBeneath(root, path));

@@ -8,7 +8,7 @@ import { caller } from '../host/caller.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
 import type { AppliedChanges, ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
 import type { Command, TemplateValue } from '../model/command.ts';
-import type { Decision } from '../model/decision.ts';
+import { type Decision, looksOutside } from '../model/decision.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { LaunchPlan, RunDefaults } from '../model/launch-plan.ts';
 import type {
@@ -652,7 +652,10 @@ export class OpenSandbox implements Sandbox {
     return this.#waitFor(begun, () => own.abort());
   }
 
-  /** A command that failed before, and comes again: then all that it is denied is looked at, which takes longer. */
+  /**
+   * A command that failed before, and comes again, or reads what its text shows to be out of its reach: then all that it is
+   * denied is looked at, which takes longer.
+   */
   #launchDirect(
     resolved: StartableCommand,
     context: RunContext,
@@ -671,7 +674,7 @@ export class OpenSandbox implements Sandbox {
       });
       return { ...started, result: noted };
     };
-    if (!this.#failed.has(line)) return begin(this.#launcher);
+    if (!looksOutside(context.decision) && !this.#failed.has(line)) return begin(this.#launcher);
     const own = new AbortController();
     const isGivenUp = () => this.#closed || own.signal.aborted || options.signal?.aborted === true;
     this.#looking ??= this.prepared

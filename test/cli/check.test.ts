@@ -54,7 +54,8 @@ describe('sandbox-run check', () => {
     ],
     ['refuses everything else there', ['--autonomy', 'readonly', '-c', 'touch x'], 126, /^deny /],
     ['refuses what is dangerous', ['--autonomy', 'autonomous', '-c', 'sudo ls'], 126, /^deny /],
-    ['refuses what leaves the workspace', ['-c', 'cat ../../../etc/shadow'], 126, /escapes the workspace/],
+    ['refuses what is written outside', ['-c', 'cp a ../../../etc/x'], 126, /escapes the workspace/],
+    ['lets looking there run, as the kernel answers', ['-c', 'cat ../../../etc/shadow'], 0, /^allow /],
     ['takes ~ for the home of the user', ['-c', 'cat ~/.ssh/id_rsa'], 126, /deny +paths /],
     ['knows a grant', ['--net', 'example.org', '-c', 'curl https://example.org'], 0, /allow/],
     [
@@ -88,9 +89,9 @@ describe('sandbox-run check', () => {
 
   it('judges from --cwd, relative to the workspace', async () => {
     mkdirSync(join(place.workspace, 'a/b'), { recursive: true });
-    expect((await check(['-c', 'cat ../x'])).exitCode).toBe(126);
-    expect((await check(['--cwd', 'a/b', '-c', 'cat ../x'])).exitCode).toBe(0);
-    expect((await check(['--cwd', 'a/b', '-c', 'cat ../../../x'])).exitCode).toBe(126);
+    expect((await check(['-c', 'cp a ../x'])).exitCode).toBe(126);
+    expect((await check(['--cwd', 'a/b', '-c', 'cp a ../x'])).exitCode).toBe(0);
+    expect((await check(['--cwd', 'a/b', '-c', 'cp a ../../../x'])).exitCode).toBe(126);
     rmSync(join(place.workspace, 'a'), { recursive: true });
   });
 
@@ -169,7 +170,7 @@ describe('check --batch', () => {
       { command: 'touch x', autonomy: 'supervised', approved: true },
       { id: 'd', command: 'touch x', autonomy: 'autonomous', taint: [], suite: 'mine' },
       { id: 'e', command: ['cat', '../x'], cwd: 'sub' },
-      { id: 'f', command: 'cat ../../x', cwd: 'sub' },
+      { id: 'f', command: 'cp a ../../x', cwd: 'sub' },
       { id: 'g', command: 'ls', cwd: '../../../../..' },
       { id: 'h', command: 'touch x' },
       { id: 'i', command: 'rm .notes-of-the-user' },
@@ -190,7 +191,7 @@ describe('check --batch', () => {
     ]);
     expect(Object.keys(lines(stdout)[0])).toEqual(['id', 'verdict', 'risk', 'reach', 'reasons']);
     // What does not run comes with what a model may be told, as it does without --batch.
-    const single = await check(['--json', '--cwd', 'sub', '-c', 'cat ../../x']);
+    const single = await check(['--json', '--cwd', 'sub', '-c', 'cp a ../../x']);
     expect(lines(stdout)[5].messageForModel).toBe(JSON.parse(single.stdout).messageForModel);
     expect(lines(stdout)[5].messageForModel).toContain('../../x');
   });
@@ -330,10 +331,10 @@ describe('a run', () => {
   });
 
   it('that is refused ends with 126 and the sentence', async () => {
-    const result = await run(['--approved', '--autonomy', 'autonomous', '-c', 'cat /etc/shadow']);
+    const result = await run(['--approved', '--autonomy', 'autonomous', '-c', 'cp a /etc/x']);
     expect(result).toMatchObject({ exitCode: 126, stdout: '' });
     expectOneLine(result.stderr);
-    expect(result.stderr).toContain('path escapes the workspace root: /etc/shadow');
+    expect(result.stderr).toContain('path escapes the workspace root: /etc/x');
   });
 
   it('that is asked about ends with 126 and names what would allow it, which does', async () => {

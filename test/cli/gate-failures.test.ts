@@ -225,7 +225,7 @@ describe('what is recorded', () => {
       env: { XDG_STATE_HOME: home },
     });
     expect(run.exitCode).toBe(3);
-    const refused = await cli(place, ['cat', '/etc/shadow'], { env: { XDG_STATE_HOME: home } });
+    const refused = await cli(place, ['touch', '/etc/shadow'], { env: { XDG_STATE_HOME: home } });
     expect(refused.exitCode).toBe(126);
     const [day] = execFileSync('ls', [join(home, 'sandbox-run/audit')], { encoding: 'utf8' })
       .split('\n')

@@ -231,7 +231,12 @@ const ATTACKS: readonly CallRow[] = [
   {
     what: 'a file outside',
     call: bash(({ secretFile }) => `cat ${secretFile}`),
-    sees: refused(shows(SECRET)),
+    sees: () => ({
+      none: shows(SECRET),
+      decide: REFUSED,
+      // Looking is free where the kernel holds what is read, and what it could not see is said.
+      rewrite: fails(/^Exit code 1\n[\s\S]*No such file[^\n]*\nSandbox: denied to the command: read /),
+    }),
   },
   {
     what: 'a file outside, by a program of its own',

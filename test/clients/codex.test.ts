@@ -42,7 +42,7 @@ describe.skipIf(CODEX === undefined)('the real Codex, with hooks', { timeout: 40
     const script = [
       exec(`echo 'it is' "q" \\\\ \`echo b\`; echo "$((1 + 1))" é`),
       exec('cat <<X\nfirst $(echo second)\nX'),
-      exec(`cat ${world.outside}/secret`),
+      exec(`echo x > ${world.outside}/secret`),
       exec(writeTo(join(world.outside, 'planted'))),
       exec(writeTo(join(world.project, 'made'))),
       exec('git clean -fdx'),

@@ -39,7 +39,7 @@ describe.skipIf(GEMINI === undefined)('the real Gemini CLI', { timeout: 400_000 
     const script = [
       shell(`echo 'it is' "q" \\\\ \`echo b\`; echo "$((1 + 1))" é`, { description: 'what it is for' }),
       shell('cat <<X\nfirst $(echo second)\nX'),
-      shell(`cat ${world.outside}/secret`),
+      shell(`echo x > ${world.outside}/secret`),
       shell(writeTo(join(world.outside, 'planted'))),
       shell(writeTo(join(world.project, 'made'))),
       shell('git clean -fdx'),

@@ -32,7 +32,7 @@ describe.skipIf(OPENCODE === undefined)('the real opencode', { timeout: 400_000 
     const script = [
       bash(`echo 'it is' "q" \\\\ \`echo b\`; echo "$((1 + 1))" é`),
       bash('cat <<X\nfirst $(echo second)\nX'),
-      bash(`cat ${world.outside}/secret`),
+      bash(`echo x > ${world.outside}/secret`),
       bash(writeTo(join(world.outside, 'planted'))),
       bash(writeTo(join(world.project, 'made'))),
       bash('git clean -fdx'),

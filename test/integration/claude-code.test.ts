@@ -187,7 +187,7 @@ describe('what the model is told', () => {
 
   it('of a refusal: little, and nothing of how an operator would let it through', async () => {
     for (const mode of ['decide', 'rewrite'])
-      for (const command of ['sudo ls', 'cat /etc/shadow', 'ls "']) {
+      for (const command of ['sudo ls', 'touch /etc/shadow', 'ls "']) {
         const { permissionDecisionReason: said } = await decisionOn(command, ['--mode', mode]);
         expect(said).toMatch(/^Not run: /);
         expect(said).not.toMatch(/\nAllowed: |--[a-z]|permit_dangerous|\w+\.\w+_\w+ can/);

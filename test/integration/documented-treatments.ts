@@ -111,5 +111,5 @@ export const SNIPPETS: Readonly<Record<string, Snippet>> = {
     before: 'declare function programs(...row: readonly unknown[]): void;\n',
     not: 'is a row of the table: test/unit/docs/adding-a-command.test.ts evaluates it',
   },
-  'Not run: "cat /etc/shadow"': { command: 'cat /etc/shadow' },
+  'Not run: "touch /etc/shadow"': { command: 'touch /etc/shadow' },
 };

@@ -47,7 +47,7 @@ describe('what --json prints is what its schema says', () => {
     ['signaled', ['--approved', '-c', 'kill -9 $$'], 'signaled'],
     ['timed out', ['--approved', '--timeout', '0.3', 'sleep', '20'], 'timed-out'],
     ['over a limit', ['--approved', '--cpu-time', '1', '-c', 'while :; do :; done'], 'limit-exceeded'],
-    ['refused', ['-c', 'cat /etc/shadow'], 'denied'],
+    ['refused', ['-c', 'touch /etc/shadow'], 'denied'],
     ['asked about, with nobody there', ['-c', 'git push'], 'denied'],
     ['not found', ['--approved', 'no-such-program-here'], 'setup-failed'],
     ['spilled', ['--approved', '--spill', '-c', 'echo hi'], 'exited'],
@@ -152,7 +152,7 @@ describe('what --json prints is what its schema says', () => {
   it('sessions: of shells and of agents', async () => {
     const id = (await run(['session', 'start'])).stdout.trim();
     try {
-      for (const command of ['echo hi', 'cat /etc/shadow']) {
+      for (const command of ['echo hi', 'touch /etc/shadow']) {
         for (const [option, name] of [
           ['--json', 'session-run'],
           ['--json=full', 'session-run-full'],
@@ -215,7 +215,7 @@ describe('what --json prints is what its schema says', () => {
     const grants = linesOf((await run(['approvals', 'grants', '--json'])).stdout);
     expect(grants).toHaveLength(1);
     for (const grant of grants) expectValid('approval-grant', grant);
-    await run(['--policy', policy, '-c', 'cat /etc/shadow']);
+    await run(['--policy', policy, '-c', 'touch /etc/shadow']);
     const records = linesOf((await run(['audit', 'tail', '--json'])).stdout);
     expect(records.length).toBeGreaterThanOrEqual(3);
     for (const record of records) expectValid('audit-record', record);

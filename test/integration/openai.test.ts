@@ -73,7 +73,7 @@ describe('the shell tool of the Agents SDK', () => {
   });
 
   it('tells the model why a command was refused, and runs the others', async () => {
-    const { output } = await act(['cat /etc/shadow', 'echo after']);
+    const { output } = await act(['touch /etc/shadow', 'echo after']);
     expect(output).toMatchObject([
       {
         stdout: '',
@@ -155,7 +155,7 @@ describe('what a model asks for', () => {
     'gets %i characters of all commands and streams together, none of them cut in half',
     async (most) => {
       const flood = 'yes 😀é | head -n 5000 | tee /dev/stderr';
-      const { output, maxOutputLength } = await act([flood, flood, 'cat /etc/shadow'], {
+      const { output, maxOutputLength } = await act([flood, flood, 'touch /etc/shadow'], {
         maxOutputLength: most,
       });
       const all = output.map(({ stdout, stderr }) => stdout + stderr).join('');
@@ -374,7 +374,7 @@ describe('over the wire of the Responses API', () => {
 
   it('the Agents SDK gets calls and sends what became of them', async () => {
     answers.push(
-      [rawCall(['echo hi', 'cat /etc/shadow'], { max_output_length: 400, timeout_ms: 9000 })],
+      [rawCall(['echo hi', 'touch /etc/shadow'], { max_output_length: 400, timeout_ms: 9000 })],
       [rawMessage],
     );
     const shell = createShell(sandbox);

@@ -150,7 +150,9 @@ describe('a command of an agent, in mode "rewrite"', () => {
 
   it('cannot make itself a proof: it sees no state, and its own line is a command like any other', async () => {
     setModule('({})');
-    expect((await hook(`ls ${shellWord(env.XDG_STATE_HOME)}`)).decision).toBe('deny');
+    // Looking is free, and shows nothing.
+    const looking = await hook(`ls ${shellWord(env.XDG_STATE_HOME)}`);
+    expect(await run(looking.line)).toMatchObject({ status: 2, stdout: '' });
     const { line } = await hook(`python3 -c "open('../st' + 'ate/sandbox-run/gate.db')" || exit 3`);
     expect(await run(line)).toMatchObject({ status: 3, stdout: '' });
     const ticket = ASKED.exec((await hook('echo out')).line)?.[1] ?? expect.fail();

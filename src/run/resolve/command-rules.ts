@@ -54,7 +54,9 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
       ...SECRETS_OF_SYSTEM,
     ],
     shown: SECRETS_OF_SYSTEM.filter(
-      (path) => of('read').some((root) => isBeneath(path, root)) && !plan?.emptied.some((one) => isBeneath(path, one)),
+      (path) =>
+        of('read').some((root) => isBeneath(path, root)) &&
+        !plan?.emptied.some((one) => isBeneath(path, one)),
     ),
     // Of `/` the plan has what lies in it.
     readable: [
