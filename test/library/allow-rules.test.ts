@@ -147,7 +147,7 @@ describe('a rule that allows', () => {
     ['touch /etc/x', [allow('touch')]],
     ['touch .git/hooks/pre-commit', [allow('touch')]],
     ['cp evil .git/config', [allow('cp')]],
-    ['cat /etc/shadow', [allow('cat')]],
+    ['touch /etc/shadow', [allow('touch')]],
   ])('lifts no refusal: %s', async (command, rules) => {
     for (const autonomy of ['contained', 'supervised'] as const)
       expect([command, await verdictOf(command, rules, { autonomy })]).toEqual([
