@@ -369,10 +369,10 @@ describe('the options of git', () => {
       options: words.slice(0, end).map((word) => {
         const [, long, longValue, short, rest] =
           /^(?:--([^=]+)(?:=([\s\S]*))?|-(.)([\s\S]*))$/.exec(word) ?? [];
-        return {
-          name: long ?? short ?? '',
-          value: longValue ?? (rest === '' || rest === undefined ? undefined : rest),
-        };
+        const name = long ?? short ?? '';
+        // git prints a short option with an empty value as the option alone.
+        const isEmpty = rest === '' && optionTable(grammar).rules.get(name)?.value !== 'required';
+        return { name, value: longValue ?? (isEmpty ? undefined : rest) };
       }),
     };
   }
