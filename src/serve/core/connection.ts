@@ -62,6 +62,8 @@ export class Connection {
   #malformed = 0;
   #isInitialized = false;
   #reading = true;
+  /** It was told what it did wrong, and may still be writing. */
+  #isTold = false;
   #pumping = false;
   #inputEnded = false;
   #ending: Promise<void> | undefined;
@@ -303,6 +305,7 @@ export class Connection {
   ): void {
     if (!this.#reading) return;
     this.#reading = false;
+    this.#isTold = true;
     void this.#outgoing.send(errorResponse(null, code, problem));
     void this.end('the client broke the protocol');
   }
@@ -334,10 +337,14 @@ export class Connection {
     this.#outgoing.close();
     await new Promise<void>((done) => {
       const late = setTimeout(done, LINGER_MS);
-      output.end(() => {
+      const close = () => {
         clearTimeout(late);
         done();
-      });
+      };
+      // Closed with something unread, a socket fails the client's next write, and what it was told last may be lost with that.
+      const isWriting = this.#isTold && !input.destroyed;
+      if (isWriting) input.once('close', close);
+      output.end(isWriting ? undefined : close);
     });
     input.destroy();
     output.destroy();
