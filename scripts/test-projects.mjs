@@ -146,7 +146,15 @@ export const AS_USER = [
     'in-use',
   ),
   ...inFolder('changes', 'only-reads', 'page', 'queue', 'real-programs', 'settings', 'terminal', 'told'),
-  ...inFolder('left-behind', 'agents-and-editors', 'between-processes', 'cli', 'git-settings', 'honest-work'),
+  ...inFolder(
+    'left-behind',
+    'agents-and-editors',
+    'between-processes',
+    'cli',
+    'git-settings',
+    'honest-work',
+    'hook-installers',
+  ),
   ...inFolder('left-behind', 'shells-and-tools', 'while-others-look'),
   'test/hosts/odd-paths',
 ];

@@ -366,7 +366,13 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
   }
   ForEach(object.Get("copies"), [&](const Napi::Value& value) {
     const Napi::Object copy = value.As<Napi::Object>();
-    spec.copies.push_back({Path(copy, "source"), Path(copy, "path")});
+    CopySpec one{Path(copy, "source"), Path(copy, "path"), "", ""};
+    if (const Napi::Value value = copy.Get("preface"); value.IsObject()) {
+      const Napi::Object preface = value.As<Napi::Object>();
+      one.preface = Path(preface, "file");
+      one.unless = Text(preface, "unless");
+    }
+    spec.copies.push_back(std::move(one));
   });
   if (const Napi::Value other = object.Get("namespacesOf"); other.IsExternal()) {
     spec.shared_namespaces = (*other.As<Napi::External<ConfinementRef>>().Data())->namespaces();

@@ -123,6 +123,45 @@ Napi::Value EncodeCopies(Napi::Env env, std::vector<ChangedCopy>& copies) {
   return array;
 }
 
+const char* NameOf(CopiedEntry::Kind kind) {
+  switch (kind) {
+    case CopiedEntry::Kind::kFile:
+      return "file";
+    case CopiedEntry::Kind::kLink:
+      return "link";
+    case CopiedEntry::Kind::kDirectory:
+      return "directory";
+    case CopiedEntry::Kind::kGone:
+      return "gone";
+  }
+  return "";
+}
+
+Napi::Value EncodeChangedDirectories(Napi::Env env, const std::vector<ChangedDirectory>& changed) {
+  Napi::Array array = Napi::Array::New(env, changed.size());
+  for (uint32_t i = 0; i < changed.size(); ++i) {
+    const ChangedDirectory& one = changed[i];
+    Napi::Array entries = Napi::Array::New(env, one.entries.size());
+    for (uint32_t j = 0; j < one.entries.size(); ++j) {
+      const CopiedEntry& entry = one.entries[j];
+      Napi::Object object = Napi::Object::New(env);
+      object["path"] = EncodePath(env, entry.path);
+      object["kind"] = Napi::String::New(env, NameOf(entry.kind));
+      object["mode"] = Napi::Number::New(env, entry.mode);
+      object["content"] = Napi::Buffer<char>::Copy(env, entry.content.data(), entry.content.size());
+      entries.Set(j, object);
+    }
+    Napi::Object object = Napi::Object::New(env);
+    object["source"] = EncodePath(env, one.source);
+    object["isOverKept"] = Napi::Boolean::New(env, one.is_over_kept);
+    object["lookedMs"] = Napi::Number::New(env, static_cast<double>(one.looked_ns / 1'000'000));
+    object["isComplete"] = Napi::Boolean::New(env, one.is_complete);
+    object["entries"] = entries;
+    array.Set(i, object);
+  }
+  return array;
+}
+
 // NativeConnection in contract.ts.
 Napi::Object EncodeConnection(Napi::Env env, const Connection& one) {
   Napi::Object object = Napi::Object::New(env);
@@ -262,6 +301,8 @@ class EventObject {
     if (!effects.left_behind.empty())
       Put("leftBehind", EncodeLeftBehind(env_, effects.left_behind));
     if (!effects.copies.empty()) Put("copies", EncodeCopies(env_, effects.copies));
+    if (!effects.changed_directories.empty())
+      Put("changedDirectories", EncodeChangedDirectories(env_, effects.changed_directories));
     if (!effects.connections.empty())
       Put("connections", EncodeConnections(env_, effects.connections));
     if (!effects.makings.empty()) Put("makings", EncodeMakings(env_, effects.makings));

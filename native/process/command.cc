@@ -208,6 +208,7 @@ Outcome Command::RunIn(CommandPlace& place) {
     }
     if (activity != nullptr) outcome.effects.left_behind = activity->Look();
     outcome.effects.copies = place.slot->TakeChangedCopies();
+    outcome.effects.changed_directories = place.slot->TakeChangedDirectories();
     // A child that cannot be waited for may not be done yet with the memory that it shares: that
     // stays.
     if (outcome.failure && outcome.failure->stage == std::string_view("wait")) {

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <sys/file.h>
 #include <sys/statfs.h>
@@ -30,6 +31,10 @@ constexpr int kBuildTries = 8;
 
 constexpr char kDirectoryPrefix[] = "sandbox-run-slot-";
 constexpr char kStagingDirectory[] = "slot:root";
+// Beside the upper directory of a layer: what stands for a directory that is not there, and a
+// directory with the place for it.
+constexpr char kNoSource[] = ".none";
+constexpr char kSkeleton[] = ".around";
 // Of links that are mounted over files; beside it, so that no command sees it.
 constexpr char kLinksDirectory[] = "slot:links";
 
@@ -453,12 +458,223 @@ bool Slot::HasMoved() const {
   return false;
 }
 
+namespace {
+
+// Two ticks of the slowest clock there is.
+constexpr int64_t kTick = 20'000'000;
+
+// Hooks lie in one or two directories.
+constexpr size_t kMostNoted = 256;
+
+// Notes a directory, those in it and, if wanted, its files. False: it cannot be read, or there is
+// too much.
+bool NoteDirectory(const std::string& path, bool with_files,
+                   std::map<std::string, FileStamp>& noted) {
+  struct stat info;
+  if (noted.size() >= kMostNoted || lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+    return false;
+  noted[path] = StampOf(info);
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
+  if (directory == nullptr) return false;
+  while (const dirent* entry = readdir(directory.get())) {
+    const std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    const std::string inner = path + "/" + name;
+    if (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN && !with_files) continue;
+    if (lstat(inner.c_str(), &info) != 0) return false;
+    if (S_ISDIR(info.st_mode)) {
+      if (!NoteDirectory(inner, with_files, noted)) return false;
+    } else if (with_files) {
+      if (noted.size() >= kMostNoted) return false;
+      noted[inner] = StampOf(info);
+    }
+  }
+  return true;
+}
+
+// What an earlier command left counts as long as nothing in the source changed since it was seen
+// what that holds: the hooks that a person installs outside take its place.
+bool IsNewerThan(const struct stat& kept, const std::map<std::string, FileStamp>& source) {
+  return std::all_of(source.begin(), source.end(), [&kept](const auto& one) {
+    return one.second.changed_ns <= Nanoseconds(kept.st_mtim);
+  });
+}
+
+// Reads the writable half of a layer. Commands that still run change it meanwhile, by way of the
+// layer only, so no link is followed and nothing is waited for.
+class LayerReader {
+ public:
+  explicit LayerReader(ChangedDirectory& into) : into_(into) {}
+
+  void Read(int parent, const char* name, const std::string& prefix) {
+    UniqueFd fd(openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    DIR* const opened = fd.valid() ? fdopendir(fd.get()) : nullptr;
+    if (opened == nullptr) {
+      into_.is_complete = false;
+      return;
+    }
+    const int at = fd.release();
+    const std::unique_ptr<DIR, int (*)(DIR*)> directory(opened, closedir);
+    while (const dirent* entry = readdir(directory.get())) {
+      const std::string inner = entry->d_name;
+      if (inner != "." && inner != "..") ReadEntry(at, inner, prefix + inner);
+    }
+  }
+
+ private:
+  void ReadEntry(int at, const std::string& name, const std::string& path) {
+    struct stat info;
+    if (into_.entries.size() >= kMostNoted ||
+        fstatat(at, name.c_str(), &info, AT_SYMLINK_NOFOLLOW)) {
+      into_.is_complete = false;
+      return;
+    }
+    CopiedEntry entry;
+    entry.path = path;
+    entry.mode = info.st_mode & 0777;
+    if (S_ISDIR(info.st_mode)) {
+      entry.kind = CopiedEntry::Kind::kDirectory;
+      into_.entries.push_back(std::move(entry));
+      Read(at, name.c_str(), path + "/");
+      return;
+    }
+    if (S_ISLNK(info.st_mode)) {
+      entry.kind = CopiedEntry::Kind::kLink;
+      entry.content.resize(PATH_MAX);
+      const ssize_t length =
+          readlinkat(at, name.c_str(), entry.content.data(), entry.content.size());
+      entry.content.resize(length < 0 ? 0 : static_cast<size_t>(length));
+      if (length <= 0) into_.is_complete = false;
+    } else if (S_ISREG(info.st_mode)) {
+      if (!ReadFile(at, name, entry.content)) into_.is_complete = false;
+    } else if (S_ISCHR(info.st_mode) && info.st_rdev == 0) {
+      entry.kind = CopiedEntry::Kind::kGone;
+    } else {
+      into_.is_complete = false;
+      return;
+    }
+    into_.entries.push_back(std::move(entry));
+  }
+
+  bool ReadFile(int at, const std::string& name, std::string& content) {
+    // Hooks are scripts of some kilobytes.
+    constexpr size_t kMostBytes = 512 * 1024;
+    const UniqueFd fd(
+        openat(at, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    if (!fd.valid()) return false;
+    char piece[16 * 1024];
+    for (;;) {
+      const ssize_t count = read(fd.get(), piece, sizeof piece);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return count == 0;
+      bytes_ += static_cast<size_t>(count);
+      if (bytes_ > kMostBytes) return false;
+      content.append(piece, static_cast<size_t>(count));
+    }
+  }
+
+  ChangedDirectory& into_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace
+
+Result<const Slot::CopiedDirectory*> Slot::AddCopiedDirectory(const ViewStepSpec& spec) {
+  const CopiedDirectory* const none = nullptr;
+  CopiedDirectory copied;
+  copied.source = spec.source;
+  copied.looked_ns = FileClockNow();
+  const Result<Found> found = LookFor(spec.source, "view.open");
+  if (!found.ok()) return found.failure();
+  Watch(spec.source, found.value().exists, found.value().info, true);
+  copied.is_missing = !found.value().exists;
+  struct stat info = found.value().info;
+  struct stat kept;
+  const bool has_kept = !spec.lower.empty() && lstat(spec.lower.front().c_str(), &kept) == 0;
+  if (!spec.lower.empty()) Watch(spec.lower.front(), has_kept, kept, true);
+  // What lies there was written by us, and by nobody else.
+  const bool is_usable = has_kept && S_ISDIR(kept.st_mode) && kept.st_uid == geteuid() &&
+                         (kept.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+  if (copied.is_missing) {
+    const std::string around = spec.source.substr(0, spec.source.rfind('/'));
+    if (!NoteDirectory(around, false, copied.beneath)) return none;
+    if (lstat(around.c_str(), &info) != 0) return none;
+    if (is_usable) copied.kept = spec.lower.front();
+  } else {
+    if (!S_ISDIR(info.st_mode)) return none;
+    if (!NoteDirectory(spec.source, is_usable, copied.beneath)) return none;
+    if (is_usable && IsNewerThan(kept, copied.beneath)) copied.kept = spec.lower.front();
+  }
+  copied.upper = HostPath(spec.upper);
+  // The layer shows the mode of the topmost directory, and a command has to be able to write there.
+  copied.mode = S_IRWXU | (info.st_mode & (S_IRWXG | S_IRWXO));
+  std::vector<std::pair<std::string, mode_t>> wanted = {{copied.upper, copied.mode},
+                                                        {HostPath(spec.work), mode_t{S_IRWXU}}};
+  if (copied.is_missing) {
+    const std::string name = spec.source.substr(spec.source.rfind('/'));
+    wanted.emplace_back(copied.upper + kNoSource, copied.mode);
+    wanted.emplace_back(copied.upper + kSkeleton, info.st_mode & 0777);
+    wanted.emplace_back(copied.upper + kSkeleton + name, copied.mode);
+  }
+  for (const auto& [path, mode] : wanted) {
+    if (Status made = MakeDirectoriesTo(path, directory_.size() + 1); !made.ok())
+      return made.failure();
+    if (mkdir(path.c_str(), S_IRWXU) != 0 || chmod(path.c_str(), mode | S_IRWXU) != 0)
+      return Failure{"private_directory", errno, path};
+  }
+  copied_directories_.push_back(std::move(copied));
+  return static_cast<const CopiedDirectory*>(&copied_directories_.back());
+}
+
+bool Slot::IsUntouched(const CopiedDirectory& copied) {
+  struct stat info;
+  if (lstat(copied.upper.c_str(), &info) != 0 || StampOf(info) != copied.made ||
+      (info.st_mode & ALLPERMS) != copied.mode) {
+    return false;
+  }
+  // Whatever the stamp says: the clock may not have gone on since it was taken.
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(copied.upper.c_str()), closedir);
+  if (directory == nullptr) return false;
+  while (const dirent* entry = readdir(directory.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") return false;
+  }
+  return true;
+}
+
+bool Slot::IsSourceSame(const CopiedDirectory& copied) {
+  return std::all_of(copied.beneath.begin(), copied.beneath.end(), [&copied](const auto& one) {
+    struct stat info;
+    return lstat(one.first.c_str(), &info) == 0 && StampOf(info) == one.second &&
+           IsSettled(one.second.changed_ns, copied.looked_ns, kTick);
+  });
+}
+
+std::vector<ChangedDirectory> Slot::TakeChangedDirectories() {
+  std::vector<ChangedDirectory> changed;
+  for (CopiedDirectory& copied : copied_directories_) {
+    if (IsUntouched(copied)) continue;
+    ChangedDirectory one;
+    one.source = copied.source;
+    one.is_over_kept = !copied.kept.empty();
+    one.looked_ns = copied.looked_ns;
+    LayerReader(one).Read(AT_FDCWD, copied.upper.c_str(), "");
+    std::sort(one.entries.begin(), one.entries.end(),
+              [](const auto& a, const auto& b) { return a.path < b.path; });
+    if (one.is_complete && one.entries == copied.taken) continue;
+    copied.taken = one.entries;
+    changed.push_back(std::move(one));
+  }
+  return changed;
+}
+
 bool Slot::IsCurrent() {
   constexpr std::chrono::seconds kFullCheckInterval{1};
   const auto now = std::chrono::steady_clock::now();
   const bool full = now - checked_ >= kFullCheckInterval;
   if (full) checked_ = now;
   return std::all_of(absences_.begin(), absences_.end(), StillAbsent) &&
+         std::all_of(copied_directories_.begin(), copied_directories_.end(), IsSourceSame) &&
          std::all_of(identities_.begin(), identities_.end(), [full](const Identity& known) {
            return (!full && !known.essential) || IsSame(known);
          });
@@ -598,7 +814,7 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
     const Result<Found> found = LookFor(copy.source, "copy");
     if (!found.ok()) return found.failure();
     slot->Watch(copy.source, found.value().exists, found.value().info, true);
-    slot->copies_.Add(copy.source, copy.path.substr(strlen(kSlotPrefix)));
+    slot->copies_.Add(copy, copy.path.substr(strlen(kSlotPrefix)));
   }
 
   std::vector<std::pair<const PathRuleSpec*, UniqueFd>> view_objects;
@@ -682,28 +898,32 @@ Result<std::string> Confinement::MakeEmptyFile(const Slot& slot, const char* nam
   return path;
 }
 
-Result<Confinement::Layer> Confinement::OpenLayer(Slot& slot, const ViewStepSpec& spec) {
-  struct stat info;
-  if (lstat(spec.source.c_str(), &info) != 0) return Failure{"view.open", errno, spec.source};
-  slot.Watch(spec.source, true, info, true);
+Result<Confinement::Layer> Confinement::OpenLayer(const Slot& slot,
+                                                  const std::vector<std::string>& lowers,
+                                                  const std::string& upper,
+                                                  const std::string& work) {
   Layer layer;
   // By descriptor: whatever is in a name means nothing to the options, and none shows in the view.
-  const auto name = [&layer](const std::string& path) -> Result<std::string> {
+  const auto name = [&layer, &slot](const std::string& named) -> Result<std::string> {
+    const std::string& path = layer.paths.emplace_back(slot.HostPath(named));
     Result<UniqueFd> fd = OpenPath(path, "view.open");
     if (!fd.ok()) return fd.failure();
     layer.opened.push_back(std::move(fd.value()));
     layer.parts.push_back({path.c_str(), layer.opened.back().get()});
     return "/proc/self/fd/" + std::to_string(layer.opened.back().get());
   };
-  layer.options = "userxattr,lowerdir=";
-  for (const std::string& over : spec.lower) {
-    const Result<std::string> one = name(over);
+  // What goes with the slot needs no time to be safe on a disk.
+  layer.options = BelongsToSlot(upper) ? "userxattr,volatile" : "userxattr";
+  const char* before = ",lowerdir=";
+  for (const std::string& lower : lowers) {
+    const Result<std::string> one = name(lower);
     if (!one.ok()) return one.failure();
-    layer.options += one.value() + ":";
+    layer.options += before + one.value();
+    before = ":";
   }
-  const std::pair<const char*, const std::string*> rest[] = {
-      {"", &spec.source}, {",upperdir=", &spec.upper}, {",workdir=", &spec.work}};
-  for (const auto& [option, path] : rest) {
+  if (upper.empty()) return layer;
+  for (const auto& [option, path] :
+       {std::pair(",upperdir=", &upper), std::pair(",workdir=", &work)}) {
     const Result<std::string> one = name(*path);
     if (!one.ok()) return one.failure();
     layer.options += option + one.value();
@@ -730,7 +950,40 @@ Status Confinement::BuildView(Slot& slot,
     step.allow_devices = spec.allow_devices;
     std::string source = slot.HostPath(spec.source);
     if (spec.kind == ViewStepKind::kLayer) {
-      Result<Layer> layer = OpenLayer(slot, spec);
+      std::vector<std::string> lowers = spec.lower;
+      lowers.push_back(spec.source);
+      if (BelongsToSlot(spec.upper)) {
+        const Result<const Slot::CopiedDirectory*> added = slot.AddCopiedDirectory(spec);
+        if (!added.ok()) return added.failure();
+        const Slot::CopiedDirectory* const copied = added.value();
+        if (copied == nullptr) continue;
+        step.may_fail = true;
+        lowers.clear();
+        if (!copied->kept.empty()) lowers.push_back(copied->kept);
+        lowers.push_back(copied->is_missing ? copied->upper + kNoSource : copied->source);
+        if (copied->is_missing) {
+          // Nothing can be mounted on what is not there: first what is around it gets a place.
+          const auto around = [](const std::string& path) {
+            return path.substr(0, path.rfind('/'));
+          };
+          Result<Layer> place =
+              OpenLayer(slot, {copied->upper + kSkeleton, around(copied->source)}, "", "");
+          if (!place.ok()) return place.failure();
+          layers.push_back(std::move(place.value()));
+          ViewStep with_place = step;
+          with_place.parts = layers.back().parts.data();
+          with_place.part_count = layers.back().parts.size();
+          sources.push_back(layers.back().options);
+          targets.push_back(staging + around(spec.target));
+          steps.push_back(with_place);
+        }
+      } else {
+        const Result<Found> found = LookFor(spec.source, "view.open");
+        if (!found.ok()) return found.failure();
+        if (!found.value().exists) return Failure{"view.open", ENOENT, spec.source};
+        slot.Watch(spec.source, true, found.value().info, true);
+      }
+      Result<Layer> layer = OpenLayer(slot, lowers, spec.upper, spec.work);
       if (!layer.ok()) return layer.failure();
       source = layer.value().options;
       layers.push_back(std::move(layer.value()));
@@ -830,6 +1083,11 @@ Status Confinement::BuildView(Slot& slot,
   }
   if (Status root = CheckViewRoot(slot.view_root_.get(), slot.view_root_id_); !root.ok()) {
     return root;
+  }
+  for (Slot::CopiedDirectory& copied : slot.copied_directories_) {
+    struct stat info;
+    if (lstat(copied.upper.c_str(), &info) != 0) return Failure{"slot.stat", errno, copied.upper};
+    copied.made = StampOf(info);
   }
   std::erase_if(slot.mount_points_, [](const std::string& path) {
     struct stat info;
@@ -938,6 +1196,11 @@ void Confinement::Clean(Slot& slot) const {
   for (Slot::Way& way : slot.ways_) {
     way.intact = way.intact && Slot::IsUntouched(way);
     if (way.intact) keep.push_back(way.top);
+  }
+  // What is beneath a mounted layer must not be cleared, so the next command gets a new slot.
+  if (!std::all_of(slot.copied_directories_.begin(), slot.copied_directories_.end(),
+                   [](const auto& copied) { return Slot::IsUntouched(copied); })) {
+    slot.clean_ = false;
   }
   std::vector<std::string> untouched;
   slot.copies_.AddUntouched(untouched);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -55,7 +56,9 @@ struct ViewStepSpec {
   bool from_view = false;
   bool refused = false;  // emptied: a file has no permissions
   // layer: `source` is the lowest directory; those over it, the topmost first; where changes go;
-  // and a directory of overlayfs's own beside that.
+  // and a directory of overlayfs's own beside that. If both are of the slot, they are made, `lower`
+  // need not be there and counts only where it is newer than `source`, and `source` is left as the
+  // steps before show it where it cannot have a layer.
   std::vector<std::string> lower;
   std::string upper, work;
 };
@@ -170,6 +173,8 @@ class Slot {
   std::vector<ChangedCopy> TakeChangedCopies() {
     return copies_.TakeChanges(directory_lock_.get());
   }
+  // The directories whose writable layer a command changed since the last call.
+  std::vector<ChangedDirectory> TakeChangedDirectories();
   // No command uses it.
   void UnlockCache();
   // The command renamed a directory of the slot or what lies above a mount point in it: the next
@@ -204,6 +209,26 @@ class Slot {
     int64_t looked_ns = 0;
     bool intact = false;
   };
+  // A directory of the host that commands see with a layer of the slot over it, and so may write
+  // without changing it.
+  struct CopiedDirectory {
+    std::string source;
+    std::string upper;  // host path; no command can reach it
+    // What lay in the source: its directories, itself included, and its files if `kept` hides them.
+    // Where the source is missing, the directory that it would be in.
+    std::map<std::string, FileStamp> beneath;
+    int64_t looked_ns = 0;
+    bool is_missing = false;
+    std::string kept;  // what earlier commands left, mounted over the source; empty: nothing
+    FileStamp made;    // `upper` when no command had run
+    mode_t mode = 0;
+    std::vector<CopiedEntry> taken;  // what was told last
+  };
+  // Makes what the layer needs. nullptr: nothing is to be laid over it.
+  Result<const CopiedDirectory*> AddCopiedDirectory(const ViewStepSpec& spec);
+  static bool IsUntouched(const CopiedDirectory& copied);
+  // The kernel remembers names that were not there: a layer does not show a file that came later.
+  static bool IsSourceSame(const CopiedDirectory& copied);
   Slot() = default;
   void AddWay(const std::string& link, const std::string& content);
   // Of what the view shows in a directory of the slot.
@@ -246,6 +271,7 @@ class Slot {
   std::vector<FileStamp> seeds_;  // the seed files as they were made; none: to be made anew
   std::vector<std::string> mount_points_;  // host paths inside the slot that must be kept
   std::vector<Way> ways_;
+  std::vector<CopiedDirectory> copied_directories_;
 };
 
 // Thread-safe: commands on several threads take and return slots.
@@ -292,9 +318,12 @@ class Confinement {
   struct Layer {
     std::string options;
     std::vector<UniqueFd> opened;
+    std::list<std::string> paths;  // the parts point into them
     std::vector<LayerPart> parts;
   };
-  static Result<Layer> OpenLayer(Slot& slot, const ViewStepSpec& spec);
+  // `lowers`: the topmost first. Without `upper` nothing can be written to it.
+  static Result<Layer> OpenLayer(const Slot& slot, const std::vector<std::string>& lowers,
+                                 const std::string& upper, const std::string& work);
   Status BuildView(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);
   Status AddRules(Slot& slot, std::vector<std::pair<const PathRuleSpec*, UniqueFd>>& handles);
   HeldBy WhatHolds(const Slot& slot) const;

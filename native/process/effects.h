@@ -1,6 +1,7 @@
 #ifndef SANDBOX_RUN_PROCESS_EFFECTS_H_
 #define SANDBOX_RUN_PROCESS_EFFECTS_H_
 
+#include <string>
 #include <vector>
 
 #include "notify/call_observer.h"
@@ -14,6 +15,7 @@ namespace sandbox_run {
 struct Effects {
   LeftBehind left_behind;
   std::vector<ChangedCopy> copies;
+  std::vector<ChangedDirectory> changed_directories;
   Connections connections;  // where the network is listed
   Denials denials;          // where calls are looked at
   std::vector<Making> makings;

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <utility>
 
@@ -53,6 +55,14 @@ Result<Content> ReadOpen(int fd, const std::string& path) {
   return content;
 }
 
+// Whether a word is in a text, in letters of either case.
+bool Says(const std::string& text, const std::string& word) {
+  return std::search(text.begin(), text.end(), word.begin(), word.end(),
+                     [](unsigned char a, unsigned char b) {
+                       return std::tolower(a) == std::tolower(b);
+                     }) != text.end();
+}
+
 // Its directory, too, may be a link by now, to what the command cannot read.
 UniqueFd OpenCopy(int slot, const std::string& relative) {
   return UniqueFd(OpenBeneath(slot, relative.c_str(), kReadFlags, 0));
@@ -94,7 +104,12 @@ Status PrivateCopies::SeedOne(int slot, Copy& copy) {
     copy.made = false;
     return Status();
   }
-  const bool is_same = copy.made && StampOf(info) == copy.source_stamp &&
+  FileStamp preface_stamp;
+  struct stat preface;
+  if (!copy.preface.empty() && lstat(copy.preface.c_str(), &preface) == 0)
+    preface_stamp = StampOf(preface);
+  const bool is_same = copy.made && preface_stamp == copy.preface_stamp &&
+                       StampOf(info) == copy.source_stamp &&
                        IsSettled(copy.source_stamp.changed_ns, copy.source_looked_ns, kTicks);
   if (is_same && !copy.touched && IsThere(slot, copy)) return Status();
 
@@ -102,6 +117,14 @@ Status PrivateCopies::SeedOne(int slot, Copy& copy) {
   if (!fd.valid()) return Failure{kStage, errno, copy.source};
   Result<Content> content = ReadOpen(fd.get(), copy.source);
   if (!content.ok()) return content.failure();
+  if (preface_stamp != FileStamp() && !Says(content.value().bytes, copy.unless)) {
+    const UniqueFd before(open(copy.preface.c_str(), kReadFlags));
+    // Another process may have taken it away.
+    Result<Content> kept = before.valid() ? ReadOpen(before.get(), copy.preface)
+                                          : Result<Content>(Failure{kStage, errno, copy.preface});
+    if (kept.ok()) content.value().bytes.insert(0, kept.value().bytes);
+  }
+  copy.preface_stamp = preface_stamp;
   const bool has_content = copy.made && content.value().bytes == copy.content;
   copy.source_stamp = content.value().stamp;
   copy.source_looked_ns = now;

@@ -160,13 +160,33 @@ long MountLayer(const ViewStep& step) {
     RawSyscall(SYS_close, fd);
     if (result < 0) return result;
   }
-  return RawSyscall(SYS_mount, Arg("sandbox-run"), Arg(step.target), Arg("overlay"),
-                    MS_NOSUID | MS_NODEV, Arg(step.source));
+  // The target may lie inside a tree that a command can write to: no link is followed there.
+  const abi::OpenHow how{O_PATH | O_DIRECTORY | O_CLOEXEC, 0, abi::kResolveNoSymlinks};
+  const long target =
+      RawSyscall(abi::kSysOpenat2, AT_FDCWD, Arg(step.target), Arg(&how), sizeof(how));
+  if (target < 0) return target;
+  char path[] = "/proc/self/fd/0123456789";
+  char* digit = path + sizeof("/proc/self/fd/") - 1;
+  int digits = 1;
+  for (long rest = target; rest >= 10; rest /= 10) ++digits;
+  digit[digits] = 0;
+  for (long rest = target; digits > 0; rest /= 10)
+    digit[--digits] = static_cast<char>('0' + rest % 10);
+  const long result = RawSyscall(SYS_mount, Arg("sandbox-run"), Arg(path), Arg("overlay"),
+                                 MS_NOSUID | MS_NODEV, Arg(step.source));
+  RawSyscall(SYS_close, target);
+  return result;
 }
 
 long Execute(const ViewStep& step) {
   // Nothing is made where it is to lie.
   if (IsOverUsers(step)) return Bind(step);
+  // The read-only mount beneath stays where a kernel, a file system or an outer filter has no
+  // layer.
+  if (step.may_fail) {
+    MountLayer(step);
+    return 0;
+  }
   long result = MakeParents(step);
   if (result < 0) return result;
   switch (step.kind) {

@@ -41,6 +41,8 @@ struct ViewStep {
   int source_fd = -1;                // used by the child
   const LayerPart* parts = nullptr;  // layer
   size_t part_count = 0;
+  // layer: what lies beneath is mounted there already, and stays if the kernel refuses the layer
+  bool may_fail = false;
 };
 
 // An object inside the finished view whose O_PATH descriptor the parent asks for.

@@ -49,7 +49,11 @@ export async function confinementSpec(
     slotDirectories: plan.slotDirectories,
     seedFiles: plan.seedFiles,
     cache: cacheSpec(plan),
-    copies: plan.copies.map(({ source, path }) => ({ source, path })),
+    copies: plan.copies.map(({ source, path, hooksPath }) => ({
+      source,
+      path,
+      preface: hooksPath === undefined ? undefined : { file: hooksPath, unless: 'hookspath' },
+    })),
     slotVariables: [
       { name: 'HOME', path: plan.home },
       { name: 'TMPDIR', path: plan.tmp },

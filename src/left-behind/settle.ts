@@ -19,6 +19,7 @@ import { pathOf, shownPath } from '../util/path-text.ts';
 import type { Baseline } from './baseline.ts';
 import { type Expected, isManifest } from './expected.ts';
 import { changeGitConfig, judgeChange } from './git-config.ts';
+import type { HookCopies, HooksPathChange } from './hook-copies.ts';
 import { type Kept, Shutter, told } from './kept.ts';
 import type { NestedRepositories } from './nested-repositories.ts';
 import type { ObeyedNames } from './obeyed-names.ts';
@@ -47,6 +48,7 @@ interface SettlerParts {
   /** Repositories that are content of the workspace. */
   readonly nested: NestedRepositories;
   readonly kept: Kept;
+  readonly hooks: HookCopies;
 }
 
 /** Looks at what a command left behind, and shuts what a trusted program would run by itself. */
@@ -64,7 +66,7 @@ const NOTHING: readonly LeftBehind[] = [];
 export function createSettler(parts: SettlerParts): Settler {
   const settlement = new Settlement(parts);
   return (effects) => {
-    const found = settlement.settle(effects);
+    const found = parts.hooks.explain(settlement.settle(effects));
     if (found.length === 0) return found;
     const makings = new Map(effects.makings?.map(({ path, program }) => [path, program]));
     return found.map((one) => {
@@ -92,6 +94,8 @@ class Settlement {
   #came: ReadonlySet<string> = new Set();
   /** What was seen of paths since the command ended. */
   #lookup = createPathLookup();
+  /** What the command made of core.hooksPath, if that is kept for the next one. */
+  #hooksPath: HooksPathChange | undefined;
   /** What is not what it was then, or was not there. */
   #changed: ReadonlySet<string> = new Set();
 
@@ -115,8 +119,14 @@ class Settlement {
   settle(effects: NativeEffects): readonly LeftBehind[] {
     const found: LeftBehind[] = [];
     found.push(...trying(this.#parts.workspace, () => this.#git.settleOutOfSight()));
-    if (effects.leftBehind === undefined && effects.copies === undefined) return found;
+    this.#hooksPath = undefined;
     for (const copy of effects.copies ?? []) found.push(...trying(copy.source, () => this.#settleCopy(copy)));
+    found.push(
+      ...trying(this.#parts.workspace, () =>
+        this.#parts.hooks.settle(effects.changedDirectories ?? [], this.#hooksPath),
+      ),
+    );
+    if (effects.leftBehind === undefined && effects.copies === undefined) return found;
     found.push(...trying(this.#parts.workspace, () => this.#git.settleLeading()));
     // What is around goes first: what lies in it goes with it.
     const entries = [...(effects.leftBehind?.entries ?? []), ...seenBeyond(effects)].sort((a, b) =>
@@ -252,13 +262,21 @@ class Settlement {
       changed,
       place,
     );
+    const isHooks = ({ key }: { readonly key: string }) => key === 'core.hookspath';
+    const hooksPath = {
+      config: source,
+      values: changed.settings.filter(isHooks).map(({ value }) => value),
+    };
+    const isKept = restore.some(isHooks) && this.#parts.hooks.takes(hooksPath);
+    if (isKept) this.#hooksPath = hooksPath;
     const problem = over.length === 0 ? undefined : changeGitConfig(place, () => over);
     const found: LeftBehind[] = [];
     if (problem !== undefined) {
       const lost = over.flatMap(({ key, values }) => values.map((value) => ({ key, value })));
       found.push(this.#shutter.settings(source, lost, `it could not be changed: ${problem}`));
     }
-    if (restore.length > 0) found.push(this.#shutter.settings(source, aside, reason));
+    const isOther = (one: { readonly key: string }) => !(isKept && isHooks(one));
+    if (restore.some(isOther)) found.push(this.#shutter.settings(source, aside.filter(isOther), reason));
     return found;
   }
 }

@@ -168,7 +168,18 @@ export const LaunchPlan = z.strictObject({
     .boolean()
     .describe('commands are known to do nothing but read, and can write nothing that is not private to them'),
   copies: z
-    .array(z.strictObject({ source: text, path: text, shownAs: text }))
+    .array(
+      z.strictObject({
+        source: text,
+        path: text,
+        shownAs: text,
+        hooksPath: text
+          .optional()
+          .describe(
+            'a file that says what commands set core.hooksPath to; it counts where the source says nothing',
+          ),
+      }),
+    )
     .describe(
       'files of the workspace of which each command has a copy of its own, at path; what it makes of it is looked at before it is taken over',
     ),

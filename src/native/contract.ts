@@ -57,7 +57,11 @@ export interface NativeViewStep {
   readonly fromView: boolean;
   /** emptied: a file has no permissions (0000). */
   readonly refused: boolean;
-  /** layer: what lies over `source` (overlayfs with userxattr, Linux 5.11): the topmost of `lower` first. */
+  /**
+   * layer: what lies over `source` (overlayfs with userxattr, Linux 5.11): the topmost of `lower` first. If `upper` and `work`
+   * begin with `slot:`, the layer lasts for one command, `lower` need not be there and counts only as long as nothing in `source`
+   * changed after its own time of change, and the layer is left out where `source` cannot have one.
+   */
   readonly layer?: { readonly lower: readonly string[]; readonly upper: string; readonly work: string };
 }
 
@@ -88,7 +92,12 @@ export interface NativeConfinementSpec {
    * `slot:git/0/config` in one of the slot's directories, with a directory of its own. A source that is not there has no
    * copy; one that is no regular file or too large is a failure of the launch, stage `copy`.
    */
-  readonly copies: readonly { readonly source: string; readonly path: string }[];
+  readonly copies: readonly {
+    readonly source: string;
+    readonly path: string;
+    /** What goes before the content of the source, if the file is there and the source does not say `unless`, in any case. */
+    readonly preface?: { readonly file: string; readonly unless: string } | undefined;
+  }[];
   /**
    * What commands of one workspace share: `directory` is that of `cache:`; a process that holds the lock of the file `lock` keeps
    * commands waiting, and they keep it, shared, while they run. `links` of the slot lead there.
@@ -343,9 +352,33 @@ export interface NativeChangedCopy {
 }
 
 /** What a command did to what is looked after for it; absent: nothing. */
+/** Something in the writable half of a layer; `path` is relative to that. */
+export interface NativeCopiedEntry {
+  readonly path: string;
+  readonly kind: 'file' | 'link' | 'directory' | 'gone';
+  /** Permissions. */
+  readonly mode: number;
+  /** Of a file; what a link says. */
+  readonly content: Buffer;
+}
+
+/** What a command changed of a directory over which its slot has a layer. */
+export interface NativeChangedDirectory {
+  readonly source: string;
+  /** Whether what earlier commands left (`lower`) lay between. */
+  readonly isOverKept: boolean;
+  /** When it was seen what the source holds, in milliseconds since 1970. */
+  readonly lookedMs: number;
+  /** False: some of it is too large, too much or of another kind, and not among the entries. */
+  readonly isComplete: boolean;
+  readonly entries: readonly NativeCopiedEntry[];
+}
+
 export interface NativeEffects {
   readonly leftBehind?: NativeLeftBehind;
   readonly copies?: readonly NativeChangedCopy[];
+  /** What changed since it was told last. */
+  readonly changedDirectories?: readonly NativeChangedDirectory[];
   /** Where the network is listed. */
   readonly connections?: NativeConnections;
   /** Where calls are looked at. */

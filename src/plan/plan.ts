@@ -60,6 +60,16 @@ export interface PlanInput extends OwnPathsInput {
   readonly networkRules?: NetworkRules | undefined;
   /** Files of which commands get copies of their own where there is a view: git's configuration. Canonical. */
   readonly copied?: readonly string[];
+  /**
+   * For a project with an installer of hooks: the directories that it may write as a copy, and where it is kept what commands wrote in
+   * them; the same of core.hooksPath in a configuration file.
+   */
+  readonly hooks?:
+    | {
+        readonly directories: readonly { readonly path: string; readonly kept: string | undefined }[];
+        readonly settingOf: (configuration: string) => string;
+      }
+    | undefined;
   /** In git's directory of the repository: what belongs to other working trees, which people work in meanwhile. Canonical. */
   readonly ofOtherWorktrees?: readonly string[];
   /** Why not all that is obeyed could be found; `undefined`: it was. */
@@ -99,10 +109,11 @@ export function makePlan(input: PlanInput): LaunchPlan {
   });
 
   const { protectedPaths, watchedLinks, hiddenPaths } = shutPaths(input, paths, used, protection);
-  const copies = copiesOf(input, protectedPaths, used);
+  const plainCopies = copiesOf(input, protectedPaths, used);
   const emptied = hidden?.paths ?? [];
   const { home, seedFiles, places } = homeOf(input, used, paths, links);
   const cache = plannedCache(input, used, hiddenPaths, places);
+  const copies = cache.kind === 'workspace' ? withHooksPath(plainCopies, input) : plainCopies;
   const sharedMemory = input.memoryParent !== undefined && policy.filesystem.tmp !== 'host';
 
   const slotDirectories = slotDirectoriesOf(policy, copies);
@@ -137,6 +148,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
       hiddenPaths,
       emptied: [...except, ...emptied],
       copies,
+      copiedDirectories: copiedDirectoriesOf(input, protectedPaths, cache),
       policy,
       home,
       sharedMemory,
@@ -268,6 +280,19 @@ function slotDirectoriesOf({ filesystem }: Policy, copies: LaunchPlan['copies'])
   ];
 }
 
+/** In a preview they stay shut: an overlay over a part of an overlay is not supported by every kernel. */
+function copiedDirectoriesOf(
+  { layer, onlyReads, features, hooks }: PlanInput,
+  protectedPaths: readonly string[],
+  cache: PlannedCache,
+): NonNullable<PlanInput['hooks']>['directories'] {
+  if (hooks === undefined || layer !== undefined || onlyReads === true) return [];
+  if (features.layersRefused !== undefined) return [];
+  return hooks.directories
+    .filter(({ path }) => protectedPaths.some((shut) => isBeneath(path, shut)))
+    .map(({ path, kept }) => ({ path, kept: cache.kind === 'workspace' ? kept : undefined }));
+}
+
 /** A file is not copied if it may be linked elsewhere, or lies in a directory that is shut as a whole. */
 function copiesOf(
   { copied = [], features, hidden }: PlanInput,
@@ -283,6 +308,17 @@ function copiesOf(
       path: `${COPIES}/${at}/${basename(source)}`,
       shownAs: `${VIEW_COPIES}/${at}/${basename(source)}`,
     }));
+}
+
+/** Where git looks for hooks as earlier commands set it, unless a person did. */
+function withHooksPath(
+  copies: LaunchPlan['copies'],
+  { hooks, layer, features }: PlanInput,
+): LaunchPlan['copies'] {
+  if (hooks === undefined || layer !== undefined || features.layersRefused !== undefined) return copies;
+  return copies.map((copy) =>
+    basename(copy.source) === 'config' ? { ...copy, hooksPath: hooks.settingOf(copy.source) } : copy,
+  );
 }
 
 function plannedCache(

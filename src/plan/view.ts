@@ -28,6 +28,8 @@ export const NOTHING = 'slot:nothing';
 /** The private copies of files that commands may replace, and where the command finds them. */
 export const COPIES = 'slot:git';
 export const VIEW_COPIES = '/.sandbox-run';
+/** Where changes of directories go that commands see as copies which they may write. */
+const LAYERS = 'slot:layers';
 /** What the commands of a workspace keep for each other, and where it is in a view. */
 export const CACHE = 'cache:';
 export const VIEW_CACHE = '/.sandbox-cache';
@@ -106,6 +108,8 @@ export interface ViewParts {
   readonly watchedLinks: readonly SymbolicLink[];
   /** In whose place a link to a copy is shown. */
   readonly copies: LaunchPlan['copies'];
+  /** Protected directories that commands may write as a copy of their own, for installers of hooks. */
+  readonly copiedDirectories: readonly { readonly path: string; readonly kept: string | undefined }[];
   readonly policy: Policy;
   /** `undefined`: commands have the user's. */
   readonly home: ViewHome | undefined;
@@ -199,6 +203,12 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
     // A mount point cannot be replaced, and git replaces what it changes: behind a link it can.
     if (copy === undefined) steps.push(bind(path, path, { watched: true, fromView: isLayered(path) }));
     else steps.push({ kind: 'bind-link', content: copy.shownAs, target: path });
+  }
+  // Over the read-only mount, which stays where the kernel has no layer for it.
+  for (const [at, { path, kept }] of parts.copiedDirectories.entries()) {
+    const own = `${LAYERS}/${at}`;
+    const over = { lower: kept === undefined ? [] : [kept], upper: `${own}/upper`, work: `${own}/work` };
+    steps.push({ kind: 'layer', source: path, target: path, layer: over });
   }
   for (const path of parts.hiddenPaths) steps.push(bind(NOTHING, path, { required: true }));
   // Nothing can be mounted in what is empty and shut.

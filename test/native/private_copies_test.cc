@@ -50,6 +50,27 @@ struct World {
   }
 };
 
+TEST(WhatEarlierCommandsSetGoesBeforeTheSourceUnlessThatSaysIt) {
+  World world;
+  const std::string preface = world.top / "preface";
+  world.spec.copies[0].preface = preface;
+  world.spec.copies[0].unless = "hookspath";
+  const test::Threads threads(world.spec);
+  const auto seen = [&threads] {
+    return std::string(RunToEnd(threads, ShellCommand("cat \"$COPY\"")).output[0].kept.view());
+  };
+  EXPECT_EQ(seen(), std::string("[one]\n"));
+  WriteText(preface, "[core]\n");
+  EXPECT_EQ(seen(), std::string("[core]\n[one]\n"));
+  // It is no change of the command's.
+  EXPECT_TRUE(RunToEnd(threads, ShellCommand("true")).effects.copies.empty());
+  WriteText(world.source, "[core]\nHooksPath = x\n");
+  EXPECT_EQ(seen(), std::string("[core]\nHooksPath = x\n"));
+  unlink(preface.c_str());
+  WriteText(world.source, "[two]\n");
+  EXPECT_EQ(seen(), std::string("[two]\n"));
+}
+
 TEST(CommandGetsACopyAndItsChangesAreTold) {
   World world;
   const test::Threads threads(world.spec);

@@ -3,7 +3,8 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { orElse } from '../../util/or-else.ts';
 
-const FILE = 'failed';
+/** Its name, and the beginning of that of one that is being written. */
+export const FAILED_LINES = 'failed';
 /** The last ones: who mends something tries again soon. */
 const MOST = 64;
 
@@ -40,7 +41,7 @@ export class FailedLines {
   #read(): readonly string[] {
     const directory = this.#directory;
     if (directory === undefined) return [];
-    return orElse(() => readFileSync(join(directory, FILE), 'latin1'), '')
+    return orElse(() => readFileSync(join(directory, FAILED_LINES), 'latin1'), '')
       .split('\n')
       .filter((line) => line !== '');
   }
@@ -48,10 +49,10 @@ export class FailedLines {
   #write(lines: readonly string[]): void {
     const directory = this.#directory;
     if (directory === undefined) return;
-    const made = join(directory, `${FILE}.${randomUUID()}`);
+    const made = join(directory, `${FAILED_LINES}.${randomUUID()}`);
     orElse(() => {
       writeFileSync(made, lines.join('\n'), { flag: 'wx', mode: 0o600 });
-      renameSync(made, join(directory, FILE));
+      renameSync(made, join(directory, FAILED_LINES));
     }, undefined);
   }
 }

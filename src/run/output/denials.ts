@@ -120,6 +120,10 @@ const NO_RULE = {
   write: 'no rule of the policy lets it be written',
 } as const;
 
+const OBEYED = 'programs outside the sandbox run it or obey it';
+/** An installer that has no copy to write to. */
+const HOOKS = /\/(?:\.husky|\.git(?:\/.*)?\/hooks)(?:\/|$)/;
+const OF_HOOKS = `${OBEYED}; hooks are installed and changed outside of it`;
 const HIDDEN = 'filesystem.hide hides it';
 const ONLY_READS =
   'such a command only reads as a rule, and with workspace.undo none of those can write the workspace; --preview lets it';
@@ -134,7 +138,7 @@ function heldBy(
     case 'rights':
       if (isIn(plan.emptied)) return { control: 'hidden-paths', why: HIDDEN };
       if (isIn(plan.protectedPaths))
-        return { control: 'protected-paths', why: 'programs outside the sandbox run it or obey it' };
+        return { control: 'protected-paths', why: HOOKS.test(path) ? OF_HOOKS : OBEYED };
       if (
         plan.onlyReads &&
         isBeneath(path, plan.workspace) &&

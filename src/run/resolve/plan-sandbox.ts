@@ -1,18 +1,19 @@
 import { accessSync, constants, lstatSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { probeHost } from '../../host/probe.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import { homeInDatabase } from '../../host/user-directories.ts';
 import { SET_GROUP_ID } from '../../kernel/mode-bits.ts';
+import { keptHooksIn, keptHooksOf } from '../../left-behind/hook-copies.ts';
 import type { HostFeatures } from '../../model/host-features.ts';
 import type { LaunchPlan, PlannedLayer } from '../../model/launch-plan.ts';
 import type { NativeAddon } from '../../native/contract.ts';
 import { loadAddon } from '../../native/load.ts';
 import type { HiddenFiles } from '../../plan/mechanisms.ts';
 import type { OwnPath } from '../../plan/own-paths.ts';
-import { makePlan } from '../../plan/plan.ts';
+import { makePlan, type PlanInput } from '../../plan/plan.ts';
 import { orElse } from '../../util/or-else.ts';
 import type { HiddenFinder, Looked } from '../hidden-files.ts';
 import { layersRefused, stateDirectory } from '../state.ts';
@@ -95,6 +96,7 @@ export async function planResolved(
       obeyed: findings?.obeyed.map(({ path }) => path) ?? [],
       beside: findings?.roots.filter((root) => root !== workspace) ?? [],
       copied: findings?.configurations ?? [],
+      hooks: findings && hooksOf(findings, cache),
       ofOtherWorktrees: isWritable ? (repository?.ofOthers ?? []) : [],
       shortfall: findings?.shortfall,
       sharedByGroup:
@@ -108,6 +110,24 @@ export async function planResolved(
     });
   const shadow = resolved.shadow && (await planOnly(await planResolved(resolved.shadow)));
   return { addon, resolved, features, findings, finder, hidden: found, shadow, planFor };
+}
+
+/** What an installer of hooks may write as a copy. Husky's own directory only: what lies beside it is the project's, and tracked. */
+function hooksOf(
+  { hookInstaller, configurations, hooks, roots }: WorkspaceFindings,
+  cache: OpenCache['place'],
+): PlanInput['hooks'] {
+  if (hookInstaller === undefined) return undefined;
+  const kept = 'directory' in cache ? keptHooksIn(cache.directory) : undefined;
+  const directories = new Set([
+    ...configurations.flatMap((path) => (basename(path) === 'config' ? join(dirname(path), 'hooks') : [])),
+    ...roots.map((root) => join(root, '.husky/_')),
+    ...hooks.flatMap(({ path }) => (basename(path) === '_' ? path : [])),
+  ]);
+  return {
+    directories: [...directories].map((path) => ({ path, kept: kept && keptHooksOf(kept, path) })),
+    settingOf: (configuration) => (kept === undefined ? '' : keptHooksOf(kept, configuration)),
+  };
 }
 
 /** What looks for hidden files is loaded where the policy hides some only. */

@@ -10,6 +10,7 @@ import {
   readdirSync,
   readFileSync,
   rmdirSync,
+  rmSync,
   statSync,
   unlinkSync,
   utimesSync,
@@ -18,11 +19,13 @@ import {
 import { join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { ensureStateDirectory } from '../../host/user-directories.ts';
+import { keptHooksIn } from '../../left-behind/hook-copies.ts';
 import type { NativeAddon } from '../../native/contract.ts';
 import type { WorkspaceCachePlace } from '../../plan/plan.ts';
 import { CACHE_PLACES } from '../../policy/profiles/caches.ts';
 import { errnoOf } from '../../util/errno-of.ts';
 import { orElse } from '../../util/or-else.ts';
+import { FAILED_LINES } from '../launch/failed-lines.ts';
 import { stateDirectory } from '../state.ts';
 import { SEEDED } from './seed-npm-cache.ts';
 
@@ -31,6 +34,7 @@ import { SEEDED } from './seed-npm-cache.ts';
  *   about.json       which workspace it belongs to
  *   lock             locked, shared, by each command that runs
  *   used             its time is that of the last sandbox
+ *   hooks/           what installers of hooks wrote (hook-copies.ts)
  *   places/          what commands see and write, as a whole and nothing else: nothing in it is to be trusted
  */
 export const PLACES = 'places';
@@ -276,6 +280,7 @@ export async function clearCache(
   try {
     const places = join(directory, PLACES);
     if (existsSync(places) && !(await empty(addon, places))) return 'failed';
+    rmSync(keptHooksIn(directory), { recursive: true, force: true });
     if (!removeUnused(addon, directory)) makePlaces(places);
     return 'cleared';
   } finally {
@@ -293,10 +298,12 @@ export function removeUnused(addon: NativeAddon, directory: string): boolean {
   try {
     if (!addon.tryLock(held)) return false;
     const parts = partsOf(directory);
-    if (!parts.every(isEmpty)) return false;
+    if (!parts.every(isEmpty) || existsSync(keptHooksIn(directory))) return false;
     for (const path of parts) remove(path);
-    const seeded = readdirSync(directory).filter((name) => name.startsWith(SEEDED));
-    for (const name of [PLACES, ABOUT, USED, LOCK, ...seeded]) remove(join(directory, name));
+    const notes = readdirSync(directory).filter((name) =>
+      [SEEDED, FAILED_LINES].some((one) => name.startsWith(one)),
+    );
+    for (const name of [PLACES, ABOUT, USED, LOCK, ...notes]) remove(join(directory, name));
     rmdirSync(directory);
     return true;
   } catch {

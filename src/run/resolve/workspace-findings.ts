@@ -20,6 +20,7 @@ import { identityOf } from '../../host/identity.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import { Baseline } from '../../left-behind/baseline.ts';
 import { Expected } from '../../left-behind/expected.ts';
+import { HookCopies, hookInstallerOf, keptHooksIn } from '../../left-behind/hook-copies.ts';
 import { Kept } from '../../left-behind/kept.ts';
 import { NestedRepositories } from '../../left-behind/nested-repositories.ts';
 import { type ObeyedNames, obeyedNames, rowAround } from '../../left-behind/obeyed-names.ts';
@@ -64,6 +65,8 @@ export interface WorkspaceFindings {
   readonly manifests: readonly string[];
   /** Why not everything was looked at; `undefined`: it was. */
   readonly shortfall: string | undefined;
+  /** How a person installs the hooks of the project; `undefined`: it has no installer that is known. */
+  readonly hookInstaller: string | undefined;
 }
 
 /** The trees that commands can write, with what is looked for in them. */
@@ -173,7 +176,7 @@ export class RepeatedLook {
 
 function findIn(
   { places: { roots, untended }, names, index }: WritableTrees,
-  { workspace, home }: ResolvedPolicy,
+  { workspace, home, repository }: ResolvedPolicy,
   { entries, unreadable, spent, spentBeside }: NativeIndexed,
 ): WorkspaceFindings {
   const shut = unreadable.find((path) => `${path}/`.includes('/.git/'));
@@ -231,6 +234,7 @@ function findIn(
       .flatMap(({ path, kind }) => (kind === 'file' && basename(path) === 'package.json' ? [path] : []))
       .sort((a, b) => a.split('/').length - b.split('/').length),
     shortfall: shortfallOf(roots, untended, spent, spentBeside),
+    hookInstaller: hookInstallerOf(repository?.top === undefined ? [workspace] : [workspace, repository.top]),
   };
 }
 
@@ -290,7 +294,7 @@ export function closeHooksGap(root: string): void {
 /** Remembers what commands can change and shall not, and has the addon look at it after each of them. */
 export function prepareSettler(
   addon: NativeAddon,
-  { workspace, protectedPaths, watchedLinks, shutsInside }: LaunchPlan,
+  { workspace, protectedPaths, watchedLinks, shutsInside, cache, copies }: LaunchPlan,
   findings: WorkspaceFindings | undefined,
 ): Settler {
   if (findings === undefined) return () => [];
@@ -330,5 +334,11 @@ export function prepareSettler(
     expected: new Expected(findings.manifests),
     isShut: (path) => inside.some((shut) => isBeneath(path, shut)),
     kept: new Kept(stateDirectory()),
+    hooks: new HookCopies({
+      directory: cache.kind === 'workspace' ? keptHooksIn(cache.directory) : undefined,
+      workspace,
+      installer: findings.hookInstaller,
+      isShown: copies.some(({ hooksPath }) => hooksPath !== undefined),
+    }),
   });
 }

@@ -126,6 +126,7 @@ const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'host/written-file.ts': { atPlaceOf: ANEW, replaceAt: ANEW, writeExclusively: ANEW, chmodItself: ANEW },
   'left-behind/baseline.ts': { make: HELD },
   'left-behind/git-config.ts': { changeGitConfig: HELD, overwrite: HELD },
+  'left-behind/hook-copies.ts': { keep: STATE, keepPath: STATE, writeTree: STATE },
   'left-behind/kept.ts': { keep: STATE, move: HELD, rest: HELD, moveAway: HELD, putBack: HELD },
   'left-behind/settle-git.ts': { writeNew: HELD },
   'policy/load.ts': { readText: DEVICE },

@@ -18,6 +18,7 @@ function stepsOf(parts: Partial<ViewParts> = {}): readonly PlannedViewStep[] {
     hiddenPaths: [],
     emptied: [],
     copies: [],
+    copiedDirectories: [],
     watchedLinks: [],
     policy: policyOfRules([], { tmp: 'host', home: 'host' }),
     home: undefined,
@@ -49,6 +50,25 @@ describe('the view', () => {
           "/dev/stderr → /proc/self/fd/2",
         ]
       `);
+  });
+
+  it('lays what installers of hooks write over what is protected, and hides what is hidden above it', () => {
+    const steps = granted({
+      protectedPaths: ['/work/.git/hooks', '/work/.husky'],
+      copiedDirectories: [
+        { path: '/work/.git/hooks', kept: '/state/hooks/1' },
+        { path: '/work/.husky/_', kept: undefined },
+      ],
+      emptied: ['/work/.husky/secret'],
+    });
+    const at = (target: string, kind: string) =>
+      steps.findIndex((step) => step.target === target && step.kind === kind);
+    const layers = steps.flatMap((step) => (step.kind === 'layer' ? step.layer : []));
+    expect(layers.map((layer) => layer.lower)).toEqual([['/state/hooks/1'], []]);
+    expect(layers.every((layer) => layer.upper.startsWith('slot:'))).toBe(true);
+    expect(at('/work/.git/hooks', 'layer')).toBeGreaterThan(at('/work/.git/hooks', 'bind'));
+    expect(at('/work/.husky/_', 'layer')).toBeGreaterThan(at('/work/.husky', 'bind'));
+    expect(at('/work/.husky/secret', 'emptied')).toBeGreaterThan(at('/work/.husky/_', 'layer'));
   });
 
   it('puts private directories at their usual places, writable and required', () => {
