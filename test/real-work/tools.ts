@@ -30,6 +30,26 @@ const REPOSITORY =
 const FREE_PORT =
   'port=$(python3 -c \'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])\')';
 
+/** Installers of hooks: what they install inside lies in a copy that the files of the workspace do not show. */
+const HOOKS = { varies: /^\.git\/|^\.husky\/_|^node_modules\/\.package-lock\.json$/ } as const;
+/** Where npm puts what is installed globally. */
+const GLOBAL = '/usr/lib/node_modules';
+const HOOK = 'echo hook >&2\n';
+const REPOSITORY_WITH_HOOKS =
+  'printf "node_modules\\n*.tgz\\n" >.gitignore && git init -q -b main && git add -A && git commit -qm first';
+/** A project whose package lies in a file, with a lock file. */
+const PROJECT = `npm install --offline --package-lock-only --ignore-scripts --silent >/dev/null && ${REPOSITORY_WITH_HOOKS}`;
+const NPM_CI = 'npm ci --offline --no-audit --no-fund --silent >/dev/null';
+/** The exit status alone would not show that the hook ran. */
+const COMMIT = 'git commit --allow-empty -qm x 2>&1 | grep -x hook';
+const withHooks = (tool: string | undefined, prepare: string) =>
+  JSON.stringify({
+    name: 'app',
+    version: '1.0.0',
+    scripts: { prepare, test: 'echo tested' },
+    devDependencies: tool === undefined ? {} : { [tool]: 'file:./tool.tgz' },
+  });
+
 const C_MAIN = '#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n';
 
 export const TOOL_ROWS: readonly ToolRow[] = [
@@ -128,6 +148,128 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     before: 'npm install --offline --no-audit --no-fund --ignore-scripts >/dev/null && rm -rf node_modules',
     line: 'npm ci --offline --no-audit --no-fund >/dev/null && cat built && npm test --silent -w a',
     varies: /^node_modules\/\.package-lock\.json$/,
+  },
+  {
+    ...HOOKS,
+    tool: 'husky 9',
+    task: 'npm ci and npm test in a fresh checkout, commit',
+    programs: ['npm', 'git', `${GLOBAL}/husky/bin.js`],
+    packages: 'npm:husky',
+    files: { 'package.json': withHooks('husky', 'husky'), '.husky/pre-commit': HOOK },
+    before: `npm pack --silent --ignore-scripts ${GLOBAL}/husky >/dev/null && mv husky-*.tgz tool.tgz && ${PROJECT}`,
+    line: `${NPM_CI} && npm test -s && ${COMMIT}`,
+  },
+  {
+    ...HOOKS,
+    tool: 'husky 9',
+    task: 'npm ci again, after an installation outside',
+    programs: ['npm', 'git', `${GLOBAL}/husky/bin.js`],
+    packages: 'npm:husky',
+    files: { 'package.json': withHooks('husky', 'husky'), '.husky/pre-commit': HOOK },
+    before: `npm pack --silent --ignore-scripts ${GLOBAL}/husky >/dev/null && mv husky-*.tgz tool.tgz && ${PROJECT} && ${NPM_CI}`,
+    line: `${NPM_CI} && npm test -s && ${COMMIT}`,
+  },
+  {
+    ...HOOKS,
+    tool: 'husky 9',
+    task: 'pnpm install, commit',
+    programs: ['pnpm', 'git', `${GLOBAL}/husky/bin.js`],
+    packages: 'npm:pnpm npm:husky',
+    files: { 'package.json': withHooks('husky', 'husky'), '.husky/pre-commit': HOOK },
+    before: `npm pack --silent --ignore-scripts ${GLOBAL}/husky >/dev/null && mv husky-*.tgz tool.tgz && ${PROJECT}`,
+    line: `pnpm install --offline --silent; pnpm --silent test && ${COMMIT}`,
+    varies: /^\.git\/|^\.husky\/_|^node_modules\/|^\.pnpm-store/,
+  },
+  {
+    ...HOOKS,
+    tool: 'husky 8',
+    task: 'npm ci and npm test in a fresh checkout, commit',
+    programs: ['npm', 'git', `${GLOBAL}/husky8/lib/bin.js`],
+    packages: 'npm:husky@8',
+    files: {
+      'package.json': withHooks('husky', 'husky install'),
+      '.husky/pre-commit': `#!/usr/bin/env sh\n. "$(dirname -- "$0")/_/husky.sh"\n${HOOK}`,
+    },
+    before: `chmod +x .husky/pre-commit && npm pack --silent --ignore-scripts ${GLOBAL}/husky8 >/dev/null && mv husky-*.tgz tool.tgz && ${PROJECT}`,
+    line: `${NPM_CI} && npm test -s && ${COMMIT}`,
+  },
+  {
+    ...HOOKS,
+    tool: 'husky 4',
+    task: 'npm rebuild, commit',
+    programs: ['npm', 'git', `${GLOBAL}/husky4/bin/run.js`],
+    packages: 'npm:husky@4',
+    files: {
+      'package.json':
+        '{"name":"app","version":"1.0.0","devDependencies":{"husky":"4"},"husky":{"hooks":{"pre-commit":"echo hook >&2"}}}',
+    },
+    before: `mkdir node_modules && cp -r ${GLOBAL}/husky4 node_modules/husky && ${REPOSITORY_WITH_HOOKS}`,
+    line: `npm rebuild husky --silent >/dev/null && ${COMMIT}`,
+  },
+  {
+    ...HOOKS,
+    tool: 'yorkie',
+    task: 'npm rebuild, commit',
+    programs: ['npm', 'git', `${GLOBAL}/yorkie/bin/install.js`],
+    packages: 'npm:yorkie',
+    files: {
+      'package.json':
+        '{"name":"app","version":"1.0.0","devDependencies":{"yorkie":"2"},"gitHooks":{"pre-commit":"echo hook >&2"}}',
+    },
+    before: `mkdir node_modules && cp -r ${GLOBAL}/yorkie node_modules/yorkie && ${REPOSITORY_WITH_HOOKS}`,
+    line: `npm rebuild yorkie --silent >/dev/null && ${COMMIT}`,
+  },
+  {
+    ...HOOKS,
+    tool: 'simple-git-hooks',
+    task: 'npm ci and npm test in a fresh checkout, commit',
+    programs: ['npm', 'git', `${GLOBAL}/simple-git-hooks/cli.js`],
+    packages: 'npm:simple-git-hooks',
+    files: {
+      'package.json': withHooks('simple-git-hooks', 'simple-git-hooks'),
+      '.simple-git-hooks.json': '{"pre-commit":"echo hook >&2"}',
+    },
+    before: `npm pack --silent --ignore-scripts ${GLOBAL}/simple-git-hooks >/dev/null && mv simple-git-hooks-*.tgz tool.tgz && ${PROJECT}`,
+    line: `${NPM_CI} && npm test -s && ${COMMIT}`,
+  },
+  {
+    ...HOOKS,
+    tool: 'lefthook',
+    task: 'npm run prepare and npm test, commit',
+    programs: ['npm', 'git', `${GLOBAL}/lefthook/bin/index.js`],
+    packages: 'npm:lefthook',
+    files: {
+      'package.json': withHooks('lefthook', 'node node_modules/lefthook/bin/index.js install'),
+      'lefthook.yml': 'pre-commit:\n  commands:\n    a:\n      run: echo hook >&2\n',
+    },
+    before: `mkdir node_modules && cp -r ${GLOBAL}/lefthook node_modules && ${REPOSITORY_WITH_HOOKS}`,
+    line: `npm run -s prepare >/dev/null && npm test -s && echo x >x && git add x && git commit -qm x 2>&1 | grep -c hook:`,
+  },
+  {
+    ...HOOKS,
+    tool: 'pre-commit',
+    task: 'install, commit',
+    programs: ['git', '/usr/bin/pre-commit'],
+    packages: 'git pre-commit',
+    files: {
+      '.pre-commit-config.yaml':
+        'repos:\n- repo: local\n  hooks:\n  - id: a\n    name: a\n    entry: echo hook\n    language: system\n    verbose: true\n    always_run: true\n',
+    },
+    before: REPOSITORY_WITH_HOOKS,
+    line: 'pre-commit install && git commit --allow-empty -qm x 2>&1 | grep -v duration',
+  },
+  {
+    ...HOOKS,
+    tool: 'git',
+    task: 'core.hooksPath in a prepare script, npm ci and npm test, commit',
+    programs: ['npm', 'git'],
+    packages: 'npm git',
+    files: {
+      'package.json': withHooks(undefined, 'git config core.hooksPath .githooks'),
+      '.githooks/pre-commit': `#!/bin/sh\n${HOOK}`,
+    },
+    before: `chmod +x .githooks/pre-commit && ${PROJECT}`,
+    line: `${NPM_CI} && npm test -s && ${COMMIT}`,
   },
   {
     tool: 'pnpm',
