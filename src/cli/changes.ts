@@ -173,7 +173,7 @@ export async function history(args: readonly string[]): Promise<number> {
   else
     printOut(
       sets.length === 0
-        ? 'nothing can be taken back here\n'
+        ? 'nothing can be taken back here: commands of which that can be done run with workspace.undo = true, or --preview\n'
         : sets.map((set) => `${describeSetByNames(set)}\n`).join(''),
     );
   return 0;

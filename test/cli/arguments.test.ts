@@ -145,9 +145,9 @@ describe('what a terminal would obey', () => {
   });
 });
 
-describe('--help and --version', () => {
+describe('help and --version', () => {
   it('shows options, examples, profiles and exit statuses', async () => {
-    const result = await cli(place, ['--help']);
+    const result = await cli(place, ['help', 'all']);
     expect(result).toMatchObject({ exitCode: 0, stderr: '' });
     for (const part of [
       'Examples:',
@@ -166,7 +166,7 @@ describe('--help and --version', () => {
   });
 
   it('lists every subcommand, in alphabetical order', async () => {
-    const { stdout } = await cli(place, ['--help']);
+    const { stdout } = await cli(place, ['help', 'all']);
     const [, list = ''] = /\nCommands:\n((?: {2}\S.*\n)+)/.exec(stdout) ?? [];
     const names = list
       .trimEnd()
@@ -174,6 +174,32 @@ describe('--help and --version', () => {
       .map((line) => line.trim().split(' ')[0]);
     expect(names).toEqual(Object.keys(SUBCOMMANDS).sort());
   });
+
+  it.each([['--help'], ['-h'], ['help']])(
+    '%s fits on one screen, and says where the rest is',
+    async (word) => {
+      const { exitCode, stdout, stderr } = await cli(place, [word]);
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+      const lines = stdout.trimEnd().split('\n');
+      expect(lines.length).toBeLessThanOrEqual(24);
+      for (const line of lines) expect(line.length).toBeLessThanOrEqual(100);
+      expect(stdout).toContain('sandbox-run help all');
+      // What it names is there.
+      const { stdout: all } = await cli(place, ['help', 'all']);
+      for (const [option] of stdout.matchAll(/(?<=^ {2}.*)--[a-z-]+/gm)) expect(all).toContain(`${option} `);
+      for (const [, name] of stdout.matchAll(/^ {2}([a-z]+)/gm))
+        expect(Object.keys(SUBCOMMANDS)).toContain(name);
+    },
+  );
+
+  it.each(['approvals', 'audit', 'changes', 'gate', 'kept', 'policy', 'session'])(
+    '%s alone shows what there is behind it',
+    async (group) => {
+      const { exitCode, stdout, stderr } = await cli(place, [group]);
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+      expect(stdout).toContain('\nCommands:\n');
+    },
+  );
 
   it('shows the version of the package', async () => {
     const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));

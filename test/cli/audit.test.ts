@@ -207,7 +207,6 @@ describe('audit search', () => {
     [['search', '--verdict', 'maybe'], /allow, ask, deny/],
     [['tail', '-n', 'x'], /whole number/],
     [['verify', '--anchor', 'x'], /NUMBER:HASH/],
-    [[], /a subcommand is missing/],
     [['erase'], /unknown command/],
   ])('refuses %j', async (args, message) => {
     await writeDays();

@@ -77,10 +77,10 @@ describe('the man page', () => {
   });
 });
 
-describe('sandbox-run --help', () => {
+describe('sandbox-run help all', () => {
   it('has every option and every subcommand', async () => {
     const { options, subcommands } = describeAll(await collectPrograms());
-    const { stdout } = await cli(place, ['--help']);
+    const { stdout } = await cli(place, ['help', 'all']);
     expect(options.length).toBeGreaterThan(20);
     for (const { names } of options) expect(stdout).toContain(`\n  ${names.join(', ')} `);
     for (const { path } of subcommands)

@@ -15,7 +15,11 @@ export function trailDirectory(): string {
   const found = reading(
     () => existsSync(directory) && (existsSync(headPath(directory)) || listDayFiles(directory).length > 0),
   );
-  if (!found) throw new SandboxError('audit.unreadable', `there is no audit trail in ${directory}`);
+  if (!found)
+    throw new SandboxError(
+      'audit.unreadable',
+      `there is no audit trail in ${directory}; a command with --audit begins one`,
+    );
   return directory;
 }
 

@@ -89,6 +89,7 @@ const HELP_AFTER = `
 What a subcommand does says --help behind its name.
 
 Examples:
+  sandbox-run help all
   sandbox-run help exit-status
   sandbox-run help environment
   sandbox-run help files
@@ -102,20 +103,23 @@ const TOPICS: Readonly<Record<string, () => string>> = {
   files: () => rows(FILES),
 };
 
+/** Everything of `sandbox-run` itself. */
+const ALL = 'all';
+
 /** `sandbox-run help [TOPIC]`: what holds for every subcommand. */
 export async function help(args: readonly string[]): Promise<number> {
   const program = createProgram(
     'sandbox-run help',
     'Shows what holds for every subcommand.',
     HELP_AFTER,
-  ).addArgument(new Argument('[topic]', 'what about').choices(Object.keys(TOPICS)));
+  ).addArgument(new Argument('[topic]', 'what about').choices([ALL, ...Object.keys(TOPICS)]));
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const [topic] = parsed.args;
   const page = topic === undefined ? undefined : TOPICS[topic];
   if (page === undefined) {
     const { parseRunArguments } = await import('../run/options.ts');
-    parseRunArguments(['--help']);
+    parseRunArguments(['--help'], topic === ALL ? 'all' : 'short');
   } else {
     printOut(page());
   }

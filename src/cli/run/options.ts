@@ -123,16 +123,49 @@ Exit status: the command's; 128+n if signal n ended it; 123 a limit was exceeded
 124 time-out; 125 sandbox-run itself failed; 126 refused or not executable; 127 not found.
 More: sandbox-run help exit-status, sandbox-run examples`;
 
+/** What most people want, on one screen. */
+const SHORT_HELP = `Usage: sandbox-run [options] [--] COMMAND [ARG...]
+       sandbox-run [options] -c 'SHELL STRING'
+
+Runs a command that writes this directory, reads the system and reaches no host, unless you say so.
+All options, profiles, backends, commands and examples: sandbox-run help all
+
+  --rw PATH, --ro PATH  let it write, or read, a further path
+  --net HOST            let it reach a host, or the registry of @npm, @pypi, @crates, ...
+  --hide PATTERN        do not show it these files, such as .env or "*.pem"
+  --preview             hold back what it changes, to be looked at and applied or not
+  --approved            run it even if the policy asks: you looked at it
+  --timeout SECONDS     end it after this time (default: 60; 0: never)
+  -t                    run it on a terminal of its own: for shells, editors, prompts
+  --dry-run             print what would be enforced, and run nothing
+  --json                print one result object instead of the output
+
+  install AGENT         put sandbox-run into the settings of an agent, such as claude-code
+  learn COMMAND         run it and propose the least policy under which it works
+  trust                 let what this project's .sandbox-run.toml asks for hold
+  check COMMAND         say what the policy thinks of it, and run nothing
+  approvals             answer what waits for a person, see and revoke what was allowed
+  undo, changes         take back what a command changed; apply what a preview held back
+  audit                 read what was run, asked and refused
+  doctor                show what this machine can enforce; --attack tests it
+`;
+
 /**
- * Parses the command line; `undefined` if help or the version was printed.
+ * Parses the command line; `undefined` if help or the version was printed. `help`: whether help is all that there is, or fits
+ * on one screen.
  * @throws {SandboxError} `usage.invalid`.
  */
-export function parseRunArguments(args: readonly string[]): RunArguments | undefined {
+export function parseRunArguments(
+  args: readonly string[],
+  help: 'short' | 'all' = 'short',
+): RunArguments | undefined {
   const program = createProgram(
     'sandbox-run',
     'Runs a command confined to a workspace: by Landlock, seccomp and namespaces.',
-    HELP_AFTER,
-  )
+    help === 'all' ? HELP_AFTER : undefined,
+  );
+  if (help === 'short') program.configureHelp({ formatHelp: () => SHORT_HELP });
+  program
     .usage("[options] [--] COMMAND [ARG...]\n       sandbox-run [options] -c 'SHELL STRING'")
     .argument('[command...]', 'the program and its arguments, unchanged')
     .passThroughOptions();

@@ -3,11 +3,12 @@ import { Command, CommanderError, Help, type Option } from 'commander';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { printOut } from './print.ts';
 
-/** A commander program that reports through us: one line and exit status 125. `help`: what its help ends with. */
-export function createProgram(name: string, description: string, help: string): Command {
-  return new Command(name)
+/** A commander program that reports through us: one line and exit status 125. `help`: what its help ends with, if anything. */
+export function createProgram(name: string, description: string, help: string | undefined): Command {
+  const program = new Command(name);
+  if (help !== undefined) program.addHelpText('after', help);
+  return program
     .description(description)
-    .addHelpText('after', help)
     .exitOverride()
     .showSuggestionAfterError(true)
     .configureOutput({ writeOut: printOut, writeErr: () => {} })
@@ -58,9 +59,12 @@ export function parseArguments(program: Command, args: readonly string[]): Comma
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return undefined;
-    // Commander wants to show its help then, as an error.
-    const message = error.code === 'commander.help' ? 'a subcommand is missing' : error.message;
-    const reason = message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
+    // A word alone asks what there is behind it. Commander would show that as an error.
+    if (error.code === 'commander.help') {
+      printOut(program.helpInformation());
+      return undefined;
+    }
+    const reason = error.message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
     throw new SandboxError('usage.invalid', `${reason} (see ${program.name()} --help)`);
   }
 }
@@ -74,7 +78,7 @@ interface ProgramWithSubcommands {
   readonly command: (usage: string, description: string, help?: string) => Command;
   /** To be done once all of the command line is understood. */
   readonly does: (task: Task) => void;
-  /** Parses, does it, and returns the exit status. Without a subcommand the parser refuses. */
+  /** Parses, does it, and returns the exit status. Without a subcommand it shows which there are. */
   readonly run: (args: readonly string[]) => Promise<number>;
 }
 
