@@ -26,6 +26,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSandbox, messageForModel } from '../../src/index.ts';
 import { blocksOf, type DocumentedBlock, documentedBlocks, linesOf } from '../support/documented-blocks.ts';
 import { eventually } from '../support/eventually.ts';
+import { processesWith } from '../support/leftovers.ts';
 import { lacks } from '../support/programs.ts';
 import { NOT_RUN, SNIPPETS, TREATED, type Treatment } from './documented-treatments.ts';
 
@@ -256,6 +257,8 @@ describe('lines for a shell', () => {
         const { stdout } = await world.start('sandbox-run session list --json');
         for (const [, id] of stdout.matchAll(/"id":"([0-9a-f]+)"/g))
           expect(await world.start(`sandbox-run session stop ${id}`)).toMatchObject({ exitCode: 0 });
+        // A server that was told to stop may still be writing what it keeps.
+        await eventually(() => expect(processesWith(world.root)).toEqual([]));
         world.dispose();
       }
     },
