@@ -189,11 +189,11 @@ Outcome Command::RunIn(CommandPlace& place) {
   } else {
     outcome.tree_tier = tree_.tier();
     if (spec_.room) spec_.room->Started();
-    Supervision(
-        {spec_, *observer_, streams_, tree_, limits_, turns_.get(), link_ ? &*link_ : nullptr,
-         *place.slot, place.scope, place.exits, place.calls, place.network.get(), activity.get(),
-         wake_.get(), [this] { return TakeRequests(); }, begin},
-        outcome)
+    Supervision({spec_, *observer_, streams_, tree_, limits_, turns_.get(),
+                 link_ ? &*link_ : nullptr, *place.slot, confinement_->spec(), place.scope,
+                 place.exits, place.calls, place.network.get(), activity.get(), wake_.get(),
+                 [this] { return TakeRequests(); }, begin},
+                outcome)
         .Run();
     if (std::optional<Failure> failure = StartFailure(place.child->plan)) {
       outcome.failure = std::move(failure);
@@ -209,6 +209,7 @@ Outcome Command::RunIn(CommandPlace& place) {
     if (activity != nullptr) outcome.effects.left_behind = activity->Look();
     outcome.effects.copies = place.slot->TakeChangedCopies();
     outcome.effects.changed_directories = place.slot->TakeChangedDirectories();
+    outcome.effects.made = place.slot->TakeMade(confinement_->spec());
     // A child that cannot be waited for may not be done yet with the memory that it shares: that
     // stays.
     if (outcome.failure && outcome.failure->stage == std::string_view("wait")) {

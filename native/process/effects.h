@@ -18,6 +18,7 @@ struct Effects {
   std::vector<ChangedDirectory> changed_directories;
   Connections connections;  // where the network is listed
   Denials denials;          // where calls are looked at
+  std::vector<std::string> made;  // in private directories, as spec paths
   std::vector<Making> makings;
 };
 

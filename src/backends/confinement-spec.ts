@@ -47,6 +47,7 @@ export async function confinementSpec(
     temporaryParent: plan.temporaryParent,
     memoryParent: plan.memoryParent ?? '',
     slotDirectories: plan.slotDirectories,
+    toldDirectories: plan.toldDirectories,
     seedFiles: plan.seedFiles,
     cache: cacheSpec(plan),
     copies: plan.copies.map(({ source, path, hooksPath }) => ({

@@ -28,14 +28,15 @@ interface NativePathRule {
 export interface NativeViewStep {
   /**
    * bind-link: a symbolic link that is mounted over an existing file, where rename and unlink meet EBUSY. emptied: an empty file
-   * or directory, as what is there, mounted over it, read-only.
+   * or directory, as what is there, mounted over it, read-only. between: a directory in which nothing can be written, apart from what
+   * other steps put into it.
    */
   readonly kind:
     | 'bind'
     | 'bind-link'
     | 'devpts'
     | 'symlink'
-    | 'directory'
+    | 'between'
     | 'masked-file'
     | 'emptied'
     | 'layer';
@@ -86,6 +87,8 @@ export interface NativeConfinementSpec {
   readonly temporaryParent: string;
   readonly memoryParent: string;
   readonly slotDirectories: readonly string[];
+  /** Those and directories in them: what a command makes there is told (`made`), but for names that begin with a dot. */
+  readonly toldDirectories: readonly string[];
   readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
   /**
    * Private copies of files of the host, for each command anew: `source` is a canonical path, `path` one like
@@ -379,6 +382,8 @@ export interface NativeEffects {
   readonly copies?: readonly NativeChangedCopy[];
   /** What changed since it was told last. */
   readonly changedDirectories?: readonly NativeChangedDirectory[];
+  /** In `toldDirectories`, such as `slot:home/NAME`; the first few. */
+  readonly made?: readonly string[];
   /** Where the network is listed. */
   readonly connections?: NativeConnections;
   /** Where calls are looked at. */

@@ -211,6 +211,7 @@ function plainSpec(program: string, keptOpen: readonly string[] | undefined): Na
     temporaryParent: tmpdir(),
     memoryParent: '',
     slotDirectories: [],
+    toldDirectories: [],
     seedFiles: [],
     copies: [],
     slotVariables: [],

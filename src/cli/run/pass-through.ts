@@ -179,8 +179,9 @@ function printDenials(
   if (allowed.length === 0) return;
   const lines = allowed.map(({ policy }) => policy.replace('\n', ' ').replaceAll('\n', ', '));
   const flags = listDenied(allowed.flatMap(flagsFor), ' ');
+  const before = allowed.some(({ absent }) => absent === true) ? 'make it first, then ' : '';
   say(
-    `to allow: ${visibleLine(listDenied(lines), 1_000)}${flags === '' ? '' : `, or ${visibleLine(flags, 1_000)}`}`,
+    `to allow: ${before}${visibleLine(listDenied(lines), 1_000)}${flags === '' ? '' : `, or ${visibleLine(flags, 1_000)}`}`,
   );
 }
 

@@ -14,6 +14,7 @@ function stepsOf(parts: Partial<ViewParts> = {}): readonly PlannedViewStep[] {
   return viewSteps({
     paths: [],
     links: [],
+    between: [],
     protectedPaths: [],
     hiddenPaths: [],
     emptied: [],
