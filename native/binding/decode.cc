@@ -415,6 +415,7 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
       return spec;
     }
   }
+  spec.group_modes = object.Get("groupModes").ToBoolean();
   spec.exit_tracing = object.Get("exitTracing").ToBoolean();
   spec.observed = DecodeObserved(Text(object, "observed"));
   return spec;

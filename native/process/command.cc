@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/keep_for_good.h"
+#include "notify/group_modes.h"
 #include "notify/listener.h"
 #include "notify/network_filter.h"
 #include "process/clone_child.h"
@@ -427,6 +428,7 @@ Status Command::EnterSupervision(CommandPlace& place) {
   const auto add = [&program](const std::vector<sock_filter>& part) {
     program.insert(program.end(), part.begin(), part.end());
   };
+  if (shared.group_modes) add(GroupModes::Filter());
   const bool scopes_signals = (shared.landlock.scoped & abi::kLandlockScopeSignal) != 0;
   add(CallObserver::Filter(shared.observed, scopes_signals));
   if (shared.exit_tracing) {
@@ -445,15 +447,18 @@ Status Command::EnterSupervision(CommandPlace& place) {
   // A connection that is listed or not is never let go on by who only looks.
   const bool looks = shared.observed != Observed::kNothing;
   const bool connects = shared.network != nullptr;
-  place.network->Serve(std::move(listener.value()),
-                       [&place, looks, connects, traces = shared.exit_tracing](
-                           int fd, const abi::SeccompNotification& call) {
-                         const bool is_of_network = connects && NumberOf(call) == SYS_connect;
-                         if (looks && !is_of_network && place.calls.Observe(fd, call)) return true;
-                         if (!traces || NumberOf(call) != SYS_ptrace) return false;
-                         place.exits.Answer(fd, call);
-                         return true;
-                       });
+  place.network->Serve(
+      std::move(listener.value()),
+      [&place, looks, connects, traces = shared.exit_tracing, changes_modes = shared.group_modes](
+          int fd, const abi::SeccompNotification& call) {
+        // Who only looks lets every call go on.
+        if (changes_modes && GroupModes::Answer(fd, call)) return true;
+        const bool is_of_network = connects && NumberOf(call) == SYS_connect;
+        if (looks && !is_of_network && place.calls.Observe(fd, call)) return true;
+        if (!traces || NumberOf(call) != SYS_ptrace) return false;
+        place.exits.Answer(fd, call);
+        return true;
+      });
   return Status();
 }
 

@@ -152,6 +152,9 @@ struct ConfinementSpec {
   // What commands may connect to; `filter` relies on it that a NetworkSupervisor answers. None:
   // they have no network, or that of the host.
   std::shared_ptr<NetworkGate> network;
+  // `filter` leaves set-group-ID modes of existing objects to GroupModes. Only where calls are
+  // looked at, or the network is listed: then somebody answers.
+  bool group_modes = false;
   bool exit_tracing = false;               // `filter` leaves it to ExitTracing who may halt exits
   Observed observed = Observed::kNothing;  // of which denials are told
 };

@@ -129,6 +129,8 @@ export interface NativeConfinementSpec {
    * refused, which `filter` then need not do. Not with a `setUidLauncher`.
    */
   readonly exitTracing: boolean;
+  /** Set-group-ID modes of existing objects are asked about, and given to directories alone: only with `network` or `observed`. */
+  readonly groupModes: boolean;
   /**
    * Which calls are looked at, each with those before it, to tell what was denied: none; those that write, create, remove,
    * execute, connect and signal; what is read, and whether something is there, too; the same, and what was not denied is told

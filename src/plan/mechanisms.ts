@@ -172,3 +172,10 @@ function ofKernel(
     processTree,
   };
 }
+
+/**
+ * Whether a supervisor tells directories from files where a mode is given: there is a listener for another reason, and a view,
+ * whose mounts keep out modes of what lies outside.
+ */
+export const supervisesModes = ({ seccomp, view, observed, inetSockets }: Mechanisms): boolean =>
+  seccomp && view && (observed !== 'nothing' || inetSockets === 'listed');

@@ -17,7 +17,7 @@ import { PROGRAMS_IN_HOME } from '../model/words.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { enforcementReport, requireDemands, requireSupervisor } from './enforcement.ts';
 import { handledRights, landlockRules } from './landlock.ts';
-import { chooseMechanisms, type HiddenFiles, type Mechanisms } from './mechanisms.ts';
+import { chooseMechanisms, type HiddenFiles, type Mechanisms, supervisesModes } from './mechanisms.ts';
 import { type OwnPathsInput, ownPathsWithin, protectedInWorkspace, tmpOfHost } from './own-paths.ts';
 import { processLimitsOf, treeLimitsOf } from './planned-limits.ts';
 import {
@@ -379,7 +379,7 @@ function seccompGroups(used: Mechanisms, sharedByGroup: boolean): readonly Secco
     unixSockets: used.unixSockets,
     tracing: used.tracing,
     ipcObjects: used.ownIpc ? 'own' : 'shared',
-    setGroupId: sharedByGroup ? 'kept' : 'refused',
+    setGroupId: supervisesModes(used) ? 'supervised' : sharedByGroup ? 'kept' : 'refused',
   });
 }
 

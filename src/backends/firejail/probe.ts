@@ -218,6 +218,7 @@ function plainSpec(program: string, keptOpen: readonly string[] | undefined): Na
     setUidLauncher: launcher,
     processTree: 'subreaper',
     exitTracing: false,
+    groupModes: false,
     observed: 'nothing',
   };
 }

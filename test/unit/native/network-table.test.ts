@@ -21,6 +21,7 @@ function confinementWith(rules: ReturnType<typeof networkRules>) {
       memoryParent: '',
       slotDirectories: [],
       toldDirectories: [],
+      groupModes: false,
       seedFiles: [],
       copies: [],
     },
