@@ -155,6 +155,22 @@ describe.each(VIEWS)('seeing the real home through the private one over it, $nam
     expect([notKept, readdirSync(out)]).toEqual([undefined, ['file']]);
   });
 
+  it('an installation among programs of the user fails, and is told where it works', async () => {
+    const world = makeHome();
+    const workspace = workspaceIn(world, 'project');
+    const place = join(world.home, '.cargo/bin');
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, 'mine'), '#!/bin/sh\n', { mode: 0o755 });
+    process.env.PATH = `${place}:/usr/bin:/bin`;
+    await using sandbox = await sandboxIn(tier, { workspace });
+    writeFileSync(join(workspace, 'script'), 'cp mine ~/.cargo/bin/tool && echo installed');
+    const result = await sandbox.run('sh script');
+    expect([result.stdout, readdirSync(place)]).toEqual(['', ['mine']]);
+    const denial = result.denials?.find(({ object }) => object === join(place, 'tool'));
+    expect(denial).toMatchObject({ notProposed: expect.stringContaining('install it into the workspace') });
+    expect(messageForModel(result, sandbox.plan)).toContain('install it into the workspace');
+  });
+
   it('what is told cannot be led elsewhere by a link, and its names are no text of a terminal', async () => {
     const world = makeHome();
     const workspace = workspaceIn(world, 'project');

@@ -12,7 +12,7 @@ import { hostAndPort } from '../../util/host-and-port.ts';
 import { orElse } from '../../util/or-else.ts';
 import { visibleLine, visibleToml } from '../../util/visible-text.ts';
 import { limitDenial } from '../launch/exceeded-limit.ts';
-import { BRIEF, type Places, propose, whyNotProposed } from '../proposals.ts';
+import { BRIEF, INSTALL_HERE, isInstalledThere, type Places, propose, whyNotProposed } from '../proposals.ts';
 
 /** How many are named to a person or a model. */
 const NAMED = 4;
@@ -288,7 +288,13 @@ export function denialsForModel(result: ExecutionResult): string | undefined {
   const denials = untoldDenials(result);
   if (denials.length === 0) return undefined;
   const what = listDenied(denials.map(describeDenial));
-  return `Sandbox: denied to the command: ${what}. To try again does not help; do it without, or tell the user what it is needed for.`;
+  const home = homeDirectory();
+  const installs = denials.some(
+    ({ operation, object }) =>
+      (operation === 'create' || operation === 'write') && isInstalledThere(object, home),
+  );
+  const instead = installs ? INSTALL_HERE : 'do it without';
+  return `Sandbox: denied to the command: ${what}. To try again does not help; ${instead}, or tell the user what it is needed for.`;
 }
 
 /** What was denied, in a few words. */

@@ -5,7 +5,7 @@ import type { LaunchPlan } from '../../model/launch-plan.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { readableWord } from '../../util/shell-quote.ts';
 import { visibleLine } from '../../util/visible-text.ts';
-import { BRIEF, whyNotProposed } from '../proposals.ts';
+import { BRIEF, INSTALL_HERE, whyNotProposed } from '../proposals.ts';
 
 type NotKept = NonNullable<ExecutionResult['notKept']>;
 
@@ -40,9 +40,7 @@ export function notKeptForPerson({ notKept = [], cwd }: ExecutionResult): string
     allow === undefined ? [] : [`--rw ${readableWord(shortest(allow, cwd, undefined))}`],
   );
   const next =
-    flags.length === 0
-      ? 'install it into the workspace instead'
-      : `to keep it, make it before, and add ${listed(flags, ' ')}`;
+    flags.length === 0 ? INSTALL_HERE : `to keep it, make it before, and add ${listed(flags, ' ')}`;
   return `not kept, because the home is the command's own: ${namesOf(notKept, cwd)}; ${next}`;
 }
 
