@@ -17,6 +17,8 @@ export interface HiddenFiles {
   readonly paths: readonly string[];
   /** Of those, files that have further names (hard links) which were not found. */
   readonly elsewhere: readonly string[];
+  /** Of those, files that git tracks: a commit of an empty one would lose its content, so that it fails instead. */
+  readonly tracked?: readonly string[];
 }
 
 /** What a plan met in the workspace that weakens a control. */

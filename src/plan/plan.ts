@@ -148,7 +148,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
       protectedPaths,
       watchedLinks,
       hiddenPaths,
-      emptied: [...except, ...emptied],
+      ...{ emptied: [...except, ...emptied], refused: hidden?.tracked ?? [] },
       copies,
       copiedDirectories: copiedDirectoriesOf(input, protectedPaths, cache),
       policy,

@@ -125,6 +125,8 @@ export interface ViewParts {
   readonly hiddenPaths: readonly string[];
   /** Files and directories that are empty and shut where they are there: of `filesystem.hide`, and what is taken out of a tree. */
   readonly emptied: readonly string[];
+  /** Files among these that cannot even be opened. */
+  readonly refused: readonly string[];
   /** Links that are put back: the directories that they are in stay what they are. */
   readonly watchedLinks: readonly SymbolicLink[];
   /** In whose place a link to a copy is shown. */
@@ -243,7 +245,7 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
       source: NOTHING,
       target,
       fromView: isLayered(target),
-      refused: policy.filesystem.masked.includes(target),
+      refused: policy.filesystem.masked.includes(target) || parts.refused.includes(target),
     });
   return sortOuterFirst(left);
 }

@@ -18,6 +18,7 @@ function stepsOf(parts: Partial<ViewParts> = {}): readonly PlannedViewStep[] {
     protectedPaths: [],
     hiddenPaths: [],
     emptied: [],
+    refused: [],
     copies: [],
     copiedDirectories: [],
     watchedLinks: [],
