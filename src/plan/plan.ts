@@ -170,9 +170,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
     // Also where this policy shuts /tmp: another one of the user may not, and the directories of both lie side by side.
     temporaryParent: (tmp === undefined ? undefined : input.parentBesideTmp) ?? input.temporaryParent,
     memoryParent: used.view && sharedMemory ? input.memoryParent : undefined,
-    slotDirectories: [hiddenPaths, emptied, except].every(({ length }) => length === 0)
-      ? slotDirectories
-      : [...slotDirectories, NOTHING],
+    slotDirectories: withNothing(slotDirectories, [hiddenPaths, emptied, except]),
     toldDirectories: policy.filesystem.home === 'private' ? TOLD_IN_HOME : [],
     seedFiles,
     cache,
@@ -181,6 +179,11 @@ export function makePlan(input: PlanInput): LaunchPlan {
     tmp: policy.filesystem.tmp === 'host' ? input.temporaryParent : used.view ? viewTmp(paths) : 'slot:tmp',
     report,
   };
+}
+
+/** With the empty directory that is shown in place of `hidden`, where there is some. */
+function withNothing(directories: readonly string[], hidden: readonly (readonly string[])[]) {
+  return hidden.every(({ length }) => length === 0) ? directories : [...directories, NOTHING];
 }
 
 /** The user's name of the workspace, unless commands could change what it leads to: a shell takes `cd ..` for the directory of the link. */
