@@ -42,7 +42,7 @@ ViewStepKind DecodeStepKind(const std::string& name) {
   if (name == "emptied") return ViewStepKind::kEmptied;
   if (name == "layer") return ViewStepKind::kLayer;
   if (name == "masked-file") return ViewStepKind::kMaskedFile;
-  return ViewStepKind::kDirectory;
+  return ViewStepKind::kBetween;
 }
 
 AddressRange DecodeRange(const Napi::Object& object) {
@@ -352,6 +352,7 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
   spec.temporary_parent = Text(object, "temporaryParent");
   spec.memory_parent = Text(object, "memoryParent");
   spec.slot_directories = Texts(object.Get("slotDirectories"));
+  spec.told_directories = Texts(object.Get("toldDirectories"));
   ForEach(object.Get("seedFiles"), [&](const Napi::Value& value) {
     const Napi::Object seed = value.As<Napi::Object>();
     spec.seed_files.push_back({Text(seed, "path"), Text(seed, "content")});
@@ -414,6 +415,7 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
       return spec;
     }
   }
+  spec.group_modes = object.Get("groupModes").ToBoolean();
   spec.exit_tracing = object.Get("exitTracing").ToBoolean();
   spec.observed = DecodeObserved(Text(object, "observed"));
   return spec;

@@ -303,6 +303,7 @@ class EventObject {
     if (!effects.copies.empty()) Put("copies", EncodeCopies(env_, effects.copies));
     if (!effects.changed_directories.empty())
       Put("changedDirectories", EncodeChangedDirectories(env_, effects.changed_directories));
+    if (!effects.made.empty()) Put("made", EncodePaths(env_, effects.made));
     if (!effects.connections.empty())
       Put("connections", EncodeConnections(env_, effects.connections));
     if (!effects.makings.empty()) Put("makings", EncodeMakings(env_, effects.makings));

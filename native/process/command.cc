@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/keep_for_good.h"
+#include "notify/group_modes.h"
 #include "notify/listener.h"
 #include "notify/network_filter.h"
 #include "process/clone_child.h"
@@ -189,11 +190,11 @@ Outcome Command::RunIn(CommandPlace& place) {
   } else {
     outcome.tree_tier = tree_.tier();
     if (spec_.room) spec_.room->Started();
-    Supervision(
-        {spec_, *observer_, streams_, tree_, limits_, turns_.get(), link_ ? &*link_ : nullptr,
-         *place.slot, place.scope, place.exits, place.calls, place.network.get(), activity.get(),
-         wake_.get(), [this] { return TakeRequests(); }, begin},
-        outcome)
+    Supervision({spec_, *observer_, streams_, tree_, limits_, turns_.get(),
+                 link_ ? &*link_ : nullptr, *place.slot, confinement_->spec(), place.scope,
+                 place.exits, place.calls, place.network.get(), activity.get(), wake_.get(),
+                 [this] { return TakeRequests(); }, begin},
+                outcome)
         .Run();
     if (std::optional<Failure> failure = StartFailure(place.child->plan)) {
       outcome.failure = std::move(failure);
@@ -209,6 +210,7 @@ Outcome Command::RunIn(CommandPlace& place) {
     if (activity != nullptr) outcome.effects.left_behind = activity->Look();
     outcome.effects.copies = place.slot->TakeChangedCopies();
     outcome.effects.changed_directories = place.slot->TakeChangedDirectories();
+    outcome.effects.made = place.slot->TakeMade(confinement_->spec());
     // A child that cannot be waited for may not be done yet with the memory that it shares: that
     // stays.
     if (outcome.failure && outcome.failure->stage == std::string_view("wait")) {
@@ -426,6 +428,7 @@ Status Command::EnterSupervision(CommandPlace& place) {
   const auto add = [&program](const std::vector<sock_filter>& part) {
     program.insert(program.end(), part.begin(), part.end());
   };
+  if (shared.group_modes) add(GroupModes::Filter());
   const bool scopes_signals = (shared.landlock.scoped & abi::kLandlockScopeSignal) != 0;
   add(CallObserver::Filter(shared.observed, scopes_signals));
   if (shared.exit_tracing) {
@@ -444,15 +447,18 @@ Status Command::EnterSupervision(CommandPlace& place) {
   // A connection that is listed or not is never let go on by who only looks.
   const bool looks = shared.observed != Observed::kNothing;
   const bool connects = shared.network != nullptr;
-  place.network->Serve(std::move(listener.value()),
-                       [&place, looks, connects, traces = shared.exit_tracing](
-                           int fd, const abi::SeccompNotification& call) {
-                         const bool is_of_network = connects && NumberOf(call) == SYS_connect;
-                         if (looks && !is_of_network && place.calls.Observe(fd, call)) return true;
-                         if (!traces || NumberOf(call) != SYS_ptrace) return false;
-                         place.exits.Answer(fd, call);
-                         return true;
-                       });
+  place.network->Serve(
+      std::move(listener.value()),
+      [&place, looks, connects, traces = shared.exit_tracing, changes_modes = shared.group_modes](
+          int fd, const abi::SeccompNotification& call) {
+        // Who only looks lets every call go on.
+        if (changes_modes && GroupModes::Answer(fd, call)) return true;
+        const bool is_of_network = connects && NumberOf(call) == SYS_connect;
+        if (looks && !is_of_network && place.calls.Observe(fd, call)) return true;
+        if (!traces || NumberOf(call) != SYS_ptrace) return false;
+        place.exits.Answer(fd, call);
+        return true;
+      });
   return Status();
 }
 

@@ -19,6 +19,7 @@
 
 #include "process/clone_child.h"
 #include "sys/files.h"
+#include "sys/open_beneath.h"
 #include "sys/removal.h"
 
 namespace sandbox_run {
@@ -289,6 +290,40 @@ std::vector<std::string> Slot::PrivateDirectories() const {
   std::vector<std::string> directories = {directory_};
   if (!memory_directory_.empty()) directories.push_back(memory_directory_);
   return directories;
+}
+
+std::vector<std::string> Slot::TakeMade(const ConfinementSpec& spec) {
+  constexpr size_t kMostTold = 16;
+  constexpr int kMostLookedAt = 4'096;
+  std::vector<std::string> made;
+  int looked_at = 0;
+  for (const std::string& directory : spec.told_directories) {
+    const std::string place = HostPath(directory);
+    // A command may have put a link there.
+    UniqueFd fd(OpenBeneath(directory_lock_.get(), directory.c_str() + strlen(kSlotPrefix),
+                            O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC, 0));
+    DIR* stream = fd.valid() ? fdopendir(fd.get()) : nullptr;
+    if (stream == nullptr) continue;
+    fd.release();
+    while (const dirent* entry = readdir(stream)) {
+      if (made.size() >= kMostTold || ++looked_at > kMostLookedAt) break;
+      if (entry->d_name[0] == '.') continue;
+      const std::string path = place + "/" + entry->d_name;
+      const auto leads_to = [&path](const std::string& known) {
+        return IsBeneathOrSame(known, path);
+      };
+      const auto is_put = [this, &leads_to](const auto& seed) {
+        return leads_to(HostPath(seed.path));
+      };
+      const bool is_ours = std::any_of(mount_points_.begin(), mount_points_.end(), leads_to) ||
+                           std::any_of(spec.seed_links.begin(), spec.seed_links.end(), is_put) ||
+                           std::any_of(spec.seed_files.begin(), spec.seed_files.end(), is_put);
+      const std::string named = directory + "/" + entry->d_name;
+      if (!is_ours && told_.insert(named).second) made.push_back(named);
+    }
+    closedir(stream);
+  }
+  return made;
 }
 
 Status Slot::LockCache(std::chrono::milliseconds wait) {
@@ -1173,6 +1208,7 @@ Status Confinement::Seed(Slot& slot) const {
 
 void Confinement::Clean(Slot& slot) const {
   std::vector<std::string> keep = slot.mount_points_;
+  slot.told_.clear();
   for (Slot::Way& way : slot.ways_) way.intact = true;
   for (size_t i = 0; i < slot.seeds_.size(); ++i) {
     // Making a file costs more than starting a command: one that is as it was stays.

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -135,12 +136,15 @@ struct ConfinementSpec {
   std::string temporary_parent;               // where private directories are made
   std::string memory_parent;                  // "" = no directory on shared memory
   std::vector<std::string> slot_directories;  // "slot:tmp", ...
-  std::vector<SeedFileSpec> seed_files;       // written anew before each command
-  std::vector<SeedLinkSpec> seed_links;       // made anew before each command
-  std::optional<CacheSpec> cache;             // outlives the commands
-  std::vector<CopySpec> copies;               // as they are on the host, before each command
-  std::shared_ptr<TreeIndex> index;           // what commands leave behind is looked for with it
-  std::vector<SlotVariable> slot_variables;   // added to each command's environment
+  // Those and directories in them: what a command makes there is told, except names that begin with
+  // a dot, which tools make for themselves.
+  std::vector<std::string> told_directories;
+  std::vector<SeedFileSpec> seed_files;      // written anew before each command
+  std::vector<SeedLinkSpec> seed_links;      // made anew before each command
+  std::optional<CacheSpec> cache;            // outlives the commands
+  std::vector<CopySpec> copies;              // as they are on the host, before each command
+  std::shared_ptr<TreeIndex> index;          // what commands leave behind is looked for with it
+  std::vector<SlotVariable> slot_variables;  // added to each command's environment
   // A set-uid program that does the confining, with what is said here but for Landlock and
   // namespaces; commands get a warden each.
   std::optional<LauncherSpec> launcher;
@@ -148,6 +152,9 @@ struct ConfinementSpec {
   // What commands may connect to; `filter` relies on it that a NetworkSupervisor answers. None:
   // they have no network, or that of the host.
   std::shared_ptr<NetworkGate> network;
+  // `filter` leaves set-group-ID modes of existing objects to GroupModes. Only where calls are
+  // looked at, or the network is listed: then somebody answers.
+  bool group_modes = false;
   bool exit_tracing = false;               // `filter` leaves it to ExitTracing who may halt exits
   Observed observed = Observed::kNothing;  // of which denials are told
 };
@@ -175,6 +182,9 @@ class Slot {
   }
   // The directories whose writable layer a command changed since the last call.
   std::vector<ChangedDirectory> TakeChangedDirectories();
+  // What a command made in `told_directories` of the confinement since the last call, as spec
+  // paths; the first few. It goes with the command.
+  std::vector<std::string> TakeMade(const ConfinementSpec& spec);
   // No command uses it.
   void UnlockCache();
   // The command renamed a directory of the slot or what lies above a mount point in it: the next
@@ -270,6 +280,7 @@ class Slot {
   PrivateCopies copies_;
   std::vector<FileStamp> seeds_;  // the seed files as they were made; none: to be made anew
   std::vector<std::string> mount_points_;  // host paths inside the slot that must be kept
+  std::set<std::string> told_;             // what TakeMade() told of this command
   std::vector<Way> ways_;
   std::vector<CopiedDirectory> copied_directories_;
 };

@@ -16,8 +16,9 @@ struct Effects {
   LeftBehind left_behind;
   std::vector<ChangedCopy> copies;
   std::vector<ChangedDirectory> changed_directories;
-  Connections connections;  // where the network is listed
-  Denials denials;          // where calls are looked at
+  Connections connections;        // where the network is listed
+  Denials denials;                // where calls are looked at
+  std::vector<std::string> made;  // in private directories, as spec paths
   std::vector<Making> makings;
 };
 

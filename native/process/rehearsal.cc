@@ -36,6 +36,7 @@ std::string KeyOf(const ConfinementSpec& spec) {
   key += spec.filter.empty() ? '-' : 's';
   key += spec.without_scope ? '-' : 't';
   key += spec.exit_tracing ? 'x' : '-';
+  key += spec.group_modes ? 'g' : '-';
   key += spec.network != nullptr ? 'w' : '-';
   key += static_cast<char>('0' + static_cast<int>(spec.observed));
   if (spec.namespaces) {

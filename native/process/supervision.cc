@@ -170,6 +170,7 @@ void Supervision::HandleTurns(const Watch& watch) {
     if (parts_.activity != nullptr) step.end->effects.left_behind = parts_.activity->Look();
     step.end->effects.copies = parts_.slot.TakeChangedCopies();
     step.end->effects.changed_directories = parts_.slot.TakeChangedDirectories();
+    step.end->effects.made = parts_.slot.TakeMade(parts_.confinement);
     if (parts_.network != nullptr) step.end->effects.connections = parts_.network->Take();
     step.end->effects.denials = parts_.calls.Take();
     step.end->effects.makings = parts_.calls.TakeMakings();

@@ -38,6 +38,7 @@ class Supervision {
     ShellTurns* turns;   // nullptr: it is no shell
     LauncherLink* link;  // nullptr: no launcher
     Slot& slot;
+    const ConfinementSpec& confinement;
     const SignalScope& scope;
     ExitTracing& exits;
     CallObserver& calls;

@@ -130,6 +130,29 @@ long Bind(const ViewStep& step) {
   return result;
 }
 
+// Mounts a directory on itself, so that its flags can be set apart from those of what it lies in.
+long MountOnItself(const ViewStep& step) {
+  const long tree = RawSyscall(abi::kSysOpenTree, AT_FDCWD, Arg(step.target),
+                               AT_SYMLINK_NOFOLLOW | abi::kOpenTreeClone | O_CLOEXEC);
+  if (tree < 0) return tree;
+  const long result = RawSyscall(abi::kSysMoveMount, tree, Arg(""), AT_FDCWD, Arg(step.target),
+                                 abi::kMoveMountFEmptyPath);
+  RawSyscall(SYS_close, tree);
+  return result;
+}
+
+// Makes a mount read-only, and not what is mounted in it.
+long ShutMount(const char* path) {
+  abi::MountAttr read_only;
+  read_only.attr_set = abi::kMountAttrRdonly;
+  const long result =
+      RawSyscall(abi::kSysMountSetattr, AT_FDCWD, Arg(path), 0, Arg(&read_only), sizeof(read_only));
+  if (result != -ENOSYS && result != -EPERM) return result;
+  // Before Linux 5.12, or refused by an outer filter.
+  return RawSyscall(SYS_mount, 0, Arg(path), 0,
+                    MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, 0);
+}
+
 // Decides by what the view has there what is mounted over it: a layer may have put or removed it.
 // 0: nothing is there.
 long ChooseSource(ViewStep& step) {
@@ -208,8 +231,9 @@ long Execute(const ViewStep& step) {
     case ViewStepKind::kSymlink:
       result = RawSyscall(SYS_symlinkat, Arg(step.source), AT_FDCWD, Arg(step.target));
       return result == -EEXIST ? 0 : result;
-    case ViewStepKind::kDirectory:
-      return MakeMountPoint(step);
+    case ViewStepKind::kBetween:
+      result = MakeMountPoint(step);
+      return result < 0 ? result : MountOnItself(step);
     case ViewStepKind::kMaskedFile:
       return MakeFile(step.target, 0);
   }
@@ -281,6 +305,13 @@ int BuildView(ViewSetupPlan* plan) {
     if (result < 0) return Fail(plan, stage, result, step.target);
   }
 
+  // Once all that lies in them has its place.
+  for (size_t i = 0; i < plan->step_count; ++i) {
+    if (plan->steps[i].kind != ViewStepKind::kBetween) continue;
+    result = ShutMount(plan->steps[i].target);
+    if (result < 0) return Fail(plan, "view.build", result, plan->steps[i].target);
+  }
+
   result = OpenNamespace("/proc/self/ns/mnt");
   if (result < 0) return Fail(plan, "namespace.open", result, "/proc/self/ns/mnt");
   plan->mount_fd = static_cast<int>(result);
@@ -290,14 +321,7 @@ int BuildView(ViewSetupPlan* plan) {
   result = LeaveHostRoot();
   if (result < 0) return Fail(plan, "view.pivot", result, plan->staging);
 
-  abi::MountAttr read_only;
-  read_only.attr_set = abi::kMountAttrRdonly;
-  result =
-      RawSyscall(abi::kSysMountSetattr, AT_FDCWD, Arg("/"), 0, Arg(&read_only), sizeof(read_only));
-  if (result == -ENOSYS || result == -EPERM) {
-    result = RawSyscall(SYS_mount, 0, Arg("/"), 0,
-                        MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, 0);
-  }
+  result = ShutMount("/");
   if (result < 0) return Fail(plan, "view.root", result, "/");
 
   for (size_t i = 0; i < plan->handle_count; ++i) {

@@ -13,7 +13,7 @@ enum class ViewStepKind {
   kLayer,       // a copy-on-write layer over a host directory (overlayfs)
   kDevpts,      // a pseudo-terminal instance of its own
   kSymlink,     // a symbolic link
-  kDirectory,   // an empty directory
+  kBetween,     // a directory that holds nothing but what is mounted in it, and cannot be written
   kMaskedFile,  // an empty file without permissions: "permission denied" instead of "not found"
 };
 
@@ -27,7 +27,7 @@ struct LayerPart {
 
 // One step that builds the view, as the set-up child executes it. Plain data.
 struct ViewStep {
-  ViewStepKind kind = ViewStepKind::kDirectory;
+  ViewStepKind kind = ViewStepKind::kBind;
   // bind: canonical host path; bind-link, emptied: that of what is mounted; symlink: its content;
   // layer: the options of the mount
   const char* source = nullptr;

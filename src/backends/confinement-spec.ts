@@ -47,6 +47,7 @@ export async function confinementSpec(
     temporaryParent: plan.temporaryParent,
     memoryParent: plan.memoryParent ?? '',
     slotDirectories: plan.slotDirectories,
+    toldDirectories: plan.toldDirectories,
     seedFiles: plan.seedFiles,
     cache: cacheSpec(plan),
     copies: plan.copies.map(({ source, path, hooksPath }) => ({
@@ -60,6 +61,7 @@ export async function confinementSpec(
     ].filter((variable) => variable.path.startsWith('slot:')),
     network: plan.networkRules === undefined ? undefined : nativeNetwork(plan.networkRules),
     exitTracing: plan.exitTracing,
+    groupModes: plan.seccompGroups.includes('@set-id-of-files'),
     observed: plan.observed,
     processTree: plan.report.processTree === 'signal-scope' ? 'signal-scope' : 'subreaper',
   };

@@ -1,6 +1,6 @@
 import type { SimpleCommand } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
-import { type Behaviour, type Danger, inherited, type Use } from '../programs/behaviour.ts';
+import { type Argument, type Behaviour, type Danger, inherited, type Use } from '../programs/behaviour.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { isBeneath } from '../util/absolute-path.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
@@ -39,7 +39,15 @@ function judgeCommand(command: SimpleCommand, use: Use, context: CheckContext): 
   if (danger !== undefined) {
     return [reason('deny', danger, `${name} ${SENTENCES[danger]}`, first?.source ?? name)];
   }
-  const dangers = inherited(use, 'dangers')?.(use) ?? [];
+  const isDirectory = (argument: Argument) => {
+    const locations = locationsOf(argument, directoriesOf(command, context), context);
+    return (
+      locations !== 'foreign-home' &&
+      locations.length > 0 &&
+      locations.every(({ resolved, partial }) => !partial && resolved?.kind === 'directory')
+    );
+  };
+  const dangers = inherited(use, 'dangers')?.(use, isDirectory) ?? [];
   if (dangers.length > 0)
     return dangers.map(({ code, message, words }) => reason('deny', code, `${name} ${message}`, ...words));
   return [...judgeRemoval(command, use, context), ...judgeOnlyInside(command, use, context)];

@@ -175,7 +175,9 @@ const OF_AMOUNTS: ReadonlySet<ControlId> = new Set<ControlId>(['resource-limits'
 function confining(plan: LaunchPlan): object {
   const { backend, controls } = plan.report;
   const held = controls.flatMap(({ id, state }) => (OF_AMOUNTS.has(id) ? [] : [[id, state]]));
-  return { ...plan, limits: [], treeLimits: {}, observed: undefined, report: [backend, held] };
+  // Whether directories can be shared by a group depends on whether calls are looked at, which is an amount; no file can.
+  const seccompGroups = plan.seccompGroups.map((name) => (name === '@set-id-of-files' ? '@set-id' : name));
+  return { ...plan, limits: [], treeLimits: {}, observed: undefined, seccompGroups, report: [backend, held] };
 }
 
 /** A policy without what makes no such difference: who is asked, what is written down, how much may be used. */

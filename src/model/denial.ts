@@ -18,6 +18,10 @@ export const Denial = z.strictObject({
         .union([text, z.number().nonnegative()])
         .describe('what it would have to have, or to add to its list'),
       policy: text.describe('the same in TOML'),
+      absent: z
+        .literal(true)
+        .optional()
+        .describe('the path has to be made first: what a policy lists must be there'),
     })
     .optional()
     .describe('what lets it through; missing: no setting does, or it is not known which'),

@@ -137,6 +137,20 @@ export const ExecutionResultBase = z.strictObject({
     'with the option shadow: what that other policy would have denied the command; missing: nothing, or there is none',
   ),
   warnings: texts.describe('remarks on the launch'),
+  notKept: maybe(
+    z.array(
+      z.strictObject({
+        path: text.describe('absolute, or ~/NAME where the private home has no place of its own'),
+        allow: text
+          .optional()
+          .describe(
+            'what --rw or filesystem.write would have to name, once that is there; missing: it is not proposed',
+          ),
+      }),
+    ),
+  ).describe(
+    'what the command made in its private home, which goes with it: beside a workspace that lies in the home, or where programs are installed; the first few, and nothing whose name begins with a dot. Missing: nothing',
+  ),
   hiddenPrograms: maybe(texts).describe(
     'programs of the words of a command that ended by itself: they are on this machine, and the sandbox does not show them; missing: there are none',
   ),

@@ -89,7 +89,14 @@ export const PlannedViewStep = z.discriminatedUnion('kind', [
     content: text,
     target: text,
   }),
-  z.strictObject({ kind: z.literal(['devpts', 'masked-file', 'directory']), target: text }),
+  z.strictObject({
+    kind: z
+      .literal(['devpts', 'masked-file', 'between'])
+      .describe(
+        'way: a directory that holds nothing but what other steps put into it, and cannot be written',
+      ),
+    target: text,
+  }),
   z.strictObject({
     kind: z
       .literal('emptied')
@@ -221,6 +228,9 @@ export const LaunchPlan = z.strictObject({
   memoryParent: maybe(text).describe('the same on shared memory; missing: none'),
   slotDirectories: texts.describe(
     'private directories of a command, slot:tmp and slot:home unless those of the host are shared',
+  ),
+  toldDirectories: texts.describe(
+    'in the private home: what a command makes there is told, because it goes with the home',
   ),
   seedFiles: z
     .array(z.strictObject({ path: text, content: text }))

@@ -166,3 +166,9 @@ export const CHANGE_SET_STATES = ['waiting', 'applied', 'undone'] as const;
 
 /** Which of the jobs that wait in a fleet is taken first. */
 export const FLEET_PRIORITIES = ['high', 'normal', 'low'] as const;
+
+/** Where installers put programs, relative to the home: what is put there into a private home is told, because it goes with it. */
+export const PROGRAMS_IN_HOME: readonly string[] = [
+  ...['.local/bin', '.cargo/bin', 'go/bin', '.npm-global/bin', '.yarn/bin', '.bun/bin', '.deno/bin'],
+  ...['.dotnet/tools', '.composer/vendor/bin', '.ghcup/bin', '.cabal/bin', '.luarocks/bin'],
+];

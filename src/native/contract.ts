@@ -28,14 +28,15 @@ interface NativePathRule {
 export interface NativeViewStep {
   /**
    * bind-link: a symbolic link that is mounted over an existing file, where rename and unlink meet EBUSY. emptied: an empty file
-   * or directory, as what is there, mounted over it, read-only.
+   * or directory, as what is there, mounted over it, read-only. between: a directory in which nothing can be written, apart from what
+   * other steps put into it.
    */
   readonly kind:
     | 'bind'
     | 'bind-link'
     | 'devpts'
     | 'symlink'
-    | 'directory'
+    | 'between'
     | 'masked-file'
     | 'emptied'
     | 'layer';
@@ -86,6 +87,8 @@ export interface NativeConfinementSpec {
   readonly temporaryParent: string;
   readonly memoryParent: string;
   readonly slotDirectories: readonly string[];
+  /** Those and directories in them: what a command makes there is told (`made`), but for names that begin with a dot. */
+  readonly toldDirectories: readonly string[];
   readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
   /**
    * Private copies of files of the host, for each command anew: `source` is a canonical path, `path` one like
@@ -126,6 +129,8 @@ export interface NativeConfinementSpec {
    * refused, which `filter` then need not do. Not with a `setUidLauncher`.
    */
   readonly exitTracing: boolean;
+  /** Set-group-ID modes of existing objects are asked about, and given to directories alone: only with `network` or `observed`. */
+  readonly groupModes: boolean;
   /**
    * Which calls are looked at, each with those before it, to tell what was denied: none; those that write, create, remove,
    * execute, connect and signal; what is read, and whether something is there, too; the same, and what was not denied is told
@@ -379,6 +384,8 @@ export interface NativeEffects {
   readonly copies?: readonly NativeChangedCopy[];
   /** What changed since it was told last. */
   readonly changedDirectories?: readonly NativeChangedDirectory[];
+  /** In `toldDirectories`, such as `slot:home/NAME`; the first few. */
+  readonly made?: readonly string[];
   /** Where the network is listed. */
   readonly connections?: NativeConnections;
   /** Where calls are looked at. */

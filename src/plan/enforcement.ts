@@ -22,7 +22,13 @@ import {
   otherNames,
   workspaceChanges,
 } from './backend-controls.ts';
-import { type Judge, type Mechanisms, REOPENED, type WorkspaceFindings } from './mechanisms.ts';
+import {
+  type Judge,
+  type Mechanisms,
+  REOPENED,
+  supervisesModes,
+  type WorkspaceFindings,
+} from './mechanisms.ts';
 import { resourceLimits } from './planned-limits.ts';
 
 /** Allowed by a rule, these bring the host's temporary files along. */
@@ -264,7 +270,7 @@ const JUDGES: Readonly<Record<ControlId, Judge>> = {
     used.seccomp
       ? [
           'enforced',
-          `seccomp refuses kernel interfaces that work does not need (io_uring, keys, mounts, namespaces, leases, set-user-ID modes, …)${found.sharedByGroup === true ? '; set-group-ID modes are left, because the workspace is shared by a set-group-ID directory' : ''}`,
+          `seccomp refuses kernel interfaces that work does not need (io_uring, keys, mounts, namespaces, leases, set-user-ID modes, …)${found.sharedByGroup === true && !supervisesModes(used) ? '; set-group-ID modes are left, because the workspace is shared by a set-group-ID directory' : ''}`,
         ]
       : ['unsupported', reasonAgainst(features.seccomp)],
   'terminal-injection': (used, _, features) =>

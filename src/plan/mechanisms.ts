@@ -17,6 +17,8 @@ export interface HiddenFiles {
   readonly paths: readonly string[];
   /** Of those, files that have further names (hard links) which were not found. */
   readonly elsewhere: readonly string[];
+  /** Of those, files that git tracks: a commit of an empty one would lose its content, so that it fails instead. */
+  readonly tracked?: readonly string[];
 }
 
 /** What a plan met in the workspace that weakens a control. */
@@ -172,3 +174,10 @@ function ofKernel(
     processTree,
   };
 }
+
+/**
+ * Whether a supervisor tells directories from files where a mode is given: there is a listener for another reason, and a view,
+ * whose mounts keep out modes of what lies outside.
+ */
+export const supervisesModes = ({ seccomp, view, observed, inetSockets }: Mechanisms): boolean =>
+  seccomp && view && (observed !== 'nothing' || inetSockets === 'listed');

@@ -13,15 +13,17 @@ import type {
 } from '../model/launch-plan.ts';
 import type { NetworkRules } from '../model/network.ts';
 import type { PathRule, Policy } from '../model/policy.ts';
+import { PROGRAMS_IN_HOME } from '../model/words.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { enforcementReport, requireDemands, requireSupervisor } from './enforcement.ts';
 import { handledRights, landlockRules } from './landlock.ts';
-import { chooseMechanisms, type HiddenFiles, type Mechanisms } from './mechanisms.ts';
+import { chooseMechanisms, type HiddenFiles, type Mechanisms, supervisesModes } from './mechanisms.ts';
 import { type OwnPathsInput, ownPathsWithin, protectedInWorkspace, tmpOfHost } from './own-paths.ts';
 import { processLimitsOf, treeLimitsOf } from './planned-limits.ts';
 import {
   CACHE,
   COPIES,
+  directoriesTo,
   NOTHING,
   VIEW_CACHE,
   VIEW_COPIES,
@@ -111,7 +113,7 @@ export function makePlan(input: PlanInput): LaunchPlan {
   const { protectedPaths, watchedLinks, hiddenPaths } = shutPaths(input, paths, used, protection);
   const plainCopies = copiesOf(input, protectedPaths, used);
   const emptied = hidden?.paths ?? [];
-  const { home, seedFiles, places } = homeOf(input, used, paths, links);
+  const { home, between, seedFiles, places } = homeOf(input, used, paths, links);
   const cache = plannedCache(input, used, hiddenPaths, places);
   const copies = cache.kind === 'workspace' ? withHooksPath(plainCopies, input) : plainCopies;
   const sharedMemory = input.memoryParent !== undefined && policy.filesystem.tmp !== 'host';
@@ -146,11 +148,12 @@ export function makePlan(input: PlanInput): LaunchPlan {
       protectedPaths,
       watchedLinks,
       hiddenPaths,
-      emptied: [...except, ...emptied],
+      ...{ emptied: [...except, ...emptied], refused: hidden?.tracked ?? [] },
       copies,
       copiedDirectories: copiedDirectoriesOf(input, protectedPaths, cache),
       policy,
       home,
+      between,
       sharedMemory,
       cache,
       layer: input.layer && { workspace, over: input.layer },
@@ -167,9 +170,8 @@ export function makePlan(input: PlanInput): LaunchPlan {
     // Also where this policy shuts /tmp: another one of the user may not, and the directories of both lie side by side.
     temporaryParent: (tmp === undefined ? undefined : input.parentBesideTmp) ?? input.temporaryParent,
     memoryParent: used.view && sharedMemory ? input.memoryParent : undefined,
-    slotDirectories: [hiddenPaths, emptied, except].every(({ length }) => length === 0)
-      ? slotDirectories
-      : [...slotDirectories, NOTHING],
+    slotDirectories: withNothing(slotDirectories, [hiddenPaths, emptied, except]),
+    toldDirectories: policy.filesystem.home === 'private' ? TOLD_IN_HOME : [],
     seedFiles,
     cache,
     home: policy.filesystem.home === 'host' ? input.hostHome : (home?.named ?? 'slot:home'),
@@ -177,6 +179,11 @@ export function makePlan(input: PlanInput): LaunchPlan {
     tmp: policy.filesystem.tmp === 'host' ? input.temporaryParent : used.view ? viewTmp(paths) : 'slot:tmp',
     report,
   };
+}
+
+/** With the empty directory that is shown in place of `hidden`, where there is some. */
+function withNothing(directories: readonly string[], hidden: readonly (readonly string[])[]) {
+  return hidden.every(({ length }) => length === 0) ? directories : [...directories, NOTHING];
 }
 
 /** The user's name of the workspace, unless commands could change what it leads to: a shell takes `cd ..` for the directory of the link. */
@@ -236,26 +243,47 @@ function namespacesOf(used: Mechanisms, view: Parameters<typeof viewSteps>[0]): 
   return { user: used.ownUser, network: used.networkNamespace, ipc: true, view: viewSteps(view) };
 }
 
+const TOLD_IN_HOME = ['slot:home', ...PROGRAMS_IN_HOME.map((path) => `slot:home/${path}`)];
+const inHome = (path: string) => path.slice('slot:home/'.length);
+
+/** What leads to the workspace in private places of a view. `contents`: what is put into the home, relative to it. */
+function betweenOf(
+  { policy, workspace, workspaceAsNamed }: PlanInput,
+  paths: readonly PlannedPath[],
+  home: ViewHome | undefined,
+  contents: readonly string[],
+): readonly string[] {
+  const places = [...(home?.places ?? []), ...(policy.filesystem.tmp === 'host' ? [] : [viewTmp(paths)])];
+  const ways = places.flatMap((place) =>
+    directoriesTo([workspace, workspaceAsNamed], place, paths, contents),
+  );
+  // A home may lie beneath /tmp.
+  return [...new Set(ways)].filter((way) => !places.some((place) => isBeneath(place, way)));
+}
+
 /** The private home: where it lies in a view (`undefined`: there is none of both), and what is put into it. */
 function homeOf(
-  { policy, hostHome, databaseHome, seedFiles, cache, lookup }: PlanInput,
+  input: PlanInput,
   used: Mechanisms,
   paths: readonly PlannedPath[],
   links: readonly SymbolicLink[],
 ): {
   readonly home: ViewHome | undefined;
+  readonly between: readonly string[];
   readonly seedFiles: LaunchPlan['seedFiles'];
   readonly places: WorkspaceCachePlace['places'];
 } {
-  if (policy.filesystem.home === 'host') return { home: undefined, seedFiles: [], places: [] };
+  const { policy, hostHome, databaseHome, seedFiles, cache, lookup } = input;
+  if (policy.filesystem.home === 'host')
+    return { home: undefined, between: betweenOf(input, paths, undefined, []), seedFiles: [], places: [] };
   const places = 'reason' in cache ? [] : cache.places;
-  if (!used.view) return { home: undefined, seedFiles, places };
-  const inHome = (path: string) => path.slice('slot:home/'.length);
+  if (!used.view) return { home: undefined, between: [], seedFiles, places };
+  const contents = [...seedFiles.map(({ path }) => inHome(path)), ...places.map(({ path }) => path)];
   const home = viewHome({
     homes: databaseHome === undefined ? [hostHome] : [hostHome, databaseHome],
     paths,
     links,
-    contents: [...seedFiles.map(({ path }) => inHome(path)), ...places.map(({ path }) => path)],
+    contents,
     lookup,
   });
   // What the policy shows of the user's home is there in place of ours.
@@ -266,6 +294,7 @@ function homeOf(
       .some((at) => shown.some((path) => isBeneath(at, path) || isBeneath(path, at)));
   return {
     home,
+    between: betweenOf(input, paths, home, contents),
     seedFiles: seedFiles.filter(({ path }) => isFree(inHome(path))),
     places: places.filter(({ path }) => isFree(path)),
   };
@@ -353,7 +382,7 @@ function seccompGroups(used: Mechanisms, sharedByGroup: boolean): readonly Secco
     unixSockets: used.unixSockets,
     tracing: used.tracing,
     ipcObjects: used.ownIpc ? 'own' : 'shared',
-    setGroupId: sharedByGroup ? 'kept' : 'refused',
+    setGroupId: supervisesModes(used) ? 'supervised' : sharedByGroup ? 'kept' : 'refused',
   });
 }
 
@@ -394,7 +423,7 @@ function resolveRules(
         throw new SandboxError(
           'policy.path_missing',
           resolved.unknown === undefined
-            ? `the policy requires ${rule.path}, which does not exist; create it or take the rule away`
+            ? `the policy requires ${rule.path}, which does not exist; create it first (mkdir or touch), or take the rule away`
             : `the policy requires ${rule.path}, and ${resolved.unknown.path} cannot be looked at (${resolved.unknown.errno}); make it accessible or take the rule away`,
         );
       }

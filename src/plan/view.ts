@@ -45,6 +45,27 @@ export interface ViewHome {
   readonly links: readonly SymbolicLink[];
 }
 
+/**
+ * Directories of a private place (a home, /tmp) that are only there to lead to the workspace. What a command writes into one
+ * of them would be gone with the place, and `../notes` in a project is meant to last: they are shut, so that it fails and is
+ * told. Without those in which tools keep what they cache, and those beneath dot-directories.
+ */
+export function directoriesTo(
+  workspaces: readonly string[],
+  place: string,
+  paths: readonly PlannedPath[],
+  contents: readonly string[],
+): readonly string[] {
+  const shown = paths.map(({ path, shownAs = path }) => shownAs);
+  const ways = workspaces.flatMap((workspace) => directoriesBetween(workspace, place));
+  return [...new Set(ways)].filter(
+    (way) =>
+      !way.slice(place.length).includes('/.') &&
+      !shown.some((path) => isBeneath(way, path)) &&
+      !contents.some((inner) => isBeneath(`${place}/${inner}`, way)),
+  );
+}
+
 /** What decides where a private home lies. */
 interface HomeInput {
   /** HOME, and the home that the user database names if that is another one. */
@@ -104,6 +125,8 @@ export interface ViewParts {
   readonly hiddenPaths: readonly string[];
   /** Files and directories that are empty and shut where they are there: of `filesystem.hide`, and what is taken out of a tree. */
   readonly emptied: readonly string[];
+  /** Files among these that cannot even be opened. */
+  readonly refused: readonly string[];
   /** Links that are put back: the directories that they are in stay what they are. */
   readonly watchedLinks: readonly SymbolicLink[];
   /** In whose place a link to a copy is shown. */
@@ -113,6 +136,8 @@ export interface ViewParts {
   readonly policy: Policy;
   /** `undefined`: commands have the user's. */
   readonly home: ViewHome | undefined;
+  /** Directories of private places that lead to the workspace and cannot be written. */
+  readonly between: readonly string[];
   readonly sharedMemory: boolean;
   readonly cache: PlannedCache;
   /** Over the workspace. */
@@ -149,6 +174,7 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
     steps.push(bind('slot:tmp', viewTmp(parts.paths), { writable: true, required: true }));
   for (const place of parts.home?.places ?? [])
     steps.push(bind('slot:home', place, { writable: true, required: true }));
+  for (const target of parts.between) steps.push({ kind: 'between', target });
   // As a whole, with links in the home: a mount for each part would take longer than the command.
   if (parts.cache.kind === 'workspace')
     steps.push(bind(CACHE, VIEW_CACHE, { writable: true, required: true }));
@@ -219,7 +245,7 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
       source: NOTHING,
       target,
       fromView: isLayered(target),
-      refused: policy.filesystem.masked.includes(target),
+      refused: policy.filesystem.masked.includes(target) || parts.refused.includes(target),
     });
   return sortOuterFirst(left);
 }

@@ -236,8 +236,8 @@ export interface Behaviour {
   readonly patches?: (use: Use) => 'forward' | 'reverse' | undefined;
   /** True where it reads all that is beneath the directory in which it runs. */
   readonly searchesAll?: (use: Use) => boolean;
-  /** What its words do that no autonomy level permits. */
-  readonly dangers?: (use: Use) => readonly Finding[];
+  /** What its words do that no autonomy level permits. `isDirectory`: it is known to be one, and there already. */
+  readonly dangers?: (use: Use, isDirectory: (argument: Argument) => boolean) => readonly Finding[];
   /** It does this only to files that commands may write: completes "NAME would …". */
   readonly onlyInside?: string;
   /** Where it looks for a repository whose settings it obeys. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { caller } from '../host/caller.ts';
 import { readRegular } from '../host/held-directory.ts';
 import { stateDirectoryPath } from '../host/user-directories.ts';
+import { PROGRAMS_IN_HOME } from '../model/words.ts';
 import { OBEYED_IN_HOME } from '../policy/profiles/obeyed-files.ts';
 import { absoluteOr, directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { orElse } from '../util/or-else.ts';
@@ -92,6 +93,20 @@ const SHARED_IN_HOME = [
 
 /** Programs and settings of the whole machine: what is written there runs outside, for everybody. */
 const SYSTEM = ['/etc', '/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/boot'];
+/** Where installers put what lasts: programs and libraries of a user, and of the system for all its users. */
+const INSTALLED_IN_HOME = [...PROGRAMS_IN_HOME, '.local/lib', '.npm-global', '.cargo'];
+const INSTALLED = ['/usr', '/opt'];
+
+/** What is said of a refused installation: it works in the workspace, where later commands find it. */
+export const INSTALL_HERE =
+  'install it into the workspace: a venv, npm install --prefix, cargo install --root, GOBIN';
+
+/** Whether something is made where installers put it, and nothing in a sandbox can. */
+export const isInstalledThere = (path: string, home: string): boolean =>
+  [...INSTALLED, ...INSTALLED_IN_HOME.map((inner) => join(home, inner))].some((place) =>
+    isBeneath(path, place),
+  );
+
 /** Where people install by hand. */
 const LOCAL = '/usr/local';
 
@@ -131,7 +146,9 @@ export function whyNotByPath(
   if (isAround(inHome(SECRET_PLACES))) return 'secrets are kept in it';
   const obeyed = inHome(OBEYED_IN_HOME);
   if (list === 'filesystem.write' && (isIn(obeyed) || isAround(obeyed)))
-    return 'programs of yours run or obey what lies there';
+    return isInstalledThere(path, home)
+      ? `programs are run from there; ${INSTALL_HERE}`
+      : 'programs of yours run or obey what lies there';
   const state = stateDirectoryPath(home, caller().env.XDG_STATE_HOME);
   return isIn([state]) ? 'sandbox-run keeps what it trusts there' : undefined;
 }

@@ -252,3 +252,38 @@ describe.each(HOST_TIERS)(
     });
   },
 );
+
+describe.each(HOST_TIERS)('objects of another repository by objects/info/alternates, $name', (tier) => {
+  const clone =
+    'git init -q -b main "$1/base" && cd "$1/base" && echo base > f && git add f && git -c user.name=n -c user.email=e commit -qm m && git clone -q --shared "$1/base" "$1/work"';
+
+  it('are not seen, which is told with the option that shows them, and what a command names opens nothing', async () => {
+    const root = makeDirectory(join(realpathSync(tmpdir()), 'alternates-'));
+    execFileSync('bash', ['-c', clone, 'clone', root]);
+    const workspace = join(root, 'work');
+    const objects = join(root, 'base/.git/objects');
+    await using sandbox = await sandboxIn(tier, { workspace });
+    const failed = await sandbox.run('git log');
+    expect([failed.ok, failed.stdout]).toEqual([false, '']);
+    expect(failed.warnings.join()).toContain(`--ro ${objects} shows them`);
+    // Nothing that a command writes there is proposed unless it is a repository's, nor granted.
+    const forged = [
+      '/etc/ssl',
+      `${root}/base`,
+      `${root}/base/.git`,
+      '../../../../../base/.git/objects/',
+      '/proc/self/root',
+    ];
+    for (const path of forged) {
+      const { warnings } = await sandbox.run(
+        `printf '%s\\n' '${path}' > .git/objects/info/alternates; exit 128`,
+      );
+      expect([path, warnings.filter((warning) => warning.includes(`--ro ${path}`))]).toEqual([path, []]);
+    }
+    await sandbox.run(`echo ${objects} > .git/objects/info/alternates; git log`);
+    await using again = await sandboxIn(tier, { workspace });
+    expect((await again.run(`ls ${objects} || git log`)).ok).toBe(false);
+    await using granted = await sandboxIn(tier, { workspace, policy: { filesystem: { read: [objects] } } });
+    expect((await granted.run('git log --format=%s')).stdout).toBe('m\n');
+  });
+});

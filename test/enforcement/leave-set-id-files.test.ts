@@ -1,4 +1,13 @@
-import { chmodSync, copyFileSync, lstatSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeArena } from '../support/arena.ts';
@@ -61,6 +70,59 @@ const taker = compile(
     TRY("rename", rename(system, "renamed"));
     TRY("exchange", ({ close(open("decoy", O_CREAT | O_WRONLY, 0755)); syscall(SYS_renameat2, AT_FDCWD, system, AT_FDCWD, "decoy", 2); }));
     TRY("write-own", ({ int fd = open(own, O_WRONLY); write(fd, "#!evil\\n", 7); }));
+    return 0;
+  }`,
+);
+
+/** Gives a directory the group's bit in each way, and tries what else might get it that way. */
+const sharer = compile(
+  'share-by-group',
+  `
+  #include <pthread.h>
+  static volatile int stop;
+  static int file, directory, swapped;
+  static void *swap_descriptors(void *unused) {
+    while (!stop) { dup2(file, swapped); dup2(directory, swapped); }
+    return unused;
+  }
+  static void *swap_paths(void *unused) {
+    while (!stop) { rename("race-file", "race"); rename("race", "race-file"); rename("race-dir", "race"); rename("race", "race-dir"); }
+    return unused;
+  }
+  int main(int argc, char **argv) {
+    char name[64], of[64];
+    if (argc < 2 || chdir(argv[1])) return 2;
+    #define IN(call) (sprintf(name, "dir-%s", call), strcpy(of, name), mkdir(of, 0755), name)
+    IN("chmod"); TRY(name, chmod(of, 02775));
+    IN("chmod-high"); TRY(name, syscall(SYS_fchmodat, AT_FDCWD, of, 0x100000000ull | 02755));
+    IN("fchmod"); TRY(name, fchmod(open(of, O_RDONLY), 02700));
+    IN("fchmodat"); TRY(name, fchmodat(open(".", O_RDONLY), of, 02775, 0));
+    IN("nofollow"); TRY(name, fchmodat(AT_FDCWD, of, 02775, AT_SYMLINK_NOFOLLOW));
+    IN("proc"); TRY(name, ({ char path[64]; sprintf(path, "/proc/self/fd/%d", open(of, O_PATH)); chmod(path, 02775); }));
+    IN("user"); TRY(name, chmod(of, 06775));
+    TRY("none", chmod("not-there", 02775));
+    TRY("bad", fchmod(999, 02775));
+    TRY("foreign", chmod("foreign", 02775));
+    TRY("foreign-fd", fchmod(open("foreign", O_RDONLY), 02775));
+    TRY("read-only", chmod(argv[2], 02775));
+    close(open("dir-chmod/inner", O_CREAT | O_WRONLY, 0755));
+    TRY("inner", chmod("dir-chmod/inner", 02755));
+    TRY("moved", ({ rename("dir-chmod/inner", "moved"); chmod("moved", 02755); }));
+    symlink("moved", "link"); TRY("through-link", chmod("link", 02755));
+    pthread_t thread;
+    close(open("race-fd-file", O_CREAT | O_WRONLY, 0755));
+    mkdir("race-fd-dir", 0755);
+    file = open("race-fd-file", O_RDONLY), directory = open("race-fd-dir", O_RDONLY), swapped = dup(directory);
+    pthread_create(&thread, 0, swap_descriptors, 0);
+    int won = 0;
+    for (int i = 0; i < 2000; i++) won |= fchmod(swapped, 02755) == 0;
+    stop = 1; pthread_join(thread, 0); stop = 0;
+    close(open("race-file", O_CREAT | O_WRONLY, 0755));
+    mkdir("race-dir", 0755);
+    pthread_create(&thread, 0, swap_paths, 0);
+    for (int i = 0; i < 2000; i++) won |= (chmod("race", 02755) == 0) << 1;
+    stop = 1; pthread_join(thread, 0);
+    TRY("races-were-run", won == 3 ? 0 : -1);
     return 0;
   }`,
 );
@@ -141,6 +203,34 @@ describe('leaving programs that run as their owner', () => {
       expect([result.stderr, result.stdout]).toEqual(['', 'x 755\n']);
     });
 
+    it('lets directories be shared by a group of the user, and no file, however they are swapped', async () => {
+      const sandbox = await arena.sandbox(tier, { readable: [arena.outside] });
+      const corner = arena.freshCorner();
+      mkdirSync(join(corner, 'foreign'));
+      const isRoot = process.geteuid?.() === 0;
+      if (isRoot) chownSync(join(corner, 'foreign'), 0, 4_242);
+      const trace = await confined(sandbox, [sharer, corner, arena.outside]);
+      const { seccompGroups } = sandbox.plan;
+      const isSupervised = seccompGroups.includes('@set-id-of-files');
+      expect(isSupervised).toBe(!seccompGroups.includes('@set-id'));
+      const ways = ['chmod', 'chmod-high', 'fchmod', 'fchmodat', 'nofollow', 'proc'].map(
+        (way) => `dir-${way}`,
+      );
+      const foreign = isRoot ? [] : ['foreign', 'foreign-fd'];
+      const races = isSupervised ? ['races-were-run'] : [];
+      expect(worked(trace)).toEqual(isSupervised ? [...ways, ...foreign, ...races] : []);
+      const left = withBits(corner, SET_USER_ID | SET_GROUP_ID);
+      const directories = left.filter((name) => lstatSync(join(corner, name)).isDirectory());
+      expect(left).toEqual(directories);
+      expect(directories).toEqual(expect.arrayContaining(isSupervised ? ways : []));
+      expect(statSync(arena.outside).mode & SET_GROUP_ID).toBe(0);
+      if (isRoot) expect(statSync(join(corner, 'foreign')).mode & SET_GROUP_ID).toBe(0);
+      const named = await sandbox.run(
+        `cd "${corner}" && mkdir -m 2775 made && mkdir by && chmod g+s by && stat -c %a made by`,
+      );
+      expect(named.stdout).toBe(isSupervised ? '2775\n2755\n' : '');
+    });
+
     it('leaves sharing by group: a set-group-ID directory hands its bit on, and git and cp can set it', async () => {
       const workspace = join(arena.root, `shared-${tier.landlockAbi}-${tier.view}`);
       mkdirSync(workspace);
@@ -155,7 +245,10 @@ describe('leaving programs that run as their owner', () => {
         const trace = await confined(sandbox, ['chmod', '4755', 'file']);
         expect(trace.exitCode).not.toBe(0);
         const said = sandbox.plan.report.controls.find(({ id }) => id === 'syscalls')?.reason;
-        expect(said).toContain('set-group-ID modes are left');
+        const isSupervised = sandbox.plan.seccompGroups.includes('@set-id-of-files');
+        expect(said?.includes('set-group-ID modes are left')).toBe(!isSupervised);
+        const ofFile = await confined(sandbox, ['chmod', '2755', 'file']);
+        expect(ofFile.exitCode === 0).toBe(!isSupervised);
       } finally {
         await sandbox.close();
       }
@@ -171,7 +264,7 @@ describe('leaving programs that run as their owner', () => {
       await first.close();
       const sandbox = await sandboxIn(tier, { workspace });
       try {
-        expect(sandbox.plan.seccompGroups).toContain('@set-id');
+        expect(sandbox.plan.seccompGroups).not.toContain('@set-user-id');
       } finally {
         await sandbox.close();
       }

@@ -98,6 +98,36 @@ describe.runIf(HOST.namespaces).each([...TIERS, ...OLDEST_TIERS].filter(({ view 
       expect((await unconfined(['cat', join(workspace, '.env')])).stdout).toBe(SECRET);
     });
 
+    it('no commit records an empty file in the place of a hidden one that git tracks', async () => {
+      const workspace = project(arena.freshCorner());
+      const git = ['git', '-C', workspace, '-c', 'user.name=n', '-c', 'user.email=e'] as const;
+      await unconfined([...git, 'init', '-q']);
+      await unconfined([...git, 'add', '-f', '.env', 'app/index.js', 'app/config/deep/key.pem']);
+      await unconfined([...git, 'commit', '-qm', 'one']);
+      writeFileSync(join(workspace, 'app/index.js'), 'changed');
+      const sandbox = await arena.sandbox(tier, { workspace, hide: HIDE });
+      const commit = 'git -c user.name=n -c user.email=e commit -q';
+      for (const line of [`${commit} -am all`, `git add -u && ${commit} -m added`, 'git stash']) {
+        const { exitCode, stderr } = await confined(sandbox, ['bash', '-c', line], { env: { LC_ALL: 'C' } });
+        expect([line, exitCode === 0, /Permission denied|unable to/.test(stderr)]).toEqual([
+          line,
+          false,
+          true,
+        ]);
+      }
+      expect((await confined(sandbox, ['bash', '-c', `${commit} -m two app/index.js`])).exitCode).toBe(0);
+      const { stdout } = await unconfined([
+        ...git,
+        'show',
+        'HEAD:.env',
+        'HEAD:app/config/deep/key.pem',
+        'HEAD:app/index.js',
+      ]);
+      expect(stdout).toBe(`${SECRET}${SECRET}changed`);
+      // What git does not track is empty as before.
+      expect((await confined(sandbox, ['bash', '-c', 'cat app/.env && echo $?'])).stdout).toBe('0\n');
+    });
+
     it('shows empty files and directories that cannot be written, and everything else', async () => {
       const workspace = shown;
       const sandbox = await arena.sandbox(tier, { workspace, hide: HIDE });

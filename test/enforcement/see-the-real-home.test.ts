@@ -16,6 +16,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { homeInDatabase } from '../../src/host/index.ts';
 import type { PolicyFile } from '../../src/index.ts';
+import { messageForModel, warningsOf } from '../../src/run/index.ts';
 import { SECRET, snapshot } from '../support/arena.ts';
 import { sandboxIn, TIERS } from '../support/tiers.ts';
 
@@ -97,19 +98,99 @@ describe.each(VIEWS)('seeing the real home through the private one over it, $nam
     expect(snapshot(world.home)).toEqual(before);
   });
 
-  it('the directories on the way to the workspace are empty and private', async () => {
+  it('the directories on the way to the workspace are empty, and what is written into them fails and is told', async () => {
     const world = makeHome();
     const workspace = workspaceIn(world, 'a/b/project');
     writeFileSync(join(world.home, 'a/beside'), SECRET);
-    const { stdout } = await runIn(
-      tier,
-      workspace,
-      'ls -A ~/a ~/a/b; echo x > ~/a/planted; echo x > ~/a/b/planted; echo y > ~/a/b/project/kept',
-    );
-    expect(stdout).toBe(`${world.home}/a:\nb\n\n${world.home}/a/b:\nproject\n`);
+    await using sandbox = await sandboxIn(tier, { workspace });
+    const script =
+      'ls -A ~/a ~/a/b; echo x > ~/a/planted; mkdir ../out; cp mine ..; rmdir ../../b; chmod 777 ..; echo y > kept; exit 3';
+    writeFileSync(join(workspace, 'script'), script);
+    for (let round = 0; round < 2; round++) {
+      const { stdout, exitCode, denials, notKept } = await sandbox.run('sh script');
+      expect([stdout, exitCode]).toEqual([`${world.home}/a:\nb\n\n${world.home}/a/b:\nproject\n`, 3]);
+      expect(notKept).toBeUndefined();
+      const out = denials?.find(({ object }) => object === join(world.home, 'a/b/out'));
+      expect(out?.allow).toMatchObject({ value: join(world.home, 'a/b/out'), absent: true });
+    }
     expect(readdirSync(join(world.home, 'a')).sort()).toEqual(['b', 'beside']);
     expect(readdirSync(join(world.home, 'a/b'))).toEqual(['project']);
-    expect(readdirSync(workspace).sort()).toEqual(['kept', 'mine']);
+    expect(readdirSync(workspace).sort()).toEqual(['kept', 'mine', 'script']);
+  });
+
+  it('what a command makes beside a workspace in the home is told once, and what tools keep there is not', async () => {
+    const world = makeHome();
+    const workspace = workspaceIn(world, 'project');
+    const script = [
+      'echo x > ../notes.txt; mkdir -p ../out/in ~/.config/tool ~/.npm/_cacache ~/.new ~/.local/share/x ~/go/pkg/mod',
+      'mkdir -p ~/.local/bin ~/.cargo/bin; echo x > ~/.cargo/bin/tool; ln -s /etc/passwd ~/linked',
+    ].join('\n');
+    writeFileSync(join(workspace, 'script'), script);
+    await using sandbox = await sandboxIn(tier, { workspace });
+    const told = { path: expect.any(String), allow: expect.any(String) };
+    for (let round = 0; round < 2; round++) {
+      const { ok, notKept = [] } = await sandbox.run('sh script');
+      expect(ok).toBe(true);
+      const byName = [...notKept].sort((one, other) => (one.path < other.path ? -1 : 1));
+      expect(byName).toEqual([
+        { path: join(world.home, '.cargo/bin/tool') },
+        ...['linked', 'notes.txt', 'out'].map((name) => ({ ...told, path: join(world.home, name) })),
+      ]);
+      expect((await sandbox.run('ls ~')).notKept).toBeUndefined();
+    }
+    await using session = await sandbox.session();
+    expect((await session.run('sh script')).notKept).toHaveLength(4);
+    expect((await session.run('ls ..')).notKept).toBeUndefined();
+    const again = await session.run('sh script; mkdir ../later');
+    expect(again.notKept?.map(({ path }) => path)).toEqual([join(world.home, 'later')]);
+  });
+
+  it('a granted path beside the workspace is written, and told of nothing', async () => {
+    const world = makeHome();
+    const workspace = workspaceIn(world, 'project');
+    const out = join(world.home, 'out');
+    mkdirSync(out);
+    writeFileSync(join(workspace, 'script'), 'echo x > ../out/file');
+    const { notKept } = await runIn(tier, workspace, 'sh script', { filesystem: { write: [out] } });
+    expect([notKept, readdirSync(out)]).toEqual([undefined, ['file']]);
+  });
+
+  it('an installation among programs of the user fails, and is told where it works', async () => {
+    const world = makeHome();
+    const workspace = workspaceIn(world, 'project');
+    const place = join(world.home, '.cargo/bin');
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, 'mine'), '#!/bin/sh\n', { mode: 0o755 });
+    process.env.PATH = `${place}:/usr/bin:/bin`;
+    await using sandbox = await sandboxIn(tier, { workspace });
+    writeFileSync(join(workspace, 'script'), 'cp mine ~/.cargo/bin/tool && echo installed');
+    const result = await sandbox.run('sh script');
+    expect([result.stdout, readdirSync(place)]).toEqual(['', ['mine']]);
+    const denial = result.denials?.find(({ object }) => object === join(place, 'tool'));
+    expect(denial).toMatchObject({ notProposed: expect.stringContaining('install it into the workspace') });
+    expect(messageForModel(result, sandbox.plan)).toContain('install it into the workspace');
+  });
+
+  it('what is told cannot be led elsewhere by a link, and its names are no text of a terminal', async () => {
+    const world = makeHome();
+    const workspace = workspaceIn(world, 'project');
+    mkdirSync(join(world.root, 'outside'));
+    writeFileSync(join(world.root, 'outside/of-the-user'), '');
+    const script = [
+      'rm -rf ~/.cargo ~/go; ln -s "$1" ~/.cargo; mkdir "$2"; ln -s "$1" ~/go/bin 2>/dev/null; ln -s "$2" ~/.bun',
+      `mkdir ~/"$(printf 'a\\033[31m\\nb')"`,
+    ].join('\n');
+    writeFileSync(join(workspace, 'script'), script);
+    mkdirSync(join(world.root, 'outside/bin'));
+    writeFileSync(join(world.root, 'outside/bin/of-the-user'), '');
+    await using sandbox = await sandboxIn(tier, { workspace });
+    const result = await sandbox.run(`sh script ${world.root}/outside ~/made`);
+    expect(result.notKept?.map(({ path }) => path).sort()).toEqual([
+      `${world.home}/a\u001b[31m\nb`,
+      join(world.home, 'made'),
+    ]);
+    for (const said of [...warningsOf(result), messageForModel(result, sandbox.plan) ?? ''])
+      expect(['\u001b', '\n', 'of-the-user'].filter((part) => said.includes(part))).toEqual([]);
   });
 
   it('what a command leaves in the home does not reach the real one, nor the next command', async () => {

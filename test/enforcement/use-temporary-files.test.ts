@@ -210,7 +210,7 @@ print(len(files), [os.listxattr(f) for f in files if os.listxattr(f)], [os.stat(
         writeFileSync(join(workspace, 'real'), '');
         await using sandbox = await sandboxIn(tier, { workspace });
         await sandbox.run(
-          `cd /tmp; mv "${root}/outer" "${root}/moved"; mv "${root}" /tmp/moved-too; mkdir -p "${workspace}"; echo evil > "${workspace}/planted"; true`,
+          `cd /tmp; mv "${root}/outer" "${root}/moved"; mv "${root}" /tmp/moved-too; test -e "${workspace}/real" || { mkdir -p "${workspace}"; echo evil > "${workspace}/planted"; }; true`,
         );
         const next = await sandbox.run('ls; : > made-by-next');
         expect([next.status, next.stdout]).toEqual(['exited', 'real\n']);

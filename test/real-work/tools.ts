@@ -924,9 +924,14 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     task: 'set-group-ID of a directory',
     programs: [],
     packages: 'coreutils',
-    line: 'mkdir -m 2770 g && stat -c %a g',
-    differs:
-      'that bit is refused (`mkdir: cannot change permissions of ‘g’: Operation not permitted`), also for watchman',
+    line: 'mkdir -m 2770 g && install -d -m 2755 h && chmod g+s . && stat -c %a g h',
+  },
+  {
+    tool: 'machine',
+    task: 'processors, memory, limits, locale and time zone as outside',
+    programs: ['nproc'],
+    packages: 'coreutils',
+    line: 'nproc; grep MemTotal /proc/meminfo; ulimit -Hn; locale 2>/dev/null | sort; date +%z -d @0; cut -d: -f3 /proc/self/cgroup',
   },
   {
     tool: 'files',

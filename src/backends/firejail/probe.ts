@@ -211,12 +211,14 @@ function plainSpec(program: string, keptOpen: readonly string[] | undefined): Na
     temporaryParent: tmpdir(),
     memoryParent: '',
     slotDirectories: [],
+    toldDirectories: [],
     seedFiles: [],
     copies: [],
     slotVariables: [],
     setUidLauncher: launcher,
     processTree: 'subreaper',
     exitTracing: false,
+    groupModes: false,
     observed: 'nothing',
   };
 }

@@ -47,6 +47,10 @@ export function proposalOf(
     const key = LEARNED_LISTS.find((name) => name === allow?.key);
     if (allow === undefined || key === undefined) continue;
     const value = String(allow.value);
+    if (allow.absent === true) {
+      leave('it is not there; make it, and list it then');
+      continue;
+    }
     const isPath = key.startsWith('filesystem.');
     // Another run may have made something there meanwhile.
     const reason = isPath ? whyNotProposed(value, places, key) : undefined;

@@ -171,16 +171,19 @@ function printDenials(
   const things = denials.length === 1 ? '1 thing' : `${denials.length} things`;
   say(`${things} ${verb}: ${listDenied(denials.map((one) => `${describeDenial(one)}: ${one.why}`))}`);
   if (!advises) return;
-  const untouched = denials.flatMap((one) =>
-    one.notProposed === undefined ? [] : [`${describeDenial(one)}: ${one.notProposed}`],
-  );
-  if (untouched.length > 0) say(`not proposed: ${listDenied(untouched)}`);
+  const untouched = new Set(denials.flatMap(({ notProposed = [] }) => notProposed));
+  const reasons = [...untouched].map((why) => {
+    const some = denials.filter(({ notProposed }) => notProposed === why);
+    return `${listDenied(some.map(describeDenial), ', ')}: ${why}`;
+  });
+  if (reasons.length > 0) say(`not proposed: ${listDenied(reasons)}`);
   const allowed = denials.flatMap(({ allow }) => (allow === undefined ? [] : [allow]));
   if (allowed.length === 0) return;
   const lines = allowed.map(({ policy }) => policy.replace('\n', ' ').replaceAll('\n', ', '));
   const flags = listDenied(allowed.flatMap(flagsFor), ' ');
+  const before = allowed.some(({ absent }) => absent === true) ? 'make it first, then ' : '';
   say(
-    `to allow: ${visibleLine(listDenied(lines), 1_000)}${flags === '' ? '' : `, or ${visibleLine(flags, 1_000)}`}`,
+    `to allow: ${before}${visibleLine(listDenied(lines), 1_000)}${flags === '' ? '' : `, or ${visibleLine(flags, 1_000)}`}`,
   );
 }
 

@@ -209,6 +209,19 @@ function directoriesOfLink(path: string): readonly GitDirectory[] {
   ];
 }
 
+/**
+ * Directories from which a repository takes objects besides its own (`git clone --shared`, gitrepository-layout(5)). Commands can
+ * write the file that names them, and nothing on the other side names the repository: none of it is to be believed.
+ */
+export function alternatesOf(worktree: string): readonly string[] {
+  const named = join(worktree, '.git');
+  return [named, ...directoriesOfLink(named).map(({ path }) => path)].flatMap((directory) => {
+    const objects = join(directory, 'objects');
+    const lines = readPointer(join(objects, 'info/alternates'))?.split('\n') ?? [];
+    return lines.filter((line) => line !== '' && !/^[#"]/.test(line)).map((line) => resolve(objects, line));
+  });
+}
+
 /** What the configuration of a directory names: included files, hooks, programs. Conditions of includes are not looked at. */
 function namedBy({ path, worktree }: GitDirectory, around: GitSurroundings): readonly ObeyedByGit[] {
   const base = worktree ?? path;

@@ -19,9 +19,14 @@ export interface SeccompNeeds {
   readonly tracing: 'own' | 'own-but-exits' | 'refused';
   /** `shared`: with the user's other programs, so refused. */
   readonly ipcObjects: 'own' | 'shared';
-  /** `kept`: the workspace is shared by such directories, where git and cp fail that cannot set the bit again. */
-  readonly setGroupId?: 'kept' | 'refused';
+  /**
+   * `supervised`: of existing objects, by another filter that asks, and given to directories alone. `kept`: the workspace is
+   * shared by such directories, where git and cp fail that cannot set the bit again, and nobody can be asked.
+   */
+  readonly setGroupId?: 'supervised' | 'kept' | 'refused';
 }
+
+const SET_ID_GROUPS = { supervised: '@set-id-of-files', kept: '@set-user-id', refused: '@set-id' } as const;
 
 /** Groups that only some commands get. */
 const NOT_BY_DEFAULT: ReadonlySet<SeccompGroupName> = new Set([
@@ -36,6 +41,7 @@ const NOT_BY_DEFAULT: ReadonlySet<SeccompGroupName> = new Set([
   '@host-interfaces',
   '@ipc-objects',
   '@set-id',
+  '@set-id-of-files',
   '@set-user-id',
 ]);
 
@@ -50,7 +56,7 @@ export function seccompGroupsFor(needs: SeccompNeeds): readonly SeccompGroupName
   if (needs.unixSockets === 'refused') added.add('@unix-sockets-off');
   if (needs.unixSockets === 'supervised') added.add('@unix-datagrams');
   if (needs.ipcObjects === 'shared') added.add('@ipc-objects');
-  added.add(needs.setGroupId === 'kept' ? '@set-user-id' : '@set-id');
+  added.add(SET_ID_GROUPS[needs.setGroupId ?? 'refused']);
   return SECCOMP_GROUP_NAMES.filter((name) => added.has(name) || !NOT_BY_DEFAULT.has(name));
 }
 

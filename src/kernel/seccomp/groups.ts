@@ -183,6 +183,10 @@ const GROUPS = {
     help: 'Stops making files that run with the rights of their owner or group when another user starts them: they would give the user’s rights to others after the command has ended. This also stops making set-group-ID directories by chmod; what is made in such a directory still gets the bit from the kernel. openat2 hides its mode from filters, and ENOSYS makes programs use openat.',
     rules: [...refuseMode(SET_USER_ID | SET_GROUP_ID), ...refuse('ENOSYS', 'openat2')],
   },
+  '@set-id-of-files': {
+    help: 'Stops the same, and leaves a set-group-ID mode of something that is there to a supervisor, which gives it to directories of the command’s own groups and to no file.',
+    rules: [...refuseMode(SET_USER_ID | SET_GROUP_ID, SET_USER_ID), ...refuse('ENOSYS', 'openat2')],
+  },
   '@set-user-id': {
     help: 'Stops the same but for groups, in workspaces that are shared by a set-group-ID directory, where git and cp set the bit again and fail if they cannot.',
     rules: [...refuseMode(SET_USER_ID), ...refuse('ENOSYS', 'openat2')],
@@ -289,8 +293,8 @@ function refuseIf(syscall: string, when: ArgumentCondition): SeccompRule {
   return { syscall, when: [when], action: refuseWith('EPERM') };
 }
 
-/** Refuses a mode with one of the bits in every call that gives a file one. */
-function refuseMode(bits: number): readonly SeccompRule[] {
+/** Refuses a mode with one of the bits in every call that gives a file one. `ofThere`: the bits for what is there already. */
+function refuseMode(bits: number, ofThere = bits): readonly SeccompRule[] {
   const modeOf = (syscall: string, mode: ArgumentIndex, refused = bits): SeccompRule =>
     refuseIf(syscall, hasAnyBit(mode, refused));
   const opens = (syscall: string, flags: ArgumentIndex, mode: ArgumentIndex): SeccompRule => ({
@@ -299,10 +303,10 @@ function refuseMode(bits: number): readonly SeccompRule[] {
     action: refuseWith('EPERM'),
   });
   return [
-    modeOf('chmod', 1),
-    modeOf('fchmod', 1),
-    modeOf('fchmodat', 2),
-    modeOf('fchmodat2', 2),
+    modeOf('chmod', 1, ofThere),
+    modeOf('fchmod', 1, ofThere),
+    modeOf('fchmodat', 2, ofThere),
+    modeOf('fchmodat2', 2, ofThere),
     modeOf('creat', 1),
     modeOf('mknod', 1),
     modeOf('mknodat', 2),

@@ -1,3 +1,5 @@
+import { PROGRAMS_IN_HOME } from '../../model/words.ts';
+
 /** A file, or a directory with all in it, that some program runs or obeys. */
 export interface ObeyedFile {
   /** Relative; `*` only at its beginning, for any name that ends so. */
@@ -410,7 +412,6 @@ export const OBEYED_IN_HOME: readonly string[] = [
   ...['.bashrc', '.bash_profile', '.bash_login', '.bash_logout', '.profile', '.inputrc'],
   ...['.zshrc', '.zshenv', '.zprofile', '.zlogin', '.zlogout', '.gitconfig', '.vimrc', '.tmux.conf'],
   '.config',
-  '.local/bin',
   '.local/lib',
   '.local/share/applications',
   '.local/share/systemd',
@@ -421,6 +422,7 @@ export const OBEYED_IN_HOME: readonly string[] = [
   '.bash_completion.d',
   '.oh-my-zsh',
   '.zsh',
+  ...PROGRAMS_IN_HOME,
   '.npm-global',
   '.vim',
   '.emacs.d',

@@ -64,6 +64,9 @@ const CHANGES_RIGHTS: Behaviour = {
 /** Modes that give the rights of the owner or group to every user who runs the file. */
 const SETUID = /^(?:0*[2-7]\d{3}|[ugoa]*[+=][rwxXt]*s[rwxXst]*|.*,[ugoa]*[+=][rwxXt]*s.*)$/;
 
+/** Modes that give those of the group alone: to a directory it says only what group new files in it have. */
+const SETGID = /^(?:0*[23]\d{3}|g[+=][rwxXt]*s[rwxXst]*)$/;
+
 function setsUser(mode: Argument | undefined): readonly Finding[] {
   if (mode?.complete !== true || !SETUID.test(mode.text)) return [];
   const does = `${mode.text} makes a program run with the rights of its owner`;
@@ -205,8 +208,11 @@ export const FILES: readonly ProgramRow[] = [
     targetOptions: 't target-directory',
   }),
   ...programs('install', 'medium', 'local', {
-    dangers: ({ options }) =>
-      setsUser(options.findLast(({ name }) => name === 'm' || name === 'mode')?.value),
+    dangers: (use) => {
+      const mode = use.options.findLast(({ name }) => name === 'm' || name === 'mode')?.value;
+      const isOfDirectories = hasOption(use, 'd directory') && mode !== undefined && SETGID.test(mode.text);
+      return isOfDirectories ? [] : setsUser(mode);
+    },
     grammar: {
       source: 'coreutils 9.1',
       flags: `b c C compare d directory D p preserve-timestamps preserve-context s strip ${COPY_FLAGS}`,
@@ -301,7 +307,12 @@ export const FILES: readonly ProgramRow[] = [
       source: 'coreutils 9.1',
       flags: 'R recursive v verbose f silent quiet c changes preserve-root no-preserve-root help version',
     },
-    dangers: ({ operands: [mode] }) => setsUser(mode),
+    dangers: (use, isDirectory) => {
+      const [mode, ...of] = use.operands;
+      const isOfDirectories =
+        mode !== undefined && SETGID.test(mode.text) && of.length > 0 && of.every(isDirectory);
+      return isOfDirectories && !hasOption(use, 'R recursive') ? [] : setsUser(mode);
+    },
     onlyInside: 'change permissions',
   }),
   ...programs('chgrp', 'high', 'local', {

@@ -10,10 +10,12 @@ import type {
   ResourceUsage,
   SpilledOutput,
 } from '../../model/execution-result.ts';
+import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { LeftBehind } from '../../model/left-behind.ts';
 import type { Connection } from '../../model/network.ts';
 import type { NativeOutcome } from '../../native/contract.ts';
 import { explain, type HoldingPlan } from '../output/denials.ts';
+import { notKept } from '../output/not-kept.ts';
 import type { WouldDeny } from '../output/shadow.ts';
 import { type OutputView, type ShownOutput, showOutput } from '../output/show.ts';
 import { describeExceeded, exceededLimit, type LimitsOfPlan } from './exceeded-limit.ts';
@@ -76,7 +78,7 @@ export function classify(
   { argv, cwd, warnings, report, decision, approval, hiddenPrograms }: RunContext,
   outcome: NativeOutcome,
   after: AfterRun,
-  plan: LimitsOfPlan & HoldingPlan,
+  plan: LimitsOfPlan & HoldingPlan & Pick<LaunchPlan, 'home'>,
   shadow: WouldDeny | undefined,
   output: CapturedOutput | undefined,
 ): ExecutionResult {
@@ -108,6 +110,7 @@ export function classify(
     cpu: { userMs: outcome.userCpuMs, systemMs: outcome.systemCpuMs },
     peakMemoryBytes: peakMemory(outcome),
     usage: usageOf(outcome),
+    notKept: outcome.made && notKept(outcome.made, plan, after.secret),
     hiddenPrograms: hidden.length === 0 ? undefined : hidden,
     denials: undefined,
     notLookedAt: undefined,
@@ -199,6 +202,7 @@ export function notRun(
     limit: undefined,
     treeEnded: true,
     processTree: { tier: context.report.processTree, ended: true },
+    notKept: undefined,
     hiddenPrograms: undefined,
     denials: undefined,
     notLookedAt: undefined,

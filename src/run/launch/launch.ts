@@ -17,6 +17,7 @@ import {
 } from '../../native/contract.ts';
 import { type Deferred, deferred } from '../../util/deferred.ts';
 import type { NetworkBroker } from '../network/broker.ts';
+import { missingAlternates } from '../output/alternates.ts';
 import type { ChunkReceiver, OutputFeed } from '../output/feed.ts';
 import type { OutputSettings } from '../output/settings.ts';
 import { openSpill, type Spill } from '../output/spill.ts';
@@ -267,7 +268,7 @@ class LaunchedCommand {
       this.#network?.end(this.id);
       const connections = this.#network?.connectionsOf(this.id, outcome);
       const { secret } = policy.filesystem;
-      const warnings = this.#skippedHooks();
+      const warnings = [...this.#skippedHooks(), ...missingAlternates(outcome.exitCode, plan, secret)];
       const after = { leftBehind: settle(outcome), connections, warnings, secret };
       const head = output?.view.headBytes ?? 0;
       feed?.end(outcome, outcome.headBytes ?? [head, head]);

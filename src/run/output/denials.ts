@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { homeDirectory } from '../../host/user-directories.ts';
 import type { Denial } from '../../model/denial.ts';
@@ -8,9 +9,10 @@ import type { NativeDenial, NativeOutcome } from '../../native/contract.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { assertNever } from '../../util/assert-never.ts';
 import { hostAndPort } from '../../util/host-and-port.ts';
+import { orElse } from '../../util/or-else.ts';
 import { visibleLine, visibleToml } from '../../util/visible-text.ts';
 import { limitDenial } from '../launch/exceeded-limit.ts';
-import { BRIEF, type Places, propose } from '../proposals.ts';
+import { BRIEF, INSTALL_HERE, isInstalledThere, type Places, propose, whyNotProposed } from '../proposals.ts';
 
 /** How many are named to a person or a model. */
 const NAMED = 4;
@@ -209,8 +211,9 @@ function allowOf(
       return file('read', named);
     case 'write':
       return file('write', named);
-    // Names come and go in directories.
     case 'create':
+      return creation(named, path, file('write', dirname(named)), places);
+    // Names come and go in directories.
     case 'remove':
       return file('write', dirname(named));
     case 'connect':
@@ -222,6 +225,23 @@ function allowOf(
     default:
       return assertNever(operation);
   }
+}
+
+/** Where the directory is too much to open, the file or directory alone that was to be made, once somebody made it. */
+function creation(
+  named: string,
+  path: string,
+  inDirectory: Pick<Denial, 'allow' | 'notProposed'>,
+  places: Places,
+): Pick<Denial, 'allow' | 'notProposed'> {
+  if (inDirectory.notProposed === undefined) return inDirectory;
+  const isThere = (at: string) =>
+    orElse(() => lstatSync(at, { throwIfNoEntry: false }), undefined) !== undefined;
+  const isPossible =
+    isThere(dirname(named)) &&
+    ![named, path].some((at) => isThere(at) || whyNotProposed(at, places, 'filesystem.write', BRIEF));
+  const { allow } = isPossible ? allowing('filesystem', 'write', named) : {};
+  return allow === undefined ? inDirectory : { allow: { ...allow, absent: true } };
 }
 
 const LISTED = 'mode = "listed"\n';
@@ -268,7 +288,13 @@ export function denialsForModel(result: ExecutionResult): string | undefined {
   const denials = untoldDenials(result);
   if (denials.length === 0) return undefined;
   const what = listDenied(denials.map(describeDenial));
-  return `Sandbox: denied to the command: ${what}. To try again does not help; do it without, or tell the user what it is needed for.`;
+  const home = homeDirectory();
+  const installs = denials.some(
+    ({ operation, object }) =>
+      (operation === 'create' || operation === 'write') && isInstalledThere(object, home),
+  );
+  const instead = installs ? INSTALL_HERE : 'do it without';
+  return `Sandbox: denied to the command: ${what}. To try again does not help; ${instead}, or tell the user what it is needed for.`;
 }
 
 /** What was denied, in a few words. */

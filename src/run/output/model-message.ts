@@ -14,6 +14,7 @@ import {
   describeBoundaries,
   introduceBoundaries,
 } from './model-boundaries.ts';
+import { notKeptForModel } from './not-kept.ts';
 import { leftBehindForModel, refusedForModel } from './result-warnings.ts';
 
 export { type Boundaries, boundariesOf } from './model-boundaries.ts';
@@ -154,6 +155,7 @@ export function messageForModel(
     ...outOfReachForModel(result, plan),
     changesForModel(result),
     leftBehindForModel(result),
+    notKeptForModel(result),
     refusedForModel(result),
     denialsForModel(result),
   ];

@@ -8,6 +8,7 @@ import { isBeneath } from '../../util/absolute-path.ts';
 import { hostAndPort } from '../../util/host-and-port.ts';
 import { readableWord } from '../../util/shell-quote.ts';
 import { visibleLine } from '../../util/visible-text.ts';
+import { notKeptForPerson } from './not-kept.ts';
 
 /** How many of a kind are named. */
 const NAMED = 5;
@@ -19,10 +20,13 @@ export function warningsOf(result: ExecutionResult): readonly string[] {
   return [
     ...result.warnings,
     ...warningsOfLeftBehind(result.leftBehind, result.cwd),
+    ...listOf(notKeptForPerson(result)),
     ...refusedOf(result).slice(0, NAMED).map(describeRefused),
     ...moreRefused(result),
   ];
 }
+
+const listOf = (text: string | undefined) => (text === undefined ? [] : [text]);
 
 /** The same about what was left behind alone. `cwd`: what paths are shown relative to. */
 export function warningsOfLeftBehind(leftBehind: readonly LeftBehind[], cwd: string): readonly string[] {

@@ -2,6 +2,9 @@ import { accessSync, constants, lstatSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
+import { INDEX_BYTES, parseIndex } from '../../host/git/index-file.ts';
+import { readPointer } from '../../host/git/repositories.ts';
+import { readRegular } from '../../host/held-directory.ts';
 import { probeHost } from '../../host/probe.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import { homeInDatabase } from '../../host/user-directories.ts';
@@ -14,6 +17,7 @@ import { loadAddon } from '../../native/load.ts';
 import type { HiddenFiles } from '../../plan/mechanisms.ts';
 import type { OwnPath } from '../../plan/own-paths.ts';
 import { makePlan, type PlanInput } from '../../plan/plan.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
 import { orElse } from '../../util/or-else.ts';
 import type { HiddenFinder, Looked } from '../hidden-files.ts';
 import { layersRefused, stateDirectory } from '../state.ts';
@@ -101,7 +105,7 @@ export async function planResolved(
       shortfall: findings?.shortfall,
       sharedByGroup:
         isWritable && isSharedByGroup([workspace, repository?.directory ?? join(workspace, '.git')]),
-      hidden,
+      hidden: hidden && { ...hidden, tracked: trackedAmong(hidden.paths, repository?.top ?? workspace) },
       layer: typeof changes === 'string' ? undefined : changes,
       looksAtReads: changes === 'looked-at',
       onlyReads: changes === 'none',
@@ -128,6 +132,18 @@ function hooksOf(
     directories: [...directories].map((path) => ({ path, kept: kept && keptHooksOf(kept, path) })),
     settingOf: (configuration) => (kept === undefined ? '' : keptHooksOf(kept, configuration)),
   };
+}
+
+/** Which of some paths are files that git tracks in a working tree. What says so may be a command's: it opens nothing. */
+function trackedAmong(paths: readonly string[], top: string): readonly string[] {
+  const inside = paths.filter((path) => isBeneath(path, top));
+  if (inside.length === 0) return [];
+  const named = join(top, '.git');
+  const [, pointer] = /^gitdir: (.+)$/s.exec(orElse(() => readPointer(named), undefined) ?? '') ?? [];
+  const directory = pointer === undefined ? named : resolve(top, pointer);
+  const index = orElse(() => readRegular(join(directory, 'index'), INDEX_BYTES), undefined);
+  const entries = new Set((index && parseIndex(index))?.entries.map(({ path }) => path));
+  return inside.filter((path) => entries.has(path.slice(top.length + 1)));
 }
 
 /** What looks for hidden files is loaded where the policy hides some only. */

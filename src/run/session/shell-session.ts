@@ -18,6 +18,7 @@ import { settled } from '../launch/command-error.ts';
 import { followed, requestOf } from '../launch/decided-command.ts';
 import { describeFailure, describeThrown } from '../launch/failure.ts';
 import type { NetworkBroker } from '../network/broker.ts';
+import { missingAlternates } from '../output/alternates.ts';
 import { OutputConsumer } from '../output/consumer.ts';
 import { createOutputSettings, type OutputSettings } from '../output/settings.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
@@ -390,7 +391,11 @@ class OpenShell implements ShellSession {
     this.#noteHidden();
     const connections = network?.connectionsOf(shell.id, outcome);
     const { secret } = policy.filesystem;
-    const warnings = [...skippedHooks(), ...(how.alive || !how.broken ? [] : [BROKEN])];
+    const warnings = [
+      ...skippedHooks(),
+      ...missingAlternates(outcome.exitCode, plan, secret),
+      ...(how.alive || !how.broken ? [] : [BROKEN]),
+    ];
     const after = { leftBehind, connections, secret, warnings };
     const view = { view: this.#output.view, spilled: undefined };
     const result = classify(context, outcome, after, plan, prepared.shadow, view);

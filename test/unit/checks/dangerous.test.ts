@@ -49,6 +49,10 @@ describe('dangerous', () => {
     ['chmod u+s x', 'setuid'],
     ['chmod 4755 x', 'setuid'],
     ['chmod a=rwxs x', 'setuid'],
+    ['chmod g+s x', 'setuid'],
+    ['chmod -R g+s src', 'setuid'],
+    ['install -m 2755 a b', 'setuid'],
+    ['install -d -m 4755 x', 'setuid'],
     ['chmod 777 /etc', 'system'],
   ])('%s is refused: %s', (command, code) => {
     expect(codeOf(command)).toBe(code);
@@ -66,6 +70,8 @@ describe('dangerous', () => {
     'dd if=x of=/dev/null',
     'chmod +x x',
     'chmod 0755 x',
+    'mkdir -m 2775 x',
+    'install -d -m 2755 x',
     'chmod -R go-w src',
     'echo sudo',
     'grep -r sudo .',

@@ -16,7 +16,15 @@ function confinementWith(rules: ReturnType<typeof networkRules>) {
       ...{ memoryBytes: 0, processes: 0, cpuMs: 0, tmpBytes: 0, idleTimeoutMs: 0 },
       ...{ cgroupParent: '', cgroupClone: false },
     },
-    ...{ temporaryParent: tmpdir(), memoryParent: '', slotDirectories: [], seedFiles: [], copies: [] },
+    ...{
+      temporaryParent: tmpdir(),
+      memoryParent: '',
+      slotDirectories: [],
+      toldDirectories: [],
+      groupModes: false,
+      seedFiles: [],
+      copies: [],
+    },
     ...{ slotVariables: [], processTree: 'subreaper', exitTracing: false, observed: 'nothing' },
     network: {
       addresses: rules.addresses.map(nativeRow),

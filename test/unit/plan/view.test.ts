@@ -14,9 +14,11 @@ function stepsOf(parts: Partial<ViewParts> = {}): readonly PlannedViewStep[] {
   return viewSteps({
     paths: [],
     links: [],
+    between: [],
     protectedPaths: [],
     hiddenPaths: [],
     emptied: [],
+    refused: [],
     copies: [],
     copiedDirectories: [],
     watchedLinks: [],

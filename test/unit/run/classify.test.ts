@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import type { NativeOutcome } from '../../../src/native/contract.ts';
 import { type AfterRun, classify, notRun, type RunContext } from '../../../src/run/launch/classify.ts';
 import type { LimitsOfPlan } from '../../../src/run/launch/exceeded-limit.ts';
-import type { HoldingPlan } from '../../../src/run/output/denials.ts';
 
 const CONTEXT: RunContext = {
   argv: ['a', 'b'],
@@ -46,7 +45,8 @@ const QUIET: NativeOutcome = {
   launcherMaxRssKib: 50,
 };
 const VIEW = { limits: { head: 3, tail: 2 }, headBytes: 3, asBytes: false, neutralizes: false };
-const PLAN: LimitsOfPlan & HoldingPlan = {
+const PLAN: Parameters<typeof classify>[3] = {
+  home: '/home/somebody',
   ...LIMITS,
   ...{ observed: 'changes', network: 'isolated' },
   workspace: '/work',

@@ -215,6 +215,12 @@ describe('groups that look at arguments', () => {
     expect(judge(shared, 'fchmodat', 0, 0, 0o2775)).toBe('ALLOW');
     expect(judge(shared, 'fchmodat', 0, 0, 0o6775)).toBe('ERRNO EPERM');
     expect(judge(programOf(...seccompGroupsFor(needs)), 'fchmodat', 0, 0, 0o2775)).toBe('ERRNO EPERM');
+    const supervised = programOf(...seccompGroupsFor({ ...needs, setGroupId: 'supervised' }));
+    expect(judge(supervised, 'fchmodat', 0, 0, 0o2775)).toBe('ALLOW');
+    expect(judge(supervised, 'fchmod', 0, 0o6775)).toBe('ERRNO EPERM');
+    expect(judge(supervised, 'mknod', 0, 0o102755)).toBe('ERRNO EPERM');
+    expect(judge(supervised, 'openat', 0, 0, 0o101, 0o2755)).toBe('ERRNO EPERM');
+    expect(judge(supervised, 'openat2', 0, 0, 0, 24)).toBe('ERRNO ENOSYS');
   });
 
   it('@leases leaves locks, signals and the other commands of fcntl', () => {

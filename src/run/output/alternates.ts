@@ -1,0 +1,38 @@
+import { dirname } from 'node:path';
+import { alternatesOf, isGitDirectory } from '../../host/git/repositories.ts';
+import { homeDirectory } from '../../host/user-directories.ts';
+import type { LaunchPlan } from '../../model/launch-plan.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import { orElse } from '../../util/or-else.ts';
+import { readableWord } from '../../util/shell-quote.ts';
+import { visibleLine } from '../../util/visible-text.ts';
+import { whyNotByPath } from '../proposals.ts';
+
+/** With which git ends that cannot go on. */
+const GIT_FAILED = 128;
+
+/**
+ * Of a command that ended as git does: objects that the workspace's repository takes from elsewhere and that the sandbox does not
+ * show. What names them may be a command's, so only objects of a repository are named, and none that would not be proposed.
+ */
+export function missingAlternates(
+  exitCode: number,
+  { workspace, paths }: Pick<LaunchPlan, 'workspace' | 'paths'>,
+  secret: readonly string[],
+): readonly string[] {
+  if (exitCode !== GIT_FAILED) return [];
+  return orElse(() => alternatesOf(workspace), [])
+    .filter(
+      (path) =>
+        !paths.some((granted) => isBeneath(path, granted.path)) &&
+        path.endsWith('/objects') &&
+        visibleLine(path, 1_000) === path &&
+        orElse(() => isGitDirectory(dirname(path)), false) &&
+        whyNotByPath(path, { home: homeDirectory(), workspace, secret }, 'filesystem.read') === undefined,
+    )
+    .slice(0, 1)
+    .map(
+      (path) =>
+        `the repository takes objects from ${path}, which commands do not see; --ro ${readableWord(path)} shows them`,
+    );
+}

@@ -1,0 +1,75 @@
+import { isAbsolute, relative } from 'node:path';
+import { homeDirectory } from '../../host/user-directories.ts';
+import type { ExecutionResult } from '../../model/execution-result.ts';
+import type { LaunchPlan } from '../../model/launch-plan.ts';
+import { isBeneath } from '../../util/absolute-path.ts';
+import { readableWord } from '../../util/shell-quote.ts';
+import { visibleLine } from '../../util/visible-text.ts';
+import { BRIEF, INSTALL_HERE, whyNotProposed } from '../proposals.ts';
+
+type NotKept = NonNullable<ExecutionResult['notKept']>;
+
+/** How many are named. */
+const NAMED = 4;
+const QUOTED_CHARACTERS = 200;
+const IN_HOME = 'slot:home/';
+
+/** What a command made in its private home, as its user would name it. `secret`: of `filesystem.secret`. */
+export function notKept(
+  made: readonly string[],
+  { home, workspace }: Pick<LaunchPlan, 'home' | 'workspace'>,
+  secret: readonly string[],
+): NotKept {
+  return made.map((at) => {
+    const inner = at.slice(IN_HOME.length);
+    const user = homeDirectory();
+    // Where the private home lies elsewhere, the same name in the user's own is another file.
+    if (home !== user) return { path: isAbsolute(home) ? `${home}/${inner}` : `~/${inner}` };
+    const path = `${home}/${inner}`;
+    const why = whyNotProposed(path, { home: user, workspace, secret }, 'filesystem.write', BRIEF);
+    return why === undefined && visibleLine(path, QUOTED_CHARACTERS) === path && !path.includes('\ufffd')
+      ? { path, allow: path }
+      : { path };
+  });
+}
+
+/** The same in one sentence for a person; `undefined`: there is nothing to say. */
+export function notKeptForPerson({ notKept = [], cwd }: ExecutionResult): string | undefined {
+  if (notKept.length === 0) return undefined;
+  const flags = notKept.flatMap(({ allow }) =>
+    allow === undefined ? [] : [`--rw ${readableWord(shortest(allow, cwd, undefined))}`],
+  );
+  const next =
+    flags.length === 0 ? INSTALL_HERE : `to keep it, make it before, and add ${listed(flags, ' ')}`;
+  return `not kept, because the home is the command's own: ${namesOf(notKept, cwd)}; ${next}`;
+}
+
+/** The same for the model that wrote the command. */
+export function notKeptForModel({ notKept = [], cwd }: ExecutionResult): string | undefined {
+  if (notKept.length === 0) return undefined;
+  return `Sandbox: gone with the private home of the command: ${namesOf(notKept, cwd)}. What is to last has to be in the workspace; only the user can allow other places.`;
+}
+
+const namesOf = (some: NotKept, cwd: string) =>
+  listed(
+    some.map(({ path }) => visibleLine(shortest(path, cwd, tilde(path)), QUOTED_CHARACTERS)),
+    ', ',
+  );
+
+function listed(texts: readonly string[], separator: string): string {
+  const more = texts.length - NAMED;
+  return `${texts.slice(0, NAMED).join(separator)}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/** Without quotes, as a person would write it. */
+function tilde(path: string): string | undefined {
+  const home = homeDirectory();
+  return isBeneath(path, home) ? `~${path.slice(home.length)}` : undefined;
+}
+
+/** A path as it is said in the shorter way. */
+function shortest(path: string, cwd: string, inHome: string | undefined): string {
+  if (!isAbsolute(path)) return path;
+  const ways = [relative(cwd, path), ...(inHome === undefined ? [] : [inHome]), path];
+  return ways.reduce((best, way) => (way.length < best.length ? way : best));
+}
