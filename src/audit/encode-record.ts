@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { AuditRecord, DecisionRecord, ResultRecord } from '../model/audit-record.ts';
-import { type Decision, LOOKS_OUTSIDE } from '../model/decision.ts';
+import type { Decision } from '../model/decision.ts';
 import type { EnforcementReport } from '../model/enforcement-report.ts';
+import { LOOKS_OUTSIDE } from '../model/words.ts';
 import { assertNever } from '../util/assert-never.ts';
 import { createRedactor, type Redactor } from '../util/redact.ts';
 import { visibleJson } from '../util/visible-text.ts';

@@ -1,7 +1,7 @@
 import { SandboxError } from '../errors/sandbox-error.ts';
 import type { AuditRecord, AuditSink, EventRecord } from '../model/audit-record.ts';
-import { LOOKS_OUTSIDE } from '../model/decision.ts';
 import type { RecordStream } from '../model/record-stream.ts';
+import { LOOKS_OUTSIDE } from '../model/words.ts';
 import { auditFailure } from './day-file.ts';
 import { encodeRecord } from './encode-record.ts';
 import { REMEMBERED_MS, Recognizer } from './patterns.ts';

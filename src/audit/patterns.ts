@@ -1,5 +1,5 @@
 import type { EventRecord } from '../model/audit-record.ts';
-import { LOOKS_OUTSIDE } from '../model/decision.ts';
+import { LOOKS_OUTSIDE } from '../model/words.ts';
 import { isObject } from '../util/is-object.ts';
 import { commandText, objectsOf, type StoredRecord, textOf, textsOf } from './stored-record.ts';
 

@@ -1,5 +1,6 @@
 import type { SimpleCommand } from '../model/command-line.ts';
-import { LOOKS_OUTSIDE, type Reason } from '../model/decision.ts';
+import type { Reason } from '../model/decision.ts';
+import { LOOKS_OUTSIDE } from '../model/words.ts';
 import type { Argument, PathUse } from '../programs/behaviour.ts';
 import { argumentOf, beginsWithPath, isHarmlessDevice, wordOf } from '../programs/options.ts';
 import { pathUses } from '../programs/path-uses.ts';

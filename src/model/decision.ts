@@ -55,10 +55,3 @@ export const forModel = text.describe(
 export const CheckAnswer = ToldDecision.extend({
   messageForModel: forModel.optional().describe('missing if the command is allowed'),
 });
-
-/** Code of the reason that allows a line to read where the kernel shows it nothing. */
-export const LOOKS_OUTSIDE = 'looks_outside';
-
-/** Whether a line reads, by its text, what its commands do not see: why it failed then is told at once. */
-export const looksOutside = (decision: Pick<Decision, 'reasons'> | undefined): boolean =>
-  decision?.reasons.some(({ code }) => code === LOOKS_OUTSIDE) === true;

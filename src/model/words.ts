@@ -172,3 +172,6 @@ export const PROGRAMS_IN_HOME: readonly string[] = [
   ...['.local/bin', '.cargo/bin', 'go/bin', '.npm-global/bin', '.yarn/bin', '.bun/bin', '.deno/bin'],
   ...['.dotnet/tools', '.composer/vendor/bin', '.ghcup/bin', '.cabal/bin', '.luarocks/bin'],
 ];
+
+/** Code of the reason that allows a line to read where the kernel shows it nothing: when it fails, it is told why. */
+export const LOOKS_OUTSIDE = 'looks_outside';

@@ -56,6 +56,8 @@ export interface PlanInput extends OwnPathsInput {
   /** The home that the user database names; `undefined`: it names none. */
   readonly databaseHome?: string | undefined;
   readonly seedFiles: LaunchPlan['seedFiles'];
+  /** Further ones, which hold only where the private home lies at the place of the user's; behind the text of one with the same path. */
+  readonly seedsOfPlace?: LaunchPlan['seedFiles'] | undefined;
   /** The directory of the workspace's cache, canonical, with what is in it; or why there is none. */
   readonly cache: WorkspaceCachePlace | { readonly reason: string };
   /** What commands may reach where the policy lists it. */
@@ -273,11 +275,12 @@ function homeOf(
   readonly seedFiles: LaunchPlan['seedFiles'];
   readonly places: WorkspaceCachePlace['places'];
 } {
-  const { policy, hostHome, databaseHome, seedFiles, cache, lookup } = input;
+  const { policy, hostHome, databaseHome, cache, lookup } = input;
   if (policy.filesystem.home === 'host')
     return { home: undefined, between: betweenOf(input, paths, undefined, []), seedFiles: [], places: [] };
   const places = 'reason' in cache ? [] : cache.places;
-  if (!used.view) return { home: undefined, between: [], seedFiles, places };
+  if (!used.view) return { home: undefined, between: [], seedFiles: input.seedFiles, places };
+  const seedFiles = joined([...input.seedFiles, ...(input.seedsOfPlace ?? [])]);
   const contents = [...seedFiles.map(({ path }) => inHome(path)), ...places.map(({ path }) => path)];
   const home = viewHome({
     homes: databaseHome === undefined ? [hostHome] : [hostHome, databaseHome],
@@ -298,6 +301,13 @@ function homeOf(
     seedFiles: seedFiles.filter(({ path }) => isFree(inHome(path))),
     places: places.filter(({ path }) => isFree(path)),
   };
+}
+
+/** Files with the same path as one. */
+function joined(files: LaunchPlan['seedFiles']): LaunchPlan['seedFiles'] {
+  const contents = new Map<string, string>();
+  for (const { path, content } of files) contents.set(path, `${contents.get(path) ?? ''}${content}`);
+  return [...contents].map(([path, content]) => ({ path, content }));
 }
 
 /** Private directories that each command gets. */

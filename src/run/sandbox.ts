@@ -8,7 +8,7 @@ import { caller } from '../host/caller.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
 import type { AppliedChanges, ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
 import type { Command, TemplateValue } from '../model/command.ts';
-import { type Decision, looksOutside } from '../model/decision.ts';
+import type { Decision } from '../model/decision.ts';
 import type { ExecutionResult } from '../model/execution-result.ts';
 import type { LaunchPlan, RunDefaults } from '../model/launch-plan.ts';
 import type {
@@ -21,6 +21,7 @@ import type {
   TerminalSize,
 } from '../model/options.ts';
 import type { Policy } from '../model/policy.ts';
+import { LOOKS_OUTSIDE } from '../model/words.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
 import { isPromise } from '../util/promise.ts';
 import { type Assembly, assemble, checkOnly } from './assemble.ts';
@@ -674,7 +675,8 @@ export class OpenSandbox implements Sandbox {
       });
       return { ...started, result: noted };
     };
-    if (!looksOutside(context.decision) && !this.#failed.has(line)) return begin(this.#launcher);
+    const looks = context.decision?.reasons.some(({ code }) => code === LOOKS_OUTSIDE) === true;
+    if (!looks && !this.#failed.has(line)) return begin(this.#launcher);
     const own = new AbortController();
     const isGivenUp = () => this.#closed || own.signal.aborted || options.signal?.aborted === true;
     this.#looking ??= this.prepared

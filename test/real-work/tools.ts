@@ -286,7 +286,23 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     },
     line: 'pnpm install --offline --silent; pnpm -r --silent test',
     varies: /\.modules\.yaml$|\.pnpm-(workspace|task-run)-state/,
-    differs: 'it works, but its store is made in `node_modules/.pnpm-store`, not in the home',
+  },
+  {
+    tool: 'pnpm',
+    task: 'add to node_modules that were made outside',
+    programs: ['pnpm'],
+    packages: 'npm:pnpm',
+    files: {
+      'package.json': '{"name":"app","version":"1.0.0","private":true}',
+      'pnpm-workspace.yaml': 'packages:\n  - packages/a\n  - packages/b\n',
+      'packages/a/package.json':
+        '{"name":"a","version":"1.0.0","scripts":{"test":"node -p \\"require(\'b\')\\""},"dependencies":{"b":"workspace:*"}}',
+      'packages/b/package.json': '{"name":"b","version":"1.0.0"}',
+      'packages/b/index.js': 'module.exports = 42;\n',
+    },
+    before: 'pnpm install --offline --silent',
+    line: 'pnpm add --offline --silent -w ./packages/b && cat package.json',
+    varies: /\.modules\.yaml$|\.pnpm-(workspace|task-run)-state/,
   },
   {
     tool: 'yarn classic',

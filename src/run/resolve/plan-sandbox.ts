@@ -26,7 +26,7 @@ import { ownProgram, realPath } from './own-program.ts';
 import { userPolicyPath } from './policy-layers.ts';
 import type { ResolvedPolicy } from './resolve-policy.ts';
 import { tryCommand } from './try-command.ts';
-import { cachePlaceOf, type OpenCache } from './workspace-cache.ts';
+import { cachePlaceOf, type OpenCache, storeOfPnpm } from './workspace-cache.ts';
 import { findInWorkspace, type WorkspaceFindings } from './workspace-findings.ts';
 
 /** Policy, host and plan, without touching the kernel. */
@@ -94,6 +94,7 @@ export async function planResolved(
       hostHome: home,
       databaseHome: homeInDatabase(),
       seedFiles: settings.files.map(({ path, content }) => ({ path: `slot:home/${path}`, content })),
+      seedsOfPlace: storeOfPnpm(home, workspace),
       cache,
       own,
       impossible,

@@ -20,6 +20,7 @@ import { join } from 'node:path';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { ensureStateDirectory } from '../../host/user-directories.ts';
 import { keptHooksIn } from '../../left-behind/hook-copies.ts';
+import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { NativeAddon } from '../../native/contract.ts';
 import type { WorkspaceCachePlace } from '../../plan/plan.ts';
 import { CACHE_PLACES } from '../../policy/profiles/caches.ts';
@@ -323,4 +324,25 @@ function remove(path: string): void {
   const info = lstatSync(path, { throwIfNoEntry: false });
   if (info?.isDirectory() === true) rmdirSync(path);
   else if (info !== undefined) unlinkSync(path);
+}
+
+/**
+ * Settings by which pnpm keeps its store where it does outside: it takes no `node_modules` of another store, and would make one in
+ * the workspace, as the private home is another mount. None where it is not used, or where it keeps a store per file system outside.
+ * Up to 10 it reads the first file, since 11 the second.
+ */
+export function storeOfPnpm(home: string, workspace: string): LaunchPlan['seedFiles'] {
+  const marks = [
+    join(home, '.local/share/pnpm'),
+    join(workspace, 'pnpm-lock.yaml'),
+    join(workspace, 'pnpm-workspace.yaml'),
+  ];
+  const deviceOf = (path: string) => orElse(() => statSync(path, { throwIfNoEntry: false })?.dev, undefined);
+  if (marks.every((path) => deviceOf(path) === undefined) || deviceOf(home) !== deviceOf(workspace))
+    return [];
+  const store = JSON.stringify(join(home, '.local/share/pnpm/store'));
+  return [
+    { path: 'slot:home/.config/pnpm/rc', content: `store-dir=${store}\n` },
+    { path: 'slot:home/.config/pnpm/config.yaml', content: `storeDir: ${store}\n` },
+  ];
 }
