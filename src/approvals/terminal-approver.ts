@@ -145,9 +145,7 @@ export function askOn(
 ): Promise<ApprovalAnswer> {
   const view = viewOf(request);
   const scopes = scopesOf(request);
-  // Of another machine the policy is not here.
-  const isLasting = scopes.includes('always') && request.host === undefined;
-  const offer = isLasting && rules !== undefined && request.rule !== undefined ? request.rule : undefined;
+  const offer = rules === undefined ? undefined : offeredRule(request);
   const choices = CHOICES.filter((name) =>
     name === 'rule' ? offer !== undefined : name === 'deny' || scopes.includes(name),
   );
@@ -166,23 +164,9 @@ export function askOn(
     if (offer === undefined || rules === undefined) return { answer: DENIED };
     try {
       if (answer === undefined) {
-        const { path, text } = rules.preview(offer);
+        const question = ruleQuestion(offer, rules, terminal, 'deny');
         isRuleShown = true;
-        const shown = presentRows(
-          [
-            { label: 'rule', text: `always allow ${describeRule(offer)} in ${visibleText(offer.directory)}` },
-            { label: 'file', text: visibleText(path) },
-            ...text
-              .trimEnd()
-              .split('\n')
-              .map((row) => ({ label: '', text: visibleText(row) })),
-          ],
-          terminal,
-        );
-        return {
-          say: `Runs it once, and puts this into your policy, for commands that are started from then on:\n${shown}`,
-          prompt: 'Type yes to write it (anything else: deny): ',
-        };
+        return question;
       }
       if (answer !== 'yes') return { answer: DENIED };
       rules.write(offer);
@@ -220,6 +204,58 @@ export function askOn(
   return talkOn(
     terminal,
     { opening: opening.join(''), prompt, heard, closing: describe, unheard: answerWithout },
+    talk,
+  );
+}
+
+/** The rule that may be written for who answers always. `undefined`: none would do, or the policy is on another machine. */
+export function offeredRule(request: ApprovalRequest): ProposedRule | undefined {
+  const isLasting = scopesOf(request).includes('always') && request.host === undefined;
+  return isLasting ? request.rule : undefined;
+}
+
+/** Shows what would be written where. `otherwise`: what any other answer means. */
+function ruleQuestion(rule: ProposedRule, rules: RuleWriter, terminal: Terminal, otherwise: 'deny' | 'no') {
+  const { path, text } = rules.preview(rule);
+  const shown = presentRows(
+    [
+      { label: 'rule', text: `always allow ${describeRule(rule)} in ${visibleText(rule.directory)}` },
+      { label: 'file', text: visibleText(path) },
+      ...text
+        .trimEnd()
+        .split('\n')
+        .map((row) => ({ label: '', text: visibleText(row) })),
+    ],
+    terminal,
+  );
+  return {
+    say: `Runs it once, and puts this into your policy, for commands that are started from then on:\n${shown}`,
+    prompt: `Type yes to write it (anything else: ${otherwise}): `,
+  };
+}
+
+/**
+ * Shows a request and the rule that is offered for it on a terminal: true once a person has typed yes there. Nothing else is asked,
+ * so that no program answers through a pipe.
+ * @throws {SandboxError} where the rule cannot be written.
+ */
+export function confirmRuleOn(
+  terminal: Terminal,
+  request: ApprovalRequest,
+  rule: ProposedRule,
+  rules: RuleWriter,
+  talk: TalkOptions,
+): Promise<boolean> {
+  const { say, prompt } = ruleQuestion(rule, rules, terminal, 'no');
+  return talkOn<boolean>(
+    terminal,
+    {
+      opening: `\n${presentRequest(request, terminal)}\n${say}`,
+      prompt,
+      heard: (line) => ({ answer: line.trim().toLowerCase() === 'yes' }),
+      closing: (isMeant) => (isMeant ? 'yes' : 'no'),
+      unheard: () => false,
+    },
     talk,
   );
 }

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { Redirect, SimpleCommand, Word } from '../model/command-line.ts';
+import type { Redirect, SimpleCommand, Steps, Word } from '../model/command-line.ts';
 import type { Reason } from '../model/decision.ts';
 import type { ResolvedPath } from '../model/surroundings.ts';
 import type { Argument, Use } from '../programs/behaviour.ts';
@@ -41,15 +41,25 @@ export const applicationCheck: Check = {
     if (steps?.ok === false) return [deny('needs_shell', steps.problem.message)];
     if (parsed.line.source !== undefined && steps === undefined)
       return [deny('needs_shell', `A shell string needs a shell; ${ELSEWHERE}.`)];
+    if (steps !== undefined && !areSame(steps.steps, parsed.line.commands))
+      return [deny('needs_shell', `What would be started is not what was read; ${ELSEWHERE}.`)];
     if (!isBeneath(context.cwd, rules.workspace))
       return [deny('outside', `the working directory ${context.cwd} is not in the workspace`)];
     return [
       ...Object.entries(context.variables ?? {}).flatMap(judgeVariable),
       ...parsed.line.commands.flatMap((command) => judgeCommand(command, context)),
       ...judgeMoves(context),
+      ...judgeOrder(context),
     ];
   },
 };
+
+/** What is judged is word for word what is started. */
+function areSame({ pipelines }: Steps, commands: readonly SimpleCommand[]): boolean {
+  const started = pipelines.flatMap(({ stages }) => stages.map(({ words }) => words));
+  const judged = commands.map(({ words }) => words.map(({ value }) => value));
+  return JSON.stringify(started) === JSON.stringify(judged);
+}
 
 function judgeVariable([name, value]: readonly [string, string | undefined]): readonly Reason[] {
   if (value === undefined || isPlainVariable(name, value)) return [];
@@ -114,7 +124,71 @@ function judgeUse(
   }
   const objection = application.objection?.(use, (argument) => isDirectory(argument, command, context));
   if (objection !== undefined) reasons.push(deny('objection', `${name} ${objection}; ${ELSEWHERE}`, name));
+  else reasons.push(...judgeObeyed(command, program, context));
   return application.words === 'any' ? reasons : [...reasons, ...judgePaths(command, use, context)];
+}
+
+/** What it reads in the workspace without being told to. */
+function judgeObeyed(
+  command: SimpleCommand,
+  program: ApplicationProgram,
+  context: CheckContext,
+): readonly Reason[] {
+  const { name, application } = program;
+  const files = application.obeys?.(describeAs(command, program));
+  if (files === undefined) return [];
+  const problems = directoriesOf(command, context).map((directory) =>
+    directory === undefined || context.obeyed === undefined
+      ? 'would run in a directory that cannot be told'
+      : context.obeyed(files, directory),
+  );
+  return problems.flatMap((problem) =>
+    typeof problem === 'string' ? [deny('obeys', `${name} ${problem}; ${ELSEWHERE}`, name)] : [],
+  );
+}
+
+/**
+ * Names that patterns matched, and what programs obey, are looked at before the line runs: nothing in it may change them. A
+ * pattern is replaced when its command starts, so that what comes behind it does not matter.
+ */
+function judgeOrder(context: CheckContext): readonly Reason[] {
+  const { parsed, steps } = context;
+  if (!parsed.understood) return [];
+  const { commands } = parsed.line;
+  const patterns = steps?.ok === true ? steps.steps.patterns : undefined;
+  return commands.flatMap((command, index) => {
+    const program = programOf(command, context);
+    if (program === undefined) return [];
+    const isMatched = command.words.some(({ span }) => patterns?.has(span.start) === true);
+    const obeys = program.application.obeys?.(describeAs(command, program)) !== undefined;
+    const others = obeys ? commands.filter((other) => other !== command) : commands.slice(0, index);
+    const changing = others.find((other) => (isMatched || obeys) && changesFiles(other, context, obeys));
+    return changing === undefined
+      ? []
+      : [
+          deny(
+            'order',
+            `${changing.words[0]?.source ?? 'a redirect'} may change what ${command.words[0]?.source} finds, which is looked at before the line runs; run it on its own`,
+            command.words[0]?.source ?? '',
+          ),
+        ];
+  });
+}
+
+/** Whether a command makes, changes or removes files. `moved`: or only entries of directories, and what git keeps. */
+function changesFiles(command: SimpleCommand, context: CheckContext, moved: boolean): boolean {
+  const program = programOf(command, context);
+  if (program?.application.changesEntries === true) return true;
+  const use = program === undefined ? undefined : describeAs(command, program);
+  const written = pathUses(command, use).filter(({ effect }) => effect !== 'reads');
+  if (!moved) return written.length > 0;
+  const directories = directoriesOf(command, context);
+  return written.some(({ argument }) => {
+    const paths = pathsOf(argument, directories, context);
+    return (
+      paths.length === 0 || paths.some(({ canonical }) => /(?:^|\/)\.(?:git|ignore|rgignore)/.test(canonical))
+    );
+  });
 }
 
 /** Findings about files that are judged as paths. */

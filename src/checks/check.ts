@@ -3,7 +3,7 @@ import type { Parsed, SimpleCommand, StepsOrNot } from '../model/command-line.ts
 import type { CommandRule } from '../model/command-rule.ts';
 import type { Autonomy, Reach, Reason, Risk, Taint, Verdict } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
-import type { PathSearch, ShellFacts, Versions } from '../model/surroundings.ts';
+import type { LookAtObeyed, PathSearch, ShellFacts, Versions } from '../model/surroundings.ts';
 
 /** What keeps a command in while it runs, by the enforcement report: a question about it would be asked for nothing. */
 interface Held {
@@ -128,6 +128,8 @@ export interface CheckContext {
    * understood.
    */
   readonly syntaxError?: ((text: string) => Promise<string | undefined>) | undefined;
+  /** `undefined`: nothing can be looked at, so that what obeys such files is refused. */
+  readonly obeyed?: LookAtObeyed | undefined;
   /** The shell string as programs that need no shell, where none is run. */
   readonly steps?: StepsOrNot | undefined;
 }

@@ -17,6 +17,8 @@ const QUOTED = /'[^']*'|"(?:[^"\\]|\\[\s\S])*"|\\[\s\S]/g;
 export function isPlainLine(context: CheckContext, steps: StepsOrNot): boolean {
   const { parsed, risk, reach, rules } = context;
   if (!parsed.understood || !steps.ok || risk !== 'low' || reach !== 'local') return false;
+  const commands = commandsOf(parsed);
+  if (!commands.every((command) => isPlainCommand(command, context))) return false;
   // The environment is that of the program that runs the line, not one that a request gives.
   const strict: CheckContext = {
     ...context,
@@ -29,10 +31,8 @@ export function isPlainLine(context: CheckContext, steps: StepsOrNot): boolean {
     const said = check.judge(strict);
     if (!Array.isArray(said) || said.length > 0) return false;
   }
-  const commands = commandsOf(parsed);
   const { reads, writes, executes, parts } = effectsOf(context, [], undefined);
   return (
-    commands.every((command) => isPlainCommand(command, context)) &&
     writes.length === 0 &&
     executes.length === 0 &&
     parts.every(({ isOpen }) => !isOpen) &&

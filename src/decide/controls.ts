@@ -199,8 +199,9 @@ function requestFor({ request, ports, resolved }: Deciding, seen: Seen, how: How
 
 /** What the policy says about a request now; `undefined`: commands are not judged. */
 function look(deciding: Deciding): MaybePromise<Seen | undefined> {
-  const { request, ports, taints, said } = deciding;
-  const judgement = ports.judge?.({ ...request, approved: request.approved === true, taints, said });
+  const { request, ports, resolved, taints, said } = deciding;
+  const steps = resolved?.ok === true ? resolved.steps : undefined;
+  const judgement = ports.judge?.({ ...request, approved: request.approved === true, taints, said, steps });
   if (judgement === undefined) return undefined;
   const { decision } = judgement;
   return isPromise(decision)

@@ -3,15 +3,17 @@ import { autonomyInForce, type CheckContext, type RulesOfCommands } from '../che
 import type { CommandEffects } from '../checks/effects.ts';
 import type { FoundProgram } from '../host/find-program.ts';
 import { createVersions } from '../host/git/versions.ts';
+import { createLookAtObeyed } from '../host/obeyed-files.ts';
 import { createPathLookup } from '../host/resolve-path.ts';
 import type { Effect } from '../model/change-set.ts';
 import type { Command } from '../model/command.ts';
-import type { Parsed } from '../model/command-line.ts';
+import type { Parsed, Steps, StepsOrNot } from '../model/command-line.ts';
 import type { Autonomy, Decision, Taint } from '../model/decision.ts';
 import type { GatePorts } from '../model/gate-ports.ts';
 import type { LaunchPlan } from '../model/launch-plan.ts';
 import type { Policy } from '../model/policy.ts';
-import type { MadeFiles, PathLookup, ShellFacts } from '../model/surroundings.ts';
+import { literalWord } from '../model/word.ts';
+import type { MadeFiles, PathLookup, PathSearch, ShellFacts } from '../model/surroundings.ts';
 import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
 import { bashSyntaxError } from './bash-syntax.ts';
 import { INNER_TEXTS } from './inner-texts.ts';
@@ -55,6 +57,8 @@ export interface JudgeRequest {
   readonly effect?: Effect | undefined;
   /** The shell that is to run it, if that has run others before. */
   readonly shell?: ShellFacts | undefined;
+  /** As it is to be started, where no shell does that: what patterns match is what was found then. */
+  readonly steps?: Steps | undefined;
   /** What reviewer and hooks have said about this very request: they are asked once. */
   readonly said?: Map<string, unknown> | undefined;
 }
@@ -186,10 +190,11 @@ export function createJudge({ policy, rules, searchPath, find, gate, made }: Jud
   return function judge(request) {
     const { command, cwd = '.' } = request;
     const inSession = request.shell !== undefined;
-    const parsed = parse(command, inSession);
     // It remembers what it saw, which is right for one decision and wrong for two.
     const paths = lookupInSandbox(createPathLookup(way), rules);
     const from = paths.resolve(isAbsolute(cwd) ? cwd : `${rules.workspace}/${cwd}`).canonical;
+    const steps = stepsToJudge(request, rules, paths, from);
+    const parsed = withMatches(parse(command, inSession), steps);
     const path = request.env !== undefined && 'PATH' in request.env ? request.env.PATH : searchPath;
     const found = new Map<string, string | undefined>();
     const unrated: CheckContext = {
@@ -220,7 +225,8 @@ export function createJudge({ policy, rules, searchPath, find, gate, made }: Jud
       versions: createVersions((path) => own.isOwn(path)),
       inner: INNER_TEXTS,
       syntaxError: typeof command === 'string' ? bashSyntaxError : undefined,
-      steps: rules.onlyChecks === true && typeof command === 'string' ? stepsOf(command) : undefined,
+      obeyed: createLookAtObeyed(rules.workspace),
+      steps,
     };
     const isForeign = isForeignTo(unrated);
     const context = {
@@ -253,6 +259,30 @@ export function createJudge({ policy, rules, searchPath, find, gate, made }: Jud
         effectsOf(context, reasons, typeof command === 'string' ? command : undefined),
     };
   };
+}
+
+/** What is started in place of a shell; `undefined` where a shell runs, and for words, which need none. */
+function stepsToJudge(
+  { command, steps }: JudgeRequest,
+  { onlyChecks, workspace: root }: RulesOfCommands,
+  paths: PathSearch,
+  cwd: string,
+): StepsOrNot | undefined {
+  if (onlyChecks !== true || typeof command !== 'string') return undefined;
+  return steps === undefined ? stepsOf(command, { paths, cwd, root }) : { ok: true, steps };
+}
+
+/** A line with the names that its patterns stand for, where nothing else replaces them. */
+function withMatches(parsed: Parsed, steps: StepsOrNot | undefined): Parsed {
+  const patterns = steps?.ok === true ? steps.steps.patterns : undefined;
+  if (!parsed.understood || patterns === undefined || patterns.size === 0) return parsed;
+  const commands = parsed.line.commands.map((command) => ({
+    ...command,
+    words: command.words.flatMap(
+      (word) => patterns.get(word.span.start)?.map((text) => literalWord(text, word.span)) ?? word,
+    ),
+  }));
+  return { ...parsed, line: { ...parsed.line, commands } };
 }
 
 /** Whether a request brings no variable that may be read as settings. */

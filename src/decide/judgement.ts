@@ -10,6 +10,7 @@ export { isMissing } from '../checks/leaves.ts';
 export { isForeignTo } from '../checks/locations.ts';
 export { isPlainLine } from '../checks/plain-line.ts';
 export { leavesDoubts } from '../checks/shell-session.ts';
+export { useForApplication } from '../programs/program-table.ts';
 export { reachOfLine, riskOfLine } from '../programs/risk.ts';
 export { variableRuleOfList } from '../programs/variables.ts';
 export { isIncomplete } from '../shell/adapter/read-shell.ts';

@@ -3,6 +3,7 @@ import type { ErrorCode } from '../errors/codes.ts';
 import type { ApprovalAnswer, Approvals } from '../model/approval.ts';
 import type { AuditRecord } from '../model/audit-record.ts';
 import type { Command, JobOrigin } from '../model/command.ts';
+import type { Steps } from '../model/command-line.ts';
 import type { Decision, Taint } from '../model/decision.ts';
 import type { ExecutionError, ExecutionResult } from '../model/execution-result.ts';
 import type { ActionBudget } from '../model/gate-ports.ts';
@@ -23,6 +24,8 @@ export type ResolvedCommand =
       readonly argv: readonly [string, ...string[]];
       /** What was asked for, where something else starts it. */
       readonly asked?: readonly [string, ...string[]];
+      /** What a text was read as, where no shell runs it. */
+      readonly steps?: Steps;
       readonly cwd: string;
       /** As the addon takes it. */
       readonly env: Uint8Array;

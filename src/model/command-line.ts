@@ -161,6 +161,8 @@ export interface Stage {
   readonly words: readonly string[];
   /** In their order. */
   readonly redirects: readonly StepRedirect[];
+  /** Absolute directory in which it runs; `undefined`: it depends on a `cd` that may fail, or was not asked for. */
+  readonly directory?: string | undefined;
 }
 
 /** Programs that run at once, each reading what the one before it writes; or a `cd`, which is alone. */
@@ -173,6 +175,8 @@ export interface StepPipeline {
 /** A shell string that needs no shell: programs with arguments that are known, one after the other. */
 export interface Steps {
   readonly pipelines: readonly StepPipeline[];
+  /** What stands for each word with patterns of file names, by where that begins in the source. */
+  readonly patterns?: ReadonlyMap<number, readonly string[]>;
 }
 
 /** Why a shell string needs a shell. */

@@ -25,6 +25,20 @@ export interface PathSearch extends PathLookup {
   expand(pattern: string): readonly string[] | undefined;
 }
 
+/** What a program obeys in a workspace without being told to: git its repository, rg files with names of what is ignored. */
+export type ObeyedFiles = 'repository' | 'ignore-files';
+
+/** What was found of it; a text: why it cannot be obeyed, completing "PROGRAM …". */
+export type ObeyedState =
+  | string
+  | {
+      /** Where git keeps the repository, and the directory of its files; `undefined`: none was looked for. */
+      readonly repository?: { readonly directory: string; readonly worktree: string };
+    };
+
+/** Port: looks at what a program would obey that is started in a directory, and that nothing holds. */
+export type LookAtObeyed = (files: ObeyedFiles, directory: string) => ObeyedState;
+
 /** Port: what the version control around files would bring back. Nothing more than a help against mistakes. */
 export interface Versions {
   /** Whether a file is tracked, and as it was committed or staged. */

@@ -1,5 +1,6 @@
 import type { NotUnderstoodCode, SimpleCommand, Word } from '../model/command-line.ts';
 import type { Reach, Risk } from '../model/decision.ts';
+import type { ObeyedFiles, ObeyedState } from '../model/surroundings.ts';
 
 /** What a flag or an operand makes a program do, as far as the policy cares. */
 export type Effect =
@@ -278,6 +279,15 @@ export interface Application extends Pick<Behaviour, 'grammar' | 'inspect' | 'pa
   readonly movesLinks?: (use: Use) => boolean;
   /** It changes what a path of another program may mean. */
   readonly changesEntries?: boolean;
+  /** What it obeys in the workspace: that is looked at before. */
+  readonly obeys?: (use: Use) => ObeyedFiles | undefined;
+  /** The words that are started in place of its own, so that it obeys nothing else. */
+  readonly started?: (words: readonly string[], obeyed: Exclude<ObeyedState, string>) => readonly string[];
+  /** What its line gets in place of all variables whose names match. */
+  readonly environment?: {
+    readonly without: RegExp;
+    readonly variables: Readonly<Record<string, string>>;
+  };
   /** Where a shell reads the line in an environment that is not of our making, it says what is in that, or obeys it. */
   readonly obeysEnvironment?: (use: Use) => boolean;
 }

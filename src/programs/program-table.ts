@@ -297,3 +297,12 @@ export function describeAs(command: SimpleCommand, program: Program): Use {
     openEnded,
   };
 }
+
+/** What a command means to the program that the application backend runs for it; `undefined`: it runs none of that name. */
+export function useForApplication(
+  command: SimpleCommand,
+): (Use & { readonly program: ApplicationProgram }) | undefined {
+  const name = programName(command);
+  const program = name === undefined ? undefined : findForApplication(name);
+  return program === undefined ? undefined : { ...describeAs(command, program), program };
+}

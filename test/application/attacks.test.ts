@@ -295,10 +295,8 @@ describe('without a kernel that holds it', () => {
     'which ../outside/secret.txt',
     'csplit a.txt 1',
     // Files that programs read unasked.
-    'rg hi',
-    'rg --no-ignore hi',
-    'rg --no-config hi',
-    'rg --no-config --no-ignore --ignore hi',
+    'rg --debug hi',
+    'rg --no-config --no-ignore --ignore --trace hi',
     `date -d 'TZ="../../outside/secret.txt" now'`,
     `touch -d 'TZ="/etc/x" now' a.txt`,
     'realpath --relative-to=../outside a.txt',

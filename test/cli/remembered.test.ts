@@ -318,6 +318,53 @@ describe('a question', () => {
     expect(readFileSync(policyFile, 'utf8')).toBe(before);
   });
 
+  it('of the queue can be answered with a rule, by a person at a terminal alone', async () => {
+    const queued = async (command: string) => {
+      const waiting = startCli(place, ['--ask', 'queue', '-c', command]);
+      let id = '';
+      await eventually(async () => {
+        id = JSON.parse((await run('approvals', 'list', '--json')).stdout).id;
+      });
+      return { waiting, approve: ['approvals', 'approve', id, '--rule'] as const, id };
+    };
+    const mine = '# mine\n[security]\nautonomy = "supervised"\n';
+    set(mine);
+    const { waiting, approve, id } = await queued('mkdir -p made');
+    // A pipe is no person, and neither is a terminal on which something else was typed.
+    const piped = await cli(place, approve, { input: 'yes\n' });
+    expect(piped).toMatchObject({ exitCode: 125, stdout: '' });
+    expect(piped.stderr).toContain('a person has to type yes on a terminal');
+    expect(await run(...approve, '--scope', 'always')).toMatchObject({ exitCode: 125 });
+    const asked = (answer: string) =>
+      onTerminal(approve, [
+        { expect: 'always allow mkdir -p made in ' },
+        { expect: 'verdict = "allow"' },
+        { expect: 'Type yes to write it' },
+        ...choose(answer),
+      ]);
+    const no = await asked('nope');
+    expect(no).toMatchObject({ failed: null, status: 0 });
+    expect(no.output).toContain(policyFile);
+    expect(readFileSync(policyFile, 'utf8')).toBe(mine);
+    expect(hasRun()).toBe(false);
+    expect(await asked('yes')).toMatchObject({ failed: null, status: 0 });
+    expect((await waiting).exitCode).toBe(0);
+    expect(readFileSync(policyFile, 'utf8')).toBe(`${mine}\n${RULE}`);
+    expect((await run('-c', 'mkdir -p made')).exitCode).toBe(0);
+    expect(await run('approvals', 'approve', id, '--rule')).toMatchObject({ exitCode: 125 });
+
+    // What is lost, and several things at once, are answered once.
+    for (const command of ['rm lost', 'mkdir other; mkdir more']) {
+      writeFileSync(join(place.workspace, 'lost'), 'x');
+      const other = await queued(command);
+      const refused = await onTerminal(other.approve, [{ expect: 'no rule can answer' }]);
+      expect([command, refused.failed, refused.status]).toEqual([command, null, 125]);
+      expect((await run('approvals', 'deny', other.id)).exitCode).toBe(0);
+      expect((await other.waiting).exitCode).toBe(126);
+    }
+    expect(readFileSync(policyFile, 'utf8')).toBe(`${mine}\n${RULE}`);
+  });
+
   it('is void if the script is changed before the answer', async () => {
     mkdirSync(join(place.workspace, 'made'));
     const script = join(place.workspace, 'made/deploy.sh');

@@ -2,7 +2,9 @@ import { join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { viewOf } from '../../approvals/approval-view.ts';
 import { scopeSentence } from '../../approvals/presentation.ts';
-import { answerRequest } from '../../approvals/queue.ts';
+import { answerRequest, requestOf } from '../../approvals/queue.ts';
+import { withTerminal } from '../../approvals/terminal.ts';
+import { confirmRuleOn, offeredRule } from '../../approvals/terminal-approver.ts';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { isTimedId } from '../../host/timed-id.ts';
 import { ensureStateDirectory } from '../../host/user-directories.ts';
@@ -17,11 +19,13 @@ import { fitsAddress, LONGEST_PATH } from '../../serve/core/claim-path.ts';
 import { type Listener, listenForClients } from '../../serve/core/listener.ts';
 import { isOurs } from '../../serve/core/peer.ts';
 import { queueOffer } from '../../serve/queue-offer.ts';
+import { orElse } from '../../util/or-else.ts';
 import type { MaybePromise } from '../../util/promise.ts';
 import { applyChanges, describeChanges, discardChanges } from '../shared/change-sets.ts';
 import { wholeNumber } from '../shared/options.ts';
 import { withSubcommands } from '../shared/parse.ts';
 import { jsonLine, printError, printOut } from '../shared/print.ts';
+import { ruleWriter } from '../shared/rule-writer.ts';
 import { aborted, untilEnded } from '../shared/signals.ts';
 import {
   describeGrant,
@@ -47,6 +51,7 @@ Examples:
   sandbox-run approvals list
   sandbox-run approvals show 5c1f0e9b7a3d48c2f6e0b1a9
   sandbox-run approvals approve 5c1f0e9b7a3d48c2f6e0b1a9 --scope session
+  sandbox-run approvals approve 5c1f0e9b7a3d48c2f6e0b1a9 --rule
   sandbox-run approvals watch
   sandbox-run approvals serve --port 8022
   sandbox-run approvals grants; sandbox-run approvals revoke 0d9e8f7a6b5c4d3e2f1a0b9c
@@ -127,11 +132,21 @@ export async function approvalsOf<Where>(of: ApprovalsOf<Where>, args: readonly 
         .choices(APPROVAL_SCOPES)
         .default('once'),
     )
-    .action((id: string, options: Where & { readonly scope: ApprovalScope }) =>
-      isTimedId(id)
-        ? does(() => approveChanges(id, options.scope))
-        : withStore(options, (store) => answerFromHere(store, id, { approved: true, scope: options.scope })),
-    );
+    .addOption(
+      new Option(
+        '--rule',
+        'shows a rule that allows the same from then on, and writes it into your policy after a yes on the terminal',
+      ).conflicts('scope'),
+    )
+    .action((id: string, options: Where & { readonly scope: ApprovalScope; readonly rule?: true }) => {
+      if (isTimedId(id) && options.rule === undefined) does(() => approveChanges(id, options.scope));
+      else
+        withStore(options, (store) =>
+          options.rule === true
+            ? approveWithRule(store, id)
+            : answerFromHere(store, id, { approved: true, scope: options.scope }),
+        );
+    });
   command('deny <id>', 'refuses the command of a request, or discards changes').action(
     (id: string, options: Where) =>
       isTimedId(id)
@@ -170,6 +185,34 @@ async function answerFromHere(store: ApprovalStore, id: string, answer: Personal
     ? `Approved (${answer.scope}). ${scopeSentence(answer.scope, viewOf(request))}`
     : 'Denied.';
   return `${describeRequest(stored)}${outcome}\n`;
+}
+
+/** `approvals approve --rule`: the same offer, question and file as on the terminal of a command. */
+async function approveWithRule(store: ApprovalStore, id: string): Promise<string> {
+  const { request, state, expiresAt } = await requestOf(store, id);
+  const rule = offeredRule(request);
+  if (rule === undefined || state !== 'pending')
+    throw new SandboxError(
+      'usage.invalid',
+      state === 'pending'
+        ? `no rule can answer the request ${id}: it concerns lost work, a secret, more than one command, or another machine`
+        : `the request ${id} does not wait any more, so that no rule is written`,
+    );
+  const rules = ruleWriter();
+  const talk = { end: performance.now() + Math.max(expiresAt - Date.now(), 0), signal: undefined };
+  const talked = await withTerminal(
+    (terminal) => confirmRuleOn(terminal, request, rule, rules, { ...talk, onInterrupt: undefined }),
+    { ...talk, tryLock: orElse(() => loadAddon().tryLock, undefined) },
+  );
+  if (!talked.used)
+    throw new SandboxError(
+      'usage.invalid',
+      'no rule is written, because a person has to type yes on a terminal, and there is none here',
+    );
+  if (!talked.result) return 'Nothing was written; the request still waits.\n';
+  rules.write(rule);
+  await answerRequest(store, id, { approved: true, scope: 'once' }, 'command line, with a rule');
+  return 'Approved (once), and the rule was written.\n';
 }
 
 /** `approvals show` of changes. */

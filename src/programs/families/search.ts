@@ -317,6 +317,10 @@ function filled(command: readonly Word[], option: Word): readonly Word[] {
   return inner.some((word, index) => word !== command[index]) ? inner : [...inner, inputWord(option.span)];
 }
 
+/** `.gitignore` and its like, in the workspace and above it. */
+const readsIgnoreFiles = (use: Use): boolean =>
+  !hasOption(use, 'no-ignore u unrestricted') || hasOption(use, 'ignore');
+
 const GREP_FLAGS =
   'E extended-regexp F fixed-strings G basic-regexp P perl-regexp i ignore-case y no-ignore-case v invert-match w word-regexp x line-regexp z null-data s no-messages b byte-offset n line-number line-buffered no-group-separator fixed-regexp H with-filename h no-filename o only-matching q quiet silent a text I r recursive R dereference-recursive L files-without-match l files-with-matches c count T initial-tab Z null U binary V version help';
 
@@ -365,11 +369,21 @@ export const SEARCH: readonly ProgramRow[] = [
     scriptOptions: 'e regexp f file files type-list',
     application: {
       without: 'L follow',
-      // Files of ignored names may be links, and what is wrong in them is printed.
       objection: (use) =>
-        hasOption(use, 'no-ignore u unrestricted') && hasOption(use, 'no-config') && !hasOption(use, 'ignore')
-          ? undefined
-          : 'reads .gitignore and its like, and settings, wherever they lead; give --no-ignore --no-config',
+        readsIgnoreFiles(use) && hasOption(use, 'debug trace')
+          ? 'prints what ignore files hold with these options; give --no-ignore with them'
+          : undefined,
+      // Files of ignored names may be links, and what is wrong in them is printed.
+      obeys: (use) => (readsIgnoreFiles(use) ? 'ignore-files' : undefined),
+      started: ([name = '', ...words]) => [
+        name,
+        '--no-config',
+        '--no-ignore-global',
+        '--no-ignore-exclude',
+        '--no-ignore-messages',
+        ...words,
+      ],
+      obeysEnvironment: (use) => readsIgnoreFiles(use) || !hasOption(use, 'no-config'),
     },
   }),
   ...programs('ag', 'low', 'local', {

@@ -12,6 +12,7 @@ import {
 } from '../behaviour.ts';
 import { argumentOf, hasOption, plainPaths } from '../options.ts';
 import { isMadeAnew } from '../regenerable.ts';
+import { GIT_READING } from './reading.ts';
 import { runsOfGit } from './runs.ts';
 import { isHarmlessSetting } from './settings.ts';
 
@@ -665,6 +666,7 @@ export const GIT: readonly ProgramRow[] = [
     inspect: inspectGit,
     hasAliases: true,
     verbs: VERBS,
+    application: GIT_READING,
   },
   {
     ...FORGE,

@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Backend, StartedProgram } from '../../backends/backend.ts';
 import { SHELL } from '../../decide/bash-syntax.ts';
@@ -7,10 +8,13 @@ import type { ProgramFinder } from '../../decide/program-finder.ts';
 import { parseGitConfig } from '../../host/git/config-file.ts';
 import { CONFIG_BYTES } from '../../host/git/repositories.ts';
 import { readRegular } from '../../host/held-directory.ts';
+import { createLookAtObeyed } from '../../host/obeyed-files.ts';
+import { createPathLookup } from '../../host/resolve-path.ts';
 import type { Command } from '../../model/command.ts';
 import type { ResolvedStage, Stage, Steps } from '../../model/command-line.ts';
 import type { LaunchPlan } from '../../model/launch-plan.ts';
 import type { BuiltEnvironment } from '../../policy/environment.ts';
+import type { Application } from '../../programs/behaviour.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { assertNever } from '../../util/assert-never.ts';
 import { orElse } from '../../util/or-else.ts';
@@ -23,7 +27,9 @@ export function argumentVector(command: Command): readonly [string, ...string[]]
 /** Without SHLVL, bash with a socket as standard input reads ~/.bashrc as if started by rshd. */
 const FOR_SHELLS = { SHLVL: '0' };
 
-function environmentBlock(variables: Readonly<Record<string, string | undefined>>): Uint8Array {
+type Variables = Readonly<Record<string, string | undefined>>;
+
+function environmentBlock(variables: Variables): Uint8Array {
   const list = Object.entries(variables).map(([name, value]) =>
     value === undefined ? '' : `${name}=${value}\0`,
   );
@@ -115,8 +121,9 @@ export function createCommandResolver(
     if (line?.ok === false)
       return { ok: false, argv, cwd, code: 'command.denied', message: line.message, path: argv[0] };
     if (line !== undefined && typeof command === 'string') {
-      const env = isUsual ? baseBlock : environmentBlock(variables);
-      return { ok: true, program: line.program, argv: line.argv, cwd, env, variables };
+      const env = line.environment(variables) ?? (isUsual ? baseBlock : environmentBlock(variables));
+      const { steps } = line;
+      return { ok: true, program: line.program, argv: line.argv, steps, cwd, env, variables };
     }
     const program = find(argv[0], variables.PATH ?? '', cwd);
     if (program.kind === 'not-found') {
@@ -136,6 +143,7 @@ export function createCommandResolver(
     const isShell = typeof command === 'string';
     let env = isShell ? baseBlockForShells : baseBlock;
     if (!isUsual) env = environmentBlock(isShell ? { ...variables, ...FOR_SHELLS } : variables);
+    env = line?.environment(variables) ?? env;
     return line === undefined
       ? { ok: true, program: program.path, argv, cwd, env, variables }
       : { ok: true, program: line.program, argv: line.argv, asked: argv, cwd, env, variables };
@@ -144,7 +152,12 @@ export function createCommandResolver(
 
 /** What is started for a command in place of a shell, or why nothing is. */
 type ResolvedLine =
-  | ({ readonly ok: true } & Pick<StartedProgram, 'program' | 'argv'>)
+  | ({
+      readonly ok: true;
+      readonly steps: Steps;
+      /** In place of its variables; `undefined`: those. */
+      readonly environment: (variables: Variables) => Uint8Array | undefined;
+    } & Pick<StartedProgram, 'program' | 'argv'>)
   | { readonly ok: false; readonly message: string };
 
 /** Resolves commands for a backend that runs no shell. */
@@ -156,15 +169,44 @@ export async function createStepsResolver(
   plan: LaunchPlan,
   find: ProgramFinder,
 ): Promise<StepsResolver> {
-  const { stepsOf } = await import('../../decide/judgement.ts');
+  const { parseArgv, stepsOf, useForApplication } = await import('../../decide/judgement.ts');
+  const { workspace } = plan;
+  const obeyed = createLookAtObeyed(workspace);
   return (command, searchPath, cwd) => {
-    const read = typeof command === 'string' ? stepsOf(command) : oneStep(command);
+    const place = { paths: createPathLookup(), cwd, root: workspace };
+    const read = typeof command === 'string' ? stepsOf(command, place) : oneStep(command, cwd);
     if (!read.ok) return { ok: false, message: read.problem.message };
+    const problems: string[] = [];
+    const environments: NonNullable<Application['environment']>[] = [];
     // Where a relative program name leads depends on the directory, which a `cd` may change: such names are refused.
     const resolveStage = (stage: Stage): ResolvedStage => ({
       ...stage,
+      words: startedWords(stage),
       program: programOf(stage, typeof command === 'string'),
     });
+    /** Its words, so that a program obeys only what was looked at. */
+    const startedWords = ({ words, directory }: Stage): readonly string[] => {
+      const [name, ...others] = words;
+      const parsed = name === undefined ? undefined : parseArgv([name, ...others]);
+      const line = parsed?.understood === true ? parsed.line.commands[0] : undefined;
+      const use = line && useForApplication(line);
+      const { application } = use?.program ?? {};
+      if (use === undefined || application?.started === undefined) return words;
+      if (application.environment !== undefined) environments.push(application.environment);
+      const files = application.obeys?.(use);
+      const state =
+        files === undefined
+          ? {}
+          : directory === undefined
+            ? 'is behind a cd that may fail: write && behind the cd'
+            : obeyed(
+                files,
+                orElse(() => realpathSync(directory), directory),
+              );
+      if (typeof state !== 'string') return application.started(words, state);
+      problems.push(`${words[0]} ${state}`);
+      return words;
+    };
     const programOf = ({ words }: Stage, inShell: boolean): ResolvedStage['program'] => {
       const [name, target] = words;
       if (name === undefined) return undefined;
@@ -185,10 +227,23 @@ export async function createStepsResolver(
       ...pipeline,
       stages: pipeline.stages.map(resolveStage),
     }));
-    return { ok: true, ...start(plan, { pipelines }) };
+    const [problem] = problems;
+    if (problem !== undefined) return { ok: false, message: problem };
+    const environment = (variables: Variables) =>
+      environments.length === 0 ? undefined : environmentBlock(replaced(variables, environments));
+    return { ok: true, steps: read.steps, environment, ...start(plan, { pipelines }) };
   };
 }
 
-function oneStep(words: readonly string[]): { readonly ok: true; readonly steps: Steps } {
-  return { ok: true, steps: { pipelines: [{ joinedBy: 'then', stages: [{ words, redirects: [] }] }] } };
+/** Variables without those that programs would obey, and with what they get instead. */
+function replaced(variables: Variables, by: readonly NonNullable<Application['environment']>[]): Variables {
+  const kept = Object.entries(variables).filter(([name]) => !by.some(({ without }) => without.test(name)));
+  return Object.assign(Object.fromEntries(kept), ...by.map((one) => one.variables));
+}
+
+function oneStep(words: readonly string[], directory: string): { readonly ok: true; readonly steps: Steps } {
+  return {
+    ok: true,
+    steps: { pipelines: [{ joinedBy: 'then', stages: [{ words, redirects: [], directory }] }] },
+  };
 }
