@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import {
   chownSync,
   cpSync,
+  existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -14,8 +15,9 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, type ExpectStatic, expect, it } from 'vitest';
 import { lacksIn } from '../support/programs.ts';
+import { WITHOUT } from '../support/without.ts';
 import { TOOL_ROWS, type ToolRow } from './tools.ts';
 
 const CHECKOUT = fileURLToPath(new URL('../../', import.meta.url));
@@ -24,10 +26,18 @@ const DAY = Math.floor(Date.now() / 86_400_000);
 /** A third of the rows each day. `npm run test:tools` runs all. */
 const isForToday = (at: number) => process.env.SANDBOX_RUN_TOOLS === 'all' || at % 3 === DAY % 3;
 
+/** By itself; in the sandbox; in the sandbox as on a host without namespaces, which has Landlock alone. */
+type Where = 'outside' | 'inside' | 'by Landlock alone';
+
 interface Outcome {
   readonly status: string;
   readonly stdout: string;
   readonly files: readonly string[];
+}
+
+/** And what it said on standard error, for the message of a failed test. */
+interface Told extends Outcome {
+  readonly said: string;
 }
 
 /** An ordinary user with a home of mode 0700 and, in it, workspaces. Root makes one; anybody else is one. */
@@ -35,25 +45,21 @@ class OrdinaryUser {
   private readonly ids: { readonly uid?: number; readonly gid?: number } = {};
   private readonly name: string | undefined;
   private readonly scratch = mkdtempSync(join(tmpdir(), 'tool-table-'));
-  private readonly cli: string;
+  private readonly cli: readonly string[];
+  private readonly withoutNamespaces: readonly string[];
   readonly home: string;
 
   constructor() {
     spawnSync('chmod', ['755', this.scratch]);
     // The checkout may be where only root can look.
     const copy = join(this.scratch, 'package');
-    for (const part of ['dist', 'build/Release', 'package.json'])
-      cpSync(join(CHECKOUT, part), join(copy, part), { recursive: true });
-    cpSync(
-      join(CHECKOUT, 'node_modules/@photostructure/sqlite'),
-      join(copy, 'node_modules/@photostructure/sqlite'),
-      {
-        recursive: true,
-        dereference: true,
-      },
-    );
+    for (const part of ['dist', 'build/Release', 'package.json', ...installedDependencies()])
+      cpSync(join(CHECKOUT, part), join(copy, part), { recursive: true, dereference: true });
+    const without = join(copy, 'without.py');
+    cpSync(WITHOUT, without);
     spawnSync('chmod', ['-R', 'go+rX', copy]);
-    this.cli = join(copy, 'dist/cli.cjs');
+    this.cli = [process.execPath, join(copy, 'dist/cli.cjs')];
+    this.withoutNamespaces = ['/usr/bin/python3', without, 'namespaces', 'EPERM'];
     if (process.getuid?.() === 0) {
       this.name = `sr-tools-${process.pid}`;
       this.home = join(this.scratch, 'home');
@@ -92,11 +98,7 @@ class OrdinaryUser {
   }
 
   /** Runs the line in a fresh workspace, always at the same path, so that what names it is equal. */
-  async outcomeOf(
-    row: ToolRow,
-    at: number,
-    where: 'outside' | 'inside',
-  ): Promise<Outcome & { said: string }> {
+  async outcomeOf(row: ToolRow, at: number, where: Where): Promise<Told> {
     const workspace = join(this.home, `work/row-${at}`);
     rmSync(workspace, { recursive: true, force: true });
     this.makeDirectory(workspace);
@@ -109,17 +111,17 @@ class OrdinaryUser {
     const argv =
       where === 'outside'
         ? bash(row.line)
-        : [process.execPath, this.cli, '--timeout', '100', ...(row.options ?? []), '--', ...bash(row.line)];
+        : [
+            ...(where === 'inside' ? [] : this.withoutNamespaces),
+            ...[...this.cli, '--timeout', '100', ...(row.options ?? []), '--', ...bash(row.line)],
+          ];
     const outcome = await this.run(argv, workspace);
     const files = filesBelow(workspace, row.varies);
     rmSync(workspace, { recursive: true, force: true });
     return { ...outcome, files };
   }
 
-  private run(
-    [program = '', ...args]: readonly string[],
-    cwd: string,
-  ): Promise<Omit<Outcome, 'files'> & { said: string }> {
+  private run([program = '', ...args]: readonly string[], cwd: string): Promise<Omit<Told, 'files'>> {
     return new Promise((done, failed) => {
       const child = spawn(program, args, {
         cwd,
@@ -165,6 +167,17 @@ class OrdinaryUser {
   }
 }
 
+/** The directories of what a user's installation of the package brings along. */
+function installedDependencies(): readonly string[] {
+  const lock = JSON.parse(readFileSync(join(CHECKOUT, 'package-lock.json'), 'utf8')) as {
+    readonly packages: Readonly<Record<string, { readonly dev?: true; readonly peer?: true }>>;
+  };
+  const isInstalled = (directory: string) => directory !== '' && existsSync(join(CHECKOUT, directory));
+  return Object.entries(lock.packages)
+    .filter(([directory, { dev, peer }]) => dev !== true && peer !== true && isInstalled(directory))
+    .map(([directory]) => directory);
+}
+
 /** A line for each file: kind, mode, links, name and what is in it. Without files that differ at each run. */
 function filesBelow(workspace: string, varies: RegExp | undefined): readonly string[] {
   const names = readdirSync(workspace, { recursive: true, encoding: 'latin1' });
@@ -205,24 +218,59 @@ describe('tools work inside as they do outside', () => {
       line: 'sh a.sh',
     };
     const { stdout: outside, files } = await user.outcomeOf(row, -1, 'outside');
-    const inside = await user.outcomeOf(row, -1, 'inside');
     expect(outside).toBe('../../private\n');
-    expect(inside).toMatchObject({ status: 'exit 0', stdout: '', files });
+    for (const where of ['inside', 'by Landlock alone'] as const) {
+      const inside = await user.outcomeOf(row, -1, where);
+      expect(inside, where).toMatchObject({ status: 'exit 0', stdout: '', files });
+    }
   });
 
-  it('has 80 rows, each of its own', () => {
-    expect(TOOL_ROWS.length).toBeGreaterThanOrEqual(80);
+  it('runs the second time as on a host without namespaces', async () => {
+    const row = { tool: 'unshare', task: '', programs: [], packages: '', line: 'echo $HOME' };
+    const { stdout } = await user.outcomeOf(row, -2, 'inside');
+    expect(stdout).toBe(`${user.home}\n`);
+    expect((await user.outcomeOf(row, -2, 'by Landlock alone')).stdout).not.toBe(stdout);
+  });
+
+  it('has 80 rows, each of its own, most of them equal also by Landlock alone', () => {
+    const equal = TOOL_ROWS.filter(({ differs }) => differs === undefined);
+    expect(equal.length).toBeGreaterThanOrEqual(80);
+    const byLandlock = equal.filter((row) => row.differsWithoutNamespaces === undefined);
+    expect(byLandlock.length).toBeGreaterThanOrEqual(70);
     expect(new Set(TOOL_ROWS.map(({ tool, task }) => `${tool}: ${task}`)).size).toBe(TOOL_ROWS.length);
+  });
+
+  // Such a row would fail equally everywhere.
+  it('has rows that bash can parse', () => {
+    const fails = TOOL_ROWS.filter(({ line }) => spawnSync('bash', ['-n', '-c', line]).status !== 0);
+    expect(fails.map(({ tool, task }) => `${tool}: ${task}`)).toEqual([]);
   });
 
   for (const [at, row] of TOOL_ROWS.entries()) {
     if (!isForToday(at)) continue;
-    it.skipIf(lacksIn(PATH, ...row.programs))(`${row.tool}: ${row.task}`, { concurrent: true }, async () => {
-      const { said: outsideSaid, ...outside } = await user.outcomeOf(row, at, 'outside');
-      const { said, ...inside } = await user.outcomeOf(row, at, 'inside');
-      const all = `outside:\n${outside.stdout}${outsideSaid}\ninside:\n${inside.stdout}${said}`;
-      if (row.differs === undefined) expect(inside, all).toEqual(outside);
-      else expect(inside, `equal by now: remove \`differs\`. ${all}`).not.toEqual(outside);
-    });
+    const isAbsent = lacksIn(PATH, ...row.programs);
+    const { differs, differsWithoutNamespaces = differs } = row;
+    it.skipIf(isAbsent)(
+      `${row.tool}: ${row.task}`,
+      { concurrent: true, timeout: 360_000 },
+      async ({ expect }) => {
+        const outside = await user.outcomeOf(row, at, 'outside');
+        const inside = await user.outcomeOf(row, at, 'inside');
+        const byLandlock = await user.outcomeOf(row, at, 'by Landlock alone');
+        compare(expect, outside, inside, differs);
+        compare(expect, outside, byLandlock, differsWithoutNamespaces);
+      },
+    );
   }
 });
+
+function compare(
+  expect: ExpectStatic,
+  { said: saidOutside, ...outside }: Told,
+  { said, ...inside }: Told,
+  differs: string | undefined,
+): void {
+  const all = `outside:\n${outside.stdout}${saidOutside}\ninside:\n${inside.stdout}${said}`;
+  if (differs === undefined) expect(inside, all).toEqual(outside);
+  else expect(inside, `equal by now: the row must not say that they differ. ${all}`).not.toEqual(outside);
+}

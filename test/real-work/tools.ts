@@ -20,6 +20,14 @@ export interface ToolRow {
   readonly varies?: RegExp;
   /** Why the two runs differ today, for the page. The test then fails as soon as they are equal. */
   readonly differs?: string;
+  /** The same where the sandbox has Landlock without namespaces. Default: `differs`. */
+  readonly differsWithoutNamespaces?: string;
+}
+
+/** A tool that no row runs: neither Debian 12 nor npm has it, or what they have does not do the task outside either. */
+export interface ToolWithoutRow {
+  readonly tool: string;
+  readonly why: string;
 }
 
 const GIT = { tool: 'git', programs: ['git'], packages: 'git', varies: /\.git\/|^repo\// } as const;
@@ -29,6 +37,9 @@ const REPOSITORY =
 /** A server on a port that was free a moment ago. */
 const FREE_PORT =
   'port=$(python3 -c \'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])\')';
+
+/** Reads what a server says on descriptor 3 up to the line that tells that it listens. */
+const until = (text: string) => `while read -r -u 3 said; do [[ $said == *"${text}"* ]] && break; done`;
 
 /** Installers of hooks: what they install inside lies in a copy that the files of the workspace do not show. */
 const HOOKS = { varies: /^\.git\/|^\.husky\/_|^node_modules\/\.package-lock\.json$/ } as const;
@@ -51,6 +62,35 @@ const withHooks = (tool: string | undefined, prepare: string) =>
   });
 
 const C_MAIN = '#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n';
+
+/** Two packages for what runs tasks in many. */
+const MONOREPO = {
+  files: {
+    'package.json':
+      '{"name":"app","version":"1.0.0","private":true,"packageManager":"npm@11.0.0","workspaces":["packages/a","packages/b"]}',
+    'packages/a/package.json':
+      '{"name":"a","version":"1.0.0","scripts":{"build":"echo built a"},"dependencies":{"b":"1.0.0"}}',
+    'packages/b/package.json': '{"name":"b","version":"1.0.0","scripts":{"build":"echo built b"}}',
+    'turbo.json': '{"tasks":{"build":{"dependsOn":["^build"]}}}',
+    'nx.json': '{"targetDefaults":{"build":{"dependsOn":["^build"]}}}',
+    'lerna.json': '{"version":"1.0.0"}',
+  },
+  before: `npm install --offline --no-audit --no-fund --silent >/dev/null && ${REPOSITORY_WITH_HOOKS}`,
+} as const;
+
+/** Why rows differ on a host without namespaces. */
+const NO_LOOPBACK =
+  'the network is off, and only a network namespace has a loopback of its own: `socket` is refused';
+const NO_UNIX_SOCKETS =
+  'Unix sockets are refused: before Landlock ABI 9 only namespaces keep them from the servers of the host';
+const NO_TMP =
+  'the program writes to `/tmp` whatever `TMPDIR` says; only a mount namespace has a `/tmp` of its own';
+const NO_TERMINALS = '`/dev/ptmx` is refused: only a mount namespace has terminals of its own';
+const OTHER_HOME =
+  '`HOME` is a private directory at another path: only a mount namespace can lay it where the home is';
+const NO_GROUP_BIT =
+  'the set-group-ID bit is refused: a supervisor sets it only where a mount namespace keeps out what lies outside';
+const NO_SYSTEM_V = 'System V shared memory is refused: only an IPC namespace has some of its own';
 
 export const TOOL_ROWS: readonly ToolRow[] = [
   { ...GIT, task: 'init, add, commit, log', line: `${REPOSITORY}; git log --format=%s; git status --short` },
@@ -179,6 +219,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     before: `npm pack --silent --ignore-scripts ${GLOBAL}/husky >/dev/null && mv husky-*.tgz tool.tgz && ${PROJECT}`,
     line: `pnpm install --offline --silent; pnpm --silent test && ${COMMIT}`,
     varies: /^\.git\/|^\.husky\/_|^node_modules\/|^\.pnpm-store/,
+    differsWithoutNamespaces: NO_TMP,
   },
   {
     ...HOOKS,
@@ -286,6 +327,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     },
     line: 'pnpm install --offline --silent; pnpm -r --silent test',
     varies: /\.modules\.yaml$|\.pnpm-(workspace|task-run)-state/,
+    differsWithoutNamespaces: NO_TMP,
   },
   {
     tool: 'pnpm',
@@ -303,6 +345,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     before: 'pnpm install --offline --silent',
     line: 'pnpm add --offline --silent -w ./packages/b && cat package.json',
     varies: /\.modules\.yaml$|\.pnpm-(workspace|task-run)-state/,
+    differsWithoutNamespaces: NO_TMP,
   },
   {
     tool: 'yarn classic',
@@ -318,6 +361,311 @@ export const TOOL_ROWS: readonly ToolRow[] = [
       'packages/b/index.js': 'module.exports = 42;\n',
     },
     line: 'yarn install --offline --silent && yarn -s --cwd packages/a test',
+  },
+  {
+    tool: 'yarn berry',
+    task: 'install with Plug’n’Play, run in a workspace',
+    programs: ['node', `${GLOBAL}/yarn-berry/bin/yarn.js`],
+    packages: 'nodejs npm:@yarnpkg/cli-dist',
+    files: {
+      'package.json':
+        '{"name":"app","version":"1.0.0","private":true,"workspaces":["packages/a","packages/b"]}',
+      'packages/a/package.json':
+        '{"name":"a","version":"1.0.0","scripts":{"test":"node -p \\"require(\'b\')\\""},"dependencies":{"b":"workspace:*"}}',
+      'packages/b/package.json': '{"name":"b","version":"1.0.0"}',
+      'packages/b/index.js': 'module.exports = 42;\n',
+      '.yarnrc.yml': 'enableNetwork: false\nenableTelemetry: false\n',
+    },
+    line: `yarn() { node ${GLOBAL}/yarn-berry/bin/yarn.js "$@"; }; yarn install >/dev/null && yarn workspace a test`,
+    varies: /^\.yarn\//,
+  },
+  {
+    tool: 'bun',
+    task: 'install from a path, run TypeScript, test',
+    programs: ['bun'],
+    packages: 'npm:bun',
+    files: {
+      'package.json': '{"name":"app","dependencies":{"lib":"file:lib"}}',
+      'lib/package.json': '{"name":"lib","version":"1.0.0","main":"a.js"}',
+      'lib/a.js': 'module.exports = 42;\n',
+      'a.ts': 'import a from "lib"; const b: number = a; console.log(b);\n',
+      'a.test.ts': 'import { expect, test } from "bun:test"; test("adds", () => expect(1 + 1).toBe(2));\n',
+    },
+    line: 'bun install --silent && bun run a.ts && bun test 2>&1 | grep -E "^ +[0-9]+ (pass|fail)"',
+  },
+  {
+    tool: 'deno',
+    task: 'runs and tests TypeScript',
+    programs: ['deno'],
+    packages: 'npm:deno',
+    files: {
+      'a.ts': 'const b: number = 42; console.log(b);\n',
+      'a_test.ts': 'Deno.test("adds", () => { if (1 + 1 !== 2) throw new Error(); });\n',
+    },
+    line: 'export NO_COLOR=1; deno run a.ts && deno test --no-check 2>/dev/null | grep -o "1 passed | 0 failed"',
+  },
+  {
+    ...MONOREPO,
+    tool: 'turbo',
+    task: 'runs a task of two packages, the second time from its cache',
+    programs: ['turbo', 'npm', 'git'],
+    packages: 'npm:turbo npm git',
+    line: 'export TURBO_TELEMETRY_DISABLED=1; for i in 1 2; do turbo run build --no-color 2>/dev/null | grep -E "Tasks:|Cached:"; done',
+    varies: /^\.turbo\/|\/\.turbo\/|^\.git\/|^node_modules\//,
+  },
+  {
+    ...MONOREPO,
+    tool: 'nx',
+    task: 'run-many',
+    programs: [`${GLOBAL}/nx/package.json`, 'nx', 'npm', 'git'],
+    packages: 'npm:nx npm git',
+    before: `${MONOREPO.before} && ln -s ${GLOBAL}/nx node_modules/nx`,
+    line: `NX_DAEMON=false nx run-many -t build --outputStyle=static 2>&1 | grep -c "built [ab]$"`,
+    varies: /^\.nx\/|^\.git\/|^node_modules\//,
+    differsWithoutNamespaces: NO_UNIX_SOCKETS,
+  },
+  {
+    ...MONOREPO,
+    tool: 'lerna',
+    task: 'run in topological order',
+    programs: ['lerna', 'npm', 'git'],
+    packages: 'npm:lerna npm git',
+    line: 'NX_DAEMON=false lerna run build --loglevel silent 2>&1 | grep -c "built [ab]$"',
+    varies: /^\.nx\/|^\.git\/|^node_modules\//,
+  },
+  {
+    tool: 'next',
+    task: 'build',
+    programs: ['node', `${GLOBAL}/next/package.json`, `${GLOBAL}/react-dom/package.json`],
+    packages: 'npm:next npm:react npm:react-dom',
+    files: {
+      'package.json': '{"name":"app","version":"1.0.0"}',
+      'pages/index.js': 'export default function A() { return <p>hello</p>; }\n',
+    },
+    before: `mkdir node_modules && ln -s ${GLOBAL}/next ${GLOBAL}/react ${GLOBAL}/react-dom node_modules/`,
+    line: 'NEXT_TELEMETRY_DISABLED=1 node node_modules/next/dist/bin/next build >log 2>&1; echo $?; grep -o "<p>hello</p>" .next/server/pages/index.html',
+    varies: /^\.next\/|^log$/,
+  },
+  {
+    tool: 'vite',
+    task: 'build',
+    programs: ['vite'],
+    packages: 'npm:vite',
+    files: {
+      'package.json': '{"name":"app","type":"module"}',
+      'index.html': '<script type="module" src="/a.js"></script>\n',
+      'a.js': 'import { b } from "./b.js"; console.log(b);\n',
+      'b.js': 'export const b = 42; export const unused = 1;\n',
+    },
+    line: 'vite build --logLevel silent && ls dist/assets',
+  },
+  {
+    tool: 'jest',
+    task: 'a good and a bad test, without watchman',
+    programs: ['jest', 'git'],
+    packages: 'npm:jest git',
+    files: {
+      'package.json': '{"name":"app"}',
+      'a.test.js': 'test("adds", () => expect(1 + 1).toBe(2));\n',
+      'b.test.js': 'test("bad", () => expect(1).toBe(2));\n',
+    },
+    line: 'jest --ci --no-watchman 2>&1 | grep ^Tests:; exit ${PIPESTATUS[0]}',
+  },
+  {
+    tool: 'playwright',
+    task: 'a page in Debian’s Chromium',
+    programs: ['node', '/usr/bin/chromium', `${GLOBAL}/playwright-core/package.json`],
+    packages: 'chromium npm:playwright-core',
+    files: {
+      'a.js': `const { chromium } = require('${GLOBAL}/playwright-core');\n(async () => {\n  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium' });\n  const page = await browser.newPage();\n  await page.setContent('<p>hello</p>');\n  console.log(await page.evaluate(() => document.querySelector('p').textContent + 6 * 7));\n  await browser.close();\n})();\n`,
+    },
+    line: 'node a.js',
+    differsWithoutNamespaces: NO_UNIX_SOCKETS,
+  },
+  {
+    tool: 'poetry',
+    task: 'check, version, config',
+    programs: ['poetry'],
+    packages: 'python3-poetry',
+    files: {
+      'pyproject.toml':
+        '[tool.poetry]\nname = "a"\nversion = "1.0"\ndescription = "a"\nauthors = ["a <a@example.test>"]\nreadme = "README.md"\npackages = [{ include = "a" }]\n[tool.poetry.dependencies]\npython = "^3.8"\n[build-system]\nrequires = ["poetry-core"]\nbuild-backend = "poetry.core.masonry.api"\n',
+      'README.md': 'a\n',
+      'a/__init__.py': '',
+    },
+    line: 'poetry check --no-interaction && poetry version && poetry config virtualenvs.in-project --local true && cat poetry.toml',
+  },
+  {
+    tool: 'pytest',
+    task: '-n 2, in two processes',
+    programs: ['pytest-3', '/usr/lib/python3/dist-packages/xdist/__init__.py'],
+    packages: 'python3-pytest python3-pytest-xdist',
+    files: {
+      'test_a.py':
+        "import pytest\n@pytest.mark.parametrize('n', range(8))\ndef test_n(n, tmp_path):\n  (tmp_path / 'x').write_text('x')\n",
+    },
+    line: 'pytest-3 -q -n 2 2>&1 | grep passed | sed "s/ in .*//"; exit ${PIPESTATUS[0]}',
+    varies: /__pycache__|\.pytest_cache/,
+  },
+  {
+    tool: 'tox',
+    task: 'makes an environment and runs in it',
+    programs: ['tox'],
+    packages: 'tox',
+    files: {
+      'tox.ini':
+        '[tox]\nskipsdist = true\n[testenv]\nskip_install = true\ncommands = python -c "print(42)"\n',
+    },
+    line: 'tox -q -e py3 2>/dev/null | grep 42; exit ${PIPESTATUS[0]}',
+    varies: /^\.tox\//,
+  },
+  {
+    tool: 'jupyter',
+    task: 'nbconvert runs a notebook in a kernel',
+    programs: ['jupyter-nbconvert', '/usr/share/jupyter/kernels/python3/kernel.json'],
+    packages: 'jupyter-nbconvert python3-ipykernel',
+    files: {
+      'a.ipynb':
+        '{"cells":[{"cell_type":"code","id":"a","execution_count":null,"metadata":{},"outputs":[],"source":["print(6 * 7)"]}],"metadata":{"kernelspec":{"name":"python3","display_name":"x","language":"python"}},"nbformat":4,"nbformat_minor":5}',
+    },
+    line: 'jupyter-nbconvert --execute --to markdown --stdout a.ipynb 2>/dev/null',
+    differs:
+      'ZeroMQ aborts: it calls `sched_setscheduler` with the number of its own thread, which is refused like that of any other process (`Operation not permitted (src/thread.cpp:345)`)',
+  },
+  {
+    tool: 'cargo',
+    task: 'build and test of a workspace with two crates',
+    programs: ['/usr/bin/cargo', '/usr/bin/rustc', 'gcc'],
+    packages: 'cargo rustc gcc libc6-dev',
+    files: {
+      'Cargo.toml': '[workspace]\nmembers = ["a", "b"]\n',
+      'a/Cargo.toml':
+        '[package]\nname = "a"\nversion = "1.0.0"\nedition = "2021"\n[dependencies]\nb = { path = "../b" }\n',
+      'a/src/main.rs': 'fn main() { println!("{}", b::b()); }\n#[test] fn t() { assert_eq!(b::b(), 42); }\n',
+      'b/Cargo.toml': '[package]\nname = "b"\nversion = "1.0.0"\nedition = "2021"\n',
+      'b/src/lib.rs': 'pub fn b() -> i32 { 42 }\n',
+    },
+    line: 'cargo run -q --offline && cargo test -q --offline --workspace 2>/dev/null | grep -c "test result: ok"',
+    varies: /^target\//,
+  },
+  {
+    tool: 'sccache',
+    task: 'compiles by its server, the second time from its cache',
+    programs: ['sccache', 'gcc', 'python3'],
+    packages: 'sccache gcc libc6-dev python3',
+    files: { 'a.c': C_MAIN },
+    line: `${FREE_PORT}; export SCCACHE_DIR=$PWD/cache SCCACHE_SERVER_PORT=$port; for i in 1 2; do sccache gcc -c a.c -o a.o || echo no; done; sccache --stop-server 2>/dev/null | grep -E "^Cache (hits|misses)  "`,
+    varies: /^cache\//,
+    differsWithoutNamespaces: NO_LOOPBACK,
+  },
+  {
+    tool: 'gradle',
+    task: 'a task of a build file, offline, without a daemon',
+    programs: ['gradle', 'java'],
+    packages: 'gradle default-jdk-headless',
+    files: { 'build.gradle': 'task hello { doLast { println 6 * 7 } }\n', 'settings.gradle': '' },
+    line: 'gradle --offline --no-daemon -q hello 2>/dev/null',
+    varies: /^\.gradle\//,
+    differsWithoutNamespaces: NO_LOOPBACK,
+  },
+  {
+    tool: 'cmake',
+    task: 'compiles by ccache',
+    programs: ['cmake', 'ccache', 'gcc', 'make'],
+    packages: 'cmake ccache make gcc libc6-dev',
+    files: {
+      'CMakeLists.txt': 'cmake_minimum_required(VERSION 3.14)\nproject(a C)\nadd_executable(a a.c)\n',
+      'a.c': C_MAIN,
+    },
+    line: 'export CCACHE_DIR=$PWD/cache; for b in 1 2; do cmake -S . -B build -DCMAKE_C_COMPILER_LAUNCHER=ccache >/dev/null && cmake --build build >/dev/null && build/a; rm -rf build; done; ccache --print-stats | grep -E "^(direct|preprocessed)_cache_hit" | cut -f2 | sort -n | tail -1 | grep -vc "^0$"',
+    varies: /^cache\//,
+  },
+  {
+    tool: 'clang',
+    task: 'address sanitizer finds an error',
+    programs: ['clang'],
+    packages: 'clang libc6-dev',
+    files: {
+      'a.c':
+        '#include <stdlib.h>\nint main(int c, char **v) { char *p = malloc(4); free(p); return p[c]; }\n',
+    },
+    line: "clang -g -fsanitize=address -o a a.c && ./a 2>&1 | grep -o 'heap-use-after-free' | head -1; rm a",
+  },
+  {
+    tool: 'rails',
+    task: 'new',
+    programs: ['rails', 'git'],
+    packages: 'ruby-rails ruby-railties git',
+    line: 'rails new app --minimal --skip-bundle --quiet >log 2>&1; echo $?; ls app',
+    varies: /^app\/|^log$/,
+  },
+  {
+    tool: 'composer',
+    task: 'install from a path, autoload',
+    programs: ['composer', 'php'],
+    packages: 'composer php-cli',
+    files: {
+      'composer.json':
+        '{"name":"a/app","repositories":[{"type":"path","url":"lib"},{"packagist.org":false}],"require":{"a/lib":"*"}}',
+      'lib/composer.json': '{"name":"a/lib","version":"1.0.0","autoload":{"files":["a.php"]}}',
+      'lib/a.php': '<?php echo "loaded\\n";',
+    },
+    line: 'COMPOSER_DISABLE_NETWORK=1 composer install -q && php -r "require \'vendor/autoload.php\';"',
+    varies: /^vendor\/composer\/|^vendor\/autoload.php$/,
+  },
+  {
+    tool: 'cpanm',
+    task: 'builds, tests and installs a distribution from a directory',
+    programs: ['cpanm', 'perl', 'make'],
+    packages: 'cpanminus perl make',
+    files: {
+      'A/Makefile.PL': 'use ExtUtils::MakeMaker; WriteMakefile(NAME => "A", VERSION => "1.0");\n',
+      'A/lib/A.pm': 'package A; our $VERSION = "1.0"; sub a { 42 } 1;\n',
+      'A/t/a.t': 'use Test::More tests => 1; use A; is(A::a(), 42);\n',
+    },
+    line: 'cpanm -q -l l ./A 2>&1 | tail -1; perl -Il/lib/perl5 -MA -e "print A::a(), qq(\\n)"',
+    varies: /^l\//,
+  },
+  {
+    tool: 'dune',
+    task: 'build, exec, test',
+    programs: ['dune', 'ocamlopt', 'gcc'],
+    packages: 'ocaml-dune ocaml-nox gcc',
+    files: {
+      'dune-project': '(lang dune 2.0)\n',
+      dune: '(executable (name a) (modules a))\n(test (name t) (modules t))\n',
+      'a.ml': 'let () = print_endline "hello"\n',
+      't.ml': 'let () = assert (1 + 1 = 2)\n',
+    },
+    line: 'dune build 2>/dev/null; dune exec ./a.exe 2>/dev/null && dune test; echo $?',
+    varies: /^_build\//,
+  },
+  {
+    tool: 'ghc',
+    task: 'compiles and runs, packages of the system',
+    programs: ['ghc', 'gcc'],
+    packages: 'ghc gcc',
+    files: { 'a.hs': 'import qualified Data.Map as M\nmain = print (M.toList (M.fromList [(1, 42)]))\n' },
+    line: 'ghc -v0 -o a a.hs && ./a && ghc-pkg list --simple-output | wc -w && runghc a.hs',
+    varies: /^a$|\.(o|hi)$/,
+  },
+  {
+    tool: 'watchman',
+    task: 'a server that watches a directory',
+    programs: ['watchman'],
+    packages: 'watchman',
+    files: { '.watchmanconfig': '{}', a: '' },
+    line: 'watchman --no-pretty watch-project . | grep -c error; watchman shutdown-server >/dev/null; echo $?',
+    differsWithoutNamespaces: NO_GROUP_BIT,
+  },
+  {
+    tool: 'gpg',
+    task: 'a key and a signature in a home of its own',
+    programs: ['gpg'],
+    packages: 'gnupg',
+    line: 'export GNUPGHOME=$(mktemp -d); gpg -q --batch --passphrase "" --quick-generate-key a@example.test ed25519 sign never 2>/dev/null; echo x >a; gpg -q --batch --detach-sign a && gpg --batch --verify a.sig a 2>&1 | grep -c "Good signature"; gpgconf --kill all',
+    varies: /\.sig$/,
+    differsWithoutNamespaces: NO_UNIX_SOCKETS,
   },
   {
     tool: 'node-gyp',
@@ -343,6 +691,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
         "import { createServer, get } from 'node:http';\nimport { Worker } from 'node:worker_threads';\nimport { availableParallelism, userInfo } from 'node:os';\nnew Worker('console.log(6 * 7)', { eval: true }).on('exit', () => {\n  const server = createServer((_, response) => response.end('served')).listen(0, '127.0.0.1', () => {\n    get({ port: server.address().port }, (response) => response.pipe(process.stdout).on('unpipe', () => {}) && response.on('end', () => { console.log(); server.close(); }));\n  });\n});\nconsole.log(availableParallelism(), userInfo().username, userInfo().uid);\n",
     },
     line: 'node a.mjs',
+    differsWithoutNamespaces: NO_LOOPBACK,
   },
   {
     tool: 'node',
@@ -391,6 +740,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
         "import multiprocessing as m\nfrom multiprocessing import shared_memory\ndef f(x): return x * x\nif __name__ == '__main__':\n  for method in ('fork', 'spawn', 'forkserver'):\n    with m.get_context(method).Pool(3) as pool: print(method, sum(pool.map(f, range(100))))\n  s = shared_memory.SharedMemory(create=True, size=1 << 20); s.buf[0] = 42\n  t = shared_memory.SharedMemory(name=s.name); print(t.buf[0]); t.close(); s.close(); s.unlink()\n  print(m.Lock().acquire())\n",
     },
     line: 'python3 a.py',
+    differsWithoutNamespaces: NO_UNIX_SOCKETS,
   },
   {
     tool: 'python',
@@ -398,6 +748,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: ['python3'],
     packages: 'python3',
     line: 'python3 -c \'import os, pwd, locale, time; from pathlib import Path; print(Path.home(), pwd.getpwuid(os.getuid()).pw_dir, locale.setlocale(locale.LC_ALL, ""), time.tzname, os.cpu_count(), len(os.sched_getaffinity(0)))\'',
+    differsWithoutNamespaces: OTHER_HOME,
   },
   {
     tool: 'python',
@@ -438,6 +789,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
       'c.c': C_MAIN,
     },
     line: 'make -j4 --output-sync=target >/dev/null && ./a && make -q a b c; ls',
+    differsWithoutNamespaces: NO_TMP,
   },
   {
     tool: 'gcc',
@@ -522,7 +874,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
       'meson.build': "project('a', 'c')\nexe = executable('a', 'a.c')\ntest('a', exe)\n",
       'a.c': C_MAIN,
     },
-    line: 'meson setup b >/dev/null && meson compile -C b >/dev/null && b/a && meson test -C b 2>&1 | grep -E "^Ok:"',
+    line: 'export CC=gcc; meson setup b >/dev/null && meson compile -C b >/dev/null && b/a && meson test -C b 2>&1 | grep -E "^Ok:"',
     varies: /^b\//,
   },
   {
@@ -594,6 +946,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: ['go'],
     packages: 'golang-go',
     line: 'go env GOPATH GOCACHE',
+    differsWithoutNamespaces: OTHER_HOME,
   },
   {
     tool: 'java',
@@ -624,6 +977,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: ['ruby'],
     packages: 'ruby',
     line: 'ruby -rjson -rtempfile -rsocket -retc -e \'puts JSON.generate([Etc.getpwuid.name.size > 1, Tempfile.new.path.empty?, Etc.nprocessors]); s = TCPServer.new("127.0.0.1", 0); c = TCPSocket.new("127.0.0.1", s.addr[1]); puts 1\'; gem list 2>/dev/null | grep -c .',
+    differsWithoutNamespaces: NO_LOOPBACK,
   },
   {
     tool: 'ruby',
@@ -631,6 +985,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: ['ruby'],
     packages: 'ruby',
     line: "ruby -retc -e 'puts Dir.home == Etc.getpwuid.dir'",
+    differsWithoutNamespaces: OTHER_HOME,
   },
   {
     tool: 'bundler',
@@ -651,8 +1006,8 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: ['php', 'python3'],
     packages: 'php-cli python3',
     files: { 'a.php': '<?php echo "served\\n";' },
-    line: `php -m | sort; ${FREE_PORT}; php -S 127.0.0.1:$port 2>log & for i in $(seq 100); do grep -q started log && break; sleep 0.05; done; php -r "echo file_get_contents('http://127.0.0.1:$port/a.php');"; kill %1`,
-    varies: /^log$/,
+    line: `php -m | sort; ${FREE_PORT}; exec 3< <(exec php -S 127.0.0.1:$port 2>&1); server=$!; ${until('started')}; php -r "echo file_get_contents('http://127.0.0.1:$port/a.php');"; kill $server`,
+    differsWithoutNamespaces: NO_LOOPBACK,
   },
   {
     tool: 'perl',
@@ -684,6 +1039,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: ['lua5.4'],
     packages: 'lua5.4',
     line: 'lua5.4 -e \'print(os.getenv("HOME") ~= nil, 6 * 7, #os.tmpname() > 0)\'',
+    differsWithoutNamespaces: NO_TMP,
   },
   {
     tool: 'guile',
@@ -783,14 +1139,15 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     packages: 'postgresql',
     line: 'initdb -D d -A trust -U me >/dev/null && pg_ctl -D d -w -l log -o "-k $PWD -c listen_addresses=" start >/dev/null && psql -h "$PWD" -U me -Atc "select 6 * 7" postgres; pg_ctl -D d -w -m fast stop',
     varies: /^d\/|^log$/,
+    differsWithoutNamespaces: NO_SYSTEM_V,
   },
   {
     tool: 'redis',
     task: 'a server of a test: start, set, get, stop',
     programs: ['redis-server', 'redis-cli'],
     packages: 'redis-server redis-tools',
-    line: 'redis-server --port 0 --unixsocket "$PWD/s" --save \'\' --daemonize no >log & for i in $(seq 200); do redis-cli -s s ping >/dev/null 2>&1 && break; sleep 0.05; done; redis-cli -s s set a 42; redis-cli -s s get a; redis-cli -s s shutdown nosave; wait',
-    varies: /^log$/,
+    line: `exec 3< <(exec redis-server --port 0 --unixsocket "$PWD/s" --save '' --daemonize no 2>&1); server=$!; ${until('accept connections')}; redis-cli -s s set a 42; redis-cli -s s get a; redis-cli -s s shutdown nosave; cat <&3 >/dev/null`,
+    differsWithoutNamespaces: NO_UNIX_SOCKETS,
   },
   {
     tool: 'tmux',
@@ -798,6 +1155,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: ['tmux'],
     packages: 'tmux',
     line: 'tmux -f /dev/null -S "$PWD/t" new-session -d -x 80 -y 24 "echo in tmux; tmux -S $PWD/t wait-for -S up; cat"; tmux -S "$PWD/t" wait-for up; tmux -S "$PWD/t" capture-pane -p | head -1; tmux -S "$PWD/t" kill-server; rm -f t',
+    differsWithoutNamespaces: NO_UNIX_SOCKETS,
   },
   {
     tool: 'script',
@@ -805,6 +1163,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: ['script'],
     packages: 'bsdutils',
     line: 'script -qec "stty -a | head -1 | cut -d\\; -f2; tty | cut -c1-9" /dev/null',
+    differsWithoutNamespaces: NO_TERMINALS,
   },
   {
     tool: 'expect',
@@ -816,6 +1175,16 @@ export const TOOL_ROWS: readonly ToolRow[] = [
         'log_user 0\nspawn sh -c "read -p name? n; echo hello-\\$n"\nexpect "name?"\nsend "x\\r"\nexpect "hello-x"\nputs ok\n',
     },
     line: 'expect a.exp',
+    differsWithoutNamespaces: NO_TERMINALS,
+  },
+  {
+    tool: 'docker',
+    task: 'lists containers',
+    programs: ['docker'],
+    packages: 'docker.io',
+    line: 'docker ps',
+    differs:
+      'refused with its reason before it starts: its server works outside of every sandbox; `commands.permit_dangerous` permits it',
   },
   {
     tool: 'less',
@@ -841,6 +1210,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     packages: 'ed',
     files: { a: 'a\n' },
     line: "printf 's/a/b/\\nw\\nq\\n' | ed -s a; cat a",
+    differsWithoutNamespaces: NO_TMP,
   },
   {
     tool: 'fzf',
@@ -856,8 +1226,9 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     packages: 'openssh-server openssh-client python3',
     before:
       'ssh-keygen -q -t ed25519 -N "" -f host && ssh-keygen -q -t ed25519 -N "" -f key && cp key.pub auth',
-    line: `${FREE_PORT}; /usr/sbin/sshd -D -e -f /dev/null -p $port -o ListenAddress=127.0.0.1 -h "$PWD/host" -o AuthorizedKeysFile="$PWD/auth" -o StrictModes=no -o UsePAM=no -o PidFile=none 2>log & for i in $(seq 200); do grep -q listening log && break; sleep 0.05; done; ssh -F /dev/null -i key -p $port -o StrictHostKeyChecking=no -o UserKnownHostsFile=known -o BatchMode=yes 127.0.0.1 'echo over ssh; pwd | grep -c /' 2>err; kill %1`,
-    varies: /^(log|err|known|host|key|auth)/,
+    line: `${FREE_PORT}; exec 3< <(exec /usr/sbin/sshd -D -e -f /dev/null -p $port -o ListenAddress=127.0.0.1 -h "$PWD/host" -o AuthorizedKeysFile="$PWD/auth" -o StrictModes=no -o UsePAM=no -o PidFile=none 2>&1); server=$!; ${until('listening')}; ssh -F /dev/null -i key -p $port -o StrictHostKeyChecking=no -o UserKnownHostsFile=known -o BatchMode=yes 127.0.0.1 'echo over ssh; pwd | grep -c /' 2>err; kill $server`,
+    varies: /^(err|known|host|key|auth)/,
+    differsWithoutNamespaces: NO_LOOPBACK,
   },
   {
     tool: 'ssh-agent',
@@ -865,8 +1236,9 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: ['git', 'ssh-agent', 'ssh-add', 'ssh-keygen'],
     packages: 'git openssh-client',
     before: `${REPOSITORY}; ssh-keygen -q -t ed25519 -N "" -C me -f k`,
-    line: 'eval "$(ssh-agent -s -a "$PWD/s")" >/dev/null && ssh-add -q k && git -c gpg.format=ssh -c user.signingkey=k.pub commit -q --allow-empty -S -m signed; git cat-file -p HEAD | grep -c "BEGIN SSH SIGNATURE"; ssh-agent -k >/dev/null',
+    line: 'eval "$(ssh-agent -s -a "$PWD/s")" >/dev/null && ssh-add -q k && git -c gpg.format=ssh -c user.signingkey=k.pub commit -q --allow-empty -S -m signed; git cat-file -p HEAD | grep -c "BEGIN SSH SIGNATURE"; ssh-agent -k >/dev/null; tail -s 0.05 --pid=$SSH_AGENT_PID -f /dev/null',
     varies: /\.git\/|^k/,
+    differsWithoutNamespaces: NO_UNIX_SOCKETS,
   },
   {
     tool: 'rsync',
@@ -912,7 +1284,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     task: 'sees a file that another process makes',
     programs: ['inotifywait'],
     packages: 'inotify-tools',
-    line: 'inotifywait -q -e create --format %f . 2>/dev/null & for i in $(seq 200); do grep -qsr inotify /proc/$!/fdinfo && break; sleep 0.05; done; sleep 0.2; touch new; wait',
+    line: `exec 3< <(exec inotifywait -e create --format %f . 2>&1); ${until('established')}; touch new; cat <&3`,
   },
   {
     tool: 'files',
@@ -941,6 +1313,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: [],
     packages: 'coreutils',
     line: 'mkdir -m 2770 g && install -d -m 2755 h && chmod g+s . && stat -c %a g h',
+    differsWithoutNamespaces: NO_GROUP_BIT,
   },
   {
     tool: 'machine',
@@ -1023,15 +1396,16 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: ['jq', 'rg'],
     packages: 'jq ripgrep',
     files: { 'a.json': '{"a":[1,2]}\n', '.gitignore': 'ignored\n', ignored: 'needle\n', found: 'needle\n' },
-    line: 'jq -c .a a.json; rg -l needle',
+    line: 'jq -c .a a.json; rg -l needle | sort',
   },
   {
     tool: 'openssl and curl',
     task: 'certificates of the system, TLS on loopback',
     programs: ['openssl', 'curl', 'python3'],
     packages: 'openssl curl ca-certificates python3',
-    line: `openssl req -x509 -newkey ed25519 -nodes -keyout k.pem -out c.pem -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 2>/dev/null; ls /etc/ssl/certs | wc -l; ${FREE_PORT}; openssl s_server -quiet -accept 127.0.0.1:$port -key k.pem -cert c.pem -www >log 2>&1 & for i in $(seq 200); do curl -s --cacert c.pem -o page https://127.0.0.1:$port/ && break; sleep 0.05; done; grep -c 's_server' page; kill %1`,
-    varies: /^(k|c)\.pem$|^log$|^page$/,
+    line: `openssl req -x509 -newkey ed25519 -nodes -keyout k.pem -out c.pem -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 2>/dev/null; ls /etc/ssl/certs | wc -l; ${FREE_PORT}; exec 3< <(exec openssl s_server -accept 127.0.0.1:$port -key k.pem -cert c.pem -www 2>&1); server=$!; ${until('ACCEPT')}; curl -s --cacert c.pem -o page https://127.0.0.1:$port/; grep -c 's_server' page; kill $server`,
+    varies: /^(k|c)\.pem$|^page$/,
+    differsWithoutNamespaces: NO_LOOPBACK,
   },
   {
     tool: 'time and cgroups',
@@ -1040,4 +1414,14 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     packages: 'procps',
     line: "free -m | awk 'NR == 2 { print $2 }'; df -P . | awk 'NR == 2 { print $2 }'; ps -o comm= -p $$; cat /proc/self/comm; readlink /proc/self/cwd; uptime -p >/dev/null && echo up",
   },
+];
+
+export const TOOLS_WITHOUT_ROW: readonly ToolWithoutRow[] = [
+  { tool: 'bazel', why: 'not in Debian 12; what npm has fetches it from elsewhere' },
+  { tool: 'cabal', why: 'in Debian, but it needs the index of Hackage, which only the network has' },
+  { tool: 'dotnet', why: 'not in Debian 12' },
+  { tool: 'julia', why: 'not in Debian 12' },
+  { tool: 'sbt', why: 'not in Debian 12' },
+  { tool: 'uv', why: 'not in Debian 12; it comes from PyPI' },
+  { tool: 'zig', why: 'not in Debian 12' },
 ];
