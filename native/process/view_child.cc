@@ -179,12 +179,19 @@ long Bind(const ViewStep& step) {
 
 // Mounts a directory on itself, so that its flags can be set apart from those of what it lies in.
 long MountOnItself(const ViewStep& step) {
-  const long tree = RawSyscall(abi::kSysOpenTree, AT_FDCWD, Arg(step.target),
-                               AT_SYMLINK_NOFOLLOW | abi::kOpenTreeClone | O_CLOEXEC);
-  if (tree < 0) return tree;
-  const long result = RawSyscall(abi::kSysMoveMount, tree, Arg(""), AT_FDCWD, Arg(step.target),
-                                 abi::kMoveMountFEmptyPath);
-  RawSyscall(SYS_close, tree);
+  // No link is followed: the target may lie in a directory that commands write to meanwhile.
+  const long target = RawSyscall(abi::kSysOpenat2, AT_FDCWD, Arg(step.target), Arg(&kWithoutLinks),
+                                 sizeof(kWithoutLinks));
+  if (target < 0) return target;
+  const long tree = RawSyscall(abi::kSysOpenTree, target, Arg(""),
+                               AT_EMPTY_PATH | abi::kOpenTreeClone | O_CLOEXEC);
+  long result = tree;
+  if (tree >= 0) {
+    result = RawSyscall(abi::kSysMoveMount, tree, Arg(""), target, Arg(""),
+                        abi::kMoveMountFEmptyPath | abi::kMoveMountTEmptyPath);
+    RawSyscall(SYS_close, tree);
+  }
+  RawSyscall(SYS_close, target);
   return result;
 }
 
@@ -259,9 +266,10 @@ long Execute(const ViewStep& step) {
   }
   if (step.in_session) {
     const long made = step.makes_source ? 0 : MakeInSession(step);
-    if (made < 0 || (step.kind != ViewStepKind::kBind && step.kind != ViewStepKind::kLayer))
-      return made;
-    return step.kind == ViewStepKind::kBind ? Bind(step) : MountLayer(step);
+    if (made < 0) return made;
+    if (step.kind == ViewStepKind::kBind) return Bind(step);
+    if (step.kind == ViewStepKind::kLayer) return MountLayer(step);
+    return step.kind == ViewStepKind::kBetween ? MountOnItself(step) : made;
   }
   long result = MakeParents(step);
   if (result < 0) return result;

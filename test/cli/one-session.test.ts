@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -323,6 +324,21 @@ describe('a session cannot', () => {
     });
     expect((await run(of, 'cat /tmp/kept')).stdout).toBe('kept');
     expect(readdirSync(outside)).toEqual([]);
+  });
+
+  it('write beside its workspace in the shared /tmp, where the user would look for it in vain', async () => {
+    const away = mkdtempSync('/tmp/one-session-');
+    try {
+      const cwd = join(away, 'workspace');
+      mkdirSync(cwd);
+      for (const _ of ['the first command', 'one on directories that are there'])
+        expect(
+          await runScript({ session: 'between', cwd }, 'echo x > ../beside; echo y > /tmp/y; cat /tmp/y'),
+        ).toMatchObject({ stdout: 'y', stderr: expect.stringContaining('Read-only file system') });
+      expect(readdirSync(away)).toEqual(['workspace']);
+    } finally {
+      rmSync(away, { recursive: true, force: true });
+    }
   });
 
   it('have us follow a link in its /tmp that stands where a view mounts something', async () => {
