@@ -140,6 +140,7 @@ void DecodeExtras(const Napi::Value& value, CommandSpec& spec) {
   }
   if (!DecodeOutputExtras(extras, spec.streams)) return;
   spec.background = Flag(extras, "background");
+  spec.tells_left_running = Flag(extras, "tellsLeftRunning");
   if (const Napi::Value idle = extras.Get("idleTimeoutMs"); idle.IsNumber()) {
     spec.idle_timeout = std::chrono::milliseconds(Unsigned(idle));
   }
@@ -375,9 +376,10 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     }
     spec.copies.push_back(std::move(one));
   });
-  if (const Napi::Value other = object.Get("namespacesOf"); other.IsExternal()) {
-    spec.shared_namespaces = (*other.As<Napi::External<ConfinementRef>>().Data())->namespaces();
+  if (const Napi::Value other = object.Get("machineOf"); other.IsExternal()) {
+    spec.machine = (*other.As<Napi::External<ConfinementRef>>().Data())->machine();
   }
+  spec.shares_directories = Flag(object, "sharesDirectories");
   if (const Napi::Value index = object.Get("index"); index.IsExternal()) {
     spec.index = *index.As<Napi::External<std::shared_ptr<TreeIndex>>>().Data();
   }

@@ -394,6 +394,7 @@ Napi::Object Encode(Napi::Env env, Outcome& outcome) {
   if (outcome.tree_tier == TreeTier::kSubreaper)
     object.Put("processTree", Napi::String::New(env, "subreaper"));
   if (outcome.output_held) object.PutFlag("outputHeld", true);
+  if (outcome.left_running) object.PutFlag("leftRunning", true);
   if (outcome.spilled[0] || outcome.spilled[1])
     object.Put("spilled", EncodeSpilled(env, outcome.spilled));
   if (outcome.output[0].is_short || outcome.output[1].is_short) {

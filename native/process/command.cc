@@ -146,7 +146,7 @@ Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()
   tree_.Finish();
   if (spec_.rehearsal) {
     // Nothing was run that could have left anything in it.
-    if (kept) place.slot->UnlockCache();
+    if (kept) place.slot->LetGoOfShared();
     if (!kept && place.slot != nullptr) confinement_->Release(std::move(place.slot));
   } else if (kept) {
     confinement_->Clean(*place.slot);
@@ -282,7 +282,8 @@ Status Command::Launch(CommandPlace& place) {
   if (Status status = limits_.Prepare(
           shared.tree_limits, shared.cgroup_parent,
           spec_.idle_timeout.value_or(shared.idle_timeout),
-          shared.tree_limits.any() ? slot.PrivateDirectories() : std::vector<std::string>());
+          shared.tree_limits.any() ? slot.PrivateDirectories() : std::vector<std::string>(),
+          slot.session());
       !status.ok()) {
     return status;
   }

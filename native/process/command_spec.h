@@ -29,6 +29,7 @@ struct CommandSpec {
   std::chrono::milliseconds timeout{0};  // 0: none
   std::chrono::milliseconds kill_grace{0};
   bool background = false;  // what the command leaves behind is kept when it ends
+  bool tells_left_running = false;
   std::optional<std::chrono::milliseconds> idle_timeout;  // 0: none; unset: the confinement's
   std::vector<sock_filter> added_filter;                  // beside the confinement's
   bool shell = false;  // a bash that lives on: its standard input is a channel for turns
@@ -47,6 +48,7 @@ struct Outcome {
   std::optional<LimitExcess> limit;  // for which it was ended
   bool tree_ended = false;           // every process that it started is provably gone
   bool output_held = false;          // it ended, but what it left behind kept its output open
+  bool left_running = false;         // it ended, and what it left behind was ended with it
   TreeTier tree_tier = TreeTier::kSignalScope;
   double duration_ms = 0;
   CapturedStream output[2];  // stdout, stderr

@@ -32,7 +32,7 @@ class CommandThreads : public std::enable_shared_from_this<CommandThreads> {
 
   // What the commands have of the network, where that is listed; else nullptr.
   // For another confinement of the same sandbox.
-  const std::shared_ptr<SharedNamespaces>& namespaces() const { return confinement_->namespaces(); }
+  const std::shared_ptr<Machine>& machine() const { return confinement_->machine(); }
   NetworkGate* network() const { return confinement_->spec().network.get(); }
 
   // Ends the idle threads and drops what they hold before it returns. Running commands go on; their

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string_view>
 #include <thread>
 
@@ -30,12 +31,12 @@ constexpr int64_t kCoarsestTickNs = 10'000'000;
 
 constexpr int kBuildTries = 8;
 
-constexpr char kDirectoryPrefix[] = "sandbox-run-slot-";
 constexpr char kStagingDirectory[] = "slot:root";
 // Beside the upper directory of a layer: what stands for a directory that is not there, and a
 // directory with the place for it.
 constexpr char kNoSource[] = ".none";
 constexpr char kSkeleton[] = ".around";
+constexpr char kTemporaryDirectory[] = "slot:tmp";
 // Of links that are mounted over files; beside it, so that no command sees it.
 constexpr char kLinksDirectory[] = "slot:links";
 
@@ -71,6 +72,32 @@ bool IsLinkTo(const std::string& path, const std::string& content) {
 
 bool IsBeneathOrSame(const std::string& path, const std::string& ancestor) {
   return path == ancestor || (path.starts_with(ancestor) && path[ancestor.size()] == '/');
+}
+
+// What the next commands of the session are to find.
+bool IsSharedBySession(const Slot& slot, const std::string& path) {
+  return slot.session() != nullptr && (path == kTemporaryDirectory || path == kMemoryPrefix);
+}
+
+// The directories between `outer` and what the view mounts beneath it, the outermost first. What
+// lies in another mount is not theirs.
+std::set<std::string> DirectoriesToMounts(const std::string& outer,
+                                          const std::vector<ViewStepSpec>& view) {
+  const auto is_mounted = [&view](const std::string& path) {
+    return std::any_of(view.begin(), view.end(),
+                       [&path](const ViewStepSpec& step) { return step.target == path; });
+  };
+  std::set<std::string> directories;  // in the order of their names, an outer one comes first
+  for (const ViewStepSpec& step : view) {
+    if (step.target == outer || !IsBeneathOrSame(step.target, outer)) continue;
+    for (size_t end = step.target.find('/', outer.size() + 1); end != std::string::npos;
+         end = step.target.find('/', end + 1)) {
+      const std::string directory = step.target.substr(0, end);
+      if (is_mounted(directory)) break;
+      directories.insert(directory);
+    }
+  }
+  return directories;
 }
 
 // True for the file that was seeded, with just that content.
@@ -208,7 +235,7 @@ Status TakeNamespace(int fd, const char* name, Namespace& into) {
 
 }  // namespace
 
-Status SharedNamespaces::Ensure(const NamespaceSpec& wanted) {
+Status Machine::Ensure(const NamespaceSpec& wanted) {
   const std::lock_guard lock(mutex_);
   if (ready_) {
     const bool same = wanted.user == user_.fd.valid() && wanted.network == network_.fd.valid() &&
@@ -245,7 +272,7 @@ Status SharedNamespaces::Ensure(const NamespaceSpec& wanted) {
   return Status();
 }
 
-std::vector<NamespaceEntry> SharedNamespaces::Entries(const NamespaceSpec& wanted) const {
+std::vector<NamespaceEntry> Machine::Entries(const NamespaceSpec& wanted) const {
   const std::lock_guard lock(mutex_);
   std::vector<NamespaceEntry> entries;
   const auto enter = [&entries](const Namespace& one, int type, const char* name) {
@@ -258,18 +285,40 @@ std::vector<NamespaceEntry> SharedNamespaces::Entries(const NamespaceSpec& wante
   return entries;
 }
 
-int SharedNamespaces::user_fd() const {
+int Machine::user_fd() const {
   const std::lock_guard lock(mutex_);
   return user_.fd.get();
 }
 
-std::shared_ptr<SocketTable> SharedNamespaces::sockets() const {
+std::shared_ptr<SocketTable> Machine::sockets() const {
   const std::lock_guard lock(mutex_);
   return sockets_;
 }
 
+Result<std::shared_ptr<SessionDirectories>> Machine::Directories(
+    const std::string& temporary_parent, const std::string& memory_parent) {
+  const std::lock_guard lock(mutex_);
+  if (directories_ != nullptr && !directories_->given_up()) return directories_;
+  Result<std::shared_ptr<SessionDirectories>> made =
+      SessionDirectories::Make(temporary_parent, memory_parent);
+  // A command that began before the session ended, and gets its directories now, has them alone.
+  if (made.ok() && users_ > 0) directories_ = made.value();
+  return made;
+}
+
+void Machine::Join() {
+  const std::lock_guard lock(mutex_);
+  ++users_;
+}
+
+void Machine::Leave() {
+  std::shared_ptr<SessionDirectories> dropped;
+  const std::lock_guard lock(mutex_);
+  if (--users_ == 0) dropped.swap(directories_);
+}
+
 Slot::~Slot() {
-  UnlockCache();
+  LetGoOfShared();
   // They keep the mounts on the directories.
   mount_namespace_.fd.reset();
   view_root_.reset();
@@ -279,9 +328,13 @@ Slot::~Slot() {
 }
 
 std::string Slot::HostPath(const std::string& path) const {
+  if (session_ != nullptr && IsBeneathOrSame(path, kTemporaryDirectory))
+    return session_->tmp() + path.substr(strlen(kTemporaryDirectory));
   if (path.starts_with(kSlotPrefix)) return directory_ + "/" + path.substr(strlen(kSlotPrefix));
-  if (path.starts_with(kMemoryPrefix))
-    return memory_directory_ + path.substr(strlen(kMemoryPrefix));
+  if (path.starts_with(kMemoryPrefix)) {
+    const std::string& memory = session_ != nullptr ? session_->memory() : memory_directory_;
+    return memory + path.substr(strlen(kMemoryPrefix));
+  }
   if (path.starts_with(kCachePrefix)) return cache_directory_ + path.substr(strlen(kCachePrefix));
   return path;
 }
@@ -340,7 +393,9 @@ Status Slot::LockCache(std::chrono::milliseconds wait) {
   return Status();
 }
 
-void Slot::UnlockCache() {
+void Slot::LetGoOfShared() {
+  if (session_ != nullptr) session_when_idle_ = session_;
+  session_.reset();
   // By its own call: a process that is being started may hold a copy of the descriptor.
   if (cache_lock_.valid()) flock(cache_lock_.get(), LOCK_UN);
 }
@@ -717,11 +772,15 @@ bool Slot::IsCurrent() {
 
 Confinement::Confinement(ConfinementSpec spec)
     : spec_(std::move(spec)),
-      namespaces_(spec_.shared_namespaces ? spec_.shared_namespaces
-                                          : std::make_shared<SharedNamespaces>()) {
+      machine_(spec_.machine ? spec_.machine : std::make_shared<Machine>()) {
+  machine_->Join();
   filter_.len = static_cast<unsigned short>(spec_.filter.size());
   // The kernel only reads it; the structure predates const.
   filter_.filter = const_cast<sock_filter*>(spec_.filter.data());
+}
+
+Confinement::~Confinement() {
+  if (!closed_) machine_->Leave();
 }
 
 Result<std::unique_ptr<Slot>> Confinement::Acquire() {
@@ -736,10 +795,15 @@ Result<std::unique_ptr<Slot>> Confinement::Acquire() {
     // One that is out of date or cannot be used is dropped; a new one may do.
     if (Refresh(*slot)) return slot;
   }
-  Result<std::unique_ptr<Slot>> built = Build();
-  for (int tries = 1; !built.ok() && WentMeanwhile(built.failure()) && tries < kBuildTries;
-       ++tries) {
-    built = Build();
+  std::shared_ptr<SessionDirectories> session;
+  Result<std::unique_ptr<Slot>> built = Build(session);
+  for (int tries = 1; !built.ok() && tries < kBuildTries; ++tries) {
+    // A command of the session put something where a view mounts. It is left to it: the session
+    // goes on with empty directories.
+    const bool is_blocked = session != nullptr && MayBeBlocked(built.failure());
+    if (is_blocked) session->GiveUp();
+    if (!is_blocked && !WentMeanwhile(built.failure())) break;
+    built = Build(session);
   }
   if (!built.ok()) return built;
   if (Status seeded = Seed(*built.value()); !seeded.ok()) return seeded.failure();
@@ -756,13 +820,30 @@ bool Confinement::WentMeanwhile(const Failure& failure) const {
   });
 }
 
+// Only what commands made can be in the way of what is mounted in the directories of a session.
+bool Confinement::MayBeBlocked(const Failure& failure) const {
+  const int error = failure.error;
+  const bool is_other = error == ELOOP || error == ENOTDIR || error == ENOENT || error == EEXIST;
+  if (!spec_.namespaces || !is_other || !std::string_view(failure.stage).starts_with("view."))
+    return false;
+  const std::vector<ViewStepSpec>& view = spec_.namespaces->view;
+  return std::any_of(view.begin(), view.end(), [&failure](const ViewStepSpec& step) {
+    return (step.source == kTemporaryDirectory || step.source.starts_with(kMemoryPrefix)) &&
+           failure.path != step.target && IsBeneathOrSame(failure.path, step.target);
+  });
+}
+
 void Confinement::Release(std::unique_ptr<Slot> slot) {
-  slot->UnlockCache();
+  slot->LetGoOfShared();
   const std::lock_guard lock(mutex_);
   if (!closed_) idle_.push_back(std::move(slot));
 }
 
 bool Confinement::Refresh(Slot& slot) const {
+  if (spec_.shares_directories) {
+    if (slot.session_ == nullptr) slot.session_ = slot.session_when_idle_.lock();
+    if (slot.session_ == nullptr || slot.session_->given_up()) return false;
+  }
   return slot.clean_ && !slot.HasMoved() && slot.IsCurrent() && Seed(slot).ok() &&
          slot.LockCache(std::chrono::milliseconds(0)).ok();
 }
@@ -771,6 +852,7 @@ void Confinement::Close() {
   std::vector<std::unique_ptr<Slot>> dropped;
   {
     const std::lock_guard lock(mutex_);
+    if (!closed_) machine_->Leave();
     closed_ = true;
     dropped.swap(idle_);
   }
@@ -780,7 +862,7 @@ void Confinement::Close() {
 
 std::vector<NamespaceEntry> Confinement::NamespacesFor(const Slot& slot) const {
   if (!spec_.namespaces) return {};
-  std::vector<NamespaceEntry> entries = namespaces_->Entries(*spec_.namespaces);
+  std::vector<NamespaceEntry> entries = machine_->Entries(*spec_.namespaces);
   const Namespace& mounts = slot.mount_namespace_;
   entries.push_back({mounts.fd.get(), CLONE_NEWNS, "mnt", mounts.id});
   return entries;
@@ -808,20 +890,26 @@ Status Confinement::CheckIsWhole(const Slot& slot) const {
   return Status();
 }
 
-Result<std::unique_ptr<Slot>> Confinement::Build() {
+Result<std::unique_ptr<Slot>> Confinement::Build(std::shared_ptr<SessionDirectories>& session) {
   for (const std::string& parent : {spec_.temporary_parent, spec_.memory_parent}) {
-    if (!parent.empty() && IsToBeSwept(parent)) RemoveStaleDirectories(parent, kDirectoryPrefix);
+    if (!parent.empty() && IsToBeSwept(parent))
+      RemoveStaleDirectories(parent, kPrivateDirectoryPrefix);
   }
   KeepDescriptorsForRemoval();
   std::unique_ptr<Slot> slot(new Slot());
   Result<UniqueFd> lock =
-      MakeLockedDirectory(spec_.temporary_parent, kDirectoryPrefix, slot->directory_);
+      MakeLockedDirectory(spec_.temporary_parent, kPrivateDirectoryPrefix, slot->directory_);
   if (!lock.ok()) return lock.failure();
   slot->directory_lock_ = std::move(lock.value());
   slot->Hold(slot->directory_);
-  if (!spec_.memory_parent.empty()) {
+  if (spec_.shares_directories) {
+    Result<std::shared_ptr<SessionDirectories>> shared =
+        machine_->Directories(spec_.temporary_parent, spec_.memory_parent);
+    if (!shared.ok()) return shared.failure();
+    session = slot->session_ = std::move(shared.value());
+  } else if (!spec_.memory_parent.empty()) {
     Result<UniqueFd> memory_lock =
-        MakeLockedDirectory(spec_.memory_parent, kDirectoryPrefix, slot->memory_directory_);
+        MakeLockedDirectory(spec_.memory_parent, kPrivateDirectoryPrefix, slot->memory_directory_);
     if (!memory_lock.ok()) return memory_lock.failure();
     slot->memory_directory_lock_ = std::move(memory_lock.value());
     slot->Hold(slot->memory_directory_);
@@ -838,6 +926,7 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
     if (Status locked = slot->LockCache(kCacheWait); !locked.ok()) return locked.failure();
   }
   for (const std::string& name : spec_.slot_directories) {
+    if (IsSharedBySession(*slot, name)) continue;
     const std::string path = slot->HostPath(name);
     if (mkdir(path.c_str(), 0700) != 0 || chmod(path.c_str(), 0700) != 0)
       return Failure{"private_directory", errno, path};
@@ -854,7 +943,7 @@ Result<std::unique_ptr<Slot>> Confinement::Build() {
 
   std::vector<std::pair<const PathRuleSpec*, UniqueFd>> view_objects;
   if (spec_.namespaces) {
-    if (Status made = namespaces_->Ensure(*spec_.namespaces); !made.ok()) return made.failure();
+    if (Status made = machine_->Ensure(*spec_.namespaces); !made.ok()) return made.failure();
     if (Status status = BuildView(*slot, view_objects); !status.ok()) return status.failure();
   }
   if (spec_.launcher) {
@@ -881,7 +970,7 @@ HeldBy Confinement::WhatHolds(const Slot& slot) const {
   held_by.scopes_signals = (spec_.landlock.scoped & abi::kLandlockScopeSignal) != 0;
   held_by.tells_uses = spec_.observed == Observed::kUses;
   held_by.has_own_network = spec_.namespaces && spec_.namespaces->network;
-  if (held_by.has_own_network) held_by.own_sockets = namespaces_->sockets();
+  if (held_by.has_own_network) held_by.own_sockets = machine_->sockets();
   if (spec_.index != nullptr) {
     const IndexSpec& looked_for = spec_.index->spec();
     held_by.names = {looked_for.names.begin(), looked_for.names.end()};
@@ -974,7 +1063,7 @@ Status Confinement::BuildView(Slot& slot,
     return Failure{"private_directory", errno, staging};
 
   // Strings first: the steps point into them.
-  std::vector<std::string> sources, targets;
+  std::vector<std::string> sources, targets, session_mount_points;
   std::string empty_file;
   std::vector<ViewStep> steps;
   std::vector<Layer> layers;
@@ -1076,13 +1165,29 @@ Status Confinement::BuildView(Slot& slot,
     for (const ViewStepSpec& outer : wanted.view) {
       if (outer.kind == ViewStepKind::kBind && BelongsToSlot(outer.source) &&
           outer.target != spec.target && IsBeneathOrSame(spec.target, outer.target)) {
-        slot.mount_points_.push_back(slot.HostPath(outer.source) +
-                                     spec.target.substr(outer.target.size()));
+        const std::string inner =
+            slot.HostPath(outer.source) + spec.target.substr(outer.target.size());
+        // What is in a directory of the session stays anyway.
+        step.in_session = IsSharedBySession(slot, outer.source);
+        (step.in_session ? session_mount_points : slot.mount_points_).push_back(inner);
       }
     }
     sources.push_back(std::move(source));
     targets.push_back(staging + spec.target);
     steps.push_back(step);
+    if (!IsSharedBySession(slot, spec.source)) continue;
+    // The other commands of the session could move a directory on the way to a mount, and put a
+    // link in its place. A mount point cannot be moved, so each of those directories becomes one.
+    for (const std::string& target : DirectoriesToMounts(spec.target, wanted.view)) {
+      ViewStep pin;
+      pin.kind = ViewStepKind::kBind;
+      pin.is_directory = true;
+      pin.in_session = true;
+      pin.makes_source = true;
+      sources.push_back(staging + target);
+      targets.push_back(staging + target);
+      steps.push_back(pin);
+    }
   }
   for (size_t i = 0; i < steps.size(); ++i) {
     steps[i].source = sources[i].c_str();
@@ -1095,7 +1200,7 @@ Status Confinement::BuildView(Slot& slot,
   }
 
   ViewSetupPlan plan;
-  if (wanted.user) plan.user_fd = namespaces_->user_fd();
+  if (wanted.user) plan.user_fd = machine_->user_fd();
   plan.staging = staging.c_str();
   plan.steps = steps.data();
   plan.step_count = steps.size();
@@ -1129,6 +1234,7 @@ Status Confinement::BuildView(Slot& slot,
     // What lies inside another mount has no directory here.
     return lstat(path.c_str(), &info) != 0;
   });
+  for (const std::string& path : session_mount_points) slot.Hold(path);
   for (const std::string& path : slot.mount_points_) {
     // As they are for the next command, which must not see that there was one.
     for (size_t end = path.rfind('/'); end > slot.directory_.size();
@@ -1245,9 +1351,10 @@ void Confinement::Clean(Slot& slot) const {
     // A command shall not find a note of the one before.
     if (!EmptyPrivateDirectory(path, keep)) slot.clean_ = false;
   };
-  for (const std::string& name : spec_.slot_directories) clean(slot.HostPath(name));
+  for (const std::string& name : spec_.slot_directories)
+    if (!IsSharedBySession(slot, name)) clean(slot.HostPath(name));
   if (!slot.memory_directory_.empty()) clean(slot.memory_directory_);
-  slot.UnlockCache();
+  slot.LetGoOfShared();
 }
 
 }  // namespace sandbox_run

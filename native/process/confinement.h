@@ -24,6 +24,7 @@
 #include "process/launcher_link.h"
 #include "process/limits.h"
 #include "process/private_copies.h"
+#include "process/session_directories.h"
 #include "process/tree_index.h"
 #include "process/view_child.h"
 #include "sys/file_stamp.h"
@@ -100,8 +101,10 @@ struct Namespace {
   ObjectId id;
 };
 
-// Those that all slots have in common, once the first one needs them. Thread-safe.
-class SharedNamespaces {
+// What the commands of one agent session, or of one sandbox without a session, have in common
+// beside the workspace: namespaces (so loopback and System V IPC) and, in a session, directories.
+// Made when the first command needs it. Thread-safe.
+class Machine {
  public:
   // Makes what is wanted, or finds it made with the same wants.
   Status Ensure(const NamespaceSpec& wanted);
@@ -111,8 +114,19 @@ class SharedNamespaces {
   // The sockets of the network namespace; nullptr: it was not made, or cannot be asked.
   std::shared_ptr<SocketTable> sockets() const;
 
+  // The directories of the session, new ones if the last were given up. The parents count when they
+  // are made.
+  Result<std::shared_ptr<SessionDirectories>> Directories(const std::string& temporary_parent,
+                                                          const std::string& memory_parent);
+  // A confinement uses it, until it leaves. When the last one has left, the session is over: the
+  // directories go as soon as no command runs in them.
+  void Join();
+  void Leave();
+
  private:
   mutable std::mutex mutex_;  // guards what follows
+  int users_ = 0;
+  std::shared_ptr<SessionDirectories> directories_;
   bool ready_ = false;
   Namespace user_, network_, ipc_;
   std::shared_ptr<SocketTable> sockets_;
@@ -126,7 +140,9 @@ struct ConfinementSpec {
   std::vector<sock_filter> filter;
   std::optional<NamespaceSpec> namespaces;
   // Those of another confinement that wants the same of them, but for the view; else new ones.
-  std::shared_ptr<SharedNamespaces> shared_namespaces;
+  std::shared_ptr<Machine> machine;
+  // The session's directories take the place of slot:tmp and shm:.
+  bool shares_directories = false;
   std::vector<ResourceLimit> limits;          // of each process
   TreeLimits tree_limits;                     // of each command
   std::string cgroup_parent;                  // where groups for commands are made, "" = nowhere
@@ -174,6 +190,8 @@ class Slot {
   const std::shared_ptr<const HeldBy>& held_by() const { return held_by_; }
   // The directories that belong to the command, on the host.
   std::vector<std::string> PrivateDirectories() const;
+  // Those that it shares with the commands of its session; nullptr: none.
+  const std::shared_ptr<SessionDirectories>& session() const { return session_; }
   // The host path of a spec path.
   std::string HostPath(const std::string& path) const;
   // What the command made of its private copies since the last call.
@@ -185,8 +203,8 @@ class Slot {
   // What a command made in `told_directories` of the confinement since the last call, as spec
   // paths; the first few. It goes with the command.
   std::vector<std::string> TakeMade(const ConfinementSpec& spec);
-  // No command uses it.
-  void UnlockCache();
+  // No command uses it: what it shares with others may be cleared, or removed.
+  void LetGoOfShared();
   // The command renamed a directory of the slot or what lies above a mount point in it: the next
   // one, and who cleans up, would find something else at that path.
   bool HasMoved() const;
@@ -265,6 +283,8 @@ class Slot {
   std::string directory_;
   std::string memory_directory_;
   UniqueFd directory_lock_, memory_directory_lock_;
+  std::shared_ptr<SessionDirectories> session_;          // while a command uses the slot
+  std::weak_ptr<SessionDirectories> session_when_idle_;  // the same, while none does
   std::string cache_directory_, cache_lock_path_;
   UniqueFd cache_lock_;
   UniqueFd ruleset_;
@@ -289,6 +309,7 @@ class Slot {
 class Confinement {
  public:
   explicit Confinement(ConfinementSpec spec);
+  ~Confinement();
 
   // A clean slot: an idle one whose paths are still the same objects, or a new one.
   Result<std::unique_ptr<Slot>> Acquire();
@@ -307,7 +328,7 @@ class Confinement {
   void Close();
 
   const ConfinementSpec& spec() const { return spec_; }
-  const std::shared_ptr<SharedNamespaces>& namespaces() const { return namespaces_; }
+  const std::shared_ptr<Machine>& machine() const { return machine_; }
   const sock_fprog* filter() const { return spec_.filter.empty() ? nullptr : &filter_; }
   // The namespaces of a command that runs in `slot`, in the order in which to enter them, and the
   // root on which it then has to stand; none without namespaces.
@@ -318,8 +339,10 @@ class Confinement {
 
  private:
   bool WentMeanwhile(const Failure& failure) const;
+  bool MayBeBlocked(const Failure& failure) const;
   Status CheckIsWhole(const Slot& slot) const;
-  Result<std::unique_ptr<Slot>> Build();
+  // `session`: receives the directories that were to be shared, whether or not it succeeds.
+  Result<std::unique_ptr<Slot>> Build(std::shared_ptr<SessionDirectories>& session);
   // Makes the slot's mount namespace; `handles` receive the descriptors of rules inside it.
   // Makes a link to mount later, in a place that commands do not see.
   Result<std::string> MakeLink(const Slot& slot, const std::string& content, size_t number) const;
@@ -341,7 +364,7 @@ class Confinement {
   Status Seed(Slot& slot) const;
 
   const ConfinementSpec spec_;
-  const std::shared_ptr<SharedNamespaces> namespaces_;
+  const std::shared_ptr<Machine> machine_;
   sock_fprog filter_ = {};
   std::mutex mutex_;  // guards what follows
   bool closed_ = false;

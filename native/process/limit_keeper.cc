@@ -17,7 +17,8 @@ constexpr useconds_t kEndPauseUs = 500;
 }  // namespace
 
 Status LimitKeeper::Prepare(const TreeLimits& limits, const std::string& cgroup_parent,
-                            milliseconds idle, std::vector<std::string> directories) {
+                            milliseconds idle, std::vector<std::string> directories,
+                            std::shared_ptr<SessionDirectories> session) {
   limits_ = limits;
   idle_ = idle;
   if (!limits.any()) return Status();
@@ -31,7 +32,7 @@ Status LimitKeeper::Prepare(const TreeLimits& limits, const std::string& cgroup_
     sampled.processes = 0;
     sampled.cpu_ms = 0;
   }
-  sampler_.emplace(sampled, std::move(directories));
+  sampler_.emplace(sampled, std::move(directories), std::move(session));
   return Status();
 }
 

@@ -20,9 +20,11 @@ namespace sandbox_run {
 // else by looking at the tree now and then. Costs nothing where there is no limit.
 class LimitKeeper {
  public:
-  // Makes the group. `cgroup_parent`: "" for none. `directories`: the private ones of the command.
+  // Makes the group. `cgroup_parent`: "" for none. `directories` and `session`:
+  // as for TreeSampler.
   Status Prepare(const TreeLimits& limits, const std::string& cgroup_parent,
-                 std::chrono::milliseconds idle, std::vector<std::string> directories);
+                 std::chrono::milliseconds idle, std::vector<std::string> directories,
+                 std::shared_ptr<SessionDirectories> session = nullptr);
   // The command's group; nullptr: none.
   const Cgroup* group() const { return group_.get(); }
 

@@ -252,6 +252,7 @@ Supervision::Stage Supervision::HandleExit() {
     times_.deadline.reset();
     return Stage::kExited;
   }
+  if (!ended_by_us) NoteLeftRunning();
   EndTree();
   return Stage::kEnded;
 }
@@ -259,7 +260,11 @@ Supervision::Stage Supervision::HandleExit() {
 bool Supervision::MayStay(const Requests& requests) {
   if (!parts_.spec.background) {
     // However slow the consumer: no process that holds the pipes lives longer for it.
-    if (times_.kill_at || !parts_.streams.output_held()) return false;
+    if (times_.kill_at) return false;
+    if (!parts_.streams.output_held()) {
+      NoteLeftRunning();
+      return false;
+    }
     if (!requests.cancel && !requests.kill && Clock::now() < *times_.drain_until) return true;
     outcome_.output_held = true;
     return false;
@@ -273,6 +278,13 @@ bool Supervision::MayStay(const Requests& requests) {
   if (now < *times_.look_at) return true;
   times_.look_at = now + kLookInterval;
   return !parts_.tree.Members(parts_.scope).empty();
+}
+
+void Supervision::NoteLeftRunning() {
+  if (!parts_.spec.tells_left_running) return;
+  std::vector<pid_t> left = parts_.tree.Members(parts_.scope);
+  std::erase(left, parts_.tree.pid());
+  outcome_.left_running = !left.empty();
 }
 
 bool Supervision::KillTree() {

@@ -80,6 +80,8 @@ class Supervision {
   Stage HandleExit();
   // Whether what the command left behind has more time.
   bool MayStay(const Requests& requests);
+  // To be called before what the command left behind is ended; does nothing unless that is told.
+  void NoteLeftRunning();
   // Sends everything of the tree its end; true if it is provably gone.
   bool KillTree();
   // The same, and takes notice of the command's own end.

@@ -39,8 +39,9 @@ void TreeSampler::Begin(Clock::time_point now, uint64_t group_cpu_ms) {
   group_cpu_ms_ = group_cpu_ms;
   next_in_detail_ = now;
   if (!limits_.any() && group_cpu_ms == 0) return;
-  next_full_ = now + kInterval;
-  next_ = limits_.processes != 0 ? now + kPulse : next_full_;
+  // However short each of them is, commands of a session are looked at before they end.
+  next_full_ = session_ != nullptr ? now : now + kInterval;
+  next_ = limits_.processes != 0 ? std::min(next_full_, now + kPulse) : next_full_;
 }
 
 std::optional<pid_t> TreeSampler::HostGrows() {
@@ -157,7 +158,7 @@ std::optional<LimitExcess> TreeSampler::LookAtProcesses(const std::vector<pid_t>
 
 std::optional<LimitExcess> TreeSampler::LookAtMemory(const std::vector<pid_t>& found,
                                                      const Members& members) {
-  const uint64_t in_files = directories_.memory_bytes();
+  const uint64_t in_files = directories_.memory_bytes() + shared_.memory_bytes;
   uint64_t at_most = in_files;
   for (size_t i = 0; i < found.size(); ++i) {
     if (i % kBatch == kBatch - 1) {
@@ -177,17 +178,22 @@ std::optional<LimitExcess> TreeSampler::LookAtMemory(const std::vector<pid_t>& f
   }
   Raise(usage_.peak_memory, used);
   if (used <= limits_.memory) return std::nullopt;
+  // The next command would be ended for them, too.
+  if (session_ != nullptr && shared_.memory_bytes > limits_.memory / 2) session_->GiveUp();
   return LimitExcess{LimitName::kMemory, LimitMeans::kSampling, limits_.memory, used};
 }
 
 std::optional<LimitExcess> TreeSampler::LookAtDirectories() {
   directories_.Advance(kDirectoryBudget);
+  if (session_ != nullptr) shared_ = session_->Measure(kDirectoryBudget);
   if (limits_.tmp_bytes == 0) return std::nullopt;
-  if (directories_.bytes() <= limits_.tmp_bytes && !directories_.unmeasurable()) {
-    return std::nullopt;
-  }
+  const uint64_t used = directories_.bytes() + shared_.bytes;
+  const bool unmeasurable = directories_.unmeasurable() || shared_.unmeasurable;
+  if (used <= limits_.tmp_bytes && !unmeasurable) return std::nullopt;
+  // A next command that only wants to remove something would be ended, too.
+  if (session_ != nullptr) session_->GiveUp();
   LimitExcess excess{LimitName::kTmp, LimitMeans::kSampling, limits_.tmp_bytes, std::nullopt};
-  if (!directories_.unmeasurable()) excess.used = directories_.bytes();
+  if (!unmeasurable) excess.used = used;
   return excess;
 }
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -14,6 +15,7 @@
 #include "process/cgroup.h"
 #include "process/directory_usage.h"
 #include "process/limits.h"
+#include "process/session_directories.h"
 #include "process/watch.h"
 
 namespace sandbox_run {
@@ -30,10 +32,11 @@ class TreeSampler {
     std::function<size_t(pid_t newest, size_t enough)> count_newest;
   };
 
-  // `directories`: the private ones of the command, on disk and in memory. Without a limit nothing
-  // is ever looked at.
-  TreeSampler(const TreeLimits& limits, std::vector<std::string> directories)
-      : limits_(limits), directories_(std::move(directories)) {}
+  // `directories`: the private ones of the command, on disk and in memory; `session`: those that it
+  // shares, which count as its own; nullptr for none. Without a limit nothing is ever looked at.
+  TreeSampler(const TreeLimits& limits, std::vector<std::string> directories,
+              std::shared_ptr<SessionDirectories> session = nullptr)
+      : limits_(limits), directories_(std::move(directories)), session_(std::move(session)) {}
 
   // The command runs. `group_cpu_ms`: limit of the processor time that its group counts; 0: none.
   void Begin(Clock::time_point now, uint64_t group_cpu_ms);
@@ -71,6 +74,8 @@ class TreeSampler {
   UniqueFd load_;                // /proc/loadavg
   uint64_t host_processes_ = 0;  // at the last full look
   DirectoryUsage directories_;
+  const std::shared_ptr<SessionDirectories> session_;
+  SessionDirectories::Usage shared_;  // of session_, at the last look
   std::unordered_map<pid_t, Known> known_;
   uint64_t gone_cpu_ms_ = 0;  // of processes that were seen and are gone
   TreeUsage usage_;

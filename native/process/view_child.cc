@@ -67,6 +67,53 @@ long LoopbackUp() {
   return result;
 }
 
+constexpr abi::OpenHow kWithoutLinks{O_PATH | O_DIRECTORY | O_CLOEXEC, 0, abi::kResolveNoSymlinks};
+
+// Opens the directory in which step.target is, O_PATH, without following a link; makes the
+// directories on the way that are missing.
+long OpenParent(const ViewStep& step) {
+  char* const inner = step.target + step.target_parent_from;
+  *inner = 0;
+  long fd = RawSyscall(abi::kSysOpenat2, AT_FDCWD, Arg(step.target), Arg(&kWithoutLinks),
+                       sizeof(abi::OpenHow));
+  *inner = '/';
+  char* name = inner + 1;
+  for (char* at = name; fd >= 0 && *at != 0; ++at) {
+    if (*at != '/') continue;
+    *at = 0;
+    const long made = RawSyscall(SYS_mkdirat, fd, Arg(name), 0755);
+    const long next = made < 0 && made != -EEXIST
+                          ? made
+                          : RawSyscall(abi::kSysOpenat2, fd, Arg(name), Arg(&kWithoutLinks),
+                                       sizeof(abi::OpenHow));
+    *at = '/';
+    RawSyscall(SYS_close, fd);
+    fd = next;
+    name = at + 1;
+  }
+  return fd;
+}
+
+// Makes the mount point, or the link, of a step in a directory of a session.
+long MakeInSession(const ViewStep& step) {
+  const long parent = OpenParent(step);
+  if (parent < 0) return parent;
+  const char* name = step.target + step.target_parent_from;
+  for (const char* at = name; *at != 0; ++at)
+    if (*at == '/') name = at + 1;
+  long result = 0;
+  if (step.kind == ViewStepKind::kSymlink) {
+    result = RawSyscall(SYS_symlinkat, Arg(step.source), parent, Arg(name));
+  } else if (step.is_directory && step.kind != ViewStepKind::kMaskedFile) {
+    result = RawSyscall(SYS_mkdirat, parent, Arg(name), 0755);
+  } else {
+    const unsigned mode = step.kind == ViewStepKind::kMaskedFile ? 0 : 0644;
+    result = RawSyscall(SYS_mknodat, parent, Arg(name), S_IFREG | mode, 0);
+  }
+  RawSyscall(SYS_close, parent);
+  return result == -EEXIST ? 0 : result;
+}
+
 // Creates the directories above step.target that are missing.
 long MakeParents(const ViewStep& step) {
   for (char* at = step.target + step.target_parent_from + 1; *at != 0; ++at) {
@@ -132,12 +179,19 @@ long Bind(const ViewStep& step) {
 
 // Mounts a directory on itself, so that its flags can be set apart from those of what it lies in.
 long MountOnItself(const ViewStep& step) {
-  const long tree = RawSyscall(abi::kSysOpenTree, AT_FDCWD, Arg(step.target),
-                               AT_SYMLINK_NOFOLLOW | abi::kOpenTreeClone | O_CLOEXEC);
-  if (tree < 0) return tree;
-  const long result = RawSyscall(abi::kSysMoveMount, tree, Arg(""), AT_FDCWD, Arg(step.target),
-                                 abi::kMoveMountFEmptyPath);
-  RawSyscall(SYS_close, tree);
+  // No link is followed: the target may lie in a directory that commands write to meanwhile.
+  const long target = RawSyscall(abi::kSysOpenat2, AT_FDCWD, Arg(step.target), Arg(&kWithoutLinks),
+                                 sizeof(kWithoutLinks));
+  if (target < 0) return target;
+  const long tree = RawSyscall(abi::kSysOpenTree, target, Arg(""),
+                               AT_EMPTY_PATH | abi::kOpenTreeClone | O_CLOEXEC);
+  long result = tree;
+  if (tree >= 0) {
+    result = RawSyscall(abi::kSysMoveMount, tree, Arg(""), target, Arg(""),
+                        abi::kMoveMountFEmptyPath | abi::kMoveMountTEmptyPath);
+    RawSyscall(SYS_close, tree);
+  }
+  RawSyscall(SYS_close, target);
   return result;
 }
 
@@ -209,6 +263,13 @@ long Execute(const ViewStep& step) {
   if (step.may_fail) {
     MountLayer(step);
     return 0;
+  }
+  if (step.in_session) {
+    const long made = step.makes_source ? 0 : MakeInSession(step);
+    if (made < 0) return made;
+    if (step.kind == ViewStepKind::kBind) return Bind(step);
+    if (step.kind == ViewStepKind::kLayer) return MountLayer(step);
+    return step.kind == ViewStepKind::kBetween ? MountOnItself(step) : made;
   }
   long result = MakeParents(step);
   if (result < 0) return result;
@@ -286,6 +347,10 @@ int BuildView(ViewSetupPlan* plan) {
       result = ChooseSource(step);
       if (result < 0) return Fail(plan, "view.hide", result, step.target);
       if (result == 0) continue;
+    }
+    if (step.makes_source) {
+      result = MakeInSession(step);
+      if (result < 0) return Fail(plan, "view.build", result, step.target);
     }
     if (IsBind(step)) {
       // One at a time: a process may have few descriptors.

@@ -38,7 +38,10 @@ struct ViewStep {
   bool is_directory = true;  // bind: what the mount point has to be
   bool read_only = false;
   bool allow_devices = false;
-  int source_fd = -1;                // used by the child
+  // It lies in a directory that commands write to while the view is made: no link is followed.
+  bool in_session = false;
+  bool makes_source = false;  // bind: `source` is `target`, and a directory is made there first
+  int source_fd = -1;         // used by the child
   const LayerPart* parts = nullptr;  // layer
   size_t part_count = 0;
   // layer: what lies beneath is mounted there already, and stays if the kernel refuses the layer

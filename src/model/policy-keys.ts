@@ -262,7 +262,7 @@ export const POLICY_KEYS = {
     }),
     tmp: key({
       schema: (zod) => zod.enum(['auto', 'private', 'host']),
-      text: 'auto (default): each command has its own /tmp; on hosts without namespaces it has the /tmp of the host and a private $TMPDIR. private: its own /tmp, or none. host: the /tmp of the host.',
+      text: 'auto (default): each command, or each session of an agent, has its own /tmp; on hosts without namespaces it has the /tmp of the host and a private $TMPDIR. private: its own /tmp, or none. host: the /tmp of the host.',
       example: '"auto"',
       default: 'auto',
       workspace: {
@@ -545,7 +545,7 @@ export const POLICY_KEYS = {
     }),
     tmp_bytes: key({
       schema: positive,
-      text: 'Bytes in the private directories of a command: temporary files, home, shared memory.',
+      text: 'Bytes in the private directories of a command and of its session: temporary files, home, shared memory. A session whose commands exceed it goes on with empty ones.',
       example: '4294967296',
       workspace: { narrow: 'smaller' },
       option: { name: 'limits.tmpBytes' },

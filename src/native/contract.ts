@@ -114,8 +114,16 @@ export interface NativeConfinementSpec {
     | undefined;
   /** What a command leaves behind is looked for with it. Several confinements may share one. */
   readonly index?: NativeIndex | undefined;
-  /** Its namespaces but for the view are used, which it has to want in the same way; else new ones. */
-  readonly namespacesOf?: NativeConfinement | undefined;
+  /**
+   * The commands of both share namespaces, except for the view, which it has to want in the same way, and the directories of
+   * their session. Default: new ones.
+   */
+  readonly machineOf?: NativeConfinement | undefined;
+  /**
+   * Commands are of one session of an agent: what they have at `slot:tmp` and `shm:` is shared and stays until the last
+   * confinement of the machine is closed. Default: each command has its own, emptied after it.
+   */
+  readonly sharesDirectories?: boolean | undefined;
   /** Variables that name a directory of the slot, for hosts without a view. */
   readonly slotVariables: readonly { readonly name: string; readonly path: string }[];
   /** A set-uid program does the confining; then there are neither Landlock rules nor namespaces. `undefined`: none. */
@@ -420,6 +428,8 @@ export interface NativeCommand {
 export interface NativeLaunchExtras {
   /** What the command leaves behind is kept when it ends, until nothing of it is left or it is canceled. */
   readonly background?: boolean;
+  /** It is told whether something that the command started was ended with it (`leftRunning`), which takes a look at /proc. */
+  readonly tellsLeftRunning?: boolean;
   /**
    * A pseudo-terminal of this size (from 1 to 65535 each) takes the place of all three descriptors. Its output is standard
    * output; `stdio[0]` says what is typed: nothing, `input`, or what comes from a pipe without another reader, which is
@@ -604,6 +614,8 @@ export interface NativeOutcome extends NativeCapture, NativeEffects {
   readonly processTree?: 'subreaper';
   /** The command ended by itself, but what it left behind kept its output open until it was ended. */
   readonly outputHeld?: true;
+  /** Something that the command had started ran when it ended by itself, and was ended with it. */
+  readonly leftRunning?: true;
   readonly spilled?: readonly [NativeSpilled | undefined, NativeSpilled | undefined];
   /** There was too little memory: how many bytes of what is kept are the first of each stream. */
   readonly headBytes?: readonly [number, number];

@@ -30,7 +30,7 @@ import { notRun, type RunContext } from './launch/classify.ts';
 import { settled } from './launch/command-error.ts';
 import { followed, requestOf } from './launch/decided-command.ts';
 import { FailedLines, lineOf } from './launch/failed-lines.ts';
-import { type BackgroundJob, startJob } from './launch/jobs.ts';
+import { type BackgroundJob, membersOf, startJob } from './launch/jobs.ts';
 import { type Launch, Launcher, type StartableCommand } from './launch/launch.ts';
 import { neverBegun, pendingCommand, type RunningCommand } from './launch/pending-command.ts';
 import {
@@ -53,7 +53,10 @@ import { measuredLaunch, measuredRun } from './telemetry.ts';
 import type { OptionReader } from './validation.ts';
 
 /** A command of `start()`. */
-export interface StartedCommand extends RunningCommand, OutputReader {}
+export interface StartedCommand extends RunningCommand, OutputReader {
+  /** The ids of its processes, and of those that it started, at this moment; none before it runs. */
+  members(): Promise<readonly number[]>;
+}
 
 /** What the policy says about a command at this moment. */
 export interface CommandCheck {
@@ -365,9 +368,14 @@ export class OpenSandbox implements Sandbox {
       isTaken: options.onOutput !== undefined,
       ended: () => started.result,
     });
-    const started = this.#begin(command, options, { feed });
+    let id: number | undefined;
+    const onLaunch = (launchedAs: number) => {
+      id = launchedAs;
+    };
+    const started = this.#begin(command, options, { feed, onLaunch });
     const result = settled(command, started.result, reject);
-    return { ...started, result, output: () => feed.output(), outputText: () => feed.outputText() };
+    const members = () => membersOf(this.prepared.addon, id);
+    return { ...started, result, members, output: () => feed.output(), outputText: () => feed.outputText() };
   }
 
   spawn(command: Command, options: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;

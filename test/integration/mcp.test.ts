@@ -257,6 +257,18 @@ describe('background commands of sandbox-run mcp', () => {
     await call('shell_kill', { id: 'job-1' });
   });
 
+  it('share /tmp and /dev/shm with the other commands of their client, and with those of no other', async () => {
+    const { shell } = await connect(AUTONOMOUS);
+    const other = await connect(AUTONOMOUS);
+    const hold = 'echo mine > /tmp/of-session; echo mine > /dev/shm/of-session; sleep 600';
+    await shell(hold, { background: true });
+    const look = 'cat /tmp/of-session /dev/shm/of-session';
+    await eventually(async () =>
+      expect((await shell(look)).structuredContent).toMatchObject({ stdout: 'mine\nmine\n' }),
+    );
+    expect((await other.shell(look)).structuredContent).toMatchObject({ stdout: '' });
+  });
+
   it('live from call to call, are read piece by piece, and end by themselves', async () => {
     const { shell, call } = await connect(AUTONOMOUS);
     const started = await shell(

@@ -318,7 +318,7 @@ ConfinementSpec ViewSpec(const std::string& parent) {
       step(ViewStepKind::kSymlink, "usr/lib", "/lib", false),
       step(ViewStepKind::kSymlink, "usr/lib64", "/lib64", false),
       step(ViewStepKind::kMaskedFile, "", "/etc/shadow", false),
-      step(ViewStepKind::kDirectory, "", "/srv/empty", false),
+      step(ViewStepKind::kBetween, "", "/srv/empty", false),
   };
   spec.namespaces = std::move(namespaces);
   return spec;

@@ -21,7 +21,7 @@ import { messageForModel } from '../../run/output/model-message.ts';
 import { createModelStream, DEFAULT_MODEL_OUTPUT } from '../../run/output/model-stream.ts';
 import { warningsOf } from '../../run/output/result-warnings.ts';
 import { whyNotProposed } from '../../run/proposals.ts';
-import type { Sandbox } from '../../run/sandbox.ts';
+import type { Sandbox, StartedCommand } from '../../run/sandbox.ts';
 import { readableWord } from '../../util/shell-quote.ts';
 import { visibleLine } from '../../util/visible-text.ts';
 import { printError, printNote } from '../shared/print.ts';
@@ -70,14 +70,16 @@ export function streamsForModel({ cut }: { readonly cut: boolean }): {
   };
 }
 
-/** Runs a command to its end, with signals handed on. `undefined`: the reader of its output is gone. */
+/** Runs a command to its end, with signals handed on. `onStart`: called at once. `undefined`: the reader of its output is gone. */
 export async function runForwarding(
   sandbox: Sandbox,
   command: Command,
   options: RunOptions,
   signals: SignalForwarding,
+  onStart: (started: StartedCommand) => void = () => {},
 ): Promise<ExecutionResult | undefined> {
   const started = sandbox.start(command, options);
+  onStart(started);
   signals.to(started);
   return started.result.catch((error: unknown) => {
     if (error === READER_GONE) return undefined;

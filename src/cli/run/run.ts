@@ -2,13 +2,14 @@ import { isatty } from 'node:tty';
 import { SandboxError } from '../../errors/sandbox-error.ts';
 import { caller } from '../../host/caller.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
+import type { Command } from '../../model/command.ts';
 import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { RunOptions, SandboxOptions } from '../../model/options.ts';
 import { loadAddon } from '../../native/load.ts';
 import { endedBy, exitStatus } from '../../run/launch/exit-status.ts';
 import { briefly } from '../../run/output/brief.ts';
 import { failureForModel, messageForModel } from '../../run/output/model-message.ts';
-import { type OpenSandbox, openSandbox, type Sandbox } from '../../run/sandbox.ts';
+import { type OpenSandbox, openSandbox, type Sandbox, type StartedCommand } from '../../run/sandbox.ts';
 import { isBeneath } from '../../util/absolute-path.ts';
 import { shellWord } from '../../util/shell-quote.ts';
 import { visibleText } from '../../util/visible-text.ts';
@@ -16,6 +17,7 @@ import { gateOf, hasTerminal } from '../shared/ask-here.ts';
 import { jsonText, printError, printNote, printOut } from '../shared/print.ts';
 import { describeBackend, describePlan, describeReport } from '../shared/show-plan.ts';
 import { SignalForwarding, untilEnded } from '../shared/signals.ts';
+import type { SessionBackground } from '../warm/background.ts';
 import { startServer, takeServerAddress } from '../warm/start.ts';
 import { parseRunArguments, type RunArguments } from './options.ts';
 import {
@@ -85,12 +87,16 @@ export function sandboxFor(wanted: RunArguments, signals: SignalForwarding): San
   return { ...wanted.sandbox, gate: gateOf(asked, signals) };
 }
 
-/** Runs the command of a command line in its sandbox, and returns the exit status. */
+/**
+ * Runs the command of a command line in its sandbox, and returns the exit status. `background`: of the session of the model
+ * that it is run for.
+ */
 export async function runIn(
   sandbox: OpenSandbox,
   wanted: RunArguments,
   signals: SignalForwarding,
   subcommands: readonly string[],
+  background?: SessionBackground,
 ): Promise<number> {
   if (wanted.dryRun) {
     printOut(
@@ -117,18 +123,29 @@ export async function runIn(
     ...(gone === undefined ? {} : { signal: gone }),
     cwd: isBeneath(current, sandbox.workspace) ? current : sandbox.workspace,
   };
+  if (background !== undefined && (await stopsInBackground(sandbox, wanted, options, background))) return 0;
+  let ended = () => {};
+  const onStart = (started: StartedCommand) => {
+    if (background === undefined || wanted.live !== true) return;
+    const stop = async () => {
+      started.cancel();
+      await started.result.catch(() => {});
+    };
+    ended = background.began({ command: inWords(wanted.command), members: started.members, stop });
+  };
   let result: ExecutionResult;
   if (wanted.tty && !wanted.json) {
-    const ended = await runOnTerminal(sandbox, wanted.command, options, signals);
-    if (ended.by !== undefined) return endedBy(ended.by);
-    result = ended.result;
+    const onTerminal = await runOnTerminal(sandbox, wanted.command, options, signals);
+    if (onTerminal.by !== undefined) return endedBy(onTerminal.by);
+    result = onTerminal.result;
   } else {
     const streams =
       wanted.forModel && !wanted.json
         ? streamsForModel({ cut: wanted.live !== true })
         : { options: streamsOf(sandbox, wanted), finish: () => {} };
     const all = { ...options, ...streams.options };
-    const settled = await runForwarding(sandbox, wanted.command, all, signals);
+    const running = runForwarding(sandbox, wanted.command, all, signals, onStart);
+    const settled = await running.finally(() => ended());
     // As of the command, had it written there itself.
     if (settled === undefined) return endedBy('SIGPIPE');
     streams.finish();
@@ -148,7 +165,10 @@ export async function runIn(
       ...{ said: wanted.command, plan: sandbox.plan, quiet: wanted.quiet },
       knowsBoundaries: true,
     });
-  else {
+  if (wanted.forModel) {
+    const news = wanted.live === true ? undefined : await background?.news();
+    if (news !== undefined) printNote(`${news}\n`);
+  } else {
     const { quiet } = wanted;
     const meant =
       result.error?.code === 'program.not_found' && typeof wanted.command !== 'string'
@@ -159,6 +179,26 @@ export async function runIn(
     if (!quiet && asked !== undefined) await askNow(asked, sandbox);
   }
   return exitStatus(result);
+}
+
+const inWords = (command: Command) => (typeof command === 'string' ? command : command.join(' '));
+
+/** Whether a command was `kill PID` of something in the background, which then has ended and was said. */
+async function stopsInBackground(
+  sandbox: OpenSandbox,
+  { command, live }: RunArguments,
+  { cwd, taints }: Pick<RunOptions, 'cwd' | 'taints'>,
+  background: SessionBackground,
+): Promise<boolean> {
+  const meant = live === true ? undefined : await background.meantBy(inWords(command));
+  if (meant === undefined) return false;
+  const { decision } = await sandbox.check(command, { cwd, taints });
+  // Whatever else is decided, or not, is left to the run.
+  if (decision !== undefined && decision.verdict !== 'allow') return false;
+  await Promise.all(meant.map((one) => one.stop()));
+  const news = await background.news();
+  printNote(`${news ?? 'In the background: it had ended.'}\n`);
+  return true;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { caller } from '../../host/caller.ts';
+import { identityOf } from '../../host/identity.ts';
 import { createPathLookup } from '../../host/resolve-path.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { type Policy, reviewerSettings } from '../../model/policy.ts';
@@ -18,16 +19,27 @@ import { type ResolvedPolicy, resolvePolicy } from '../../run/resolve/resolve-po
 import { RepeatedLook } from '../../run/resolve/workspace-findings.ts';
 import { type OpenSandbox, sandboxOn } from '../../run/sandbox.ts';
 import { errnoOf } from '../../util/errno-of.ts';
+import { SessionBackground } from './background.ts';
 
 /** Something that stays open for the next call, lent to one or several. */
 export interface Lease<T> extends Disposable {
   readonly lent: T;
+  /** Of the session that it is for; `undefined`: it is for none. */
+  readonly background?: SessionBackground | undefined;
 }
 
-interface Kept<T> {
-  readonly made: Promise<T>;
-  /** What it shares with others that are open. */
+/** What something that stays open shares with others. */
+interface Shared {
+  /** `undefined`: it has a machine alone. */
   readonly machine: string | undefined;
+  /** The session of an agent that it is for. */
+  readonly session: string | undefined;
+}
+
+const ALONE: Shared = { machine: undefined, session: undefined };
+
+interface Kept<T> extends Shared {
+  readonly made: Promise<T>;
   /** Calls that it is lent to. */
   users: number;
   lastUsed: number;
@@ -50,8 +62,8 @@ class Pool<T extends { close(): Promise<void> }> {
   }
 
   /** What was made of the same before, or is made now. */
-  async lease(from: string, make: () => Promise<T>, machine?: string): Promise<Lease<T>> {
-    const kept = this.#kept.get(from) ?? { made: make(), machine, users: 0, lastUsed: 0 };
+  async lease(from: string, make: () => Promise<T>, shared: Shared = ALONE): Promise<Lease<T>> {
+    const kept = this.#kept.get(from) ?? { made: make(), ...shared, users: 0, lastUsed: 0 };
     this.#kept.set(from, kept);
     kept.users += 1;
     let isBack = false;
@@ -60,14 +72,26 @@ class Pool<T extends { close(): Promise<void> }> {
       isBack = true;
       kept.users -= 1;
       kept.lastUsed = Date.now();
+      // Its session has ended meanwhile.
+      if (this.#kept.get(from) !== kept && kept.users === 0) closeSoon(kept);
       this.#closeIdle();
     };
     try {
       return { lent: await kept.made, [Symbol.dispose]: giveBack };
     } catch (error) {
-      this.#kept.delete(from);
+      if (this.#kept.get(from) === kept) this.#kept.delete(from);
       throw error;
     }
+  }
+
+  /** Closes what is for a session that has ended: at once, or with the last call that it is lent to. */
+  endSession(isOver: (session: string) => boolean): void {
+    for (const [from, kept] of this.#kept) {
+      if (kept.session === undefined || !isOver(kept.session)) continue;
+      this.#kept.delete(from);
+      if (kept.users === 0) closeSoon(kept);
+    }
+    this.#onClosed();
   }
 
   has(from: string): boolean {
@@ -92,13 +116,18 @@ class Pool<T extends { close(): Promise<void> }> {
     const idle = [...this.#kept]
       .filter(([, { users }]) => users === 0)
       .sort(([, one], [, two]) => two.lastUsed - one.lastUsed);
-    for (const [at, [from, { made, lastUsed }]] of idle.entries()) {
-      if (at < MOST_IDLE && now - lastUsed < IDLE_MS) continue;
+    for (const [at, [from, kept]] of idle.entries()) {
+      if (at < MOST_IDLE && now - kept.lastUsed < IDLE_MS) continue;
       this.#kept.delete(from);
-      void made.then((one) => one.close()).catch(() => {});
+      closeSoon(kept);
     }
     this.#onClosed();
   }
+}
+
+/** Closes something that is lent to nobody. Nobody waits for that, so a failure is told to nobody. */
+function closeSoon({ made }: { readonly made: Promise<{ close(): Promise<void> }> }): void {
+  void made.then((one) => one.close()).catch(() => {});
 }
 
 /**
@@ -107,8 +136,10 @@ class Pool<T extends { close(): Promise<void> }> {
  */
 export class OpenPolicies {
   readonly #sandboxes = new Pool<OpenSandbox>(() => this.#forgetMachines());
-  /** The last sandbox that was made of each, whose namespaces the next one gets. */
+  /** The machines of sessions: the last sandbox that was made on each, which the next one shares it with. */
   readonly #machines = new Map<string, Promise<Beside | undefined>>();
+  /** By machine. */
+  readonly #backgrounds = new Map<string, SessionBackground>();
   readonly #checkers = new Pool<Checker>();
   /** By workspace; the one that was used last comes last. */
   readonly #looks = new Map<string, RepeatedLook>();
@@ -116,7 +147,7 @@ export class OpenPolicies {
   #prepared:
     | {
         readonly from: string;
-        readonly machine: string | undefined;
+        readonly shared: Shared;
         readonly made: Promise<PreparedSandbox>;
       }
     | undefined;
@@ -133,10 +164,18 @@ export class OpenPolicies {
   /** @throws {SandboxError} as `openSandbox`. */
   async sandbox(options: SandboxOptions): Promise<Lease<OpenSandbox>> {
     const { from, resolved } = await this.#sandboxOf(options);
-    const machine = machineOf(options, resolved);
+    const shared = sharedOf(options, resolved);
     const make = async () =>
-      sandboxOn(await (this.#takePrepared(from) ?? this.#prepareOn(machine, resolved, options)), options);
-    return this.#sandboxes.lease(from, make, machine);
+      sandboxOn(
+        await (this.#takePrepared(from) ?? this.#prepareOn(shared.machine, resolved, options)),
+        options,
+      );
+    const lease = await this.#sandboxes.lease(from, make, shared);
+    const { machine } = shared;
+    if (machine === undefined || !this.#sandboxes.shares(machine)) return lease;
+    const background = this.#backgrounds.get(machine) ?? new SessionBackground();
+    this.#backgrounds.set(machine, background);
+    return Object.assign(lease, { background });
   }
 
   /** What commands of one session start is reached by the others, though they have other time limits, say. */
@@ -159,8 +198,20 @@ export class OpenPolicies {
   /** Namespaces that nothing has any more are given up. */
   #forgetMachines(): void {
     for (const machine of this.#machines.keys())
-      if (!this.#sandboxes.shares(machine) && this.#prepared?.machine !== machine)
+      if (!this.#sandboxes.shares(machine) && this.#prepared?.shared.machine !== machine)
         this.#machines.delete(machine);
+    for (const machine of this.#backgrounds.keys())
+      if (!this.#machines.has(machine)) this.#backgrounds.delete(machine);
+  }
+
+  /**
+   * A session of an agent has ended: what its commands shared goes when the last of them has ended. A command that begins
+   * later is of a session that was begun anew.
+   */
+  endSession(isOver: (session: string) => boolean): void {
+    const { session } = this.#prepared?.shared ?? ALONE;
+    if (session !== undefined && isOver(session)) this.#dropPrepared();
+    this.#sandboxes.endSession(isOver);
   }
 
   /** Makes the kernel objects of a sandbox for when it is asked for: no session begins by that, and nothing is recorded. */
@@ -168,9 +219,9 @@ export class OpenPolicies {
     const { from, resolved } = await this.#sandboxOf(options);
     if (this.#sandboxes.has(from) || this.#prepared?.from === from) return;
     this.#dropPrepared();
-    const machine = machineOf(options, resolved);
-    const made = this.#prepareOn(machine, resolved, options);
-    this.#prepared = { from, machine, made };
+    const shared = sharedOf(options, resolved);
+    const made = this.#prepareOn(shared.machine, resolved, options);
+    this.#prepared = { from, shared, made };
     await made;
   }
 
@@ -204,6 +255,7 @@ export class OpenPolicies {
       obeyed?.map((some) => some.map(({ path, reason }) => [path, reason, lookup.resolve(path)])),
       ...[found?.nestedDirectories, found?.nestedTops, found?.hooks],
       ...[found?.configurations, found?.shortfall],
+      identityOf(resolved.workspace),
     ]);
     return { from: inputsOf(options, resolved, {}) + inWorkspace, resolved };
   }
@@ -268,15 +320,18 @@ function inputsOf(
 }
 
 /**
- * What the commands of one session of an agent have to have in common to share a loopback interface, as text: all but what a
- * command line says of one command. `undefined`: it is none. The id comes from the agent, by way of its hook: no command gets at a server.
+ * What the commands of one session of an agent have to have in common to share loopback, /tmp and /dev/shm, as text: all but
+ * what a command line says of one command. The id comes from the agent, by way of its hook: no command gets at a server.
  */
-function machineOf(options: SandboxOptions, resolved: ResolvedPolicy): string | undefined {
+function sharedOf(options: SandboxOptions, resolved: ResolvedPolicy): Shared {
   const { timeout, tool, gate, ...same } = options;
-  if (options.session === undefined) return undefined;
+  // A session that a caller opened itself has its own life, which is not known here.
+  if (typeof options.session !== 'string') return ALONE;
   const { workspace, workspaceAsNamed, home, networkRules } = resolved;
   const layers = resolved.layers.map((layer) => (layer.name === 'caller' ? callerLayer(same) : layer));
-  return JSON.stringify([same, layers, workspace, workspaceAsNamed, home, networkRules]);
+  const identity = identityOf(workspace);
+  const machine = JSON.stringify([same, layers, workspace, identity, workspaceAsNamed, home, networkRules]);
+  return { machine, session: options.session };
 }
 
 /** What is looked at when one is opened, and of which the policy has the name only: as it is now. */

@@ -7,6 +7,7 @@ import { caller, onBehalfOf, serveOthersOnly } from '../../host/caller.ts';
 import { currentDirectory } from '../../host/exact-text.ts';
 import { ensureStateDirectory } from '../../host/user-directories.ts';
 import type { HookEvent } from '../../integrations/hooks/hook-adapter.ts';
+import { sessionNameOf } from '../../integrations/hooks/session-memory.ts';
 import type { Command } from '../../model/command.ts';
 import type { Taint } from '../../model/decision.ts';
 import type { SandboxOptions } from '../../model/options.ts';
@@ -24,6 +25,7 @@ import * as sh from '../sh/confined.ts';
 import { readShellSettings } from '../sh/settings.ts';
 import { printError } from '../shared/print.ts';
 import { aborted, SignalForwarding, untilEnded } from '../shared/signals.ts';
+import type { SessionBackground } from './background.ts';
 import { type Lease, OpenPolicies } from './pool.ts';
 import { Rehearsal } from './rehearsal.ts';
 import { forgetEnds, notedEnds, noteEnd, type Rehearsed } from './start.ts';
@@ -75,7 +77,11 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
       if (!isThere(listener.path, socket)) unreachable.resolve();
       // By hooks that were answered elsewhere, because this was on its way or stopped.
       for (const { at, session: ended } of notedEnds(path))
-        if (at >= performance.timeOrigin || ended === session?.session) sessions.hasEnded(ended);
+        if ((at >= performance.timeOrigin || ended === session?.session) && sessions.hasEnded(ended)) {
+          // Which agent's it was is not noted.
+          const name = sessionNameOf('', ended);
+          policies.endSession((one) => one.endsWith(name));
+        }
     };
     look();
     const looking = setInterval(look, LOOK_MS);
@@ -129,11 +135,12 @@ class Sessions {
     }
   }
 
-  /** A session has ended, which was answered elsewhere. */
-  hasEnded(session: string): void {
-    if (this.#ended.has(session)) return;
+  /** A session has ended, which was answered elsewhere. False: that was known. */
+  hasEnded(session: string): boolean {
+    if (this.#ended.has(session)) return false;
     this.saw({ kind: 'session-end', session });
     if (this.#isOver && this.#calls === 0) this.#over.resolve();
+    return true;
   }
 
   /** It is over with the calls that there are, and takes no others, however long those take. */
@@ -194,7 +201,11 @@ async function takeCall(
       do: () =>
         answerCall({ agent, options: kept }, (event) => {
           sessions.saw(event);
-          if (event.kind === 'session-end') noteEnd(path, event.session);
+          if (event.kind === 'session-end') {
+            noteEnd(path, event.session);
+            const ended = sessionNameOf(agent, event.session);
+            policies.endSession((session) => session === ended);
+          }
           if (event.kind !== 'session-start') return;
           forgetEnds(path, [event.session]);
           rehearsal.begin({ args: rest, session: event.session, cwd: currentDirectory() }, caller.env);
@@ -223,7 +234,11 @@ interface Asked {
   /** Its user has approved it, or must not be asked on a terminal that may be the model's. */
   readonly asksNobody?: boolean;
   readonly options: (signals: SignalForwarding) => MaybePromise<SandboxOptions>;
-  readonly run: (sandbox: OpenSandbox, signals: SignalForwarding) => Promise<number>;
+  readonly run: (
+    sandbox: OpenSandbox,
+    signals: SignalForwarding,
+    background: SessionBackground | undefined,
+  ) => Promise<number>;
   readonly failed: (error: SandboxError) => number;
 }
 
@@ -247,7 +262,8 @@ function ofRun(args: readonly string[]): Asked | undefined {
       asksNobody: wanted.approved === true || wanted.forModel === true,
     },
     options: (signals) => run.sandboxFor(wanted, signals),
-    run: (sandbox, signals) => run.runIn(sandbox, wanted, signals, []),
+    run: (sandbox, signals, background) =>
+      run.runIn(sandbox, wanted, signals, [], wanted.forModel === true ? background : undefined),
     failed: (error) => {
       if (wanted.forModel === true) return run.statusForModel(error);
       printError(error.problem, error.remedy);
@@ -304,7 +320,7 @@ async function takeCommand(
   return {
     do: async () => {
       try {
-        return await asked.run(lease.lent, signals);
+        return await asked.run(lease.lent, signals, lease.background);
       } catch (error) {
         if (error instanceof SandboxError) return asked.failed(error);
         const ours = error instanceof Error ? (error.stack ?? error.message) : String(error);

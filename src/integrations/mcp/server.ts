@@ -7,7 +7,9 @@ import type { ExecutionResult } from '../../model/execution-result.ts';
 import type { SandboxOptions } from '../../model/options.ts';
 import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
 import { warningsOf } from '../../run/output/result-warnings.ts';
-import { openSandbox, type Sandbox } from '../../run/sandbox.ts';
+import { prepareOf } from '../../run/resolve/prepare-sandbox.ts';
+import { resolvePolicy } from '../../run/resolve/resolve-policy.ts';
+import { type Sandbox, sandboxOn } from '../../run/sandbox.ts';
 import { createLineReader } from '../../util/line-reader.ts';
 import { visibleLine, visibleText } from '../../util/visible-text.ts';
 import { packageVersion } from '../../version.ts';
@@ -49,7 +51,7 @@ interface McpOptions {
  */
 export async function serveMcp(options: McpOptions): Promise<void> {
   let server: McpServer | undefined;
-  await using sandbox = await openSandbox({
+  const given: SandboxOptions = {
     ...options.sandbox,
     gate: {
       // Who the client is, and what it can, is known when it has said hello.
@@ -58,7 +60,10 @@ export async function serveMcp(options: McpOptions): Promise<void> {
         return createElicitApprover(server.server);
       },
     },
-  });
+  };
+  // One client is one session, whether or not something of it is remembered.
+  const prepared = await prepareOf(await resolvePolicy(given), given, { isOfSession: true });
+  await using sandbox = await sandboxOn(prepared, given);
   server = new McpServer(
     { name: 'sandbox-run', title: 'sandbox-run', version: packageVersion },
     {

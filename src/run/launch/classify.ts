@@ -49,6 +49,10 @@ export interface AfterRun {
 const OUTPUT_HELD =
   'the command had ended, but a process that it left in the background kept its output open and was ended after 250 ms: what a command starts with & ends with it; to keep a server, run it as a command in the background, without &';
 
+/** To the caller, as above, of what had its output elsewhere. */
+const LEFT_RUNNING =
+  'what the command left in the background was ended with it: to keep a server, run it as a command in the background, without &';
+
 /** How output that came through us is to be shown. */
 interface CapturedOutput {
   readonly view: OutputView;
@@ -88,7 +92,7 @@ export function classify(
   const failed = outcome.exitCode !== 0 || outcome.signal !== 0 || outcome.timedOut || outcome.canceled;
   const further = failed ? (outcome.denials?.untold ?? 0) : 0;
   const remarks = [
-    ...(outputHeld ? [OUTPUT_HELD] : []),
+    ...(outputHeld ? [OUTPUT_HELD] : outcome.leftRunning === true ? [LEFT_RUNNING] : []),
     ...(further > 0 ? [`${further} further things were denied, which denials does not name`] : []),
   ];
   const end = howItEnded(outcome, plan);

@@ -139,7 +139,8 @@ export function startJob(
   };
 }
 
-function membersOf(addon: NativeAddon, id: number | undefined): Promise<readonly number[]> {
+/** The processes of a command that runs, and those that it started; of one that does not, none. */
+export function membersOf(addon: NativeAddon, id: number | undefined): Promise<readonly number[]> {
   return new Promise((settle) => {
     if (id === undefined || !addon.treeOf(id, settle)) settle([]);
   });

@@ -54,6 +54,10 @@ export interface Launch {
   readonly release?: () => void;
 }
 
+/** A shell string with an `&` that may start something in the background. Quoted ones cost a look at /proc. */
+const BACKGROUND = /(?<![&>|<\\])&(?![&>])/;
+const TELLS_LEFT: NativeLaunchExtras = { tellsLeftRunning: true };
+
 /** Stage of a launch for which the limit of open files leaves nothing. */
 const NO_ROOM = 'room';
 
@@ -289,6 +293,7 @@ function commandOf(
   spill: Spill | undefined,
 ): NativeCommand {
   const { output, feed, extras } = how;
+  const told = extras === undefined && BACKGROUND.test(resolved.argv.at(-1) ?? '') ? TELLS_LEFT : undefined;
   return {
     program: resolved.program,
     argv: resolved.argv,
@@ -300,7 +305,7 @@ function commandOf(
     outputLimit: output?.outputLimit ?? 0,
     timeoutMs,
     killGraceMs: policy.limits.killGraceMs,
-    extras: mergedExtras(output?.extras, spill?.extras, idleExtras(how, policy), extras),
+    extras: mergedExtras(output?.extras, spill?.extras, idleExtras(how, policy), extras, told),
   };
 }
 

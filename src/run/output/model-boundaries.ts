@@ -20,7 +20,7 @@ export interface Boundaries {
   readonly system?: readonly string[];
   /** Inside of what is writable, and not writable. */
   readonly protectedPaths?: readonly string[];
-  /** The command has its own directory for temporary files, which is deleted with it. */
+  /** The command, or its session, has its own directory for temporary files, which is deleted with it. */
   readonly privateTmp?: boolean;
   /** What stands behind it: the kernel, or nothing but a look at the command before it runs. */
   readonly heldBy?: 'kernel' | 'checks';
@@ -95,7 +95,7 @@ const SETTINGS = 'except settings that other programs obey, such as .git/hooks';
 /** Not which: the names may say something too. */
 const HIDES =
   'Some files are hidden from you by the user: they are empty and cannot be written, and directories seem to have nothing in them; work without them, and do not replace or commit them.';
-const OWN_TMP = '$TMPDIR, which is private and is deleted when the command ends';
+const OWN_TMP = '$TMPDIR, which is private and does not last';
 
 /**
  * What is allowed, in sentences for a model whose session begins: said once, so that a refusal need not repeat it. `timeoutMs`:
@@ -110,7 +110,9 @@ export function introduceBoundaries(plan: LaunchPlan, timeoutMs: number): string
   const places = [
     ...(canWrite ? [`the workspace${protectedPaths.length === 0 ? '' : ` (${SETTINGS})`}`] : []),
     ...(others.length === 0 ? [] : [shownPaths(others)]),
-    ...(boundaries.privateTmp === true ? ['a private $TMPDIR that is gone after the command'] : []),
+    ...(boundaries.privateTmp === true
+      ? ['a private $TMPDIR that commands of this session share and that may be emptied between them']
+      : []),
   ];
   const further = readable.filter((path) => path !== workspace && !system.includes(path));
   return [
@@ -119,7 +121,7 @@ export function introduceBoundaries(plan: LaunchPlan, timeoutMs: number): string
     `Readable: that, the programs and libraries of the system${further.length === 0 ? '' : `, ${shownPaths(further)}`}; other files of this machine, such as the home directory and credentials, are out of reach.`,
     ...(boundaries.hidesFiles === true ? [HIDES] : []),
     network === 'off'
-      ? `There is no network${boundaries.ownLoopback === true ? ' but the loopback of the command itself' : ''}: downloads fail, and to try again does not help.`
+      ? `There is no network${boundaries.ownLoopback === true ? ' but a loopback that commands of this session share' : ''}: downloads fail, and to try again does not help.`
       : network === 'listed'
         ? `Of the network ${
             boundaries.asksForHosts === true

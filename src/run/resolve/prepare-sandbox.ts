@@ -92,18 +92,26 @@ export async function prepareSandbox(
   return prepareOf(await resolvePolicy(options), options, { asIf });
 }
 
-/** The same of options that are resolved. `beside`: its commands share their namespaces with those of that one. */
+/**
+ * The same of options that are resolved. `beside`: its commands share their machine with those of that one. `isOfSession`:
+ * all of them belong to one session of an agent, so that they share a temporary directory, too.
+ */
 export async function prepareOf(
   resolved: ResolvedPolicy,
   options: SandboxOptions,
   {
     asIf = (host) => host,
     beside,
-  }: { readonly asIf?: (host: HostFeatures) => HostFeatures; readonly beside?: Beside | undefined } = {},
+    isOfSession = options.session !== undefined,
+  }: {
+    readonly asIf?: (host: HostFeatures) => HostFeatures;
+    readonly beside?: Beside | undefined;
+    readonly isOfSession?: boolean;
+  } = {},
 ): Promise<PreparedSandbox> {
   const cache = openCacheFor(resolved);
   try {
-    return await prepareResolved(resolved, cache, { asIf, beside }, options.gate?.lookup);
+    return await prepareResolved(resolved, cache, { asIf, beside, isOfSession }, options.gate?.lookup);
   } catch (error) {
     cache?.close();
     throw error;
@@ -113,10 +121,18 @@ export async function prepareOf(
 async function prepareResolved(
   resolved: ResolvedPolicy,
   cache: OpenCache | undefined,
-  { asIf, beside }: { asIf: (host: HostFeatures) => HostFeatures; beside: Beside | undefined },
+  {
+    asIf,
+    beside,
+    isOfSession,
+  }: {
+    asIf: (host: HostFeatures) => HostFeatures;
+    beside: Beside | undefined;
+    isOfSession: boolean;
+  },
   lookup: NameLookup | undefined,
 ): Promise<PreparedSandbox> {
-  const planned = await planResolved(resolved, cache?.place);
+  const planned: PlannedRungs = { ...(await planResolved(resolved, cache?.place)), isOfSession };
   const { addon, findings } = planned;
   const { policy } = resolved;
   for (const root of findings?.roots ?? []) closeHooksGap(root);
@@ -154,7 +170,7 @@ export function requireLooking({ observed, report }: LaunchPlan): void {
  * hides them. Those that run keep theirs.
  */
 function hiddenNow(
-  planned: PlannedSandbox,
+  planned: PlannedRungs,
   rung: Rung,
   prepared: Pick<PreparedSandbox, 'features'> & {
     confinement: NativeConfinement;
@@ -202,7 +218,7 @@ type Variants = Pick<PreparedSandbox, 'withLayer' | 'forReading' | 'forLooking'>
 
 /** The same sandbox, of which commands do not change the workspace at once, or are looked at more closely. */
 function variantsOf(
-  planned: PlannedSandbox,
+  planned: PlannedRungs,
   rung: Rung,
   prepared: Omit<PreparedSandbox, keyof Variants>,
   lookup: NameLookup | undefined,
@@ -210,7 +226,7 @@ function variantsOf(
   const { addon, finder } = planned;
   // Nothing comes into the workspace, so nothing is looked for there.
   const beside = { ...planned, findings: undefined };
-  const prepareBeside = async (variant: PlannedSandbox): Promise<PreparedRung> => {
+  const prepareBeside = async (variant: PlannedRungs): Promise<PreparedRung> => {
     const outcome = await prepareRung(variant, { ...rung, features: prepared.features }, prepared);
     if ('refused' in outcome) throw outcome.refused;
     return outcome.result;
@@ -223,8 +239,8 @@ function variantsOf(
   /** They differ in the directories of the layer only, as long as the same is hidden. */
   let last: { readonly hidden: HiddenFiles | undefined; readonly made: PreparedRung } | undefined;
   const prepareLike = async ({ plan, spec, ...same }: PreparedRung, layer: PlannedLayer) => {
-    const namespacesOf = prepared.confinement;
-    const confinement = addon.createConfinement({ ...onLayer(spec, layer), namespacesOf });
+    const machineOf = prepared.confinement;
+    const confinement = addon.createConfinement({ ...onLayer(spec, layer), machineOf });
     const failure = await prepareConfinement(addon, confinement);
     if (failure === undefined)
       return { ...same, confinement, spec, plan: { ...onLayer(plan, layer), layer } };
@@ -243,7 +259,7 @@ function variantsOf(
   };
   /** The plan of such a sandbox says what becomes of changes. */
   const alike = async (
-    all: PlannedSandbox,
+    all: PlannedRungs,
     changes: 'none' | 'looked-at',
     settle: Settler,
   ): Promise<PreparedSandbox> => {
@@ -295,7 +311,7 @@ export async function planTried(resolved: ResolvedPolicy): Promise<LaunchPlan> {
     const planned = await planResolved(resolved, cache?.place);
     const { addon, features } = planned;
     const { confinement, plan } = await goDownLadder(resolved.policy, features, (rung) =>
-      prepareRung(planned, rung),
+      prepareRung({ ...planned, isOfSession: false }, rung),
     );
     addon.closeConfinement(confinement);
     return plan;
@@ -316,7 +332,13 @@ type PreparedRung = Pick<PreparedSandbox, 'backend' | 'confinement' | 'plan' | '
   readonly spec: NativeConfinementSpec;
 };
 
-/** A sandbox whose commands share a loopback interface with those of another one. It may be closed by now. */
+/** What is made of each backend that is tried. */
+type PlannedRungs = PlannedSandbox & {
+  /** Its commands belong to one session of an agent: they share a temporary directory, too. */
+  readonly isOfSession: boolean;
+};
+
+/** A sandbox whose commands share a machine with those of another one. It may be closed by now. */
 export type Beside = Pick<PreparedSandbox, 'confinement' | 'plan'>;
 
 /** Whether both want the same namespaces: where the host came to refuse one of them, each has its own. */
@@ -325,7 +347,7 @@ function sharesWith({ namespaces: one }: LaunchPlan, { namespaces: other }: Laun
 }
 
 async function prepareRung(
-  { addon, planFor, findings, resolved }: PlannedSandbox,
+  { addon, planFor, findings, resolved, isOfSession }: PlannedRungs,
   { backend, passedOver, ...known }: Rung,
   beside?: Beside,
 ): Promise<RungOutcome<PreparedRung>> {
@@ -339,14 +361,15 @@ async function prepareRung(
     let spec: NativeConfinementSpec;
     try {
       plan = withHiddenMade(planFor(rung), (impossible) => planFor(rung, impossible));
-      spec = await backend.confinement(plan, probed.features, tryCommand);
+      const made = await backend.confinement(plan, probed.features, tryCommand);
+      // A set-uid program mounts the directories of each command itself.
+      spec = { ...made, sharesDirectories: isOfSession && made.setUidLauncher === undefined };
     } catch (error) {
       if (isOfTheRung(error)) return { refused: error, features };
       throw error;
     }
-    const namespacesOf =
-      beside !== undefined && sharesWith(plan, beside.plan) ? beside.confinement : undefined;
-    const confinement = addon.createConfinement({ ...spec, index: findings?.index, namespacesOf });
+    const machineOf = beside !== undefined && sharesWith(plan, beside.plan) ? beside.confinement : undefined;
+    const confinement = addon.createConfinement({ ...spec, index: findings?.index, machineOf });
     const preparing = prepareConfinement(addon, confinement);
     // A thread of the addon prepares; meanwhile this one loads what judges, which takes about as long.
     if (loadsJudge) void import('../../decide/judge.ts');
