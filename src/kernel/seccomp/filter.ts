@@ -61,6 +61,27 @@ export function seccompGroupsFor(needs: SeccompNeeds): readonly SeccompGroupName
 }
 
 /**
+ * What commands need by default, on hosts with namespaces and without: the programs for it are assembled beforehand. Without Landlock
+ * tracing is refused, and beneath somebody else's seccomp listener halting exits is; a program for that is assembled when it is asked
+ * for. Only where there are namespaces may a supervisor be asked about the set-group-ID bit.
+ */
+export const USUAL_NEEDS: readonly SeccompNeeds[] = (
+  ['refused', 'isolated', 'listed', 'open'] as const
+).flatMap((network) =>
+  // Who supervises the one supervises the other.
+  (network === 'listed' ? (['supervised'] as const) : (['allowed', 'refused'] as const)).flatMap(
+    (unixSockets) =>
+      (
+        [
+          { ipcObjects: 'own', setGroupId: 'supervised' },
+          { ipcObjects: 'own', setGroupId: 'refused' },
+          { ipcObjects: 'shared', setGroupId: 'refused' },
+        ] as const
+      ).map((shared) => ({ network, unixSockets, tracing: 'own' as const, ...shared })),
+  ),
+);
+
+/**
  * What a shell that takes turns is refused beside the groups of the plan: a program that it starts could take the
  * descriptor of its channel, or write its memory, and answer for it. A filter cannot tell the shell from others.
  */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { confinementSpec } from '../../../src/backends/confinement-spec.ts';
 import { FILE_RIGHTS, maskOf, NETWORK_RIGHTS, SCOPES } from '../../../src/kernel/landlock/rights.ts';
+import { generatedProgram } from '../../../src/kernel/seccomp/program.ts';
 import {
   BEST_HOST,
   CONTAINER,
@@ -31,6 +32,22 @@ describe('a plan', () => {
       expect(plan.landlock.rules.some((one) => one.inView)).toBe(kind.abi > 0 && kind.namespaces);
     }
   });
+
+  it.each(HOST_KINDS.filter(({ seccomp, abi }) => seccomp && abi > 0))(
+    'has a seccomp program that was assembled beforehand: %o',
+    (kind) => {
+      for (const network of NETWORKS) {
+        const { seccompGroups } = planOf({
+          policy: undemanding(policyWith(network)),
+          features: hostWith(kind),
+        });
+        expect({ network, found: generatedProgram(seccompGroups, 'x64') !== undefined }).toEqual({
+          network,
+          found: true,
+        });
+      }
+    },
+  );
 
   it.each(HOST_KINDS)('gives the kernel no bit that its ABI does not have: %o', async (kind) => {
     const known = (table: readonly { name: string; bit: bigint; sinceAbi: number }[]) =>

@@ -1,24 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { SECCOMP_ARCHITECTURES } from '../../../../src/kernel/seccomp/architecture.ts';
 import { assembleFilter } from '../../../../src/kernel/seccomp/assemble.ts';
-import { buildFilter, SHELL_GROUPS, seccompGroupsFor } from '../../../../src/kernel/seccomp/filter.ts';
+import {
+  buildFilter,
+  SHELL_GROUPS,
+  seccompGroupsFor,
+  USUAL_NEEDS,
+} from '../../../../src/kernel/seccomp/filter.ts';
 import { generatedProgram, seccompProgram } from '../../../../src/kernel/seccomp/program.ts';
 import { SECCOMP_PROGRAMS } from '../../../../src/kernel/seccomp/programs.gen.ts';
 
-const NEEDS = (['refused', 'isolated', 'listed', 'open'] as const).flatMap((network) =>
-  (network === 'listed' ? (['supervised'] as const) : (['allowed', 'refused'] as const)).flatMap(
-    (unixSockets) =>
-      (['own', 'shared'] as const).map((ipcObjects) => ({
-        network,
-        unixSockets,
-        tracing: 'own' as const,
-        ipcObjects,
-      })),
-  ),
-);
-
 describe.each(SECCOMP_ARCHITECTURES)('generated programs for %s', (architecture) => {
-  it.each(NEEDS)('are what the assembler makes now: %o', (needs) => {
+  it.each(USUAL_NEEDS)('are what the assembler makes now: %o', (needs) => {
     const groups = seccompGroupsFor(needs);
     const now = assembleFilter(buildFilter(groups), architecture);
     const generated = generatedProgram(groups, architecture);
@@ -40,7 +33,7 @@ describe.each(SECCOMP_ARCHITECTURES)('generated programs for %s', (architecture)
 
 describe('generated programs', () => {
   it('hold no group set that is not a default one', () => {
-    const defaults = new Set(NEEDS.map((needs) => seccompGroupsFor(needs).join(' ')));
+    const defaults = new Set(USUAL_NEEDS.map((needs) => seccompGroupsFor(needs).join(' ')));
     defaults.add(SHELL_GROUPS.join(' '));
     expect(new Set(SECCOMP_PROGRAMS.map((program) => program.groups.join(' ')))).toEqual(defaults);
   });
