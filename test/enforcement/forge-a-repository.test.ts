@@ -265,7 +265,7 @@ describe.each(HOST_TIERS)('objects of another repository by objects/info/alterna
     await using sandbox = await sandboxIn(tier, { workspace });
     const failed = await sandbox.run('git log');
     expect([failed.ok, failed.stdout]).toEqual([false, '']);
-    expect(failed.warnings.join()).toContain(`--ro ${objects} shows them`);
+    expect(failed.warnings.join()).toContain(`the option readable ${objects} shows them`);
     // Nothing that a command writes there is proposed unless it is a repository's, nor granted.
     const forged = [
       '/etc/ssl',

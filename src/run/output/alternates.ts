@@ -33,6 +33,6 @@ export function missingAlternates(
     .slice(0, 1)
     .map(
       (path) =>
-        `the repository takes objects from ${path}, which commands do not see; --ro ${readableWord(path)} shows them`,
+        `the repository takes objects from ${path}, which commands do not see; the option readable ${readableWord(path)} shows them`,
     );
 }

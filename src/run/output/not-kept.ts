@@ -37,7 +37,7 @@ export function notKept(
 export function notKeptForPerson({ notKept = [], cwd }: ExecutionResult): string | undefined {
   if (notKept.length === 0) return undefined;
   const flags = notKept.flatMap(({ allow }) =>
-    allow === undefined ? [] : [`--rw ${readableWord(shortest(allow, cwd, undefined))}`],
+    allow === undefined ? [] : [`the option writable ${readableWord(shortest(allow, cwd, undefined))}`],
   );
   const next =
     flags.length === 0 ? INSTALL_HERE : `to keep it, make it before, and add ${listed(flags, ' ')}`;
