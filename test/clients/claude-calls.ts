@@ -288,7 +288,13 @@ const ATTACKS: readonly CallRow[] = [
   {
     what: 'a process that lives on',
     call: bash(({ seconds }) => `setsid sleep ${seconds} > /dev/null 2>&1 & echo started`),
-    sees: always(shows('started')),
+    sees: () => ({
+      none: shows('started'),
+      decide: shows('started'),
+      rewrite: shows(
+        /^started\n.*: what the command left in the background was ended with it: to keep a server, run it as/,
+      ),
+    }),
   },
   {
     what: 'the loss of what version control does not have',

@@ -279,7 +279,7 @@ describe('what a model is told', () => {
     });
     const result = await sandbox.run('git push');
     const text = messageForModel(result, sandbox.plan) ?? '';
-    expect(text).toContain('Not run: "(a shell command)"\n');
+    expect(text).toContain('Not run: "git push"\n');
     expect(fieldsOf(text)).toEqual(FIELDS);
     expect(text).toContain('Allowed: simple commands of programs that the policy knows; write in "');
     expect(text).not.toMatch(/kernel|enforced|Landlock (?:keeps|refuses)|cannot be read/);

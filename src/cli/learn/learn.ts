@@ -239,7 +239,8 @@ function byLikelihood(denials: readonly Denial[]): readonly Denial[] {
 const holeOf = ({ allow }: Denial) => `${allow?.key} = ${JSON.stringify(allow?.value)}`;
 
 function isHole({ allow }: Denial, places: Places): boolean {
-  if (allow === undefined) return false;
+  // What is not there cannot be listed: no run makes it first.
+  if (allow === undefined || allow.absent === true) return false;
   if (allow.key === 'network.allow') return true;
   return (
     allow.key.startsWith('filesystem.') &&
