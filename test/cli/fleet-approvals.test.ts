@@ -152,10 +152,15 @@ describe('fleet approvals', () => {
     expect((await asking).exitCode).toBe(126);
   });
 
+  it('alone shows what there is behind it', async () => {
+    const { exitCode, stdout, stderr } = await cli(person, ['fleet', 'approvals']);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toMatch(/^Usage: sandbox-run fleet approvals [\s\S]*\nCommands:\n/);
+  });
+
   it.each([
     [['fleet', 'approvals', 'list', '--url', 'nats://127.0.0.1:1'], /cannot be used/],
     [['fleet', 'approvals', 'list', '--url', 'nats://a:b@127.0.0.1'], /user or password/],
-    [['fleet', 'approvals'], /subcommand is missing/],
   ])('%j is refused in one line', async (args, why) => {
     const refused = await cli(person, args);
     expect(refused.exitCode).toBe(125);

@@ -73,7 +73,7 @@ describe('OpenTelemetry', () => {
     for (const name of ['sandbox_run.decision', 'sandbox_run.launch'])
       expect(found[name]?.parentSpanContext?.spanId).toBe(run?.spanContext().spanId);
     await sandbox.run([`no-program-${SECRET}`]);
-    await sandbox.run(['cat', `/srv/${SECRET}`]);
+    await sandbox.run(['touch', `/srv/${SECRET}`]);
     const all = spans
       .getFinishedSpans()
       .map(({ name, attributes, events }) => ({ name, attributes, events }));

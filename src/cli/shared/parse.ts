@@ -11,10 +11,18 @@ export function createProgram(name: string, description: string, help: string | 
     .description(description)
     .exitOverride()
     .showSuggestionAfterError(true)
-    .configureOutput({ writeOut: printOut, writeErr: () => {} })
+    .configureOutput({
+      writeOut: printOut,
+      writeErr: (text) => {
+        shownAsError += text;
+      },
+    })
     .configureHelp({ optionDescription: describeOption })
     .helpOption('-h, --help', 'show this help');
 }
+
+/** What Commander wants to show as an error: of a word alone, the help of the group that it names. */
+let shownAsError = '';
 
 /** A text that says its default says it in the unit that is typed; Commander would add what that is read as. */
 function describeOption(option: Option): string {
@@ -54,6 +62,7 @@ export function parseArguments(program: Command, args: readonly string[]): Comma
     ask(program);
     return undefined;
   }
+  shownAsError = '';
   try {
     return program.parse(args, { from: 'user' });
   } catch (error) {
@@ -61,7 +70,7 @@ export function parseArguments(program: Command, args: readonly string[]): Comma
     if (error.exitCode === 0) return undefined;
     // A word alone asks what there is behind it. Commander would show that as an error.
     if (error.code === 'commander.help') {
-      printOut(program.helpInformation());
+      printOut(shownAsError);
       return undefined;
     }
     const reason = error.message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
