@@ -3,7 +3,6 @@ import { describeAs } from '../programs/program-table.ts';
 import { applicationCheck, programOf } from './application.ts';
 import { type CheckContext, commandsOf } from './check.ts';
 import { effectsOf } from './effects.ts';
-import { pathsCheck } from './paths.ts';
 
 /** Text that no shell takes for more than text; quoted parts are taken out before. */
 const BARE = /^(?!=)[\w@%+=:,./-]*$/;
@@ -26,11 +25,8 @@ export function isPlainLine(context: CheckContext, steps: StepsOrNot): boolean {
     rules: { ...rules, onlyChecks: true },
     steps,
   };
-  // Where it runs the kernel may hold nothing, so that reading outside of the workspace counts, too.
-  for (const check of [applicationCheck, pathsCheck]) {
-    const said = check.judge(strict);
-    if (!Array.isArray(said) || said.length > 0) return false;
-  }
+  const said = applicationCheck.judge(strict);
+  if (!Array.isArray(said) || said.length > 0) return false;
   const { reads, writes, executes, parts } = effectsOf(context, [], undefined);
   return (
     writes.length === 0 &&
