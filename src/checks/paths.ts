@@ -224,7 +224,9 @@ function judgeLocation(
   // What a command writes into its private home is not a secret of the user.
   const homes = writes ? [rules.userHome] : [rules.home, rules.userHome];
   if (homes.some((home) => isBeneath(path, home) && isJudgedPlace(path.slice(home.length + 1)))) {
-    return reason('deny', 'secret_path', `${text} holds credentials`, source);
+    // The name of the command's own home says nothing to whoever wrote `~`.
+    const named = isBeneath(text, rules.home) ? `~${text.slice(rules.home.length)}` : text;
+    return reason('deny', 'secret_path', `${named} holds credentials`, source);
   }
   if (isHeld && !isShown(path, context))
     return isAbove(path, context) ? undefined : looksOutside(text, source);

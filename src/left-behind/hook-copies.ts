@@ -185,7 +185,7 @@ export class HookCopies {
       makeDirectory(directory);
       const made = `${place}.${timedId(Date.now())}`;
       writeTree(made, after);
-      // So that what a person changes from then on is newer.
+      // A change by a person after the look has to be newer than the copy: the newer one is used.
       utimesSync(made, lookedMs / 1000, lookedMs / 1000);
       const old = `${made}.old`;
       if (existsSync(place)) renameSync(place, old);

@@ -87,7 +87,7 @@ export interface NativeConfinementSpec {
   readonly temporaryParent: string;
   readonly memoryParent: string;
   readonly slotDirectories: readonly string[];
-  /** Those and directories in them: what a command makes there is told (`made`), but for names that begin with a dot. */
+  /** Private directories, such as `slot:home`: what a command makes in them is told (`made`), except names that begin with a dot. */
   readonly toldDirectories: readonly string[];
   readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
   /**

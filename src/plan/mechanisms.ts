@@ -17,7 +17,7 @@ export interface HiddenFiles {
   readonly paths: readonly string[];
   /** Of those, files that have further names (hard links) which were not found. */
   readonly elsewhere: readonly string[];
-  /** Of those, files that git tracks: a commit of an empty one would lose its content, so that it fails instead. */
+  /** Of `paths`, files that git tracks. Commands cannot open them: git would take an empty file for a change and commit it. */
   readonly tracked?: readonly string[];
 }
 

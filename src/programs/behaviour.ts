@@ -279,7 +279,7 @@ export interface Application extends Pick<Behaviour, 'grammar' | 'inspect' | 'pa
   readonly movesLinks?: (use: Use) => boolean;
   /** It changes what a path of another program may mean. */
   readonly changesEntries?: boolean;
-  /** What it obeys in the workspace: that is looked at before. */
+  /** Settings in the workspace by which it runs other programs. Without a sandbox they are read before it may start. */
   readonly obeys?: (use: Use) => ObeyedFiles | undefined;
   /** The words that are started in place of its own, so that it obeys nothing else. */
   readonly started?: (words: readonly string[], obeyed: Exclude<ObeyedState, string>) => readonly string[];

@@ -266,7 +266,7 @@ describe.each(HOST_TIERS)('objects of another repository by objects/info/alterna
     const failed = await sandbox.run('git log');
     expect([failed.ok, failed.stdout]).toEqual([false, '']);
     expect(failed.warnings.join()).toContain(`the option readable ${objects} shows them`);
-    // Nothing that a command writes there is proposed unless it is a repository's, nor granted.
+    // A command can write objects/info/alternates: it gets access to nothing by that, and only a repository is proposed.
     const forged = [
       '/etc/ssl',
       `${root}/base`,

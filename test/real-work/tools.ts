@@ -20,7 +20,7 @@ export interface ToolRow {
   readonly varies?: RegExp;
   /** Why the two runs differ today, for the page. The test then fails as soon as they are equal. */
   readonly differs?: string;
-  /** The same where the sandbox has Landlock without namespaces. Default: `differs`. */
+  /** Why the runs outside and inside differ where the sandbox has Landlock without namespaces. Default: `differs`. */
   readonly differsWithoutNamespaces?: string;
 }
 

@@ -24,7 +24,7 @@ import { SessionBackground } from './background.ts';
 /** Something that stays open for the next call, lent to one or several. */
 export interface Lease<T> extends Disposable {
   readonly lent: T;
-  /** Of the session that it is for; `undefined`: it is for none. */
+  /** What runs in the background of the agent’s session; `undefined`: the call belongs to no session. */
   readonly background?: SessionBackground | undefined;
 }
 

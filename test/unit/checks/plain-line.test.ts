@@ -12,10 +12,14 @@ describe('a line that is harmless wherever it runs', () => {
     expect(isPlain(line)).toBe(true);
   });
 
-  it.each(['cat ../x', 'cat /etc/shadow', 'cat somelink', 'head ../../x', `cat ${HOME}/x`, 'cat < /etc/shadow'])(
-    '%s is none: where it runs nothing may hold what it reads',
-    (line) => {
-      expect(isPlain(line)).toBe(false);
-    },
-  );
+  it.each([
+    'cat ../x',
+    'cat /etc/shadow',
+    'cat somelink',
+    'head ../../x',
+    `cat ${HOME}/x`,
+    'cat < /etc/shadow',
+  ])('%s is none: where it runs nothing may hold what it reads', (line) => {
+    expect(isPlain(line)).toBe(false);
+  });
 });
