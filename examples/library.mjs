@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { createSandbox } from 'sandbox-run';
 
 const workspace = await mkdtemp(join(tmpdir(), 'example-'));
-const sandbox = await createSandbox({ workspace, timeout: 10_000 });
+// With undo, which is the default, losing work would not be asked about where it can be taken back.
+const sandbox = await createSandbox({ workspace, timeout: 10_000, undo: 'never' });
 
 /** @param {string} command */
 async function run(command, approved = false) {

@@ -47,24 +47,19 @@ async function mustRun(script, args) {
   throw new Error(`${relative(root, script)} ${args.join(' ')} failed\n${stdout}${stderr}`.trim());
 }
 
+const UNBUNDLED = ['toml-eslint-parser', '@anthropic-ai/sdk', 'ai', '@nats-io/*', '@opentelemetry/api'];
 const COMMON = {
   absWorkingDir: root,
   outdir: 'dist',
   bundle: true,
   platform: 'node',
   target: 'node20',
-  external: [
-    'zod',
-    'smol-toml',
-    'toml-eslint-parser',
-    '@anthropic-ai/sdk',
-    'ai',
-    '@nats-io/*',
-    '@opentelemetry/api',
-  ],
+  external: UNBUNDLED,
   // What is parsed at each start; names stay, for stack traces.
   minifyWhitespace: true,
   minifySyntax: true,
+  // Of an error that nobody catches Node shows the line that threw it.
+  lineLimit: 60,
   logLevel: 'warning',
 };
 
@@ -77,33 +72,36 @@ const AS_COMMONJS = {
 };
 
 /** The entry points of the library, which package.json exports. */
-const LIBRARY = { index: 'src/index.ts', openai: 'src/integrations/openai.ts', ai: 'src/integrations/ai.ts' };
+const LIBRARY = {
+  index: 'src/index.ts',
+  openai: 'src/agents/openai.ts',
+  ai: 'src/agents/ai.ts',
+  confine: 'src/containment.ts',
+};
 
 /**
- * The library: CommonJS, which every Node can require() and which loads sooner, and for each entry point an ES module that
- * exports the same things. So there is one of everything, however it is loaded.
+ * The library, for require() and for import: small files that take it from the parts of dist/. So there is one of everything,
+ * however it is loaded.
  */
-async function buildLibrary(build, compiled) {
-  const { printInLines, READABLE } = await import('./print-in-lines.mjs');
-  await build({
-    ...{ ...COMMON, ...AS_COMMONJS, ...READABLE },
-    entryPoints: LIBRARY,
-    outExtension: { '.js': '.cjs' },
-    plugins: compiled,
-  });
-  for (const name of Object.keys(LIBRARY)) {
-    await printInLines(join(root, `dist/${name}.cjs`));
-    const exported = Object.keys(require(join(root, `dist/${name}.cjs`))).sort();
+async function buildLibrary(build) {
+  const { loadCompiled } = require(join(root, 'dist/load.cjs'));
+  for (const [name, source] of Object.entries(LIBRARY)) {
+    const part = ['core', 'commands'].find((each) => source in loadCompiled(each));
+    const exported = Object.keys(loadCompiled(part)[source]()).sort();
     const contents = [
       `import { loadCompiled } from './load-compiled.ts';`,
-      `export const { ${exported.join(', ')} } = loadCompiled('${name}');`,
+      `export const { ${exported.join(', ')} } = loadCompiled('${part}')['${source}']();`,
     ].join('\n');
-    await build({
-      ...{ ...COMMON, ...READABLE },
-      ...{ outdir: undefined, outfile: `dist/${name}.js`, format: 'esm' },
-      stdin: { contents, loader: 'js', resolveDir: join(root, 'src/run') },
-    });
-    await printInLines(join(root, `dist/${name}.js`));
+    for (const [format, file] of [
+      ['cjs', `dist/${name}.cjs`],
+      ['esm', `dist/${name}.js`],
+    ]) {
+      await build({
+        ...{ ...COMMON, outdir: undefined, outfile: file },
+        ...(format === 'cjs' ? AS_COMMONJS : { format }),
+        stdin: { contents, loader: 'js', resolveDir: join(root, 'src/run') },
+      });
+    }
   }
 }
 
@@ -135,7 +133,7 @@ const SQLITE_BESIDE_ADDON = {
     setUp.onLoad({ filter: /.*/, namespace: 'beside-addon' }, () => ({
       contents: [
         `import { createRequire } from 'node:module';`,
-        `import { programBesideAddon } from './src/native/load.ts';`,
+        `import { programBesideAddon } from './src/confine/native/load.ts';`,
         `export default () => createRequire(import.meta.url)(programBesideAddon('${SQLITE.file}'));`,
       ].join('\n'),
       loader: 'js',
@@ -164,63 +162,26 @@ function firstLines(when, words) {
   return `#!/bin/sh\n':' //; ${when} && { ${look}; }; exec node "$0" "$@"`;
 }
 
-/** Files with compiled code, for what somebody waits for at every start, and what each exports. */
-const COMPILED = { dispatch: 'dispatch', hook: 'hook', sh: 'shell' };
-/** `src/cli/audit/audit.ts` becomes `audit`, `src/cli/sh/interactive.ts` `sh-interactive`. */
-function fileNameOf(source) {
-  const [, folder, name] = /^src\/cli\/(?:([a-z-]+)\/)?([a-z-]+)\.ts$/.exec(source) ?? [];
-  return folder === undefined || folder === name ? name : `${folder}-${name}`;
-}
-/** These load others, each of which becomes a file of its own. */
-const isStart = (name) =>
-  name === 'dispatch' || name === 'sh-confined' || PROGRAMS.some(({ start }) => start === name);
-
 /**
- * A program: CommonJS, which Node loads about 15 ms sooner than the same code as ES modules. A file that does nothing
- * but load the others, one for running a command, one for each subcommand.
+ * The programs: CommonJS, which Node loads about 15 ms sooner than the same code as ES modules. Files that do nothing but load
+ * the parts.
  */
-async function buildPrograms(build, compiled) {
-  const files = new Map(PROGRAMS.map(({ start }) => [start, `src/cli/${start}.ts`]));
-  const apart = {
-    name: 'files-apart',
-    setup(setUp) {
-      setUp.onResolve({ filter: /^\.\/[a-z/-]+\.ts$/ }, ({ path, kind, importer, resolveDir }) => {
-        if (kind !== 'dynamic-import' || path === './run/run.ts') return undefined;
-        const from = relative(root, importer);
-        if (!isStart(fileNameOf(from))) return undefined;
-        const source = relative(root, join(resolveDir, path));
-        const name = fileNameOf(source);
-        files.set(name, source);
-        return name in COMPILED ? undefined : { path: `./${name}.cjs`, external: true };
-      });
-      setUp.onLoad({ filter: /\/src\/cli\/(dispatch|hook\/hook|sh\/sh)\.ts$/ }, ({ path }) => {
-        const name = fileNameOf(relative(root, path));
-        if (setUp.initialOptions.entryPoints[name] !== undefined) return undefined;
-        const contents = [
-          `import { loadCompiled } from ${JSON.stringify(join(root, 'src/run/load-compiled.ts'))};`,
-          `export const { ${COMPILED[name]} } = loadCompiled('${name}');`,
-        ].join('\n');
-        return { contents, loader: 'js', resolveDir: dirname(path) };
-      });
-    },
-  };
-  const bundle = (name, source) =>
-    build({
+async function buildPrograms(build, parts) {
+  for (const { start, file } of PROGRAMS) {
+    await build({
       ...COMMON,
-      entryPoints: { [PROGRAMS.find(({ start }) => start === name)?.file ?? name]: source },
       ...AS_COMMONJS,
+      entryPoints: { [file]: `src/cli/${start}.ts` },
       outExtension: { '.js': '.cjs' },
-      plugins: [apart, ...compiled, WITHOUT_CHILD_PROCESS],
+      plugins: [parts],
     });
-  // A map grows while it is walked: each file may name further ones.
-  for (const [name, source] of files) await bundle(name, source);
+  }
 }
 
 /** In processes of their own. Their output and their exit status do not matter: without the code the start is slower. */
-async function compilePrograms() {
+async function compileParts(parts) {
   const script = join(root, 'scripts/compiled-code.mjs');
-  const compile = (name) => run(script, [name], { input: SAMPLE_CALL, timeout: 30_000 });
-  await Promise.all(Object.keys(COMPILED).map(compile));
+  await Promise.all(parts.map((name) => run(script, [name], { input: SAMPLE_CALL, timeout: 30_000 })));
 }
 
 /** The completions, out of the commands themselves. */
@@ -241,14 +202,16 @@ async function buildCompletions(build) {
 async function buildTypeScript(native) {
   const esbuild = await import('esbuild');
   const { textImports } = await import('./text-imports.mjs');
+  const { pastIndexesPlugin } = await import('./past-indexes.mjs');
   const inputs = new Set();
   const build = async ({ plugins = [], ...options }) => {
     const { metafile } = await esbuild.build({
       ...options,
-      plugins: [textImports, SQLITE_BESIDE_ADDON, ...plugins],
+      plugins: [textImports, SQLITE_BESIDE_ADDON, ...plugins, pastIndexesPlugin],
       metafile: true,
     });
     for (const input of Object.keys(metafile.inputs)) inputs.add(input);
+    return { metafile };
   };
   rmSync(join(root, 'dist'), { recursive: true, force: true });
   const types = mustRun(binary('typescript', 'tsc'), ['-p', 'tsconfig.types.json']).then(
@@ -256,10 +219,12 @@ async function buildTypeScript(native) {
   );
   // Looked at below; until then its failure is nobody's.
   types.catch(() => {});
-  const { buildCompiledModules } = await import('./build-compiled.mjs');
-  const { plugins, writeCode } = await buildCompiledModules(COMMON, build);
-  await buildLibrary(build, plugins);
-  await buildPrograms(build, plugins);
+  const starts = PROGRAMS.map(({ start }) => `src/cli/${start}.ts`);
+  const common = { ...COMMON, ...AS_COMMONJS, external: UNBUNDLED, plugins: [WITHOUT_CHILD_PROCESS] };
+  const { buildParts, COMPILED } = await import('./build-parts.mjs');
+  const parts = await buildParts({ starts, library: Object.values(LIBRARY) }, common, build);
+  await buildLibrary(build);
+  await buildPrograms(build, parts);
   await buildCompletions(build);
   for (const { file, when, words } of PROGRAMS) {
     const path = join(root, `dist/${file}.cjs`);
@@ -272,8 +237,7 @@ async function buildTypeScript(native) {
   await types;
   await native;
   bringSqlite();
-  await writeCode();
-  await Promise.all([compilePrograms(), writeSchemas()]);
+  await Promise.all([compileParts(COMPILED), writeSchemas()]);
   linkOwnPrograms();
   writeFileSync(join(root, NOTICES), thirdPartyNotices(root, inputs));
   console.log('sandbox-run: dist/ built');
@@ -305,7 +269,7 @@ async function writeSchemas() {
   const schemas = { ...all, serve };
   mkdirSync(join(root, 'dist/schemas'));
   for (const [name, schema] of Object.entries(schemas))
-    writeFileSync(join(root, `dist/schemas/${name}.json`), `${JSON.stringify(schema, null, 2)}\n`);
+    writeFileSync(join(root, `dist/schemas/${name}.json`), `${JSON.stringify(schema)}\n`);
 }
 
 // `npx sandbox-run` in the checkout: npm links the programs of dependencies only, and would install the checkout into

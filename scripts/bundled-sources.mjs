@@ -14,10 +14,13 @@ import {
 import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
+import { pastIndexes } from './past-indexes.mjs';
 import { textImports } from './text-imports.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const SOURCES = join(root, 'src/');
+/** Other chunks come of another state of these. */
+const OWN_FILES = ['bundled-sources.mjs', 'past-indexes.mjs'].map((name) => join(import.meta.dirname, name));
 /** In node_modules: vitest leaves to Node what lies there. */
 const KEPT = join(root, 'node_modules/.sandbox-run-sources');
 /** Bundles of other states of src that may still be in use by another run. */
@@ -46,7 +49,7 @@ export async function bundledSources() {
 async function bundle(files) {
   // The chunks have the paths of their sources in them: a copy of the checkout makes its own.
   const state = createHash('sha256').update(`${root}\0`);
-  for (const file of [...files, fileURLToPath(import.meta.url), join(root, 'package-lock.json')].sort())
+  for (const file of [...files, ...OWN_FILES, join(root, 'package-lock.json')].sort())
     state.update(`${relative(root, file)}\0${readFileSync(file, 'latin1')}\0`);
   for (const name of readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).sort()) {
     if (/\.(css|html|svg)$|\/web\/browser\//.test(name) && lstatSync(join(SOURCES, name)).isFile())
@@ -72,7 +75,7 @@ async function bundle(files) {
     format: 'esm',
     target: 'node20',
     logLevel: 'error',
-    plugins: [textImports, { name: 'own-url', setup: keepUrl }],
+    plugins: [textImports, { name: 'sources', setup: loadSources }],
   });
   try {
     renameSync(making, directory);
@@ -84,12 +87,11 @@ async function bundle(files) {
   return directory;
 }
 
-/** A module goes on finding what lies beside its source. */
-function keepUrl({ onLoad }) {
+/** A module goes on finding what lies beside its source, and imports the files of a house that it uses, past its index. */
+function loadSources({ onLoad }) {
   onLoad({ filter: /^.*\/src\/.*\.ts$/ }, ({ path }) => {
     const text = readFileSync(path, 'utf8');
-    if (!text.includes('import.meta.url')) return undefined;
     const url = JSON.stringify(pathToFileURL(path).href);
-    return { contents: text.replaceAll('import.meta.url', url), loader: 'ts' };
+    return { contents: pastIndexes(path, text).replaceAll('import.meta.url', url), loader: 'ts' };
   });
 }

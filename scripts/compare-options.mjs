@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Compares the options of the table of programs (src/programs/families) with what the programs of this machine say of
+// Compares the options of the table of programs (src/judge/programs/families) with what the programs of this machine say of
 // themselves: --help, and the manual page where there is one. Prints what the table lacks, and what only the table has.
 // What is missing in a closed grammar is refused or asked about; what is there too much may be of another version.
 //
@@ -56,7 +56,7 @@ async function loadRows() {
     const outfile = join(directory, 'table.mjs');
     await build({
       absWorkingDir: ROOT,
-      entryPoints: ['src/programs/program-table.ts'],
+      entryPoints: ['src/judge/programs/program-table.ts'],
       outfile,
       bundle: true,
       format: 'esm',

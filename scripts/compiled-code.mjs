@@ -1,58 +1,74 @@
-// Code that V8 has compiled, kept beside a file of dist/ for the Node that builds: what has been called before is in it,
-// so that a start need not compile it. src/run/load-compiled.ts uses it.
-//   node scripts/compiled-code.mjs dispatch|hook|sh    writes that of dist/NAME.cjs, after using it once
+// Writes the V8 code cache of a part of dist/, for the version of Node that builds. It holds the functions that were called
+// here, so that a start need not compile them. src/run/load-compiled.ts uses it.
+//   node scripts/compiled-code.mjs NAME    uses dist/part-NAME.cjs once and writes its code cache
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { createRequire, Module } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Script } from 'node:vm';
+import { decideSamples } from './warm-judgement.mjs';
+import { useStatefulParts } from './warm-stateful-parts.mjs';
+import { readSamples } from './warm-validation.mjs';
 
-/** Loads a file, lets `warmUp` use what it exports, and writes the compiled code; returns the exports. */
+/** Loads a file, lets `warmUp` use what it exports, and writes the compiled code. */
 export async function writeCompiledCode(file, warmUp) {
-  const { exports, write } = loadToCompile(file);
-  await write(warmUp);
-  return exports;
-}
-
-/** Loads a file now; the compiled code is written later, by `write(warmUp)`. */
-export function loadToCompile(file) {
   const require = createRequire(file);
   const source = readFileSync(file, 'latin1');
-  // The same text as in load-compiled.ts: V8 compares.
+  // Must be the same text as `wrapped` in load-compiled.ts makes, or V8 rejects the cache.
   const script = new Script(`(function (exports, require, module, __filename) {${source}\n})`, {
     filename: file,
   });
-  const module = { exports: {} };
+  const module = new Module(file);
+  require.cache[file] = module;
   script.runInThisContext()(module.exports, require, module, file);
-  const write = async (warmUp) => {
-    await warmUp(module.exports);
-    writeFileSync(file.replace(/\.cjs$/, `.${process.version}.code`), script.createCachedData());
-  };
-  return { exports: module.exports, write };
+  await warmUp(module.exports);
+  writeFileSync(file.replace(/\.cjs$/, `.${process.version}.code`), script.createCachedData());
 }
 
-/** What uses each of the files once. Where nothing can be confined it says so, and what was needed for that is compiled. */
+/** Uses each part once. On a host that cannot confine commands, this compiles the code up to the error. */
 const USES = {
-  dispatch: (workspace, { dispatch }) => dispatch(['--workspace', workspace, '--', 'true']),
-  // Its input is that of this process. Whatever it remembers is not that of whoever builds.
-  hook: (workspace, { hook }) => {
-    process.env.XDG_STATE_HOME = join(workspace, 'state');
-    process.env.CLAUDE_PROJECT_DIR = workspace;
-    return hook(['claude-code', '--mode', 'rewrite']);
-  },
-  sh: (workspace, { shell }) => {
+  // Runs each entry point once. The hook reads the standard input of this process.
+  core: async (workspace, part) => {
+    await decideSamples(part['src/gate/decide/judgement.ts']());
     process.chdir(workspace);
+    process.env.CLAUDE_PROJECT_DIR = workspace;
     process.env.SANDBOX_SH_WORKSPACE = workspace;
-    return shell(['-c', 'true']);
+    await part['src/cli/dispatch.ts']().dispatch(['--', 'true']);
+    await part['src/cli/hook/hook.ts']().hook(['claude-code', '--mode', 'rewrite']);
+    await part['src/cli/sh/sh.ts']().shell(['-c', 'true']);
   },
+  lists: (_, part) => {
+    readSampleRules(part['src/run/listed-network.ts']());
+    lookForSamples(part['src/run/hidden-files.ts']());
+  },
+  validation: (_, part) => readSamples(part['src/run/validation.ts']()),
+  stateful: (_, part) => useStatefulParts(part['src/run/stateful-parts.ts']()),
 };
 
+function lookForSamples({ HiddenFinder }) {
+  const workspace = join(import.meta.dirname, '../src/base');
+  const roots = { workspace, own: [workspace], all: [workspace], home: '/nowhere' };
+  new HiddenFinder(['.env', '**/*.pem', 'secrets/', '~/.ssh', 'url-[a-z]*.{js,ts}'], roots).look();
+}
+
+function readSampleRules({ readRules }) {
+  readRules(
+    { allow: ['@github', '*.example.org:443', '10.0.0.0/8', '[2001:db8::/32]:22'], deny: [] },
+    () => [],
+  );
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [, , name = 'dispatch'] = process.argv;
-  const workspace = mkdtempSync(join(realpathSync(tmpdir()), 'sandbox-run-build-'));
-  const program = join(dirname(import.meta.dirname), `dist/${name}.cjs`);
-  await writeCompiledCode(program, (exports) => USES[name](workspace, exports));
-  rmSync(workspace, { recursive: true, force: true });
+  const [, , name] = process.argv;
+  const directories = ['workspace', 'state'].map((use) =>
+    mkdtempSync(join(realpathSync(tmpdir()), `sandbox-run-build-${use}-`)),
+  );
+  const [workspace, state] = directories;
+  // Do not use the state of the user who builds.
+  process.env.XDG_STATE_HOME = state;
+  const part = join(dirname(import.meta.dirname), `dist/part-${name}.cjs`);
+  await writeCompiledCode(part, (exports) => USES[name](workspace, exports));
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
   process.exitCode = 0;
 }

@@ -1,5 +1,5 @@
 // What a native build makes, and for which hosts: the one list that the build, the platform packages and their check
-// share. src/native/addon-locations.ts names the same packages (test/packaging/artifacts.test.ts compares them).
+// share. src/confine/native/addon-locations.ts names the same packages (test/packaging/artifacts.test.ts compares them).
 
 /**
  * @typedef {object} NativeArtifact

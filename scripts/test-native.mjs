@@ -1,6 +1,6 @@
 // Builds the C++ unit tests and runs them, several processes at once: most of the tests wait most of the time.
-//   node scripts/test-native.mjs [--sanitize address,undefined | thread] [--processes N] [--times] [PART OF A TEST'S NAME]
-// --times prints what the slowest tests took.
+//   node scripts/test-native.mjs [--core] [--sanitize address,undefined | thread] [--processes N] [--times] [PART OF A TEST'S NAME]
+// --core builds native/core alone, and its tests. --times prints what the slowest tests took.
 // Some tests end process trees by a signal to everybody. Each process has a process and mount namespace of its own, so
 // that a bug cannot end the machine; where none is to be had, such tests say that they were not run.
 import { spawnSync } from 'node:child_process';
@@ -14,6 +14,7 @@ import { run } from './step.mjs';
 
 const { values, positionals } = parseArgs({
   options: {
+    core: { type: 'boolean', default: false },
     sanitize: { type: 'string', default: '' },
     processes: { type: 'string' },
     times: { type: 'boolean', default: false },
@@ -24,9 +25,10 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const isSanitized = values.sanitize !== '';
 const processes = Number(values.processes ?? Math.min(8, Math.max(4, 2 * availableParallelism())));
 
+const target = values.core ? 'sandbox_run_core_tests' : 'sandbox_run_tests';
 let program;
 try {
-  program = isSanitized ? buildSanitized() : await buildNativeTarget('sandbox_run_tests');
+  program = isSanitized ? buildSanitized() : await buildNativeTarget(target);
 } catch (error) {
   console.error(`test-native: the tests cannot be built:\n${error.message}`);
   process.exit(1);
@@ -45,8 +47,8 @@ function buildSanitized() {
     ...['-S', root, '-B', directory, '-DSANDBOX_RUN_TESTS=ON', '-DSANDBOX_RUN_ALONE=ON'],
     ...[`-DSANDBOX_RUN_SANITIZE=${values.sanitize}`, '-DCMAKE_BUILD_TYPE=RelWithDebInfo'],
   );
-  cmake('--build', directory, '--parallel', String(availableParallelism()));
-  return join(directory, 'sandbox_run_tests');
+  cmake('--build', directory, '--target', target, '--parallel', String(availableParallelism()));
+  return join(directory, target);
 }
 
 /** Returns the exit status. */

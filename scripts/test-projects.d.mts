@@ -10,3 +10,6 @@ export function testFiles(): readonly string[];
 export function isOneOf(file: string, beginnings: readonly string[]): boolean;
 export function homeOf(file: string): string | undefined;
 export function filesOf(name: string, isAskedFor: boolean): readonly string[];
+
+/** The room that a file of src/ belongs to, by its path beneath src/; '' for a file of no house. */
+export function roomOf(file: string): string;

@@ -5,6 +5,17 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
+/** Houses of src/ whose folders are rooms of their own, and folders that are where the rest of their house is one room. */
+const HOUSES_OF_ROOMS = ['confine', 'gate', 'judge', 'workspace'];
+const ROOMS_IN_HOUSES = ['cli/attack', 'run/change-sets', 'run/other-backends'];
+
+/** The room that a file of src/ belongs to, by its path beneath src/; '' for a file of no house. */
+export function roomOf(file) {
+  const folders = file.split('/').slice(0, -1);
+  const two = folders.slice(0, 2).join('/');
+  return HOUSES_OF_ROOMS.includes(folders[0]) || ROOMS_IN_HOUSES.includes(two) ? two : (folders[0] ?? '');
+}
+
 /**
  * `tests`: beginnings of paths. Each file has one home: the project with the longest beginning that fits.
  * `rooms`: folders of src/, or of native/ where that is said; `docs`: what users read and copy, that is docs/, examples/, man/ and the
@@ -14,35 +25,67 @@ export const PROJECTS = {
   quick: {
     tests: ['test/unit/', 'test/layering.test.ts'],
     rooms: [
-      'util',
-      'errors',
+      'base',
       'model',
-      'kernel',
-      'plan',
-      'host',
-      'state',
-      'audit',
+      'confine/kernel',
+      'confine/plan',
+      'workspace/host',
+      'gate/state',
+      'gate/audit',
       'run',
       'serve',
-      'integrations',
+      'agents',
       'docs',
     ],
   },
   confine: {
     tests: ['test/enforcement/', 'test/conformance/', 'test/application/', 'test/backends/'],
-    rooms: ['native', 'kernel', 'plan', 'backends', 'attack', 'host', 'native/*'],
+    rooms: [
+      'confine/native',
+      'confine/kernel',
+      'confine/plan',
+      'confine/backends',
+      'run/other-backends',
+      'cli/attack',
+      'workspace/host',
+      'native/*',
+    ],
   },
-  workspace: { tests: ['test/left-behind/', 'test/real-work/'], rooms: ['left-behind', 'host', 'policy'] },
-  changes: { tests: ['test/changes/'], rooms: ['changes', 'native/process'] },
+  workspace: {
+    tests: ['test/left-behind/', 'test/real-work/'],
+    rooms: ['workspace/left-behind', 'workspace/host', 'policy'],
+  },
+  changes: { tests: ['test/changes/'], rooms: ['run/change-sets', 'native/core'] },
   doors: {
     tests: ['test/cli/', 'test/library/', 'test/integration/', 'test/clients/', 'test/packaging/'],
-    rooms: ['run', 'serve', 'integrations', 'cli', 'approvals', 'audit', 'state', 'native/client', 'docs'],
+    rooms: [
+      'run',
+      'serve',
+      'agents',
+      'cli',
+      'gate/approvals',
+      'gate/audit',
+      'gate/state',
+      'native/client',
+      'docs',
+    ],
   },
   judge: {
-    tests: ['approvals', 'checks', 'decide', 'hooks', 'policy', 'programs', 'review', 'shell'].map(
-      (room) => `test/unit/${room}/`,
-    ),
-    rooms: ['approvals', 'checks', 'decide', 'hooks', 'policy', 'programs', 'review', 'shell'],
+    tests: [
+      'judge/',
+      'policy/',
+      ...['approvals', 'decide', 'hooks', 'review'].map((room) => `gate/${room}/`),
+    ].map((folder) => `test/unit/${folder}`),
+    rooms: [
+      'gate/approvals',
+      'judge/checks',
+      'gate/decide',
+      'gate/hooks',
+      'policy',
+      'judge/programs',
+      'gate/review',
+      'judge/shell',
+    ],
   },
   network: {
     tests: [
@@ -55,10 +98,16 @@ export const PROJECTS = {
     rooms: ['policy', 'native/notify'],
   },
   fleet: {
-    tests: ['test/fleet/', 'test/unit/fleet/', 'test/unit/nats/', 'test/unit/state/fleet', 'test/cli/fleet'],
-    rooms: ['fleet', 'nats', 'docs'],
+    tests: [
+      'test/fleet/',
+      'test/unit/fleet/',
+      'test/unit/gate/nats/',
+      'test/unit/gate/state/fleet',
+      'test/cli/fleet',
+    ],
+    rooms: ['fleet', 'gate/nats', 'docs'],
   },
-  hosts: { tests: ['test/hosts/'], rooms: ['host', 'native', 'native/*'] },
+  hosts: { tests: ['test/hosts/'], rooms: ['workspace/host', 'confine/native', 'native/*'] },
 };
 
 /**

@@ -5,14 +5,19 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
+/** The closing lines are what is left of a long log. */
+const why = ([error] = []) => (error === undefined ? '' : `: ${String(error.message).split('\n', 1)[0]}`);
+
 export default class SummaryReporter {
   onTestRunEnd(modules, unhandledErrors) {
     const files = modules.map((module) => {
       const tests = [...module.children.allTests()];
       const inState = (state) => tests.filter((test) => test.result().state === state);
-      const failures = inState('failed').map((test) => test.fullName);
+      const failures = inState('failed').map((test) => `${test.fullName}${why(test.result().errors)}`);
       // A hook or an import that failed leaves the file failed without one of its tests being it.
-      if (failures.length === 0 && module.state() === 'failed') failures.push('(the file itself)');
+      if (failures.length === 0 && module.state() === 'failed') {
+        failures.push(`(the file itself)${why(module.errors())}`);
+      }
       const { duration, collectDuration, setupDuration, prepareDuration } = module.diagnostic();
       return {
         project: module.project.name,

@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { makeUsersCopy } from './test-as-user.mjs';
 import { MOST_FLAKY, outcomeOf } from './test-outcome.mjs';
-import { AS_BOTH, AS_USER, filesOf, homeOf, isOneOf, PROJECTS } from './test-projects.mjs';
+import { AS_BOTH, AS_USER, filesOf, homeOf, isOneOf, PROJECTS, roomOf } from './test-projects.mjs';
 
 const USAGE = `usage: npm test | npm run test:full [-- OPTIONS] | npm run test:changed [-- OPTIONS]
 
@@ -184,13 +184,13 @@ function projectsOfChange() {
   const rooms = new Set();
   for (const path of changed) {
     const [top, room] = path.split('/');
-    if (top === 'src' && path.split('/').length > 2) rooms.add(room);
+    if (top === 'src' && path.split('/').length > 2) rooms.add(roomOf(path.slice('src/'.length)));
     if (top === 'native') rooms.add(`native/${room}`);
     if (/^(docs|examples|man)\/|^[A-Z]+\.md$/.test(path)) rooms.add('docs');
   }
+  const touched = new Set(rooms);
   for (const [room, imported] of importsOfRooms())
-    if ([...imported].some((other) => changed.some((path) => path.startsWith(`src/${other}/`))))
-      rooms.add(room);
+    if ([...imported].some((other) => touched.has(other))) rooms.add(room);
   const touches = (of) =>
     rooms.has(of) || (of === 'native/*' && [...rooms].some((room) => room.startsWith('native/')));
   const chosen = Object.keys(PROJECTS).filter((name) => PROJECTS[name].rooms.some(touches));
@@ -202,18 +202,20 @@ function projectsOfChange() {
   return Object.keys(PROJECTS).filter((name) => all.includes(name));
 }
 
-/** By room of src: the rooms that its files import from. */
+/** By room of src: the rooms that its files import from; by the index of a house, all that the index names. */
 function importsOfRooms() {
   const rooms = new Map();
+  const importsOf = (path) =>
+    [...readFileSync(join(root, 'src', path), 'utf8').matchAll(/'(\.\.?\/[^']+\.ts)'/g)].map(([, other]) =>
+      join(path, '..', other),
+    );
   for (const path of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
     if (!path.endsWith('.ts') || !path.includes('/')) continue;
-    const [room] = path.split('/');
+    const room = roomOf(path);
     const imported = rooms.get(room) ?? new Set();
     rooms.set(room, imported);
-    const depth = path.split('/').length - 1;
-    const outside = new RegExp(`'(?:\\.\\./){${depth}}([a-z-]+)/`, 'g');
-    for (const [, other] of readFileSync(join(root, 'src', path), 'utf8').matchAll(outside))
-      imported.add(other);
+    for (const other of importsOf(path))
+      for (const one of other.endsWith('/index.ts') ? importsOf(other) : [other]) imported.add(roomOf(one));
   }
   return rooms;
 }

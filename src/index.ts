@@ -1,8 +1,18 @@
-export { ERROR_CODES, type ErrorCode } from './errors/codes.ts';
-export { SandboxError } from './errors/sandbox-error.ts';
+export { ERROR_CODES, type ErrorCode } from './base/errors/codes.ts';
+export { SandboxError } from './base/errors/sandbox-error.ts';
+export { APPROVAL_SCOPES } from './base/words.ts';
+export type {
+  BackendId,
+  Control,
+  ControlId,
+  ControlState,
+  Demand,
+  EnforcementReport,
+  PassedOver,
+} from './confine/plan/enforcement-report.ts';
+export type { LaunchPlan } from './confine/plan/launch-plan.ts';
 export { createFleet } from './fleet/create-fleet.ts';
 export type { Downloaded, Fleet, FleetJob, FleetOptions, HeldChanges } from './fleet/fleet-api.ts';
-export type { ListeningSocket } from './host/listening-sockets.ts';
 export type {
   ApprovalAnswer,
   ApprovalOptions,
@@ -20,15 +30,6 @@ export type {
 } from './model/audit-record.ts';
 export type { Command, TemplateValue } from './model/command.ts';
 export type { Autonomy, Decision, Reach, Reason, Risk, Taint, Verdict } from './model/decision.ts';
-export type {
-  BackendId,
-  Control,
-  ControlId,
-  ControlState,
-  Demand,
-  EnforcementReport,
-  PassedOver,
-} from './model/enforcement-report.ts';
 export type {
   ExceededLimit,
   ExecutionError,
@@ -55,7 +56,6 @@ export type {
   ToolInput,
   ToolResult,
 } from './model/gate-ports.ts';
-export type { LaunchPlan } from './model/launch-plan.ts';
 export type {
   ApprovedRequest,
   CheckOptions,
@@ -72,7 +72,6 @@ export type {
 export type { OutputChunk, OutputLimits, OutputStream, OutputText } from './model/output.ts';
 export type { PolicyFile } from './model/policy-keys.ts';
 export type { AgentSession } from './model/session.ts';
-export { APPROVAL_SCOPES } from './model/words.ts';
 export { CommandError } from './run/launch/command-error.ts';
 export type { BackgroundJob, JobExit, JobOutput } from './run/launch/jobs.ts';
 export type { RunningCommand } from './run/launch/pending-command.ts';
@@ -90,3 +89,4 @@ export type { CommandCheck } from './run/sandbox.ts';
 export { createSandbox, type RunTemplate, type Sandbox, type StartedCommand } from './run/sandbox.ts';
 export { openSession, type SessionOptions } from './run/session/agent-session.ts';
 export type { ShellSession } from './run/session/shell-session.ts';
+export type { ListeningSocket } from './workspace/host/listening-sockets.ts';

@@ -16,7 +16,7 @@ export async function measureChanges({ createSandbox, directory, counts }) {
   const contenders = async (name, workspace, argv, { rounds, pause }) => {
     const sandboxes = {
       direct: await createSandbox({ workspace }),
-      undo: await createSandbox({ workspace, undo: true }),
+      undo: await createSandbox({ workspace, undo: 'always' }),
     };
     const one = (kind) => {
       const { turn, ...contender } = inProcess(kind, async () => {

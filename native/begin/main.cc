@@ -11,10 +11,10 @@
 
 #include <cstddef>
 
+#include "begin/handover.h"
 #include "begin/others.h"
-#include "process/child.h"
-#include "process/handover.h"
-#include "process/shut_root.h"
+#include "core/child.h"
+#include "core/shut_root.h"
 #include "sys/raw_syscall.h"
 
 #if defined(__x86_64__)

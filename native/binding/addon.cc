@@ -16,14 +16,14 @@
 #include "binding/encode.h"
 #include "binding/host_functions.h"
 #include "binding/running_commands.h"
-#include "landlock/ruleset.h"
-#include "process/cgroup_parent.h"
-#include "process/cgroup_removal.h"
-#include "process/command.h"
-#include "process/command_threads.h"
-#include "process/confinement.h"
-#include "process/process_list.h"
-#include "process/tree_kill.h"
+#include "core/cgroup_parent.h"
+#include "core/cgroup_removal.h"
+#include "core/command.h"
+#include "core/command_threads.h"
+#include "core/confinement.h"
+#include "core/process_list.h"
+#include "core/ruleset.h"
+#include "core/tree_kill.h"
 #include "sys/raw_syscall.h"
 
 namespace sandbox_run {
@@ -68,7 +68,10 @@ Napi::Value ProbeProcessList(const Napi::CallbackInfo& info) {
 Napi::Value CreateConfinement(const Napi::CallbackInfo& info) {
   ConfinementSpec spec = DecodeConfinement(info[0].As<Napi::Object>());
   if (info.Env().IsExceptionPending()) return info.Env().Undefined();
-  auto* handle = new ConfinementRef(std::make_shared<CommandThreads>(std::move(spec)));
+  const auto guests = std::make_shared<const GuestSpec>(DecodeGuests(info[0].As<Napi::Object>()));
+  if (info.Env().IsExceptionPending()) return info.Env().Undefined();
+  CommandGuests::AddTo(spec, guests);
+  auto* handle = new ConfinementRef{std::make_shared<CommandThreads>(std::move(spec)), guests};
   info.Env().GetInstanceData<RunningCommands>()->Track(*handle);
   return Napi::External<ConfinementRef>::New(info.Env(), handle,
                                              [](Napi::Env, ConfinementRef* ref) {
@@ -215,20 +218,27 @@ Napi::Value SaveIndex(const Napi::CallbackInfo& info) {
 // launch(...): the id for the functions below. Arguments and events as in contract.ts.
 Napi::Value Launch(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const bool is_supervised = AsConfinement(info[0])->network() != nullptr;
-  std::optional<CommandSpec> spec = DecodeCommand(info, is_supervised);
+  const ConfinementRef& confinement = AsConfinement(info[0]);
+  bool is_shell = false;
+  std::optional<CommandSpec> spec =
+      DecodeCommand(info, confinement.guests->network != nullptr, is_shell);
   if (!spec) return env.Undefined();
   RunningCommands* commands = env.GetInstanceData<RunningCommands>();
   const uint32_t id = commands->NextId();
+  std::unique_ptr<RunningCommands::Observer> observer = commands->MakeObserver(id);
+  const auto guests = std::make_shared<CommandGuests>(
+      confinement.guests, *observer, is_shell ? std::optional(spec->kill_grace) : std::nullopt);
+  spec->guest = guests;
   Result<std::shared_ptr<Command>> command =
-      AsConfinement(info[0])->Launch(std::move(*spec), commands->MakeObserver(id));
+      confinement->Launch(std::move(*spec), std::move(observer));
   if (!command.ok()) {
     commands->ThreadEnded();
     ThrowFailure(env, command.failure());
     return env.Undefined();
   }
-  commands->Add(env, id,
-                {std::move(command.value()), Napi::Persistent(info[1].As<Napi::Function>())});
+  commands->Add(
+      env, id,
+      {std::move(command.value()), guests, Napi::Persistent(info[1].As<Napi::Function>()), {}});
   return Napi::Number::New(env, id);
 }
 
@@ -236,38 +246,41 @@ template <typename Act>
 Napi::Value WithCommand(const Napi::CallbackInfo& info, Act act) {
   Running* running =
       info.Env().GetInstanceData<RunningCommands>()->Find(info[0].As<Napi::Number>().Uint32Value());
-  if (running != nullptr) act(*running->command);
+  if (running != nullptr) act(*running);
   return Napi::Boolean::New(info.Env(), running != nullptr);
 }
 
 // signal(id, number), cancel(id, now), acknowledge(id, bytes), stream(id, on): false if the command
 // has ended.
 Napi::Value Signal(const Napi::CallbackInfo& info) {
-  return WithCommand(
-      info, [&](Command& command) { command.Signal(info[1].As<Napi::Number>().Int32Value()); });
+  return WithCommand(info, [&](Running& running) {
+    running.command->Signal(info[1].As<Napi::Number>().Int32Value());
+  });
 }
 Napi::Value Cancel(const Napi::CallbackInfo& info) {
-  return WithCommand(info, [&](Command& command) { command.Cancel(info[1].ToBoolean()); });
+  return WithCommand(info, [&](Running& running) { running.command->Cancel(info[1].ToBoolean()); });
 }
 Napi::Value Acknowledge(const Napi::CallbackInfo& info) {
-  return WithCommand(info, [&](Command& command) { command.Acknowledge(Unsigned(info[1])); });
+  return WithCommand(info,
+                     [&](Running& running) { running.command->Acknowledge(Unsigned(info[1])); });
 }
 
 // resize(id, columns, rows): of the command's terminal; false if it has ended.
 Napi::Value Resize(const Napi::CallbackInfo& info) {
   const TerminalSize size = DecodeTerminalSize(info[1], info[2]);
-  return WithCommand(info, [&](Command& command) { command.Resize(size); });
+  return WithCommand(info, [&](Running& running) { running.command->Resize(size); });
 }
 
 Napi::Value Stream(const Napi::CallbackInfo& info) {
-  return WithCommand(info, [&](Command& command) { command.Stream(info[1].ToBoolean()); });
+  return WithCommand(info, [&](Running& running) { running.command->Stream(info[1].ToBoolean()); });
 }
 
 // outputSoFar(id): NativeCapture in contract.ts; undefined if the command has ended.
 Napi::Value OutputSoFar(const Napi::CallbackInfo& info) {
   Napi::Value capture = info.Env().Undefined();
-  WithCommand(info, [&](Command& command) {
-    capture = EncodeCapture(info.Env(), command.OutputSoFar(0), command.OutputSoFar(1));
+  WithCommand(info, [&](Running& running) {
+    capture =
+        EncodeCapture(info.Env(), running.command->OutputSoFar(0), running.command->OutputSoFar(1));
   });
   return capture;
 }
@@ -293,11 +306,17 @@ Napi::Value Turn(const Napi::CallbackInfo& info) {
   spec.timeout = std::chrono::milliseconds(Unsigned(info[4]));
   spec.stream_output = info[5].ToBoolean();
   if (info.Env().IsExceptionPending()) return info.Env().Undefined();
-  return WithCommand(info, [&](Command& command) { command.BeginTurn(std::move(spec)); });
+  return WithCommand(info, [&](Running& running) {
+    if (running.guests->turns() == nullptr) return;
+    running.guests->turns()->Begin(std::move(spec));
+    running.command->Wake();
+  });
 }
 Napi::Value InterruptTurn(const Napi::CallbackInfo& info) {
-  return WithCommand(info, [&](Command& command) {
-    command.InterruptTurn(info[1].As<Napi::Number>().Uint32Value());
+  return WithCommand(info, [&](Running& running) {
+    if (running.guests->turns() == nullptr) return;
+    running.guests->turns()->Interrupt(info[1].As<Napi::Number>().Uint32Value());
+    running.command->Wake();
   });
 }
 
@@ -305,8 +324,8 @@ Napi::Value InterruptTurn(const Napi::CallbackInfo& info) {
 Napi::Value AnswerName(const Napi::CallbackInfo& info) {
   const auto bytes = info[2].As<Napi::Uint8Array>();
   const std::string message(reinterpret_cast<const char*>(bytes.Data()), bytes.ByteLength());
-  return WithCommand(info, [&](Command& command) {
-    command.AnswerName(info[1].As<Napi::Number>().Uint32Value(), message);
+  return WithCommand(info, [&](Running& running) {
+    running.guests->AnswerName(info[1].As<Napi::Number>().Uint32Value(), message);
   });
 }
 
@@ -315,23 +334,23 @@ Napi::Value AnswerConnection(const Napi::CallbackInfo& info) {
   std::optional<Address> address;
   if (info[2].IsTypedArray()) address = DecodeAddress(info[2]);
   const int error = info[3].As<Napi::Number>().Int32Value();
-  return WithCommand(info, [&](Command& command) {
-    command.AnswerConnection(info[1].As<Napi::Number>().Uint32Value(), address, error,
-                             DecodeInside(info[4]));
+  return WithCommand(info, [&](Running& running) {
+    running.guests->AnswerConnection(info[1].As<Napi::Number>().Uint32Value(), address, error,
+                                     DecodeInside(info[4]));
   });
 }
 
 // answerHost(id, question, allowed, rule): false if the command has ended.
 Napi::Value AnswerHost(const Napi::CallbackInfo& info) {
-  return WithCommand(info, [&](Command& command) {
-    command.AnswerHost(info[1].As<Napi::Number>().Uint32Value(), info[2].ToBoolean(),
-                       info[3].As<Napi::String>());
+  return WithCommand(info, [&](Running& running) {
+    running.guests->AnswerHost(info[1].As<Napi::Number>().Uint32Value(), info[2].ToBoolean(),
+                               info[3].As<Napi::String>());
   });
 }
 
 // allowAddresses(confinement, rows, lifetimeMs): of names that were looked up.
 Napi::Value AllowAddresses(const Napi::CallbackInfo& info) {
-  NetworkGate* network = AsConfinement(info[0])->network();
+  NetworkGate* network = AsConfinement(info[0]).guests->network.get();
   std::vector<AddressRow> rows = DecodeAddressRows(info[1]);
   if (info.Env().IsExceptionPending() || network == nullptr) return info.Env().Undefined();
   network->table.Add(std::move(rows), std::chrono::milliseconds(Unsigned(info[2])));
@@ -341,7 +360,7 @@ Napi::Value AllowAddresses(const Napi::CallbackInfo& info) {
 // judgeAddress(confinement, address, port, udp): {allowed, rule}; undefined where nothing is
 // listed.
 Napi::Value JudgeAddress(const Napi::CallbackInfo& info) {
-  const NetworkGate* network = AsConfinement(info[0])->network();
+  const NetworkGate* network = AsConfinement(info[0]).guests->network.get();
   if (network == nullptr) return info.Env().Undefined();
   Endpoint endpoint;
   endpoint.address = DecodeAddress(info[1]);

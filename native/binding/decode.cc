@@ -131,7 +131,7 @@ bool DecodeOutputExtras(const Napi::Object& extras, StreamsSpec& streams) {
 }
 
 // What is seldom asked for: NativeLaunchExtras in contract.ts, or undefined.
-void DecodeExtras(const Napi::Value& value, CommandSpec& spec) {
+void DecodeExtras(const Napi::Value& value, CommandSpec& spec, bool& is_shell) {
   if (!value.IsObject()) return;
   const Napi::Object extras = value.As<Napi::Object>();
   if (const Napi::Value pty = extras.Get("pty"); pty.IsObject()) {
@@ -144,7 +144,7 @@ void DecodeExtras(const Napi::Value& value, CommandSpec& spec) {
   if (const Napi::Value idle = extras.Get("idleTimeoutMs"); idle.IsNumber()) {
     spec.idle_timeout = std::chrono::milliseconds(Unsigned(idle));
   }
-  spec.shell = Flag(extras, "shell");
+  is_shell = Flag(extras, "shell");
   if (const Napi::Value filter = extras.Get("addedFilter"); filter.IsTypedArray()) {
     spec.added_filter = Filter(filter);
   }
@@ -380,13 +380,19 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     spec.machine = (*other.As<Napi::External<ConfinementRef>>().Data())->machine();
   }
   spec.shares_directories = Flag(object, "sharesDirectories");
-  if (const Napi::Value index = object.Get("index"); index.IsExternal()) {
-    spec.index = *index.As<Napi::External<std::shared_ptr<TreeIndex>>>().Data();
-  }
   ForEach(object.Get("slotVariables"), [&](const Napi::Value& value) {
     const Napi::Object variable = value.As<Napi::Object>();
     spec.slot_variables.push_back({Text(variable, "name"), Text(variable, "path")});
   });
+  spec.without_scope = Text(object, "processTree") == "subreaper";
+  return spec;
+}
+
+GuestSpec DecodeGuests(const Napi::Object& object) {
+  GuestSpec spec;
+  if (const Napi::Value index = object.Get("index"); index.IsExternal()) {
+    spec.index = *index.As<Napi::External<std::shared_ptr<TreeIndex>>>().Data();
+  }
   if (const Napi::Value value = object.Get("setUidLauncher"); value.IsObject()) {
     const Napi::Object launcher = value.As<Napi::Object>();
     LauncherSpec decoded;
@@ -406,10 +412,9 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     }
     spec.launcher = std::move(decoded);
   }
-  spec.without_scope = Text(object, "processTree") == "subreaper";
   if (const Napi::Value value = object.Get("network"); value.IsObject()) {
     Result<std::shared_ptr<NetworkGate>> gate =
-        DecodeNetwork(value.As<Napi::Object>(), spec.temporary_parent);
+        DecodeNetwork(value.As<Napi::Object>(), Text(object, "temporaryParent"));
     if (gate.ok()) {
       spec.network = std::move(gate.value());
     } else {
@@ -418,12 +423,16 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
     }
   }
   spec.group_modes = object.Get("groupModes").ToBoolean();
+  spec.own_processes = object.Get("ownProcesses").ToBoolean();
+  const Napi::Object sockets = object.Get("refusedSockets").As<Napi::Object>();
+  spec.refused_sockets = {sockets.Get("inet").ToBoolean(), sockets.Get("unix").ToBoolean()};
   spec.exit_tracing = object.Get("exitTracing").ToBoolean();
   spec.observed = DecodeObserved(Text(object, "observed"));
   return spec;
 }
 
-std::optional<CommandSpec> DecodeCommand(const Napi::CallbackInfo& info, bool is_supervised) {
+std::optional<CommandSpec> DecodeCommand(const Napi::CallbackInfo& info, bool is_supervised,
+                                         bool& is_shell) {
   const Napi::Env env = info.Env();
   CommandSpec spec;
   spec.room = TakeRoom(info, is_supervised);
@@ -451,7 +460,8 @@ std::optional<CommandSpec> DecodeCommand(const Napi::CallbackInfo& info, bool is
   spec.streams.output_limit = Unsigned(info[kOutputLimit]);
   spec.timeout = std::chrono::milliseconds(Unsigned(info[kTimeoutMs]));
   spec.kill_grace = std::chrono::milliseconds(Unsigned(info[kKillGraceMs]));
-  DecodeExtras(info[kExtras], spec);
+  is_shell = false;
+  DecodeExtras(info[kExtras], spec, is_shell);
   // A value of the wrong type: what was decoded in its stead must not run.
   if (env.IsExceptionPending()) return std::nullopt;
   return spec;

@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "process/command.h"
-#include "process/confinement.h"
-#include "process/terminal.h"
+#include "core/command.h"
+#include "core/confinement.h"
+#include "core/terminal.h"
+#include "guests/guest_spec.h"
 
 namespace sandbox_run {
 
@@ -20,7 +21,7 @@ uint64_t Unsigned(const Napi::Value& value);
 // A list of strings.
 std::vector<std::string> Texts(const Napi::Value& value);
 
-// The bytes of a path that EncodePath() or textOfPath() in src/util/path-text.ts made text of.
+// The bytes of a path that EncodePath() or textOfPath() in src/base/path-text.ts made text of.
 std::string DecodePath(const Napi::Value& value);
 std::vector<std::string> DecodePaths(const Napi::Value& value);
 
@@ -40,10 +41,13 @@ IndexSpec DecodeIndex(const Napi::Object& object);
 
 // NativeConfinementSpec in contract.ts. An exception may be pending afterwards.
 ConfinementSpec DecodeConfinement(const Napi::Object& object);
+// What of it is for the guests of the commands. The same.
+GuestSpec DecodeGuests(const Napi::Object& object);
 
 // The arguments of launch() in contract.ts but the first two. Nothing: an exception is pending.
-// `is_supervised`: the network of the confinement is listed.
-std::optional<CommandSpec> DecodeCommand(const Napi::CallbackInfo& info, bool is_supervised);
+// `is_supervised`: the network of the confinement is listed. `is_shell`: it is one, with turns.
+std::optional<CommandSpec> DecodeCommand(const Napi::CallbackInfo& info, bool is_supervised,
+                                         bool& is_shell);
 
 }  // namespace sandbox_run
 

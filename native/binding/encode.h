@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "process/command.h"
-#include "process/head_tail.h"
+#include "core/command.h"
+#include "core/head_tail.h"
+#include "index/tree_index.h"
 
 namespace sandbox_run {
 
@@ -16,7 +17,7 @@ Napi::Number Number(Napi::Env env, auto value) {
   return Napi::Number::New(env, static_cast<double>(value));
 }
 
-// Text for a path, of which textOfPath() in src/util/path-text.ts says the same: a byte that is not
+// Text for a path, of which textOfPath() in src/base/path-text.ts says the same: a byte that is not
 // UTF-8 is half of a surrogate pair, U+DC80 to U+DCFF. Not a Napi::String: set as a property, that
 // goes through UTF-8 once more.
 Napi::Value EncodePath(Napi::Env env, const std::string& path);

@@ -228,6 +228,8 @@ const char* NameOf(Denial::Control control) {
       return "network";
     case Denial::Control::kScope:
       return "scope";
+    case Denial::Control::kSockets:
+      return "sockets";
     case Denial::Control::kNothing:
       return "nothing";
   }
@@ -241,6 +243,8 @@ Napi::Value EncodeDenials(Napi::Env env, const Denials& denials) {
     const Denial& one = denials.told[i];
     Napi::Object object = Napi::Object::New(env);
     object["operation"] = Napi::String::New(env, NameOf(one.act));
+    if (one.act == Denial::Act::kCreate && one.on_host.makes_directory)
+      object["isDirectory"] = true;
     object["control"] = Napi::String::New(env, NameOf(one.control));
     object["asked"] = Napi::String::New(env, one.asked);
     object["named"] = Napi::String::New(env, one.named.empty() ? one.path : one.named);
@@ -297,17 +301,15 @@ class EventObject {
     PutBytes("stderr", std::move(output[1].kept));
   }
   // NativeEffects in contract.ts.
-  void PutEffects(Effects& effects) {
-    if (!effects.left_behind.empty())
-      Put("leftBehind", EncodeLeftBehind(env_, effects.left_behind));
+  void PutEffects(Effects& effects, const GuestEffects& seen) {
+    if (!seen.left_behind.empty()) Put("leftBehind", EncodeLeftBehind(env_, seen.left_behind));
     if (!effects.copies.empty()) Put("copies", EncodeCopies(env_, effects.copies));
     if (!effects.changed_directories.empty())
       Put("changedDirectories", EncodeChangedDirectories(env_, effects.changed_directories));
     if (!effects.made.empty()) Put("made", EncodePaths(env_, effects.made));
-    if (!effects.connections.empty())
-      Put("connections", EncodeConnections(env_, effects.connections));
-    if (!effects.makings.empty()) Put("makings", EncodeMakings(env_, effects.makings));
-    if (!effects.denials.empty()) Put("denials", EncodeDenials(env_, effects.denials));
+    if (!seen.connections.empty()) Put("connections", EncodeConnections(env_, seen.connections));
+    if (!seen.makings.empty()) Put("makings", EncodeMakings(env_, seen.makings));
+    if (!seen.denials.empty()) Put("denials", EncodeDenials(env_, seen.denials));
   }
   Napi::Object Make() const {
     Napi::Object object = Napi::Object::New(env_);
@@ -364,7 +366,8 @@ Napi::Object Encode(Napi::Env env, const HostQuestion& question) {
   return object.Make();
 }
 
-Napi::Object Encode(Napi::Env env, TurnEnd& turn) {
+Napi::Object Encode(Napi::Env env, EndedTurn& ended) {
+  TurnEnd& turn = ended.turn;
   EventObject object(env, "turn-ended");
   object.PutNumber("turn", turn.id);
   object.PutNumber("exitCode", turn.status);
@@ -374,11 +377,12 @@ Napi::Object Encode(Napi::Env env, TurnEnd& turn) {
   object.PutNumber("durationMs", turn.duration_ms);
   object.PutBytes("state", std::move(turn.state));
   object.PutCapture(turn.output);
-  object.PutEffects(turn.effects);
+  object.PutEffects(turn.effects, ended.effects);
   return object.Make();
 }
 
-Napi::Object Encode(Napi::Env env, Outcome& outcome) {
+Napi::Object Encode(Napi::Env env, Ended& ended) {
+  Outcome& outcome = ended.outcome;
   EventObject object(env, "ended");
   if (outcome.failure) object.Put("failure", EncodeFailure(env, *outcome.failure));
   object.PutNumber("exitCode", outcome.exit_code);
@@ -405,7 +409,7 @@ Napi::Object Encode(Napi::Env env, Outcome& outcome) {
   if (outcome.limit) object.Put("limit", EncodeLimit(env, *outcome.limit));
   if (!outcome.tree_usage.empty()) object.Put("usage", EncodeUsage(env, outcome.tree_usage));
   object.PutCapture(outcome.output);
-  object.PutEffects(outcome.effects);
+  object.PutEffects(outcome.effects, ended.effects);
   return object.Make();
 }
 

@@ -7,7 +7,8 @@
 #include <string>
 #include <variant>
 
-#include "process/command.h"
+#include "core/command.h"
+#include "guests/guest_spec.h"
 
 namespace sandbox_run {
 
@@ -37,8 +38,16 @@ struct HostQuestion {
   std::string host;
   uint16_t port;
 };
+struct EndedTurn {
+  TurnEnd turn;
+  GuestEffects effects;
+};
+struct Ended {
+  Outcome outcome;
+  GuestEffects effects;
+};
 using Event =
-    std::variant<Chunk, Gap, Exit, Query, AskedConnection, HostQuestion, TurnEnd, Outcome>;
+    std::variant<Chunk, Gap, Exit, Query, AskedConnection, HostQuestion, EndedTurn, Ended>;
 
 // Takes the bytes out of the event.
 Napi::Object EncodeEvent(Napi::Env env, Event& event);

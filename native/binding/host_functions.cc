@@ -18,7 +18,7 @@
 #include "base/unique_fd.h"
 #include "binding/decode.h"
 #include "binding/encode.h"
-#include "process/directory_usage.h"
+#include "core/directory_usage.h"
 #include "sys/kernel_abi.h"
 #include "sys/raw_terminal.h"
 #include "sys/removal.h"

@@ -15,37 +15,6 @@ Napi::Value EncodeMembers(Napi::Env env, const std::vector<pid_t>& members) {
   return pids;
 }
 
-class QueueObserver : public CommandObserver {
- public:
-  QueueObserver(RunningCommands* commands, uint32_t id) : commands_(commands), id_(id) {
-    commands_->ThreadStarted();
-  }
-  void OnOutput(int stream, std::string chunk) override { Tell(Chunk{stream, std::move(chunk)}); }
-  void OnGap(int stream, uint64_t missing) override { Tell(Gap{stream, missing}); }
-  void OnExit(const ProcessEnd& end, double duration_ms) override { Tell(Exit{end, duration_ms}); }
-  void OnMembers(std::vector<pid_t> members) override {
-    commands_->Post({id_, std::move(members)});
-  }
-  void OnQuery(uint32_t query, std::string message) override {
-    Tell(Query{query, std::move(message)});
-  }
-  void OnConnectionAsked(uint32_t number, Connection connection) override {
-    Tell(AskedConnection{number, std::move(connection)});
-  }
-  void OnHost(uint32_t question, const std::string& host, uint16_t port) override {
-    Tell(HostQuestion{question, host, port});
-  }
-  void OnTurn(TurnEnd turn) override { Tell(std::move(turn)); }
-  void OnEnd(Outcome outcome) override { Tell(std::move(outcome)); }
-  void OnFinished() override { commands_->ThreadEnded(); }
-
- private:
-  void Tell(Event event) { commands_->Post({id_, std::move(event)}); }
-
-  RunningCommands* const commands_;
-  const uint32_t id_;
-};
-
 }  // namespace
 
 RunningCommands::RunningCommands(Napi::Env env) {
@@ -56,8 +25,8 @@ RunningCommands::RunningCommands(Napi::Env env) {
   env.AddCleanupHook([this] { EndAll(); });
 }
 
-std::unique_ptr<CommandObserver> RunningCommands::MakeObserver(uint32_t id) {
-  return std::make_unique<QueueObserver>(this, id);
+std::unique_ptr<RunningCommands::Observer> RunningCommands::MakeObserver(uint32_t id) {
+  return std::make_unique<Observer>(this, id);
 }
 
 void RunningCommands::Add(Napi::Env env, uint32_t id, Running running) {
@@ -77,7 +46,7 @@ void RunningCommands::Remove(Napi::Env env, uint32_t id) {
 
 void RunningCommands::Track(const ConfinementRef& confinement) {
   std::erase_if(confinements_, [](const auto& known) { return known.expired(); });
-  confinements_.push_back(confinement);
+  confinements_.push_back(confinement.threads);
 }
 
 void RunningCommands::EndAll() {
@@ -85,7 +54,7 @@ void RunningCommands::EndAll() {
   std::unique_lock lock(mutex_);
   all_ended_.wait(lock, [this] { return threads_ == 0; });
   for (const auto& known : confinements_) {
-    if (const ConfinementRef confinement = known.lock()) confinement->Close();
+    if (const auto threads = known.lock()) threads->Close();
   }
   RetryRemovals(Retry::kAll);
 }
@@ -119,7 +88,7 @@ void DeliverMessage(Napi::Env env, Napi::Function, std::nullptr_t*, Message* raw
     return;
   }
   Event& event = std::get<Event>(message->content);
-  if (!std::holds_alternative<Outcome>(event)) {
+  if (!std::holds_alternative<Ended>(event)) {
     running->on_event.Call({EncodeEvent(env, event)});
     return;
   }

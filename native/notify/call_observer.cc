@@ -358,6 +358,7 @@ bool IsMeantOnHost(Denial& denial, bool& is_unseen) {
   }
   if (found.path.empty() || IsOfTheSystem(found.path)) return false;
   denial.act = found.object.valid() ? Act::kWrite : Act::kCreate;
+  denial.on_host.makes_directory = false;
   denial.path = found.path;
   denial.named = path == found.path ? "" : path;
   return found.object.valid() ? MayDo(found.object, W_OK | X_OK) : MayDo(found.parent, W_OK | X_OK);
@@ -438,6 +439,7 @@ bool IsOfTheSandbox(Denial& denial, int root, bool& is_unseen) {
   switch (denial.control) {
     case Control::kNothing:
     case Control::kScope:
+    case Control::kSockets:
       return true;
     case Control::kNetwork:
       return !wanted.listener || IsTakenOnHost(*wanted.listener, wanted.is_udp, is_unseen);
@@ -692,6 +694,32 @@ bool CallObserver::Observe(int listener, const abi::SeccompNotification& call) {
   return true;
 }
 
+bool CallObserver::MayMakeIn(int directory) {
+  std::shared_ptr<const HeldBy> held_by;
+  {
+    const std::lock_guard lock(mutex_);
+    held_by = held_by_;
+  }
+  if (held_by == nullptr) return false;
+  if (held_by->has_view) return true;
+  const std::string path = PathOf(directory);
+  constexpr uint64_t kNeeded = kMakeReg | kMakeDir;
+  return !path.empty() && (kNeeded & ~RightsAt(*held_by, path)) == 0;
+}
+
+void CallObserver::NoteRefusedSocket(int listener, const abi::SeccompNotification& call,
+                                     bool is_local) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (held_by_ == nullptr) return;
+  }
+  Denial denial;
+  denial.act = Act::kConnect;
+  denial.control = Control::kSockets;
+  denial.path = denial.asked = is_local ? "unix" : "inet";
+  Tell(listener, call.id, Target(static_cast<pid_t>(call.pid)), std::move(denial));
+}
+
 std::shared_ptr<const UniqueFd> CallObserver::RootOf(pid_t thread) {
   {
     const std::lock_guard lock(mutex_);
@@ -721,7 +749,10 @@ void CallObserver::Look(int listener, const abi::SeccompNotification& call, int 
   if (found == nullptr) return LookAtSignal(listener, call, target, held_by);
   const auto at = [&call](int argument) { return argument < 0 ? 0 : ArgumentOf(call, argument); };
   const auto path_of = [&](int directory, int path, Use& use) {
+    errno = 0;
     const auto text = target.ReadText(PointerOf(call, path), PATH_MAX);
+    // Where process_vm_readv(2) is refused, as in containers, it takes a descriptor.
+    if (!text) NoteUnseen(errno);
     if (!text || text->empty()) return false;
     use.asked = *text;
     use.path = target.AbsolutePath(*text, directory < 0 ? AT_FDCWD : ArgumentOf(call, directory));
@@ -733,7 +764,8 @@ void CallObserver::Look(int listener, const abi::SeccompNotification& call, int 
   switch (found->kind) {
     case Kind::kOpen2: {
       uint64_t flags = 0;
-      if (!target.Read(PointerOf(call, found->flags), &flags, sizeof(flags))) return;
+      if (!target.Read(PointerOf(call, found->flags), &flags, sizeof(flags)))
+        return NoteUnseen(errno);
       use.Open(flags);
       break;
     }
@@ -978,7 +1010,9 @@ void CallObserver::LookOutsideView(const Use& use, const std::string& path) {
 void CallObserver::LookAtConnect(int listener, const abi::SeccompNotification& call, Target& target,
                                  const HeldBy& held_by) {
   SocketAddress address;
-  if (target.ReadAddress(PointerOf(call, 1), ArgumentOf(call, 2), address) != 0) return;
+  errno = 0;
+  if (target.ReadAddress(PointerOf(call, 1), ArgumentOf(call, 2), address) != 0)
+    return NoteUnseen(errno);
   const int family = address.length >= sizeof(sa_family_t) ? address.get()->sa_family : AF_UNSPEC;
   if (family == AF_UNIX) {
     const char* name = reinterpret_cast<const sockaddr_un*>(address.get())->sun_path;
@@ -1078,7 +1112,8 @@ void CallObserver::Tell(const Use& use, Control control, std::string path, std::
   on_host.executes = use.executes;
   on_host.connects = use.connects;
   on_host.by_owner = use.by_owner;
-  if (use.makes == kMakeDir) on_host.meant = ArgumentBeneath(use.target, denial.path);
+  on_host.makes_directory = use.makes == kMakeDir;
+  if (on_host.makes_directory) on_host.meant = ArgumentBeneath(use.target, denial.path);
   Tell(use.listener, use.call, use.target, std::move(denial));
 }
 

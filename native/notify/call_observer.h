@@ -47,6 +47,7 @@ struct Denial {
     std::string new_name;
     std::optional<mode_t> renamed;
     unsigned rename_flags = 0;
+    bool makes_directory = false;
     bool renames = false;  // what is removed gets another name, whatever it is
     // Anything but a directory fails, and one is removed only if it is empty.
     bool of_directory = false;
@@ -61,12 +62,14 @@ struct Denial {
     kPrivileges,  // it is another user's, and the superuser has no capabilities
     kNetwork,     // the network namespace leads nowhere
     kScope,       // signals end at the domain
+    kSockets,     // socket(2) is refused: without a network namespace it would reach the host's
     kNothing,     // it was not denied
   };
   Act act = Act::kRead;
   Control control = Control::kRights;
   std::string asked;  // as the program named it
-  // What that leads to; of a connection HOST:PORT, with /udp if it is one; of a signal the process.
+  // What that leads to; of a connection HOST:PORT, with /udp if it is one; of a signal the process;
+  // of a socket its family, `inet` or `unix`.
   std::string path;
   std::string named;  // what is not in the view: by what it is found; "": by its path
   pid_t process = 0;  // of the first one
@@ -139,6 +142,11 @@ class CallObserver {
   // Whether a call is one that is looked at: then it was seen, and has gone on. Not for connections
   // that somebody else answers.
   bool Observe(int listener, const abi::SeccompNotification& call);
+  // Whether the command could make something in a directory (O_PATH), as far as paths say: a
+  // read-only mount refuses by itself.
+  bool MayMakeIn(int directory);
+  // A socket that is refused by who calls this. Where it would have led is not known yet.
+  void NoteRefusedSocket(int listener, const abi::SeccompNotification& call, bool is_local);
 
  private:
   struct Use;

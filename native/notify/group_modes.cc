@@ -126,7 +126,8 @@ std::vector<sock_filter> GroupModes::Filter() {
   return program;
 }
 
-bool GroupModes::Answer(int listener, const abi::SeccompNotification& call) {
+bool GroupModes::Answer(int listener, const abi::SeccompNotification& call,
+                        const std::function<bool(int directory)>& may_change) {
   const ModeCall* how = Find(call);
   if (how == nullptr) return false;
   // 0: a process of another process namespace.
@@ -142,13 +143,11 @@ bool GroupModes::Answer(int listener, const abi::SeccompNotification& call) {
     // The number of the process may be another one's by now, and so may be what was opened.
     return true;
   } else {
-    error = Change(object.get(), static_cast<mode_t>(ArgumentOf(call, how->mode)) & 07777);
+    error = may_change(object.get())
+                ? Change(object.get(), static_cast<mode_t>(ArgumentOf(call, how->mode)) & 07777)
+                : EPERM;
   }
-  if (error == 0) {
-    Return(listener, call.id, 0);
-  } else {
-    Refuse(listener, call.id, error);
-  }
+  ReturnError(listener, call.id, error);
   return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include <linux/filter.h>
 
+#include <functional>
 #include <vector>
 
 #include "sys/kernel_abi.h"
@@ -20,8 +21,10 @@ class GroupModes {
   // The filter's part that asks about chmod(2) and its kin with that bit, without an end of its
   // own. The set-user-ID bit is the command's own filter's.
   static std::vector<sock_filter> Filter();
-  // Answers one of those calls; false: it is another one.
-  static bool Answer(int listener, const abi::SeccompNotification& call);
+  // Answers one of those calls; false: it is another one. `may_change`: whether the command could
+  // make something in a directory (O_PATH).
+  static bool Answer(int listener, const abi::SeccompNotification& call,
+                     const std::function<bool(int directory)>& may_change);
 };
 
 }  // namespace sandbox_run

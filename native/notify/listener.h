@@ -1,19 +1,11 @@
 #ifndef SANDBOX_RUN_NOTIFY_LISTENER_H_
 #define SANDBOX_RUN_NOTIFY_LISTENER_H_
 
-#include <linux/filter.h>
-
 #include <cstdint>
-#include <vector>
 
-#include "base/result.h"
-#include "base/unique_fd.h"
 #include "sys/kernel_abi.h"
 
 namespace sandbox_run {
-
-// Stage of a failure: a kernel, or who started this process, does not let a filter ask.
-inline constexpr char kListenerStage[] = "exit_tracing";
 
 // The parts of a call: seccomp_data has number, architecture, instruction pointer, arguments.
 inline int NumberOf(const abi::SeccompNotification& call) { return static_cast<int>(call.call[0]); }
@@ -23,11 +15,6 @@ inline int ArgumentOf(const abi::SeccompNotification& call, int argument) {
 inline uint64_t PointerOf(const abi::SeccompNotification& call, int argument) {
   return call.call[2 + argument];
 }
-
-// Installs a filter on this thread, which everything that it starts inherits, and returns the
-// descriptor on which its questions arrive. Without capabilities the thread takes no_new_privs,
-// which everything that is started here takes anyway. There is no way back.
-Result<UniqueFd> Listen(const std::vector<sock_filter>& program);
 
 // Whether a call waits for an answer.
 bool HasCall(int listener);
@@ -49,6 +36,8 @@ inline constexpr int kRestartForSignal = 512;
 void Continue(int listener, uint64_t id);
 void Return(int listener, uint64_t id, int64_t value);
 void Refuse(int listener, uint64_t id, int error);
+// With 0, or refused with an errno.
+void ReturnError(int listener, uint64_t id, int error);
 
 // Whether the kernel can put a descriptor into the process of a call (since Linux 5.9).
 bool CanHandOver(int listener);

@@ -305,8 +305,7 @@ void NetworkSupervisor::TakePostponed() {
   ForgetClosed();
   for (const auto& call : std::exchange(postponed_, {})) {
     if (NumberOf(call) == SYS_bind) {
-      if (udp_.Bind(listener_.get(), call, true) == UdpSockets::Bound::kNotOurs)
-        Refuse(listener_.get(), call.id, EBADF);
+      Bind(call, true);
     } else if (HasRoom()) {
       MakeSocket(call);
     } else {
@@ -324,7 +323,7 @@ void NetworkSupervisor::HandleCall(const abi::SeccompNotification& call) {
     case SYS_connect:
       return Connect(call);
     case SYS_bind:
-      return Bind(call);
+      return Bind(call, false);
     case SYS_listen:
       return Listen(call);
     case SYS_getsockname:
@@ -843,15 +842,18 @@ void NetworkSupervisor::FinishWaiting(const Waiting& waiting, bool timed_out) {
   Return(listener_.get(), waiting.call, 0);
 }
 
-void NetworkSupervisor::Bind(const abi::SeccompNotification& call) {
-  // The port that one wants may be that of a socket which is closed by now.
-  const bool is_last = Clock::now() >= look_again_;
-  UdpSockets::Bound bound = udp_.Bind(listener_.get(), call, false);
-  if (bound == UdpSockets::Bound::kIsTaken && !is_last) return postponed_.push_back(call);
-  if (bound == UdpSockets::Bound::kIsTaken) {
-    ForgetClosed();
-    bound = udp_.Bind(listener_.get(), call, true);
-  }
+// The wanted port may still be recorded for a socket that was closed meanwhile: programs look for a
+// free port with bind(0), close that socket, and start the server on its port. So drop closed
+// sockets first.
+void NetworkSupervisor::BindOnceLooked(const abi::SeccompNotification& call) {
+  if (Clock::now() < look_again_) return postponed_.push_back(call);
+  ForgetClosed();
+  Bind(call, true);
+}
+
+void NetworkSupervisor::Bind(const abi::SeccompNotification& call, bool has_looked) {
+  const UdpSockets::Bound bound = udp_.Bind(listener_.get(), call, has_looked);
+  if (bound == UdpSockets::Bound::kIsTaken) return BindOnceLooked(call);
   if (bound != UdpSockets::Bound::kNotOurs) return;
   Target target(static_cast<pid_t>(call.pid));
   const auto inode = target.SocketInode(ArgumentOf(call, 0));
@@ -862,6 +864,7 @@ void NetworkSupervisor::Bind(const abi::SeccompNotification& call) {
     return Refuse(listener_.get(), call.id, error);
   if (!IsWaiting(listener_.get(), call.id)) return;
   const int error = BindSocket(*socket, address);
+  if (error == EADDRINUSE && !has_looked) return BindOnceLooked(call);
   return error == 0 ? Return(listener_.get(), call.id, 0) : Refuse(listener_.get(), call.id, error);
 }
 

@@ -17,9 +17,9 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "core/kept_descriptors.h"
 #include "notify/endpoint.h"
 #include "notify/held_connection.h"
-#include "notify/kept_descriptors.h"
 #include "notify/name_streams.h"
 #include "notify/network_gate.h"
 #include "notify/relay.h"
@@ -131,7 +131,9 @@ class NetworkSupervisor {
   // Records what came of connecting, if it `is_told`, and answers, at once or when it is decided.
   void FinishConnecting(const abi::SeccompNotification& call, Target& target, ino_t inode,
                         Socket& socket, int error, Connection connection, bool is_told = true);
-  void Bind(const abi::SeccompNotification& call);
+  // `has_looked`: what the command has closed is dropped by now.
+  void Bind(const abi::SeccompNotification& call, bool has_looked);
+  void BindOnceLooked(const abi::SeccompNotification& call);
   int BindSocket(Socket& socket, const SocketAddress& wanted);
   void Listen(const abi::SeccompNotification& call);
   void TellName(const abi::SeccompNotification& call);

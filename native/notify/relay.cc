@@ -10,7 +10,7 @@
 #include <chrono>
 #include <utility>
 
-#include "notify/kept_descriptors.h"
+#include "core/kept_descriptors.h"
 
 namespace sandbox_run {
 namespace {

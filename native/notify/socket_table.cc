@@ -19,11 +19,12 @@ constexpr Address kMappedV4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 }  // namespace
 
 SocketTable SocketTable::Own() {
-  return SocketTable(UniqueFd(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG)));
+  return SocketTable(std::make_shared<DiagSocket>(
+      UniqueFd(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG))));
 }
 
 int SocketTable::Find(const Address& address, uint16_t port, bool is_udp, Address& own) {
-  if (!asking_.valid()) return EBADF;
+  if (!asking_->fd.valid()) return EBADF;
   const bool is_v4 = memcmp(address.data(), kMappedV4.data(), 12) == 0;
   const unsigned wanted = is_udp ? kUdpTakes : kTcpTakes;
   struct {
@@ -46,16 +47,16 @@ int SocketTable::Find(const Address& address, uint16_t port, bool is_udp, Addres
     memcpy(place, address.data(), 16);
   }
   id.idiag_cookie[0] = id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-  const std::lock_guard lock(mutex_);
-  message.head.nlmsg_seq = ++last_question_;
-  if (send(asking_.get(), &message, sizeof(message), 0) != sizeof(message)) return errno;
+  const std::lock_guard lock(asking_->mutex);
+  message.head.nlmsg_seq = ++asking_->last_question;
+  if (send(asking_->fd.get(), &message, sizeof(message), 0) != sizeof(message)) return errno;
   alignas(nlmsghdr) char answer[4096];
   const auto* head = reinterpret_cast<const nlmsghdr*>(answer);
   ssize_t size = 0;
   // The answer is there when the question is sent. One that nobody took, for want of memory, is
   // another question's.
   do {
-    size = recv(asking_.get(), answer, sizeof(answer), MSG_DONTWAIT);
+    size = recv(asking_->fd.get(), answer, sizeof(answer), MSG_DONTWAIT);
     if (size < static_cast<ssize_t>(sizeof(nlmsghdr))) return size < 0 ? errno : EPROTO;
   } while (head->nlmsg_seq != message.head.nlmsg_seq);
   if (head->nlmsg_type == NLMSG_ERROR) {

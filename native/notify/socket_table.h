@@ -2,11 +2,11 @@
 #define SANDBOX_RUN_NOTIFY_SOCKET_TABLE_H_
 
 #include <cstdint>
-#include <mutex>
-#include <optional>
+#include <memory>
+#include <utility>
 
-#include "base/unique_fd.h"
 #include "notify/endpoint.h"
+#include "sys/diag_socket.h"
 
 namespace sandbox_run {
 
@@ -15,8 +15,8 @@ namespace sandbox_run {
 // are walked from end to end, which takes milliseconds on a machine with much memory. Thread-safe.
 class SocketTable {
  public:
-  // `asking`: a netlink socket (NETLINK_SOCK_DIAG), made in the namespace that is asked about.
-  explicit SocketTable(UniqueFd asking) : asking_(std::move(asking)) {}
+  // `asking`: made in the namespace that is asked about.
+  explicit SocketTable(std::shared_ptr<DiagSocket> asking) : asking_(std::move(asking)) {}
   // Of this process's own namespace.
   static SocketTable Own();
 
@@ -26,9 +26,7 @@ class SocketTable {
   int Find(const Address& address, uint16_t port, bool is_udp, Address& own);
 
  private:
-  std::mutex mutex_;  // guards what follows
-  const UniqueFd asking_;
-  uint32_t last_question_ = 0;
+  const std::shared_ptr<DiagSocket> asking_;
 };
 
 }  // namespace sandbox_run

@@ -19,7 +19,7 @@
 #include <cstring>
 #include <set>
 
-#include "notify/kept_descriptors.h"
+#include "core/kept_descriptors.h"
 #include "notify/listener.h"
 #include "notify/socket_state.h"
 

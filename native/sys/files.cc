@@ -96,11 +96,34 @@ Result<UniqueFd> MakeLockedDirectory(const std::string& parent, const std::strin
         held.st_dev == named.st_dev && held.st_ino == named.st_ino) {
       return lock;
     }
-    if (lock.ok()) continue;
-    failure = lock.failure();
-    if (failure.error != EWOULDBLOCK && failure.error != ENOENT) break;
+    // Remove the new directory if it cannot be locked or checked: nothing else would clean it up.
+    // If another process made one with this name meanwhile, rmdir fails (not empty) or that process
+    // makes it again.
+    if (!lock.ok()) failure = lock.failure();
+    const bool is_taken = !lock.ok() && (failure.error == EWOULDBLOCK || failure.error == ENOENT);
+    if (!is_taken) rmdir(path.c_str());
+    if (!lock.ok() && !is_taken) break;
   }
   return failure;
+}
+
+Status EnsurePrivateParent(const std::string& path) {
+  // As in src/workspace/host/user-directories.ts.
+  const std::string name = "/.sandbox-run-" + std::to_string(geteuid());
+  if (!path.ends_with(name) && !path.ends_with(name + "-inner")) return Status();
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return Failure{"private_directory", errno, path};
+  const UniqueFd opened(open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info;
+  if (!opened.valid() || fstat(opened.get(), &info) != 0)
+    return Failure{"private_directory", errno, path};
+  if (info.st_uid != geteuid() || (info.st_mode & 0077) != 0)
+    return Failure{"private_directory", EPERM, path};
+  if ((info.st_mode & 0700) == 0700) return Status();
+  // The umask of who made it.
+  const std::string of_process = "/proc/self/fd/" + std::to_string(opened.get());
+  if (chmod(of_process.c_str(), 0700) != 0) return Failure{"private_directory", errno, path};
+  return Status();
 }
 
 void RemoveStaleDirectories(const std::string& parent, const std::string& prefix) {

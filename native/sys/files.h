@@ -40,6 +40,11 @@ Result<UniqueFd> LockDirectory(const std::string& path);
 Result<UniqueFd> MakeLockedDirectory(const std::string& parent, const std::string& prefix,
                                      std::string& path);
 
+// Makes a directory in which private ones of this user are made, if it has the name of such a one
+// and is not there; it may have been removed as old since the last time. A failure if something
+// else has the name. Any other parent is left as it is.
+Status EnsurePrivateParent(const std::string& path);
+
 // Removes the directories of this user in `parent` whose name begins with `prefix` and that no
 // process has locked: what a launcher left behind that was killed. As many as fit into half a
 // second.

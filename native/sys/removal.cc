@@ -39,11 +39,13 @@ int Unlink(int parent, const char* name, int flags) {
 enum class Keep { kNothing, kSomethingBeneath, kAll };
 
 Keep KeepOf(const std::string& path, const std::vector<std::string>& keep) {
+  Keep found = Keep::kNothing;
   for (const std::string& kept : keep) {
+    // Whatever is kept beneath it: it stays as a whole.
     if (kept == path) return Keep::kAll;
-    if (IsBeneath(kept, path)) return Keep::kSomethingBeneath;
+    if (IsBeneath(kept, path)) found = Keep::kSomethingBeneath;
   }
-  return Keep::kNothing;
+  return found;
 }
 
 // Opens a subdirectory for listing, readable or not, without following a link.
@@ -259,8 +261,9 @@ Left RemoveWithReserve(UniqueFd directory, const Remembered& one, Removals& remo
   struct stat info;
   if (!directory.valid()) {
     if (errno != ENOENT) left.Note(errno);
-  } else if (fstat(directory.get(), &info) == 0 && info.st_dev == one.device &&
-             info.st_ino == one.inode) {
+  } else if (fstat(directory.get(), &info) != 0) {
+    left.Note(errno);
+  } else if (info.st_dev == one.device && info.st_ino == one.inode) {
     left = RemoveOpen(directory.get(), info.st_dev, one.path);
   }
   directory.reset();

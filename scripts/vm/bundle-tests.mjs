@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { build } from 'esbuild';
+import { textImports } from '../text-imports.mjs';
 import { buildProduct, fromProduct } from './product.mjs';
 import { PROJECT } from './root.mjs';
 
@@ -37,6 +38,7 @@ export async function addTests(root, wanted) {
     outExtension: { '.js': '.mjs' },
     alias: { vitest: join(HERE, 'vitest.mjs'), esbuild: join(HERE, 'esbuild.mjs') },
     external: [NATIVE],
+    plugins: [textImports],
     banner: { js: 'import { createRequire as cr } from "node:module"; const require = cr(import.meta.url);' },
     logLevel: 'error',
   };
@@ -44,7 +46,7 @@ export async function addTests(root, wanted) {
   const product = await buildProduct(options, outdir);
   // For the bundles that tests make: tests/esbuild.mjs.
   writeFileSync(join(root, 'prebuilt/product.json'), JSON.stringify(product));
-  await build({ ...options, plugins: [fromProduct(product)] });
+  await build({ ...options, plugins: [fromProduct(product), textImports] });
   // What tests read of test/cases stands beside their folder, as it does here.
   cpSync(join(PROJECT, 'test/cases'), join(root, 'app/dist/cases'), { recursive: true });
   for (const name of packagesOf(NATIVE)) {

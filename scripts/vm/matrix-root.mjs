@@ -1,7 +1,7 @@
 // What is in the virtual machines of the kernel matrix beside the tests: what they and their attacks start.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import {
   addCompiled,
   addLibrariesOf,
@@ -13,9 +13,9 @@ import {
 } from './root.mjs';
 
 const PROGRAMS = `
-  awk basename bash cat chmod chown chroot cp curl cut date dd dirname echo env expr false find flock git grep head
-  hostname id install kill ln ls mkdir mkfifo mknod mktemp mount mv nice node nohup nsenter od openssl passwd printenv
-  printf prlimit ps pwd python3 readlink realpath rg rm rmdir script sed seq setpriv setsid sh sha256sum sleep sort
+  awk basename bash cat chmod chown chroot chrt cp curl cut date dd dirname echo env expr false find flock git grep head
+  hostname id install ionice kill ln ls mkdir mkfifo mknod mktemp mount mv nice node nohup nsenter od openssl passwd perl printenv
+  printf prlimit ps pwd python3 readlink realpath renice rg rm rmdir script sed seq setpriv setsid sh sha256sum sleep sort
   stat su sync tail tar taskset tee test timeout touch tr true truncate tty umount uname uniq unshare wc which
   whoami xargs yes
 `;
@@ -57,6 +57,7 @@ export function matrixRoot(place, kernels) {
   addPrograms(root, PROGRAMS.trim().split(/\s+/));
   for (const name of ['su', 'passwd']) chmodSync(join(root, 'usr/bin', name), 0o4755);
   addPython(root);
+  addPerl(root);
   addGit(root);
   addLoopback(root);
   addCompiled(root, 'load-module', LOAD_MODULE);
@@ -90,6 +91,14 @@ function addGit(root) {
   addLibrariesOf(root, ...over.map((name) => join(from, name)));
   // A remote repository, be it a directory, is asked through a shell, which has to find this by its name.
   symlinkSync('/usr/bin/git', join(root, from, 'git-upload-pack'));
+}
+
+/** With the part of its library that lies where its POSIX module does: on Debian that is all that perl-base has. */
+function addPerl(root) {
+  const script = 'use POSIX; print $INC{"POSIX.pm"}';
+  const module = spawnSync('/usr/bin/perl', ['-e', script], { encoding: 'utf8' }).stdout;
+  if (module === '') throw new Error('perl does not say where its library is');
+  addTree(root, dirname(module));
 }
 
 function addPython(root) {

@@ -10,13 +10,13 @@ const LOADER = 'src/run/load-compiled.ts';
 const inProduct = (path) => path.startsWith('src/') && path !== LOADER;
 
 /**
- * Builds `product.cjs` in a directory out of those modules that a bundle with `options` takes from it. Returns what each of
+ * Builds `part-product.cjs` in a directory out of those modules that a bundle with `options` takes from it. Returns what each of
  * them exports, by path.
  */
 export async function buildProduct(options, outdir) {
   const paths = await usedBy(options);
   const exports = await exportsOf(paths, options);
-  const outfile = join(outdir, 'product.cjs');
+  const outfile = join(outdir, 'part-product.cjs');
   await build({
     ...options,
     entryPoints: undefined,
@@ -46,7 +46,7 @@ export async function buildProduct(options, outdir) {
   return exports;
 }
 
-/** Makes a bundle take the modules from `product.cjs`, which has to lie beside it. */
+/** Makes a bundle take the modules from `part-product.cjs`, which has to lie beside it. */
 export function fromProduct(exports) {
   return {
     name: 'product',

@@ -39,7 +39,10 @@ export function emptyRoot(place) {
     mkdirSync(join(root, 'usr', name), { recursive: true });
     symlinkSync(`usr/${name}`, join(root, name));
   }
-  writeFileSync(join(root, 'etc/passwd'), 'root:x:0:0::/root:/bin/bash\nuser:x:1000:1000::/tmp:/bin/bash\n');
+  writeFileSync(
+    join(root, 'etc/passwd'),
+    'root:x:0:0::/root:/bin/bash\nuser:x:1000:1000::/home/user:/bin/bash\n',
+  );
   writeFileSync(join(root, 'etc/group'), 'root:x:0:\nuser:x:1000:\n');
   return root;
 }

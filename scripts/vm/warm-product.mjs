@@ -1,4 +1,4 @@
-// Writes the compiled code of a product.cjs (cf. product.mjs) after using it as tests and launchers do: node warm-product.mjs
+// Writes the compiled code of a part-product.cjs (cf. product.mjs) after using it as tests and launchers do: node warm-product.mjs
 // FILE. Where nothing can be confined, what was needed to say so is compiled.
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

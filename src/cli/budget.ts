@@ -1,5 +1,4 @@
-import { operatorPolicy } from '../run/resolve/policy-layers.ts';
-import { openOwnState } from '../run/state.ts';
+import { openOwnState, operatorPolicy } from '../run/index.ts';
 import { withSubcommands } from './shared/parse.ts';
 import { jsonLine } from './shared/print.ts';
 

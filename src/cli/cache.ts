@@ -1,12 +1,12 @@
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import type { NativeAddon } from '../native/contract.ts';
-import { loadAddon } from '../native/load.ts';
-import { CACHE_LIMITS } from '../run/resolve/trim-caches.ts';
-import { type CacheEntry, clearCache, listCaches, sizeOfCache } from '../run/resolve/workspace-cache.ts';
-import { orElse } from '../util/or-else.ts';
-import { visibleLine } from '../util/visible-text.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { orElse } from '../base/or-else.ts';
+import { visibleLine } from '../base/visible-text.ts';
+import type { NativeAddon } from '../confine/native/contract.ts';
+import { loadAddon } from '../confine/native/load.ts';
+import { CACHE_LIMITS, type CacheEntry, clearCache, listCaches, sizeOfCache } from '../run/index.ts';
+import { currentDirectory } from '../workspace/index.ts';
 import { withSubcommands } from './shared/parse.ts';
 import { jsonLine } from './shared/print.ts';
 
@@ -100,7 +100,7 @@ async function clear(
 ): Promise<string> {
   if (all === true && workspace !== undefined)
     throw new SandboxError('usage.invalid', '--all and --workspace exclude each other; give one of them');
-  const named = resolve(workspace ?? '.');
+  const named = resolve(workspace ?? (all === true ? '/' : currentDirectory()));
   // As it is known to caches: of a workspace that is gone, as it was named.
   const path = orElse(() => realpathSync(named), named);
   const chosen = listCaches(addon).filter((entry) => all === true || entry.workspace === path);

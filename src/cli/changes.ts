@@ -1,9 +1,8 @@
-import { realpathSync } from 'node:fs';
-import { visibleDiff } from '../changes/diff.ts';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import type { ChangeSet } from '../model/change-set.ts';
-import { ChangeSets } from '../run/changes/change-sets.ts';
-import { visibleLine } from '../util/visible-text.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { visibleLine } from '../base/visible-text.ts';
+import type { ChangeSet } from '../model/index.ts';
+import { ChangeSets, visibleDiff } from '../run/index.ts';
+import { currentDirectory } from '../workspace/index.ts';
 import {
   applyChanges,
   describeChanges,
@@ -27,6 +26,7 @@ workspace only where they are named.
 Examples:
   sandbox-run --preview -- npm install
   sandbox-run changes list
+  sandbox-run changes apply
   sandbox-run changes diff 20261123-101500-4fd8a1 package.json
   sandbox-run changes apply 20261123-101500-4fd8a1
   sandbox-run changes apply 20261123-101500-4fd8a1 src docs/README.md
@@ -34,6 +34,30 @@ Examples:
 
 Exit status: 0; 1 if a part was not applied or not taken back; 125 if there are no changes of that
 id, another process applies some, or anything else failed.`;
+
+const ID = 'from the list; without it the only one that waits here';
+
+/**
+ * The only change set that waits in the current directory.
+ * @throws {SandboxError} `changes.unknown` if none or several do, which are listed first.
+ */
+function theOnlyOne(verb: string): string {
+  const waiting = new ChangeSets()
+    .list(currentDirectory())
+    .filter(({ state, left }) => state === 'waiting' || (state === 'applied' && left > 0));
+  const [first, ...others] = waiting;
+  if (first === undefined)
+    throw new SandboxError(
+      'changes.unknown',
+      'no changes wait here; sandbox-run changes list --all shows other workspaces',
+    );
+  if (others.length === 0) return first.id;
+  for (const set of waiting) printError(describeSet(set));
+  throw new SandboxError(
+    'changes.unknown',
+    `${waiting.length} wait here; name one: sandbox-run changes ${verb} ${waiting.at(-1)?.id}`,
+  );
+}
 
 /** `sandbox-run changes`: what previews changed. */
 export async function changes(args: readonly string[]): Promise<number> {
@@ -47,27 +71,30 @@ export async function changes(args: readonly string[]): Promise<number> {
     .option('--json', 'one JSON object per line')
     .action((options: { readonly all?: boolean; readonly json?: boolean }) => does(() => list(options)));
   command('show', 'what was changed')
-    .argument('<id>', 'from the list')
+    .argument('[id]', ID)
     .option('--json', 'as JSON')
-    .action((id: string, { json }: { readonly json?: boolean }) =>
-      does(() =>
-        json === true ? jsonText(new ChangeSets().show(id)) : describeChanges(new ChangeSets().show(id)),
-      ),
+    .action((id: string | undefined, { json }: { readonly json?: boolean }) =>
+      does(() => {
+        const set = new ChangeSets().show(id ?? theOnlyOne('show'));
+        return json === true ? jsonText(set) : describeChanges(set);
+      }),
     );
   command('diff', 'the same as a unified diff')
-    .argument('<id>', 'from the list')
+    .argument('[id]', ID)
     .argument('[path]', 'only what is at or beneath it')
     .option('--raw', 'as it is, for git apply and other programs: a terminal may obey it')
-    .action((id: string, path: string | undefined, { raw }: { readonly raw?: boolean }) =>
+    .action((id: string | undefined, path: string | undefined, { raw }: { readonly raw?: boolean }) =>
       does(() => {
-        const diff = new ChangeSets().diff(id, path);
+        const diff = new ChangeSets().diff(id ?? theOnlyOne('diff'), path);
         return raw === true ? diff : visibleDiff(diff);
       }),
     );
   command('apply', 'puts it into the workspace')
-    .argument('<id>', 'from the list')
+    .argument('[id]', ID)
     .argument('[path...]', 'only what is at or beneath these')
-    .action((id: string, paths: readonly string[]) => does(() => applyChanges(id, paths)));
+    .action((id: string | undefined, paths: readonly string[]) =>
+      does(() => applyChanges(id ?? theOnlyOne('apply'), paths)),
+    );
   command('undo', 'takes back what was applied')
     .argument('<id>', 'from the list')
     .action((id: string) =>
@@ -83,8 +110,9 @@ export async function changes(args: readonly string[]): Promise<number> {
 }
 
 const UNDO_HELP = `
-With [workspace] undo = true in the policy, what each command changes in the workspace is applied
-when it has ended, and can be taken back for a week; previews that were applied can be, too.
+What a command that may lose work changes in the workspace is applied when it has ended, and can be
+taken back for a week; with [workspace] undo = "always" in the policy that of each command. So can
+previews that were applied.
 What changed since stays as it is, and is named. Not covered: sessions, commands in the background
 or on a terminal of their own, and what is written outside of the workspace.
 
@@ -136,14 +164,14 @@ export async function undo(args: readonly string[]): Promise<number> {
 export async function redo(args: readonly string[]): Promise<number> {
   const program = createProgram(
     'sandbox-run redo',
-    'Applies again what was taken back: what was taken back last, or what is named. A preview that was rejected has to be named.',
+    'Applies again what was taken back: what was taken back last, or what is named. After other changes, and of a preview that was rejected, it has to be named.',
     UNDO_HELP,
   ).argument('[id]', 'from sandbox-run history');
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
   const all = new ChangeSets();
   sayDamaged(all);
-  const [id = all.lastTakenBack(realpathSync('.'))] = parsed.args;
+  const [id = all.lastTakenBack(currentDirectory())] = parsed.args;
   const status = await each([id], 'apply again', (one) =>
     doInItsWorkspace(one, 'applied', (sets, prepared) => sets.redo(prepared, one)),
   );
@@ -173,7 +201,7 @@ export async function history(args: readonly string[]): Promise<number> {
   else
     printOut(
       sets.length === 0
-        ? 'nothing can be taken back here: commands of which that can be done run with workspace.undo = true, or --preview\n'
+        ? 'nothing can be taken back here: only what commands changed that may lose work, ran with --preview or with workspace.undo = "always"\n'
         : sets.map((set) => `${describeSetByNames(set)}\n`).join(''),
     );
   return 0;
@@ -185,7 +213,7 @@ function historyHere(): readonly ChangeSet[] {
   sayDamaged(sets);
   const cameAt = ({ appliedAt, at }: ChangeSet) => appliedAt ?? at;
   return sets
-    .list(realpathSync('.'))
+    .list(currentDirectory())
     .filter(({ state }) => state !== 'waiting')
     .toSorted((one, other) => cameAt(one) - cameAt(other));
 }
@@ -222,7 +250,7 @@ async function each(
 function list({ all, json }: { readonly all?: boolean; readonly json?: boolean }): string {
   const store = new ChangeSets();
   sayDamaged(store);
-  const sets = store.list(all === true ? undefined : realpathSync('.'));
+  const sets = store.list(all === true ? undefined : currentDirectory());
   if (json === true) return sets.map(jsonLine).join('');
   if (sets.length === 0)
     return all === true

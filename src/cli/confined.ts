@@ -1,5 +1,5 @@
 import { accessSync, constants, opendirSync, readFileSync, statfsSync } from 'node:fs';
-import { errnoOf } from '../util/errno-of.ts';
+import { errnoOf } from '../base/errno-of.ts';
 import { isInsideOwnView, PROC_MAGIC } from './sh/inside.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
 import { printOut } from './shared/print.ts';

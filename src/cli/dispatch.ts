@@ -1,5 +1,5 @@
-import { SandboxError } from '../errors/sandbox-error.ts';
-import { requireExactArguments, requireExactVariables } from '../host/exact-text.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { requireExactArguments, requireExactVariables } from '../workspace/index.ts';
 import { printError } from './shared/print.ts';
 
 /** A subcommand: takes its arguments, returns the exit status. */

@@ -1,12 +1,14 @@
 import { Option } from 'commander';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import { currentDirectory } from '../host/exact-text.ts';
-import { homeDirectory } from '../host/user-directories.ts';
-import type { FileChange, InstallWay } from '../integrations/agents/agent.ts';
-import { AGENTS } from '../integrations/agents.ts';
-import { neededAfterIn } from '../integrations/hooks/after-event.ts';
-import { changeSettingsFile } from '../integrations/install/settings-file.ts';
-import { visibleText } from '../util/visible-text.ts';
+import {
+  AGENTS,
+  changeSettingsFile,
+  type FileChange,
+  type InstallWay,
+  neededAfterIn,
+} from '../agents/index.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { visibleText } from '../base/visible-text.ts';
+import { currentDirectory, homeDirectory } from '../workspace/index.ts';
 import { addHookOptions, agentOf, type HookArguments, hookOptionsOf } from './hook/arguments.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
 import { printError, printOut } from './shared/print.ts';

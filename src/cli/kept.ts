@@ -1,7 +1,7 @@
-import { Kept, type KeptItem } from '../left-behind/kept.ts';
-import { stateDirectory } from '../run/state.ts';
-import { shownPath } from '../util/path-text.ts';
-import { visibleLine, visibleText } from '../util/visible-text.ts';
+import { shownPath } from '../base/path-text.ts';
+import { visibleLine, visibleText } from '../base/visible-text.ts';
+import { stateDirectory } from '../run/index.ts';
+import { Kept, type KeptItem } from '../workspace/index.ts';
 import { withSubcommands } from './shared/parse.ts';
 import { jsonLine } from './shared/print.ts';
 

@@ -1,5 +1,5 @@
 import { Console } from 'node:console';
-import { visibleText } from '../util/visible-text.ts';
+import { visibleText } from '../base/visible-text.ts';
 import {
   addSandboxOptions,
   parseSeconds,
@@ -65,7 +65,7 @@ export async function mcp(args: readonly string[]): Promise<number> {
   // Whatever prints in this process, such as a plug-in of the policy: standard output is the protocol's.
   globalThis.console = new Console(process.stderr, process.stderr);
   return untilEnded(async (over) => {
-    const { serveMcp } = await import('../integrations/mcp/server.ts');
+    const { serveMcp } = await import('../agents/mcp/server.ts');
     await serveMcp({
       sandbox: sandboxOptionsOf(options),
       longestJob: options.backgroundTimeout,

@@ -1,17 +1,32 @@
 import { z } from 'zod';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import { ApprovalGrant, QueuedRequest, WatchedRequest } from '../model/approval.ts';
-import { AuditLine, StreamVerification, Verification } from '../model/audit-record.ts';
-import { ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
-import { CheckAnswer, Taint } from '../model/decision.ts';
-import { AttackReport, DoctorReport } from '../model/doctor-report.ts';
-import { FullRunAnswer, FullTurnAnswer, RunAnswer, TurnAnswer } from '../model/execution-result.ts';
-import { FleetAnswer, FleetStatus } from '../model/fleet.ts';
-import { LaunchPlan, RunDefaults } from '../model/launch-plan.ts';
-import { policyFileSchema } from '../model/policy-file.ts';
-import { SessionInfo, ShellInfo } from '../model/session.ts';
-import { count, maybe, text, texts, time } from '../model/value.ts';
-import { LAYER_NAMES, LOSS_EFFECTS } from '../model/words.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { count, maybe, text, texts, time } from '../base/value.ts';
+import { LAYER_NAMES, LOSS_EFFECTS } from '../base/words.ts';
+import { LaunchPlan } from '../confine/plan/launch-plan.ts';
+import {
+  ApprovalGrant,
+  AttackReport,
+  AuditLine,
+  ChangeSet,
+  ChangeSetDetail,
+  CheckAnswer,
+  DoctorReport,
+  FleetAnswer,
+  FleetStatus,
+  FullRunAnswer,
+  FullTurnAnswer,
+  policyFileSchema,
+  QueuedRequest,
+  RunAnswer,
+  RunDefaults,
+  SessionInfo,
+  ShellInfo,
+  StreamVerification,
+  Taint,
+  TurnAnswer,
+  Verification,
+  WatchedRequest,
+} from '../model/index.ts';
 import { BatchRequest } from './check/batch.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
 import { jsonText, printOut } from './shared/print.ts';

@@ -1,13 +1,17 @@
 import { fstatSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import { loadAddon } from '../native/load.ts';
-import { Connection } from '../serve/core/connection.ts';
-import { listenForClients } from '../serve/core/listener.ts';
-import { isOurs } from '../serve/core/peer.ts';
-import { serveSchema } from '../serve/protocol/schema.ts';
-import { createService, refuseReachable, type Service } from '../serve/sandbox/service.ts';
-import { deferred } from '../util/deferred.ts';
+import { deferred } from '../base/deferred.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { loadAddon } from '../confine/native/load.ts';
+import {
+  Connection,
+  createService,
+  isOurs,
+  listenForClients,
+  refuseReachable,
+  type Service,
+  serveSchema,
+} from '../serve/index.ts';
 import {
   addSandboxOptions,
   parseSeconds,

@@ -1,5 +1,4 @@
-import type { Command } from '../model/command.ts';
-import type { FleetResult, FleetRunOptions, FleetStatus, NatsSettings } from '../model/fleet.ts';
+import type { Command, FleetResult, FleetRunOptions, FleetStatus, NatsSettings } from '../model/index.ts';
 
 /** Options of `createFleet`. */
 export interface FleetOptions extends NatsSettings {

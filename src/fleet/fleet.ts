@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { z } from 'zod';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import type { Command } from '../model/command.ts';
+import { deferred } from '../base/deferred.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { parsedJson } from '../base/parsed-json.ts';
+import { visibleLine } from '../base/visible-text.ts';
+import { connectNats, natsFailure, patiently } from '../gate/nats/index.ts';
 import {
+  type Command,
   type FleetResult,
   type FleetRun,
   FleetRunOptions,
@@ -12,18 +16,12 @@ import {
   type JobMessage,
   type JobRecord,
   MAX_JOB_INPUT,
+  type OutputChunk,
   SentResult,
+  type Telemetry,
   type UnfinishedJob,
-} from '../model/fleet.ts';
-import type { OutputChunk } from '../model/output.ts';
-import type { Telemetry } from '../model/telemetry.ts';
-import { connectNats, natsFailure } from '../nats/connection.ts';
-import { patiently } from '../nats/patience.ts';
-import { openTelemetry } from '../run/telemetry.ts';
-import { readOptions } from '../run/validation.ts';
-import { deferred } from '../util/deferred.ts';
-import { parsedJson } from '../util/parsed-json.ts';
-import { visibleLine } from '../util/visible-text.ts';
+} from '../model/index.ts';
+import { openTelemetry, readOptions } from '../run/index.ts';
 import type { Blobs } from './archive/blobs.ts';
 import { isClaim, readRecord, standingOf, writeRecord } from './claims.ts';
 import type { Downloaded, Fleet, FleetJob, FleetOptions, HeldChanges } from './fleet-api.ts';

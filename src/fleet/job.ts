@@ -1,18 +1,18 @@
-import { errorOf } from '../decide/refusal.ts';
-import type { ErrorCode } from '../errors/codes.ts';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import type { ExecutionResult } from '../model/execution-result.ts';
+import { errorMessage } from '../base/error-message.ts';
+import type { ErrorCode } from '../base/errors/codes.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { visibleLine } from '../base/visible-text.ts';
+import { errorOf } from '../gate/index.ts';
 import {
+  type ExecutionResult,
   type FleetRun,
   type JobMessage,
   LONGEST_JOB,
+  type RunOptions,
   type SentExecution,
   type SentResult,
   type UnfinishedJob,
-} from '../model/fleet.ts';
-import type { RunOptions } from '../model/options.ts';
-import { errorMessage } from '../util/error-message.ts';
-import { visibleLine } from '../util/visible-text.ts';
+} from '../model/index.ts';
 import type { OutputSender } from './output.ts';
 import type { Queue } from './queue.ts';
 import type { ReportTeller } from './reports.ts';

@@ -1,10 +1,9 @@
 import { uptime } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import type { WorkerRecord } from '../model/fleet.ts';
-import { WorkerRecord as WorkerRecordSchema } from '../model/fleet.ts';
-import { deferred } from '../util/deferred.ts';
-import { parsedJson } from '../util/parsed-json.ts';
+import { deferred } from '../base/deferred.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { parsedJson } from '../base/parsed-json.ts';
+import { type WorkerRecord, WorkerRecord as WorkerRecordSchema } from '../model/index.ts';
 import { compareAndSet, type Queue } from './queue.ts';
 
 /*

@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import type { OutputChunk } from '../model/output.ts';
-import { OutputStream } from '../model/output.ts';
-import { count } from '../model/value.ts';
-import { parsedJson } from '../util/parsed-json.ts';
+import { parsedJson } from '../base/parsed-json.ts';
+import { count } from '../base/value.ts';
+import { type OutputChunk, OutputStream } from '../model/index.ts';
 import { MESSAGE_BYTES, type Queue } from './queue.ts';
 
 /** Bytes that wait to be sent, until the command has to wait as well. */

@@ -2,14 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { JetStreamClient, JetStreamManager, StreamConfig } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import type { FleetPriority } from '../model/fleet.ts';
-import { FLEET_PRIORITIES } from '../model/words.ts';
-import { natsFailure, whereInstalled } from '../nats/connection.ts';
-import { patienceWith, patiently } from '../nats/patience.ts';
-import { Publisher } from '../nats/publisher.ts';
-import { writeBehind } from '../nats/write-behind.ts';
-import { errorMessage } from '../util/error-message.ts';
+import { errorMessage } from '../base/error-message.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { FLEET_PRIORITIES } from '../base/words.ts';
+import {
+  natsFailure,
+  Publisher,
+  patienceWith,
+  patiently,
+  whereInstalled,
+  writeBehind,
+} from '../gate/nats/index.ts';
+import type { FleetPriority } from '../model/index.ts';
 
 const DAY = 24 * 3600 * 1000;
 /** What many records have in common is put beside them again when it is older. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { EnforcementReport } from '../model/enforcement-report.ts';
-import type { SentExecution } from '../model/fleet.ts';
-import { patiently } from '../nats/patience.ts';
-import { parsedJson } from '../util/parsed-json.ts';
+import { parsedJson } from '../base/parsed-json.ts';
+import { EnforcementReport } from '../confine/plan/enforcement-report.ts';
+import { patiently } from '../gate/nats/index.ts';
+import type { SentExecution } from '../model/index.ts';
 import { type Queue, REPORT_KEPT } from './queue.ts';
 
 /*

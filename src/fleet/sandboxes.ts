@@ -1,11 +1,8 @@
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import type { JobNarrowing } from '../model/fleet.ts';
-import type { SandboxOptions } from '../model/options.ts';
-import { NARROWINGS } from '../model/policy-key.ts';
-import { removeTree } from '../run/remove-tree.ts';
-import { type OpenSandbox, openSandbox } from '../run/sandbox.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { type JobNarrowing, NARROWINGS, type SandboxOptions } from '../model/index.ts';
+import { type OpenSandbox, openSandbox, removeTree } from '../run/index.ts';
 
 /** Sandboxes of the worker's own workspace that are kept open, one for each way to narrow the policy. */
 const MOST_KEPT = 16;

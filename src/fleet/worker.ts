@@ -3,18 +3,21 @@ import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import { type FleetRun, JobMessage, type JobRecord, type SentResult } from '../model/fleet.ts';
-import type { SandboxOptions } from '../model/options.ts';
-import type { Telemetry } from '../model/telemetry.ts';
-import { FLEET_PRIORITIES } from '../model/words.ts';
-import { ANSWER_MS, natsFailure } from '../nats/connection.ts';
-import { patiently } from '../nats/patience.ts';
-import { refuseReadableCredentials } from '../run/credentials.ts';
-import { openTelemetry } from '../run/telemetry.ts';
-import { errorMessage } from '../util/error-message.ts';
-import { parsedJson } from '../util/parsed-json.ts';
-import { visibleLine } from '../util/visible-text.ts';
+import { errorMessage } from '../base/error-message.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { parsedJson } from '../base/parsed-json.ts';
+import { visibleLine } from '../base/visible-text.ts';
+import { FLEET_PRIORITIES } from '../base/words.ts';
+import { ANSWER_MS, natsFailure, patiently } from '../gate/nats/index.ts';
+import {
+  type FleetRun,
+  JobMessage,
+  type JobRecord,
+  type SandboxOptions,
+  type SentResult,
+  type Telemetry,
+} from '../model/index.ts';
+import { openTelemetry, refuseReadableCredentials } from '../run/index.ts';
 import { packageVersion } from '../version.ts';
 import { standingOf, writeRecord } from './claims.ts';
 import { type ClaimedJob, runJob, unfinished } from './job.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { maybe, text, texts, time, type Value } from '../base/value.ts';
+import { APPROVAL_SCOPES, CHANGE_SET_STATES, REFUSALS, REQUEST_STATES } from '../base/words.ts';
 import { ChangeSet } from './change-set.ts';
 import { Command, JobOrigin } from './command.ts';
 import { Decision } from './decision.ts';
-import { maybe, text, texts, time, type Value } from './value.ts';
-import { APPROVAL_SCOPES, CHANGE_SET_STATES, REFUSALS, REQUEST_STATES } from './words.ts';
 
 export const ApprovalScope = z.enum(APPROVAL_SCOPES);
 export type ApprovalScope = Value<typeof ApprovalScope>;
@@ -54,6 +54,12 @@ export const ApprovalRequest = z.strictObject({
   touches: texts
     .optional()
     .describe('what its words say that it would write or reach; missing: made by an older version'),
+  lost: texts.optional().describe('files that would be gone; missing: none that is known by name'),
+  reached: texts
+    .optional()
+    .describe(
+      'hosts, remotes with their addresses, and commits that a push would send; missing: none is known',
+    ),
   confinement: texts.describe('what the command would be kept from, a sentence each'),
   host: text.optional().describe('the machine that asks, where several have one queue'),
   job: JobOrigin.optional().describe('of a fleet; missing: the command is run for none'),

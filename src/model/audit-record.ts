@@ -1,14 +1,14 @@
 import { z } from 'zod';
+import { count, maybe, text, texts, type Value } from '../base/value.ts';
+import { STATUSES } from '../base/words.ts';
+import { EnforcementReport } from '../confine/plan/enforcement-report.ts';
 import { ApprovalAnswer } from './approval.ts';
 import { Command, JobOrigin } from './command.ts';
 import { Decision } from './decision.ts';
 import { Denial } from './denial.ts';
-import { EnforcementReport } from './enforcement-report.ts';
 import { ExceededLimit } from './execution-result.ts';
 import { LeftBehind } from './left-behind.ts';
 import { Connection } from './network.ts';
-import { count, maybe, text, texts, type Value } from './value.ts';
-import { STATUSES } from './words.ts';
 
 const about = {
   request: text.describe('unique; the decision and the result of one request have the same'),

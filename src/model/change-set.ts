@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { count, maybe, text, time, type Value } from '../base/value.ts';
+import { CHANGE_SET_STATES, EFFECTS } from '../base/words.ts';
 import { LeftBehind } from './left-behind.ts';
-import { count, maybe, text, time, type Value } from './value.ts';
-import { CHANGE_SET_STATES, EFFECTS } from './words.ts';
 
 export const Effect = z.enum(EFFECTS);
 export type Effect = Value<typeof Effect>;
@@ -84,6 +84,16 @@ export const ChangeSet = z.strictObject({
   left: count.describe('changes that can be applied and are not in the workspace'),
 });
 export type ChangeSet = Value<typeof ChangeSet>;
+
+/** What a command took away that version control does not bring back, and taking its changes back does. */
+export const Gone = z
+  .strictObject({
+    files: count.describe('files that were deleted'),
+    changes: count.describe('files that were changed, and have an older version in their place'),
+    history: z.boolean().describe('commits or stashes of git are gone'),
+  })
+  .describe('what version control does not bring back, and taking it back does; missing: nothing');
+export type Gone = Value<typeof Gone>;
 
 /** The same with what it is made of. */
 export const ChangeSetDetail = ChangeSet.extend({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { text, texts, type Value } from './value.ts';
+import { text, texts, type Value } from '../base/value.ts';
 
 const MUST = 'a shell string or an array of strings, the program first';
 

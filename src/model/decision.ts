@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { maybe, text, texts, type Value } from './value.ts';
-import { AUTONOMIES, REACHES, RISKS, TAINTS, VERDICTS } from './words.ts';
+import { maybe, text, texts, type Value } from '../base/value.ts';
+import { AUTONOMIES, REACHES, RISKS, TAINTS, VERDICTS } from '../base/words.ts';
 
 export const Verdict = z.enum(VERDICTS);
 export type Verdict = Value<typeof Verdict>;
@@ -24,6 +24,18 @@ export const Reason = z.strictObject({
   code: text.describe('stable, unique within the check'),
   message: text.describe('one sentence that a person or a model can act on'),
   words: texts.describe('what it stumbled on, as it was written'),
+  needs: z
+    .array(
+      z.strictObject({
+        key: z
+          .enum(['filesystem.read', 'filesystem.write', 'network.allow', 'network.unix'])
+          .describe('of a policy'),
+        value: text.optional().describe('a canonical path, or an entry; missing: which entry is not known'),
+        isDirectory: z.literal(true).optional().describe('a directory is to be made there'),
+      }),
+    )
+    .optional()
+    .describe('what the policy would have to list for it; missing: no list lets it through'),
 });
 export type Reason = Value<typeof Reason>;
 
@@ -41,7 +53,9 @@ export type Decision = Value<typeof Decision>;
 /** A decision as `check`, `serve` and MCP tell it: without the words, and each reason has a verdict or null. */
 export const ToldDecision = Decision.extend({
   reasons: z.array(
-    Reason.omit({ words: true }).extend({ verdict: Verdict.nullable().describe('null: no opinion') }),
+    Reason.omit({ words: true, needs: true }).extend({
+      verdict: Verdict.nullable().describe('null: no opinion'),
+    }),
   ),
 });
 export type ToldDecision = Value<typeof ToldDecision>;

@@ -6,3 +6,10 @@ export function decisiveReason({ verdict, reasons }: Decision): Reason | undefin
   const [first] = strictest;
   return verdict === 'ask' ? (strictest.find(({ words }) => words.length > 0) ?? first) : first;
 }
+
+/** How the codes of losses end that are not of the workspace: nothing brings those back. */
+export const BESIDE = '_beside';
+
+/** Whether a reason says that work would be lost. */
+export const isLoss = ({ check, code }: Reason): boolean =>
+  (check === 'losses' && code !== 'nothing') || code.endsWith(BESIDE);

@@ -1,11 +1,13 @@
 import { z } from 'zod';
-import { count, text, type Value } from './value.ts';
-import { CONTROL_IDS, DENIED_OPERATIONS } from './words.ts';
+import { count, text, type Value } from '../base/value.ts';
+import { CONTROL_IDS, DENIED_OPERATIONS } from '../base/words.ts';
 
 /** What the sandbox kept a command from, or several alike. */
 export const Denial = z.strictObject({
   operation: z.enum(DENIED_OPERATIONS).describe('create: of something that was not there'),
-  object: text.describe('what it was about: a path without links, HOST:PORT, a process, or the limit'),
+  object: text.describe(
+    'what it was about: a path without links, HOST:PORT, a process, the limit, or a kind of socket',
+  ),
   asked: text.optional().describe('the same as the program named it; missing: in these words'),
   program: text.optional().describe('as the process called itself'),
   pid: count.optional(),
@@ -19,9 +21,11 @@ export const Denial = z.strictObject({
         .describe('what it would have to have, or to add to its list'),
       policy: text.describe('the same in TOML'),
       absent: z
-        .literal(true)
+        .enum(['path', 'directory'])
         .optional()
-        .describe('the path has to be made first: what a policy lists must be there'),
+        .describe(
+          'the path has to be made first, as a directory or as what is needed: what a policy lists must be there',
+        ),
     })
     .optional()
     .describe('what lets it through; missing: no setting does, or it is not known which'),

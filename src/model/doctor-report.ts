@@ -1,7 +1,13 @@
 import { z } from 'zod';
-import { BackendId, Control, ControlId, ControlState, PassedOver } from './enforcement-report.ts';
-import { count, text, texts, type Value } from './value.ts';
-import { ATTACK_RESULTS } from './words.ts';
+import { count, text, texts, type Value } from '../base/value.ts';
+import { ATTACK_RESULTS } from '../base/words.ts';
+import {
+  BackendId,
+  Control,
+  ControlId,
+  ControlState,
+  PassedOver,
+} from '../confine/plan/enforcement-report.ts';
 
 const problem = z.strictObject({ code: text, message: text }).nullable();
 const available = z.boolean().nullable();

@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { ERROR_CODES, type ErrorCode } from '../errors/codes.ts';
+import { ERROR_CODES, type ErrorCode } from '../base/errors/codes.ts';
+import { count, maybe, text, texts, type Value } from '../base/value.ts';
+import { DENIED_OPERATIONS, ONLY_IF_IT_SPEAKS, ONLY_IN_FULL } from '../base/words.ts';
+import { EnforcementReport, ProcessTreeTier } from '../confine/plan/enforcement-report.ts';
 import { ApprovalAnswer } from './approval.ts';
-import { ChangeSetDetail, Effect } from './change-set.ts';
+import { ChangeSetDetail, Effect, Gone } from './change-set.ts';
 import { Decision, forModel } from './decision.ts';
 import { Denial } from './denial.ts';
-import { EnforcementReport, ProcessTreeTier } from './enforcement-report.ts';
 import { LeftBehind } from './left-behind.ts';
 import { Connection } from './network.ts';
-import { count, maybe, text, texts, type Value } from './value.ts';
-import { DENIED_OPERATIONS, ONLY_IF_IT_SPEAKS, ONLY_IN_FULL } from './words.ts';
 
 /** Why a command was not run, or which limit it exceeded. */
 export const ExecutionError = z.strictObject({
@@ -53,7 +53,7 @@ export const ExceededLimit = z.strictObject({
   by: z
     .enum(['cgroup', 'sampling', 'rlimit', 'clock'])
     .describe(
-      'by what it was noticed: a control group, a look every 100 ms, a limit of a process, the clock',
+      'by what it was noticed: a control group, a look now and then, a limit of a process, the clock',
     ),
 });
 export type ExceededLimit = Value<typeof ExceededLimit>;
@@ -65,7 +65,7 @@ export const ResourceUsage = z.strictObject({
   by: z
     .enum(['cgroup', 'sampling', 'rusage'])
     .describe(
-      'cgroup: the kernel counted everything; sampling: the peaks are the largest seen every 100 ms, and memory that forks share counts for each of them; rusage: the account of the command and the children that it waited for',
+      'cgroup: the kernel counted everything; sampling: the peaks are the largest seen, every 100 ms while the host’s memory shrinks and else twice a second, and memory that forks share counts for each of them; rusage: the account of the command and the children that it waited for',
     ),
   peakMemoryBytes: maybe(count).describe('of all processes, at any one time'),
   peakProcesses: maybe(count).describe('processes and threads at any one time'),
@@ -83,6 +83,7 @@ const ChangesOfCommand = ChangeSetDetail.omit({
 }).extend({
   id: maybe(text).describe('missing: it changed nothing, so that there is nothing to apply'),
   effect: Effect.exclude(['direct']).describe('how the command ran'),
+  gone: Gone.optional(),
 });
 
 /** What every result has, whatever became of the command. */
@@ -125,7 +126,7 @@ export const ExecutionResultBase = z.strictObject({
       'with network.mode = "listed": what the command connected to or was refused, each kind once, at most 256; missing: nothing',
     ),
   denials: maybe(z.array(Denial)).describe(
-    'of a command that failed: what the sandbox denied it, each kind once; it may have gone on without. Missing: nothing that was looked at',
+    'of a command that failed: what the sandbox denied it, each kind once; it may have gone on without. Of one that was refused by its text: what it would have needed, where a policy could list that. Missing: nothing that was looked at',
   ),
   notLookedAt: maybe(z.array(z.enum(DENIED_OPERATIONS))).describe(
     'of a command that failed: of which operations it is not known, or not of every call, whether they were denied (sandbox.explain, or no descriptors were left to look with); missing: of none',

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { isObject } from '../util/is-object.ts';
-import { readNamePattern } from '../util/name-pattern.ts';
+import { isObject } from '../base/is-object.ts';
+import { readNamePattern } from '../base/name-pattern.ts';
+import { count, maybe, text, time, type Value } from '../base/value.ts';
+import { FLEET_PRIORITIES, MAX_MILLISECONDS, TAINTS } from '../base/words.ts';
 import { Command } from './command.ts';
 import { ExecutionError, ExecutionResult, RunAnswer } from './execution-result.ts';
 import { RunOptions } from './options.ts';
 import type { OutputChunk } from './output.ts';
 import type { PolicyFile } from './policy-keys.ts';
-import { count, maybe, text, time, type Value } from './value.ts';
-import { FLEET_PRIORITIES, MAX_MILLISECONDS, TAINTS } from './words.ts';
 
 /** Where a NATS server is, and who we are to it. */
 export interface NatsSettings {

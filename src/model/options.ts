@@ -1,11 +1,6 @@
 import { z } from 'zod';
-import { isObject } from '../util/is-object.ts';
-import { JobOrigin } from './command.ts';
-import type { GateOptions } from './gate-ports.ts';
-import { MaxOutput, type OutputChunk } from './output.ts';
-import type { PolicyFile } from './policy-keys.ts';
-import type { AgentSession } from './session.ts';
-import { text, type Value } from './value.ts';
+import { isObject } from '../base/is-object.ts';
+import { text, type Value } from '../base/value.ts';
 import {
   APPROVERS,
   AUTONOMIES,
@@ -14,8 +9,14 @@ import {
   EXPLAIN,
   MAX_MILLISECONDS,
   TAINTS,
+  UNDO,
   UNLISTED,
-} from './words.ts';
+} from '../base/words.ts';
+import { JobOrigin } from './command.ts';
+import type { GateOptions } from './gate-ports.ts';
+import { MaxOutput, type OutputChunk } from './output.ts';
+import type { PolicyFile } from './policy-keys.ts';
+import type { AgentSession } from './session.ts';
 
 /*
  * The options of the library. Each schema says for every way to be wrong what the option must be: "timeout must be …". Other
@@ -228,10 +229,11 @@ export const SandboxOptions = z.strictObject({
     .describe(
       'Another policy, as a file or its content: commands run under that of the sandbox, and `wouldDeny` of a result says what this one would have denied, in place of all policy files. It is as slow as `explain: "always"`.',
     ),
-  undo: boolean
+  undo: z
+    .enum(UNDO, `one of ${UNDO.join(', ')}`)
     .optional()
     .describe(
-      'True: what each command changes in the workspace can be taken back, by `sandbox.changes()`; slower. Default: the policy’s, else false.',
+      'Of which commands `sandbox.changes()` can take back what they change in the workspace: `losses` of those that would be asked about only because they may lose work there, which are not asked about then; `always` of all, which is slower; `never` of none. Default: the policy’s, else `losses`.',
     ),
   passEnv: strings.optional().describe('Names passed on from this process’s environment.'),
   env: Variables.optional().describe('Variables with values.'),
@@ -345,7 +347,7 @@ export const RunOptions = z.strictObject({
     .enum(EFFECTS, `one of ${EFFECTS.join(', ')}`)
     .optional()
     .describe(
-      '`preview`: what the command changes in the workspace waits in a change set, which `changes` of the result describes and `sandbox.changes()` applies or discards. `undoable`: it is applied when the command ends, and `sandbox.changes()` takes it back. In both, other writable paths are only read. Default: `direct`, or `undoable` with the option `undo`, but for jobs and terminals.',
+      '`preview`: what the command changes in the workspace waits in a change set, which `changes` of the result describes and `sandbox.changes()` applies or discards. `undoable`: it is applied when the command ends, and `sandbox.changes()` takes it back. In both, other writable paths are only read. Default: `direct` for jobs and terminals, and else what the option `undo` says.',
     ),
   on: string
     .optional()

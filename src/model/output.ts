@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Value } from './value.ts';
-import { MAX_OUTPUT_BYTES } from './words.ts';
+import type { Value } from '../base/value.ts';
+import { MAX_OUTPUT_BYTES } from '../base/words.ts';
 
 /** The name of an output stream. */
 export const OutputStream = z.enum(['stdout', 'stderr']);

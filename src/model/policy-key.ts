@@ -1,7 +1,7 @@
 import type { z } from 'zod';
+import { AUTONOMIES, isAtLeast, NETWORK_MODES } from '../base/words.ts';
+import type { BackendId } from '../confine/plan/enforcement-report.ts';
 import type { Autonomy } from './decision.ts';
-import type { BackendId } from './enforcement-report.ts';
-import { AUTONOMIES, isAtLeast, NETWORK_MODES } from './words.ts';
 
 /**
  * zod is handed to the table when a file is read: most starts meet no policy file, and must not pay for loading it.

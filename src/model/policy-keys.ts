@@ -1,5 +1,19 @@
 import type { z } from 'zod';
-import { readNamePattern } from '../util/name-pattern.ts';
+import { readNamePattern } from '../base/name-pattern.ts';
+import {
+  APPROVERS,
+  AUTONOMIES,
+  BACKEND_IDS,
+  CONTROL_IDS,
+  DEMANDS,
+  EXPLAIN,
+  MAX_OUTPUT_BYTES,
+  NETWORK_MODES,
+  TAINT_SHARING,
+  UNDO,
+  UNLISTED,
+  VERIFY,
+} from '../base/words.ts';
 import { commandRule, narrowingRule, rule } from './command-rule.ts';
 import {
   type AnyKey,
@@ -11,19 +25,6 @@ import {
   type ValueOf,
   type Zod,
 } from './policy-key.ts';
-import {
-  APPROVERS,
-  AUTONOMIES,
-  BACKEND_IDS,
-  CONTROL_IDS,
-  DEMANDS,
-  EXPLAIN,
-  MAX_OUTPUT_BYTES,
-  NETWORK_MODES,
-  TAINT_SHARING,
-  UNLISTED,
-  VERIFY,
-} from './words.ts';
 
 const MIB = 1024 ** 2;
 
@@ -34,6 +35,9 @@ const path = (zod: Zod) =>
     .refine((value) => !value.includes('\0'), 'must not contain NUL');
 const paths = (zod: Zod) => zod.array(path(zod));
 const positive = (zod: Zod) => zod.number().int().positive();
+/** Units of `workspace.undo_keep`. */
+const KEEP_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 };
+const KEEP_BYTES: Readonly<Record<string, number>> = { M: MIB, G: 1024 * MIB, T: 1024 ** 2 * MIB };
 const duration = (zod: Zod) => zod.number().nonnegative();
 const outputSize = (zod: Zod) => zod.number().int().nonnegative().max(MAX_OUTPUT_BYTES);
 const sharing = (zod: Zod) => zod.enum(['private', 'host']);
@@ -68,7 +72,43 @@ export const UNIX_ENTRY = {
   pattern: /^(?:~?\/[^\0]+|@ssh-agent|@docker)$/,
   forms: 'must be an absolute path, one that begins with ~/, @ssh-agent or @docker',
 } as const;
-const unixEntries = (zod: Zod) => zod.array(zod.string().regex(UNIX_ENTRY.pattern, UNIX_ENTRY.forms));
+const unixEntry = (zod: Zod) => zod.string().regex(UNIX_ENTRY.pattern, UNIX_ENTRY.forms);
+const unixEntries = (zod: Zod) =>
+  zod.array(
+    zod.union(
+      [
+        unixEntry(zod),
+        zod.strictObject({
+          path: unixEntry(zod),
+          ask: zod
+            .boolean()
+            .optional()
+            .describe(
+              'false: commands that may use the socket run without a question. true: they are asked about. Missing: they are asked about if the socket belongs to you or to root, as its server then acts for you or for the machine.',
+            ),
+        }),
+      ],
+      { error: `${UNIX_ENTRY.forms}, or { path = "…", ask = false } with such a path` },
+    ),
+  );
+
+/** A socket of the policy, and whether commands that may use it are asked about; `undefined`: its owner decides. */
+export interface SocketGrant {
+  readonly entry: string;
+  readonly ask: boolean | undefined;
+}
+
+/** One for each socket: a later entry that says whether to ask goes before earlier ones. */
+function socketGrants(
+  entries: readonly (string | { readonly path: string; readonly ask?: boolean | undefined })[],
+): readonly SocketGrant[] {
+  const grants = new Map<string, SocketGrant>();
+  for (const said of entries) {
+    const { path: entry, ask = undefined } = typeof said === 'string' ? { path: said } : said;
+    grants.set(entry, { entry, ask: ask ?? grants.get(entry)?.ask });
+  }
+  return [...grants.values()];
+}
 const plugin = (zod: Zod) =>
   zod
     .strictObject({
@@ -330,7 +370,7 @@ export const POLICY_KEYS = {
     }),
     allow: key({
       schema: networkEntries,
-      text: 'With mode = "listed": what commands may reach. A name, *.NAME for all names beneath it, an address or a CIDR range; each with :PORT or :PORT-PORT, without it 443 and 80. localhost:PORT is one service of this machine. @github, @pypi, @crates and @go are the hosts of these; @npm and @debian those that npm and apt are configured to use.',
+      text: 'With mode = "listed": what commands may reach. A name, *.NAME for all names beneath it, an address or a CIDR range; each with :PORT or :PORT-PORT, without it 443 and 80. localhost:PORT is one service of this machine. @github, @pypi, @crates and @go are the hosts of these; @own is no host, and gives commands a loopback and Unix sockets of their own where there are no namespaces; @npm and @debian those that npm and apt are configured to use.',
       trust: { opens: 'commands send to this host whatever they can read', risk: 'medium' },
       example: '["api.example.org", "*.example.org:443", "10.1.2.3:5432", "@npm"]',
       default: [],
@@ -385,10 +425,11 @@ export const POLICY_KEYS = {
     }),
     unix: key({
       schema: unixEntries,
-      text: 'With mode = "listed": sockets of this machine that commands may connect to. An absolute path, or one that begins with ~/; the socket that stands there when the sandbox is made is meant. @ssh-agent is that of SSH_AUTH_SOCK, @docker that of DOCKER_HOST or /var/run/docker.sock: who reaches Docker can do anything on this machine.',
-      example: '["@ssh-agent", "/run/postgresql/.s.PGSQL.5432"]',
+      text: 'With mode = "listed": sockets of this machine that commands may connect to. An absolute path, or one that begins with ~/; the socket that stands there when the sandbox is made is meant. @ssh-agent is that of SSH_AUTH_SOCK, @docker that of DOCKER_HOST or /var/run/docker.sock: who reaches Docker can do anything on this machine. Commands that may use a socket of yours or of root are asked about, as its server acts for you; { path = "@ssh-agent", ask = false } is the answer to that.',
+      example: '["/run/postgresql/.s.PGSQL.5432", { path = "@ssh-agent", ask = false }]',
       default: [],
       layers: 'add',
+      value: socketGrants,
       option: { name: 'unix' },
       flag: {
         name: '--unix <entry>',
@@ -782,11 +823,28 @@ export const POLICY_KEYS = {
   }),
   workspace: {
     undo: key({
-      schema: (zod) => zod.boolean(),
-      text: 'true: what each command changes in the workspace can be taken back (sandbox-run undo). It is made on a layer and applied when the command ends, which takes longer; commands that only read have none, and cannot write the workspace. Not in sessions, in the background or on a terminal. Losing work in the workspace is then no reason to ask. Needs namespaces. Default: false.',
-      example: 'false',
-      default: false,
+      schema: (zod) => zod.enum(UNDO),
+      text: 'Which commands sandbox-run undo can revert in the workspace. Such a command writes to a layer, which is applied to the workspace when it ends. losses: commands that may lose work there; they are then not asked about. always: all commands, which is slower; commands that only read get no layer and cannot write the workspace. never: none. Without a layer, losing work is asked about. No layer is possible without namespaces, in sessions, in the background and on a terminal (-t); with losses also if a parent directory of the workspace is writable (filesystem.write) or a file system is mounted in the workspace. Losing work in a granted path outside of the workspace is always asked about.',
+      example: '"losses"',
+      default: 'losses',
       option: { name: 'undo' },
+    }),
+    undo_keep: key({
+      schema: (zod) =>
+        zod
+          .string()
+          .regex(
+            /^[1-9]\d{0,4}[hdw](, ?[1-9]\d{0,4}[MGT])?$/,
+            'must be a time (h, d or w) and optionally a size (M, G or T), such as "7d, 2G" or "12h"',
+          ),
+      text: 'How long changes can be undone, and how much disk space is kept for that in all workspaces of this user together: a time in hours (h), days (d) or weeks (w), and optionally a size in MiB (M), GiB (G) or TiB (T), default 2G. The oldest change sets are removed first; the newest one is kept whatever its size. At most 200 are kept. Change sets that wait to be applied are kept for 30 days.',
+      example: '"7d, 2G"',
+      default: '7d, 2G',
+      value: (said) => {
+        const [, time = '7', unit = 'd', size = '2', of = 'G'] =
+          /^(\d+)([hdw])(?:, ?(\d+)([MGT]))?$/.exec(said) ?? [];
+        return { ms: Number(time) * (KEEP_MS[unit] ?? 0), bytes: Number(size) * (KEEP_BYTES[of] ?? 0) };
+      },
     }),
   },
   unsafe: {

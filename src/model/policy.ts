@@ -1,25 +1,6 @@
-import type { BackendId, ControlId } from './enforcement-report.ts';
-import type { PathAccess } from './launch-plan.ts';
+import type { BackendId, ControlId } from '../confine/plan/enforcement-report.ts';
+import type { PathRule } from '../confine/plan/grant.ts';
 import type { PolicyValues } from './policy-keys.ts';
-
-/** One path that the command may use. */
-export interface PathRule {
-  /** Absolute; need not be canonical. */
-  readonly path: string;
-  readonly access: PathAccess;
-  /** A missing path is an error; otherwise it is left out. */
-  readonly required: boolean;
-  /** Why it is there, for people. */
-  readonly reason: string;
-  /** Canonical, absolute: what lies in it and is not granted with it, unless a rule of its own grants it. */
-  readonly except?: readonly string[];
-  /** The largest parts of it that hold none of these: granted instead, where nothing can be taken out of a tree. */
-  readonly parts?: readonly string[];
-  /** What lies in it and needs no rule of its own: no link, and none of the exceptions. */
-  readonly covers?: ReadonlySet<string>;
-  /** Where commands find it if they have a view; `undefined`: at its own path. */
-  readonly shownAs?: string;
-}
 
 /** Who looks at a command of a tainted session. */
 export type ReviewerSettings =

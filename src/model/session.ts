@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { count, maybe, text, time, type Value } from '../base/value.ts';
 import { Taint } from './decision.ts';
-import { count, maybe, text, time, type Value } from './value.ts';
 
 /** One taint of a session, and where it came from. */
 const TaintInfo = z.strictObject({ taint: Taint, reason: text, at: time });

@@ -1,4 +1,5 @@
-import type { MaybePromise } from '../util/promise.ts';
+import type { MaybePromise } from '../base/promise.ts';
+import type { TaintSharing } from '../base/words.ts';
 import type {
   ApprovalAnswer,
   ApprovalGrant,
@@ -9,7 +10,6 @@ import type {
 import type { Taint } from './decision.ts';
 import type { Reservation } from './gate-ports.ts';
 import type { SessionInfo } from './session.ts';
-import type { TaintSharing } from './words.ts';
 
 /**
  * What has to be remembered, in a file beside us or a server far away, shared by every process of a user (or of a fleet).

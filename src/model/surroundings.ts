@@ -1,20 +1,4 @@
-import type { SymbolicLink } from './launch-plan.ts';
-
-/** Where a path leads. */
-export interface ResolvedPath {
-  readonly kind: 'directory' | 'other' | 'missing';
-  /** Without links; for a missing path as far as it exists, plus the rest. */
-  readonly canonical: string;
-  /** The links followed, in order; their own paths are canonical but for the last part. */
-  readonly links: readonly SymbolicLink[];
-  /** Only for `missing`: what cannot be looked at, and so may be there; `undefined`: it is known not to be. */
-  readonly unknown?: { readonly path: string; readonly errno: string } | undefined;
-}
-
-/** Port: asks the host where paths lead. */
-export interface PathLookup {
-  resolve(path: string): ResolvedPath;
-}
+import type { PathLookup } from '../confine/plan/path-lookup.ts';
 
 /** Port: asks the host also what patterns match. */
 export interface PathSearch extends PathLookup {
@@ -50,6 +34,8 @@ export interface Versions {
    * which it is true, and nothing beneath directories for which it is not.
    */
   lostWith(path: string, counts?: (path: string, isDirectory: boolean) => boolean): string | undefined;
+  /** All such files. Of very many, those that were found so far and one that stands for the rest. */
+  allLostWith(path: string, counts?: (path: string, isDirectory: boolean) => boolean): readonly string[];
   /**
    * The first file that differs from what was committed or staged, of those that the repository tracks in which a canonical
    * directory is: at or beneath a canonical path, or anywhere. `unstaged`: only what differs from what was staged.

@@ -1,10 +1,9 @@
 import { resolve } from 'node:path';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import type { BackendId } from '../model/enforcement-report.ts';
-import type { PathRule, Policy } from '../model/policy.ts';
-import type { PlacedKey } from '../model/policy-key.ts';
-import { PLACED_KEYS, type PolicyFile } from '../model/policy-keys.ts';
-import { CONTROL_IDS } from '../model/words.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { CONTROL_IDS } from '../base/words.ts';
+import type { BackendId } from '../confine/plan/enforcement-report.ts';
+import type { PathRule } from '../confine/plan/grant.ts';
+import { PLACED_KEYS, type PlacedKey, type Policy, type PolicyFile } from '../model/index.ts';
 import {
   type Entry,
   keysInForce,

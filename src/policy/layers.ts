@@ -1,7 +1,6 @@
-import { NARROWINGS, type PlacedKey } from '../model/policy-key.ts';
-import { PLACED_KEYS, type PolicyFile } from '../model/policy-keys.ts';
-import type { LAYER_NAMES } from '../model/words.ts';
-import { assertNever } from '../util/assert-never.ts';
+import { assertNever } from '../base/assert-never.ts';
+import type { LAYER_NAMES } from '../base/words.ts';
+import { NARROWINGS, PLACED_KEYS, type PlacedKey, type PolicyFile } from '../model/index.ts';
 
 /**
  * Layers of a policy, weakest first. What a later one says takes the place of what an earlier one said, or adds to it, as

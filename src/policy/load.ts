@@ -2,11 +2,10 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { distance } from 'fastest-levenshtein';
 import type { z } from 'zod';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import type { PlacedKey } from '../model/policy-key.ts';
-import { PLACED_KEYS, type PolicyFile } from '../model/policy-keys.ts';
-import { errnoOf } from '../util/errno-of.ts';
-import { visibleLine } from '../util/visible-text.ts';
+import { errnoOf } from '../base/errno-of.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { visibleLine } from '../base/visible-text.ts';
+import { PLACED_KEYS, type PlacedKey, type PolicyFile } from '../model/index.ts';
 import { type LayerName, type PolicyLayer, putAt, valueAt } from './layers.ts';
 
 const MAX_WORKSPACE_FILE = 256 * 1024;

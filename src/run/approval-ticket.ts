@@ -1,8 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import type { ApprovalAnswer, ApprovalRequest } from '../model/approval.ts';
-import type { AskedPlugIns, GateOptions } from '../model/gate-ports.ts';
-import type { ApprovalStore } from '../model/state.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import type {
+  ApprovalAnswer,
+  ApprovalRequest,
+  ApprovalStore,
+  AskedPlugIns,
+  GateOptions,
+} from '../model/index.ts';
 import { lazyState, stateDirectory } from './state.ts';
 
 /** As it stands on a command line: the id of the stored approval, and what stands for what cannot be known beforehand. */

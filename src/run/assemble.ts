@@ -1,19 +1,26 @@
-import type { RulesOfCommands } from '../checks/check.ts';
-import { approvalRequestMaker, givenVariables } from '../decide/approval-request.ts';
-import { createDecider, type Decide } from '../decide/decide.ts';
-import type { Judge } from '../decide/judge.ts';
-import type { DecisionPorts } from '../decide/ports.ts';
-import { createProgramFinder, type ProgramFinder } from '../decide/program-finder.ts';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import { caller } from '../host/caller.ts';
-import { requireExactVariables } from '../host/exact-text.ts';
-import type { Autonomy } from '../model/decision.ts';
-import type { ActionBudget } from '../model/gate-ports.ts';
-import type { LaunchPlan } from '../model/launch-plan.ts';
-import type { SandboxOptions } from '../model/options.ts';
-import { type Policy, reviewerSettings } from '../model/policy.ts';
-import { NARROWINGS } from '../model/policy-key.ts';
-import { type BuiltEnvironment, buildEnvironment } from '../policy/environment.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import type { LaunchPlan } from '../confine/plan/launch-plan.ts';
+import {
+  approvalRequestMaker,
+  createDecider,
+  createProgramFinder,
+  type Decide,
+  type DecisionPorts,
+  givenVariables,
+  type Judge,
+  type ProgramFinder,
+} from '../gate/index.ts';
+import type { RulesOfCommands } from '../judge/index.ts';
+import {
+  type ActionBudget,
+  type Autonomy,
+  NARROWINGS,
+  type Policy,
+  reviewerSettings,
+  type SandboxOptions,
+} from '../model/index.ts';
+import { type BuiltEnvironment, buildEnvironment } from '../policy/index.ts';
+import { caller, requireExactVariables } from '../workspace/index.ts';
 import { madeFilesOf } from './made-files.ts';
 import { commandRules } from './resolve/command-rules.ts';
 import { planOnly, planResolved } from './resolve/plan-sandbox.ts';
@@ -78,8 +85,9 @@ export async function assemble(
   const assembly: Assembly = {
     ...{ resolved, policy, workspace, plan, environment, rules, find, stateful },
     judge: async (budget = stateful.budget) => {
-      const { createJudge } = await import('../decide/judge.ts');
-      const made = options.isCopy === true ? undefined : madeFilesOf(workspace, stateful.principal);
+      const { createJudge } = await import('../gate/decide/judge.ts');
+      const made =
+        options.isCopy === true ? undefined : madeFilesOf(workspace, stateful.principal, rules.granted);
       return createJudge({ policy, rules, searchPath, find, gate: { ...stateful, budget }, made });
     },
     ports: async (judge) => ({

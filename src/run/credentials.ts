@@ -1,7 +1,7 @@
-import { SandboxError } from '../errors/sandbox-error.ts';
-import type { LaunchPlan } from '../model/launch-plan.ts';
-import { CREDENTIALS_VARIABLE } from '../nats/connection.ts';
-import { isBeneath } from '../util/absolute-path.ts';
+import { isBeneath } from '../base/absolute-path.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import type { LaunchPlan } from '../confine/plan/launch-plan.ts';
+import { CREDENTIALS_VARIABLE } from '../gate/nats/index.ts';
 import { realPath } from './resolve/own-program.ts';
 
 /**

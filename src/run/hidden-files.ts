@@ -1,16 +1,16 @@
 import { type BigIntStats, type Dirent, lstatSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import { readOr, refuseShortage } from '../errors/shortage.ts';
-import { createPathLookup } from '../host/resolve-path.ts';
-import { problemOfHidePattern } from '../model/policy-keys.ts';
-import type { PathLookup } from '../model/surroundings.ts';
-import type { HiddenFiles } from '../plan/mechanisms.ts';
-import { directoriesBetween, isBeneath } from '../util/absolute-path.ts';
-import { errnoOf } from '../util/errno-of.ts';
-import { matchesName, type NamePattern, readNamePattern } from '../util/name-pattern.ts';
-import { bytesOfPath, pathOf, textOfPath } from '../util/path-text.ts';
-import { visibleLine } from '../util/visible-text.ts';
+import { directoriesBetween, isBeneath } from '../base/absolute-path.ts';
+import { errnoOf } from '../base/errno-of.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { readOr, refuseShortage } from '../base/errors/shortage.ts';
+import { matchesName, type NamePattern, readNamePattern } from '../base/name-pattern.ts';
+import { bytesOfPath, pathOf, textOfPath } from '../base/path-text.ts';
+import { visibleLine } from '../base/visible-text.ts';
+import type { HiddenFiles } from '../confine/plan/grant.ts';
+import type { PathLookup } from '../confine/plan/path-lookup.ts';
+import { problemOfHidePattern } from '../model/index.ts';
+import { createPathLookup } from '../workspace/index.ts';
 
 /** What holds for one look; a look that would take more is refused, and so is the command. */
 const LIMITS = {

@@ -2,32 +2,43 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Script } from 'node:vm';
-import { SandboxError } from '../errors/sandbox-error.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+
+/** A part of dist/: by the source path of each module, a function that evaluates it and returns its exports. */
+type Part = Readonly<Record<string, () => Readonly<Record<string, unknown>>>>;
 
 /**
- * Loads `dist/NAME.cjs` with the compiled code that the build left for this version of Node. Without it, or if V8
- * refuses it (other flags, another processor), the file is compiled as any other.
- * @throws {SandboxError} `package.incomplete`.
+ * Loads `part-NAME.cjs` of dist/ once per process, with the code cache that the build wrote for this version of Node. Without
+ * one, or if V8 rejects it (other flags, another processor), Node compiles the file.
+ * @throws {SandboxError} `package.incomplete`: the file is missing.
  */
-export function loadCompiled(name: string): Readonly<Record<string, unknown>> {
-  // A bundle of CommonJS has no such thing.
+export function loadCompiled(name: string): Part {
+  // Undefined in a CommonJS bundle.
   const here: string | undefined = import.meta.url;
-  const directory = here === undefined ? undefined : dirname(fileURLToPath(here));
-  const filename = join(directory ?? '', `${name}.cjs`);
-  if (directory === undefined || !existsSync(filename)) throw isBundled(directory);
-  // Not imported: bundlers (webpack) put something else in its place.
-  const require = process.getBuiltinModule('node:module').createRequire(filename);
-  const cachedData = compiledCode(join(directory, `${name}.${process.version}.code`));
+  if (here === undefined) throw isBundled();
+  const directory = dirname(fileURLToPath(here));
+  // Prefixed, so that it matches no file of a program whose bundle contains this module.
+  const filename = join(directory, `part-${name}.cjs`);
+  // Not an import: bundlers such as webpack replace node:module.
+  const Module = process.getBuiltinModule('node:module');
+  const require = Module.createRequire(filename);
+  const loaded = require.cache[filename];
+  if (loaded !== undefined) return loaded.exports;
+  if (!existsSync(filename)) throw isBundled(directory);
+  const cachedData = compiledCode(join(directory, `part-${name}.${process.version}.code`));
   if (cachedData === undefined) return require(filename);
   // Written as ASCII, which is read without decoding.
   const source = readFileSync(filename, 'latin1');
   const script = new Script(wrapped(source), { filename, cachedData });
-  const module = { exports: {} };
+  const module = new Module.Module(filename);
+  // Cache it as Node does, for later loads.
+  require.cache[filename] = module;
   script.runInThisContext()(module.exports, require, module, filename);
+  module.loaded = true;
   return module.exports;
 }
 
-function isBundled(directory: string | undefined): SandboxError {
+function isBundled(directory?: string): SandboxError {
   const where = directory === undefined ? '' : ` (looked for in ${directory})`;
   return new SandboxError(
     'package.incomplete',

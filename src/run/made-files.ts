@@ -13,10 +13,10 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { ensureStateDirectory } from '../host/user-directories.ts';
-import type { MadeFiles } from '../model/surroundings.ts';
-import { isBeneath } from '../util/absolute-path.ts';
-import { orElse } from '../util/or-else.ts';
+import { isBeneath } from '../base/absolute-path.ts';
+import { orElse } from '../base/or-else.ts';
+import type { MadeFiles } from '../model/index.ts';
+import { ensureStateDirectory } from '../workspace/index.ts';
 import { keyOfWorkspace } from './resolve/workspace-cache.ts';
 import { stateDirectory } from './state.ts';
 
@@ -29,11 +29,15 @@ const UNUSED_MS = 90 * 24 * 3_600_000;
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 
 /**
- * The files of a workspace that commands of a principal made, in `made/KEY` of the state directory, which no command can write:
+ * The files of a workspace, and of `granted` places beside it, that commands of a principal made, in `made/KEY` of the state directory, which no command can write:
  * a line for each, as JSON. A line is added in one write, so that processes need not wait for each other, and a line that cannot
  * be read says nothing. Whatever is wrong with a record, its files are nobody's own: removing them is asked about.
  */
-export function madeFilesOf(workspace: string, principal: string): MadeFiles {
+export function madeFilesOf(
+  workspace: string,
+  principal: string,
+  granted: readonly string[] = [],
+): MadeFiles {
   const directory = () => join(stateDirectory(), 'made');
   const name = createHash('sha256')
     .update(`${orElse(() => keyOfWorkspace(workspace), '')}\0${principal}`)
@@ -49,7 +53,8 @@ export function madeFilesOf(workspace: string, principal: string): MadeFiles {
       return loaded.files;
     },
     add(states) {
-      const lines = [...states].filter(([path]) => isBeneath(path, workspace)).map(lineOf);
+      const isKept = (path: string) => [workspace, ...granted].some((root) => isBeneath(path, root));
+      const lines = [...states].filter(([path]) => isKept(path)).map(lineOf);
       if (lines.length === 0) return;
       orElse(() => {
         ensureStateDirectory(stateDirectory());

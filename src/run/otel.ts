@@ -7,7 +7,7 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import type { Facts, Measure, Telemetry } from '../model/telemetry.ts';
+import type { Facts, Measure, Telemetry } from '../model/index.ts';
 import { packageVersion } from '../version.ts';
 
 const NAME = 'sandbox-run';

@@ -1,20 +1,18 @@
 import { lstatSync, readdirSync, type Stats } from 'node:fs';
-import { join } from 'node:path';
-import { caller } from '../host/caller.ts';
-import { readRegular } from '../host/held-directory.ts';
-import { stateDirectoryPath } from '../host/user-directories.ts';
-import { PROGRAMS_IN_HOME } from '../model/words.ts';
-import { OBEYED_IN_HOME } from '../policy/profiles/obeyed-files.ts';
-import { absoluteOr, directoriesBetween, isBeneath } from '../util/absolute-path.ts';
-import { orElse } from '../util/or-else.ts';
+import { dirname, join, sep } from 'node:path';
+import { absoluteOr, directoriesBetween, isBeneath } from '../base/absolute-path.ts';
+import { orElse } from '../base/or-else.ts';
 import {
   holdsSecret,
   isSecretPlace,
   LARGEST_SECRET_FILE,
   SECRET_PLACES,
   whatNameSays,
-} from '../util/secret-files.ts';
-import { visibleLine } from '../util/visible-text.ts';
+} from '../base/secret-files.ts';
+import { visibleLine } from '../base/visible-text.ts';
+import { PROGRAMS_IN_HOME } from '../base/words.ts';
+import { OBEYED_IN_HOME } from '../policy/index.ts';
+import { caller, readRegular, stateDirectoryPath } from '../workspace/index.ts';
 import { realPath } from './resolve/own-program.ts';
 
 /** Where something is, for what may be proposed. */
@@ -33,8 +31,8 @@ export interface LookLimits {
 }
 /** A second or two of looking; larger than the tool chains that people have. */
 export const PATIENT: LookLimits = { entries: 500_000, contents: 40_000 };
-/** Some milliseconds, for what is told of each command that fails. */
-export const BRIEF: LookLimits = { entries: 2_000, contents: 200 };
+/** Some dozen milliseconds, for what is told of each command that fails. */
+export const BRIEF: LookLimits = { entries: 2_000, contents: 1_000 };
 
 /** What is proposed for something that was denied, or why nothing is. */
 export type Proposed = { readonly value: string } | { readonly why: string };
@@ -53,13 +51,53 @@ export function propose(
   return isOther && whyNotProposed(object, places, list, limits) === undefined ? { value: object } : { why };
 }
 
-const isThere = (path: string) =>
-  orElse(() => lstatSync(path, { throwIfNoEntry: false }), undefined) !== undefined;
+const infoOf = (path: string) => orElse(() => lstatSync(path, { throwIfNoEntry: false }), undefined);
+const isThere = (path: string) => infoOf(path) !== undefined;
+
+/**
+ * A path as a policy should have it: without `.`, `..` and doubled slashes, and not by a link in the workspace, which a later
+ * command could point elsewhere. `object` is the same place without links, as the kernel found it; it is also the answer where
+ * the name leads elsewhere for this process than for the command (`/proc/self/cwd/..`).
+ */
+export function withoutDetours(named: string, object: string, workspace: string): string {
+  const plain = named.split(sep).reduce((at, part) => {
+    if (part === '' || part === '.') return at;
+    if (part !== '..') return join(at, part);
+    // Behind a link, `..` is the directory around what the link leads to.
+    return dirname(infoOf(at)?.isSymbolicLink() === true ? realPath(at) : at);
+  }, '/');
+  if (isBeneath(plain, workspace) && !isBeneath(object, workspace)) return object;
+  if (plain === named) return named;
+  const leadsThere =
+    realPath(plain) === realPath(object) || realPath(dirname(plain)) === realPath(dirname(object));
+  return leadsThere ? plain : object;
+}
 
 /** Names that a program makes up are gone by now: the directory that is there stands for them. */
 function existing(path: string): string {
   return [path, ...directoriesBetween(path, '/').toReversed(), '/'].find(isThere) ?? path;
 }
+
+/** Said of a path that holds keys or credentials, by its name or by what is in it. */
+export const LOOKS_SECRET = 'it looks like a secret';
+
+/** What lies in the directory of a project, and in no other. */
+export const OF_A_PROJECT = [
+  '.git',
+  '.hg',
+  '.svn',
+  '.env',
+  'package.json',
+  'pyproject.toml',
+  'Cargo.toml',
+  'go.mod',
+];
+
+/** The directories of projects in which a path lies, innermost first. */
+export const projectsAround = (path: string): readonly string[] =>
+  directoriesBetween(path, '/')
+    .filter((directory) => OF_A_PROJECT.some((name) => isThere(join(directory, name))))
+    .toReversed();
 
 /** Directories with everybody's things in them: none is proposed as a whole. */
 const TOO_BROAD: readonly string[] = [
@@ -138,10 +176,10 @@ export function whyNotByPath(
   if (list === 'filesystem.write' && isIn(SYSTEM) && !isBeneath(path, LOCAL))
     return 'the whole system runs or obeys what lies there';
   if (isIn(secret)) return 'filesystem.secret names it';
-  if (isSecretByPath(path, home)) return 'it looks like a secret';
+  if (isSecretByPath(path, home)) return LOOKS_SECRET;
   const shared = [...inHome(SHARED_IN_HOME), ...sharedByVariables(home)];
   if (TOO_BROAD.includes(path) || path === homeAround(path) || isAround([home, workspace, ...shared]))
-    return 'too much lies in it';
+    return `all of ${visibleLine(inTilde(path, home), 100)} would be open, and ${isBeneath(workspace, path) ? 'the workspace' : 'too much'} lies in it`;
   if (isAround(secret)) return 'filesystem.secret names something in it';
   if (isAround(inHome(SECRET_PLACES))) return 'secrets are kept in it';
   const obeyed = inHome(OBEYED_IN_HOME);
@@ -152,6 +190,10 @@ export function whyNotByPath(
   const state = stateDirectoryPath(home, caller().env.XDG_STATE_HOME);
   return isIn([state]) ? 'sandbox-run keeps what it trusts there' : undefined;
 }
+
+/** As a person names it. */
+const inTilde = (path: string, home: string) =>
+  isBeneath(path, home) ? `~${path.slice(home.length)}` : path;
 
 /** Directories of settings, state and data that variables put elsewhere. */
 const sharedByVariables = (home: string) =>
@@ -179,7 +221,7 @@ const homeAround = (path: string) => /^(?:\/root|\/home\/[^/]+)(?=\/|$)/.exec(pa
 function whatLiesThere(path: string, { home }: Places, limits: LookLimits): string | undefined {
   const found = orElse(() => lstatSync(path, { throwIfNoEntry: false }), undefined);
   if (found?.isSocket() === true) return 'it is a socket, and what listens there is not held by a policy';
-  if (found?.isFile() === true) return holdsSecretAt(path, found) ? 'it looks like a secret' : undefined;
+  if (found?.isFile() === true) return holdsSecretAt(path, found) ? LOOKS_SECRET : undefined;
   if (found?.isDirectory() !== true) return undefined;
   const pending = [path];
   let entries = 0;
@@ -196,7 +238,7 @@ function whatLiesThere(path: string, { home }: Places, limits: LookLimits): stri
       if (entry.isSocket()) return 'sockets lie in it, and what listens there is not held by a policy';
       if (isSecretByPath(inner, home)) return lies(path, inner);
       if (entry.isDirectory()) pending.push(inner);
-      if (!entry.isFile() || whatNameSays(inner) === 'text') continue;
+      if (!entry.isFile()) continue;
       contents += 1;
       if (holdsSecretAt(inner)) return lies(path, inner);
     }

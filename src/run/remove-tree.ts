@@ -1,5 +1,5 @@
 import { chmod, rm } from 'node:fs/promises';
-import { loadAddon } from '../native/load.ts';
+import { loadAddon } from '../confine/native/load.ts';
 
 /** Takes a directory away, however deep it is, and whatever permissions a command has given to it and to what is in it. */
 export async function removeTree(root: string): Promise<void> {

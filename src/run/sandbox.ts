@@ -1,36 +1,47 @@
-import { unfinishedIn } from '../changes/unfinished.ts';
-import { autonomyInForce } from '../checks/check.ts';
-import { isPreviewed } from '../checks/own-rules.ts';
-import { createDecider, type Decide, type Decided, decisionOf } from '../decide/decide.ts';
-import type { DecisionPorts, DecisionRequest } from '../decide/ports.ts';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import { caller } from '../host/caller.ts';
-import type { ApprovalRequest } from '../model/approval.ts';
-import type { AppliedChanges, ChangeSet, ChangeSetDetail } from '../model/change-set.ts';
-import type { Command, TemplateValue } from '../model/command.ts';
-import type { Decision } from '../model/decision.ts';
-import type { ExecutionResult } from '../model/execution-result.ts';
-import type { LaunchPlan, RunDefaults } from '../model/launch-plan.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { isPromise } from '../base/promise.ts';
+import { LOOKS_OUTSIDE } from '../base/words.ts';
+import { STDIO_CAPTURE, STDIO_NULL } from '../confine/native/contract.ts';
+import type { LaunchPlan } from '../confine/plan/launch-plan.ts';
+import type { Running } from '../confine/running.ts';
+import {
+  createDecider,
+  type Decide,
+  type Decided,
+  type DecisionPorts,
+  type DecisionRequest,
+  decisionOf,
+  type Objection,
+} from '../gate/index.ts';
+import { autonomyInForce, isPreviewed, isUndoneInstead } from '../judge/index.ts';
 import type {
+  AppliedChanges,
+  ApprovalRequest,
+  ChangeSet,
+  ChangeSetDetail,
   CheckOptions,
+  Command,
+  Decision,
+  ExecutionResult,
   JobOptions,
+  Policy,
+  RunDefaults,
   RunOptions,
   SandboxOptions,
   ShellOptions,
   SpawnOptions,
+  TemplateValue,
   TerminalSize,
-} from '../model/options.ts';
-import type { Policy } from '../model/policy.ts';
-import { LOOKS_OUTSIDE } from '../model/words.ts';
-import { STDIO_CAPTURE, STDIO_NULL } from '../native/contract.ts';
-import { isPromise } from '../util/promise.ts';
+} from '../model/index.ts';
+import { caller } from '../workspace/index.ts';
 import { type Assembly, assemble, checkOnly } from './assemble.ts';
+import { unfinishedIn } from './change-sets/unfinished.ts';
 import type { Previews } from './changes/preview.ts';
 import { notRun, type RunContext } from './launch/classify.ts';
 import { settled } from './launch/command-error.ts';
 import { followed, requestOf } from './launch/decided-command.ts';
 import { FailedLines, lineOf } from './launch/failed-lines.ts';
-import { type BackgroundJob, membersOf, startJob } from './launch/jobs.ts';
+import { type BackgroundJob, startJob } from './launch/jobs.ts';
 import { type Launch, Launcher, type StartableCommand } from './launch/launch.ts';
 import { neverBegun, pendingCommand, type RunningCommand } from './launch/pending-command.ts';
 import {
@@ -41,7 +52,9 @@ import {
   spawnOnTerminal,
   type TerminalProcess,
 } from './launch/spawn.ts';
+import { stepsOf } from './other-backends/application.ts';
 import { OutputConsumer } from './output/consumer.ts';
+import { deniedByText } from './output/denials.ts';
 import { OutputFeed, type OutputReader } from './output/feed.ts';
 import { createOutputSettings } from './output/settings.ts';
 import { closePrepared, type PreparedSandbox, prepareSandbox } from './resolve/prepare-sandbox.ts';
@@ -179,7 +192,7 @@ export async function sandboxOn(
     assembly = await assemble(resolved, prepared.plan, options, counts);
     const ports = await assembly.ports();
     // Where nothing else keeps commands in they are judged, whatever the policy says.
-    const { steps: start } = prepared.backend;
+    const start = stepsOf(prepared.confinement.backend);
     const judge = ports.judge ?? (start && (await assembly.judge()));
     const unfinished = await finishApplying(prepared);
     const { environment, find } = assembly;
@@ -218,6 +231,13 @@ const noShell = (backend: string) =>
 /** It is us who start its commands. */
 interface SandboxPorts extends DecisionPorts {
   readonly resolve: ReturnType<typeof createCommandResolver>;
+}
+
+/** A command between its decision and its launch. */
+interface WaitingLaunch {
+  readonly isGivenUp: () => boolean;
+  /** Launches it on the workspace itself, if a person allows that: work may be lost. */
+  readonly asked: () => RunningCommand;
 }
 
 /** The sandbox of {@link openSandbox}: decides about each command, and launches what is allowed. */
@@ -263,8 +283,9 @@ export class OpenSandbox implements Sandbox {
     read: OptionReader,
     unfinished: readonly string[] = [],
   ) {
-    const { plan, policy, backend } = prepared;
+    const { plan, policy, confinement } = prepared;
     const { environment, rules } = assembly;
+    const { settings } = assembly.resolved;
     this.prepared = prepared;
     this.workspace = plan.workspace;
     this.policy = policy;
@@ -284,18 +305,20 @@ export class OpenSandbox implements Sandbox {
     this.#launching = { addon: prepared.addon, launch: this.#launch.bind(this) };
     this.#outputSettings = createOutputSettings(policy.limits);
     const remarks = [
-      ...(backend.steps !== undefined && policy.unsafe.unjudgedCommands ? [JUDGED_ALL_THE_SAME] : []),
+      ...(stepsOf(confinement.backend) !== undefined && policy.unsafe.unjudgedCommands
+        ? [JUDGED_ALL_THE_SAME]
+        : []),
       ...unfinished,
     ];
     this.#warnings = remarks.length === 0 ? environment.warnings : [...environment.warnings, ...remarks];
     this.#remarks = [
-      ...assembly.resolved.settings.remarks,
-      ...(policy.workspace.undo && !rules.previews
-        ? [nothingUndone(plan.namespaces && prepared.features.layersRefused)]
+      ...settings.remarks.filter((remark) => remark !== settings.credentials),
+      ...(policy.workspace.undo === 'always' && !rules.previews
+        ? [nothingUndone(plan.namespaces && prepared.confinement.features.layersRefused)]
         : []),
     ];
     // While it is decided about the first command.
-    if (policy.workspace.undo && rules.previews)
+    if (policy.workspace.undo === 'always' && rules.previews)
       void this.#previews().then(
         (previews) => previews.prepareNext(),
         // Why it cannot be is for the command to say.
@@ -368,13 +391,13 @@ export class OpenSandbox implements Sandbox {
       isTaken: options.onOutput !== undefined,
       ended: () => started.result,
     });
-    let id: number | undefined;
-    const onLaunch = (launchedAs: number) => {
-      id = launchedAs;
+    let running: Running | undefined;
+    const onLaunch = (launchedAs: Running) => {
+      running = launchedAs;
     };
     const started = this.#begin(command, options, { feed, onLaunch });
     const result = settled(command, started.result, reject);
-    const members = () => membersOf(this.prepared.addon, id);
+    const members = async () => (await running?.members()) ?? [];
     return { ...started, result, members, output: () => feed.output(), outputText: () => feed.outputText() };
   }
 
@@ -390,7 +413,7 @@ export class OpenSandbox implements Sandbox {
 
   async session(options?: ShellOptions): Promise<ShellSession> {
     if (this.#closed) throw isClosed();
-    if (this.prepared.backend.steps !== undefined) throw noShell(this.plan.report.backend);
+    if (stepsOf(this.prepared.confinement.backend) !== undefined) throw noShell(this.plan.report.backend);
     const opened = this.#openSession(options);
     this.#opening.add(opened);
     return opened.finally(() => this.#opening.delete(opened));
@@ -430,7 +453,7 @@ export class OpenSandbox implements Sandbox {
       () => {},
     );
     await this.#looking?.then(
-      ({ sandbox }) => addon.closeConfinement(sandbox.confinement),
+      ({ sandbox }) => sandbox.confinement.close(),
       () => {},
     );
     closePrepared(this.prepared);
@@ -456,6 +479,7 @@ export class OpenSandbox implements Sandbox {
       decision,
       approval,
       hiddenPrograms: judgement?.hiddenPrograms,
+      credentials: this.#assembly.resolved.settings.credentials,
       ...(decided.allowed && decided.askConnection !== undefined
         ? { askConnection: decided.askConnection }
         : {}),
@@ -485,7 +509,7 @@ export class OpenSandbox implements Sandbox {
         'usage.invalid',
         'run: options alone are for a template, as in run({ timeout: 5000 })`git fetch`; a command stands before them',
       );
-    const { commandOfTemplate } = await import('../decide/judgement.ts');
+    const { commandOfTemplate } = await import('../gate/decide/judgement.ts');
     return this.#run(commandOfTemplate(texts.raw, values), options);
   }
 
@@ -502,7 +526,7 @@ export class OpenSandbox implements Sandbox {
 
   #startInBackground(command: Command, options: RunOptions): BackgroundJob {
     const { view } = this.#outputSettings(options);
-    return startJob(this.prepared.addon, view, (more) => this.#begin(command, options, more));
+    return startJob(view, (more) => this.#begin(command, options, more));
   }
 
   /** Starts a command whose output is captured, consumed or inherited. */
@@ -569,21 +593,20 @@ export class OpenSandbox implements Sandbox {
     const isGivenUp = () =>
       this.#closed || controller?.signal.aborted === true || options.signal?.aborted === true;
     const decided = this.decide(requestOf(command, options, { input: how.input, signal }));
-    if (!isPromise(decided)) return this.#launchDecided(decided, options, how, isGivenUp);
-    return this.#waitFor(
-      decided.then((ready) => this.#launchDecided(ready, options, how, isGivenUp)),
-      () => own().abort(),
-    );
+    const asked = () => this.#launchUnmeasured(command, { ...given, effect: 'direct' }, how);
+    const launch = (ready: Decided) => this.#launchDecided(ready, options, how, { isGivenUp, asked });
+    if (!isPromise(decided)) return launch(decided);
+    return this.#waitFor(decided.then(launch), () => own().abort());
   }
 
   #launchDecided(
     decided: Decided,
     options: SpawnOptions,
     given: Launch,
-    isGivenUp: () => boolean,
+    waiting: WaitingLaunch,
   ): RunningCommand {
     const { telemetry } = this.#ports;
-    const begin = (how: Launch) => this.#beginDecided(decided, options, how, isGivenUp);
+    const begin = (how: Launch) => this.#beginDecided(decided, options, how, waiting);
     return telemetry === undefined || !decided.allowed
       ? begin(given)
       : measuredLaunch(telemetry, given, begin);
@@ -593,7 +616,7 @@ export class OpenSandbox implements Sandbox {
     decided: Decided,
     options: SpawnOptions,
     how: Launch,
-    isGivenUp: () => boolean,
+    waiting: WaitingLaunch,
   ): RunningCommand {
     const without = (result: ExecutionResult | Promise<ExecutionResult>): RunningCommand => {
       how.release?.();
@@ -601,20 +624,27 @@ export class OpenSandbox implements Sandbox {
     };
     const context = this.contextOf(decided);
     const { resolved } = decided;
-    if (!decided.allowed) return without(notRun(context, decided.objection));
+    if (!decided.allowed) return without(this.#refused(context, decided.objection));
     const { ended } = decided;
     // Without a program that was found, a control has objected.
-    if (isGivenUp() || resolved?.ok !== true)
+    if (waiting.isGivenUp() || resolved?.ok !== true)
       return without(followed(ended, notRun(context, { status: 'canceled' }), false));
-    if (ended === undefined) return this.#launchOn(decided, resolved, context, options, how);
+    if (ended === undefined) return this.#launchOn(decided, resolved, context, options, how, waiting);
     // It may be given up while it waits for its turn.
     let launched = false;
-    const onLaunch = (id: number) => {
+    const onLaunch = (running: Running) => {
       launched = true;
-      how.onLaunch?.(id);
+      how.onLaunch?.(running);
     };
-    const started = this.#launchOn(decided, resolved, context, options, { ...how, onLaunch });
+    const started = this.#launchOn(decided, resolved, context, options, { ...how, onLaunch }, waiting);
     return { ...started, result: started.result.then((result) => followed(ended, result, launched)) };
+  }
+
+  #refused(context: RunContext, objection: Objection): ExecutionResult {
+    const result = notRun(context, objection);
+    if (objection.status !== 'denied' || context.decision === undefined) return result;
+    const denials = deniedByText(context.decision, this.plan, this.policy.filesystem.secret);
+    return denials === undefined ? result : { ...result, denials };
   }
 
   /** What lives on has nobody who waits for its end, and changes the workspace at once. */
@@ -625,15 +655,26 @@ export class OpenSandbox implements Sandbox {
       release?.();
       throw new SandboxError('usage.invalid', `on is for previews, not for the effect ${options.effect}`);
     }
-    if (!this.policy.workspace.undo || options.effect !== undefined) return options;
+    const { undo } = this.policy.workspace;
+    if (undo === 'never' || options.effect !== undefined) return options;
     const livesOn = extras?.background === true || extras?.pty !== undefined || options.pty !== undefined;
-    const isPossible = !livesOn && this.#assembly.rules.previews;
-    return { ...options, effect: isPossible ? 'undoable' : 'direct' };
+    // A job of a fleet comes from another machine, whose user cannot call `undo` on this one.
+    const isAsked = undo === 'losses' && options.job !== undefined;
+    if (livesOn || isAsked || this.#assembly.rules.previews !== true) return { ...options, effect: 'direct' };
+    return undo === 'always' ? { ...options, effect: 'undoable' } : options;
+  }
+
+  /** No layer can be made for a command that may lose work, on a full disk for example: it is asked about after all. */
+  #withoutLayer({ message }: SandboxError, asked: () => RunningCommand): RunningCommand {
+    this.#remarks = [...this.#remarks, `what commands change cannot be taken back now: ${message}`];
+    return asked();
   }
 
   /** Loaded where a command runs on a layer only. */
   #previews(): Promise<Previews> {
-    this.#layers ??= import('./changes/preview.ts').then(({ Previews }) => new Previews(this.prepared));
+    this.#layers ??= import('./changes/preview.ts').then(
+      ({ Previews }) => new Previews(this.prepared, this.policy.workspace.undo === 'always'),
+    );
     return this.#layers;
   }
 
@@ -644,19 +685,27 @@ export class OpenSandbox implements Sandbox {
     context: RunContext,
     options: SpawnOptions,
     how: Launch,
+    { asked }: WaitingLaunch,
   ): RunningCommand {
     const { decision } = context;
-    const effect = decision !== undefined && isPreviewed(decision) ? 'preview' : options.effect;
+    const isInstead = decision !== undefined && isUndoneInstead(decision);
+    const effect =
+      decision !== undefined && isPreviewed(decision) ? 'preview' : isInstead ? 'undoable' : options.effect;
     if (effect === undefined || effect === 'direct')
       return this.#launchDirect(resolved, context, options, how);
     const own = new AbortController();
     const { signal = own.signal } = options;
-    const onlyReads = effect === 'undoable' && decided.judgement?.onlyReads() === true;
+    const onlyReads = effect === 'undoable' && !isInstead && decided.judgement?.onlyReads() === true;
     const isGivenUp = () => this.#closed || own.signal.aborted || signal.aborted;
     const begun = this.#previews().then((previews) =>
       onlyReads
         ? previews.launchReading(resolved, context, options, how, isGivenUp)
-        : previews.launch(resolved, context, { ...options, effect }, how, isGivenUp),
+        : previews.launch(resolved, context, { ...options, effect }, how, {
+            isGivenUp,
+            lostAmong: (taken) => decision && decided.judgement?.lostAmong(taken, decision),
+            leavesOpen: isInstead,
+            ...(isInstead ? { withoutLayer: (error) => this.#withoutLayer(error, asked) } : {}),
+          }),
     );
     return this.#waitFor(begun, () => own.abort());
   }

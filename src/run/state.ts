@@ -1,14 +1,12 @@
 import { readdirSync, statfsSync } from 'node:fs';
 import { hostname, release } from 'node:os';
 import { dirname, join } from 'node:path';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import { refuseShortage } from '../errors/shortage.ts';
-import { ensureStateDirectory, homeDirectory, stateDirectoryPath } from '../host/user-directories.ts';
-import type { Policy } from '../model/policy.ts';
-import type { RecordStream } from '../model/record-stream.ts';
-import type { State } from '../model/state.ts';
-import { errnoOf } from '../util/errno-of.ts';
-import type { MaybePromise } from '../util/promise.ts';
+import { errnoOf } from '../base/errno-of.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { refuseShortage } from '../base/errors/shortage.ts';
+import type { MaybePromise } from '../base/promise.ts';
+import type { Policy, RecordStream, State } from '../model/index.ts';
+import { ensureStateDirectory, homeDirectory, stateDirectoryPath } from '../workspace/index.ts';
 import { operatorStateSettings } from './resolve/policy-layers.ts';
 
 /** The state directory of this process's user; it need not exist. */

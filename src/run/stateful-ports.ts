@@ -1,30 +1,35 @@
-import type { AuditOptions, AuditTrail } from '../audit/open-audit.ts';
-import { TOOL_NAME } from '../checks/guards.ts';
-import type { DecisionPorts, SessionMemory } from '../decide/ports.ts';
-import { within } from '../decide/time-limit.ts';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import type { EventLimit } from '../hooks/events.ts';
-import { caller } from '../host/caller.ts';
-import { ensureStateDirectory } from '../host/user-directories.ts';
-import type { Approvals, Approver } from '../model/approval.ts';
-import type { AuditSink } from '../model/audit-record.ts';
-import type { Taint } from '../model/decision.ts';
-import type {
-  ActionBudget,
-  AskedPlugIns,
-  GateOptions,
-  GitGuard,
-  Reviewer,
-  ToolHook,
-} from '../model/gate-ports.ts';
-import type { SandboxOptions } from '../model/options.ts';
-import { type Policy, reviewerSettings } from '../model/policy.ts';
-import type { AgentSession } from '../model/session.ts';
-import type { State } from '../model/state.ts';
-import { TAINTS, type TaintSharing } from '../model/words.ts';
-import { loadAddon } from '../native/load.ts';
-import { errorMessage } from '../util/error-message.ts';
-import { andThen, type MaybePromise } from '../util/promise.ts';
+import { errorMessage } from '../base/error-message.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { andThen, type MaybePromise } from '../base/promise.ts';
+import { TAINTS, type TaintSharing } from '../base/words.ts';
+import { loadAddon } from '../confine/native/load.ts';
+import {
+  type AuditOptions,
+  type AuditTrail,
+  type DecisionPorts,
+  type EventLimit,
+  type SessionMemory,
+  within,
+} from '../gate/index.ts';
+import { TOOL_NAME } from '../judge/index.ts';
+import {
+  type ActionBudget,
+  type AgentSession,
+  type Approvals,
+  type Approver,
+  type AskedPlugIns,
+  type AuditSink,
+  type GateOptions,
+  type GitGuard,
+  type Policy,
+  type Reviewer,
+  reviewerSettings,
+  type SandboxOptions,
+  type State,
+  type Taint,
+  type ToolHook,
+} from '../model/index.ts';
+import { caller, ensureStateDirectory } from '../workspace/index.ts';
 import { operatorPolicy } from './resolve/policy-layers.ts';
 import { checkSessionId, sessionOf } from './session/agent-session.ts';
 import {
@@ -283,7 +288,7 @@ async function reviewerFor({
 async function ownGitGuard(): Promise<GitGuard> {
   const [{ createGitGuard, readAliases }, { parseShell }] = await Promise.all([
     import('./stateful-parts.ts'),
-    import('../decide/judgement.ts'),
+    import('../gate/decide/judgement.ts'),
   ]);
   return createGitGuard({ parse: parseShell, aliasesAt: (place) => readAliases(place, caller().env) });
 }

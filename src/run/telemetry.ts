@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
-import type { ExecutionResult } from '../model/execution-result.ts';
-import type { Facts, Measured, Telemetry } from '../model/telemetry.ts';
+import type { Running } from '../confine/running.ts';
+import type { ExecutionResult, Facts, Measured, Telemetry } from '../model/index.ts';
 import type { Launch } from './launch/launch.ts';
 import type { RunningCommand } from './launch/pending-command.ts';
 
@@ -36,9 +36,9 @@ export function measuredLaunch(
   begin: (how: Launch) => RunningCommand,
 ): RunningCommand {
   const launch = telemetry.begin('launch');
-  const onLaunch = (id: number) => {
+  const onLaunch = (running: Running) => {
     launch.end();
-    how.onLaunch?.(id);
+    how.onLaunch?.(running);
   };
   return endedWith(
     launch,

@@ -1,9 +1,8 @@
-import { within } from '../decide/time-limit.ts';
-import type { ErrorCode } from '../errors/codes.ts';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import type { AuditSink } from '../model/audit-record.ts';
-import type { ActionBudget, Reservation } from '../model/gate-ports.ts';
-import { isPromise, type MaybePromise } from '../util/promise.ts';
+import type { ErrorCode } from '../base/errors/codes.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { isPromise, type MaybePromise } from '../base/promise.ts';
+import { within } from '../gate/index.ts';
+import type { ActionBudget, AuditSink, Reservation } from '../model/index.ts';
 
 /** A budget of the application that never answers must not hold a run for ever: after some time it has failed. */
 export function timelyBudget(budget: ActionBudget, timeoutMs: number): ActionBudget {

@@ -1,21 +1,21 @@
-// What is validated with zod: policy files, and the options of the library. In dist/ it is a file of its own with its
-// libraries and its compiled code beside it, like judgement.ts: most starts of the command line do without.
+// What is validated with zod: policy files, and the options of the library. In dist/ it is a part of its own, with
+// its libraries (scripts/build-parts.mjs): most starts of the command line do without.
 import type { z } from 'zod';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import { Command } from '../model/command.ts';
+import { errorMessage } from '../base/error-message.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { visibleLine } from '../base/visible-text.ts';
 import {
   CheckOptions,
+  Command,
   JobOptions,
   RunOptions,
   SandboxOptions,
   ShellOptions,
   SpawnOptions,
   TurnOptions,
-} from '../model/options.ts';
-import { errorMessage } from '../util/error-message.ts';
-import { visibleLine } from '../util/visible-text.ts';
+} from '../model/index.ts';
 
-export { checkNarrowingPolicy, checkPolicy, loadLayer, loadWorkspaceFile } from '../policy/load.ts';
+export { checkNarrowingPolicy, checkPolicy, loadLayer, loadWorkspaceFile } from '../policy/index.ts';
 
 /** How a sandbox takes what it is given: the library validates it, other doors have done so. */
 export interface OptionReader {

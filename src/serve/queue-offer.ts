@@ -1,6 +1,6 @@
-import { answerRequest, type PendingChange, watchPending } from '../approvals/queue.ts';
-import type { ApprovalStore, StoredApproval } from '../model/state.ts';
-import { errorMessage } from '../util/error-message.ts';
+import { errorMessage } from '../base/error-message.ts';
+import { answerRequest, type PendingChange, watchPending } from '../gate/index.ts';
+import type { ApprovalStore, StoredApproval } from '../model/index.ts';
 import type { Client, Conversation, Offer } from './core/offer.ts';
 import { QUEUE_LIMITS } from './protocol/limits.ts';
 import type { Question } from './protocol/results.ts';

@@ -1,12 +1,9 @@
 import { unlinkSync } from 'node:fs';
-import { SandboxError } from '../errors/sandbox-error.ts';
-import type { ApprovalRequest } from '../model/approval.ts';
-import type { Decision } from '../model/decision.ts';
-import type { EnforcementReport } from '../model/enforcement-report.ts';
-import type { TurnResult } from '../model/execution-result.ts';
-import type { ShellInfo } from '../model/session.ts';
-import { shellNames, shellSocket } from '../run/session/shell-places.ts';
-import { errnoOf } from '../util/errno-of.ts';
+import { errnoOf } from '../base/errno-of.ts';
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import type { EnforcementReport } from '../confine/plan/enforcement-report.ts';
+import type { ApprovalRequest, Decision, ShellInfo, TurnResult } from '../model/index.ts';
+import { shellNames, shellSocket } from '../run/index.ts';
 import { type ConnectOptions, ServerConnection } from './core/connect.ts';
 import type { CommandResult, Question } from './protocol/results.ts';
 import type { ResultOf } from './protocol/tables.ts';

@@ -12,9 +12,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { probeFirejail } from '../../src/backends/index.ts';
+import { tryCommand } from '../../src/confine/index.ts';
 import { createSandbox, type Sandbox } from '../../src/index.ts';
-import { cacheDirectoryOf, tryCommand } from '../../src/run/index.ts';
+import { cacheDirectoryOf, probeFirejail } from '../../src/run/index.ts';
 
 const usable = !('reason' in (await probeFirejail(tryCommand)));
 

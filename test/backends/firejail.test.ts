@@ -13,9 +13,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { probeFirejail } from '../../src/backends/index.ts';
+import { tryCommand } from '../../src/confine/index.ts';
 import { createSandbox, type Sandbox } from '../../src/index.ts';
-import { tryCommand } from '../../src/run/index.ts';
+import { probeFirejail } from '../../src/run/index.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** SANDBOX_RUN_EXPECT_FIREJAIL=1: this host has it, so that nothing here may be left out. */

@@ -18,6 +18,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { loadAddon, type NativeAddon } from '../../src/confine/native/index.ts';
+import type { ExecutionResult, Sandbox } from '../../src/index.ts';
 import {
   Below,
   ChangeStore,
@@ -25,11 +27,9 @@ import {
   describeOperations,
   type Operation,
   operationsOf,
+  stateDirectory,
   type TreeEntry,
-} from '../../src/changes/index.ts';
-import type { ExecutionResult, Sandbox } from '../../src/index.ts';
-import { loadAddon, type NativeAddon } from '../../src/native/index.ts';
-import { stateDirectory } from '../../src/run/index.ts';
+} from '../../src/run/index.ts';
 import { CLI, makePlace } from '../cli/support.ts';
 import { makeArena, snapshot } from '../support/arena.ts';
 import { eventually } from '../support/eventually.ts';

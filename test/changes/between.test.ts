@@ -13,7 +13,7 @@ import {
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { loadAddon, type NativeAddon } from '../../src/native/index.ts';
+import { loadAddon, type NativeAddon } from '../../src/confine/native/index.ts';
 import { ChangeSets, type PreparedSandbox, stateDirectory } from '../../src/run/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';

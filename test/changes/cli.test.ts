@@ -73,6 +73,28 @@ describe('sandbox-run --preview and sandbox-run changes (needs namespaces)', () 
     },
   );
 
+  it_('takes the only one that waits without an id, and lists several', async () => {
+    const none = await changes('apply');
+    expect(none).toMatchObject({ exitCode: 125, stdout: '' });
+    expectOneLine(none.stderr);
+    expect(none.stderr).toContain('no changes wait here');
+    await preview('echo 1 > a');
+    expect((await changes('show')).stdout).toContain('+ a (2 bytes)');
+    expect((await changes('diff')).stdout).toContain('+1');
+    expect(await changes('apply')).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('applied') });
+    // What is applied waits no more.
+    expect((await changes('apply')).stderr).toContain('no changes wait here');
+    const two = [await preview('echo 2 > b'), await preview('echo 3 > c')];
+    const several = await changes('apply');
+    expect(several).toMatchObject({ exitCode: 125, stdout: '' });
+    for (const { id } of two) expect(several.stderr).toContain(`${id}  waiting`);
+    expect(readdirSync(place.workspace)).toEqual(['a']);
+    // The last line, followed as it is written.
+    const [, named = ''] = /sandbox-run changes (apply \S+)$/.exec(several.stderr.trim()) ?? [];
+    expect(await changes(...named.split(' '))).toMatchObject({ exitCode: 0 });
+    expect(readdirSync(place.workspace)).toEqual(['a', 'c']);
+  });
+
   it_('applies what is chosen, and the list says that there is more of it', async () => {
     const { id } = await preview('echo 1 > a; echo 2 > b');
     expect(await changes('apply', id, 'a')).toMatchObject({ exitCode: 0 });

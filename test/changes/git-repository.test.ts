@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { lookAt, withListed } from '../../src/changes/index.ts';
 import type { ExecutionResult } from '../../src/model/index.ts';
+import { lookAt, withListed } from '../../src/run/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
 import { useOwnState } from './support/own-state.ts';
@@ -19,7 +19,7 @@ function idOf({ changes }: ExecutionResult): string {
 }
 
 /** A repository with a commit. `git`: what a person outside does. */
-async function repository({ undo }: { readonly undo: boolean }) {
+async function repository({ undo }: { readonly undo: 'always' | 'never' }) {
   const root = arena.freshCorner();
   const who = ['-c', 'user.name=A', '-c', 'user.email=a@b'];
   const git = (...words: readonly string[]) =>
@@ -47,7 +47,7 @@ describe.skipIf(!HOST.namespaces)('a repository of git (needs namespaces)', () =
   it.each([[2], [3], [4]])(
     'whose index of version %i somebody only looked at is taken back, and applied again',
     async (version) => {
-      const { git, run, changes } = await repository({ undo: true });
+      const { git, run, changes } = await repository({ undo: 'always' });
       git('update-index', '--index-version', String(version));
       const id = await run(COMMIT);
       // It writes the index anew: the files are others by number and time.
@@ -62,7 +62,7 @@ describe.skipIf(!HOST.namespaces)('a repository of git (needs namespaces)', () =
   );
 
   it('whose index somebody only looked at gets what waits', async () => {
-    const { git, write, run, changes } = await repository({ undo: false });
+    const { git, write, run, changes } = await repository({ undo: 'never' });
     const id = await run('echo b > b; git add b', { effect: 'preview' });
     write('a', 'one\n');
     git('status', '--short');
@@ -71,7 +71,7 @@ describe.skipIf(!HOST.namespaces)('a repository of git (needs namespaces)', () =
   });
 
   it('keeps what somebody staged, and what that needs', async () => {
-    const { git, write, run, changes } = await repository({ undo: true });
+    const { git, write, run, changes } = await repository({ undo: 'always' });
     const id = await run('echo two >> a; git add -A');
     write('c', 'theirs\n');
     git('add', 'c');
@@ -82,7 +82,7 @@ describe.skipIf(!HOST.namespaces)('a repository of git (needs namespaces)', () =
   });
 
   it('that somebody removed is nothing to keep', async () => {
-    const { root, git, run, changes } = await repository({ undo: true });
+    const { root, git, run, changes } = await repository({ undo: 'always' });
     const id = await run('git init -q inner; cd inner; git commit -q --allow-empty -m x');
     rmSync(join(root, 'inner/.git'), { recursive: true });
     expect(await changes.undo(id)).toMatchObject({ notDone: [], state: 'undone' });
@@ -90,7 +90,7 @@ describe.skipIf(!HOST.namespaces)('a repository of git (needs namespaces)', () =
   });
 
   it('keeps what a preview on it needs that was applied later', async () => {
-    const { git, run, changes } = await repository({ undo: false });
+    const { git, run, changes } = await repository({ undo: 'never' });
     const commit = 'git update-ref refs/heads/made $(git commit-tree -p HEAD -m made HEAD^{tree})';
     const below = await run(commit, { effect: 'preview' });
     const above = await run('git branch mine made', { effect: 'preview', on: below });
@@ -109,7 +109,7 @@ describe.skipIf(!HOST.namespaces)('a repository of git (needs namespaces)', () =
     // What is on another file system is copied to be kept.
     const elsewhere = mkdtempSync('/dev/shm/sandbox-run-');
     process.env.XDG_STATE_HOME = elsewhere;
-    const { root, run, changes, sandbox } = await repository({ undo: true });
+    const { root, run, changes, sandbox } = await repository({ undo: 'always' });
     onTestFinished(async () => {
       // It would make its next layer there.
       await sandbox.close();
@@ -139,7 +139,7 @@ describe.skipIf(!HOST.namespaces)('a repository of git (needs namespaces)', () =
       'git init -q inner; cd inner; git commit -q --allow-empty -m x; git branch made',
     ],
   ] as const)('keeps what %s need', async (_, does, command) => {
-    const { git, run, changes } = await repository({ undo: true });
+    const { git, run, changes } = await repository({ undo: 'always' });
     const id = await run(command);
     does(git);
     const { notDone } = await changes.undo(id);

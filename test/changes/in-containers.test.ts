@@ -87,7 +87,7 @@ describe.each(CONTAINERS)('nothing can be held back in a container $name', ({ be
   });
 
   it('with workspace.undo commands work, with a line that says that nothing is kept', async () => {
-    policy('[workspace]\nundo = true\n');
+    policy('[workspace]\nundo = "always"\n');
     const { exitCode, stdout, stderr } = await run('-c', 'echo x > made; cat made; rm made');
     expect([exitCode, stdout]).toEqual([0, 'x\n']);
     expect(stderr).toBe(
@@ -103,7 +103,7 @@ describe.each(CONTAINERS)('nothing can be held back in a container $name', ({ be
   });
 
   it('what nobody can take back is asked about, whatever the policy says of undo', async () => {
-    policy('[workspace]\nundo = true\n');
+    policy('[workspace]\nundo = "always"\n');
     writeFileSync(join(place.workspace, 'notes'), 'mine');
     const { exitCode, stderr } = await run('rm', '-rf', 'notes');
     expect([exitCode, existsSync(join(place.workspace, 'notes'))]).toEqual([126, true]);
@@ -112,7 +112,7 @@ describe.each(CONTAINERS)('nothing can be held back in a container $name', ({ be
   });
 
   it('the report has the control off, with the reason', async () => {
-    policy('[workspace]\nundo = true\n');
+    policy('[workspace]\nundo = "always"\n');
     const { controls } = JSON.parse((await run('doctor', '--json')).stdout);
     const control = controls.find(({ id }: { readonly id: string }) => id === 'workspace-changes');
     expect(control.state).toBe('off');

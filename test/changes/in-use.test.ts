@@ -2,9 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ChangeStore } from '../../src/changes/index.ts';
-import { loadAddon } from '../../src/native/index.ts';
-import { stateDirectory } from '../../src/run/index.ts';
+import { loadAddon } from '../../src/confine/native/index.ts';
+import { ChangeStore, stateDirectory } from '../../src/run/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';

@@ -35,7 +35,7 @@ const policyOf = ({ env }: Place) => join(env.XDG_CONFIG_HOME ?? '', 'sandbox-ru
 
 async function undoing(writable: readonly string[] = []) {
   const root = arena.freshCorner();
-  const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true, writable });
+  const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, undo: 'always', writable });
   const run = async (command: string) => {
     const result = await sandbox.run(command);
     expect([result.status, result.stderr, result.warnings]).toEqual(['exited', '', []]);
@@ -152,7 +152,7 @@ describe_('workspace.undo on the command line (needs namespaces)', () => {
 
   // For root every directory is open.
   it('takes over files in directories that a command shut, of a user who is not root', async () => {
-    appendFileSync(policyOf(place), '\n[workspace]\nundo = true\n');
+    appendFileSync(policyOf(place), '\n[workspace]\nundo = "always"\n');
     if (HOST.root) execFileSync('chown', ['-R', '54321:54321', place.root]);
     const [program = '', ...words] = [...(HOST.root ? AS_STRANGER : []), process.execPath, CLI];
     const run = async (...args: readonly string[]) => {
@@ -171,7 +171,7 @@ describe_('workspace.undo on the command line (needs namespaces)', () => {
   });
 
   it('redo goes on with the next one where of the last one nothing can come any more', async () => {
-    appendFileSync(policyOf(place), '\n[workspace]\nundo = true\n');
+    appendFileSync(policyOf(place), '\n[workspace]\nundo = "always"\n');
     await cli(place, ['-c', 'echo one > f']);
     await cli(place, ['-c', 'echo two > g']);
     rmSync(join(place.workspace, 'f'));
@@ -186,7 +186,7 @@ describe_('workspace.undo on the command line (needs namespaces)', () => {
   });
 
   it('undo takes back what came last, also if it had waited since before', async () => {
-    appendFileSync(policyOf(place), '\n[workspace]\nundo = true\n');
+    appendFileSync(policyOf(place), '\n[workspace]\nundo = "always"\n');
     await cli(place, ['--preview', '-c', 'echo one > f']);
     await cli(place, ['-c', 'echo two > g']);
     const idsOf = async (...words: readonly string[]) =>
@@ -202,7 +202,7 @@ describe_('workspace.undo on the command line (needs namespaces)', () => {
   });
 
   it('is finished by the next command, and can be taken back', { timeout: 300_000 }, async () => {
-    appendFileSync(policyOf(place), '\n[workspace]\nundo = true\n');
+    appendFileSync(policyOf(place), '\n[workspace]\nundo = "always"\n');
     const picture = `find . -printf "%P %y %m %n %l\\n" | sort; find . -type f | sort | xargs -r cat; /usr/bin/python3 -c "import os; print([f for d, _, n in os.walk('.') for f in n if os.listxattr(os.path.join(d, f), follow_symlinks=False)])"`;
     const tree = (cwd: string) => String(execFileSync('bash', ['-c', picture], { cwd }));
     const make =

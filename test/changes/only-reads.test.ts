@@ -30,7 +30,7 @@ function repository(): string {
 
 const undoing = (workspace: string, hide: readonly string[] = []) =>
   arena.sandbox(WITH_VIEW, {
-    ...{ workspace, undo: true, hide },
+    ...{ workspace, undo: 'always' as const, hide },
     // What a command does is told by its words.
     policy: { unsafe: { unjudged_commands: false } },
   });

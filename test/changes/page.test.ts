@@ -116,7 +116,7 @@ describe('the page of approvals shows changes that wait (needs namespaces)', () 
   it_('names and contents are text, however they are written', async () => {
     const evil = '<img src=x onerror=document.title=1>';
     const { root, id } = await previewed(
-      `echo '${evil}</div><script>document.title=2</script>' > '${evil}'; echo x > $'\\u202ea\\nb'; echo 1 > $'\\\\xff'; echo 2 > $'\\xff'`,
+      `echo '${evil}</div><script>document.title=2</script>' > '${evil}'; echo x > $'\\xe2\\x80\\xaea\\nb'; echo 1 > $'\\\\xff'; echo 2 > $'\\xff'`,
     );
     const on = await open();
     await press(row(on, id, 'img'), 'Diff');

@@ -16,11 +16,11 @@ import {
 import { basename, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { deferred } from '../../src/base/deferred.ts';
+import { loadAddon } from '../../src/confine/native/index.ts';
 import type { Sandbox } from '../../src/index.ts';
 import type { Change, ExecutionResult } from '../../src/model/index.ts';
-import { loadAddon } from '../../src/native/index.ts';
 import { stateDirectory } from '../../src/run/index.ts';
-import { deferred } from '../../src/util/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
@@ -601,7 +601,7 @@ describe_('random programs of file operations (needs namespaces)', () => {
 describe('workspace.undo', () => {
   async function undoing(tier: Tier = WITH_VIEW) {
     const [root, beside] = [arena.freshCorner(), arena.freshCorner()];
-    const sandbox = await arena.sandbox(tier, { workspace: root, undo: true, readable: [beside] });
+    const sandbox = await arena.sandbox(tier, { workspace: root, undo: 'always', readable: [beside] });
     return { root, beside, sandbox, changes: await sandbox.changes() };
   }
 
@@ -702,7 +702,7 @@ describe('workspace.undo', () => {
       const root = arena.freshCorner();
       mkdirSync(join(root, 'd'));
       writeFileSync(join(root, 'd/old'), 'old');
-      const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
+      const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, undo: 'always' });
       const { spare } = await runUntilSpare(sandbox, 'cat d/*; ls -aR; echo first > first');
       change(root);
       const picture =
@@ -735,7 +735,7 @@ describe('workspace.undo', () => {
       const kept = async () => (await changes.list()).map(({ id }) => id);
       expect(await kept()).toEqual(ids);
       await sandbox.run('echo small > d', { effect: 'preview' });
-      const next = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
+      const next = await arena.sandbox(WITH_VIEW, { workspace: root, undo: 'always' });
       await next.run('true');
       await eventually(async () => expect(await kept()).toEqual([ids[2], expect.anything()]));
     },
@@ -757,7 +757,7 @@ describe('workspace.undo', () => {
     for (const size of ['1200M', '1201M', '1202M']) ids.push(await huge(`truncate -s ${size} f`));
     expect((await changes.list()).map(({ state }) => state)).toEqual(['waiting', 'waiting', 'waiting']);
     const preview = idOf(await sandbox.run('truncate -s 1300M other', { effect: 'preview' }));
-    const next = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
+    const next = await arena.sandbox(WITH_VIEW, { workspace: root, undo: 'always' });
     await next.run('true');
     await eventually(async () => expect(await held()).toEqual([ids[2], preview]));
   });
@@ -807,7 +807,7 @@ describe('workspace.undo', () => {
 });
 
 describe('a change set to run on', () => {
-  it_.each([false, true])(
+  it_.each(['never', 'always'] as const)(
     'makes of a command a preview by itself, with workspace.undo = %s (needs namespaces)',
     async (undo) => {
       const { createSandbox } = await import('../../src/index.ts');
@@ -831,9 +831,10 @@ describe('a change set to run on', () => {
 
 describe('losing work in the workspace', () => {
   it.each([
-    [false, 'ask'],
-    [true, HOST.namespaces ? 'allow' : 'ask'],
-  ])('is asked about unless it can be taken back: workspace.undo = %s', async (undo, verdict) => {
+    ['never', 'ask'],
+    ['losses', HOST.namespaces ? 'allow' : 'ask'],
+    ['always', HOST.namespaces ? 'allow' : 'ask'],
+  ] as const)('is asked about unless it can be taken back: workspace.undo = %s', async (undo, verdict) => {
     const { createSandbox } = await import('../../src/index.ts');
     const root = arena.freshCorner();
     writeFileSync(join(root, 'notes'), 'mine');
@@ -851,7 +852,7 @@ describe('losing work in the workspace', () => {
 describe('commands that can be taken back', () => {
   it_('do not leave more and more layers to be unmounted (needs namespaces)', async () => {
     const { createSandbox } = await import('../../src/index.ts');
-    await using sandbox = await createSandbox({ workspace: arena.freshCorner(), undo: true });
+    await using sandbox = await createSandbox({ workspace: arena.freshCorner(), undo: 'always' });
     const addon = loadAddon();
     const real = addon.closeConfinement;
     const close = vi.spyOn(addon, 'closeConfinement');
@@ -900,7 +901,7 @@ describe('a rule with effect = "preview"', () => {
     const rm = { commands: { rules: [{ program: 'rm', words: ['-r'], effect: 'preview' as const }] } };
     mkdirSync(join(root, 'notes'));
     writeFileSync(join(root, 'mine'), 'mine');
-    await using sandbox = await createSandbox({ workspace: root, policy: rm });
+    await using sandbox = await createSandbox({ workspace: root, policy: rm, undo: 'never' });
     expect(await sandbox.run('rm mine; rm -r notes')).toMatchObject({
       ...{ status: 'exited', changes: { state: 'waiting', counts: { deleted: 2 } } },
     });

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openState } from '../../src/state/index.ts';
+import { openState } from '../../src/gate/index.ts';
 import { CLI, cli, expectOneLine, makePlace, type Place, PTY_DRIVER, startCli } from '../cli/support.ts';
 import { sampleRequest, until } from '../support/approvals.ts';
 import { eventually } from '../support/eventually.ts';
@@ -46,7 +46,7 @@ describe('the queue of approvals has changes that wait (needs namespaces)', () =
     const id = await preview(`echo two >> a; echo new > $'b\\e[2J\\n\\u202e'`);
     const listed = await approvals('list');
     expect(listed).toMatchObject({ exitCode: 0, stderr: '' });
-    expect(listed.stdout).toContain(`command     | git push origin main\n`);
+    expect(listed.stdout).toContain(`| git push origin main\n`);
     expect(listed.stdout).toContain(`${id}  waits, 1 created, 1 changed\nchanges of  | echo two >> a;`);
     expect(listed.stdout).toContain(
       `workspace   | ${place.workspace}\n  ~         | a (4 -> 8 bytes)\n  +         | b\\u{1b}[2J\\u{a}\\u{202e} (4 bytes)\n`,
@@ -230,10 +230,9 @@ describe('the queue of approvals has changes that wait (needs namespaces)', () =
         PROMPT,
         { insist: '\x15a', until: '\\x08?a$' },
         { create: typed },
-        { expect: 'command     \\| came later' },
-        { expect: 'Run this command.*\\[deny\\]: ' },
-        ...answer('once'),
-        { expect: '--- approved: once' },
+        { expect: '\\n\\| came later' },
+        { expect: '\\[y\\]es once.*\\[n\\]o: ' },
+        ...answer('y'),
         { expect: 'changes of  \\| echo 1 > a' },
         PROMPT,
         ...answer('apply'),

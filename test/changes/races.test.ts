@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { openToRead } from '../../src/changes/index.ts';
+import { openToRead } from '../../src/run/index.ts';
 import { makeArena, snapshot } from '../support/arena.ts';
 import { until } from '../support/bystander.ts';
 import { HOST, WITH_VIEW } from '../support/tiers.ts';
@@ -263,7 +263,7 @@ describe_(
   () => {
     const begun = async () => {
       const root = arena.freshCorner();
-      const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, undo: true });
+      const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, undo: 'always' });
       // The layer of the next one is ready then.
       const prepared = () => runUntilSpare(sandbox, 'echo >> other');
       return { file: join(root, 'f'), sandbox, prepared };

@@ -31,7 +31,7 @@ describe_('sandbox-run redo (needs namespaces)', () => {
     place = makePlace();
     appendFileSync(
       join(place.env.XDG_CONFIG_HOME ?? '', 'sandbox-run/policy.toml'),
-      '\n[workspace]\nundo = true\n',
+      '\n[workspace]\nundo = "always"\n',
     );
   });
   afterEach(() => place.dispose());
@@ -63,7 +63,7 @@ describe_('sandbox-run redo (needs namespaces)', () => {
     expect(has('rejected')).toBe(true);
   });
 
-  it('brings back an older command only after those that were taken back later', async () => {
+  it('brings back an older command only by its name once others were made', async () => {
     await run('-c', 'echo > older');
     await run('undo');
     await run('-c', 'echo 1 > a; echo 1 > b');
@@ -71,8 +71,32 @@ describe_('sandbox-run redo (needs namespaces)', () => {
     await run('undo');
     await run('redo');
     expect([has('a'), has('older')]).toEqual([true, false]);
-    await run('redo');
+    const [older = ''] = (await run('history')).stdout.split(' ');
+    expect((await run('redo')).stderr).toContain(`sandbox-run redo ${older}\n`);
+    expect(has('older')).toBe(false);
+    await run('redo', older);
     expect(has('older')).toBe(true);
+  });
+
+  it('removes nothing again after another command, nor after an undo that took nothing back', async () => {
+    for (const name of ['ra', 'rb', 'rc']) write(name, 'mine\n');
+    await run('-c', 'rm ra');
+    await run('undo');
+    const removed = (await run('history')).stdout.split(' ')[0] ?? '';
+    const isLeft = async () => {
+      const { exitCode, stderr } = await run('redo');
+      expect([exitCode, has('ra')]).toEqual([125, true]);
+      expect(stderr).toMatch(new RegExp(`^[^\n]*sandbox-run redo ${removed}\n$`));
+    };
+    await run('-c', 'rm rb');
+    await isLeft();
+    await run('-c', 'echo theirs > rc');
+    write('rc', 'mine again\n');
+    const [other = ''] = (await run('history')).stdout.trim().split('\n').at(-1)?.split(' ') ?? [];
+    expect((await run('undo', other)).exitCode).toBe(1);
+    await isLeft();
+    expect((await run('redo', removed)).exitCode).toBe(0);
+    expect(has('ra')).toBe(false);
   });
 
   it('does not bring back an older command where of a partial undo nothing can come', async () => {

@@ -13,7 +13,7 @@ describe.skipIf(!HOST.namespaces)('settings of git, with undo (needs namespaces)
     place = makePlace();
     appendFileSync(
       join(place.env.XDG_CONFIG_HOME ?? '', 'sandbox-run/policy.toml'),
-      '\n[workspace]\nundo = true\n',
+      '\n[workspace]\nundo = "always"\n',
     );
     execFileSync('git', ['init', '-q', place.workspace]);
   });

@@ -1,10 +1,9 @@
 import { lstatSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ChangeStore, changeLine } from '../../src/changes/index.ts';
+import { loadAddon } from '../../src/confine/native/index.ts';
 import type { ExecutionResult } from '../../src/model/index.ts';
-import { loadAddon } from '../../src/native/index.ts';
-import { messageForModel, stateDirectory } from '../../src/run/index.ts';
+import { ChangeStore, changeLine, messageForModel, stateDirectory } from '../../src/run/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
@@ -17,7 +16,7 @@ const arena = makeArena();
 useOwnState(arena);
 const describe_ = describe.skipIf(!HOST.namespaces);
 
-async function workspaceOf(options: { readonly undo?: boolean }) {
+async function workspaceOf(options: { readonly undo?: 'always' }) {
   const root = arena.freshCorner();
   const beside = arena.freshCorner();
   const sandbox = await arena.sandbox(WITH_VIEW, { workspace: root, readable: [beside], ...options });
@@ -39,7 +38,7 @@ async function workspaceOf(options: { readonly undo?: boolean }) {
 
 describe_('of a command whose changes are all in conflict (needs namespaces)', () => {
   it('with undo: a model is told that nothing of them is there, and of no preview', async () => {
-    const { said, inConflict } = await workspaceOf({ undo: true });
+    const { said, inConflict } = await workspaceOf({ undo: 'always' });
     const result = await inConflict('echo theirs > f', ['f']);
     expect(result.changes).toMatchObject({ state: 'waiting', effect: 'undoable', notApplied: 1 });
     expect(said(result)).toBe(
@@ -48,7 +47,7 @@ describe_('of a command whose changes are all in conflict (needs namespaces)', (
   });
 
   it('only by the time they are applied: the same', async () => {
-    const { root, sandbox, said, changes } = await workspaceOf({ undo: true });
+    const { root, sandbox, said, changes } = await workspaceOf({ undo: 'always' });
     const busy = await new ChangeStore(loadAddon(), stateDirectory()).waitForLock();
     const running = sandbox.run('echo theirs > f');
     await eventually(async () => expect(await changes.list()).toHaveLength(1));
@@ -74,7 +73,7 @@ describe_('of a command whose changes are all in conflict (needs namespaces)', (
   });
 
   it('very many: the first ones are named, and how many more there are', async () => {
-    const { inConflict } = await workspaceOf({ undo: true });
+    const { inConflict } = await workspaceOf({ undo: 'always' });
     const names = Array.from({ length: 30 }, (_, at) => `f${at}`);
     const { warnings } = await inConflict('for f in $(seq 0 29); do echo theirs > f$f; done', names);
     expect(warnings).toHaveLength(11);
@@ -84,7 +83,7 @@ describe_('of a command whose changes are all in conflict (needs namespaces)', (
 
 describe_('of a link that leads out, with undo (needs namespaces)', () => {
   it('that it is in the workspace; and redo brings it again', async () => {
-    const { root, sandbox, changes } = await workspaceOf({ undo: true });
+    const { root, sandbox, changes } = await workspaceOf({ undo: 'always' });
     const result = await sandbox.run(`ln -s ${arena.secret} out`);
     expect(result).toMatchObject({ warnings: [], changes: { notApplied: 0, changes: [{ applied: true }] } });
     const id = result.changes?.id ?? '';

@@ -35,11 +35,11 @@ describe('approvals list and show', () => {
     expect(listed.stdout).toContain(id);
     expect(listed.stdout.match(/X/g)).toHaveLength(2_000);
     expect(listed.stdout).toContain('\\u{202e}\\u{1b}[2J');
-    expect(listed.stdout).toContain('line 2      | rm -r build');
+    expect(listed.stdout).toContain('\n| rm -r build\n');
     expect(listed.stdout).not.toContain('\x1b');
     const shown = await approvals('show', id);
-    expect(shown.stdout).toContain('  remark    | It changes another repository.');
-    expect(shown.stdout).toContain('confinement | Writes nothing outside the workspace.');
+    expect(shown.stdout).toContain('\n  It changes another repository.\n');
+    expect(shown.stdout).toContain('\n  Held: Writes nothing outside the workspace.\n');
   });
 
   it('give other programs everything as JSON', async () => {
@@ -71,7 +71,7 @@ describe('approvals approve and deny', () => {
     const { id, store } = await post();
     const approved = await approvals('approve', id);
     expect(approved).toMatchObject({ exitCode: 0, stderr: '' });
-    expect(approved.stdout).toContain('command     | git push origin main');
+    expect(approved.stdout).toContain('\n| git push origin main\n');
     expect(approved.stdout).toMatch(/\nApproved \(once\)\. Allows exactly this command.*, once\.\n$/);
     expect(await store.take(id)).toEqual({ approved: true, scope: 'once', by: 'command line' });
   });
@@ -153,8 +153,8 @@ describe('approvals grants and revoke', () => {
     expect(shown.stdout).toMatch(
       new RegExp(`^${id}  always, granted .* by test\nAllows exactly this command`),
     );
-    expect(shown.stdout).toContain('command     | git push origin main');
-    expect(shown.stdout).toContain('environment | GIT_TRACE=1');
+    expect(shown.stdout).toContain('\n| git push origin main\n');
+    expect(shown.stdout).toContain('\n  Variable: GIT_TRACE=1\n');
     const { stdout } = await approvals('grants', '--json');
     expect(stdout).not.toMatch(/[^\n -~]/);
     const json = lines(stdout).map((line) => JSON.parse(line));

@@ -1,8 +1,10 @@
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { SUBCOMMANDS } from '../../src/cli/index.ts';
 import { expectNothingLeft } from '../support/leftovers.ts';
-import { cli, expectOneLine, makePlace } from './support.ts';
+import { CLI, cli, expectOneLine, makePlace } from './support.ts';
 
 const place = makePlace();
 afterAll(() => place.dispose());
@@ -208,5 +210,48 @@ describe('help and --version', () => {
       stdout: `${manifest.version}\n`,
       stderr: '',
     });
+  });
+});
+
+describe('--rw of a path that is not there', () => {
+  it('names the line that makes it, and then works', async () => {
+    const target = join(place.root, 'not there/new');
+    const once = () => cli(place, ['--rw', target, '--', 'sh', '-c', 'echo x > "$0/file"', target]);
+    const refused = await once();
+    expect(refused.exitCode).toBe(125);
+    expectOneLine(refused.stderr);
+    const [, line = ''] = /make it first: (mkdir .*?) \(a file: /.exec(refused.stderr) ?? [];
+    execFileSync('bash', ['-c', line], { cwd: place.workspace });
+    expect(await once()).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(readFileSync(join(target, 'file'), 'utf8')).toBe('x\n');
+  });
+});
+
+describe('a current directory whose name is not UTF-8, or that is gone', () => {
+  const COMMANDS =
+    'undo;redo;history;changes list;changes apply;changes diff;cache clear;policy show;policy init;policy import --from claude-code /dev/null;check -- ls;install claude-code;trust;untrust;learn -- ls;ls';
+  it.each(
+    COMMANDS.split(';').flatMap((line) => [
+      [line, 'not UTF-8'],
+      [line, 'gone'],
+    ]),
+  )('is told in one line: sandbox-run %s, %s', (line, kind) => {
+    const enter = kind === 'gone' ? 'mkdir gone && cd gone && rmdir ../gone' : 'cd "$(printf \'odd\\377\')"';
+    const { stderr, status } = spawnSync(
+      'bash',
+      [
+        '-c',
+        `mkdir -p "$(printf 'odd\\377')" && ${enter} && exec "$0" "$@"`,
+        process.execPath,
+        CLI,
+        ...line.split(' '),
+      ],
+      { cwd: place.workspace, env: place.env, encoding: 'utf8', input: '' },
+    );
+    expectOneLine(stderr);
+    expect([status, stderr]).toEqual([
+      125,
+      expect.stringMatching(/the current directory .*(?:is not valid UTF-8|no longer exists)/),
+    ]);
   });
 });

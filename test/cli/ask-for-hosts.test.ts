@@ -55,7 +55,7 @@ describe('a connection that somebody is asked about', () => {
   it('waits in the queue, shows what it is, and is refused by a no', async () => {
     const running = ask(`curl -sS -m 50 ${url}`, '--ask', 'queue');
     const shown = await answer('deny');
-    expect(shown).toMatch(/connection +\| localhost\.localdomain:\d+/);
+    expect(shown).toMatch(/\n {2}Reached: localhost\.localdomain:\d+\n/);
     expect(shown).toContain('"curl" (process ');
     const result = JSON.parse((await running).stdout);
     expect(result).toMatchObject({ exitCode: 7 });
@@ -93,7 +93,7 @@ describe('a connection that somebody is asked about', () => {
       ...{ cwd: place.workspace, extendEnv: false, stdin: 'ignore', reject: false },
       env: { ...place.env, ...env, SHELL: '/bin/bash', NO_COLOR: '1' },
     });
-    expect(stdout).not.toContain('Allow localhost.localdomain');
+    expect(stdout).not.toContain('Reached: localhost.localdomain');
     expect(stdout).toContain('asking failed (the command can write to this terminal while it runs');
   });
 
@@ -103,8 +103,8 @@ describe('a connection that somebody is asked about', () => {
       ...{ cwd: place.workspace, extendEnv: false, reject: false, input: '\n' },
       env: { ...place.env, ...env, SHELL: '/bin/bash', NO_COLOR: '1' },
     });
-    expect(stdout).toMatch(/Let it\? .*"curl" \(process/);
-    expect(stdout).toContain('Allow localhost.localdomain:');
+    expect(stdout).toMatch(/\n {2}"curl" \(process/);
+    expect(stdout).toContain('Reached: localhost.localdomain:');
   });
 
   it('cannot be let through by a file in the workspace', async () => {

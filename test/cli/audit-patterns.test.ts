@@ -12,12 +12,13 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { PATTERNS } from '../../src/audit/index.ts';
-import { cli, makePlace } from './support.ts';
+import { PATTERNS } from '../../src/gate/index.ts';
+import { cli } from './support.ts';
+import { endServersOf, makeWarmPlace } from './warm-support.ts';
 
 // Patterns over several commands, found in a trail that this program wrote while it ran the commands.
 
-const place = makePlace();
+const place = makeWarmPlace();
 afterAll(() => place.dispose());
 const env = {
   XDG_CONFIG_HOME: join(place.root, 'configuration'),
@@ -29,14 +30,20 @@ const git = (...args: readonly string[]) =>
     env: { ...process.env, HOME: place.root },
   });
 
-beforeEach(() => {
+beforeEach(async () => {
+  // One of the test before writes into what is removed here.
+  await endServersOf(env.XDG_STATE_HOME);
   rmSync(env.XDG_STATE_HOME, { recursive: true, force: true });
   rmSync(place.workspace, { recursive: true, force: true });
   mkdirSync(place.workspace);
   mkdirSync(join(env.XDG_CONFIG_HOME, 'sandbox-run'), { recursive: true });
-  writeFileSync(join(env.XDG_CONFIG_HOME, 'sandbox-run/policy.toml'), '[audit]\nenabled = true\n', {
-    mode: 0o600,
-  });
+  writeFileSync(
+    join(env.XDG_CONFIG_HOME, 'sandbox-run/policy.toml'),
+    '[audit]\nenabled = true\n[workspace]\nundo = "never"\n',
+    {
+      mode: 0o600,
+    },
+  );
   git('init', '-q');
   writeFileSync(join(place.workspace, 'kept'), 'nobody else has this\n');
 });

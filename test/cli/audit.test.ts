@@ -2,11 +2,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { openAudit } from '../../src/audit/index.ts';
+import { loadAddon } from '../../src/confine/native/index.ts';
+import { openAudit } from '../../src/gate/index.ts';
 import type { AuditRecord } from '../../src/model/index.ts';
-import { loadAddon } from '../../src/native/index.ts';
 import { eventually } from '../support/eventually.ts';
-import { decision, reason, result } from '../unit/audit/records.ts';
+import { decision, reason, result } from '../unit/gate/audit/records.ts';
 import { CLI, cli, expectOneLine, makePlace } from './support.ts';
 
 const place = makePlace();

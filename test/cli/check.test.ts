@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { ASKS_ABOUT_LOSSES } from '../support/unjudged-policy.ts';
 import { cli, expectOneLine, makePlace, startCli } from './support.ts';
 
 const place = makePlace();
@@ -10,6 +11,8 @@ afterAll(() => place.dispose());
 
 // Of the policy as it is built in, not of the one that lets the other tests run everything.
 const env = { XDG_CONFIG_HOME: join(place.root, 'no-config') };
+const ASKING = join(place.root, 'asking.toml');
+writeFileSync(ASKING, ASKS_ABOUT_LOSSES);
 const SUPERVISED = ['--autonomy', 'supervised'];
 const check = (args: readonly string[], input?: string) =>
   cli(place, ['check', ...args], input === undefined ? { env } : { env, input });
@@ -30,10 +33,15 @@ describe('sandbox-run check', () => {
       10,
       /^ask .*\n(.*\n)* +ask +autonomy +needs_approval /,
     ],
-    ['asks about a loss', ['-c', 'rm .notes-of-the-user'], 10, /^ask .*\n(.*\n)* +ask +losses +\w+ /],
+    [
+      'asks about a loss',
+      ['--policy', ASKING, '-c', 'rm .notes-of-the-user'],
+      10,
+      /^ask .*\n(.*\n)* +ask +losses +\w+ /,
+    ],
     [
       'does not ask about what the sandbox holds',
-      ['-c', 'touch x'],
+      ['-v', '-c', 'touch x'],
       0,
       /^allow .*\n(.*\n)* +allow +autonomy +contained /,
     ],
@@ -48,13 +56,13 @@ describe('sandbox-run check', () => {
     ['leaves it to the autonomous', ['--autonomy', 'autonomous', '-c', 'touch x'], 0, /^allow /],
     [
       'lets reading run where nothing else may',
-      ['--autonomy', 'readonly', 'ls'],
+      ['-v', '--autonomy', 'readonly', 'ls'],
       0,
       /^allow .*\n(.*\n)* +allow +autonomy +reads /,
     ],
     ['refuses everything else there', ['--autonomy', 'readonly', '-c', 'touch x'], 126, /^deny /],
     ['refuses what is dangerous', ['--autonomy', 'autonomous', '-c', 'sudo ls'], 126, /^deny /],
-    ['refuses what is written outside', ['-c', 'cp a ../../../etc/x'], 126, /escapes the workspace/],
+    ['refuses what is written outside', ['-c', 'cp a ../../../etc/x'], 126, /lies outside of the workspace/],
     ['lets looking there run, as the kernel answers', ['-c', 'cat ../../../etc/shadow'], 0, /^allow /],
     ['takes ~ for the home of the user', ['-c', 'cat ~/.ssh/id_rsa'], 126, /deny +paths /],
     ['knows a grant', ['--net', 'example.org', '-c', 'curl https://example.org'], 0, /allow/],
@@ -62,7 +70,7 @@ describe('sandbox-run check', () => {
       'knows that there is none',
       ['-c', 'curl https://example.org'],
       126,
-      /keeps the network off|there is no/,
+      /cannot reach https:\/\/example\.org: the network is off/,
     ],
     ['knows the allow-list', ['--profile', 'strict-nine', '-c', 'git status'], 126, /not in commands\.allow/],
   ])('%s', async (_, args, exitCode, text) => {
@@ -80,6 +88,20 @@ describe('sandbox-run check', () => {
     for (const reason of decision.reasons)
       expect(Object.keys(reason)).toEqual(['check', 'verdict', 'code', 'message']);
     expect(decision.reasons[0]).toMatchObject({ check: 'budget', verdict: null, code: 'no_limit' });
+  });
+
+  it('prints what objects, and the rest with -v', async () => {
+    expect((await check(['-c', 'touch x'])).stdout).toMatch(/^allow {2}\(risk medium, reach local\)\n$/);
+    const script = 'touch ../beside-the-workspace';
+    const { stdout } = await check(['-c', script]);
+    const objections = stdout.split('\n').slice(1, -1);
+    expect(objections.length).toBeGreaterThan(0);
+    for (const line of objections) expect(line).toMatch(/^ {2}(?:ask|deny) /);
+    const all = (await check(['-v', '-c', script])).stdout.split('\n');
+    for (const line of objections) expect(all).toContain(line);
+    const reasons = JSON.parse((await check(['--json', '-c', script])).stdout).reasons;
+    expect(all.length - 2).toBe(reasons.length);
+    expect(reasons.length).toBeGreaterThan(objections.length);
   });
 
   it('runs nothing', async () => {
@@ -176,7 +198,7 @@ describe('check --batch', () => {
       { id: 'i', command: 'rm .notes-of-the-user' },
     ];
     const input = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
-    const { exitCode, stdout, stderr } = await check(['--batch'], input);
+    const { exitCode, stdout, stderr } = await check(['--policy', ASKING, '--batch'], input);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(lines(stdout).map(({ id, verdict }) => [id, verdict])).toEqual([
       ['a', 'allow'],
@@ -333,8 +355,10 @@ describe('a run', () => {
   it('that is refused ends with 126 and the sentence', async () => {
     const result = await run(['--approved', '--autonomy', 'autonomous', '-c', 'cp a /etc/x']);
     expect(result).toMatchObject({ exitCode: 126, stdout: '' });
-    expectOneLine(result.stderr);
-    expect(result.stderr).toContain('path escapes the workspace root: /etc/x');
+    expect(result.stderr).toBe(
+      'sandbox-run: refused by the policy: /etc/x lies outside of the workspace\n' +
+        'sandbox-run: no option is proposed: the whole system runs or obeys what lies there\n',
+    );
   });
 
   it('that is asked about ends with 126 and names what would allow it, which does', async () => {
@@ -349,7 +373,7 @@ describe('a run', () => {
 
   it('that would lose what nothing brings back is asked about with the default level', async () => {
     writeFileSync(join(place.workspace, 'made'), 'draft\n');
-    const result = await run(['rm', 'made']);
+    const result = await run(['--policy', ASKING, 'rm', 'made']);
     expect(result).toMatchObject({ exitCode: 126, stdout: '' });
     expectOneLine(result.stderr);
     expect(result.stderr).toMatch(/rm would delete made.*--approved/);

@@ -2,12 +2,18 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Decision } from '../../src/index.ts';
+import { HOST } from '../support/tiers.ts';
 import { cli, makePlace } from './support.ts';
 
 // What agents run in a day, with what is right for each under the default level, `contained`.
 const place = makePlace();
 afterAll(() => place.dispose());
 const env = { XDG_CONFIG_HOME: join(place.root, 'no-config') };
+
+/** Losses of work are asked about, wherever a layer could bring it back. */
+const asking = join(place.root, 'asking.toml');
+writeFileSync(asking, '[workspace]\nundo = "never"\n');
 
 interface Row {
   readonly id: string;
@@ -33,6 +39,12 @@ async function verdicts(rows: readonly Row[], ...options: string[]): Promise<Rea
   return new Map(answers.map((line) => JSON.parse(line)).map(({ id, verdict }) => [id, verdict]));
 }
 
+/** The verdicts and reasons of commands under the built-in policy. */
+async function decisionOn(command: string): Promise<Decision> {
+  const { stdout } = await cli(place, ['check', '--json', '-c', command], { env });
+  return JSON.parse(stdout) as Decision;
+}
+
 beforeAll(() => {
   const git = (...args: string[]) =>
     execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], { cwd: place.workspace });
@@ -49,12 +61,29 @@ beforeAll(() => {
 describe('a day of an agent', () => {
   it.each([['day.jsonl'], ['own-day.jsonl']])('%s is judged as marked', async (name) => {
     const rows = rowsOf(name);
-    const given = await verdicts(rows);
+    const given = await verdicts(rows, '--policy', asking);
     const wrong = rows
       .filter(({ id, accept }) => !accept.includes(given.get(id) ?? ''))
       .map(({ id, command }) => `${command}: ${given.get(id)}`);
     expect(wrong).toEqual([]);
   });
+
+  // Nothing else is answered by a layer than questions about losses in the workspace.
+  it.runIf(HOST.namespaces).each([['day.jsonl'], ['own-day.jsonl']])(
+    'of %s only losses run undoable by default (needs namespaces)',
+    async (name) => {
+      const rows = rowsOf(name);
+      const [asked, given] = [await verdicts(rows, '--policy', asking), await verdicts(rows)];
+      const different = rows.filter(({ id }) => asked.get(id) !== given.get(id));
+      expect(different.filter(({ id }) => asked.get(id) !== 'ask' || given.get(id) !== 'allow')).toEqual([]);
+      for (const { command } of different) {
+        const decision = await decisionOn(command);
+        const losses = decision.reasons.filter(({ check }) => check === 'losses').map(({ code }) => code);
+        expect([command, losses]).toEqual([command, expect.arrayContaining(['undoable'])]);
+      }
+      expect(different.length > 10).toBe(name === 'own-day.jsonl');
+    },
+  );
 
   // What shows that the rows above can fail.
   it('supervised asks about much of it', async () => {
@@ -109,11 +138,12 @@ describe('what the policy opened', () => {
     return given.get('x');
   };
 
-  it('is asked about where a command writes there, and not where it reads', async () => {
+  it('is not asked about where a command writes there or reads, and where it deletes work it is', async () => {
     const out = join(place.root, 'out');
     mkdirSync(out);
     const text = `[filesystem]\nwrite = ["${out}"]\n`;
-    expect(await checkWith(text, `cp src/a.js ${out}/a.js`)).toBe('ask');
+    writeFileSync(join(out, 'a.js'), 'mine');
+    expect(await checkWith(text, `cp src/a.js ${out}/b.js`)).toBe('allow');
     expect(await checkWith(text, `rm ${out}/a.js`)).toBe('ask');
     expect(await checkWith(text, `cat ${out}/a.js > b`)).toBe('allow');
     expect(await checkWith(text, 'make')).toBe('allow');
@@ -133,19 +163,19 @@ describe('what the policy opened', () => {
     expect(await checkWith(text, 'mkdir d')).toBe('allow');
   });
 
-  it('is asked about where something is sent to listed hosts, or changed there', async () => {
+  it('is asked about where something is replaced, removed or published at listed hosts', async () => {
     const policy = join(place.root, 'listed.toml');
     writeFileSync(policy, '[network]\nmode = "listed"\nallow = ["api.example.com"]\n');
     const sends = [
-      'curl -X POST -d a=b https://api.example.com/x',
       'curl -sXDELETE https://api.example.com/1',
-      'curl --json {} https://api.example.com',
       'curl -T src/a.js https://api.example.com',
-      'curl -F a=b https://api.example.com',
-      'wget --post-data=x https://api.example.com',
       'wget --method=PUT https://api.example.com',
-      'http POST https://api.example.com a=b',
-      'http https://api.example.com a=b',
+      'http DELETE https://api.example.com/1',
+      'http delete api.example.com/1',
+      'https --timeout 3 PUT api.example.com/1 a=b',
+      'http $METHOD https://api.example.com a=b',
+      'xh -j PURGE https://api.example.com/1',
+      'http --surprise x DELETE https://api.example.com/1',
       'rsync src/a.js api.example.com:x',
       'cargo publish',
       'gem push x.gem',
@@ -155,7 +185,12 @@ describe('what the policy opened', () => {
       'npx vercel deploy',
       'npx -y wrangler deploy',
     ];
+    // What a listed host only gets in addition is what it was listed for.
     const fetches = [
+      'curl -X POST -d a=b https://api.example.com/x',
+      'curl --json {} https://api.example.com',
+      'curl -F a=b https://api.example.com',
+      'wget --post-data=x https://api.example.com',
       'curl https://api.example.com/x',
       'curl -X GET https://api.example.com',
       'curl -G -d a=b https://api.example.com',
@@ -163,6 +198,11 @@ describe('what the policy opened', () => {
       'curl -d x http://127.0.0.1:3000',
       'wget https://api.example.com/x',
       'http https://api.example.com',
+      'http POST https://api.example.com a=b',
+      'http https://api.example.com a=b',
+      'http -a me:secret --check-status post api.example.com/x name=$NAME',
+      'xh -f api.example.com f@src/a.js',
+      'http DELETE localhost:3000/1',
       'rsync -a src/ out/',
       'cargo fetch',
       'twine check dist/x',
@@ -271,7 +311,10 @@ describe.each(['a directory of repositories', 'a directory in a repository'])('%
       ];
   it.each(cases)('%s: %s', async (command, verdict) => {
     const input = `${JSON.stringify({ id: 'x', command })}\n`;
-    const { stdout } = await cli(other, ['check', '--batch'], { env: { XDG_CONFIG_HOME: '/none' }, input });
+    const { stdout } = await cli(other, ['check', '--batch', '--policy', asking], {
+      env: { XDG_CONFIG_HOME: '/none' },
+      input,
+    });
     expect(JSON.parse(stdout)).toMatchObject({ verdict });
   });
 });

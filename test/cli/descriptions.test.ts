@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { ERROR_CODES } from '../../src/base/errors/codes.ts';
 import {
   type CollectedProgram,
   type CommandDescription,
@@ -12,7 +13,6 @@ import {
   SUBCOMMANDS,
   WORDS_OF_OPTIONS,
 } from '../../src/cli/index.ts';
-import { ERROR_CODES } from '../../src/errors/index.ts';
 import { callsIn, parseAsCalled } from '../support/parse-example.ts';
 
 const DIST = new URL('../../dist/', import.meta.url);

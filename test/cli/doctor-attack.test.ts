@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { CONTROL_IDS } from '../../src/model/index.ts';
+import { CONTROL_IDS } from '../../src/base/words.ts';
 
 import { eventually } from '../support/eventually.ts';
 import { expectNothingLeft, processesWith } from '../support/leftovers.ts';

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { BACKEND_IDS, type DoctorReport } from '../../src/model/index.ts';
+import { BACKEND_IDS } from '../../src/base/words.ts';
+import type { DoctorReport } from '../../src/model/index.ts';
 
 import { expectNothingLeft } from '../support/leftovers.ts';
 import { WITHOUT } from '../support/without.ts';

@@ -1,5 +1,5 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { nkeyAuthenticator, nkeys } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../support/approvals.ts';
@@ -12,7 +12,7 @@ const [one, other] = machines;
 const key = nkeys.createUser();
 let servers: NatsServers;
 
-const credentialsOf = (place: Place) => join(place.root, 'nats.seed');
+const credentialsOf = (place: Place) => join(place.root, 'credentials/nats.seed');
 const stateOf = (place: Place) =>
   `[state]
 url = "${servers.url}"
@@ -31,7 +31,10 @@ beforeAll(async () => {
     config: `authorization { users: [{ nkey: ${key.getPublicKey()} }] }`,
     probe: { authenticator: nkeyAuthenticator(key.getSeed()) },
   });
-  for (const place of machines) writeFileSync(credentialsOf(place), key.getSeed(), { mode: 0o600 });
+  for (const place of machines) {
+    mkdirSync(dirname(credentialsOf(place)));
+    writeFileSync(credentialsOf(place), key.getSeed(), { mode: 0o600 });
+  }
 });
 afterAll(async () => {
   await servers?.stop();
@@ -117,7 +120,7 @@ describe('a fleet whose policy names a server', () => {
   });
 
   it('runs nothing where commands could read the credentials', async () => {
-    const granted = `[filesystem]\nread = [${JSON.stringify(one.root)}]\n`;
+    const granted = `[filesystem]\nread = [${JSON.stringify(dirname(credentialsOf(one)))}]\n`;
     // The positive control: without a server the same policy is none of our business.
     says(one, granted);
     expect((await cli(one, ['--', 'cat', credentialsOf(one)])).exitCode).toBe(0);

@@ -3,15 +3,19 @@ import {
   chmodSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { parse } from 'smol-toml';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { isBeneath } from '../../src/base/absolute-path.ts';
+import type { PolicyFile } from '../../src/model/index.ts';
 import { HOST } from '../support/tiers.ts';
 import { cli } from './support.ts';
 
@@ -88,6 +92,56 @@ const PROJECTS: Readonly<Record<string, Project>> = {
     run: 'echo more >> $O/app.log && echo again >> $O/app.log',
     needs: ['"$O/app.log"'],
   },
+  'a file by a long way round': {
+    inside: { 'packages/a/x': '' },
+    outside: { 'mono/package.json': '{}' },
+    run: 'cat packages/a/../../../outside/mono//./package.json',
+    needs: ['"$O/mono/package.json"'],
+  },
+  'a file behind a link, and back': {
+    inside: {},
+    outside: { 'far/in/x': 'x', 'far/y': 'y' },
+    run: 'ln -sfn $O/far/in link; cat link/x link/../y',
+    needs: ['"$O/far/in/x"', '"$O/far/y"'],
+  },
+  'files of one project': {
+    inside: {},
+    outside: { 'mono/package.json': '{}', 'mono/a/one.txt': '1', 'mono/b/c/two.txt': '2', 'mono/other': '' },
+    run: 'cat $O/mono/package.json $O/mono/a/one.txt $O/mono/b/c/two.txt',
+    needs: ['"$O/mono"'],
+  },
+  'a word list in the home': {
+    inside: {},
+    outside: { '../home/lib/words': 'a' },
+    run: 'grep -q a ../home/lib/../lib/words',
+    needs: ['"~/lib/words"'],
+  },
+  'npm ci with a registry of this machine': {
+    inside: {
+      'package.json': '{"name":"a","version":"1.0.0","dependencies":{"tiny":"1.0.0"}}',
+      'package-lock.json':
+        '{"name":"a","version":"1.0.0","lockfileVersion":3,"packages":{"":{"name":"a","version":"1.0.0","dependencies":{"tiny":"1.0.0"}},"node_modules/tiny":{"version":"1.0.0","resolved":"http://localhost:$PORT/tiny.tgz"}}}',
+      '.npmrc': 'registry=http://localhost:$PORT/\naudit=false\nfetch-retries=0\nupdate-notifier=false\n',
+    },
+    run: 'npm ci && test -f node_modules/tiny/package.json',
+    needs: ['"localhost:$PORT"'],
+  },
+  'tests that start a server': {
+    inside: {
+      'it.test.js': [
+        "const { createServer, get } = require('node:http');",
+        "const answer = require('node:fs').readFileSync(process.env.O + '/answer');",
+        "require('node:test')('it', (_, done) => {",
+        '  const server = createServer((_, response) => response.end(answer)).listen(0, () =>',
+        '    get({ port: server.address().port, agent: false }, (response) =>',
+        "      response.on('data', (bytes) => require('node:assert').equal(String(bytes), 'yes')).on('end', () => server.close(done))));",
+        '});',
+      ].join('\n'),
+    },
+    outside: { answer: 'yes' },
+    run: 'node --test',
+    needs: ['"$O/answer"'],
+  },
   'a service of this machine': {
     inside: {
       'ask.py':
@@ -107,7 +161,12 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
   let port: number;
 
   beforeAll(async () => {
-    server = createServer((_, response) => response.end('hello'));
+    const packed = mkdtempSync('/var/tmp/learn-package-');
+    mkdirSync(join(packed, 'package'));
+    writeFileSync(join(packed, 'package/package.json'), '{"name":"tiny","version":"1.0.0"}');
+    const tarball = execFileSync('tar', ['-C', packed, '-cz', 'package']);
+    rmSync(packed, { recursive: true });
+    server = createServer(({ url }, response) => response.end(url === '/tiny.tgz' ? tarball : 'hello'));
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
     const address = server.address();
     port = typeof address === 'object' && address !== null ? address.port : 0;
@@ -148,11 +207,35 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
       mkdirSync(directory, { recursive: true });
       for (const [path, content] of Object.entries(files)) {
         mkdirSync(join(directory, path, '..'), { recursive: true });
-        writeFileSync(join(directory, path), content);
+        writeFileSync(join(directory, path), filled(content));
         if (content.startsWith('#!')) chmodSync(join(directory, path), 0o755);
       }
     }
     execFileSync('git', ['init', '-q', '--bare', join(outside, 'repo.git')]);
+    // Nobody needs these.
+    for (const path of [
+      'outside/decoy',
+      'outside/decoys/a',
+      'other/decoy',
+      'home/notes',
+      'home/.ssh/id_ed25519',
+    ]) {
+      mkdirSync(join(root, path, '..'), { recursive: true });
+      writeFileSync(join(root, path), 'x');
+    }
+  }
+
+  /** Files outside of the workspace that a command can use under a policy. */
+  async function opened(policy: string): Promise<readonly string[]> {
+    const all = readdirSync(root, { recursive: true, withFileTypes: true, encoding: 'utf8' })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .filter((path) => !isBeneath(path, workspace) && !isBeneath(path, join(root, 'state')));
+    writeFileSync(join(workspace, 'list'), `${all.join('\n')}\n`);
+    const script =
+      'while IFS= read -r path; do if { : < "$path"; } 2> /dev/null || [ -w "$path" ]; then echo "$path"; fi; done < list';
+    const { stdout } = await call('--policy', policy, '-c', script);
+    return stdout.split('\n').filter((line) => line !== '');
   }
 
   const filled = (text: string) => text.replaceAll('$O', outside).replaceAll('$PORT', String(port));
@@ -176,17 +259,27 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
       const learned = await call('learn', '--yes', '--output', policy, ...vars(), '-c', project.run);
       expect([learned.exitCode, learned.stderr]).toEqual([0, expect.stringContaining('the policy is in')]);
       const text = readFileSync(policy, 'utf8');
-      for (const need of project.needs) expect(text).toContain(filled(need));
-      expect(text).not.toMatch(/"(?:\/|\/var|\/var\/tmp|\/root|\/home|\/etc|\/usr)"/);
+      const { filesystem, network, limits } = parse(text) as PolicyFile;
+      const proposed = [...(filesystem?.read ?? []), ...(filesystem?.write ?? []), ...(network?.allow ?? [])];
+      const needed = project.needs.map((need) => filled(need).slice(1, -1));
+      expect([proposed.toSorted(), network?.unix, limits]).toEqual([needed.toSorted(), undefined, undefined]);
       // Anew, under that policy and no other: nothing is denied.
       make(project);
       const again = await call('--json', ...vars(), '--policy', both(root, text), '-c', project.run);
       const result = JSON.parse(again.stdout);
       expect([result.exitCode, result.denials, result.stderr]).toEqual([0, undefined, expect.anything()]);
+      const inNeeds = (path: string) =>
+        needed.some((need) => isBeneath(path, need.replace(/^~/, join(root, 'home'))));
+      const isOpen = await opened(both(root, text));
+      expect(isOpen.filter((path) => !inNeeds(path))).toEqual([]);
+      // The look would find what is open.
+      expect(isOpen.length > 0).toBe(
+        needed.some((need) => !need.startsWith('localhost') && filesHere(need, join(root, 'home'))),
+      );
       // And learned from again it is the same.
       make(project);
       await call('learn', '--yes', '--policy', policy, '--output', policy, ...vars(), '-c', project.run);
-      expect(withoutLimits(readFileSync(policy, 'utf8'))).toBe(withoutLimits(text));
+      expect(readFileSync(policy, 'utf8')).toBe(text);
     },
     PATIENCE,
   );
@@ -246,7 +339,7 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
     daemon.close();
     const [head = '', leftOut = ''] = stdout.split('# Denied, and not proposed:');
     const proposed = [...head.matchAll(/^ {2}"(.*)",/gm)].map(([, path]) => path);
-    expect(proposed).toEqual(['a', 'b', 'c'].map((name) => join(home, '.config', name)));
+    expect(proposed).toEqual(['a', 'b', 'c'].map((name) => `~/.config/${name}`));
     // What is carried in, and what is written to a home of the command's own, is not denied.
     for (const left of ['home/.config/gh/hosts.yml', 'outside/mixed', 'outside/run'])
       expect(leftOut).toContain(`${join(root, left)} (`);
@@ -270,6 +363,42 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
     expect(parse(stdout)).toMatchObject({ filesystem: { read: [join(outside, odd)] } });
   });
 
+  it('writes the limits that somebody asked for, and no others', { timeout: PATIENCE }, async () => {
+    make({ inside: {}, outside: { a: '1' }, run: '', needs: [] });
+    const asked = ['--timeout', '90', '--memory', '1G', ...vars(), '-c', 'cat $O/a > out'];
+    const { stdout } = await call('learn', '--yes', ...asked);
+    expect(parse(stdout).limits).toEqual({ timeout_seconds: 90, memory: 1024 ** 3 });
+  });
+
+  it('writes what its options allowed, in the same shape, so that the result is enough', {
+    timeout: PATIENCE,
+  }, async () => {
+    make({ inside: {}, outside: { 'given.txt': 'x', 'kept/b': '' }, run: '', needs: [] });
+    const given = [
+      '--ro',
+      `${workspace}/../outside/given.txt`,
+      '--rw',
+      `${outside}/./kept/`,
+      '--net',
+      'example.org:8443',
+    ];
+    const output = join(root, 'given.toml');
+    const line = filled('cat $O/given.txt > $O/kept/a');
+    expect(await call('learn', ...given, '--output', output, '-c', line)).toMatchObject({ exitCode: 0 });
+    expect(parse(readFileSync(output, 'utf8'))).toEqual({
+      filesystem: { read: [join(outside, 'given.txt')], write: [join(outside, 'kept')] },
+      network: { mode: 'listed', allow: ['example.org:8443'] },
+    });
+    expect(await call('--policy', output, '-c', line)).toMatchObject({ exitCode: 0 });
+  });
+
+  it('says what it cannot propose, and does not try it for ever', { timeout: PATIENCE }, async () => {
+    make({ inside: {}, outside: { 'in/x': '1', y: '2' }, run: '', needs: [] });
+    const { stdout, stderr } = await call('learn', '--yes', ...vars(), '-c', 'cat $O/in/../y');
+    expect(stderr.match(/once more/g)).toHaveLength(1);
+    expect(stdout).toContain(`read ${outside}/y (it is listed and was denied again`);
+  });
+
   it('asks for nothing where nobody is there, and proposes what was denied', {
     timeout: PATIENCE,
   }, async () => {
@@ -289,7 +418,7 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
       const policy = join(root, `${order.join('')}.toml`);
       for (const name of order)
         await call('learn', '--yes', '--output', policy, ...vars(), '-c', `cat $O/${name}`);
-      texts.push(withoutLimits(readFileSync(policy, 'utf8')));
+      texts.push(readFileSync(policy, 'utf8'));
     }
     expect(texts[1]).toBe(texts[0]);
     expect(texts[0]).toContain(`"${outside}/b",  # cat`);
@@ -303,7 +432,7 @@ describe.runIf(HOST.namespaces && HOST.signalScope)('sandbox-run learn', () => {
     const texts = [];
     for (let runs = 0; runs < 2; runs++) {
       await call('learn', '--yes', '--output', policy, ...vars(), '-c', script);
-      texts.push(withoutLimits(readFileSync(policy, 'utf8')));
+      texts.push(readFileSync(policy, 'utf8'));
     }
     expect(texts[0]).toContain(`"${outside}/a",  # cat`);
     expect(texts[0]).toContain('odd\\u{9b}.pem (');
@@ -339,5 +468,7 @@ function empty(root: string): string {
   return path;
 }
 
-/** How long a run takes and what it uses differs from run to run. */
-const withoutLimits = (policy: string) => policy.replace(/\n\[limits\]\n(?:.+\n)*/, '');
+const filesHere = (need: string, home: string) => {
+  const path = need.replace(/^~/, home);
+  return statSync(path).isFile() || readdirSync(path, { recursive: true }).length > 0;
+};

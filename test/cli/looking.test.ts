@@ -61,7 +61,7 @@ describe('looking is free', () => {
     async (command) => {
       const { exitCode, stderr } = await cli(place, ['-c', command], { env });
       expect(exitCode).toBe(126);
-      expect(stderr).toContain('path escapes the workspace root');
+      expect(stderr).toContain('lies outside of the workspace');
     },
   );
 

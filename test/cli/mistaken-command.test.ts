@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { AUTONOMIES } from '../../src/model/index.ts';
+import { AUTONOMIES } from '../../src/base/words.ts';
 
 import { expectNothingLeft } from '../support/leftovers.ts';
 import { cli, expectOneLine, makePlace } from './support.ts';

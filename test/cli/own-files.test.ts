@@ -16,6 +16,8 @@ import { join } from 'node:path';
 import { execaSync } from 'execa';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { HOST } from '../support/tiers.ts';
+import { makeAskingConfiguration } from '../support/unjudged-policy.ts';
 import { cli, makePlace, startCli } from './support.ts';
 
 // What a command made is its own for the next one, which is another process: of the command line, or of an agent's hook.
@@ -26,7 +28,7 @@ const place = {
   env: {
     ...made.env,
     XDG_STATE_HOME: join(made.root, 'state'),
-    XDG_CONFIG_HOME: join(made.root, 'none'),
+    XDG_CONFIG_HOME: makeAskingConfiguration(made.root),
     GIT_CONFIG_GLOBAL: '/dev/null',
   },
 };
@@ -60,7 +62,8 @@ const MINE = 'of the user\n';
 describe('what an earlier command made', () => {
   it.each<[string, string]>([
     ['echo 1 > f', 'rm f'],
-    ['echo 1 > f', 'mv f /tmp/'],
+    // Without namespaces /tmp is the host's, and closed where the workspace lies in it.
+    ['echo 1 > f', HOST.namespaces ? 'mv f /tmp/' : 'mv f "$TMPDIR"/'],
     ['mkdir -p d/e; echo 1 > d/e/f', 'rm -rf d'],
     ['mkdir d; echo 1 > d/f', 'git clean -fd'],
     ['echo 1 > f', 'git clean -fdx'],

@@ -30,6 +30,18 @@ describe('policy show', () => {
     expect(stdout).toContain('# Nothing is weaker than the default policy.');
   });
 
+  it('says in one line what is protected everywhere, and lists it with -v', async () => {
+    write(userFile, '[filesystem]\nprotect = ["mine"]\n');
+    const protectedIn = (text: string) => [...text.matchAll(/^filesystem\.protect \+= "(.*)"$/gm)];
+    const short = (await policy('show')).stdout;
+    expect(protectedIn(short).map(([, path]) => path)).toEqual(['mine']);
+    const count = Number(/^# filesystem\.protect has (\d+) built-in paths, such as /m.exec(short)?.[1]);
+    expect(count).toBeGreaterThan(100);
+    const long = (await policy('show', '-v')).stdout;
+    expect(protectedIn(long)).toHaveLength(count + 1);
+    expect(long).not.toContain('built-in paths');
+  });
+
   it('explains where every value comes from', async () => {
     write(userFile, '[limits]\ntimeout_seconds = 5\n[environment]\npass = ["EDITOR"]\n');
     const named = write(join(place.root, 'named.toml'), '[network]\nmode = "open"\n');
@@ -153,7 +165,7 @@ describe('policy explain-program', () => {
     const { stdout, exitCode, stderr } = await policy('explain-program', '/usr/bin/git');
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toMatch(/^git: risk medium, network unknown, runs commands that stand in its words\n/);
-    expect(stdout).toContain('  push: risk medium, uses the network, sends commits to a remote\n');
+    expect(stdout).toContain('  push: risk medium, uses the network, can change something elsewhere\n');
     const verb = await policy('explain-program', 'git', 'stash', 'drop');
     expect(verb.stdout).toMatch(/^git stash drop: risk medium, .*can lose what version control/);
   });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { SUPERVISED } from '../support/unjudged-policy.ts';
+import { ASKS_ABOUT_LOSSES, SUPERVISED } from '../support/unjudged-policy.ts';
 import { CLI, cli, expectOneLine, makePlace, PTY_DRIVER, startCli } from './support.ts';
 
 const made = makePlace();
@@ -182,20 +182,21 @@ describe('a question', () => {
     const { stdout } = await execa('python3', [PTY_DRIVER], { input });
     return JSON.parse(stdout);
   }
-  const QUESTION = { expect: 'Run this command.*\\[deny\\]: ' };
+  const QUESTION = { expect: '\\[y\\]es once.*\\[n\\]o: ' };
+  const CONFIRM = { expect: '\\n\\[y\\]es  \\[n\\]o: ' };
   const choose = (word: string) => [{ insist: `\x15${word}`, until: `\\x08?${word}` }, { send: '\r' }];
 
   it('on the terminal is answered there, and the terminal is the command’s afterwards', async () => {
     const yes = await onTerminal(
       ['-c', 'mkdir made && read -p "name? " name && echo "hello $name"'],
-      [QUESTION, ...choose('once'), { expect: 'name\\? ' }, { send: 'world\r' }, { expect: 'hello world' }],
+      [QUESTION, ...choose('y'), { expect: 'name\\? ' }, { send: 'world\r' }, { expect: 'hello world' }],
     );
     expect(yes).toMatchObject({ failed: null, status: 0 });
     expect(hasRun()).toBe(true);
   });
 
   it('of a loss is asked on the terminal with the default level, too', async () => {
-    set('');
+    set(ASKS_ABOUT_LOSSES);
     // What the sandbox holds is no question (control).
     expect(await run('-c', 'mkdir own && echo draft > own/notes && rm -r own')).toMatchObject({
       exitCode: 0,
@@ -208,12 +209,12 @@ describe('a question', () => {
       ['rm -r made', 'which version control cannot restore'],
       ['git clean -fdx', 'would delete files that are not tracked'],
     ] as const) {
-      const no = await onTerminal(['-c', loss], [QUESTION, ...choose('deny')]);
+      const no = await onTerminal(['-c', loss], [QUESTION, ...choose('n')]);
       expect(no).toMatchObject({ failed: null, status: 126 });
       expect(no.output).toContain(reason);
       expect(hasRun()).toBe(true);
     }
-    const yes = await onTerminal(['-c', 'rm -r made; echo gone'], [QUESTION, ...choose('once')]);
+    const yes = await onTerminal(['-c', 'rm -r made; echo gone'], [QUESTION, ...choose('y')]);
     expect(yes).toMatchObject({ failed: null, status: 0 });
     expect(hasRun()).toBe(false);
     rmSync(join(place.workspace, '.git'), { recursive: true });
@@ -242,17 +243,19 @@ describe('a question', () => {
   });
 
   it('that was answered for always is not asked again, until that is revoked', async () => {
+    // No rule answers for two commands: exactly this line is remembered.
+    const twice = 'mkdir -p made && mkdir -p made/b';
     const always = await onTerminal(
-      ['-c', 'mkdir -p made'],
-      [QUESTION, ...choose('always'), { expect: 'Type yes to confirm' }, ...choose('yes')],
+      ['-c', twice],
+      [QUESTION, ...choose('a'), { expect: 'until it is revoked' }, CONFIRM, ...choose('y')],
     );
     expect(always).toMatchObject({ failed: null, status: 0 });
-    expect((await run('-c', 'mkdir -p made')).exitCode).toBe(0);
-    expect((await run('-c', 'mkdir -p made/b')).exitCode).toBe(126);
+    expect((await run('-c', twice)).exitCode).toBe(0);
+    expect((await run('-c', 'mkdir -p made')).exitCode).toBe(126);
     const [grant] = JSON.parse(`[${(await run('approvals', 'grants', '--json')).stdout.trim()}]`);
     expect(grant).toMatchObject({ scope: 'always' });
     expect((await run('approvals', 'revoke', grant.id)).exitCode).toBe(0);
-    expect((await run('-c', 'mkdir -p made')).exitCode).toBe(126);
+    expect((await run('-c', twice)).exitCode).toBe(126);
   });
 
   const RULE = `[[commands.rules]]\nprogram = "mkdir"\nwords = [ "-p", "made" ]\ndirectory = ${JSON.stringify(place.workspace)}\nverdict = "allow"\n`;
@@ -261,10 +264,10 @@ describe('a question', () => {
       ['-c', 'mkdir -p made'],
       [
         QUESTION,
-        ...choose('rule'),
-        { expect: 'always allow mkdir -p made in ' },
+        ...choose('a'),
+        { expect: 'always allows mkdir -p made in ' },
         { expect: 'verdict = "allow"' },
-        { expect: 'Type yes to write it' },
+        CONFIRM,
         ...choose(answer),
       ],
     );
@@ -295,9 +298,9 @@ describe('a question', () => {
       'mkdir "$X"',
       'mkdir --password=hunter2secret',
     ]) {
-      const asked = await onTerminal(['-c', command], [QUESTION, ...choose('deny')]);
+      const asked = await onTerminal(['-c', command], [QUESTION, ...choose('n')]);
       expect(asked).toMatchObject({ failed: null, status: 126 });
-      expect([command, asked.output]).toEqual([command, expect.not.stringContaining('[r]ule')]);
+      expect([command, asked.output]).toEqual([command, expect.not.stringContaining('commands.rules')]);
     }
   });
 
@@ -306,13 +309,7 @@ describe('a question', () => {
     set(before);
     const asked = await onTerminal(
       ['-c', 'mkdir -p made'],
-      [
-        QUESTION,
-        ...choose('rule'),
-        { expect: 'is left as it is' },
-        { expect: 'deny\\]: ' },
-        ...choose('deny'),
-      ],
+      [QUESTION, ...choose('a'), { expect: 'is left as it is' }, QUESTION, ...choose('n')],
     );
     expect(asked).toMatchObject({ failed: null, status: 126 });
     expect(readFileSync(policyFile, 'utf8')).toBe(before);
@@ -333,13 +330,13 @@ describe('a question', () => {
     // A pipe is no person, and neither is a terminal on which something else was typed.
     const piped = await cli(place, approve, { input: 'yes\n' });
     expect(piped).toMatchObject({ exitCode: 125, stdout: '' });
-    expect(piped.stderr).toContain('a person has to type yes on a terminal');
+    expect(piped.stderr).toContain('a person has to say yes on a terminal');
     expect(await run(...approve, '--scope', 'always')).toMatchObject({ exitCode: 125 });
     const asked = (answer: string) =>
       onTerminal(approve, [
-        { expect: 'always allow mkdir -p made in ' },
+        { expect: 'always allows mkdir -p made in ' },
         { expect: 'verdict = "allow"' },
-        { expect: 'Type yes to write it' },
+        CONFIRM,
         ...choose(answer),
       ]);
     const no = await asked('nope');

@@ -294,7 +294,7 @@ describe('under supervision', () => {
     started.length = 0;
   });
   const question = 'touch made';
-  const QUESTION = { expect: 'Run this command.*\\[deny\\]: ' };
+  const QUESTION = { expect: '\\[y\\]es once.*\\[n\\]o: ' };
 
   it('what is asked is refused without anybody to ask, and run with --approved', async () => {
     const { stdout } = await cli(supervised, [
@@ -350,7 +350,7 @@ describe('under supervision', () => {
     const yes = await talk([
       { expect: 'touch asked' },
       QUESTION,
-      { insist: '\x15once', until: '\\x08?once' },
+      { insist: '\x15y', until: '\\x08?y' },
       { insist: '\r', until: 'it is done' },
     ]);
     expect(yes).toMatchObject({ failed: null, status: 0 });

@@ -1,7 +1,8 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, describe, expect, it } from 'vitest';
+import { leftIn } from '../support/leftovers.ts';
 import { CLI, expectOneLine, makePlace } from './support.ts';
 
 const place = makePlace();
@@ -56,7 +57,7 @@ describe('few descriptors', () => {
     // Once it works it goes on to, and it does work.
     expect(ended.slice(ended.indexOf(0))).toEqual(ended.slice(ended.indexOf(0)).map(() => 0));
     expect(ended.at(-1)).toBe(0);
-    expect(readdirSync(place.tmp)).toEqual([]);
+    expect(leftIn(place.tmp)).toEqual([]);
   });
 
   it('change nothing of what is enforced', { timeout: 120_000 }, async () => {
@@ -145,7 +146,7 @@ describe('a temporary directory', () => {
     mkdirSync(join(place.root, 'home'), { recursive: true });
     writeFileSync(join(place.root, 'home/.gitconfig'), '[user]\n\tname = Somebody\n\temail = a@b.example\n');
     const script = `mount -t tmpfs -o ${options} none "$TMPDIR" && ${fill} || exit 99
-      "$0" "$@"; status=$?; ls -A "$TMPDIR" | grep sandbox-run; exit $status`;
+      "$0" "$@"; status=$?; find "$TMPDIR" -mindepth 2 -path "*/.sandbox-run-*"; exit $status`;
     const words = ['-m', 'bash', '-c', script, process.execPath, CLI, '--', 'echo', 'fine'];
     const { exitCode, stdout, stderr } = await execa('unshare', words, {
       cwd: place.workspace,

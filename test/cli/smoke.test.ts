@@ -4,8 +4,8 @@ import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
 import { expectNothingLeft, processesWith } from '../support/leftovers.ts';
-import { expectOneLine, makePlace, startCli } from './support.ts';
-import { call, endServersOf, serversOf } from './warm-support.ts';
+import { expectOneLine, makePlace, serversOf, startCli } from './support.ts';
+import { call, endServersOf } from './warm-support.ts';
 
 // Each door of the built command line once, as a process: what the other tests of this folder call in their own process.
 const place = makePlace();

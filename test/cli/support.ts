@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -40,8 +40,27 @@ export function makePlace(): Place {
       TERM: 'xterm',
       LANG: 'C.UTF-8',
     },
-    dispose: () => rmSync(root, { recursive: true, force: true }),
+    dispose: () => {
+      // One that lives on writes into what is removed here, so that removing it fails by luck only.
+      if (serversOf(root).length > 0) throw new Error('a server of calls is left: use makeWarmPlace()');
+      rmSync(root, { recursive: true, force: true });
+    },
   };
+}
+
+/** Processes that are servers of calls with their sockets beneath a directory. */
+export function serversOf(directory: string): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+        return words[2] === 'warm' && words[3]?.startsWith(directory) === true;
+      } catch {
+        return false;
+      }
+    });
 }
 
 interface CliOptions {

@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writ
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { HOST } from '../support/tiers.ts';
 import { CLI, cli, expectOneLine, makePlace, type Place, PTY_DRIVER } from './support.ts';
 
 type Step =
@@ -41,8 +42,10 @@ describe('a file of the workspace that asks for more', () => {
   };
 
   it('takes away and gives nothing, and one line says so', async () => {
-    writeFileSync(join(place.workspace, 'hidden.txt'), 'secret');
-    const { exitCode, stderr, stdout } = await cli(place, ['-c', 'cat hidden.txt; echo ran']);
+    // Without namespaces nothing hides what is there, and no command would run.
+    if (HOST.namespaces) writeFileSync(join(place.workspace, 'hidden.txt'), 'secret');
+    const command = HOST.namespaces ? 'cat hidden.txt; echo ran' : 'echo ran';
+    const { exitCode, stderr, stdout } = await cli(place, ['-c', command]);
     expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: 'ran\n' });
     expectOneLine(stderr);
     expect(stderr).toContain('.sandbox-run.toml was not trusted: 2 things that it asks for do not hold');
@@ -51,7 +54,42 @@ describe('a file of the workspace that asks for more', () => {
     expect(await value('limits.timeout_seconds')).toEqual(['limits.timeout_seconds = 60']);
   });
 
-  it('holds once a person has said yes, worst first, for this workspace', async () => {
+  it.runIf(!HOST.namespaces)(
+    'is refused once it is trusted: commands could change it (no namespaces)',
+    async () => {
+      expect(await trust()).toMatchObject({ failed: null, status: 0 });
+      const { exitCode, stderr } = await write();
+      expect(exitCode).toBe(125);
+      expectOneLine(stderr);
+      expect(stderr).toContain('commands could change the policy');
+      expect((await cli(place, ['untrust'])).exitCode).toBe(0);
+      expect(await cli(place, ['-c', 'echo ran'])).toMatchObject({ exitCode: 0, stdout: 'ran\n' });
+    },
+  );
+
+  it('is rated by what it opens: keys, credentials and all of a home are of high risk', async () => {
+    const home = join(place.root, 'home');
+    mkdirSync(join(home, '.ssh'));
+    writeFileSync(join(home, 'notes'), 'nothing\n');
+    writeFileSync(join(home, 'copy'), `-----BEGIN OPENSSH PRIVATE KEY-----\nx\n`);
+    symlinkSync('.ssh', join(home, 'link'));
+    const secret = ['~/.ssh', '~/.ssh/config', '~/.netrc', '~/copy', '~/link', '~', '~/.config/gh'];
+    writeFileSync(
+      file,
+      `[filesystem]\nread = ${JSON.stringify([...secret, '~/notes', '~/.ssh/known_hosts'])}\n`,
+    );
+    const { output } = await onTerminal([
+      { expect: 'Enter for no' },
+      { insist: '\r', until: 'nothing is trusted' },
+    ]);
+    expect(output).toContain(`(${secret.length} of high risk, 2 of medium risk)`);
+    expect(output).toMatch(
+      /high\s+\| commands read and execute this path \(it looks like a secret\): [^\n]*\.ssh"/,
+    );
+    expect(output).toMatch(/medium\s+\| commands read and execute this path: [^\n]*notes"/);
+  });
+
+  it.runIf(HOST.namespaces)('holds once a person has said yes, worst first, for this workspace', async () => {
     const { failed, output, status } = await trust();
     expect({ failed, status }).toEqual({ failed: null, status: 0 });
     expect(output).toMatch(
@@ -68,6 +106,25 @@ describe('a file of the workspace that asks for more', () => {
     expectOneLine((await cli(place, ['untrust'])).stderr);
   });
 
+  it.skipIf(!HOST.namespaces)(
+    'takes no way back away: what is lost is undone, and asked about where the file lets commands write',
+    async () => {
+      await trust();
+      const env = { XDG_CONFIG_HOME: join(place.root, 'no-config') };
+      writeFileSync(join(place.workspace, 'notes'), 'mine');
+      writeFileSync(join(place.root, 'beside/theirs'), 'theirs');
+      const { exitCode, stderr } = await cli(place, ['-c', 'rm notes; echo x > ../beside/made'], { env });
+      expect({ exitCode, stderr }).toEqual({
+        exitCode: 0,
+        stderr: 'sandbox-run: 1 file gone: sandbox-run undo\n',
+      });
+      expect(readFileSync(join(place.root, 'beside/made'), 'utf8')).toBe('x\n');
+      expect((await cli(place, ['undo'], { env })).exitCode).toBe(0);
+      expect(readFileSync(join(place.workspace, 'notes'), 'utf8')).toBe('mine');
+      expect((await cli(place, ['-c', 'rm notes ../beside/theirs'], { env })).exitCode).toBe(126);
+    },
+  );
+
   it('does not replace what the user’s own policy says', async () => {
     const config = join(place.root, 'config');
     mkdirSync(join(config, 'sandbox-run'), { recursive: true });
@@ -79,17 +136,20 @@ describe('a file of the workspace that asks for more', () => {
     expect(shown.stdout).toContain('limits.timeout_seconds = 30\n');
   });
 
-  it('that changed, as by a pull request, holds without it, with the size of the difference', async () => {
-    await trust();
-    writeFileSync(file, `${ASKS}processes = 5000\n`);
-    const { stderr, exitCode } = await write();
-    expect(exitCode).not.toBe(0);
-    expect(stderr).toContain('changed since it was trusted (+1 -0 lines): 3 things');
-    writeFileSync(file, ASKS);
-    expect((await write()).exitCode).toBe(0);
-  });
+  it.runIf(HOST.namespaces)(
+    'that changed, as by a pull request, holds without it, with the size of the difference',
+    async () => {
+      await trust();
+      writeFileSync(file, `${ASKS}processes = 5000\n`);
+      const { stderr, exitCode } = await write();
+      expect(exitCode).not.toBe(0);
+      expect(stderr).toContain('changed since it was trusted (+1 -0 lines): 3 things');
+      writeFileSync(file, ASKS);
+      expect((await write()).exitCode).toBe(0);
+    },
+  );
 
-  it('that is swapped while a person looks at it is not what is trusted', async () => {
+  it.runIf(HOST.namespaces)('that is swapped while a person looks at it is not what is trusted', async () => {
     // The program asks, another file comes, and the answer is about the one that was shown.
     const argv = ['bash', '-c', `"$0" "$@"; cp "${file}.shown" "${file}"`, process.execPath, CLI, 'trust'];
     writeFileSync(`${file}.shown`, ASKS);

@@ -296,12 +296,12 @@ describe('around the terminal', () => {
     try {
       await judged.shows('outside> ');
       await judged.type('sandbox-run -t -c \'chmod +x x.sh; read -p "well? " w; echo "[$w]"\'', 'Enter');
-      await judged.shows(/Run this command/);
+      await judged.shows(/\[y\]es once/);
       // Keys that come at once are no answer: it is typed until it is shown.
       await eventually(async () => {
         await judged.keys('C-u');
-        await judged.type('once');
-        expect(await judged.screen()).toMatch(/\[deny\]: once\s*$/);
+        await judged.type('y');
+        expect(await judged.screen()).toMatch(/\[n\]o: y\s*$/);
       });
       await judged.keys('Enter');
       // Not the command's text, which the question shows: what is typed while it is open answers that.

@@ -2,9 +2,11 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import { join } from 'node:path';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { leftIn } from '../support/leftovers.ts';
 import { patience } from '../support/slow-host.ts';
-import { startCli } from './support.ts';
-import { call, makeWarmPlace, serversOf, type WarmPlace, warmUp } from './warm-support.ts';
+import { HOST } from '../support/tiers.ts';
+import { serversOf, startCli } from './support.ts';
+import { call, makeWarmPlace, type WarmPlace, warmUp } from './warm-support.ts';
 
 /** A place for one test. They run beside each other: most of their time they wait for servers. */
 function makeOwnPlace({ onTestFinished }: Pick<TestContext, 'onTestFinished'>): WarmPlace {
@@ -126,12 +128,12 @@ describe.concurrent('a server of a session that begins makes itself ready for it
     patience(120_000),
   );
 
-  it(
+  it.runIf(HOST.namespaces)(
     'and lends what it has made to the first call, whose directory and variables are its own',
     async (test) => {
       const place = makeOwnPlace(test);
       const server = await begin(place, hookOf('rewrite'));
-      const made = readdirSync(place.tmp);
+      const made = leftIn(place.tmp);
       // One of the sandbox, one of the session.
       expect(made).toHaveLength(2);
       const answer = await call(place, hookOf('rewrite'), {
@@ -145,23 +147,23 @@ describe.concurrent('a server of a session that begins makes itself ready for it
       expect(ran.stdout).toBe(`${place.workspace} C.UTF-8`);
       expect(readFileSync(join(place.workspace, 'made'), 'utf8')).toBe('x\n');
       // The directory that is private to the sandbox is the one that was there.
-      expect(readdirSync(place.tmp)).toEqual(made);
+      expect(leftIn(place.tmp)).toEqual(made);
       expect(serversOf(place.root)).toEqual([server]);
     },
     patience(120_000),
   );
 
-  it(
+  it.runIf(HOST.namespaces)(
     'and leaves nothing of it where the session ends without a call',
     async (test) => {
       const place = makeOwnPlace(test);
       await begin(place, hookOf('rewrite'));
-      expect(readdirSync(place.tmp)).toHaveLength(2);
+      expect(leftIn(place.tmp)).toHaveLength(2);
       // The server has to have seen the session to end with it.
       await call(place, hookOf('rewrite'), { input: event(place, 'SessionStart') });
       await call(place, hookOf('rewrite'), { input: event(place, 'SessionEnd') });
       await eventually(() => expect(serversOf(place.root)).toEqual([]), 60_000);
-      expect(readdirSync(place.tmp)).toEqual([]);
+      expect(leftIn(place.tmp)).toEqual([]);
     },
     patience(120_000),
   );

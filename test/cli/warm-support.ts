@@ -1,9 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { expect } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { CLI, makePlace, type Place } from './support.ts';
+import { CLI, makePlace, type Place, serversOf } from './support.ts';
 
 /** What hands calls over: beside the addon. */
 export const CLIENT = join(dirname(CLI), '../build/Release/sandbox-run-client');
@@ -47,21 +47,6 @@ export async function endServersOf(state: string): Promise<void> {
   }, 60_000).finally(() => {
     for (const pid of serversOf(state)) process.kill(pid, 'SIGKILL');
   });
-}
-
-/** Processes that are servers of calls in a state directory. */
-export function serversOf(state: string): readonly number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => {
-      try {
-        const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-        return words[2] === 'warm' && words[3]?.startsWith(state) === true;
-      } catch {
-        return false;
-      }
-    });
 }
 
 interface CallOptions {

@@ -21,17 +21,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
 import { patience } from '../support/slow-host.ts';
-import { CLI, cli, startCli } from './support.ts';
-import {
-  CLIENT,
-  call,
-  endServersOf,
-  makeWarmPlace,
-  serversOf,
-  startCall,
-  WARM,
-  warmUp,
-} from './warm-support.ts';
+import { HOST } from '../support/tiers.ts';
+import { CLI, cli, serversOf, startCli } from './support.ts';
+import { CLIENT, call, endServersOf, makeWarmPlace, startCall, WARM, warmUp } from './warm-support.ts';
 
 const place = makeWarmPlace();
 let server = 0;
@@ -572,39 +564,52 @@ describe('one session of an agent', () => {
   const connects = async (of: Parameters<typeof lineFor>[0], timeout?: number) =>
     (await inShell(await lineFor(of, { command: `python3 -c '${CONNECT}'`, timeout }), of.cwd)).stdout;
 
-  it('reaches in its next commands what one in the background serves, and no other session does', async () => {
-    const listens = join(place.workspace, 'listens');
-    const command = `python3 -c '${SERVER}'`;
-    const serving = inShell(await lineFor({ session: 'served' }, { command, run_in_background: true }));
-    try {
-      await eventually(() => expect(existsSync(listens)).toBe(true), 60_000);
-      expect(await connects({ session: 'served' })).toBe('from the server');
-      expect(await connects({ session: 'served' }, 5_000)).toBe('from the server');
-      // What is to be kept off its hooks came meanwhile, so that there is another sandbox.
-      mkdirSync(join(place.workspace, 'came/.git/hooks'), { recursive: true });
-      execFileSync('git', ['init', '-q', join(place.workspace, 'came')]);
-      expect(await connects({ session: 'served' })).toBe('from the server');
+  it.runIf(HOST.namespaces)(
+    'reaches in its next commands what one in the background serves, and no other session does',
+    async () => {
+      const listens = join(place.workspace, 'listens');
+      const command = `python3 -c '${SERVER}'`;
+      const serving = inShell(await lineFor({ session: 'served' }, { command, run_in_background: true }));
+      try {
+        await eventually(() => expect(existsSync(listens)).toBe(true), 60_000);
+        expect(await connects({ session: 'served' })).toBe('from the server');
+        expect(await connects({ session: 'served' }, 5_000)).toBe('from the server');
+        // A new repository needs its hooks protected, so the server prepares another sandbox.
+        mkdirSync(join(place.workspace, 'came/.git/hooks'), { recursive: true });
+        execFileSync('git', ['init', '-q', join(place.workspace, 'came')]);
+        expect(await connects({ session: 'served' })).toBe('from the server');
 
-      expect(await connects({ session: 'another' })).toBe('Connection refused');
-      const beside = join(place.root, 'beside');
-      mkdirSync(beside);
-      expect(await connects({ session: 'served', cwd: beside })).toBe('Connection refused');
-      const policy = join(place.root, 'less.toml');
-      writeFileSync(policy, '[filesystem]\ncache = "private"\n');
-      expect(await connects({ session: 'served', words: ['--policy', policy] })).toBe('Connection refused');
-      // The id that counts is the one that the agent gave.
-      const forged = [CLIENT, process.execPath, CLI, '--warm', '--session', 'served', '--', 'python3', '-c'];
-      const words = [...forged, CONNECT].map((word) => `'${word}'`).join(' ');
-      writeFileSync(join(place.workspace, 'forged.sh'), `${words}\npython3 -c '${CONNECT}'\n`);
-      const inside = await inShell(await lineFor({ session: 'another' }, { command: 'sh forged.sh' }));
-      expect(inside.stdout).toContain('Connection refused');
-      expect(inside.stdout).not.toContain('from the server');
-    } finally {
-      rmSync(listens, { force: true });
-      for (const pid of processesOf(SERVER)) process.kill(pid, 'SIGKILL');
-      await serving;
-    }
-  });
+        expect(await connects({ session: 'another' })).toBe('Connection refused');
+        const beside = join(place.root, 'beside');
+        mkdirSync(beside);
+        expect(await connects({ session: 'served', cwd: beside })).toBe('Connection refused');
+        const policy = join(place.root, 'less.toml');
+        writeFileSync(policy, '[filesystem]\ncache = "private"\n');
+        expect(await connects({ session: 'served', words: ['--policy', policy] })).toBe('Connection refused');
+        // The id that counts is the one that the agent gave.
+        const forged = [
+          CLIENT,
+          process.execPath,
+          CLI,
+          '--warm',
+          '--session',
+          'served',
+          '--',
+          'python3',
+          '-c',
+        ];
+        const words = [...forged, CONNECT].map((word) => `'${word}'`).join(' ');
+        writeFileSync(join(place.workspace, 'forged.sh'), `${words}\npython3 -c '${CONNECT}'\n`);
+        const inside = await inShell(await lineFor({ session: 'another' }, { command: 'sh forged.sh' }));
+        expect(inside.stdout).toContain('Connection refused');
+        expect(inside.stdout).not.toContain('from the server');
+      } finally {
+        rmSync(listens, { force: true });
+        for (const pid of processesOf(SERVER)) process.kill(pid, 'SIGKILL');
+        await serving;
+      }
+    },
+  );
 });
 
 describe('the socket of a server', () => {

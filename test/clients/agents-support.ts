@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { CLI } from '../cli/support.ts';
 import { type Answering, startModelServer } from '../support/model-server.ts';
+import { ASKS_ABOUT_LOSSES, makeConfiguration } from '../support/unjudged-policy.ts';
 
 /** A call of a tool, in the words of the agent. */
 export interface ToolCall {
@@ -76,6 +77,8 @@ export function makeAgentWorld(): AgentWorld {
     join(root, name),
   ) as [string, string, string, string];
   for (const directory of [home, project, outside, tmp]) mkdirSync(directory);
+  // For what becomes of a question.
+  makeConfiguration(join(home, '.config'), ASKS_ABOUT_LOSSES);
   writeFileSync(join(outside, 'secret'), 'not for the model\n');
   const env = {
     PATH: process.env.PATH ?? '',

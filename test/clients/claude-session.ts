@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ASKS_ABOUT_LOSSES, makeConfiguration } from '../support/unjudged-policy.ts';
 import { type ScriptedModel, startScriptedModel, type Turn } from './claude-model.ts';
 
 /** `none`: Claude Code as it is, for comparison. */
@@ -30,6 +31,8 @@ export function makeClaudePlace(cli: string, hooks: Hooks, allowed: readonly str
     string,
   ];
   for (const path of [join(home, '.claude'), project, tmp]) mkdirSync(path, { recursive: true });
+  // For what becomes of a question.
+  makeConfiguration(join(home, '.config'), ASKS_ABOUT_LOSSES);
   const settings = { permissions: { allow: allowed } };
   writeFileSync(join(home, '.claude/settings.json'), JSON.stringify(settings));
   const env = {

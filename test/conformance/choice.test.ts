@@ -10,8 +10,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { BACKEND_IDS } from '../../src/base/words.ts';
 import { createSandbox, type SandboxOptions } from '../../src/index.ts';
-import { BACKEND_IDS, type HostFeatures } from '../../src/model/index.ts';
+import type { HostFeatures } from '../../src/model/index.ts';
 import { prepareSandbox } from '../../src/run/index.ts';
 import { CLI, cli, makePlace } from '../cli/support.ts';
 import { USABLE } from './support.ts';
@@ -31,7 +32,7 @@ const noKernel = (host: HostFeatures): HostFeatures => ({ ...noLandlock(host), n
 /** The report of the backend that is chosen on such a host. */
 async function chosen(options: SandboxOptions, asIf: (host: HostFeatures) => HostFeatures) {
   const prepared = await prepareSandbox({ workspace, policyFiles: false, ...options }, asIf);
-  prepared.addon.closeConfinement(prepared.confinement);
+  prepared.confinement.close();
   return prepared.plan.report;
 }
 const refused = (code: string, ...parts: readonly string[]) => ({

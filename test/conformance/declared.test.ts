@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { BACKENDS } from '../../src/backends/index.ts';
-import { BACKEND_IDS } from '../../src/model/index.ts';
+import { BACKEND_IDS } from '../../src/base/words.ts';
+import { BACKENDS } from '../../src/run/index.ts';
 
 import { REFUSALS, USABLE } from './support.ts';
 

@@ -1,8 +1,8 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CONTROL_IDS } from '../../src/base/words.ts';
 import type { Sandbox } from '../../src/index.ts';
-import { CONTROL_IDS } from '../../src/model/index.ts';
 
 import { LINES, makeStage, USABLE } from './support.ts';
 

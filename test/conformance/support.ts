@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
+import { BACKEND_IDS } from '../../src/base/words.ts';
 import { createSandbox, type Sandbox, SandboxError, type SandboxOptions } from '../../src/index.ts';
-import { BACKEND_IDS, type BackendId } from '../../src/model/index.ts';
+import type { BackendId } from '../../src/model/index.ts';
 import { expectNothingLeft } from '../support/leftovers.ts';
 
 /** What each backend says of this host: undefined if it can be used. */

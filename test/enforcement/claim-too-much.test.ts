@@ -1,14 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { ATTACKS, type Attack, attackHost, type Place, type Prepare } from '../../src/attack/index.ts';
-import { doctorAttack, examineHost } from '../../src/cli/index.ts';
+import { CONTROL_IDS } from '../../src/base/words.ts';
 import {
-  type AttackReport,
-  CONTROL_IDS,
-  type ControlId,
-  type HostFeatures,
-  type LaunchPlan,
-} from '../../src/model/index.ts';
-import { type PreparedSandbox, prepareSandbox, tryCommand } from '../../src/run/index.ts';
+  ATTACKS,
+  type Attack,
+  attackHost,
+  doctorAttack,
+  examineHost,
+  type Place,
+  type Prepare,
+} from '../../src/cli/index.ts';
+import type { Backend } from '../../src/confine/index.ts';
+import type { AttackReport, ControlId, HostFeatures, LaunchPlan } from '../../src/model/index.ts';
+import { BACKENDS, type PreparedSandbox, prepareSandbox } from '../../src/run/index.ts';
 import { SLOW_HOST } from '../support/slow-host.ts';
 import { HOST, OLDER_TIERS, rowsFor, TIERS, type Tier, WITHOUT_VIEW } from '../support/tiers.ts';
 
@@ -59,20 +62,20 @@ const withPlan =
     asIf: (host: HostFeatures) => HostFeatures = (host) => host,
   ): Prepare =>
   async (options) => {
-    const prepared = await prepareSandbox(options, asIf);
-    const { addon, backend, features } = prepared;
-    addon.closeConfinement(prepared.confinement);
-    const plan = { ...change(prepared.plan), report: prepared.plan.report };
-    const spec = await backend.confinement(plan, features, tryCommand);
-    const confinement = addon.createConfinement({ ...spec, index: prepared.findings?.index });
-    await new Promise((done) => addon.prepare(confinement, done));
-    return { ...prepared, confinement, plan };
+    const backends = BACKENDS.map(
+      (backend): Backend => ({
+        ...backend,
+        confinement: (plan, ...on) => backend.confinement(change(plan), ...on),
+      }),
+    );
+    const prepared = await prepareSandbox(options, asIf, backends);
+    return { ...prepared, plan: { ...change(prepared.plan), report: prepared.plan.report } };
   };
 
 const withoutView: Prepare = async (options) => {
   const weak = await prepareSandbox(options, WITHOUT_VIEW.asIf);
   const strong = await prepareSandbox(options);
-  strong.addon.closeConfinement(strong.confinement);
+  strong.confinement.close();
   // What is written is not undone either.
   return { ...weak, settle: () => [], plan: { ...weak.plan, report: strong.plan.report } };
 };

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { chownSync, realpathSync } from 'node:fs';
+import { chmodSync, chownSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
+import { isBeneath } from '../../src/base/absolute-path.ts';
 import type { SandboxOptions } from '../../src/index.ts';
-import { isBeneath } from '../../src/util/index.ts';
 import { makeDirectory } from '../support/state-home.ts';
 import { HOST_TIERS, rowsFor, sandboxIn, type Tier } from '../support/tiers.ts';
 
@@ -180,15 +180,20 @@ function makeForgery({ make, ofAnotherUser }: Forgery): string {
   const root = makeDirectory(join(realpathSync(tmpdir()), 'forge-'));
   inBash(`${VICTIM}`, root);
   inBash(make, root);
+  // In a user namespace, as without Landlock, root is nobody special to the files of users that are not mapped.
+  chmodSync(root, 0o755);
   if (ofAnotherUser !== undefined) chownSync(join(root, ofAnotherUser), 12345, 12345);
   return root;
 }
 
-afterEach(() => vi.unstubAllEnvs());
+const { HOME } = process.env;
+afterEach(() => {
+  process.env.HOME = HOME;
+});
 
 async function planned(tier: Tier, forgery: Forgery) {
   const root = makeForgery(forgery);
-  if (forgery.home !== undefined) vi.stubEnv('HOME', join(root, forgery.home));
+  if (forgery.home !== undefined) process.env.HOME = join(root, forgery.home);
   const workspace = join(root, forgery.workspace ?? 'work');
   await using sandbox = await sandboxIn(tier, { workspace, policyFiles: true, ...forgery.options });
   const granted = sandbox.plan.paths

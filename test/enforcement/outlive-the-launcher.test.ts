@@ -3,7 +3,7 @@ import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync } from 'nod
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/index.ts';
+import { loadAddon } from '../../src/confine/native/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { isAlive, until } from '../support/bystander.ts';
 import { bundleLauncher, DOOMED, type DoomedTask } from '../support/launcher.ts';
@@ -118,19 +118,21 @@ describe('outliving the launcher', () => {
       const left = () => [...survivors(runaway), ...[...pids, ...wardens].filter(isAlive)];
       await until(() => left().length === 0);
       expect(left()).toEqual([]);
+      // In one directory of the user's, which others do not see.
+      const slots = join(place, `.sandbox-run-${process.getuid?.()}`);
       // Nobody keeps the private directories from being removed by the next launcher.
-      for (const name of readdirSync(place)) {
-        const fd = openSync(join(place, name), 'r');
+      for (const name of readdirSync(slots)) {
+        const fd = openSync(join(slots, name), 'r');
         expect(loadAddon().tryLock(fd)).toBe(true);
         closeSync(fd);
       }
       if (signal === 'SIGKILL') {
-        const abandoned = readdirSync(place);
+        const abandoned = readdirSync(slots);
         expect(abandoned).toHaveLength(2);
         // The next launcher removes them with its first command, however young they are, and not those of one that runs.
         const next = await startLauncher({ view, abi, commands: [] }, place);
         const others = await startLauncher({ view, abi, commands: [] }, place);
-        const there = readdirSync(place);
+        const there = readdirSync(slots);
         for (const one of [next, others]) {
           one.child.kill('SIGTERM');
           leftOver.push(...one.own);

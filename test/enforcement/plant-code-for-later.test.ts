@@ -156,7 +156,10 @@ describe('planting code that the user runs later', () => {
               `mkdir -p '${dirname(path)}'; rm -f '${path}'; mv '${path}' moved; echo evil > '${path}'`,
           )
           .join('\n'),
+        // Some 600 programs, which a slow machine takes long for.
+        { timeout: 0 },
       );
+      expect(result.status).toBe('exited');
       const content = (path: string) => readFileSync(join(repository, path), 'utf8');
       for (const path of paths)
         expect([path, existsSync(join(repository, path)) && content(path)]).toEqual([

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/index.ts';
+import { loadAddon } from '../../src/confine/native/index.ts';
 import { CACHE_PLACES } from '../../src/policy/index.ts';
 import {
   CACHE_LIMITS,

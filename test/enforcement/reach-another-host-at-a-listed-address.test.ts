@@ -285,7 +285,7 @@ describe('reaching another host at an address that is listed', () => {
         expect(connections).toEqual([
           expect.objectContaining({ verdict: 'refused', protocol: 'udp', port: 443, rule: 'network.verify' }),
         ]);
-        expect(warnings.join()).toContain('which network.verify forbids');
+        expect(warnings.join()).toContain('network.verify forbids it');
         expect(warnings.join()).not.toContain('--net');
         // Behind whatever came before.
         host.send('last', 443, address);

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { SandboxOptions } from '../../src/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { eventually } from '../support/eventually.ts';
+import { onOnePort } from '../support/one-port.ts';
 import { TIERS, type Tier } from '../support/tiers.ts';
 
 const HAS_IPV6 = Object.values(networkInterfaces()).some((all) =>
@@ -127,15 +128,12 @@ describe('reaching a service that no entry lists through a name that one does', 
       const datagrams = createSocket(address.includes(':') ? 'udp6' : 'udp4');
       servers.push(datagrams);
       datagrams.on('message', (message) => received.push(`${port} ${String(message).trim()}`));
-      await new Promise<void>((done, failed) => {
-        datagrams.once('error', failed);
-        datagrams.bind(port, address, done);
-      });
+      await once(datagrams.bind(port, address), 'listening');
     }
     return port;
   };
   beforeAll(async () => {
-    ports = { listed: await listenEverywhere(), other: await listenEverywhere() };
+    ports = { listed: await onOnePort(listenEverywhere), other: await onOnePort(listenEverywhere) };
   });
   beforeEach(() => {
     received.length = 0;

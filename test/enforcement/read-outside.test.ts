@@ -93,10 +93,11 @@ describe('reading outside the workspace', () => {
       const sandbox = await arena.sandbox(tier);
       const trace = await confined(sandbox, [reader, ...own, ...system]);
       // The directories that lead to what is mounted can be listed in the view, with nothing else in them.
-      const shown = [sandbox.plan.home, ...sandbox.plan.paths.map(({ path }) => path)];
-      // The home is the command's own, at the place of the user's.
+      const shown = [...sandbox.plan.homes, ...sandbox.plan.paths.map(({ path }) => path)];
+      // The home is the command's own, at the places of the user's: that of HOME and that of the user database.
       const leads = (path: string) =>
-        path === sandbox.plan.home || shown.some((one) => one.startsWith(`${path}/`));
+        [sandbox.plan.home, ...sandbox.plan.homes].includes(path) ||
+        shown.some((one) => one.startsWith(`${path}/`));
       const leading = tier.view ? [...system, ...own].filter(leads).map((path) => `list:${path}`) : [];
       const alsoRead = leading.flatMap((name) => [
         name,

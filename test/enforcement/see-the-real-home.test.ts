@@ -14,11 +14,11 @@ import {
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { homeInDatabase } from '../../src/host/index.ts';
 import type { PolicyFile } from '../../src/index.ts';
 import { messageForModel, warningsOf } from '../../src/run/index.ts';
+import { homeInDatabase } from '../../src/workspace/index.ts';
 import { SECRET, snapshot } from '../support/arena.ts';
-import { sandboxIn, TIERS } from '../support/tiers.ts';
+import { HOST, sandboxIn, TIERS, WITHOUT_VIEW } from '../support/tiers.ts';
 
 const { HOME, PATH, XDG_STATE_HOME, XDG_CONFIG_HOME } = process.env;
 const real = { HOME, PATH, XDG_STATE_HOME, XDG_CONFIG_HOME };
@@ -110,12 +110,39 @@ describe.each(VIEWS)('seeing the real home through the private one over it, $nam
       const { stdout, exitCode, denials, notKept } = await sandbox.run('sh script');
       expect([stdout, exitCode]).toEqual([`${world.home}/a:\nb\n\n${world.home}/a/b:\nproject\n`, 3]);
       expect(notKept).toBeUndefined();
-      const out = denials?.find(({ object }) => object === join(world.home, 'a/b/out'));
-      expect(out?.allow).toMatchObject({ value: join(world.home, 'a/b/out'), absent: true });
+      const told = (name: string) => denials?.find(({ object }) => object === join(world.home, 'a/b', name));
+      expect(told('mine')?.allow).toMatchObject({ value: join(world.home, 'a/b/mine'), absent: 'path' });
+      // `mkdir` fails where somebody made its target first, and the directory around it holds the workspace.
+      expect(told('out')).toMatchObject({ notProposed: expect.stringContaining('the workspace lies in it') });
+      expect(told('out')).not.toHaveProperty('allow');
     }
     expect(readdirSync(join(world.home, 'a')).sort()).toEqual(['b', 'beside']);
     expect(readdirSync(join(world.home, 'a/b'))).toEqual(['project']);
     expect(readdirSync(workspace).sort()).toEqual(['kept', 'mine', 'script']);
+  });
+
+  it('what no command touched is not made anew for the next one, and what one leaves in it is gone', async () => {
+    const world = makeHome();
+    mkdirSync(join(world.home, '.cargo/bin'), { recursive: true });
+    writeFileSync(join(world.home, '.cargo/bin/tool'), '#!/bin/sh\necho of the user\n', { mode: 0o755 });
+    process.env.PATH = `${world.home}/.cargo/bin:/usr/bin:/bin`;
+    await using sandbox = await sandboxIn(tier, { workspace: workspaceIn(world, 'project') });
+    /** Each name in a directory that has a mount point and links in it, with what changes if it is made anew. */
+    const look = async () => {
+      const { stdout } = await sandbox.run("tool; stat -c '%n|%i %z' ~/.cargo/*");
+      const [said, ...lines] = stdout.trimEnd().split('\n');
+      expect(said).toBe('of the user');
+      return new Map(lines.map((line) => line.split('|', 2) as [string, string]));
+    };
+    const first = await look();
+    const link = join(world.home, '.cargo/registry');
+    expect([...first.keys()]).toContain(link);
+    expect(await look()).toEqual(first);
+    await sandbox.run('echo x > ~/.cargo/note; rm ~/.cargo/registry; mkdir ~/.cargo/registry');
+    const after = await look();
+    expect([...after.keys()]).toEqual([...first.keys()]);
+    // The control of the comparison.
+    expect(after.get(link)).not.toBe(first.get(link));
   });
 
   it('what a command makes beside a workspace in the home is told once, and what tools keep there is not', async () => {
@@ -359,3 +386,19 @@ describe.each(VIEWS)('seeing the real home through the private one over it, $nam
     expect(listed).toMatch(/notes/);
   });
 });
+
+// Without a view there is no private home over the real one: read-outside.test.ts has what Landlock refuses of it.
+it.runIf(!HOST.namespaces)(
+  'the real home is refused by name where it cannot be covered (no namespaces)',
+  async () => {
+    const world = makeHome();
+    const workspace = workspaceIn(world, 'project');
+    await using sandbox = await sandboxIn(WITHOUT_VIEW, { workspace });
+    const { stdout } = await sandbox.run(
+      `echo "$HOME"; cat mine; cd ${world.home}; cat .secret notes other/project/file; ls`,
+    );
+    expect(stdout).not.toContain(world.home);
+    expect(stdout).not.toContain(SECRET);
+    expect(stdout).toMatch(/\nmine$/);
+  },
+);

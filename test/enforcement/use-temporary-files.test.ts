@@ -5,6 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { CACHE_PLACES } from '../../src/policy/index.ts';
 import { makeArena, SECRET } from '../support/arena.ts';
 import { until } from '../support/bystander.ts';
+import { leftIn } from '../support/leftovers.ts';
 import { sandboxIn, stateOf, TIERS } from '../support/tiers.ts';
 
 /** What leads to what lasts, for grep. */
@@ -38,7 +39,7 @@ afterAll(() => {
 });
 
 /** Prints the host's name of the directory that a command in a view sees as /dev/shm. */
-const MEMORY_NAME = `sed -n 's,^[0-9]* [0-9]* [0-9:]* /\\(sandbox-run-[^ ]*\\) /dev/shm .*,/dev/shm/\\1,p' /proc/self/mountinfo`;
+const MEMORY_NAME = `sed -n 's,^[0-9]* [0-9]* [0-9:]* /\\([.]*sandbox-run-[^ ]*\\) /dev/shm .*,/dev/shm/\\1,p' /proc/self/mountinfo`;
 
 /** Fills TMPDIR, HOME and /dev/shm with what is hard to remove. */
 const LITTER = `
@@ -135,7 +136,7 @@ print(len(files), [os.listxattr(f) for f in files if os.listxattr(f)], [os.stat(
     });
 
     it('nothing is left on the host after close', async () => {
-      const before = readdirSync(temporary);
+      const before = leftIn(temporary);
       const memory: string[] = [];
       {
         await using sandbox = await sandboxIn(tier, { workspace: arena.workspace });
@@ -146,8 +147,8 @@ print(len(files), [os.listxattr(f) for f in files if os.listxattr(f)], [os.stat(
         await sandbox.run(['/bin/sleep', '10'], { timeout: 50 });
         await sandbox.run(['/nonexistent']);
       }
-      await until(() => readdirSync(temporary).length === before.length);
-      expect(readdirSync(temporary)).toEqual(before);
+      await until(() => leftIn(temporary).length === before.length);
+      expect(leftIn(temporary)).toEqual(before);
       expect(memory.filter((path) => existsSync(path))).toEqual([]);
     });
   });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { credsAuthenticator, nkeyAuthenticator, nkeys } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createFleet, FleetWorker } from '../../src/fleet/index.ts';
-import { connectNats } from '../../src/nats/index.ts';
+import { connectNats } from '../../src/gate/nats/index.ts';
 import { cli, expectOneLine, makePlace, type Place } from '../cli/support.ts';
 import { type NatsServers, startNats } from '../support/nats.ts';
 

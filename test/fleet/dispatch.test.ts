@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { deferred } from '../../src/base/deferred.ts';
 import { MOST_NEEDS, openQueue } from '../../src/fleet/index.ts';
-import { connectNats } from '../../src/nats/index.ts';
-import { deferred } from '../../src/util/index.ts';
+import { connectNats } from '../../src/gate/nats/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
 import { makeFleetWorld } from './support.ts';

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { nkeyAuthenticator, nkeys } from '@nats-io/transport-node';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createFleet, FleetWorker, OutputSender, openQueue, satisfies } from '../../src/fleet/index.ts';
-import { connectNats, Publisher } from '../../src/nats/index.ts';
+import { connectNats, Publisher } from '../../src/gate/nats/index.ts';
 import { packageVersion } from '../../src/version.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { connectNats, fleetStoreOn } from '../../src/nats/index.ts';
+import { connectNats, fleetStoreOn } from '../../src/gate/nats/index.ts';
 import { makeFleetWorld } from './support.ts';
 
 const world = makeFleetWorld();

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { ensureConsumer, JobSource, Offer, openQueue } from '../../src/fleet/index.ts';
-import { connectNats } from '../../src/nats/index.ts';
+import { connectNats } from '../../src/gate/nats/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFleetWorld } from './support.ts';
 

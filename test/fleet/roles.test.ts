@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nkeyAuthenticator, nkeys } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { deferred } from '../../src/base/deferred.ts';
 import { createFleet, type Fleet, FleetWorker, openQueue } from '../../src/fleet/index.ts';
-import { connectNats, fleetStoreOn, Publisher } from '../../src/nats/index.ts';
-import { deferred } from '../../src/util/index.ts';
+import { connectNats, fleetStoreOn, Publisher } from '../../src/gate/nats/index.ts';
 import { makePlace, type Place } from '../library/support.ts';
 import { type NatsServers, startNats } from '../support/nats.ts';
 

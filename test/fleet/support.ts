@@ -12,7 +12,7 @@ import {
   readWorker,
   type WorkerOptions,
 } from '../../src/fleet/index.ts';
-import { connectNats } from '../../src/nats/index.ts';
+import { connectNats } from '../../src/gate/nats/index.ts';
 import { makePlace, type Place } from '../library/support.ts';
 import { type NatsServers, startNats } from '../support/nats.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { headers } from '@nats-io/transport-node';
 import { describe, expect, it, vi } from 'vitest';
 import { Lease, LeaseWatch, openQueue, type Queue, readWorker } from '../../src/fleet/index.ts';
-import { connectNats } from '../../src/nats/index.ts';
+import { connectNats } from '../../src/gate/nats/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
 import { makeFleetWorld, SHORT_LEASE } from './support.ts';

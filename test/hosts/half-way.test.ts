@@ -2,9 +2,10 @@ import { readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node
 import { arch } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { probeFirejail } from '../../src/backends/index.ts';
+import { tryCommand } from '../../src/confine/index.ts';
 import type { ControlId, SandboxOptions } from '../../src/index.ts';
-import { tryCommand } from '../../src/run/index.ts';
+import { probeFirejail } from '../../src/run/index.ts';
+import { leftIn } from '../support/leftovers.ts';
 import { HOST } from '../support/tiers.ts';
 import {
   buildFaultTracer,
@@ -122,7 +123,7 @@ function brokenFacts({ states, backend }: Answer, { commands }: Traced): readonl
 function wrongWith(answer: Answer, traced: Traced, world: World): readonly string[] {
   const started = (answer.stdout ?? '').includes('started');
   const why = answer.refused ?? answer.error;
-  const left = readdirSync(join(world.root, 'tmp'));
+  const left = leftIn(join(world.root, 'tmp'));
   return [
     ...(answer.crashed === undefined ? [] : [`the launcher crashed: ${answer.crashed} ${answer.stderr}`]),
     ...(answer.left && (answer.treeEnded !== false || answer.states?.['process-tree'] === 'enforced')
@@ -192,7 +193,8 @@ describe.runIf(arch() === 'x64')('when something dies or fails half-way (x86-64)
 });
 
 function expectBoth({ tried, ran, refused, 'not reached': missed }: typeof counts): void {
-  expect(tried).toBeGreaterThan(30);
+  // So many of each launcher that this host has.
+  expect(tried).toBeGreaterThan(8 * LAUNCHERS.length);
   expect(refused).toBeGreaterThan(tried / 20);
   expect(ran).toBeGreaterThan(tried / 100);
   expect(missed).toBeLessThan(tried / 10);

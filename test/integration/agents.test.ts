@@ -73,6 +73,7 @@ interface Answer {
 const AGENTS = {
   codex: {
     input: codexInput,
+    begin: codexInput('', { hook_event_name: 'SessionStart', source: 'startup' }),
     read: ({ hookSpecificOutput: said }: { hookSpecificOutput: Fields }): Answer => {
       expect(['allow', 'deny']).toContain(said.permissionDecision);
       // A yes without a command, and a no without a reason, are failures there, after which the command runs.
@@ -84,6 +85,7 @@ const AGENTS = {
   },
   'gemini-cli': {
     input: geminiInput,
+    begin: geminiInput('', { hook_event_name: 'SessionStart', source: 'startup' }),
     read: ({
       decision,
       reason,
@@ -95,6 +97,7 @@ const AGENTS = {
   },
   opencode: {
     input: opencodeInput,
+    begin: opencodeInput('', { event: 'start' }),
     read: ({ decision, args, reason }: Fields): Answer => {
       expect(['allow', 'deny']).toContain(decision);
       return answerOf(args, reason);
@@ -165,6 +168,18 @@ describe.each(NAMES)('the hooks of %s', (name) => {
     const { command, reason } = await answer(name, 'sudo ls');
     expect(command).toBeUndefined();
     expect(reason).toMatch(/^Not run: "sudo ls"\nRule: dangerous\.privilege \(command\.denied\)/);
+  });
+
+  it('tell the model once what its commands may do, and never what only its user can do', async () => {
+    const { answer: begun } = await hook(name, AGENTS[name].begin);
+    const told = [JSON.stringify(begun)];
+    for (const line of ['sudo ls', 'cat ~/.ssh/id_rsa', 'curl https://example.org/', 'touch ../x', 'false']) {
+      const { command, reason = '' } = await answer(name, line);
+      told.push(reason, command === undefined ? '' : (await run(command)).stderr);
+    }
+    const all = told.join('\n');
+    expect(all.match(/Writable: |Allowed: /g)).toEqual(['Writable: ']);
+    expect(all).not.toMatch(/\s--[a-z]/);
   });
 
   it('never ask: the run asks where the policy says, and runs nothing without an answer', async () => {

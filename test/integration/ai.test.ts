@@ -13,8 +13,8 @@ import { MockLanguageModelV3 } from 'ai/test';
 import { createBashTool } from 'bash-tool';
 import { execaSync } from 'execa';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Sandbox } from '../../src/index.ts';
-import { bashToolSandbox, shellTool } from '../../src/integrations/index.ts';
+import { bashToolSandbox, shellTool } from '../../src/agents/index.ts';
+import { createSandbox, type Sandbox } from '../../src/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { HOST } from '../support/tiers.ts';
@@ -89,6 +89,25 @@ describe('the shell tool of the AI SDK', () => {
     expect(sentBack(model)).toMatchObject([
       { type: 'error-text', value: expect.stringMatching(/command\.denied(?:.|\n)*\/etc\/shadow/) },
     ]);
+  });
+
+  it('says once what commands may do: in the description, or with the first refusal', async () => {
+    for (const [given, refusals] of [
+      [{}, 0],
+      [{ description: 'Runs a command.' }, 1],
+    ] as const) {
+      await using own = await createSandbox({ workspace: sandbox.workspace, policyFiles: false });
+      const said = (command: string) => modelThat({ input: { command } });
+      const shell = shellTool(own, given);
+      expect(shell.description?.includes('Writable: ')).toBe(refusals === 0);
+      const told: string[] = [];
+      for (const model of ['sudo ls', 'cat ~/.ssh/id_rsa', 'touch /etc/x'].map(said)) {
+        await generateText({ model, tools: { shell }, ...PROMPT });
+        told.push(JSON.stringify(sentBack(model)));
+      }
+      expect(told.join().match(/Not run: /g)).toHaveLength(3);
+      expect(told.join().match(/Allowed: /g) ?? []).toHaveLength(refusals);
+    }
   });
 
   it('streams', async () => {

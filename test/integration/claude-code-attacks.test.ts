@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { shellWord } from '../../src/util/index.ts';
+import { shellWord } from '../../src/base/shell-quote.ts';
 import { makePlace } from '../cli/support.ts';
 import { hookProcess } from './hook-process.ts';
 

@@ -5,8 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import fc from 'fast-check';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { shellWord } from '../../src/util/index.ts';
+import { shellWord } from '../../src/base/shell-quote.ts';
 import { CLI, cli, expectOneLine, makePlace } from '../cli/support.ts';
+import { HOST } from '../support/tiers.ts';
+import { makeAskingConfiguration } from '../support/unjudged-policy.ts';
 import { WITHOUT } from '../support/without.ts';
 import { hookProcess } from './hook-process.ts';
 
@@ -73,6 +75,7 @@ const decisionOn = (command: string, args?: readonly string[], more: Call = {}, 
   ask({ ...more, input: { command, description: 'What it is for' } }, args, env);
 
 const REWRITE = ['--mode', 'rewrite'];
+const ASKING = ['--policy', join(makeAskingConfiguration(place.root), 'sandbox-run/policy.toml')];
 
 /** As the tool Bash of Claude Code runs what it was given: a string for bash, in its current directory. */
 async function runAsClaude(command: string, cwd = project, env: Readonly<Record<string, string>> = {}) {
@@ -89,7 +92,7 @@ async function runAsClaude(command: string, cwd = project, env: Readonly<Record<
 describe('decisions about commands that Claude Code runs itself', () => {
   it.each([
     ['ls -la | head', 'allow', /the policy allows it/],
-    ['git push origin main', 'ask', /^Run it\? {5}\| git: /],
+    ['git push origin main', 'ask', /^\| git push origin main\n {2}git sends commits to a remote\.\n/],
     ['sudo rm -rf /', 'deny', /^Not run: "sudo rm -rf \/"\nRule: dangerous\.privilege \(command\.denied\)/],
     ['cat ~/.ssh/id_rsa', 'deny', /command\.denied/],
     ['ls "', 'deny', /command\.denied/],
@@ -199,16 +202,15 @@ describe('what the model is told', () => {
     ['decide', 'cat > x.sh <<EOF\necho one\necho two\nEOF\ngit push origin main'],
     ['rewrite', 'cat > x.sh <<EOF\necho one\necho two\nEOF\ngit fetch; git clean -fdx'],
   ])('of a question, in mode %s: real lines, few of them, and what became of it', async (mode, command) => {
-    const { permissionDecisionReason: said } = await decisionOn(command, ['--mode', mode]);
+    const { permissionDecisionReason: said } = await decisionOn(command, ['--mode', mode, ...ASKING]);
     const lines = said.split('\n');
     expect(lines.length).toBeLessThanOrEqual(6);
-    expect(lines[0]).toMatch(/^Run it\? {5}\| /);
-    expect(lines[1]).toBe('line 1      | cat > x.sh <<EOF');
-    expect(lines[2]).toBe('line 2      | echo one');
+    expect(lines[0]).toBe('| cat > x.sh <<EOF');
+    expect(lines[1]).toBe('| echo one');
     expect(said).not.toContain('\\u{a}');
-    expect(said).toMatch(/\ntouches {5}\| .*x\.sh/);
-    // What has none does not touch it.
-    expect(said).toContain(mode === 'rewrite' ? 'x.sh; it has no network;' : 'x.sh, the network;');
+    expect(said).toMatch(/\n {2}(?:Reached: [^;\n]*; )?Written: x\.sh; In: /);
+    // What has none does not reach it.
+    expect(said.includes('Reached: ')).toBe(mode === 'decide');
     expect(lines.at(-1)).toContain('it was not run');
     // Nothing waits for an answer.
     expect(said).not.toMatch(/approvals|while it waits/);
@@ -463,7 +465,7 @@ describe('what somebody was asked about', () => {
   const asked = async (text = command, args: readonly string[] = SUPERVISED) => {
     const answer = await decisionOn(text, args);
     expect(answer).toMatchObject({ permissionDecision: 'ask' });
-    expect(answer.permissionDecisionReason).toMatch(/^Run it\? {5}\| /);
+    expect(answer.permissionDecisionReason).toMatch(/^\| /);
     const line: string = answer.updatedInput.command;
     return line;
   };
@@ -503,7 +505,8 @@ describe('what somebody was asked about', () => {
       execFileSync('git', ['config', 'core.filemode', 'true'], { cwd: project });
       const line = await asked();
       expect(await runAsClaude(line)).toMatchObject({ exitCode: 0, stdout: '1' });
-      // Its place was taken by another since (control).
+      // Its place was taken by another since (control). Without namespaces there is no such variable.
+      if (!HOST.namespaces) return;
       const stale = await asked();
       execFileSync('git', ['config', 'core.filemode', 'false'], { cwd: project });
       expect((await runAsClaude(stale)).exitCode).toBe(126);
@@ -520,12 +523,12 @@ describe('what somebody was asked about', () => {
     mkdirSync(join(project, 'draft'));
     writeFileSync(join(project, 'draft/notes'), 'text');
     for (const loss of ['git clean -fdx', 'rm -r draft; echo gone']) {
-      const answer = await decisionOn(loss, REWRITE);
+      const answer = await decisionOn(loss, [...REWRITE, ...ASKING]);
       expect(answer.permissionDecision).toBe('ask');
       expect(answer.permissionDecisionReason).toMatch(/would delete/);
     }
     expect(existsSync(join(project, 'draft/notes'))).toBe(true);
-    const line = await asked('rm -r draft; echo gone', REWRITE);
+    const line = await asked('rm -r draft; echo gone', [...REWRITE, ...ASKING]);
     expect(await runAsClaude(line)).toMatchObject({ exitCode: 0, stdout: 'gone\n' });
     expect(existsSync(join(project, 'draft'))).toBe(false);
     // Used up, once there is something to lose again.

@@ -28,6 +28,7 @@ import { blocksOf, type DocumentedBlock, documentedBlocks, linesOf } from '../su
 import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { lacks } from '../support/programs.ts';
+import { HOST } from '../support/tiers.ts';
 import { NOT_RUN, SNIPPETS, TREATED, type Treatment } from './documented-treatments.ts';
 
 // Every block of README.md and docs/ is run, read or checked as it is written there. What cannot be stands in a table with its
@@ -87,8 +88,9 @@ class World {
   readonly variables: Record<string, string>;
 
   constructor() {
-    for (const name of ['src', 'packages/core', 'node_modules/.bin'])
+    for (const name of ['src', 'packages/core', 'node_modules/.bin', '../.ssh'])
       mkdirSync(join(this.project, name), { recursive: true });
+    writeFileSync(join(this.home, '.ssh/id_ed25519'), 'a key\n');
     for (const directory of [join(this.root, 'tmp'), join(this.home, 'data/keys'), join(this.root, 'run')])
       mkdirSync(directory, { recursive: true, mode: 0o700 });
     const write = (name: string, text: string) => writeFileSync(join(this.project, name), text);
@@ -136,6 +138,7 @@ class World {
   filledIn(text: string): string {
     return text
       .replaceAll('/home/me/project', this.project)
+      .replaceAll('/home/me', this.home)
       .replaceAll('/path/to/project', this.project)
       .replaceAll('/srv/site', this.site)
       .replaceAll('--net @npm -- npm', `--net @npm --net localhost:${port} -- npm`)
@@ -241,6 +244,7 @@ describe('lines for a shell', () => {
         for (const { command, output } of linesOf(block)) {
           const treatment = TREATED[command] ?? {};
           if (NOT_RUN[command] !== undefined) continue;
+          if (!HOST.namespaces && treatment.namespaces === true) break;
           // It would change the machine of whoever runs the tests.
           expect(command).not.toMatch(/\b(?:sudo|apt|apt-get|docker|systemctl)\b/);
           if (treatment.needs !== undefined && lacks(treatment.needs)) continue;

@@ -7,6 +7,8 @@ export interface Treatment {
   readonly shell?: 'zsh' | 'fish';
   /** A program that not every machine has. */
   readonly needs?: string;
+  /** It needs namespaces, and what follows in its block needs it. */
+  readonly namespaces?: true;
   /** It has a terminal, on which somebody types `exit`. */
   readonly terminal?: true;
   /** It goes on until it is ended, once it has printed this. */
@@ -25,8 +27,9 @@ export const TREATED: Readonly<Record<string, Treatment>> = {
   'sandbox-run completion fish | source': { shell: 'fish', needs: 'fish' },
   'man sandbox-run': { needs: 'man' },
   'sandbox-run --json=full -- echo hello | jq .report.backend': { needs: 'jq' },
-  // What would allow it is told to a person at a terminal.
+  // What would allow it is told to a person at a terminal. Without namespaces cp fails with another errno.
   'sandbox-run -- make': {
+    namespaces: true,
     terminal: true,
     needs: 'script',
     status: 2,
@@ -35,22 +38,39 @@ export const TREATED: Readonly<Record<string, Treatment>> = {
   },
   // It ends as make does.
   'sandbox-run learn --output policy.toml -- make': { status: 2 },
-  "sandbox-run check -c 'npm test 2>&1 | tail -20; git clean -fdx'": { status: 10 },
+  "sandbox-run check -c 'npm test 2>&1 | tail -20; echo done >> ../log'": { status: 126 },
   'sandbox-run check --json --taint secret -- curl https://example.org': { status: 126 },
   'sandbox-run gate serve --socket /run/agent/gate.sock': { serves: /gate\.sock/ },
   'sandbox-run approvals serve': { serves: /http:/ },
   'sandbox-run -t --timeout 0 -- bash': { terminal: true, needs: 'script' },
+  'sandbox-run --preview -- npm install': { namespaces: true },
+  "sandbox-run --preview -c 'rm notes; echo 1 > new'": { namespaces: true },
+  'sandbox-run --hide .env -- cat .env': { namespaces: true },
+  'sandbox-run rm notes.txt draft.md': {
+    namespaces: true,
+    before: (project) => {
+      for (const name of ['notes.txt', 'draft.md']) writeFileSync(join(project, name), '');
+    },
+  },
+  // These are refused.
+  'sandbox-run -- cat ~/.ssh/id_ed25519': { status: 126 },
+  "sandbox-run -c 'echo ./steal > .git/hooks/pre-commit'": { status: 126 },
   // These ask, and nobody is there to answer.
-  'sandbox-run -- git clean -fd': { status: 126 },
+  'sandbox-run --autonomy supervised -- git clean -fd': { status: 126 },
   'sandbox-run --profile networked -- npm install': { status: 126 },
-  'sandbox-run --ask queue -- git clean -fd': { approved: true },
+  'sandbox-run --autonomy supervised --ask queue -- git clean -fd': { approved: true },
 };
 
 /** THE table of lines that cannot be run here, with the reason. */
 export const NOT_RUN: Readonly<Record<string, string>> = {
+  "sandbox-run -c 'rm -r notes'":
+    'asks on a terminal, where undo is off: test/library/questions.test.ts has the texts',
   'sudo apt-get install --no-install-recommends ca-certificates git g++ cmake make nodejs npm':
     'installs packages on this machine',
   'npm ci && npx sandbox-run -- git status': 'installs this checkout from the registry, and builds it',
+  'npm ci && npm run pack:here && npm install -g ./packages/*.tgz':
+    'builds this checkout: test/packaging/install.test.ts installs the tarballs so, in a prefix of its own',
+  'sandbox-run trust': 'asks on a terminal: test/cli/trust.test.ts types the answers',
   'npm ci && npm test': 'installs this checkout from the registry, and runs this test again',
   'sandbox-run approvals watch': 'asks on a terminal as requests come: test/cli/approvals.test.ts',
   'sandbox-run --unlisted ask --ask queue -- npm install':
@@ -58,7 +78,8 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'npm run bench': 'measures for minutes',
   '/usr/local/bin/sandbox-run confined':
     'stands for an installation for the whole machine: test/integration/agents.test.ts asks inside and outside',
-  'npm run programs:compare -- rg': 'runs in a checkout: test/unit/programs/sources.test.ts uses the same',
+  'npm run programs:compare -- rg':
+    'runs in a checkout: test/unit/judge/programs/sources.test.ts uses the same',
   'apt-get install nats-server && npm install @nats-io/transport-node @nats-io/jetstream @nats-io/kv @nats-io/obj':
     'installs packages on this machine',
   'examples/fleet/up': 'starts a NATS server and workers: test/cli/fleet.test.ts runs it',

@@ -20,7 +20,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
  * What examples/ has to have, by the names of the files without extension. Each says in a comment what it prints last:
  * `// prints: TEXT` (`# prints: TEXT` in Python); `…` stands for what differs from run to run.
  */
-const REQUIRED = ['ai-sdk', 'claude-code', 'library', 'mcp-client', 'openai'];
+const REQUIRED = ['ai-sdk', 'claude-code', 'confine', 'library', 'mcp-client', 'openai'];
 /** Modules that examples use: not run by themselves. */
 const MODULES = ['python/sandbox_run.py', 'plug-ins/no_production.py'];
 const MOST_LINES = 60;

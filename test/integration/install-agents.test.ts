@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { parse, stringify } from 'smol-toml';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { changedToml, type TomlTable } from '../../src/integrations/index.ts';
+import { changedToml, type TomlTable } from '../../src/agents/index.ts';
 import { CLI, cli, expectOneLine, makePlace } from '../cli/support.ts';
 
 const place = makePlace();

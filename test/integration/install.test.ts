@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { changedSettings, claudeCodeChange } from '../../src/integrations/index.ts';
+import { changedSettings, claudeCodeChange } from '../../src/agents/index.ts';
 import { cli, expectOneLine, makePlace, startCli } from '../cli/support.ts';
 
 const place = makePlace();

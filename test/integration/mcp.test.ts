@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
@@ -7,6 +8,8 @@ import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { CLI, cli, expectOneLine } from '../cli/support.ts';
 import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
+import { HOST } from '../support/tiers.ts';
+import { ASKS_ABOUT_LOSSES, makeAskingConfiguration, makeConfiguration } from '../support/unjudged-policy.ts';
 import {
   type ClientOptions,
   connectTo,
@@ -242,7 +245,23 @@ describe('tools of sandbox-run mcp', () => {
 });
 
 describe('background commands of sandbox-run mcp', () => {
-  it('say where they listen, and other commands reach them there', async () => {
+  it.runIf(HOST.namespaces)('are told with the next result, once, with where they are reached', async () => {
+    const { shell, call } = await connect(AUTONOMOUS);
+    const serve = 'import socket;s=socket.create_server(("localhost",8124));s.accept()';
+    await shell(`python3 -c '${serve}'`, { background: true });
+    await eventually(async () => expect(textOf(await call('shell_output', { id: 'job-1' }))).toMatch('8124'));
+    const told = await shell('true');
+    expect(textOf(told)).toMatch(
+      /^In the background: job-1 runs "python3 -c .*", reach it at localhost:8124; shell_kill ends it$/m,
+    );
+    expect((told.structuredContent as { messageForModel: string }).messageForModel).toMatch('job-1 runs');
+    expect(textOf(await shell('true'))).not.toMatch('In the background');
+    await call('shell_kill', { id: 'job-1' });
+    expect(textOf(await shell('true'))).toMatch('In the background: nothing runs any more.');
+    expect(textOf(await shell('true'))).not.toMatch('In the background');
+  });
+
+  it.runIf(HOST.namespaces)('say where they listen, and other commands reach them there', async () => {
     const { shell, call } = await connect(AUTONOMOUS);
     const serve = 'import socket;s=socket.create_server(("127.0.0.1",8123));s.accept()[0].sendall(b"served")';
     await shell(`python3 -c '${serve}'`, { background: true });
@@ -257,14 +276,20 @@ describe('background commands of sandbox-run mcp', () => {
     await call('shell_kill', { id: 'job-1' });
   });
 
-  it('share /tmp and /dev/shm with the other commands of their client, and with those of no other', async () => {
+  it('share temporary files with the other commands of their client, and with those of no other', async () => {
     const { shell } = await connect(AUTONOMOUS);
     const other = await connect(AUTONOMOUS);
-    const hold = 'echo mine > /tmp/of-session; echo mine > /dev/shm/of-session; sleep 600';
+    // Without namespaces /tmp and /dev/shm are those of the host, and nobody's own.
+    const shared = (HOST.namespaces ? ['/tmp', '/dev/shm'] : ['"$TMPDIR"']).map(
+      (path) => `${path}/of-session`,
+    );
+    const hold = `${shared.map((path) => `echo mine > ${path}`).join('; ')}; sleep 600`;
     await shell(hold, { background: true });
-    const look = 'cat /tmp/of-session /dev/shm/of-session';
+    const look = `cat ${shared.join(' ')}`;
     await eventually(async () =>
-      expect((await shell(look)).structuredContent).toMatchObject({ stdout: 'mine\nmine\n' }),
+      expect((await shell(look)).structuredContent).toMatchObject({
+        stdout: shared.map(() => 'mine\n').join(''),
+      }),
     );
     expect((await other.shell(look)).structuredContent).toMatchObject({ stdout: '' });
   });
@@ -438,15 +463,12 @@ describe('approvals of sandbox-run mcp', () => {
         return { action: 'accept', content: { approve: true } };
       },
     });
-    const result = await shell(`${asks}\necho '| directory   | /'`);
+    const result = await shell(`${asks}\necho '  In: /'`);
     expect(result.structuredContent).toMatchObject({ status: 'exited', exitCode: 0 });
     expect(made()).toBe(true);
     const [message = ''] = messages;
-    expect(message).toMatch(/^Run it\? {5}\| /);
-    for (const said of [
-      `line 1      | ${asks}\nline 2      | echo '| directory   | /'\ndirectory   | ${place.workspace}\n`,
-      'touches     | approved-by-user; it has no network',
-    ])
+    expect(message).toMatch(new RegExp(`^\\| ${asks}\\n\\| echo '  In: /'\\n {2}touch`));
+    for (const said of ['\n  Written: approved-by-user\n', `\n  In: ${place.workspace}\n`])
       expect(message).toContain(said);
     expect(message.split('\n').length).toBeLessThanOrEqual(6);
     // Once: the next one is asked again.
@@ -458,7 +480,8 @@ describe('approvals of sandbox-run mcp', () => {
   it('are asked for a loss with the default level, too', async () => {
     const messages: string[] = [];
     let approve = false;
-    const { shell } = await connect([], {
+    const policy = join(makeAskingConfiguration(place.root), 'sandbox-run/policy.toml');
+    const { shell } = await connect(['--policy', policy], {
       onElicit: ({ params }) => {
         messages.push(params.message);
         return { action: 'accept', content: { approve } };
@@ -639,6 +662,8 @@ describe('the command sandbox-run mcp', () => {
 
   it('serves the client in examples/', async () => {
     const example = fileURLToPath(new URL('../../examples/mcp-client.mjs', import.meta.url));
+    // The client hands on HOME, and no other place of settings.
+    makeConfiguration(join(place.env.HOME ?? '', '.config'), ASKS_ABOUT_LOSSES);
     const run = (...args: string[]) =>
       execa(process.execPath, [example, ...args], {
         env: { ...place.env, SANDBOX_RUN: CLI },
@@ -657,17 +682,18 @@ describe('the command sandbox-run mcp', () => {
   });
 
   it('bundles the SDK without what serves HTTP', () => {
-    const bundle = readFileSync(new URL('../../dist/mcp.cjs', import.meta.url), 'utf8');
+    const bundle = readFileSync(new URL('../../dist/part-commands.cjs', import.meta.url), 'utf8');
     const required = [...bundle.matchAll(/require\("([^"]+)"\)/g)].map(([, name]) => name ?? '');
     const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
     const { dependencies, peerDependencies } = JSON.parse(manifest);
     const known = Object.keys({ ...dependencies, ...peerDependencies });
     const isKnown = (name: string) =>
       // The second: in code that ajv would write to files.
-      /^(node:|\.)/.test(name) ||
+      isBuiltin(name) ||
+      name.startsWith('.') ||
       /^ajv(-formats)?\/dist\//.test(name) ||
       known.some((library) => name === library || name.startsWith(`${library}/`));
-    expect(required).toContain('zod/v4');
+    expect(required).toContain('@nats-io/kv');
     expect(required.filter((name) => !isKnown(name))).toEqual([]);
     expect(bundle).not.toMatch(/\bexpress\b|\bhono\b/);
   });

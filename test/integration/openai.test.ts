@@ -4,8 +4,8 @@ import { Agent, OpenAIProvider, Runner, type RunState, RunState as State, shellT
 import { assistantMessage, ScriptedModel } from '@openai/agents/testing';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createShell, runShellCall, type ShellCall } from '../../src/agents/index.ts';
 import type { Sandbox } from '../../src/index.ts';
-import { createShell, runShellCall, type ShellCall } from '../../src/integrations/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { type ModelServer, startModelServer } from '../support/model-server.ts';

@@ -11,8 +11,9 @@ import {
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { shellWord } from '../../src/util/index.ts';
+import { shellWord } from '../../src/base/shell-quote.ts';
 import { CLI, cli, makePlace, startCli } from '../cli/support.ts';
+import { ASKS_ABOUT_LOSSES } from '../support/unjudged-policy.ts';
 
 // Plug-ins of a policy: modules and programs. What they are asked, how often, and what their answers do.
 
@@ -85,7 +86,7 @@ describe('a command of an agent, in mode "rewrite"', () => {
   });
 
   it('is asked about once where the agent asks its user, too', async () => {
-    setModule('({})');
+    setModule('({})', ASKS_ABOUT_LOSSES);
     writeFileSync(join(place.workspace, 'kept'), 'by nobody else\n');
     const { decision, line } = await hook('rm kept');
     expect(decision).toBe('ask');
@@ -165,7 +166,7 @@ describe('a command of an agent, in mode "rewrite"', () => {
   });
 
   it('grants nothing by its proof: what is asked about is asked about', async () => {
-    setModule('({})');
+    setModule('({})', ASKS_ABOUT_LOSSES);
     const ticket = ASKED.exec((await hook('echo out')).line)?.[1] ?? expect.fail();
     writeFileSync(join(place.workspace, 'kept'), 'by nobody else\n');
     const args = ['--workspace', place.workspace, '--session', 'claude-code.s', '--tool', 'Bash'];

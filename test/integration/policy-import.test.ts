@@ -15,9 +15,9 @@ import { pathToFileURL } from 'node:url';
 import fc from 'fast-check';
 import { parse } from 'smol-toml';
 import { afterAll, describe, expect, it } from 'vitest';
-import { createPathLookup } from '../../src/host/index.ts';
+import { type ImportPlace, importPolicy, leavesOf, type Place } from '../../src/agents/index.ts';
 import { createSandbox } from '../../src/index.ts';
-import { type ImportPlace, importPolicy, leavesOf, type Place } from '../../src/integrations/index.ts';
+import { createPathLookup } from '../../src/workspace/index.ts';
 import { cli, expectOneLine, makePlace } from '../cli/support.ts';
 import { HOST } from '../support/tiers.ts';
 
@@ -120,6 +120,8 @@ describe('from the Anthropic sandbox runtime', () => {
     expect(readFileSync(join(place.workspace, '.env'), 'utf8')).toBe('TOKEN=1');
     expect(await exitOf(`python3 -c "open('/root/.ssh/id', 'w')"`)).not.toBe(0);
     expect(await exitOf('exec 3<>/dev/tcp/127.0.0.1/22')).not.toBe(0);
+    // The next policies hide such a file: where nothing can, they are refused while it is there.
+    rmSync(join(place.workspace, '.env'));
   });
 
   it.each([

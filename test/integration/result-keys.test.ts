@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { ShellOutput } from '../../src/agents/index.ts';
 import { createSandbox, type ToolResult } from '../../src/index.ts';
-import { ShellOutput } from '../../src/integrations/index.ts';
 import { ExecutionResult, TurnResult } from '../../src/model/index.ts';
 import { CommandResult, SentTurn } from '../../src/serve/index.ts';
 import { cli } from '../cli/support.ts';

@@ -6,7 +6,7 @@ import { expectOneLine } from '../cli/support.ts';
 import { expectNothingLeft } from '../support/leftovers.ts';
 import { HOST } from '../support/tiers.ts';
 import { openPane } from '../support/tmux.ts';
-import { makeSupervisedConfiguration } from '../support/unjudged-policy.ts';
+import { makeAskingConfiguration, makeSupervisedConfiguration } from '../support/unjudged-policy.ts';
 import { makeShellPlace, runProgram, type ShellStart } from './sandbox-sh-support.ts';
 
 const unjudged = makeShellPlace();
@@ -16,8 +16,8 @@ const configuredBy = (configuration: string) => ({
 });
 /** Where commands are judged, and asked about by risk, whatever the sandbox holds. */
 const judged = configuredBy(makeSupervisedConfiguration(unjudged.root));
-/** Where the policy is the built-in one. */
-const byDefault = configuredBy(join(unjudged.root, 'no-config'));
+/** Where the policy is the built-in one, but for undo. */
+const byDefault = configuredBy(makeAskingConfiguration(unjudged.root));
 const { workspace, root, shell } = unjudged;
 const SECRET = 'the-secret-5c0d';
 const secret = join(root, 'secret.sh');
@@ -314,10 +314,10 @@ describe('what the policy asks', () => {
         await pane.shows('sandbox$ ');
         await pane.type(line, 'Enter');
       }
-      await pane.shows(/deny/);
+      await pane.shows(/\[n\]o: /);
       // What is typed too soon is no answer.
       await new Promise((done) => setTimeout(done, 1500));
-      await pane.type('once', 'Enter');
+      await pane.type('y', 'Enter');
       await pane.shows(/it ran\s+status 0/);
     } finally {
       await pane.close();

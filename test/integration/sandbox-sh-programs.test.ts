@@ -134,7 +134,9 @@ describe('programs that start a shell', () => {
       ['script', '-qec', `${LOOK}; test -t 1 && echo a terminal; exit 6`, '/dev/null'],
       { env: { SHELL: shell } },
     );
-    expect(stdout.replaceAll('\r', '')).toBe(`${KEPT_IN}a terminal\n`);
+    // What a host without namespaces lacks is said on a terminal.
+    const lacks = HOST.namespaces ? '' : /^.*protected-paths only in part: .*\n/;
+    expect(stdout.replaceAll('\r', '').replace(lacks, '')).toBe(`${KEPT_IN}a terminal\n`);
     expect(status).toBe(6);
   });
 
@@ -303,7 +305,7 @@ describe('a shell for people', () => {
       await pane.type('do echo "<$word>"; done', 'Enter');
       await pane.shows(/^<a>\n<b>$/m);
       await pane.type(`clear; ${LOOK}`, 'Enter');
-      await pane.shows('kept in');
+      await pane.shows(/kept in\s+sandbox\$/);
       await pane.type('echo "never ended', 'Enter');
       await pane.keys('C-c');
       await pane.shows(/\^C\s+sandbox\$/);
@@ -336,5 +338,16 @@ describe('a shell for people', () => {
     running.stdin.end();
     const { exitCode, stdout, stderr } = await running;
     expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 1, stdout: '<<1 0>>\nhere 1\nsub', stderr: '' });
+  });
+
+  it('-i: what is allowed is said with the first refusal, and not again', async () => {
+    const { stderr } = await execa(shell, ['-i'], {
+      ...{ cwd: workspace, extendEnv: false, reject: false },
+      env: { ...place.env, XDG_CONFIG_HOME: join(place.root, 'no-config') },
+      input: 'sudo ls\ncat ~/.ssh/id_rsa\nsudo true\n',
+    });
+    expect(stderr.match(/^Not run: /gm)).toHaveLength(3);
+    expect(stderr.match(/^Allowed: /gm)).toHaveLength(1);
+    expect(stderr).not.toMatch(/\s--[a-z]/);
   });
 });

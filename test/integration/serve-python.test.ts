@@ -6,10 +6,13 @@ import { execa } from 'execa';
 import { describe, expect, it } from 'vitest';
 import { CLI } from '../cli/support.ts';
 import { processesWith } from '../support/leftovers.ts';
+import { makeAskingConfiguration } from '../support/unjudged-policy.ts';
 import { eventually } from './serve-client.ts';
 import { makeServeWorld } from './serve-world.ts';
 
-const { place, socket, listening, judged } = makeServeWorld();
+const { place, socket, listening } = makeServeWorld();
+/** Where losses are asked about, as nothing brings them back. */
+const judged = { XDG_CONFIG_HOME: makeAskingConfiguration(place.root) };
 const EXAMPLES = fileURLToPath(new URL('../../examples/python', import.meta.url));
 const mark = join(place.root, 'mark');
 

@@ -18,11 +18,12 @@ import { cli, startCli } from '../cli/support.ts';
 import { holdOpen } from '../support/half-open.ts';
 import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
+import { makeAskingConfiguration } from '../support/unjudged-policy.ts';
 import { WITHOUT } from '../support/without.ts';
 import { connectTo, eventually, expectValid } from './serve-client.ts';
 import { makeServeWorld } from './serve-world.ts';
 
-const { place, socket, sockets, here, listening, judged, supervised } = makeServeWorld();
+const { place, socket, sockets, here, listening, supervised } = makeServeWorld();
 const mark = join(place.root, 'mark');
 const holding = ['bash', '-c', 'sleep 3600; :', mark];
 /** Residents of a process, in bytes. */
@@ -230,7 +231,7 @@ describe('questions over serve', () => {
   });
 
   it('are asked for a loss with the default level, too', async () => {
-    const { connect } = await here([], judged);
+    const { connect } = await here([], { XDG_CONFIG_HOME: makeAskingConfiguration(place.root) });
     const client = await connect({ approvals: true });
     // What the sandbox holds is no question (control).
     const made = await client.call('run', { command: 'mkdir draft && echo text > draft/notes' });

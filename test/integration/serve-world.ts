@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, afterEach, expect, vi } from 'vitest';
 import { dispatch } from '../../src/cli/index.ts';
-import { type Caller, onBehalfOf } from '../../src/host/index.ts';
+import { type Caller, onBehalfOf } from '../../src/workspace/index.ts';
 import { CLI, makePlace } from '../cli/support.ts';
 import { processesWith } from '../support/leftovers.ts';
 import { makeSupervisedConfiguration } from '../support/unjudged-policy.ts';

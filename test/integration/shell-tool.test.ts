@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runForModel, startForModel } from '../../src/integrations/index.ts';
+import { runForModel, startForModel } from '../../src/agents/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { TIERS } from '../support/tiers.ts';
 

@@ -149,6 +149,17 @@ describe('what is granted and not looked at', () => {
   mkdirSync(join(dot, '.config/fish/conf.d'), { recursive: true });
   mkdirSync(join(root, 'other'));
   writeFileSync(join(dot, '.bashrc'), '');
+  for (const directory of [
+    'bare.git',
+    'of/.git/modules/sub',
+    'of/.git/modules/hooks',
+    'of/.git/worktrees/wt',
+  ]) {
+    mkdirSync(join(root, directory, 'hooks/parts'), { recursive: true });
+    for (const name of ['HEAD', 'config', 'commondir']) writeFileSync(join(root, directory, name), '');
+  }
+  mkdirSync(join(root, 'wt'));
+  writeFileSync(join(root, 'wt/.git'), 'gitdir: ../of/.git/worktrees/wt\n');
 
   const stateWith = async (writable: readonly string[]) => {
     await using sandbox = await createSandbox({ workspace: work, policyFiles: false, writable });
@@ -160,6 +171,12 @@ describe('what is granted and not looked at', () => {
     ['one that lies in such a directory', join(dot, '.config/fish/conf.d')],
     ['a file that a program obeys', join(dot, '.bashrc')],
     ['what all programs share', '/var/tmp'],
+    ['the hooks of a repository without a name that says so', join(root, 'bare.git/hooks')],
+    ['its settings', join(root, 'bare.git/config')],
+    ['a directory in its hooks', join(root, 'bare.git/hooks/parts')],
+    ['the hooks of a submodule', join(root, 'of/.git/modules/sub/hooks')],
+    ['what a linked worktree shares', join(root, 'of/.git/worktrees/wt/commondir')],
+    ['a file that leads to a repository', join(root, 'wt/.git')],
   ])('%s is named in the report', async (_, path) => {
     expect(await stateWith([path])).toMatchObject({
       state: 'degraded',
@@ -167,10 +184,10 @@ describe('what is granted and not looked at', () => {
     });
   });
 
-  it.skipIf(!HOST.namespaces)(
-    'is nothing where only ordinary directories and files are granted',
-    async () => {
-      expect(await stateWith([join(root, 'other')])).toMatchObject({ state: 'enforced' });
+  it.skipIf(!HOST.namespaces).each(['other', 'bare.git', 'of/.git/modules/sub', 'of/.git/modules/hooks'])(
+    'is nothing where an ordinary directory or a whole repository is granted: %s',
+    async (name) => {
+      expect(await stateWith([join(root, name)])).toMatchObject({ state: 'enforced' });
     },
   );
 });

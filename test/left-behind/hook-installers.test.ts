@@ -41,6 +41,8 @@ fs.chmodSync('.git/hooks/pre-commit', 0o755);
 
 describe('installers of hooks', () => {
   const places: Place[] = [];
+  /** The copies lie on layers, which need a view. */
+  const withLayers = it.runIf(HOST.namespaces);
   let place: Place;
   const env = () => ({ ...place.env, XDG_STATE_HOME: join(place.root, 'state') });
   const outside = (script: string) =>
@@ -81,27 +83,34 @@ describe('installers of hooks', () => {
     for (const one of places) one.dispose();
   });
 
-  it('husky succeeds in npm, its hooks run at commits of this and of later commands, and one line says how to install them', async () => {
-    const before = obeyed();
-    const { exitCode, stdout, stderr } = await inside(
-      `npm install --offline --no-audit && npm test -s && ${COMMIT}`,
-    );
-    expect(exitCode, stderr).toBe(0);
-    expect(stdout).toContain('tested');
-    expect(stdout + stderr).toContain('hook-of-the-user');
-    expect(linesIn(stderr)).toBe(1);
-    for (const line of stderr.split('\n')) expect(line.length).toBeLessThanOrEqual(240);
-    expect(obeyed()).toBe(before);
-    const next = await inside(COMMIT);
-    expect(next.stdout + next.stderr).toContain('hook-of-the-user');
-    expect(linesIn(next.stderr)).toBe(0);
-    // Once is enough.
-    const again = await inside('npm run -s prepare');
-    expect([again.exitCode, linesIn(again.stderr)]).toEqual([0, 0]);
-    // Outside nothing is installed, until the user does what the line says.
-    expect(outside(COMMIT)).toBe('');
-    expect(outside(`npm run -s prepare; ${COMMIT}`)).toContain('hook-of-the-user');
-  });
+  withLayers(
+    'husky succeeds in npm, its hooks run at commits of this and of later commands, and one line says how to install them',
+    async () => {
+      const before = obeyed();
+      const { exitCode, stdout, stderr } = await inside(
+        `npm install --offline --no-audit && npm test -s && ${COMMIT}`,
+      );
+      expect(exitCode, stderr).toBe(0);
+      expect(stdout).toContain('tested');
+      expect(stdout + stderr).toContain('hook-of-the-user');
+      expect(linesIn(stderr)).toBe(1);
+      for (const line of stderr.split('\n')) expect(line.length).toBeLessThanOrEqual(240);
+      expect(stderr).toMatch(
+        /^sandbox-run: warning: in the sandbox only: .*; outside of it `[^`]+` installs them/m,
+      );
+      expect(stderr).not.toContain('set aside');
+      expect(obeyed()).toBe(before);
+      const next = await inside(COMMIT);
+      expect(next.stdout + next.stderr).toContain('hook-of-the-user');
+      expect(linesIn(next.stderr)).toBe(0);
+      // Once is enough.
+      const again = await inside('npm run -s prepare');
+      expect([again.exitCode, linesIn(again.stderr)]).toEqual([0, 0]);
+      // Outside nothing is installed, until the user does what the line says.
+      expect(outside(COMMIT)).toBe('');
+      expect(outside(`npm run -s prepare; ${COMMIT}`)).toContain('hook-of-the-user');
+    },
+  );
 
   it('succeeds again after an installation outside, and the hooks of the user run', async () => {
     outside('npm run -s prepare');
@@ -114,7 +123,7 @@ describe('installers of hooks', () => {
     expect(obeyed()).toBe(before);
   });
 
-  it('hooks in .git/hooks: those of the copy run until the user installs others', async () => {
+  withLayers('hooks in .git/hooks: those of the copy run until the user installs others', async () => {
     anotherTick();
     const before = obeyed();
     const { exitCode, stdout, stderr } = await inside(`node in-git.js && ${COMMIT}`);
@@ -134,37 +143,86 @@ describe('installers of hooks', () => {
     expect(next.stdout + next.stderr).not.toContain('hook-of-the-copy');
   });
 
-  it('one sandbox for several commands: the next one has them, and what the user changes meanwhile', async () => {
-    anotherTick();
-    const sandbox = await sandboxIn(WITH_VIEW, { workspace: place.workspace, env: env() });
-    try {
-      const run = async (script: string) => {
-        const { stdout, stderr } = await sandbox.run(script);
-        return `${stdout}${stderr}`;
-      };
-      await run('node in-git.js');
-      expect(await run(COMMIT)).toContain('hook-of-the-copy');
-      await run('node husky.js');
-      expect(await run(COMMIT)).toContain('hook-of-the-user');
-      const session = await sandbox.session();
-      const said: string[] = [];
-      for (const name of ['commit-msg', 'commit-msg', 'pre-push']) {
-        const { leftBehind } = await session.run(`date +%N > $PWD/.git/hooks/${name}`);
-        said.push(leftBehind.map(({ path }) => path).join());
-      }
-      await session.close();
-      const hooks = join(place.workspace, '.git/hooks');
-      expect(said).toEqual([hooks, '', hooks]);
-      anotherTick();
-      outside(`git config core.hooksPath .git/hooks; echo 'echo outside' > .git/hooks/pre-commit`);
-      outside('chmod +x .git/hooks/pre-commit');
-      expect(await run(COMMIT)).toMatch(/^outside$/m);
-    } finally {
-      await sandbox.close();
-    }
+  withLayers.each([
+    ['npm run -s prepare', { scripts: { prepare: 'sh inst.sh' } }, 'npm run prepare'],
+    [
+      'npm run -s prepare',
+      { scripts: { prepare: 'npm run -s hooks', hooks: './tools/inst' } },
+      'npm run prepare',
+    ],
+    ['npm install --offline', { scripts: { postinstall: 'node ./tools/inst-node' } }, 'npm run postinstall'],
+    ['make -s hooks', {}, 'make hooks'],
+    ['sh tools/git-hooks.sh', {}, 'tools/git-hooks.sh'],
+  ] as const)('a script of the project that links or copies hooks: %s %j', async (line, manifest, said) => {
+    const write = (name: string, content: string) =>
+      writeFileSync(join(place.workspace, name), content, { mode: 0o755 });
+    const install =
+      'cd "$(git rev-parse --show-toplevel)" && ln -sf ../../tools/check .git/hooks/pre-commit\n';
+    mkdirSync(join(place.workspace, 'tools'));
+    outside('rm -r .husky husky.js in-git.js package.json');
+    if ('scripts' in manifest)
+      write('package.json', JSON.stringify({ name: 'x', version: '1.0.0', ...manifest }));
+    write('tools/check', '#!/bin/sh\necho hook-of-the-project\n');
+    if (line.includes('npm')) {
+      write('inst.sh', install);
+      write('tools/inst', `#!/bin/sh\n${install}`);
+      write('tools/inst-node.js', "require('node:fs').copyFileSync('tools/check', '.git/hooks/pre-commit')");
+    } else if (line.startsWith('make'))
+      write('Makefile', `all:\n\ttrue\n\nhooks: all\n\tcp tools/check .git/hooks/pre-commit\n`);
+    else write('tools/git-hooks.sh', install);
+    const before = outside('ls -l .git/hooks; cat .git/config');
+    const { exitCode, stdout, stderr } = await inside(`${line} && ${COMMIT}`);
+    expect(exitCode, stderr).toBe(0);
+    expect(stdout + stderr).toContain('hook-of-the-project');
+    expect(stderr).toContain(`outside of it \`${said}\` installs them`);
+    expect(outside('ls -l .git/hooks; cat .git/config')).toBe(before);
+    expect(outside(COMMIT)).toBe('');
   });
 
-  it('a prepare script that sets core.hooksPath', async () => {
+  it('a script that says nothing of hooks changes nothing', async () => {
+    outside('rm -r .husky husky.js in-git.js; echo true > inst.sh');
+    writeFileSync(
+      join(place.workspace, 'package.json'),
+      JSON.stringify({ name: 'x', scripts: { prepare: 'sh inst.sh' } }),
+    );
+    const { exitCode } = await inside('ln -s /bin/true .git/hooks/pre-commit');
+    expect(exitCode).not.toBe(0);
+  });
+
+  withLayers(
+    'one sandbox for several commands: the next one has them, and what the user changes meanwhile',
+    async () => {
+      anotherTick();
+      const sandbox = await sandboxIn(WITH_VIEW, { workspace: place.workspace, env: env() });
+      try {
+        const run = async (script: string) => {
+          const { stdout, stderr } = await sandbox.run(script);
+          return `${stdout}${stderr}`;
+        };
+        await run('node in-git.js');
+        expect(await run(COMMIT)).toContain('hook-of-the-copy');
+        await run('node husky.js');
+        expect(await run(COMMIT)).toContain('hook-of-the-user');
+        const session = await sandbox.session();
+        const said: string[] = [];
+        for (const name of ['commit-msg', 'commit-msg', 'pre-push']) {
+          const { leftBehind } = await session.run(`date +%N > $PWD/.git/hooks/${name}`);
+          said.push(leftBehind.map(({ path }) => path).join());
+        }
+        await session.close();
+        const hooks = join(place.workspace, '.git/hooks');
+        expect(said).toEqual([hooks, '', hooks]);
+        anotherTick();
+        outside(`git config core.hooksPath .git/hooks; echo 'echo outside' > .git/hooks/pre-commit`);
+        outside('chmod +x .git/hooks/pre-commit');
+        expect(await run(COMMIT)).toMatch(/^outside$/m);
+      } finally {
+        await sandbox.close();
+      }
+    },
+  );
+
+  withLayers('a prepare script that sets core.hooksPath', async () => {
     mkdirSync(join(place.workspace, '.hökar'));
     outside('printf "#!/bin/sh\\necho of-the-project\\n" > .hökar/pre-commit; chmod +x .hökar/pre-commit');
     const before = obeyed();
@@ -183,7 +241,7 @@ describe('installers of hooks', () => {
     expect((await inside('git config core.hooksPath')).stdout).toBe('');
   });
 
-  it('what a user set counts, and a command does not unset it for the next one', async () => {
+  withLayers('what a user set counts, and a command does not unset it for the next one', async () => {
     outside('npm run -s prepare');
     const before = obeyed();
     await inside('git config --unset core.hooksPath');
@@ -192,7 +250,7 @@ describe('installers of hooks', () => {
     expect(obeyed()).toBe(before);
   });
 
-  it('the copies lie in the state directory, for their owner, and go with the cache', async () => {
+  withLayers('the copies lie in the state directory, for their owner, and go with the cache', async () => {
     anotherTick();
     await inside('node in-git.js; node husky.js');
     const [hooks = '', ...more] = keptHooks();
@@ -213,7 +271,7 @@ describe('installers of hooks', () => {
     expect((await inside('cat .git/hooks/pre-commit')).stdout).toBe('');
   });
 
-  it('too much is not kept, and one that is not a file is not waited for', async () => {
+  withLayers('too much is not kept, and one that is not a file is not waited for', async () => {
     anotherTick();
     const { stderr } = await inside('head -c 2000000 /dev/zero > .git/hooks/large; mkfifo .git/hooks/pipe');
     expect(stderr).toContain('for this command only');
@@ -230,7 +288,7 @@ describe('installers of hooks', () => {
     expect(existsSync(join(away, 'hooks/pre-commit'))).toBe(false);
   });
 
-  it('a linked worktree, and what is hidden beside the hooks', async () => {
+  withLayers('a linked worktree, and what is hidden beside the hooks', async () => {
     outside(`git add -A; ${COMMIT}; git worktree add -q ../linked`);
     const linked = { workspace: join(place.root, 'linked'), env: place.env };
     writeFileSync(join(linked.workspace, '.husky/secret'), 'secret');
@@ -250,7 +308,7 @@ describe('installers of hooks', () => {
     expect(existsSync(join(linked.workspace, '.husky/_'))).toBe(false);
   });
 
-  it('a project without an installer has no copies', async () => {
+  withLayers('a project without an installer has no copies', async () => {
     outside('rm -r package.json .husky');
     const { exitCode } = await inside('node in-git.js');
     expect(exitCode).not.toBe(0);
@@ -272,26 +330,29 @@ describe('installers of hooks', () => {
     },
   );
 
-  it('where a host has no layers it fails as without them, and one line says what helps', async () => {
-    const withoutLayers = {
-      ...WITH_VIEW,
-      asIf: (host: HostFeatures) => ({ ...host, layersRefused: 'for a test' }),
-    };
-    const sandbox = await sandboxIn(withoutLayers, { workspace: place.workspace, env: env() });
-    try {
-      const before = obeyed();
-      const result = await sandbox.run('node husky.js');
-      expect(result.exitCode).not.toBe(0);
-      expect(obeyed()).toBe(before);
-      const reasons = result.leftBehind.map(({ reason }) => reason);
-      expect(reasons).toEqual([
-        'git runs the hooks in it; outside of the sandbox `npm run prepare` installs them',
-      ]);
-      expect((await sandbox.run('git config core.hooksPath')).stdout).toBe('');
-    } finally {
-      await sandbox.close();
-    }
-  });
+  withLayers(
+    'where a host has no layers it fails as without them, and one line says what helps',
+    async () => {
+      const withoutLayers = {
+        ...WITH_VIEW,
+        asIf: (host: HostFeatures) => ({ ...host, layersRefused: 'for a test' }),
+      };
+      const sandbox = await sandboxIn(withoutLayers, { workspace: place.workspace, env: env() });
+      try {
+        const before = obeyed();
+        const result = await sandbox.run('node husky.js');
+        expect(result.exitCode).not.toBe(0);
+        expect(obeyed()).toBe(before);
+        const reasons = result.leftBehind.map(({ reason }) => reason);
+        expect(reasons).toEqual([
+          'git runs the hooks in it; outside of the sandbox `npm run prepare` installs them',
+        ]);
+        expect((await sandbox.run('git config core.hooksPath')).stdout).toBe('');
+      } finally {
+        await sandbox.close();
+      }
+    },
+  );
 
   // From a program: what the text says is refused before.
   const ATTACKS: Readonly<Record<string, string>> = {
@@ -307,13 +368,21 @@ describe('installers of hooks', () => {
     'poisons what is kept and then commits': `echo 'touch ran' > .husky/_/pre-commit; git config core.hooksPath .husky/_; git commit -q --allow-empty -m x; rm ran; git add -A; git commit -qam y; git checkout -q -f HEAD~1; git checkout -q -f -; rm -f ran`,
     'has a job write later': `(exec 3> .husky/pre-commit; trap '' HUP TERM; exec > /dev/null 2>&1; sleep 1; echo 'touch ran' >&3) &`,
   };
+  /** Without namespaces a command can move or shut these directories, as all others of its workspace. */
+  const TAKEN_AWAY = ['renames the directories', 'shuts the copies'];
   it.each(Object.entries(ATTACKS))(
     'a command that %s: it is never run outside, and what the project says of its hooks stays',
-    async (_, attack) => {
+    async (name, attack) => {
       outside('npm run -s prepare');
       const before = obeyed();
       writeFileSync(join(place.workspace, 'attack.sh'), `${attack}\ntrue\n`);
-      await inside('bash attack.sh');
+      const { stderr } = await inside('bash attack.sh');
+      if (!HOST.namespaces && TAKEN_AWAY.includes(name)) {
+        outside(`${COMMIT} || true; chmod -R u+rwX .`);
+        expect(existsSync(join(place.workspace, 'ran'))).toBe(false);
+        expect(stderr).toMatch(/look at this before you use it: .*(?:hooks|husky|package)/);
+        return;
+      }
       expect(obeyed()).toBe(before);
       const seen = await inside('cat .husky/pre-commit; ls -a .husky .git');
       expect(seen.stdout).toBe(outside('cat .husky/pre-commit; ls -a .husky .git'));

@@ -44,6 +44,8 @@ async function verdictOf(
   await using sandbox = await createSandbox({
     workspace: place.workspace,
     autonomy,
+    // Losses are asked about where nothing brings them back.
+    undo: 'never',
     policyFiles: false,
     policy: { commands: { rules }, ...policy },
   });

@@ -72,7 +72,7 @@ function repository(): void {
   git('commit', '-qm', 'one');
 }
 
-const JUDGED = { unsafe: { unjudged_commands: false } };
+const JUDGED = { unsafe: { unjudged_commands: false }, workspace: { undo: 'never' } } as const;
 const VOID = { status: 'denied', error: { code: 'approval.void' } };
 
 describe('an approval that is given later', () => {

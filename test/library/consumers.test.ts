@@ -1,18 +1,10 @@
-import {
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { execa } from 'execa';
 import { build as buildByVite } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectNothingLeft } from '../support/leftovers.ts';
+import { expectNothingLeft, leftIn } from '../support/leftovers.ts';
 import { makePlace, ROOT } from './support.ts';
 
 const place = makePlace();
@@ -44,6 +36,25 @@ describe('a program that uses the package', () => {
     expect({ stdout, stderr, exitCode }).toEqual({ stdout: 'from esm\n', stderr: '', exitCode: 0 });
   });
 
+  it.each([
+    ['ES module', 'held.mjs', "import { confine, isUnenforceable } from 'sandbox-run/confine';"],
+    ['CommonJS', 'held.cjs', "const { confine, isUnenforceable } = require('sandbox-run/confine');"],
+  ])('has the core by itself, as %s, and ends without close', async (_, name, load) => {
+    const { stdout, stderr, exitCode } = await runScript(
+      name,
+      `${load}
+      const { existsSync } = process.getBuiltinModule('node:fs');
+      (async () => {
+        const read = ['/usr', '/bin', '/lib', '/lib64', '/etc/ld.so.cache'].filter((path) => existsSync(path));
+        const made = await confine().prepare({ workspace: process.cwd(), read }, { controls: { filesystem: 'required' } });
+        if (isUnenforceable(made)) throw made.error;
+        const { failure, stdout } = await made.start({ program: '/bin/echo', argv: ['echo', 'confined'] }).exited;
+        console.log(failure ?? stdout.toString().trim());
+      })();`,
+    );
+    expect({ stdout, stderr, exitCode }).toEqual({ stdout: 'confined', stderr: '', exitCode: 0 });
+  });
+
   it('ends by itself without close too, and leaves nothing', async () => {
     const { stdout, exitCode } = await runScript(
       'unclosed.mjs',
@@ -63,8 +74,8 @@ describe('a program that uses the package', () => {
       const sandbox = await createSandbox({ workspace: process.cwd() });
       sandbox.run('echo on; exec sleep 9', { onOutput: () => process.exit(7) });`,
     );
-    const left = readdirSync(place.tmp);
-    for (const name of left) rmSync(join(place.tmp, name), { recursive: true });
+    const left = leftIn(place.tmp);
+    for (const path of left) rmSync(path, { recursive: true });
     expect({ exitCode, left }).toEqual({ exitCode: 7, left: [] });
   });
 

@@ -1,6 +1,7 @@
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { deferred } from '../../src/base/deferred.ts';
 import {
   type ActionBudget,
   createSandbox,
@@ -8,7 +9,6 @@ import {
   type SandboxOptions,
   type ToolHook,
 } from '../../src/index.ts';
-import { deferred } from '../../src/util/index.ts';
 import { expectNothingLeft } from '../support/leftovers.ts';
 import { makePlace } from './support.ts';
 
@@ -52,7 +52,11 @@ describe('a command that the policy', () => {
 
   it.each([
     ['by its risk', { autonomy: 'supervised' }, 'touch asked'],
-    ['with the default level, as nothing would bring a file back', {}, 'rm -f kept; touch asked'],
+    [
+      'with the default level, as nothing would bring a file back',
+      { undo: 'never' },
+      'rm -f kept; touch asked',
+    ],
   ] as const)('asks about %s runs only if it was approved', async (_, options, command) => {
     rmSync(join(place.workspace, 'asked'), { force: true });
     writeFileSync(join(place.workspace, 'kept'), 'draft');

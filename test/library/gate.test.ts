@@ -89,7 +89,7 @@ describe('an approval', () => {
     const { asked, gate } = approving();
     await using sandbox = await createSandbox({
       workspace: place.workspace,
-      policy: { unsafe: { unjudged_commands: false } },
+      policy: { unsafe: { unjudged_commands: false }, workspace: { undo: 'never' } },
       gate,
     });
     // What the sandbox holds is no question (control).
@@ -112,7 +112,7 @@ describe('an approval', () => {
       'a no',
       { approved: false, reason: 'denied', by: 'test' },
       'command.denied',
-      /refused by the person who was asked/,
+      /refused by test, which was asked/,
     ],
     [
       'no answer',

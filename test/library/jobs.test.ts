@@ -2,6 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { deferred } from '../../src/base/deferred.ts';
 import {
   type AuditRecord,
   type BackgroundJob,
@@ -9,12 +10,11 @@ import {
   type ListeningSocket,
   type Sandbox,
 } from '../../src/index.ts';
-import { deferred } from '../../src/util/index.ts';
 import { makeArena } from '../support/arena.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeHold } from '../support/hold.ts';
 import { processesWith } from '../support/leftovers.ts';
-import { OLDEST_TIERS, TIERS, type Tier } from '../support/tiers.ts';
+import { HOST, OLDEST_TIERS, TIERS, type Tier } from '../support/tiers.ts';
 import { untilTimeOut } from '../support/time-out.ts';
 
 const arena = makeArena();
@@ -208,20 +208,23 @@ describe.each([...TIERS, ...OLDEST_TIERS])('a job, $name', (tier) => {
 });
 
 describe('a job with servers', () => {
-  it('goes on, and is reached, when the next command gets a confinement that hides a new file', async () => {
-    await using sandbox = await createSandbox({
-      workspace: arena.workspace,
-      hide: ['*.hidden-from-commands'],
-    });
-    const port = somePort();
-    const script = `import socket;s=socket.create_server(("127.0.0.1",${port}));s.accept()[0].sendall(b"served")`;
-    const job = await sandbox.run(['python3', '-c', script], { background });
-    await untilItListens(job);
-    writeFileSync(join(arena.workspace, 'new.hidden-from-commands'), '');
-    const client = `import socket;print(socket.create_connection(("localhost",${port})).recv(9).decode())`;
-    expect(await sandbox.run(['python3', '-c', client])).toMatchObject({ exitCode: 0, stdout: 'served\n' });
-    await job.end();
-  });
+  it.runIf(HOST.namespaces)(
+    'goes on, and is reached, when the next command gets a confinement that hides a new file',
+    async () => {
+      await using sandbox = await createSandbox({
+        workspace: arena.workspace,
+        hide: ['*.hidden-from-commands'],
+      });
+      const port = somePort();
+      const script = `import socket;s=socket.create_server(("127.0.0.1",${port}));s.accept()[0].sendall(b"served")`;
+      const job = await sandbox.run(['python3', '-c', script], { background });
+      await untilItListens(job);
+      writeFileSync(join(arena.workspace, 'new.hidden-from-commands'), '');
+      const client = `import socket;print(socket.create_connection(("localhost",${port})).recv(9).decode())`;
+      expect(await sandbox.run(['python3', '-c', client])).toMatchObject({ exitCode: 0, stdout: 'served\n' });
+      await job.end();
+    },
+  );
 });
 
 describe('a question about a job', () => {

@@ -28,7 +28,11 @@ async function asksAfter(
   await using sandbox = await createSandbox({
     workspace: place.workspace,
     ...(principal === undefined ? {} : { principal }),
-    policy: { approval: { ask: 'nobody' }, unsafe: { unjudged_commands: false } },
+    policy: {
+      approval: { ask: 'nobody' },
+      unsafe: { unjudged_commands: false },
+      workspace: { undo: 'never' },
+    },
   });
   for (const one of before) {
     if (typeof one === 'string') expect((await sandbox.run(one)).status).toBe('exited');

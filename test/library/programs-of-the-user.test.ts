@@ -80,12 +80,12 @@ describe('programs of the user, by PATH', () => {
         '--',
         'sh',
         '-c',
-        `cd ${home}; cat projects/app/.env .manager/credentials.json mixed/auth.json .ssh/id_ed25519; grep -rs . .`,
+        `cd ${home}; cat projects/app/.env .manager/credentials.json mixed/auth.json .ssh/id_ed25519; grep -rs . . .local/share/pipx/venvs/tool`,
       ],
       { env },
     );
     expect(stdout + stderr).not.toContain(SECRET);
-    // As a control: what is granted is found by the same.
+    // As a control: what is granted is found by the same. Without namespaces nobody lists the home, so it is named.
     expect(stdout).toContain('tool-of-pipx');
   });
 

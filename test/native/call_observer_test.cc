@@ -25,7 +25,8 @@
 #include <vector>
 
 #include "check.h"
-#include "landlock/ruleset.h"
+#include "core/listen.h"
+#include "core/ruleset.h"
 #include "notify/listener.h"
 #include "support.h"
 

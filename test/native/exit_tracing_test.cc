@@ -1,4 +1,4 @@
-#include "process/exit_tracing.h"
+#include "notify/exit_tracing.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -11,21 +11,30 @@
 #include <thread>
 
 #include "check.h"
+#include "core/listen.h"
 
 namespace sandbox_run {
 namespace {
 
 constexpr int kTraceExit = 0x40;
 
+// The kernel says nothing to a process whose parent was gone before it asked to be told.
+void EndWith(pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(0);
+}
+
 // A process that asks to halt one of its own, exits with the errno that it got, and is patient
 // before that if `stays`.
 pid_t Ask(int told, bool stays) {
+  const pid_t caller = getpid();
   const pid_t asking = fork();
   if (asking != 0) return asking;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  EndWith(caller);
+  const pid_t asker = getpid();
   const pid_t victim = fork();
   if (victim == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    EndWith(asker);
     for (;;) pause();
   }
   const long result = ptrace(PTRACE_SEIZE, victim, nullptr, kTraceExit);
@@ -51,6 +60,14 @@ void End(pid_t pid) {
   waitpid(pid, nullptr, 0);
 }
 
+Status Enter(ExitTracing& exits) {
+  if (Status able = ExitTracing::CheckHost(); !able.ok()) return able;
+  Result<UniqueFd> listener = Listen(ExitTracing::Filter());
+  if (!listener.ok()) return listener.failure();
+  exits.Serve(std::move(listener.value()));
+  return Status();
+}
+
 // On a thread of its own, as there is no way out of a filter.
 template <typename Body>
 void OnThread(Body body) {
@@ -74,10 +91,7 @@ struct Pipe {
 TEST(OneProcessAtATimeMayHaltExits) {
   OnThread([] {
     ExitTracing exits;
-    if (Status entered = exits.Enter(); !entered.ok()) NOT_RUN("there is no seccomp listener");
-    const int fd = exits.fd();
-    EXPECT_TRUE(exits.Enter().ok());
-    EXPECT_EQ(exits.fd(), fd);
+    if (Status entered = Enter(exits); !entered.ok()) NOT_RUN("there is no seccomp listener");
     Pipe told;
     const pid_t first = Ask(told.ends[1], true);
     EXPECT_EQ(AnswerUntilTold(exits, told.ends[0]), 0);
@@ -94,7 +108,7 @@ TEST(OneProcessAtATimeMayHaltExits) {
 TEST(NobodyWaitsForOneWhoAsksNoMore) {
   OnThread([] {
     ExitTracing exits;
-    if (Status entered = exits.Enter(); !entered.ok()) NOT_RUN("there is no seccomp listener");
+    if (Status entered = Enter(exits); !entered.ok()) NOT_RUN("there is no seccomp listener");
     exits.Answer();
     Pipe told;
     for (int i = 0; i < 3; ++i) {
@@ -116,10 +130,10 @@ TEST(WithoutAListenerNobodyHaltsExits) {
     Pipe told;
     {
       ExitTracing exits;
-      if (Status entered = exits.Enter(); !entered.ok()) NOT_RUN("there is no seccomp listener");
+      if (Status entered = Enter(exits); !entered.ok()) NOT_RUN("there is no seccomp listener");
       // There is only one for each thread and what it starts.
       ExitTracing another;
-      Status entered = another.Enter();
+      Status entered = Enter(another);
       EXPECT_TRUE(!entered.ok() && entered.failure().error == EBUSY);
     }
     const pid_t asking = Ask(told.ends[1], false);

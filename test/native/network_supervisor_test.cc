@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "check.h"
+#include "core/listen.h"
 #include "notify/listener.h"
 #include "notify/network_filter.h"
 #include "notify/target.h"
@@ -289,6 +290,27 @@ TEST(datagrams_between_programs_of_a_sandbox_stay_there) {
         const int next = socket(AF_INET, SOCK_DGRAM, 0);
         if (bind(next, Of(at), sizeof(at)) != 0) return 7;
         return WIFEXITED(status) ? WEXITSTATUS(status) : 8;
+      },
+      nullptr);
+  EXPECT_EQ(result, 0);
+}
+
+TEST(a_tcp_port_that_is_closed_is_free) {
+  const int result = Supervised(
+      {},
+      [] {
+        const int asking = socket(AF_INET, SOCK_STREAM, 0);
+        sockaddr_in at = At("127.0.0.1", 0);
+        socklen_t size = sizeof(at);
+        if (bind(asking, Of(at), sizeof(at)) != 0) return 1;
+        if (getsockname(asking, reinterpret_cast<sockaddr*>(&at), &size) != 0 || at.sin_port == 0)
+          return 2;
+        const int other = socket(AF_INET, SOCK_STREAM, 0);
+        if (bind(other, Of(at), sizeof(at)) != -1 || errno != EADDRINUSE) return 3;
+        // Who looks for a free port closes it before the server takes it.
+        close(asking);
+        if (bind(other, Of(at), sizeof(at)) != 0) return 4;
+        return listen(other, 1) == 0 ? 0 : 5;
       },
       nullptr);
   EXPECT_EQ(result, 0);

@@ -1,4 +1,4 @@
-#include "process/shell_turns.h"
+#include "shell/shell_turns.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "check.h"
-#include "process/command.h"
-#include "process/shell_driver.h"
+#include "core/command.h"
+#include "guests/command_guests.h"
+#include "shell/shell_driver.h"
 #include "support.h"
 
 namespace sandbox_run {
@@ -36,9 +37,12 @@ class Shell {
     spec.argv = std::move(argv);
     spec.env = std::string("PATH=/usr/bin:/bin") + '\0' + "SHLVL=0" + '\0';
     spec.kill_grace = milliseconds(200);
-    spec.shell = true;
+    auto observer = std::make_unique<Observer>(state_);
+    guests_ = std::make_shared<CommandGuests>(std::make_shared<const GuestSpec>(), *observer,
+                                              spec.kill_grace);
+    spec.guest = guests_;
     Result<std::shared_ptr<Command>> command =
-        (*threads).Launch(std::move(spec), std::make_unique<Observer>(state_));
+        (*threads).Launch(std::move(spec), std::move(observer));
     if (!command.ok()) abort();
     command_ = std::move(command.value());
   }
@@ -52,8 +56,13 @@ class Shell {
     spec.text = text;
     spec.assignments = assignments;
     spec.timeout = timeout;
-    command_->BeginTurn(std::move(spec));
+    guests_->turns()->Begin(std::move(spec));
+    command_->Wake();
     return Wait();
+  }
+  void Interrupt(uint32_t id) {
+    guests_->turns()->Interrupt(id);
+    command_->Wake();
   }
   std::optional<TurnEnd> Wait() {
     std::unique_lock lock(state_->mutex);
@@ -80,11 +89,11 @@ class Shell {
     std::optional<Outcome> outcome;
     bool finished = false;
   };
-  class Observer : public CommandObserver {
+  class Observer : public CommandObserver, public GuestObserver {
    public:
     explicit Observer(std::shared_ptr<State> state) : state_(std::move(state)) {}
     void OnOutput(int, std::string) override {}
-    void OnTurn(TurnEnd turn) override {
+    void OnTurn(TurnEnd turn, GuestEffects) override {
       const std::lock_guard lock(state_->mutex);
       state_->turn = std::move(turn);
       state_->changed.notify_all();
@@ -105,6 +114,7 @@ class Shell {
   };
 
   const std::shared_ptr<State> state_ = std::make_shared<State>();
+  std::shared_ptr<CommandGuests> guests_;
   std::shared_ptr<Command> command_;
   uint32_t last_id_ = 0;
 };
@@ -151,7 +161,7 @@ TEST(ShellTurnsThatHangAreInterrupted) {
     EXPECT_TRUE(turn.timed_out && !turn.interrupted);
     EXPECT_EQ(turn.output[0].kept, "");
   }
-  shell.command().InterruptTurn(shell.last_id() + 1);
+  shell.Interrupt(shell.last_id() + 1);
   const TurnEnd turn = shell.Run("sleep 60; echo next").value();
   EXPECT_TRUE(turn.interrupted && !turn.timed_out);
   EXPECT_EQ(shell.Run("echo $kept").value().output[0].kept, "1\n");
@@ -193,7 +203,7 @@ TEST(ShellThatEndsWhileItsTurnIsEndedSaysWhy) {
     Shell shell(threads);
     // The same of an interruption.
     ASSERT_TRUE(shell.Run("trap 'exit 5' INT").has_value());
-    shell.command().InterruptTurn(shell.last_id() + 1);
+    shell.Interrupt(shell.last_id() + 1);
     EXPECT_TRUE(!shell.Run("while :; do :; done", milliseconds(0)));
     const Outcome outcome = shell.End();
     EXPECT_TRUE(outcome.canceled && !outcome.timed_out);

@@ -10,7 +10,7 @@ import {
   packageRoot,
   platformPackage,
   unfitFor,
-} from '../../src/native/index.ts';
+} from '../../src/confine/native/index.ts';
 import { packageVersion } from '../../src/version.ts';
 
 describe('where the addon is looked for', () => {
@@ -28,8 +28,9 @@ describe('where the addon is looked for', () => {
 
   it('is the same package from each of its modules', () => {
     expect(packageRoot('/p/node_modules/sandbox-run/dist')).toBe('/p/node_modules/sandbox-run');
-    expect(packageRoot('/p/node_modules/sandbox-run/dist/chunks')).toBe('/p/node_modules/sandbox-run');
-    expect(packageRoot('/checkout/src/native')).toBe('/checkout');
+    expect(packageRoot('/p/node_modules/sandbox-run/dist/tests')).toBe('/p/node_modules/sandbox-run');
+    expect(packageRoot('/checkout/node_modules/.cache')).toBe('/checkout');
+    expect(packageRoot('/checkout/src/confine/native')).toBe('/checkout');
   });
 
   it('is not a directory above, which may be somebody else’s', () => {

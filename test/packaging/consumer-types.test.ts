@@ -12,7 +12,7 @@ afterAll(async () => {
 });
 
 const EXAMPLES = join(ROOT, 'examples');
-const NAMES = ['ai-sdk.mjs', 'library.mjs', 'openai.mjs'];
+const NAMES = ['ai-sdk.mjs', 'confine.mjs', 'library.mjs', 'openai.mjs'];
 
 /** What the adapters are for takes them as they are. */
 const CONSUMER = `
@@ -43,6 +43,18 @@ export async function use(client: OpenAI, model: Parameters<typeof generateText>
 /** Needs nothing of the package beside it: what others declare wrongly is no fault of their compiler's settings. */
 const ALONE = `
 import { createFleet, createSandbox, type Downloaded, type FleetOptions } from 'sandbox-run';
+import { type Confinement, confine, type Demands, type Grant, isUnenforceable, type Running } from 'sandbox-run/confine';
+export async function hold(grant: Grant, demands: Demands): Promise<string> {
+  const made = await confine().prepare(grant, demands);
+  if (isUnenforceable(made)) return (made.control ?? 'nothing') + made.why;
+  const confinement: Confinement = made;
+  const running: Running = confinement.start({ program: '/bin/true' });
+  running.events((event) => event.kind === 'chunk' && running.acknowledge(event.bytes.length));
+  running.signal(15);
+  const { failure, exitCode, stdout } = await running.exited;
+  confinement.close();
+  return failure === undefined ? exitCode + String(stdout) : failure.stage;
+}
 export async function use(options: FleetOptions): Promise<Downloaded> {
   await using sandbox = await createSandbox({ workspace: '.' });
   await using fleet = await createFleet(options);

@@ -42,6 +42,8 @@ describe('the packed packages, in an empty project without a compiler', () => {
   const programs = join(place, 'programs');
   const installed = (...names: string[]) => join(project, 'node_modules', ...names);
   let registry: Registry;
+  /** A registry that has the packages which ours depend on, and not ours: as for everybody who builds them. */
+  let foreign: Registry;
 
   const run = (command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
     execa(command, args, {
@@ -91,10 +93,9 @@ describe('the packed packages, in an empty project without a compiler', () => {
       JSON.parse((await execa('tar', ['xzOf', join(packages, name), 'package/package.json'])).stdout);
     const own = tarballs.find((name) => name.includes(OWN)) ?? '';
     const manifest = await manifestOf(own);
-    registry = await serveRegistry([
-      { manifest, tarball: join(packages, own) },
-      ...(await packDependencies()),
-    ]);
+    const dependencies = await packDependencies();
+    registry = await serveRegistry([{ manifest, tarball: join(packages, own) }, ...dependencies]);
+    foreign = await serveRegistry(dependencies);
     writeFileSync(join(project, 'package.json'), '{"name":"empty","version":"1.0.0","private":true}');
     const settings = `registry=${registry.url}\naudit=false\nfund=false\nupdate-notifier=false\n`;
     writeFileSync(join(project, '.npmrc'), settings);
@@ -103,6 +104,7 @@ describe('the packed packages, in an empty project without a compiler', () => {
   });
   afterAll(async () => {
     await registry?.close();
+    await foreign?.close();
     rmSync(place, { recursive: true, force: true });
   });
 
@@ -129,6 +131,39 @@ describe('the packed packages, in an empty project without a compiler', () => {
     expect(stderr).toContain(`commands could change ${installed('sandbox-run')}, `);
   });
 
+  // The lines of the README, each in a prefix of its own.
+  it.each([
+    ['npm install -g ./packages/*.tgz', ''],
+    // `prepare` built the checkout already.
+    [
+      `cd ${ROOT} && npm link --ignore-scripts`,
+      ' && npm link sandbox-run --ignore-scripts && npx sandbox-run -- /bin/echo hi',
+    ],
+  ])('%s makes a program that runs commands', async (install, inProject) => {
+    const prefix = mkdtempSync(join(place, 'prefix-'));
+    const other = mkdtempSync(join(place, 'other-'));
+    writeFileSync(join(other, 'package.json'), '{"name":"other","version":"1.0.0","private":true}');
+    const env = {
+      ...{ npm_config_prefix: prefix, npm_config_registry: foreign.url, npm_config_fund: 'false' },
+      ...{ npm_config_audit: 'false', npm_config_update_notifier: 'false' },
+    };
+    const line = (text: string) => run('bash', ['-c', text], env);
+    const done = await line(`cd ${place} && ${install}`);
+    expect(done, done.stderr).toMatchObject({ exitCode: 0 });
+    const ran = await line(`cd ${other} && ${prefix}/bin/sandbox-run -- /bin/echo hi${inProject}`);
+    expect(ran, ran.stderr).toMatchObject({ exitCode: 0 });
+    expect(ran.stdout.split('\n').filter((said) => said === 'hi')).toHaveLength(inProject === '' ? 1 : 2);
+  });
+
+  it('npm install ./packages/*.tgz puts both into a project, where npx finds the program', async () => {
+    const other = mkdtempSync(join(place, 'other-'));
+    cpSync(packages, join(other, 'packages'), { recursive: true });
+    writeFileSync(join(other, 'package.json'), '{"name":"other","version":"1.0.0","private":true}');
+    const line = `cd ${other} && npm install --registry=${foreign.url} --no-audit --no-fund ./packages/*.tgz && npx sandbox-run ${chosen.join(' ')} -- /bin/echo hi`;
+    const { stdout, stderr, exitCode } = await run('bash', ['-c', line]);
+    expect([exitCode, stdout, stderr]).toEqual([0, expect.stringMatching(/^hi$/m), expect.anything()]);
+  });
+
   it('what has a state works, with the SQLite of the platform package; no compiled code of another Node came', async () => {
     const state = join(place, 'state');
     const asked = await run('npx', ['sandbox-run', 'approvals', 'list'], { XDG_STATE_HOME: state });
@@ -153,6 +188,20 @@ describe('the packed packages, in an empty project without a compiler', () => {
     expect(said).toMatchObject({ stdout: 'from the library\n' });
     expect(said.stderr).toMatch(/packages.*(No such file|Permission denied)/);
     expect(said.controls).toContainEqual(expect.objectContaining({ id: 'process-tree', state: 'enforced' }));
+  });
+
+  it.each([
+    ['module', "import { confine } from 'sandbox-run/confine';"],
+    ['commonjs', "const { confine } = require('sandbox-run/confine');"],
+  ])('the core by itself is loaded, as %s', async (type, load) => {
+    const read = ['/usr', '/bin', '/lib', '/lib64'].filter((path) => existsSync(path));
+    const script = `${load}
+      confine().prepare(${JSON.stringify({ workspace, read })}).then(async (made) => {
+        const { failure, stdout } = await made.start({ program: '/bin/echo', argv: ['echo', 'confined'] }).exited;
+        console.log(failure ?? stdout.toString().trim());
+      });`;
+    const { stdout, stderr } = await run('node', [`--input-type=${type}`, '-e', script]);
+    expect(stdout, stderr).toBe('confined');
   });
 
   it('the warden is the program of the platform package', async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
-import { createServer, type Server } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -17,6 +17,7 @@ import {
 } from '../../src/index.ts';
 import { messageForModel, openOwnState, warningsOf } from '../../src/run/index.ts';
 import { eventually, sleep } from '../support/eventually.ts';
+import { onOnePort } from '../support/one-port.ts';
 import { compile, PROGRAMS } from '../support/sandboxee.ts';
 import { untilTimeOut } from '../support/time-out.ts';
 
@@ -199,16 +200,17 @@ describe('hosts that somebody is asked about', () => {
       requests += 1;
       response.end(`${WORD}\n`);
     });
-    await once(server.listen(0, ADDRESS), 'listening');
-    const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('no port');
-    port = address.port;
     // On the same port of this machine itself, which nothing may lead to.
     trap = createServer((socket) => {
       trapped += 1;
       socket.destroy();
     });
-    await once(trap.listen(port, '127.0.0.1'), 'listening');
+    await onOnePort(async () => {
+      server.close();
+      await once(server.listen(0, ADDRESS), 'listening');
+      ({ port } = server.address() as AddressInfo);
+      await once(trap.listen(port, '127.0.0.1'), 'listening');
+    });
   });
   afterEach(async () => {
     forget();
@@ -549,7 +551,7 @@ describe('hosts that somebody is asked about', () => {
       entry: `10.1.2.3:${port}`,
     });
     expect(of('nowhere.test')).toMatchObject({ verdict: 'refused', error: 'EHOSTUNREACH' });
-    expect(forPerson(result)).toContain('which leads to 127.0.0.1, an address that no entry allows');
+    expect(forPerson(result)).toContain('it leads to 127.0.0.1, an address that no entry allows');
   });
 
   it('is told of a connection that waits when the command ends', async () => {
@@ -557,9 +559,7 @@ describe('hosts that somebody is asked about', () => {
     const result = await run(sandbox, 'curl -sS http://$HOST:$PORT/', 'unlisted.test', 1500);
     expect(result.status).toBe('timed-out');
     expect(result.connections).toMatchObject([{ verdict: 'refused', host: 'unlisted.test', port }]);
-    expect(forPerson(result)).toContain(
-      `wanted to reach unlisted.test:${port}, which the policy does not list`,
-    );
+    expect(forPerson(result)).toContain(`could not reach unlisted.test:${port}: the policy does not list it`);
   });
 
   // 101: ENETUNREACH.
@@ -597,7 +597,7 @@ describe('hosts that somebody is asked about', () => {
         expect(other.connections).toContainEqual(
           expect.objectContaining({ verdict: 'refused', host: 'web.test', askedFor: 'other.test' }),
         );
-        expect(forPerson(other)).toContain('and asked for other.test there, which the policy does not list');
+        expect(forPerson(other)).toContain('it asked for other.test there, and the policy does not list it');
         expect(asked()).toEqual(['web.test:80', 'web.test:80']);
       } finally {
         web.close();

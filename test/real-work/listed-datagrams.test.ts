@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSandbox, type Sandbox } from '../../src/index.ts';
+import { onOnePort } from '../support/one-port.ts';
 
 const NAME = 'listed.test';
 const ADDRESSES = ['127.0.0.9', '127.0.0.8'] as const;
@@ -136,16 +137,20 @@ describe('UDP where the network is listed', () => {
     mkdirSync(workspace);
     writeFileSync(join(root, 'several.c'), C);
     execFileSync('gcc', ['-w', '-o', join(workspace, 'several'), join(root, 'several.c')]);
-    for (const address of ADDRESSES) {
-      const server = createSocket('udp4');
-      server.on('message', (message, from) => {
-        datagrams += 1;
-        server.send(answerTo(message, address), from.port, from.address);
-      });
-      await once(server.bind(port, address), 'listening');
-      port = server.address().port;
-      servers.push(server);
-    }
+    port = await onOnePort(async () => {
+      let at = 0;
+      for (const address of ADDRESSES) {
+        const server = createSocket('udp4');
+        servers.push(server);
+        server.on('message', (message, from) => {
+          datagrams += 1;
+          server.send(answerTo(message, address), from.port, from.address);
+        });
+        await once(server.bind(at, address), 'listening');
+        at = server.address().port;
+      }
+      return at;
+    });
   });
   afterAll(async () => {
     for (const sandbox of sandboxes) await sandbox.close();

@@ -1,8 +1,38 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { spawnSync } from 'node:child_process';
+import {
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { CLI } from '../cli/support.ts';
 import { everywhere, expectPrinted } from './support/lab.ts';
+
+/** What tools do in a workspace: renames, links, git, locks, shared mappings, sparse files. */
+const WORK =
+  "echo 1 > a && mkdir -p d/e && mv a d/e/a && ln d/e/a d/b && chmod 755 d/b && git init -q . && git add -A && git -c user.name=n -c user.email=e@x commit -qm m && git status --short && rm -r d && git checkout -q -- d && cat d/b && python3 -c \"import fcntl,mmap; f=open('m','w+b'); f.truncate(4096); fcntl.flock(f,2); mmap.mmap(f.fileno(),4096)[0:1]=b'x'; print(open('m').read(1))\" && cp --sparse=always m n && ls";
+
+it('a workspace on a tmpfs (needs namespaces)', () => {
+  const place = mkdtempSync(join(realpathSync(tmpdir()), 'on-tmpfs-'));
+  try {
+    const mounting =
+      'mount -t tmpfs own "$1" && mkdir "$1/project" && cd "$1/project" && stat -fc %T . && echo x > f && exec "$2" "$3" -- bash -c "$4"';
+    const alone = process.geteuid?.() === 0 ? ['--mount'] : ['--user', '--map-root-user', '--mount'];
+    const argv = [...alone, 'bash', '-c', mounting, '-', place, process.execPath, CLI, WORK];
+    const env = { ...process.env, HOME: place, XDG_STATE_HOME: join(place, 'state') };
+    const { stdout, stderr } = spawnSync('unshare', argv, { env, encoding: 'utf8' });
+    expect([stderr, stdout]).toEqual(['', 'tmpfs\n1\nx\nd\nf\nm\nn\n']);
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+});
 
 everywhere((lab) => {
   it('a workspace named through a symbolic link', async () => {
@@ -53,6 +83,16 @@ everywhere((lab) => {
       join(base.directory, ...Array.from({ length: 12 }, () => 'd'.repeat(200))),
     );
     expectPrinted(await project.run('cat f; echo y > g; cat "$PWD/g"'), 'x\ny\n');
+  });
+
+  it('a workspace that belongs to another group', async () => {
+    const project = lab.project({ f: 'x\n' });
+    // Root can give it to a group that its owner is not in, an ordinary user to one of their own.
+    const group = process.geteuid?.() === 0 ? 4242 : (process.getgroups?.()[0] ?? 0);
+    const { uid } = statSync(project.directory);
+    for (const path of [project.directory, join(project.directory, 'f')]) chownSync(path, uid, group);
+    expectPrinted(await project.run(WORK), '1\nx\nd\nf\nm\nn\n');
+    expect(statSync(project.directory)).toMatchObject({ uid, gid: group });
   });
 
   it('the profile read-only: reads, computes, and writes only to private places', async () => {

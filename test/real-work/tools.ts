@@ -16,6 +16,8 @@ export interface ToolRow {
   readonly line: string;
   /** Options of sandbox-run that the task needs. Each stands on the page. */
   readonly options?: readonly string[];
+  /** Further ones where the sandbox has Landlock without namespaces. */
+  readonly optionsWithoutNamespaces?: readonly string[];
   /** Paths of files that are not compared: their content or name is another one at each run. */
   readonly varies?: RegExp;
   /** Why the two runs differ today, for the page. The test then fails as soon as they are equal. */
@@ -79,17 +81,13 @@ const MONOREPO = {
 } as const;
 
 /** Why rows differ on a host without namespaces. */
-const NO_LOOPBACK =
-  'the network is off, and only a network namespace has a loopback of its own: `socket` is refused';
-const NO_UNIX_SOCKETS =
-  'Unix sockets are refused: before Landlock ABI 9 only namespaces keep them from the servers of the host';
-const NO_TMP =
-  'the program writes to `/tmp` whatever `TMPDIR` says; only a mount namespace has a `/tmp` of its own';
+/** Loopback and Unix sockets of its own, by a supervisor: the first failure names it. */
+const OWN_SOCKETS = ['--net', '@own'];
+const UNREADABLE =
+  'its agent makes itself unreadable to its user (`PR_SET_DUMPABLE`), so `--net @own` cannot tell which socket it means; only namespaces give it some without looking';
 const NO_TERMINALS = '`/dev/ptmx` is refused: only a mount namespace has terminals of its own';
 const OTHER_HOME =
   '`HOME` is a private directory at another path: only a mount namespace can lay it where the home is';
-const NO_GROUP_BIT =
-  'the set-group-ID bit is refused: a supervisor sets it only where a mount namespace keeps out what lies outside';
 const NO_SYSTEM_V = 'System V shared memory is refused: only an IPC namespace has some of its own';
 
 export const TOOL_ROWS: readonly ToolRow[] = [
@@ -219,7 +217,6 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     before: `npm pack --silent --ignore-scripts ${GLOBAL}/husky >/dev/null && mv husky-*.tgz tool.tgz && ${PROJECT}`,
     line: `pnpm install --offline --silent; pnpm --silent test && ${COMMIT}`,
     varies: /^\.git\/|^\.husky\/_|^node_modules\/|^\.pnpm-store/,
-    differsWithoutNamespaces: NO_TMP,
   },
   {
     ...HOOKS,
@@ -327,7 +324,6 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     },
     line: 'pnpm install --offline --silent; pnpm -r --silent test',
     varies: /\.modules\.yaml$|\.pnpm-(workspace|task-run)-state/,
-    differsWithoutNamespaces: NO_TMP,
   },
   {
     tool: 'pnpm',
@@ -345,7 +341,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     before: 'pnpm install --offline --silent',
     line: 'pnpm add --offline --silent -w ./packages/b && cat package.json',
     varies: /\.modules\.yaml$|\.pnpm-(workspace|task-run)-state/,
-    differsWithoutNamespaces: NO_TMP,
+    differsWithoutNamespaces: OTHER_HOME,
   },
   {
     tool: 'yarn classic',
@@ -420,9 +416,10 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: [`${GLOBAL}/nx/package.json`, 'nx', 'npm', 'git'],
     packages: 'npm:nx npm git',
     before: `${MONOREPO.before} && ln -s ${GLOBAL}/nx node_modules/nx`,
-    line: `NX_DAEMON=false nx run-many -t build --outputStyle=static 2>&1 | grep -c "built [ab]$"`,
+    // By default its sockets are in a directory of /tmp that belongs to whoever ran it first on the machine.
+    line: `export NX_SOCKET_DIR=$(mktemp -d /tmp/nx-XXXX); NX_DAEMON=false nx run-many -t build --outputStyle=static 2>&1 | grep -c "built [ab]$"; status=$?; rm -rf "$NX_SOCKET_DIR"; exit $status`,
     varies: /^\.nx\/|^\.git\/|^node_modules\//,
-    differsWithoutNamespaces: NO_UNIX_SOCKETS,
+    optionsWithoutNamespaces: OWN_SOCKETS,
   },
   {
     ...MONOREPO,
@@ -472,6 +469,19 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     line: 'jest --ci --no-watchman 2>&1 | grep ^Tests:; exit ${PIPESTATUS[0]}',
   },
   {
+    tool: 'jest',
+    task: 'the same by watchman',
+    programs: ['jest', 'git', 'watchman'],
+    packages: 'npm:jest git watchman',
+    files: {
+      'package.json': '{"name":"app"}',
+      'a.test.js': 'test("adds", () => expect(1 + 1).toBe(2));\n',
+      'b.test.js': 'test("bad", () => expect(1).toBe(2));\n',
+    },
+    line: 'jest --ci 2>&1 | grep ^Tests:; status=${PIPESTATUS[0]}; watchman shutdown-server >/dev/null 2>&1; exit $status',
+    optionsWithoutNamespaces: OWN_SOCKETS,
+  },
+  {
     tool: 'playwright',
     task: 'a page in Debian’s Chromium',
     programs: ['node', '/usr/bin/chromium', `${GLOBAL}/playwright-core/package.json`],
@@ -480,7 +490,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
       'a.js': `const { chromium } = require('${GLOBAL}/playwright-core');\n(async () => {\n  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium' });\n  const page = await browser.newPage();\n  await page.setContent('<p>hello</p>');\n  console.log(await page.evaluate(() => document.querySelector('p').textContent + 6 * 7));\n  await browser.close();\n})();\n`,
     },
     line: 'node a.js',
-    differsWithoutNamespaces: NO_UNIX_SOCKETS,
+    optionsWithoutNamespaces: OWN_SOCKETS,
   },
   {
     tool: 'poetry',
@@ -529,8 +539,25 @@ export const TOOL_ROWS: readonly ToolRow[] = [
         '{"cells":[{"cell_type":"code","id":"a","execution_count":null,"metadata":{},"outputs":[],"source":["print(6 * 7)"]}],"metadata":{"kernelspec":{"name":"python3","display_name":"x","language":"python"}},"nbformat":4,"nbformat_minor":5}',
     },
     line: 'jupyter-nbconvert --execute --to markdown --stdout a.ipynb 2>/dev/null',
-    differs:
-      'ZeroMQ aborts: it calls `sched_setscheduler` with the number of its own thread, which is refused like that of any other process (`Operation not permitted (src/thread.cpp:345)`)',
+    optionsWithoutNamespaces: OWN_SOCKETS,
+  },
+  {
+    tool: 'pyzmq',
+    task: 'a message between two threads of its own',
+    programs: ['python3', '/usr/lib/python3/dist-packages/zmq/__init__.py'],
+    packages: 'python3-zmq',
+    line: `python3 -c 'import zmq; c = zmq.Context(); a, b = c.socket(zmq.PAIR), c.socket(zmq.PAIR); a.bind("inproc://x"); b.connect("inproc://x"); b.send(b"42"); print(a.recv())'`,
+  },
+  {
+    tool: 'renice',
+    task: 'a script makes itself the last in line, by its own number',
+    programs: ['renice', 'chrt', 'ionice', 'taskset', 'prlimit', 'python3'],
+    packages: 'util-linux python3',
+    files: {
+      'a.sh':
+        "renice -n 19 -p $$ >/dev/null; chrt -b -p 0 $$; ionice -c3 -p $$; taskset -p 1 $$ >/dev/null; prlimit --pid $$ --nofile=80:80\nnice; ionice -p $$; chrt -p $$ | sed 's/.*: //'; taskset -p $$ | sed 's/.*: //'; ulimit -n\nsleep 60 & renice -n 19 -p $! >/dev/null; kill $!\npython3 -c 'import os; os.sched_setaffinity(os.getpid(), {0}); os.setpriority(os.PRIO_PROCESS, os.getpid(), 19)'\n",
+    },
+    line: 'bash a.sh; echo $?',
   },
   {
     tool: 'cargo',
@@ -556,7 +583,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     files: { 'a.c': C_MAIN },
     line: `${FREE_PORT}; export SCCACHE_DIR=$PWD/cache SCCACHE_SERVER_PORT=$port; for i in 1 2; do sccache gcc -c a.c -o a.o || echo no; done; sccache --stop-server 2>/dev/null | grep -E "^Cache (hits|misses)  "`,
     varies: /^cache\//,
-    differsWithoutNamespaces: NO_LOOPBACK,
+    optionsWithoutNamespaces: OWN_SOCKETS,
   },
   {
     tool: 'gradle',
@@ -566,7 +593,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     files: { 'build.gradle': 'task hello { doLast { println 6 * 7 } }\n', 'settings.gradle': '' },
     line: 'gradle --offline --no-daemon -q hello 2>/dev/null',
     varies: /^\.gradle\//,
-    differsWithoutNamespaces: NO_LOOPBACK,
+    differsWithoutNamespaces: OTHER_HOME,
   },
   {
     tool: 'cmake',
@@ -656,7 +683,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     packages: 'watchman',
     files: { '.watchmanconfig': '{}', a: '' },
     line: 'watchman --no-pretty watch-project . | grep -c error; watchman shutdown-server >/dev/null; echo $?',
-    differsWithoutNamespaces: NO_GROUP_BIT,
+    optionsWithoutNamespaces: OWN_SOCKETS,
   },
   {
     tool: 'gpg',
@@ -665,7 +692,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     packages: 'gnupg',
     line: 'export GNUPGHOME=$(mktemp -d); gpg -q --batch --passphrase "" --quick-generate-key a@example.test ed25519 sign never 2>/dev/null; echo x >a; gpg -q --batch --detach-sign a && gpg --batch --verify a.sig a 2>&1 | grep -c "Good signature"; gpgconf --kill all',
     varies: /\.sig$/,
-    differsWithoutNamespaces: NO_UNIX_SOCKETS,
+    differsWithoutNamespaces: UNREADABLE,
   },
   {
     tool: 'node-gyp',
@@ -691,7 +718,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
         "import { createServer, get } from 'node:http';\nimport { Worker } from 'node:worker_threads';\nimport { availableParallelism, userInfo } from 'node:os';\nnew Worker('console.log(6 * 7)', { eval: true }).on('exit', () => {\n  const server = createServer((_, response) => response.end('served')).listen(0, '127.0.0.1', () => {\n    get({ port: server.address().port }, (response) => response.pipe(process.stdout).on('unpipe', () => {}) && response.on('end', () => { console.log(); server.close(); }));\n  });\n});\nconsole.log(availableParallelism(), userInfo().username, userInfo().uid);\n",
     },
     line: 'node a.mjs',
-    differsWithoutNamespaces: NO_LOOPBACK,
+    optionsWithoutNamespaces: OWN_SOCKETS,
   },
   {
     tool: 'node',
@@ -740,7 +767,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
         "import multiprocessing as m\nfrom multiprocessing import shared_memory\ndef f(x): return x * x\nif __name__ == '__main__':\n  for method in ('fork', 'spawn', 'forkserver'):\n    with m.get_context(method).Pool(3) as pool: print(method, sum(pool.map(f, range(100))))\n  s = shared_memory.SharedMemory(create=True, size=1 << 20); s.buf[0] = 42\n  t = shared_memory.SharedMemory(name=s.name); print(t.buf[0]); t.close(); s.close(); s.unlink()\n  print(m.Lock().acquire())\n",
     },
     line: 'python3 a.py',
-    differsWithoutNamespaces: NO_UNIX_SOCKETS,
+    optionsWithoutNamespaces: OWN_SOCKETS,
   },
   {
     tool: 'python',
@@ -788,8 +815,9 @@ export const TOOL_ROWS: readonly ToolRow[] = [
       'b.c': C_MAIN,
       'c.c': C_MAIN,
     },
-    line: 'make -j4 --output-sync=target >/dev/null && ./a && make -q a b c; ls',
-    differsWithoutNamespaces: NO_TMP,
+    line: 'make -j4 --output-sync=target >log && ./a && make -q a b c; ls',
+    // Its own: make locks what it writes to, and /dev/null is everybody's.
+    varies: /^log$/,
   },
   {
     tool: 'gcc',
@@ -977,7 +1005,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: ['ruby'],
     packages: 'ruby',
     line: 'ruby -rjson -rtempfile -rsocket -retc -e \'puts JSON.generate([Etc.getpwuid.name.size > 1, Tempfile.new.path.empty?, Etc.nprocessors]); s = TCPServer.new("127.0.0.1", 0); c = TCPSocket.new("127.0.0.1", s.addr[1]); puts 1\'; gem list 2>/dev/null | grep -c .',
-    differsWithoutNamespaces: NO_LOOPBACK,
+    optionsWithoutNamespaces: OWN_SOCKETS,
   },
   {
     tool: 'ruby',
@@ -1007,7 +1035,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     packages: 'php-cli python3',
     files: { 'a.php': '<?php echo "served\\n";' },
     line: `php -m | sort; ${FREE_PORT}; exec 3< <(exec php -S 127.0.0.1:$port 2>&1); server=$!; ${until('started')}; php -r "echo file_get_contents('http://127.0.0.1:$port/a.php');"; kill $server`,
-    differsWithoutNamespaces: NO_LOOPBACK,
+    optionsWithoutNamespaces: OWN_SOCKETS,
   },
   {
     tool: 'perl',
@@ -1039,7 +1067,6 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: ['lua5.4'],
     packages: 'lua5.4',
     line: 'lua5.4 -e \'print(os.getenv("HOME") ~= nil, 6 * 7, #os.tmpname() > 0)\'',
-    differsWithoutNamespaces: NO_TMP,
   },
   {
     tool: 'guile',
@@ -1147,7 +1174,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: ['redis-server', 'redis-cli'],
     packages: 'redis-server redis-tools',
     line: `exec 3< <(exec redis-server --port 0 --unixsocket "$PWD/s" --save '' --daemonize no 2>&1); server=$!; ${until('accept connections')}; redis-cli -s s set a 42; redis-cli -s s get a; redis-cli -s s shutdown nosave; cat <&3 >/dev/null`,
-    differsWithoutNamespaces: NO_UNIX_SOCKETS,
+    optionsWithoutNamespaces: OWN_SOCKETS,
   },
   {
     tool: 'tmux',
@@ -1155,7 +1182,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: ['tmux'],
     packages: 'tmux',
     line: 'tmux -f /dev/null -S "$PWD/t" new-session -d -x 80 -y 24 "echo in tmux; tmux -S $PWD/t wait-for -S up; cat"; tmux -S "$PWD/t" wait-for up; tmux -S "$PWD/t" capture-pane -p | head -1; tmux -S "$PWD/t" kill-server; rm -f t',
-    differsWithoutNamespaces: NO_UNIX_SOCKETS,
+    differsWithoutNamespaces: NO_TERMINALS,
   },
   {
     tool: 'script',
@@ -1210,7 +1237,6 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     packages: 'ed',
     files: { a: 'a\n' },
     line: "printf 's/a/b/\\nw\\nq\\n' | ed -s a; cat a",
-    differsWithoutNamespaces: NO_TMP,
   },
   {
     tool: 'fzf',
@@ -1228,7 +1254,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
       'ssh-keygen -q -t ed25519 -N "" -f host && ssh-keygen -q -t ed25519 -N "" -f key && cp key.pub auth',
     line: `${FREE_PORT}; exec 3< <(exec /usr/sbin/sshd -D -e -f /dev/null -p $port -o ListenAddress=127.0.0.1 -h "$PWD/host" -o AuthorizedKeysFile="$PWD/auth" -o StrictModes=no -o UsePAM=no -o PidFile=none 2>&1); server=$!; ${until('listening')}; ssh -F /dev/null -i key -p $port -o StrictHostKeyChecking=no -o UserKnownHostsFile=known -o BatchMode=yes 127.0.0.1 'echo over ssh; pwd | grep -c /' 2>err; kill $server`,
     varies: /^(err|known|host|key|auth)/,
-    differsWithoutNamespaces: NO_LOOPBACK,
+    optionsWithoutNamespaces: OWN_SOCKETS,
   },
   {
     tool: 'ssh-agent',
@@ -1238,7 +1264,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     before: `${REPOSITORY}; ssh-keygen -q -t ed25519 -N "" -C me -f k`,
     line: 'eval "$(ssh-agent -s -a "$PWD/s")" >/dev/null && ssh-add -q k && git -c gpg.format=ssh -c user.signingkey=k.pub commit -q --allow-empty -S -m signed; git cat-file -p HEAD | grep -c "BEGIN SSH SIGNATURE"; ssh-agent -k >/dev/null; tail -s 0.05 --pid=$SSH_AGENT_PID -f /dev/null',
     varies: /\.git\/|^k/,
-    differsWithoutNamespaces: NO_UNIX_SOCKETS,
+    differsWithoutNamespaces: UNREADABLE,
   },
   {
     tool: 'rsync',
@@ -1313,7 +1339,6 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     programs: [],
     packages: 'coreutils',
     line: 'mkdir -m 2770 g && install -d -m 2755 h && chmod g+s . && stat -c %a g h',
-    differsWithoutNamespaces: NO_GROUP_BIT,
   },
   {
     tool: 'machine',
@@ -1405,7 +1430,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
     packages: 'openssl curl ca-certificates python3',
     line: `openssl req -x509 -newkey ed25519 -nodes -keyout k.pem -out c.pem -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 2>/dev/null; ls /etc/ssl/certs | wc -l; ${FREE_PORT}; exec 3< <(exec openssl s_server -accept 127.0.0.1:$port -key k.pem -cert c.pem -www 2>&1); server=$!; ${until('ACCEPT')}; curl -s --cacert c.pem -o page https://127.0.0.1:$port/; grep -c 's_server' page; kill $server`,
     varies: /^(k|c)\.pem$|^page$/,
-    differsWithoutNamespaces: NO_LOOPBACK,
+    optionsWithoutNamespaces: OWN_SOCKETS,
   },
   {
     tool: 'time and cgroups',

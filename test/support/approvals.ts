@@ -2,9 +2,9 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import { ensureStateDirectory, stateDirectoryPath } from '../../src/host/index.ts';
+import { type Clock, openState } from '../../src/gate/index.ts';
 import type { ApprovalRequest, State } from '../../src/model/index.ts';
-import { type Clock, openState } from '../../src/state/index.ts';
+import { ensureStateDirectory, stateDirectoryPath } from '../../src/workspace/index.ts';
 
 /** A request like those that `run/` makes. */
 export function sampleRequest(changes: Partial<ApprovalRequest> = {}): ApprovalRequest {

@@ -1,7 +1,6 @@
-import type { CheckContext, RulesOfCommands } from '../../src/checks/index.ts';
-import { within } from '../../src/decide/index.ts';
+import { within } from '../../src/gate/index.ts';
+import { type CheckContext, parseShell, type RulesOfCommands } from '../../src/judge/index.ts';
 import type { PathSearch } from '../../src/model/index.ts';
-import { parseShell } from '../../src/shell/index.ts';
 
 /** The default policy, as the checks see it, of a workspace `/w`. */
 export const RULES: RulesOfCommands = {

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { dispatch } from '../../src/cli/index.ts';
-import { type Caller, onBehalfOf } from '../../src/host/index.ts';
+import { type Caller, onBehalfOf } from '../../src/workspace/index.ts';
 
 /** How a call of the command line ended. */
 export interface CliResult {

@@ -14,7 +14,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from '@nats-io/transport-node';
-import { orElse } from '../../src/util/index.ts';
+import { orElse } from '../../src/base/or-else.ts';
 import { eventually } from './eventually.ts';
 
 /** One real `nats-server` with JetStream on loopback. */

@@ -1,5 +1,5 @@
 import { collectPrograms, parseArguments } from '../../src/cli/index.ts';
-import { parseShell } from '../../src/shell/index.ts';
+import { parseShell } from '../../src/judge/index.ts';
 
 /** Words of a user's, of which the test need not know what they become. */
 const SOMETHING = 'something';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { RulesOfCommands } from '../../src/checks/index.ts';
+import type { RulesOfCommands } from '../../src/judge/index.ts';
 import type { Autonomy, Taint } from '../../src/model/index.ts';
 import { CLASSIC_ALLOW_LIST, type Judged, judgeText } from './policy-world.ts';
 

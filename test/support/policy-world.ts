@@ -1,18 +1,25 @@
-import { type CheckContext, isForeignTo, type RulesOfCommands, TEXT_CHECKS } from '../../src/checks/index.ts';
+import { VERDICTS } from '../../src/base/words.ts';
 import {
-  type Autonomy,
-  type Parsed,
-  type PathSearch,
-  type Reason,
-  type ResolvedPath,
-  type SymbolicLink,
-  type Taint,
-  VERDICTS,
-  type Verdict,
+  type CheckContext,
+  isForeignTo,
+  parseShell,
+  programName,
+  type RulesOfCommands,
+  reachOfLine,
+  riskOfLine,
+  TEXT_CHECKS,
+} from '../../src/judge/index.ts';
+import type {
+  Autonomy,
+  Parsed,
+  PathSearch,
+  Reason,
+  ResolvedPath,
+  SymbolicLink,
+  Taint,
+  Verdict,
 } from '../../src/model/index.ts';
 import { PROTECTED_PATHS, SYSTEM_PATHS } from '../../src/policy/index.ts';
-import { programName, reachOfLine, riskOfLine } from '../../src/programs/index.ts';
-import { parseShell } from '../../src/shell/index.ts';
 
 export const WORKSPACE = '/home/agent/project';
 export const HOME = '/home/agent';

@@ -47,6 +47,8 @@ const PRELUDE = `
 export function compile(name: string, body: string, flags: readonly string[] = []): string {
   const program = join(PROGRAMS, name);
   mkdirSync(PROGRAMS, { recursive: true });
+  // One of the same name that still runs, of another file, cannot be written to (ETXTBSY).
+  rmSync(program, { force: true });
   execFileSync('gcc', ['-O0', '-w', '-x', 'c', '-', '-o', program, ...flags], {
     input: PRELUDE + body,
     stdio: ['pipe', 'inherit', 'inherit'],

@@ -39,11 +39,21 @@ export const SECRET_FILES: Readonly<Record<string, string>> = {
     proj/client_secret_123.json proj/local.settings.json proj/kubeconfig proj/server.key proj/tls.p12 proj/a.pfx proj/app.jks
     proj/release.keystore proj/client.ovpn proj/db.kdbx proj/id_rsa proj/deploy_id_rsa.key proj/id_ecdsa.bak proj/krb5.keytab
     proj/api_key.txt proj/passwords.txt proj/db-password proj/aws-credentials.csv proj/.htpasswd proj/wallet.json backup/.ssh/id_rsa
-    backup/.aws/credentials proj/.secrets/a proj/AuthKey_ABC.p8 proj/ssh_host_rsa_key`),
+    backup/.aws/credentials proj/.secrets/a proj/AuthKey_ABC.p8 proj/ssh_host_rsa_key .gitcookies .duplicity/conf .tailscale/state
+    .config/borg/keys/host__repo .local/share/gnupg/private-keys-v1.d/AB.key .signify/release.sec .julia/logs/repl_history.jl
+    .local/share/atuin/history.db backup/atuin/history.db etc/restic.passfile etc/my-restic-password.txt .restic-pass`),
   'proj/registry/.npmrc': '//registry.example/:_authToken=npm_abcdefghijklmnopqrstuvwxyz0123456789\n',
   'proj/settings.ini': '[db]\npassword = hunter2hunter2\n',
   'proj/app.yaml': 'github:\n  token: ghp_abcdefghijklmnopqrstuvwxyz0123456789\n',
   'proj/settings.py': 'KEY = "AKIAIOSFODNN7EXAMPLE"\n',
+  ...Object.fromEntries(
+    ['js', 'ts', 'py', 'go', 'java', 'html', 'd'].map((ending) => [
+      `code/${ending}/inner/c.${ending}`,
+      `const a = "ghp_${'aB3dE6gH9j'.repeat(4)}";\n`,
+    ]),
+  ),
+  'proj/dotnet/NuGet.Config':
+    '<packageSourceCredentials><a><add key="ClearTextPassword" value="hunter2" /></a></packageSourceCredentials>\n',
   'proj/tls.pem': '-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----\n',
   'proj/notes':
     'begin\n-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n-----END OPENSSH PRIVATE KEY-----\n',
@@ -68,6 +78,7 @@ export const INNOCENT_FILES: Readonly<Record<string, string>> = {
   'shared/design-tokens.json': '{"color": {"red": "#ff0000"}}\n',
   'proj/plain/.npmrc': `registry=https://registry.example/\n//registry.example/:_authToken=$\{NPM_TOKEN}\n`,
   'proj/pip.conf': '[global]\nindex-url = https://pypi.example/simple\n',
+  'proj/dotnet/NuGet.Config': '<add key="ClearTextPassword" value="%FEED_PASSWORD%" />\n',
   'proj/.pre-commit-config.yaml': 'repos:\n- repo: https://github.com/a/b\n  rev: v4.5.0\n',
 };
 

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { privateParentIn } from '../../src/workspace/index.ts';
 
-const PLACE = '/dev/shm';
+const PLACE = privateParentIn('/dev/shm').path;
 
 /** Directories on shared memory that are locked, by inode, and the process that did it (proc_locks(5)). */
 function lockersByInode(): ReadonlyMap<number, number> {

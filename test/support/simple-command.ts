@@ -1,5 +1,5 @@
+import { parseShell } from '../../src/judge/index.ts';
 import type { SimpleCommand } from '../../src/model/index.ts';
-import { parseShell } from '../../src/shell/index.ts';
 
 /** The commands of a line that is understood. */
 export function commandsIn(source: string): readonly SimpleCommand[] {

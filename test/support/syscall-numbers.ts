@@ -1,4 +1,4 @@
-import { type SeccompArchitecture, SYSCALL_NUMBERS, syscallNumber } from '../../src/kernel/index.ts';
+import { type SeccompArchitecture, SYSCALL_NUMBERS, syscallNumber } from '../../src/confine/kernel/index.ts';
 
 /** Every system call of an architecture, with its number. */
 export const syscallsOf = (architecture: SeccompArchitecture): readonly (readonly [string, number])[] =>

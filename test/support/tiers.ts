@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel';
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { withoutNamespaces } from '../../src/backends/index.ts';
+import { withoutNamespaces } from '../../src/confine/backends/index.ts';
 import { createSandbox, type PolicyFile, type Sandbox, type SandboxOptions } from '../../src/index.ts';
 import type { ControlId, ControlState, EnforcementReport, HostFeatures } from '../../src/model/index.ts';
 import { prepareSandbox, sandboxOn } from '../../src/run/index.ts';

@@ -16,10 +16,19 @@ export function makeSupervisedConfiguration(root: string): string {
   return makeConfiguration(join(root, 'supervised'), SUPERVISED);
 }
 
+/** Makes a configuration directory whose policy asks about each loss of work, also where undo would bring it back. */
+export function makeAskingConfiguration(root: string): string {
+  return makeConfiguration(join(root, 'asking'), ASKS_ABOUT_LOSSES);
+}
+
+/** A policy that does. */
+export const ASKS_ABOUT_LOSSES = '[workspace]\nundo = "never"\n';
+
 /** A policy with that level. */
 export const SUPERVISED = '[security]\nautonomy = "supervised"\n';
 
-function makeConfiguration(configuration: string, policy: string): string {
+/** Makes a configuration directory with a policy. */
+export function makeConfiguration(configuration: string, policy: string): string {
   mkdirSync(join(configuration, 'sandbox-run'), { recursive: true });
   writeFileSync(join(configuration, 'sandbox-run/policy.toml'), policy, { mode: 0o600 });
   return configuration;

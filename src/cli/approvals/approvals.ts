@@ -1,26 +1,36 @@
 import { join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { viewOf } from '../../approvals/approval-view.ts';
-import { scopeSentence } from '../../approvals/presentation.ts';
-import { answerRequest, requestOf } from '../../approvals/queue.ts';
-import { withTerminal } from '../../approvals/terminal.ts';
-import { confirmRuleOn, offeredRule } from '../../approvals/terminal-approver.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { isTimedId } from '../../host/timed-id.ts';
-import { ensureStateDirectory } from '../../host/user-directories.ts';
-import type { ApprovalScope, PersonalAnswer } from '../../model/approval.ts';
-import type { ChangeSetDetail } from '../../model/change-set.ts';
-import type { ApprovalStore } from '../../model/state.ts';
-import { APPROVAL_SCOPES } from '../../model/words.ts';
-import { loadAddon } from '../../native/load.ts';
-import { ChangeSets } from '../../run/changes/change-sets.ts';
-import { defaultPrincipal, openOwnState, type StateSettings, stateDirectory } from '../../run/state.ts';
-import { fitsAddress, LONGEST_PATH } from '../../serve/core/claim-path.ts';
-import { type Listener, listenForClients } from '../../serve/core/listener.ts';
-import { isOurs } from '../../serve/core/peer.ts';
-import { queueOffer } from '../../serve/queue-offer.ts';
-import { orElse } from '../../util/or-else.ts';
-import type { MaybePromise } from '../../util/promise.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { orElse } from '../../base/or-else.ts';
+import type { MaybePromise } from '../../base/promise.ts';
+import { APPROVAL_SCOPES } from '../../base/words.ts';
+import { loadAddon } from '../../confine/native/load.ts';
+import {
+  answerRequest,
+  confirmRuleOn,
+  offeredRule,
+  requestOf,
+  scopeSentence,
+  viewOf,
+  withTerminal,
+} from '../../gate/index.ts';
+import type { ApprovalScope, ApprovalStore, ChangeSetDetail, PersonalAnswer } from '../../model/index.ts';
+import {
+  ChangeSets,
+  defaultPrincipal,
+  openOwnState,
+  type StateSettings,
+  stateDirectory,
+} from '../../run/index.ts';
+import {
+  fitsAddress,
+  isOurs,
+  type Listener,
+  LONGEST_PATH,
+  listenForClients,
+  queueOffer,
+} from '../../serve/index.ts';
+import { ensureStateDirectory, isTimedId } from '../../workspace/index.ts';
 import { applyChanges, describeChanges, discardChanges } from '../shared/change-sets.ts';
 import { wholeNumber } from '../shared/options.ts';
 import { withSubcommands } from '../shared/parse.ts';
@@ -207,7 +217,7 @@ async function approveWithRule(store: ApprovalStore, id: string): Promise<string
   if (!talked.used)
     throw new SandboxError(
       'usage.invalid',
-      'no rule is written, because a person has to type yes on a terminal, and there is none here',
+      'no rule is written, because a person has to say yes on a terminal, and there is none here',
     );
   if (!talked.result) return 'Nothing was written; the request still waits.\n';
   rules.write(rule);

@@ -1,16 +1,27 @@
 import { isatty } from 'node:tty';
-import { viewOf } from '../../approvals/approval-view.ts';
-import { presentCommand, presentRequest, presentRows, scopeSentence } from '../../approvals/presentation.ts';
-import { answerRequest, requestOf, watchPending } from '../../approvals/queue.ts';
-import { changeLine, countsInWords, markOf } from '../../changes/in-words.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { ApprovalGrant, QueuedRequest, WatchedRequest } from '../../model/approval.ts';
-import type { ChangeSet, ChangeSetDetail } from '../../model/change-set.ts';
-import type { ApprovalStore, StoredApproval } from '../../model/state.ts';
-import { ChangeSets } from '../../run/changes/change-sets.ts';
-import { WaitingChanges } from '../../run/changes/waiting-changes.ts';
-import { orElse } from '../../util/or-else.ts';
-import { visibleText } from '../../util/visible-text.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { orElse } from '../../base/or-else.ts';
+import { visibleText } from '../../base/visible-text.ts';
+import {
+  answerRequest,
+  presentQuestion,
+  presentRequest,
+  presentRows,
+  requestOf,
+  scopeSentence,
+  viewOf,
+  watchPending,
+} from '../../gate/index.ts';
+import type {
+  ApprovalGrant,
+  ApprovalStore,
+  ChangeSet,
+  ChangeSetDetail,
+  QueuedRequest,
+  StoredApproval,
+  WatchedRequest,
+} from '../../model/index.ts';
+import { ChangeSets, changeLine, countsInWords, markOf, WaitingChanges } from '../../run/index.ts';
 import { askAboutChanges } from '../shared/ask-changes.ts';
 import { terminalApprover } from '../shared/ask-here.ts';
 import { jsonLine, type Mood, type Paint, paintFor, printError, printOut } from '../shared/print.ts';
@@ -37,7 +48,7 @@ export async function listRequests(
     return all ? 'No requests within the last day.\n' : 'Nothing waits for an answer.\n';
   return [
     ...found.map(
-      (stored) => `${headOf(stored, paintFor(1))}\n${presentCommand(stored.request, outputWidth())}`,
+      (stored) => `${headOf(stored, paintFor(1))}\n${presentQuestion(stored.request, outputWidth())}`,
     ),
     ...sets.map(presentChanges),
   ].join('\n');

@@ -1,8 +1,8 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { objectsOf, type StoredRecord, textOf } from '../../audit/stored-record.ts';
-import { VERDICTS } from '../../model/words.ts';
-import { isObject } from '../../util/is-object.ts';
-import { visibleText } from '../../util/visible-text.ts';
+import { isObject } from '../../base/is-object.ts';
+import { visibleText } from '../../base/visible-text.ts';
+import { VERDICTS } from '../../base/words.ts';
+import { objectsOf, type StoredRecord, textOf } from '../../gate/index.ts';
 import { wholeNumber } from '../shared/options.ts';
 import { withSubcommands } from '../shared/parse.ts';
 import { jsonText, printOut } from '../shared/print.ts';

@@ -1,10 +1,16 @@
 import { existsSync } from 'node:fs';
-import { parseRecord, type StoredRecord } from '../../audit/stored-record.ts';
-import { beginning, dayFileName, headPath, listDayFiles, TrailCursor } from '../../audit/trail-files.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { RecordStream } from '../../model/record-stream.ts';
-import { operatorPolicy } from '../../run/resolve/policy-layers.ts';
-import { auditDirectory, openOwnStream } from '../../run/state.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import {
+  beginning,
+  dayFileName,
+  headPath,
+  listDayFiles,
+  parseRecord,
+  type StoredRecord,
+  TrailCursor,
+} from '../../gate/index.ts';
+import type { RecordStream } from '../../model/index.ts';
+import { auditDirectory, openOwnStream, operatorPolicy } from '../../run/index.ts';
 
 /**
  * The directory of the audit trail.

@@ -1,10 +1,18 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { commandText, objectsOf, type StoredRecord, textOf } from '../../audit/stored-record.ts';
-import { lastLines, linesOfFile, listDayFiles, TrailCursor } from '../../audit/trail-files.ts';
-import type { Verdict } from '../../model/decision.ts';
-import { isObject } from '../../util/is-object.ts';
-import { visibleJson, visibleText } from '../../util/visible-text.ts';
+import { isObject } from '../../base/is-object.ts';
+import { visibleJson, visibleText } from '../../base/visible-text.ts';
+import {
+  commandText,
+  lastLines,
+  linesOfFile,
+  listDayFiles,
+  objectsOf,
+  type StoredRecord,
+  TrailCursor,
+  textOf,
+} from '../../gate/index.ts';
+import type { Verdict } from '../../model/index.ts';
 import { type Mood, moodOf, type Paint, paintFor, printError, printOut } from '../shared/print.ts';
 import {
   type ReadRecord,

@@ -1,13 +1,10 @@
-import { openAudit } from '../../audit/open-audit.ts';
-import { verifyStream, verifyTrail } from '../../audit/verify.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { loadAuditKey } from '../../host/private-file.ts';
-import { ensureStateDirectory } from '../../host/user-directories.ts';
-import type { StreamVerification, Verification } from '../../model/audit-record.ts';
-import { loadAddon } from '../../native/load.ts';
-import { operatorPolicy } from '../../run/resolve/policy-layers.ts';
-import { defaultPrincipal } from '../../run/state.ts';
-import { visibleText } from '../../util/visible-text.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { visibleText } from '../../base/visible-text.ts';
+import { loadAddon } from '../../confine/native/load.ts';
+import { openAudit, verifyStream, verifyTrail } from '../../gate/index.ts';
+import type { StreamVerification, Verification } from '../../model/index.ts';
+import { defaultPrincipal, operatorPolicy } from '../../run/index.ts';
+import { ensureStateDirectory, loadAuditKey } from '../../workspace/index.ts';
 import { jsonText, printOut, startProgress } from '../shared/print.ts';
 import { reading, trailDirectory, withFleetStream } from './records.ts';
 

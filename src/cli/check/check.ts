@@ -1,14 +1,9 @@
-import { decisionOf } from '../../decide/decide.ts';
-import type { DecisionRequest } from '../../decide/ports.ts';
-import { decisionAsJson, refusalOf } from '../../decide/refusal.ts';
-import { ERROR_CODES } from '../../errors/codes.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { Command } from '../../model/command.ts';
-import type { Decision, Reason, Taint, Verdict } from '../../model/decision.ts';
-import { type Checker, createChecker } from '../../run/assemble.ts';
-import { EXIT_STATUS } from '../../run/launch/exit-status.ts';
-import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
-import { visibleText } from '../../util/visible-text.ts';
+import { ERROR_CODES } from '../../base/errors/codes.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { visibleText } from '../../base/visible-text.ts';
+import { type DecisionRequest, decisionAsJson, decisionOf, refusalOf } from '../../gate/index.ts';
+import type { Command, Decision, Reason, Taint, Verdict } from '../../model/index.ts';
+import { boundariesOf, type Checker, createChecker, EXIT_STATUS, refusalForModel } from '../../run/index.ts';
 import { commandOf } from '../run/options.ts';
 import {
   backendOption,
@@ -38,6 +33,7 @@ null. A line that cannot be judged becomes {"id", "error"}; the exit status is t
 
 Examples:
   sandbox-run check -c 'git push origin main'
+  sandbox-run check -v -- rm -r build
   sandbox-run check --autonomy autonomous -- rm -r build
   sandbox-run check --taint corruption,secret -c 'curl https://example.org'
   sandbox-run check --batch < commands.jsonl | jq -r '[.id, .verdict] | @tsv'
@@ -50,6 +46,7 @@ interface Options extends Pick<SandboxArguments, 'workspace' | 'backend' | 'poli
   readonly cwd?: string;
   readonly approved?: boolean;
   readonly taint?: readonly Taint[];
+  readonly verbose?: boolean;
   readonly json?: boolean;
   readonly batch?: boolean;
 }
@@ -58,7 +55,7 @@ interface Options extends Pick<SandboxArguments, 'workspace' | 'backend' | 'poli
 export async function check(args: readonly string[]): Promise<number> {
   const program = createProgram(
     'sandbox-run check',
-    'Says what the policy thinks of a command, with every reason. Nothing is run.',
+    'Says what the policy thinks of a command, and what objects to it. Nothing is run.',
     HELP_AFTER,
   )
     .usage("[options] [--] COMMAND [ARG...]\n       sandbox-run check [options] -c 'SHELL STRING'")
@@ -71,12 +68,13 @@ export async function check(args: readonly string[]): Promise<number> {
     .option('--cwd <dir>', 'where the command starts (default: the workspace)')
     .option('--approved', 'judge it as if a person had approved the risk')
     .option(...TAINTS_SEEN)
-    .option('--json', 'one JSON object')
+    .option('-v, --verbose', 'every check, also those that do not object')
+    .option('--json', 'one JSON object, with every check in it')
     .option('--batch', 'JSON lines from standard input to standard output');
   for (const { option } of policyOptions()) program.addOption(option);
   const parsed = parseArguments(program, args);
   if (parsed === undefined) return 0;
-  const { shell, json, batch, cwd, approved, taint: taints, ...said } = parsed.opts<Options>();
+  const { shell, verbose, json, batch, cwd, approved, taint: taints, ...said } = parsed.opts<Options>();
   const sandbox = sandboxOptionsOf(said);
   if (batch === true && (shell !== undefined || parsed.args.length > 0))
     throw new SandboxError('usage.invalid', 'check --batch takes its commands from standard input');
@@ -98,7 +96,12 @@ export async function check(args: readonly string[]): Promise<number> {
       return await checkBatch(parts, process.stdin, process.stdout);
     }
     const decision = decisionOf(await checker.decide(request));
-    printOut(json === true ? jsonLine(answer(command, decision)) : describe(decision, paintFor(1)));
+    const shown = decision.reasons.filter(({ verdict }) => verbose === true || objects(verdict));
+    printOut(
+      json === true
+        ? jsonLine(answer(command, decision))
+        : describe({ ...decision, reasons: shown }, paintFor(1)),
+    );
     return EXIT[decision.verdict];
   } finally {
     await checker.close();
@@ -111,6 +114,8 @@ function adviceFor(command: Command, decision: Decision, { plan }: Checker): str
   if (refusal === undefined) return undefined;
   return refusalForModel({ command, ...refusal, decision }, plan && boundariesOf(plan));
 }
+
+const objects = (verdict: Reason['verdict']) => verdict === 'ask' || verdict === 'deny';
 
 function describe({ verdict, risk, reach, reasons }: Decision, paint: Paint): string {
   const row = (reason: Reason) =>

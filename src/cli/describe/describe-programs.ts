@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from 'commander';
-import { TAINTS } from '../../model/words.ts';
-import { PROFILES } from '../../policy/profiles/built-in.ts';
+import { TAINTS } from '../../base/words.ts';
+import { PROFILES } from '../../policy/index.ts';
 import { SUBCOMMANDS } from '../dispatch.ts';
 import { parseRunArguments } from '../run/options.ts';
 import { programOf } from '../shared/parse.ts';

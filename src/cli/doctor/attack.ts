@@ -1,7 +1,6 @@
-import { type AttackParts, attackHost } from '../../attack/attack-host.ts';
-import type { AttackedControl, AttackReport, AttackResult } from '../../model/doctor-report.ts';
-import type { SandboxOptions } from '../../model/options.ts';
-import { endedBy } from '../../run/launch/exit-status.ts';
+import type { AttackedControl, AttackReport, AttackResult, SandboxOptions } from '../../model/index.ts';
+import { endedBy } from '../../run/index.ts';
+import { type AttackParts, attackHost } from '../attack/attack-host.ts';
 import { jsonText, type Mood, type Paint, paintFor, printOut, startProgress, wrap } from '../shared/print.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
 import { examineHost } from './examine.ts';

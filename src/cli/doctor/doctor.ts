@@ -1,5 +1,5 @@
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { SandboxOptions } from '../../model/options.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import type { SandboxOptions } from '../../model/index.ts';
 import { backendOption } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { jsonText, paintFor, printOut, startProgress } from '../shared/print.ts';

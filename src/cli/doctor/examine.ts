@@ -1,32 +1,24 @@
 import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { arch, release, tmpdir } from 'node:os';
 import { delimiter, isAbsolute, join } from 'node:path';
-import { noTemporaryDirectory } from '../../attack/arena.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { findProgram } from '../../host/find-program.ts';
-import { CAP_SYS_ADMIN, hasCapability, probeHost } from '../../host/probe.ts';
-import { errnoName } from '../../kernel/errno.ts';
-import { NEWEST_KNOWN_ABI } from '../../kernel/landlock/rights.ts';
-import { SET_USER_ID } from '../../kernel/mode-bits.ts';
-import type {
-  CgroupFacts,
-  DoctorReport,
-  ProcessFacts,
-  ProgramFacts,
-  Sysctl,
-} from '../../model/doctor-report.ts';
-import type { BackendId, Control } from '../../model/enforcement-report.ts';
-import type { HostFeatures } from '../../model/host-features.ts';
-import { BACKEND_IDS } from '../../model/words.ts';
-import type { NativeAddon } from '../../native/contract.ts';
-import { loadAddon } from '../../native/load.ts';
-import { requireDemands } from '../../plan/enforcement.ts';
-import { profileFile } from '../../policy/effective.ts';
-import { PROFILES } from '../../policy/profiles/built-in.ts';
-import { closePrepared, prepareSandbox } from '../../run/resolve/prepare-sandbox.ts';
-import { openSandbox } from '../../run/sandbox.ts';
-import { orElse } from '../../util/or-else.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { orElse } from '../../base/or-else.ts';
+import { BACKEND_IDS } from '../../base/words.ts';
+import { errnoName } from '../../confine/kernel/errno.ts';
+import { NEWEST_KNOWN_ABI } from '../../confine/kernel/landlock/rights.ts';
+import { SET_USER_ID } from '../../confine/kernel/mode-bits.ts';
+import type { NativeAddon } from '../../confine/native/contract.ts';
+import { loadAddon } from '../../confine/native/load.ts';
+import { requireDemands } from '../../confine/plan/enforcement.ts';
+import type { BackendId, Control } from '../../confine/plan/enforcement-report.ts';
+import type { HostFeatures } from '../../confine/plan/host-features.ts';
+import { CAP_SYS_ADMIN, hasCapability, probeHost } from '../../confine/probe.ts';
+import type { CgroupFacts, DoctorReport, ProcessFacts, ProgramFacts, Sysctl } from '../../model/index.ts';
+import { PROFILES, profileFile } from '../../policy/index.ts';
+import { closePrepared, openSandbox, prepareSandbox } from '../../run/index.ts';
 import { packageVersion } from '../../version.ts';
+import { findProgram } from '../../workspace/index.ts';
+import { noTemporaryDirectory } from '../attack/arena.ts';
 import { type Findings, remediesFor } from './remedies.ts';
 
 /** Landlock's published errata: number, first ABI concerned, meaning. Bit n-1 of the kernel's answer says fixed. */
@@ -135,7 +127,7 @@ async function tryDefaultProfile(): Promise<Trial> {
       ...control,
       demand: demand[control.id] ?? 'best-effort',
     }));
-    known = { ...known, backend: report.backend, controls, features: prepared.features };
+    known = { ...known, backend: report.backend, controls, features: prepared.confinement.features };
     requireDemands({ ...report, controls });
     return { ...known, problem: await runTrue(workspace) };
   } catch (error) {

@@ -1,5 +1,5 @@
-import type { DoctorReport, Remedy } from '../../model/doctor-report.ts';
-import type { ControlId } from '../../model/enforcement-report.ts';
+import type { ControlId } from '../../confine/plan/enforcement-report.ts';
+import type { DoctorReport, Remedy } from '../../model/index.ts';
 
 /** What is found out before anything is advised. */
 export type Findings = Omit<DoctorReport, 'remedies'> & {

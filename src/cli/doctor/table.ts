@@ -1,6 +1,7 @@
-import type { DoctorReport, Remedy } from '../../model/doctor-report.ts';
-import type { BackendId, ControlState } from '../../model/enforcement-report.ts';
-import { givesUpByNature } from '../../plan/enforcement.ts';
+import { givesUpByNature } from '../../confine/plan/enforcement.ts';
+import type { BackendId, ControlState } from '../../confine/plan/enforcement-report.ts';
+import type { DoctorReport, Remedy } from '../../model/index.ts';
+import { BACKENDS } from '../../run/index.ts';
 import { type Mood, type Paint, wrap } from '../shared/print.ts';
 
 /** A line of the table before it is laid out. */
@@ -177,7 +178,7 @@ function backendRows({ backend, backends }: DoctorReport): readonly Row[] {
 }
 
 function whenUsed(id: BackendId): string {
-  return givesUpByNature(id)
+  return BACKENDS.some((backend) => backend.id === id && givesUpByNature(backend))
     ? `is used only with --backend ${id}, or if the others fail and sandbox.minimum in the policy is ${id}`
     : 'is used with --backend, or if those above fail';
 }

@@ -1,5 +1,4 @@
-import { operatorStateSettings } from '../../run/resolve/policy-layers.ts';
-import type { StateSettings } from '../../run/state.ts';
+import { operatorStateSettings, type StateSettings } from '../../run/index.ts';
 import { type ApprovalsOf, approvalsOf } from '../approvals/approvals.ts';
 import { addServerOptions, type ConnectionArguments, DEFAULT_URL, settingsOf } from './options.ts';
 

@@ -1,8 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { NatsSettings } from '../../model/fleet.ts';
-import { Label, QueueName } from '../../model/fleet.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { Label, type NatsSettings, QueueName } from '../../model/index.ts';
 
 /** What {@link addConnectionOptions} reads. */
 export interface ConnectionArguments {

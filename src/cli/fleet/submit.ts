@@ -1,18 +1,20 @@
 import { createReadStream, readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { Option } from 'commander';
-import { ERROR_CODES } from '../../errors/codes.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { refuseFilled } from '../../fleet/archive/tree.ts';
-import { createFleet } from '../../fleet/create-fleet.ts';
-import type { Fleet, FleetJob } from '../../fleet/fleet-api.ts';
-import type { Command } from '../../model/command.ts';
-import { type FleetResult, type FleetRunOptions, MAX_JOB_INPUT, MAX_RETRIES } from '../../model/fleet.ts';
-import { FLEET_PRIORITIES } from '../../model/words.ts';
-import { endedBy, exitStatus } from '../../run/launch/exit-status.ts';
-import { briefly } from '../../run/output/brief.ts';
-import { errorMessage } from '../../util/error-message.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { errorMessage } from '../../base/error-message.ts';
+import { ERROR_CODES } from '../../base/errors/codes.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import { FLEET_PRIORITIES } from '../../base/words.ts';
+import { createFleet, type Fleet, type FleetJob, refuseFilled } from '../../fleet/index.ts';
+import {
+  type Command,
+  type FleetResult,
+  type FleetRunOptions,
+  MAX_JOB_INPUT,
+  MAX_RETRIES,
+} from '../../model/index.ts';
+import { briefly, endedBy, exitStatus } from '../../run/index.ts';
 import { printEnd } from '../run/pass-through.ts';
 import { parseSeconds, TAINTS_SEEN, wholeNumber } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';

@@ -2,10 +2,9 @@ import { mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { Option } from 'commander';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { DEFAULT_LEASE, LONGEST_LEASE, SHORTEST_LEASE } from '../../fleet/lease.ts';
-import { FleetWorker } from '../../fleet/worker.ts';
-import { connectNats, natsFailure } from '../../nats/connection.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { DEFAULT_LEASE, FleetWorker, LONGEST_LEASE, SHORTEST_LEASE } from '../../fleet/index.ts';
+import { connectNats, natsFailure } from '../../gate/nats/index.ts';
 import {
   addSandboxOptions,
   parseSeconds,

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { Argument } from 'commander';
-import { ERROR_CODES } from '../../errors/codes.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { EXIT_STATUS } from '../../run/launch/exit-status.ts';
+import { ERROR_CODES } from '../../base/errors/codes.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { EXIT_STATUS } from '../../run/index.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { paintFor, printOut, wrap } from '../shared/print.ts';
 

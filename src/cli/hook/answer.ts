@@ -1,10 +1,8 @@
 import { readSync } from 'node:fs';
-import { caller } from '../../host/caller.ts';
-import { AGENTS } from '../../integrations/agents.ts';
-import { answerHook, MAX_INPUT_BYTES } from '../../integrations/hooks/answer-hook.ts';
-import type { HookEvent, HookOptions } from '../../integrations/hooks/hook-adapter.ts';
-import { errnoOf } from '../../util/errno-of.ts';
-import { errorMessage } from '../../util/error-message.ts';
+import { AGENTS, answerHook, type HookEvent, type HookOptions, MAX_INPUT_BYTES } from '../../agents/index.ts';
+import { errnoOf } from '../../base/errno-of.ts';
+import { errorMessage } from '../../base/error-message.ts';
+import { caller } from '../../workspace/index.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { printError, printOut } from '../shared/print.ts';
 import { addHookOptions, agentOf, type HookArguments, hookOptionsOf } from './arguments.ts';

@@ -1,17 +1,17 @@
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { currentDirectory } from '../../host/exact-text.ts';
-import type { Agent } from '../../integrations/agents/agent.ts';
-import { AGENTS } from '../../integrations/agents.ts';
 import {
   AFTER_SCOPES,
   type AfterScope,
+  AGENTS,
+  type Agent,
   HOOK_MODES,
   type HookMode,
   type HookOptions,
-} from '../../integrations/hooks/hook-adapter.ts';
-import type { SandboxOptions } from '../../model/options.ts';
+} from '../../agents/index.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import type { SandboxOptions } from '../../model/index.ts';
+import { currentDirectory } from '../../workspace/index.ts';
 import {
   autonomyOption,
   backendOption,

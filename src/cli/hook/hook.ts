@@ -1,6 +1,6 @@
 import { Console } from 'node:console';
-import { currentDirectory, requireExactArguments, requireExactVariables } from '../../host/exact-text.ts';
-import { errorMessage } from '../../util/error-message.ts';
+import { errorMessage } from '../../base/error-message.ts';
+import { currentDirectory, requireExactArguments, requireExactVariables } from '../../workspace/index.ts';
 import { printError } from '../shared/print.ts';
 import {
   forgetEnds,

@@ -1,24 +1,28 @@
 import { lstatSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { isatty } from 'node:tty';
 import { isDeepStrictEqual } from 'node:util';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { currentDirectory } from '../../host/exact-text.ts';
-import { readRegular } from '../../host/held-directory.ts';
-import { atPlaceOf, replaceAt, type WriteOptions } from '../../host/written-file.ts';
-import type { Command } from '../../model/command.ts';
-import type { Denial } from '../../model/denial.ts';
-import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { SandboxOptions } from '../../model/options.ts';
-import type { PolicyFile } from '../../model/policy-keys.ts';
-import { exitStatus } from '../../run/launch/exit-status.ts';
-import { describeDenial } from '../../run/output/denials.ts';
-import { type Places, whyNotProposed } from '../../run/proposals.ts';
-import { requireLooking } from '../../run/resolve/prepare-sandbox.ts';
-import { resolvePolicy } from '../../run/resolve/resolve-policy.ts';
-import { openSandbox } from '../../run/sandbox.ts';
-import { readableWord } from '../../util/shell-quote.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { readableWord } from '../../base/shell-quote.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import type { Command, Denial, ExecutionResult, PolicyFile, SandboxOptions } from '../../model/index.ts';
+import {
+  describeDenial,
+  exitStatus,
+  openSandbox,
+  type Places,
+  requireLooking,
+  resolvePolicy,
+  whyNotProposed,
+} from '../../run/index.ts';
+import {
+  atPlaceOf,
+  currentDirectory,
+  readRegular,
+  replaceAt,
+  type WriteOptions,
+} from '../../workspace/index.ts';
 import { commandOf } from '../run/options.ts';
 import { ownStreams, runForwarding, runOnTerminal } from '../run/pass-through.ts';
 import { gateOf } from '../shared/ask-here.ts';
@@ -26,12 +30,12 @@ import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from '../s
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { printError, printOut } from '../shared/print.ts';
 import { SignalForwarding } from '../shared/signals.ts';
-import { merged, type Proposal, policyText, proposalOf, readProposal } from './proposal.ts';
+import { askedFor, inFull, merged, type Proposal, policyText, proposalOf, readProposal } from './proposal.ts';
 
 const HELP_AFTER = `
-The command runs in the sandbox. Its text is not judged, because it is you who typed it. What it was denied,
-and what it used of the machine, becomes a policy: the least one under which it runs. Where it fails for what
-it was denied, you are asked for one hole after the other, and it runs again with those that you allow.
+The command runs in the sandbox. Its text is not judged, because it is you who typed it. What it was denied
+becomes a policy: the least one under which it runs. Where it fails for what it was denied, you are asked for
+one hole after the other, and it runs again with those that you allow.
 
 With --unconfined it runs once and may read and write nearly everything that you can, so use it for commands
 that you trust. With --output FILE that is there already, the policy in it is added to.
@@ -79,13 +83,14 @@ export async function learn(args: readonly string[]): Promise<number> {
   const command: Command = session === true ? SHELL : commandOf(options.shell, parsed.args);
   using signals = new SignalForwarding();
   const given = await givenPolicy(sandboxOptionsOf(options));
-  const { workspace, home, policy } = await resolvePolicy(given);
+  const { workspace, home, policy, entries } = await resolvePolicy(given);
   const places: Places = { home, workspace, secret: policy.filesystem.secret };
   const commandsWrite = [
     ...[currentDirectory(), workspace, ...(given.writable ?? [])],
     ...policy.filesystem.rules.flatMap(({ access, path }) => (access === 'write' ? [path] : [])),
   ];
-  const output = options.output === undefined ? undefined : await lookAtOutput(options.output, commandsWrite);
+  const output =
+    options.output === undefined ? undefined : await lookAtOutput(options.output, commandsWrite, home);
   const learned =
     options.unconfined === true
       ? await learnUnconfined(command, given, signals)
@@ -94,9 +99,11 @@ export async function learn(args: readonly string[]): Promise<number> {
           yes: options.yes === true,
           once: session === true,
         });
-  const proposal = proposalOf(inWords(command), learned.needed, learned.result, places);
-  // How long a person works says nothing of how long a command takes.
-  write(session === true ? { ...proposal, limits: {} } : proposal, output, places);
+  const proposal = proposalOf(inWords(command), learned.needed, learned.result, {
+    places,
+    asked: askedFor(entries, (path) => resolve(workspace, inFull(path, home))),
+  });
+  write(proposal, output, places);
   // A program that stops at a directory which is too broad to be opened never comes to what it wants in it.
   if (!learned.result.ok && proposal.leftOut.size > 0 && options.unconfined !== true)
     printError(
@@ -143,7 +150,7 @@ interface Output {
  * @throws {SandboxError} `file.unusable` where it must not be written: through a link that a command could have made, or over
  * what learning would not write again.
  */
-async function lookAtOutput(file: string, commandsWrite: readonly string[]): Promise<Output> {
+async function lookAtOutput(file: string, commandsWrite: readonly string[], home: string): Promise<Output> {
   const options = { commandsWrite };
   const left = (why: string) => new SandboxError('file.unusable', `${file} is left as it is: ${why}`);
   const found = atPlaceOf(file, options, ({ at }) => {
@@ -161,8 +168,13 @@ async function lookAtOutput(file: string, commandsWrite: readonly string[]): Pro
   ]);
   await parsePolicy(text, file);
   const parsed = parse(text);
-  const before = readProposal(text, parsed);
-  if (!isDeepStrictEqual(parse(policyText(before)), parsed))
+  const before = readProposal(text, parsed, home);
+  // A path in the home may stand there with or without `~/`.
+  const inWhole = (content: string): unknown =>
+    JSON.parse(JSON.stringify(parse(content)), (_, value) =>
+      typeof value === 'string' ? inFull(value, home) : value,
+    );
+  if (!isDeepStrictEqual(inWhole(policyText(before, home)), inWhole(text)))
     throw left('it says more than learn writes; name another file, and put both together by hand');
   return { file, options, before, mode };
 }
@@ -217,10 +229,18 @@ async function learnContained(
     const denials = result.denials ?? [];
     if (once) return { needed: denials, result };
     if (result.ok) return { needed: opened, result };
-    const wanted = byLikelihood(denials.filter((one) => isHole(one, places) && !refused.has(holeOf(one))));
+    const isOpen = (one: Denial) => opened.some((before) => holeOf(before) === holeOf(one));
+    const wanted = byLikelihood(
+      denials.filter((one) => isHole(one, places) && !isOpen(one) && !refused.has(holeOf(one))),
+    );
     const next = runs < MOST_RUNS ? await firstAllowed(wanted, { yes, refused }) : undefined;
-    // What was not tried is proposed, too: it is what is known.
-    if (next === undefined) return { needed: [...opened, ...denials], result };
+    if (next === undefined) {
+      const inVain = denials
+        .filter((one) => one.allow !== undefined && isOpen(one))
+        .map(({ allow: _, ...one }) => ({ ...one, notProposed: IN_VAIN }));
+      // What was not tried is proposed, too: it is what is known.
+      return { needed: [...opened, ...denials.filter((one) => !isOpen(one)), ...inVain], result };
+    }
     opened.push(next);
     const value = String(next.allow?.value);
     if (next.allow?.key === 'filesystem.read') holes.readable.push(value);
@@ -229,6 +249,9 @@ async function learnContained(
     printError(`learn: once more, with ${visibleLine(holeOf(next), 300)}`);
   }
 }
+
+const IN_VAIN =
+  'it is listed and was denied again: a directory that the name passes (dir/../file) has to be listed, too';
 
 /** What is read in vain early on programs do without: what was denied last is likely why a command failed. */
 function byLikelihood(denials: readonly Denial[]): readonly Denial[] {
@@ -240,7 +263,7 @@ const holeOf = ({ allow }: Denial) => `${allow?.key} = ${JSON.stringify(allow?.v
 
 function isHole({ allow }: Denial, places: Places): boolean {
   // What is not there cannot be listed: no run makes it first.
-  if (allow === undefined || allow.absent === true) return false;
+  if (allow === undefined || allow.absent !== undefined) return false;
   if (allow.key === 'network.allow') return true;
   return (
     allow.key.startsWith('filesystem.') &&
@@ -295,12 +318,14 @@ async function learnUnconfined(
 /** Prints the policy, or puts a new file with it in the place of the output. */
 function write(proposal: Proposal, output: Output | undefined, places: Places): void {
   if (output === undefined) {
-    printOut(policyText(proposal));
+    printOut(policyText(proposal, places.home));
     return;
   }
   const { file, options, before, mode } = output;
   const whole = before === undefined ? proposal : merged(before, proposal, places);
-  const isWritten = atPlaceOf(file, options, (place) => replaceAt(place, policyText(whole), { mode }));
+  const isWritten = atPlaceOf(file, options, (place) =>
+    replaceAt(place, policyText(whole, places.home), { mode }),
+  );
   if (isWritten !== true)
     throw new SandboxError('file.unusable', `${file} cannot be made: its directory is gone`);
   printError(

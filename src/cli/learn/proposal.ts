@@ -1,17 +1,24 @@
 import { dirname } from 'node:path';
-import type { Denial } from '../../model/denial.ts';
-import type { ExecutionResult, ResourceUsage } from '../../model/execution-result.ts';
-import { type Places, whyNotProposed } from '../../run/proposals.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
-import { hostAndPort } from '../../util/host-and-port.ts';
-import { visibleLine, visibleToml } from '../../util/visible-text.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { hostAndPort } from '../../base/host-and-port.ts';
+import { visibleLine, visibleToml } from '../../base/visible-text.ts';
+import type { Denial, ExecutionResult } from '../../model/index.ts';
+import type { Entry } from '../../policy/index.ts';
+import { type Places, projectsAround, whyNotProposed } from '../../run/index.ts';
 
 /** Lists of a policy that learning adds to. */
 const LEARNED_LISTS = ['filesystem.read', 'filesystem.write', 'network.allow', 'network.unix'] as const;
 type LearnedList = (typeof LEARNED_LISTS)[number];
 
-/** Limits of a policy that learning proposes, in the units of policy files. */
-const LEARNED_LIMITS = ['timeout_seconds', 'memory', 'processes', 'cpu_seconds'] as const;
+/** Limits that learning writes where somebody asked for them, in the units of policy files. */
+const LEARNED_LIMITS = [
+  'timeout_seconds',
+  'idle_timeout_seconds',
+  'memory',
+  'processes',
+  'cpu_seconds',
+  'tmp_bytes',
+] as const;
 type LearnedLimit = (typeof LEARNED_LIMITS)[number];
 
 /** The least policy under which what was run would run. What is only told is as it is shown: so it is found again in a file. */
@@ -27,19 +34,16 @@ export interface Proposal {
 
 /** So many entries of one directory stand for all of it. */
 const ENOUGH_SIBLINGS = 3;
-/** What is used once will vary: limits leave room for three times as much time and twice as much of the rest. */
-const ROOM = { time: 3, memory: 2, processes: 2 } as const;
-const LEAST = { memory: 256 * 1024 ** 2, processes: 64, cpu_seconds: 30, timeout_seconds: 60 } as const;
-const MIB = 1024 ** 2;
 
-/** What one run needs. */
+/** What one run needs, with the limits that its options asked for. */
 export function proposalOf(
   command: string,
   denials: readonly Denial[],
-  result: ExecutionResult,
-  places: Places,
+  { connections = [] }: Pick<ExecutionResult, 'connections'>,
+  { places, asked }: { readonly places: Places; readonly asked: Asked },
 ): Proposal {
   const lists = emptyLists();
+  for (const [key, value] of asked.grants) addTo(lists[key], value, undefined);
   const leftOut = new Map<string, string>();
   for (const { allow, notProposed, operation, object, program } of denials) {
     const leave = (why: string) => leftOut.set(visibleLine(`${operation} ${object}`, 300), why);
@@ -47,7 +51,7 @@ export function proposalOf(
     const key = LEARNED_LISTS.find((name) => name === allow?.key);
     if (allow === undefined || key === undefined) continue;
     const value = String(allow.value);
-    if (allow.absent === true) {
+    if (allow.absent !== undefined) {
       leave('it is not there; make it, and list it then');
       continue;
     }
@@ -59,11 +63,11 @@ export function proposalOf(
       leave('it is a socket of a daemon; allow it by hand if you know what it does');
     else addTo(lists[key], value, shown(program));
   }
-  for (const { verdict, protocol, rule, host, port, program } of result.connections ?? [])
+  for (const { verdict, protocol, rule, host, port, program } of connections)
     if (verdict === 'allowed' && protocol !== 'unix' && port !== undefined && rule === undefined)
       addTo(lists['network.allow'], hostAndPort(host, port), shown(program));
   return generalised(
-    { commands: new Set([visibleLine(command, 500)]), lists, limits: limitsOf(result), leftOut },
+    { commands: new Set([visibleLine(command, 500)]), lists, limits: asked.limits, leftOut },
     places,
   );
 }
@@ -87,20 +91,29 @@ function addTo(list: Map<string, Set<string>>, value: string, program: string | 
   list.set(value, programs);
 }
 
-function limitsOf({ durationMs, usage }: ExecutionResult): Proposal['limits'] {
-  const { peakMemoryBytes, peakProcesses, cpu }: ResourceUsage = usage;
-  const roundUp = (value: number, step: number) => Math.ceil(value / step) * step;
-  const seconds = (milliseconds: number) => roundUp((milliseconds / 1000) * ROOM.time, 10);
-  return {
-    timeout_seconds: Math.max(LEAST.timeout_seconds, seconds(durationMs)),
-    ...(peakMemoryBytes === undefined
-      ? {}
-      : { memory: Math.max(LEAST.memory, roundUp(peakMemoryBytes * ROOM.memory, 64 * MIB)) }),
-    ...(peakProcesses === undefined
-      ? {}
-      : { processes: Math.max(LEAST.processes, roundUp(peakProcesses * ROOM.processes, 16)) }),
-    cpu_seconds: Math.max(LEAST.cpu_seconds, seconds(cpu.userMs + cpu.systemMs)),
-  };
+/** Grants and limits from the options and `--policy` of this call. The result has to repeat them, because the command ran with them. */
+interface Asked {
+  readonly limits: Proposal['limits'];
+  readonly grants: readonly (readonly [LearnedList, string])[];
+}
+
+/** @see Asked */
+export function askedFor(entries: readonly Entry[], inFull: (path: string) => string): Asked {
+  const own = entries.filter(({ layer }) => layer.name === 'caller');
+  const limits = Object.fromEntries(
+    LEARNED_LIMITS.flatMap((name) =>
+      own.flatMap(({ key, value }) =>
+        key === `limits.${name}` && typeof value === 'number' ? [[name, value]] : [],
+      ),
+    ),
+  );
+  const grants = LEARNED_LISTS.flatMap((name) =>
+    own.flatMap(({ key, value }): [LearnedList, string][] => {
+      if (key !== name || typeof value !== 'string') return [];
+      return [[name, name.startsWith('filesystem.') ? inFull(value) : value]];
+    }),
+  );
+  return { limits, grants };
 }
 
 /** Both: what either needs. The order does not matter. */
@@ -133,8 +146,10 @@ export function merged(one: Proposal, other: Proposal, places: Places): Proposal
 function generalised(proposal: Proposal, places: Places): Proposal {
   const read = mutable(proposal.lists['filesystem.read']);
   const write = mutable(proposal.lists['filesystem.write']);
-  while (joinSiblings(read, places, 'filesystem.read'));
-  while (joinSiblings(write, places, 'filesystem.write'));
+  while (join(read, byParent(read), places, 'filesystem.read'));
+  while (join(read, byProject(read), places, 'filesystem.read'));
+  // A whole project that can be written is more than three files of it.
+  while (join(write, byParent(write), places, 'filesystem.write'));
   for (const [list, above] of [
     [read, read],
     [write, write],
@@ -152,12 +167,18 @@ function mutable(list: ReadonlyMap<string, ReadonlySet<string>>): Map<string, Se
   return new Map([...list].map(([value, programs]) => [value, new Set(programs)]));
 }
 
-function joinSiblings(list: Map<string, Set<string>>, places: Places, name: LearnedList): boolean {
-  for (const [parent, paths] of byParent(list)) {
-    if (paths.length < ENOUGH_SIBLINGS || whyNotProposed(parent, places, name) !== undefined) continue;
+/** Puts the first directory that may be proposed in the place of those entries that lie in it; whether there was one. */
+function join(
+  list: Map<string, Set<string>>,
+  directories: ReadonlyMap<string, readonly string[]>,
+  places: Places,
+  name: LearnedList,
+): boolean {
+  for (const [directory, paths] of directories) {
+    if (paths.length < ENOUGH_SIBLINGS || whyNotProposed(directory, places, name) !== undefined) continue;
     for (const path of paths) {
-      for (const program of list.get(path) ?? []) addTo(list, parent, program);
-      addTo(list, parent, undefined);
+      for (const program of list.get(path) ?? []) addTo(list, directory, program);
+      addTo(list, directory, undefined);
       list.delete(path);
     }
     return true;
@@ -165,16 +186,27 @@ function joinSiblings(list: Map<string, Set<string>>, places: Places, name: Lear
   return false;
 }
 
-function byParent(list: ReadonlyMap<string, unknown>): ReadonlyMap<string, readonly string[]> {
-  const parents = new Map<string, string[]>();
-  for (const path of list.keys()) parents.set(dirname(path), [...(parents.get(dirname(path)) ?? []), path]);
-  return parents;
+const byParent = (list: ReadonlyMap<string, unknown>) => grouped(list, (path) => [dirname(path)]);
+
+/** Entries by the projects around them, the innermost projects first. */
+const byProject = (list: ReadonlyMap<string, unknown>) =>
+  new Map([...grouped(list, projectsAround)].sort(([one], [other]) => other.length - one.length));
+
+function grouped(
+  list: ReadonlyMap<string, unknown>,
+  groupsOf: (path: string) => readonly string[],
+): ReadonlyMap<string, readonly string[]> {
+  const groups = new Map<string, string[]>();
+  for (const path of list.keys())
+    for (const group of groupsOf(path)) groups.set(group, [...(groups.get(group) ?? []), path]);
+  return groups;
 }
 
 const HEAD = '# Proposed by sandbox-run learn from:';
 
-/** As a policy file: the same proposal gives the same text. */
-export function policyText({ commands, lists, limits, leftOut }: Proposal): string {
+/** As a policy file, which names what lies in the home by `~/`: the same proposal gives the same text. */
+export function policyText({ commands, lists, limits, leftOut }: Proposal, home: string): string {
+  const inHome = (value: string) => (value.startsWith(`${home}/`) ? `~${value.slice(home.length)}` : value);
   const lines = [HEAD, ...[...commands].sort().map((command) => `#   ${command}`)];
   const table = (name: string, content: readonly string[]) =>
     content.length === 0 ? [] : ['', `[${name}]`, ...content];
@@ -186,7 +218,7 @@ export function policyText({ commands, lists, limits, leftOut }: Proposal): stri
       `${key} = [`,
       ...entries.map(([value, programs]) => {
         const who = [...programs].sort().join(', ');
-        return `  ${visibleToml(value)},${who === '' ? '' : `  # ${who}`}`;
+        return `  ${visibleToml(inHome(value))},${who === '' ? '' : `  # ${who}`}`;
       }),
       ']',
     ];
@@ -209,8 +241,16 @@ export function policyText({ commands, lists, limits, leftOut }: Proposal): stri
   return `${lines.join('\n')}\n`;
 }
 
+/** A path of a policy file without `~/`. */
+export const inFull = (value: string, home: string) =>
+  value.startsWith('~/') ? `${home}${value.slice(1)}` : value;
+
 /** What an earlier run has written, to be merged with. */
-export function readProposal(text: string, parsed: Readonly<Record<string, unknown>>): Proposal {
+export function readProposal(
+  text: string,
+  parsed: Readonly<Record<string, unknown>>,
+  home: string,
+): Proposal {
   const lists = emptyLists();
   const valueAt = (place: string): unknown =>
     place
@@ -224,8 +264,9 @@ export function readProposal(text: string, parsed: Readonly<Record<string, unkno
   );
   for (const name of LEARNED_LISTS) {
     for (const value of (valueAt(name) ?? []) as readonly string[]) {
-      addTo(lists[name], value, undefined);
-      for (const program of programs.get(visibleToml(value)) ?? []) addTo(lists[name], value, program);
+      addTo(lists[name], inFull(value, home), undefined);
+      for (const program of programs.get(visibleToml(value)) ?? [])
+        addTo(lists[name], inFull(value, home), program);
     }
   }
   const limits = Object.fromEntries(

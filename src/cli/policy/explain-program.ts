@@ -1,11 +1,13 @@
-import type { Behaviour, Grammar, Program } from '../../programs/behaviour.ts';
-import { optionTable } from '../../programs/options.ts';
 import {
+  type Behaviour,
   findForApplication,
   findProgram,
+  type Grammar,
+  optionTable,
   PROGRAM_ROWS,
+  type Program,
   runsSomething,
-} from '../../programs/program-table.ts';
+} from '../../judge/index.ts';
 
 const OPERANDS: Readonly<Record<NonNullable<Behaviour['operands']>, string>> = {
   none: 'no operand is a path',

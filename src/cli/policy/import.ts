@@ -1,12 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { readRegular } from '../../host/held-directory.ts';
-import { createPathLookup } from '../../host/resolve-path.ts';
-import { homeDirectory } from '../../host/user-directories.ts';
-import type { Part } from '../../integrations/import/draft.ts';
-import { accountOf, importPolicy, invalid, placeText } from '../../integrations/import/import-policy.ts';
-import { orElse } from '../../util/or-else.ts';
+import { accountOf, importPolicy, invalid, type Part, placeText } from '../../agents/index.ts';
+import { orElse } from '../../base/or-else.ts';
+import { createPathLookup, currentDirectory, homeDirectory, readRegular } from '../../workspace/index.ts';
 import { jsonLine, printError, printNote, printOut } from '../shared/print.ts';
 import { writeNewPolicy } from './init.ts';
 
@@ -31,7 +28,7 @@ export async function printImported(source: string, options: ImportArguments): P
   const file = resolve(source);
   const lookup = createPathLookup();
   const canonical = (path: string) => lookup.resolve(path).canonical;
-  const workspace = canonical(resolve(options.workspace ?? '.'));
+  const workspace = canonical(resolve(options.workspace ?? currentDirectory()));
   const place = { workspace, home: canonical(homeDirectory()), file, exists: existsSync, lookup };
   const imported = await importPolicy(from, readSource(file, canonical(file)), place);
   const { losses, remarks, toml, translated } = imported;

@@ -1,9 +1,7 @@
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { currentDirectory } from '../../host/exact-text.ts';
-import { atPlaceOf, makeAt } from '../../host/written-file.ts';
-import type { PlacedKey } from '../../model/policy-key.ts';
-import { PLACED_KEYS } from '../../model/policy-keys.ts';
-import { errnoOf } from '../../util/errno-of.ts';
+import { errnoOf } from '../../base/errno-of.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { PLACED_KEYS, type PlacedKey } from '../../model/index.ts';
+import { atPlaceOf, currentDirectory, makeAt } from '../../workspace/index.ts';
 import { wrap } from '../shared/print.ts';
 
 /**

@@ -1,16 +1,15 @@
 import { basename, resolve } from 'node:path';
 import { Option } from 'commander';
 import { z } from 'zod';
-import { homeDirectory } from '../../host/user-directories.ts';
-import { IMPORT_SOURCES } from '../../integrations/import/draft.ts';
-import type { SandboxOptions } from '../../model/options.ts';
-import { policyFileSchema } from '../../model/policy-file.ts';
-import { userPolicyPath, validateFile, WORKSPACE_POLICY } from '../../run/resolve/policy-layers.ts';
-import { resolvePolicy } from '../../run/resolve/resolve-policy.ts';
+import { IMPORT_SOURCES } from '../../agents/index.ts';
+import { policyFileSchema, type SandboxOptions } from '../../model/index.ts';
+import { resolvePolicy, userPolicyPath, validateFile, WORKSPACE_POLICY } from '../../run/index.ts';
+import { homeDirectory } from '../../workspace/index.ts';
 import { withSubcommands } from '../shared/parse.ts';
 import { jsonText } from '../shared/print.ts';
 import type { ImportArguments } from './import.ts';
 import { policyTemplate, writeNewPolicy } from './init.ts';
+import type { ShowOptions } from './show.ts';
 
 const HELP_AFTER = `
 Layers, weakest first:
@@ -36,11 +35,6 @@ not; none, the setting is about something else. A wider policy is not written wi
 Exit status: 0; 125 if a file is wrong or anything else failed. Of import: 0 all is translated, 10 some
 is narrower here, 11 some would be wider.`;
 
-interface ShowOptions extends Pick<SandboxOptions, 'workspace' | 'profile' | 'policy'> {
-  readonly explain?: boolean;
-  readonly json?: boolean;
-}
-
 /** `sandbox-run policy`: policy files. */
 export async function policy(args: readonly string[]): Promise<number> {
   const { command, does, run } = withSubcommands(
@@ -54,13 +48,12 @@ export async function policy(args: readonly string[]): Promise<number> {
   ).action((file: string | undefined) => does(() => initPolicy(file)));
   command('show', 'the effective policy')
     .option('--explain', 'print the source of every value, too')
+    .option('-v, --verbose', 'list the paths that are protected everywhere, too')
     .option('--json', 'one JSON object')
     .option('--workspace <dir>', 'the workspace (default: the current directory)')
     .option('--profile <name>', 'built-in profile')
     .option('--policy <file>', 'policy file')
-    .action(({ explain, json, ...where }: ShowOptions) =>
-      does(async () => (await import('./show.ts')).showPolicy(where, explain === true, json === true)),
-    );
+    .action((options: ShowOptions) => does(async () => (await import('./show.ts')).showPolicy(options)));
   command('diff <file>', 'what the policy in FILE would change here')
     .option('--workspace <dir>', 'the workspace (default: the current directory)')
     .option('--json', 'one JSON object per difference')

@@ -1,11 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { CHECKS_IN_SESSION } from '../../decide/judgement.ts';
-import type { SandboxOptions } from '../../model/options.ts';
-import { PLACED_KEYS } from '../../model/policy-keys.ts';
-import { weakenings } from '../../policy/effective.ts';
-import type { Entry } from '../../policy/layers.ts';
-import { type Source, sourceOf } from '../../policy/locate-key.ts';
-import { type ResolvedPolicy, resolvePolicy } from '../../run/resolve/resolve-policy.ts';
+import { CHECKS_IN_SESSION } from '../../gate/index.ts';
+import { PLACED_KEYS, type SandboxOptions } from '../../model/index.ts';
+import { type Entry, type Source, sourceOf, weakenings } from '../../policy/index.ts';
+import { type ResolvedPolicy, resolvePolicy } from '../../run/index.ts';
 import { jsonLine, jsonText } from '../shared/print.ts';
 
 /** One value of the effective policy. Of a list that adds up, one item; of a table, one name. */
@@ -28,9 +25,21 @@ function unset(entries: readonly Entry[]): readonly ShownValue[] {
   ).map(({ key }) => ({ key, value: undefined, item: false, source: { layer: 'profile' } }));
 }
 
+/** Which policy is shown, how much of it, and in which form. */
+export interface ShowOptions extends Pick<SandboxOptions, 'workspace' | 'profile' | 'policy'> {
+  readonly explain?: boolean;
+  readonly verbose?: boolean;
+  readonly json?: boolean;
+}
+
 /** The effective policy as text. */
-export async function showPolicy(options: SandboxOptions, explain: boolean, json: boolean): Promise<string> {
-  const resolved = await resolvePolicy(options);
+export async function showPolicy({
+  explain = false,
+  verbose = false,
+  json = false,
+  ...where
+}: ShowOptions): Promise<string> {
+  const resolved = await resolvePolicy(where);
   const { workspace, named, entries } = resolved;
   const values = [...entries.map(shownValue), ...unset(entries)];
   const weaker = weakenings(named);
@@ -41,7 +50,10 @@ export async function showPolicy(options: SandboxOptions, explain: boolean, json
   }
   const lines = [
     `# Policy in ${workspace}`,
-    ...values.map((value) => describeValue(value, explain)),
+    ...(verbose ? values : values.filter((value) => !isBuiltInProtection(value))).map((value) =>
+      describeValue(value, explain),
+    ),
+    ...(verbose ? [] : builtInProtections(values)),
     ...(explain ? explanation(resolved) : []),
     weaker.length === 0
       ? '# Nothing is weaker than the default policy.'
@@ -49,6 +61,18 @@ export async function showPolicy(options: SandboxOptions, explain: boolean, json
     ...weaker.map(({ key, meaning }) => `#   ${key}: ${meaning}`),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+const isBuiltInProtection = ({ key, source }: ShownValue) =>
+  key === 'filesystem.protect' && source.layer === 'profile';
+
+/** The protected paths that every policy has, in one line. */
+function builtInProtections(values: readonly ShownValue[]): readonly string[] {
+  const paths = values.filter(isBuiltInProtection).map(({ value }) => value);
+  if (paths.length === 0) return [];
+  return [
+    `# filesystem.protect has ${paths.length} built-in paths, such as ${paths.slice(0, 2).join(', ')}; -v lists them`,
+  ];
 }
 
 function describeValue({ key, value, item, source }: ShownValue, explain: boolean): string {

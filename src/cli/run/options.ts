@@ -1,10 +1,8 @@
 import { Option } from 'commander';
-import { BACKENDS } from '../../backends/all-backends.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { Command as CommandToRun } from '../../model/command.ts';
-import type { Taint } from '../../model/decision.ts';
-import type { RunOptions, SandboxOptions } from '../../model/options.ts';
-import { PROFILES } from '../../policy/profiles/built-in.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import type { Command as CommandToRun, RunOptions, SandboxOptions, Taint } from '../../model/index.ts';
+import { PROFILES } from '../../policy/index.ts';
+import { BACKENDS } from '../../run/index.ts';
 import { packageVersion } from '../../version.ts';
 import {
   addSandboxOptions,

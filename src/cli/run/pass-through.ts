@@ -1,29 +1,38 @@
 import { isatty } from 'node:tty';
-import { whyOnlyOnce } from '../../approvals/presentation.ts';
-import { countsInWords, isAllHeldUp } from '../../changes/in-words.ts';
-import { isSettledByAutonomy } from '../../checks/evaluate.ts';
-import { caller } from '../../host/caller.ts';
-import { currentDirectory } from '../../host/exact-text.ts';
-import { homeDirectory } from '../../host/user-directories.ts';
-import type { Command } from '../../model/command.ts';
-import type { Decision } from '../../model/decision.ts';
-import { decisiveReason } from '../../model/decisive-reason.ts';
-import type { Denial } from '../../model/denial.ts';
-import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
-import type { RunOptions, SpawnOptions, TerminalSize } from '../../model/options.ts';
-import type { OutputStream } from '../../model/output.ts';
-import { PLACED_KEYS } from '../../model/policy-keys.ts';
-import type { NativeAddon } from '../../native/contract.ts';
-import { loadAddon } from '../../native/load.ts';
-import { describeDenial, listDenied, untoldDenials } from '../../run/output/denials.ts';
-import { messageForModel } from '../../run/output/model-message.ts';
-import { createModelStream, DEFAULT_MODEL_OUTPUT } from '../../run/output/model-stream.ts';
-import { warningsOf } from '../../run/output/result-warnings.ts';
-import { whyNotProposed } from '../../run/proposals.ts';
-import type { Sandbox, StartedCommand } from '../../run/sandbox.ts';
-import { readableWord } from '../../util/shell-quote.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { readableWord } from '../../base/shell-quote.ts';
+import type { NativeAddon } from '../../confine/native/contract.ts';
+import { loadAddon } from '../../confine/native/load.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import { whyOnlyOnce } from '../../gate/index.ts';
+import { isSettledByAutonomy } from '../../judge/index.ts';
+import {
+  type Command,
+  type Decision,
+  type Denial,
+  decisiveReason,
+  type ExecutionResult,
+  type OutputStream,
+  PLACED_KEYS,
+  type RunOptions,
+  type SpawnOptions,
+  type TerminalSize,
+} from '../../model/index.ts';
+import {
+  countsInWords,
+  createModelStream,
+  DEFAULT_MODEL_OUTPUT,
+  denialsForPerson,
+  goneInWords,
+  isAllHeldUp,
+  messageForModel,
+  type Sandbox,
+  type StartedCommand,
+  shortWord,
+  toldDenials,
+  warningsBesideDenials,
+  whyNotProposed,
+} from '../../run/index.ts';
+import { caller, currentDirectory, homeDirectory } from '../../workspace/index.ts';
 import { printError, printNote } from '../shared/print.ts';
 import type { SignalForwarding } from '../shared/signals.ts';
 
@@ -106,7 +115,7 @@ export function printEnd(
   { json, quiet = false, meant, isAsked = false, elsewhere }: EndOptions,
 ): void {
   const say = (line: string) => printError(elsewhere === undefined ? line : `${elsewhere}: ${line}`);
-  if (!quiet) for (const warning of warningsOf(result)) say(`warning: ${warning}`);
+  if (!quiet) for (const warning of warningsBesideDenials(result)) say(`warning: ${warning}`);
   if (json) return;
   const isPerson = elsewhere === undefined && isatty(caller().stdio[2]);
   if (!quiet)
@@ -119,33 +128,45 @@ export function printEnd(
   // That no program of that name is there is no refusal.
   else if (result.error !== undefined && !(quiet && result.error.code.startsWith('program.')))
     say([result.error.message, ...(meant === undefined ? [] : [meant])].join('; '));
+  if (result.status === 'denied' && !quiet && elsewhere === undefined)
+    printDenials(result.denials ?? [], { advises: true, say, cwd: result.cwd, isSaid: true });
   if (result.status === 'timed-out' && !quiet)
     say(`timed out after ${(result.durationMs / 1000).toFixed(1)} s (--timeout SECONDS changes it)`);
 }
 
+interface NotesOptions {
+  /** It is said how more is let through. */
+  readonly advises: boolean;
+  readonly say: (line: string) => void;
+}
+
+interface DenialOptions {
+  /** What paths are shown relative to. */
+  readonly cwd: string;
+  /** What the first line begins with. */
+  readonly begin?: string;
+  readonly isSaid?: boolean;
+}
+
 /** What a result says besides how it ended. */
-function printNotes(
-  result: ExecutionResult,
-  isAsked: boolean,
-  { advises, say }: { readonly advises: boolean; readonly say: (line: string) => void },
-): void {
+function printNotes(result: ExecutionResult, isAsked: boolean, { advises, say }: NotesOptions): void {
   for (const path of result.hiddenPrograms ?? []) {
     const advice = advises && mayBeProposed(path) ? ` (--ro ${readableWord(path)})` : '';
     say(`${path} is on this machine, and the sandbox does not show it${advice}`);
   }
-  const denials = result.ok ? [] : untoldDenials(result);
-  printDenials(denials, denials.length === 1 ? 'was denied' : 'were denied', { advises, say });
+  const { cwd } = result;
+  if (result.status !== 'denied') printDenials(toldDenials(result), { advises, say, cwd });
   printChanges(result.changes, isAsked, say);
-  printDenials(result.wouldDeny ?? [], 'would be denied by the other policy', { advises, say });
+  printDenials(result.wouldDeny ?? [], { advises, say, cwd, begin: 'under the other policy ' });
 }
 
-/** Of a preview: what waits, and, unless that is asked, what can be done with it. */
+/** Of a preview: what waits, and, unless that is asked, what can be done with it. Else what only undo brings back. */
 function printChanges(
   changes: ExecutionResult['changes'],
   isAsked: boolean,
   say: (line: string) => void,
 ): void {
-  // With workspace.undo each command has some, which are in the workspace.
+  if (changes?.gone !== undefined) say(`${goneInWords(changes.gone)}: sandbox-run undo`);
   if (changes?.state !== 'waiting') return;
   const { id, counts, notApplied } = changes;
   if (id === undefined) {
@@ -163,30 +184,18 @@ export function printWaiting(id: string, canBeTaken = true): void {
   printError(`then: sandbox-run changes ${canBeTaken ? `apply ${id} (or discard)` : `discard ${id}`}`);
 }
 
-/** What was denied, and in a second line what would allow it: on this machine, not on one that only ran the command. */
+/**
+ * What was denied, and in a second line what would allow it: on this machine, not on one that only ran the command.
+ * `isSaid`: the second line alone.
+ */
 function printDenials(
   denials: readonly Denial[],
-  verb: string,
-  { advises, say }: { readonly advises: boolean; readonly say: (line: string) => void },
+  { advises, say, cwd, begin = '', isSaid = false }: NotesOptions & DenialOptions,
 ): void {
-  if (denials.length === 0) return;
-  const things = denials.length === 1 ? '1 thing' : `${denials.length} things`;
-  say(`${things} ${verb}: ${listDenied(denials.map((one) => `${describeDenial(one)}: ${one.why}`))}`);
-  if (!advises) return;
-  const untouched = new Set(denials.flatMap(({ notProposed = [] }) => notProposed));
-  const reasons = [...untouched].map((why) => {
-    const some = denials.filter(({ notProposed }) => notProposed === why);
-    return `${listDenied(some.map(describeDenial), ', ')}: ${why}`;
-  });
-  if (reasons.length > 0) say(`not proposed: ${listDenied(reasons)}`);
-  const allowed = denials.flatMap(({ allow }) => (allow === undefined ? [] : [allow]));
-  if (allowed.length === 0) return;
-  const lines = allowed.map(({ policy }) => policy.replace('\n', ' ').replaceAll('\n', ', '));
-  const flags = listDenied(allowed.flatMap(flagsFor), ' ');
-  const before = allowed.some(({ absent }) => absent === true) ? 'make it first, then ' : '';
-  say(
-    `to allow: ${before}${visibleLine(listDenied(lines), 1_000)}${flags === '' ? '' : `, or ${visibleLine(flags, 1_000)}`}`,
-  );
+  const remedyFor = (allow: NonNullable<Denial['allow']>) => flagFor(allow, cwd);
+  const told = denialsForPerson(denials, { cwd, remedyFor, begin, isNeeded: isSaid });
+  if (told !== undefined && !isSaid) say(told.what);
+  if (told?.remedy !== undefined && advises) say(told.remedy);
 }
 
 const mayBeProposed = (program: string) =>
@@ -196,9 +205,10 @@ const mayBeProposed = (program: string) =>
     'filesystem.read',
   ) === undefined;
 
-function flagsFor({ key, value }: NonNullable<Denial['allow']>): readonly string[] {
+function flagFor({ key, value }: NonNullable<Denial['allow']>, cwd: string): string | undefined {
   const flag = PLACED_KEYS.find((placed) => placed.key === key)?.row.flag;
-  return flag === undefined ? [] : [`${flag.name.split(' ')[0]} ${readableWord(String(value))}`];
+  const [name] = flag?.name.split(' ') ?? [];
+  return name === undefined ? undefined : `${name} ${shortWord(String(value), cwd)}`;
 }
 
 type Unasked = ExecutionResult & { readonly decision: Decision };

@@ -1,18 +1,22 @@
 import { isatty } from 'node:tty';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { caller } from '../../host/caller.ts';
-import { currentDirectory } from '../../host/exact-text.ts';
-import type { Command } from '../../model/command.ts';
-import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { RunOptions, SandboxOptions } from '../../model/options.ts';
-import { loadAddon } from '../../native/load.ts';
-import { endedBy, exitStatus } from '../../run/launch/exit-status.ts';
-import { briefly } from '../../run/output/brief.ts';
-import { failureForModel, messageForModel } from '../../run/output/model-message.ts';
-import { type OpenSandbox, openSandbox, type Sandbox, type StartedCommand } from '../../run/sandbox.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
-import { shellWord } from '../../util/shell-quote.ts';
-import { visibleText } from '../../util/visible-text.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { shellWord } from '../../base/shell-quote.ts';
+import { visibleText } from '../../base/visible-text.ts';
+import { loadAddon } from '../../confine/native/load.ts';
+import type { Command, ExecutionResult, RunOptions, SandboxOptions } from '../../model/index.ts';
+import {
+  briefly,
+  endedBy,
+  exitStatus,
+  failureForModel,
+  messageForModel,
+  type OpenSandbox,
+  openSandbox,
+  type Sandbox,
+  type StartedCommand,
+} from '../../run/index.ts';
+import { caller, currentDirectory } from '../../workspace/index.ts';
 import { gateOf, hasTerminal } from '../shared/ask-here.ts';
 import { jsonText, printError, printNote, printOut } from '../shared/print.ts';
 import { describeBackend, describePlan, describeReport } from '../shared/show-plan.ts';
@@ -119,6 +123,8 @@ export async function runIn(
   const options = {
     approved: wanted.approved === true,
     taints: wanted.taints,
+    // Nobody waits for the end of what runs in the background, when its changes would be applied.
+    ...(wanted.live === true ? { effect: 'direct' as const } : {}),
     ...wanted.effect,
     ...(gone === undefined ? {} : { signal: gone }),
     cwd: isBeneath(current, sandbox.workspace) ? current : sandbox.workspace,

@@ -5,20 +5,15 @@ import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { Command } from 'commander';
-import { ERROR_CODES, type ErrorCode } from '../../errors/codes.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { Taint } from '../../model/decision.ts';
-import type { SessionInfo } from '../../model/session.ts';
-import { TAINTS } from '../../model/words.ts';
-import { loadAddon } from '../../native/load.ts';
-import { operatorPolicy } from '../../run/resolve/policy-layers.ts';
-import { checkSessionId } from '../../run/session/agent-session.ts';
-import { shellSocket } from '../../run/session/shell-places.ts';
-import { openOwnState } from '../../run/state.ts';
-import { endSession } from '../../run/stateful-ports.ts';
-import { isOurs } from '../../serve/core/peer.ts';
-import { orElse } from '../../util/or-else.ts';
-import { visibleText } from '../../util/visible-text.ts';
+import { ERROR_CODES, type ErrorCode } from '../../base/errors/codes.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { orElse } from '../../base/or-else.ts';
+import { visibleText } from '../../base/visible-text.ts';
+import { TAINTS } from '../../base/words.ts';
+import { loadAddon } from '../../confine/native/load.ts';
+import type { SessionInfo, Taint } from '../../model/index.ts';
+import { checkSessionId, endSession, openOwnState, operatorPolicy, shellSocket } from '../../run/index.ts';
+import { isOurs } from '../../serve/index.ts';
 import {
   addSandboxOptions,
   parseSeconds,

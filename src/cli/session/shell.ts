@@ -1,14 +1,18 @@
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { Approver } from '../../model/approval.ts';
-import type { Taint } from '../../model/decision.ts';
-import { exitStatus } from '../../run/launch/exit-status.ts';
-import { briefly } from '../../run/output/brief.ts';
-import type { ServerConnection, Told } from '../../serve/core/connect.ts';
-import { refusedCommand } from '../../serve/protocol/params.ts';
-import type { Question } from '../../serve/protocol/results.ts';
-import { connectToSession, listShells, receivedRequest, receivedTurn } from '../../serve/shell-clients.ts';
-import { readableWord } from '../../util/shell-quote.ts';
-import { visibleText } from '../../util/visible-text.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { readableWord } from '../../base/shell-quote.ts';
+import { visibleText } from '../../base/visible-text.ts';
+import type { Approver, Taint } from '../../model/index.ts';
+import { briefly, exitStatus } from '../../run/index.ts';
+import {
+  connectToSession,
+  listShells,
+  type Question,
+  receivedRequest,
+  receivedTurn,
+  refusedCommand,
+  type ServerConnection,
+  type Told,
+} from '../../serve/index.ts';
 import { FULL } from '../run/options.ts';
 import { printEnd, printRestart } from '../run/pass-through.ts';
 import { hasTerminal, sayQueued, terminalApprover } from '../shared/ask-here.ts';

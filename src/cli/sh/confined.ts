@@ -1,18 +1,19 @@
 import { isUtf8 } from 'node:buffer';
 import { realpathSync } from 'node:fs';
 import { isatty } from 'node:tty';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { caller } from '../../host/caller.ts';
-import { currentDirectory } from '../../host/exact-text.ts';
-import { homeDirectory } from '../../host/user-directories.ts';
-import type { Command } from '../../model/command.ts';
-import type { SandboxOptions } from '../../model/options.ts';
-import { endedBy, exitStatus } from '../../run/launch/exit-status.ts';
-import { failureForModel } from '../../run/output/model-message.ts';
-import { loadOperatorLayers, workspaceNamed } from '../../run/resolve/policy-layers.ts';
-import type { Sandbox } from '../../run/sandbox.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import type { Command, SandboxOptions } from '../../model/index.ts';
+import {
+  endedBy,
+  exitStatus,
+  failureForModel,
+  loadOperatorLayers,
+  type Sandbox,
+  workspaceNamed,
+} from '../../run/index.ts';
+import { caller, currentDirectory, homeDirectory } from '../../workspace/index.ts';
 import { ownStreams, printRemarks, runForwarding } from '../run/pass-through.ts';
 import { gateOf } from '../shared/ask-here.ts';
 import { printError, printNote } from '../shared/print.ts';

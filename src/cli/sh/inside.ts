@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync, statfsSync } from 'node:fs';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { endedBy } from '../../run/launch/exit-status.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { endedBy } from '../../run/index.ts';
 import { onSignals } from '../shared/signals.ts';
 
 /** Of `/proc`, in linux/magic.h: no other file system has it, so what is read there comes from the kernel. */
@@ -24,7 +24,7 @@ export function isInsideOwnView(): boolean {
   }
 }
 
-/** Whether the root, the last that was mounted there, is a view's (native/process/). */
+/** Whether the root, the last that was mounted there, is a view's (native/core/). */
 export function hasOwnRoot(mountinfo: string): boolean {
   const root = mountinfo
     .split('\n')

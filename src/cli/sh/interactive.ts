@@ -1,11 +1,10 @@
 import { createInterface } from 'node:readline';
-import { isIncomplete } from '../../decide/judgement.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { currentDirectory } from '../../host/exact-text.ts';
-import type { TurnResult } from '../../model/execution-result.ts';
-import { endedBy, exitStatus } from '../../run/launch/exit-status.ts';
-import type { Sandbox } from '../../run/sandbox.ts';
-import { deferred } from '../../util/deferred.ts';
+import { deferred } from '../../base/deferred.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { isIncomplete } from '../../gate/index.ts';
+import type { TurnResult } from '../../model/index.ts';
+import { endedBy, exitStatus, type Sandbox } from '../../run/index.ts';
+import { currentDirectory } from '../../workspace/index.ts';
 import { printRemarks, printRestart } from '../run/pass-through.ts';
 import { printBytes, printNote } from '../shared/print.ts';
 import { onSignals } from '../shared/signals.ts';
@@ -29,6 +28,7 @@ export async function runInteractively(sandbox: Sandbox, wanted: Wanted, quiet: 
   let isOver = false;
   let wake = deferred<void>();
   let endedBySignal: NodeJS.Signals | undefined;
+  let knowsBoundaries = false;
   let typed = '';
   let status = 0;
 
@@ -98,7 +98,8 @@ export async function runInteractively(sandbox: Sandbox, wanted: Wanted, quiet: 
             onOutput: ({ stream, bytes }) => void printBytes(stream === 'stdout' ? 1 : 2, bytes),
           });
           rest(false);
-          status = shown(result, text, sandbox, quiet);
+          status = shown(result, text, sandbox, { quiet, knowsBoundaries });
+          knowsBoundaries ||= result.error !== undefined;
           // `exit`, or something to the same effect.
           if (result.restarted && result.status === 'exited') return status;
         }
@@ -112,8 +113,13 @@ export async function runInteractively(sandbox: Sandbox, wanted: Wanted, quiet: 
 }
 
 /** Says what is to be said of a command that has ended, and gives its exit status. */
-function shown(result: TurnResult, said: string, { plan }: Sandbox, quiet: boolean): number {
-  printRemarks(result, { said, plan, quiet });
+function shown(
+  result: TurnResult,
+  said: string,
+  { plan }: Sandbox,
+  how: { readonly quiet: boolean; readonly knowsBoundaries: boolean },
+): number {
+  printRemarks(result, { said, plan, ...how });
   if (result.restarted && result.status !== 'exited') printRestart();
   return result.status === 'canceled' ? endedBy('SIGINT') : exitStatus(result);
 }

@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { SandboxOptions } from '../../model/options.ts';
-import { APPROVERS } from '../../model/words.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { APPROVERS } from '../../base/words.ts';
+import type { SandboxOptions } from '../../model/index.ts';
 
 /** What the environment of `sandbox-sh` says. */
 export interface ShellSettings {

@@ -1,7 +1,7 @@
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { requireExactArguments, requireExactVariables } from '../../host/exact-text.ts';
-import { openSandbox } from '../../run/sandbox.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import { openSandbox } from '../../run/index.ts';
+import { requireExactArguments, requireExactVariables } from '../../workspace/index.ts';
 import { printNote, printOut } from '../shared/print.ts';
 import { SignalForwarding } from '../shared/signals.ts';
 import { takeServerAddress } from '../warm/start.ts';

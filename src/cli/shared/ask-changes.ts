@@ -1,13 +1,10 @@
-import { presentRows } from '../../approvals/presentation.ts';
-import type { Terminal } from '../../approvals/terminal.ts';
-import { type Turn, talkOn, withTerminal } from '../../approvals/terminal.ts';
-import { changeLine, markOf } from '../../changes/in-words.ts';
-import type { Change } from '../../model/change-set.ts';
-import { loadAddon } from '../../native/load.ts';
-import { ChangeSets } from '../../run/changes/change-sets.ts';
-import { errorMessage } from '../../util/error-message.ts';
-import { orElse } from '../../util/or-else.ts';
-import { visibleText } from '../../util/visible-text.ts';
+import { errorMessage } from '../../base/error-message.ts';
+import { orElse } from '../../base/or-else.ts';
+import { visibleText } from '../../base/visible-text.ts';
+import { loadAddon } from '../../confine/native/load.ts';
+import { presentRows, type Terminal, type Turn, talkOn, withTerminal } from '../../gate/index.ts';
+import type { Change } from '../../model/index.ts';
+import { ChangeSets, changeLine, markOf } from '../../run/index.ts';
 import { applyChanges, discardChanges } from './change-sets.ts';
 import { printError } from './print.ts';
 

@@ -1,10 +1,9 @@
 import { closeSync, constants as fileConstants, fstatSync, openSync, statSync } from 'node:fs';
-import { caller } from '../../host/caller.ts';
-import type { Approver } from '../../model/approval.ts';
-import type { GateOptions } from '../../model/gate-ports.ts';
-import { loadAddon } from '../../native/load.ts';
-import { askedByTicket, gateOfTicket } from '../../run/approval-ticket.ts';
-import { orElse } from '../../util/or-else.ts';
+import { orElse } from '../../base/or-else.ts';
+import { loadAddon } from '../../confine/native/load.ts';
+import type { Approver, GateOptions } from '../../model/index.ts';
+import { askedByTicket, gateOfTicket } from '../../run/index.ts';
+import { caller } from '../../workspace/index.ts';
 import { printError } from './print.ts';
 import type { SignalForwarding } from './signals.ts';
 

@@ -1,8 +1,13 @@
-import { changeLine, countsInWords, markOf } from '../../changes/in-words.ts';
-import type { ChangeSet, ChangeSetDetail } from '../../model/change-set.ts';
-import { ChangeSets } from '../../run/changes/change-sets.ts';
-import { inItsWorkspace, linesOfApplied } from '../../run/changes/in-workspace.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import type { ChangeSet, ChangeSetDetail } from '../../model/index.ts';
+import {
+  ChangeSets,
+  changeLine,
+  countsInWords,
+  inItsWorkspace,
+  linesOfApplied,
+  markOf,
+} from '../../run/index.ts';
 import { printError } from './print.ts';
 
 /** Some of it stays as it is. */

@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { describeShortage } from '../../errors/shortage.ts';
+import { describeShortage } from '../../base/errors/shortage.ts';
 
 /** Time for output that still has a reader. */
 const FLUSH_MS = 1_000;

@@ -1,12 +1,16 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { Taint } from '../../model/decision.ts';
-import type { SandboxOptions } from '../../model/options.ts';
-import type { OutputLimits } from '../../model/output.ts';
-import type { FlagKind, PlacedKey, PolicyKey } from '../../model/policy-key.ts';
-import { PLACED_KEYS } from '../../model/policy-keys.ts';
-import { BACKEND_IDS, MAX_OUTPUT_BYTES, TAINTS } from '../../model/words.ts';
-import { putAt } from '../../policy/layers.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { BACKEND_IDS, MAX_OUTPUT_BYTES, TAINTS } from '../../base/words.ts';
+import {
+  type FlagKind,
+  type OutputLimits,
+  PLACED_KEYS,
+  type PlacedKey,
+  type PolicyKey,
+  type SandboxOptions,
+  type Taint,
+} from '../../model/index.ts';
+import { putAt } from '../../policy/index.ts';
 
 const MAX_SECONDS = 365 * 24 * 3600;
 

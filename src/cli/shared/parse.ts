@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Command, CommanderError, Help, type Option } from 'commander';
-import { SandboxError } from '../../errors/sandbox-error.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { printOut } from './print.ts';
 
 /** A commander program that reports through us: one line and exit status 125. `help`: what its help ends with, if anything. */

@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty';
-import { caller } from '../../host/caller.ts';
-import type { RunOptions, SandboxOptions, TreeLimits } from '../../model/options.ts';
-import { visibleJson, visibleText } from '../../util/visible-text.ts';
+import { visibleJson, visibleText } from '../../base/visible-text.ts';
+import type { RunOptions, SandboxOptions, TreeLimits } from '../../model/index.ts';
+import { caller } from '../../workspace/index.ts';
 
 /** Writes to standard output, all of it, before anything else happens. False: the reader is gone. */
 export function printOut(text: string): boolean {

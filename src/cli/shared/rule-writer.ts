@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parse, stringify } from 'smol-toml';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { homeDirectory } from '../../host/user-directories.ts';
-import { changeSettingsFile } from '../../integrations/install/settings-file.ts';
-import type { ProposedRule, RuleWriter } from '../../model/approval.ts';
-import { userPolicyPath } from '../../run/resolve/policy-layers.ts';
-import { isObject } from '../../util/is-object.ts';
-import { orElse } from '../../util/or-else.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { changeSettingsFile } from '../../agents/index.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { isObject } from '../../base/is-object.ts';
+import { orElse } from '../../base/or-else.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import type { ProposedRule, RuleWriter } from '../../model/index.ts';
+import { userPolicyPath } from '../../run/index.ts';
+import { homeDirectory } from '../../workspace/index.ts';
 
 /** Writes rules that allow to the end of the policy of the user: what stands there stays as it is, byte by byte. */
 export function ruleWriter(): RuleWriter {

@@ -1,9 +1,9 @@
-import type { Autonomy } from '../../model/decision.ts';
-import type { EnforcementReport } from '../../model/enforcement-report.ts';
-import type { LaunchPlan, PlannedPath, RunDefaults } from '../../model/launch-plan.ts';
-import { BACKEND_IDS } from '../../model/words.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import { BACKEND_IDS } from '../../base/words.ts';
+import type { EnforcementReport } from '../../confine/plan/enforcement-report.ts';
+import type { LaunchPlan, PlannedPath } from '../../confine/plan/launch-plan.ts';
+import type { Autonomy, RunDefaults } from '../../model/index.ts';
 
 const MARKS = { enforced: 'yes', degraded: 'part', unsupported: 'NO', off: 'off' } as const;
 

@@ -1,4 +1,4 @@
-import { caller } from '../../host/caller.ts';
+import { caller } from '../../workspace/index.ts';
 
 /** What signals are handed on to. */
 interface SignalTarget {

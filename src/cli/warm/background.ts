@@ -1,5 +1,5 @@
-import { listeningSockets } from '../../host/listening-sockets.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import { listeningSockets } from '../../workspace/index.ts';
 
 /** A command that an agent runs in the background, while it runs. */
 interface BackgroundCommand {

@@ -1,24 +1,26 @@
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { caller } from '../../host/caller.ts';
-import { identityOf } from '../../host/identity.ts';
-import { createPathLookup } from '../../host/resolve-path.ts';
-import type { SandboxOptions } from '../../model/options.ts';
-import { type Policy, reviewerSettings } from '../../model/policy.ts';
-import { loadAddon } from '../../native/load.ts';
-import { type Checker, type CheckerParts, checkerOf, commandEnvironment } from '../../run/assemble.ts';
-import { realPath } from '../../run/resolve/own-program.ts';
-import { callerLayer } from '../../run/resolve/policy-layers.ts';
+import { errnoOf } from '../../base/errno-of.ts';
+import { loadAddon } from '../../confine/native/load.ts';
+import { type Policy, reviewerSettings, type SandboxOptions } from '../../model/index.ts';
 import {
   type Beside,
+  type Checker,
+  type CheckerParts,
+  callerLayer,
+  checkerOf,
   closePrepared,
+  commandEnvironment,
+  type OpenSandbox,
   type PreparedSandbox,
   prepareOf,
-} from '../../run/resolve/prepare-sandbox.ts';
-import { type ResolvedPolicy, resolvePolicy } from '../../run/resolve/resolve-policy.ts';
-import { RepeatedLook } from '../../run/resolve/workspace-findings.ts';
-import { type OpenSandbox, sandboxOn } from '../../run/sandbox.ts';
-import { errnoOf } from '../../util/errno-of.ts';
+  RepeatedLook,
+  type ResolvedPolicy,
+  realPath,
+  resolvePolicy,
+  sandboxOn,
+} from '../../run/index.ts';
+import { caller, createPathLookup, identityOf } from '../../workspace/index.ts';
 import { SessionBackground } from './background.ts';
 
 /** Something that stays open for the next call, lent to one or several. */

@@ -1,9 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Caller, onBehalfOf } from '../../host/caller.ts';
-import { answerHook } from '../../integrations/hooks/answer-hook.ts';
-import { checkerParts } from '../../integrations/hooks/before-command.ts';
-import type { HookOptions } from '../../integrations/hooks/hook-adapter.ts';
-import { checkOnly } from '../../run/assemble.ts';
+import { answerHook, checkerParts, type HookOptions } from '../../agents/index.ts';
+import { checkOnly } from '../../run/index.ts';
+import { type Caller, onBehalfOf } from '../../workspace/index.ts';
 import { parseHookArguments } from '../hook/answer.ts';
 import { agentOf } from '../hook/arguments.ts';
 import { parseRunArguments } from '../run/options.ts';
@@ -143,7 +141,7 @@ function silentCaller(cwd: string, env: Caller['env']): Caller {
   };
 }
 
-/** The words of a line of util/shell-quote.ts. */
+/** The words of a line of base/shell-quote.ts. */
 function wordsOf(line: string): readonly string[] {
   return line
     .replaceAll("'\\''", '\0')

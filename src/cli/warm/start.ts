@@ -1,9 +1,9 @@
 import { appendFileSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { ensureStateDirectory } from '../../host/user-directories.ts';
-import { clientProgram } from '../../native/load.ts';
-import { orElse } from '../../util/or-else.ts';
-import { parsedJson } from '../../util/parsed-json.ts';
+import { orElse } from '../../base/or-else.ts';
+import { parsedJson } from '../../base/parsed-json.ts';
+import { clientProgram } from '../../confine/native/load.ts';
+import { ensureStateDirectory } from '../../workspace/index.ts';
 
 /** The session of an agent that begins, for which a server is made ready. */
 export interface Rehearsed {

@@ -1,22 +1,22 @@
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { within } from '../../decide/time-limit.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { describeShortage } from '../../errors/shortage.ts';
-import { caller, onBehalfOf, serveOthersOnly } from '../../host/caller.ts';
-import { currentDirectory } from '../../host/exact-text.ts';
-import { ensureStateDirectory } from '../../host/user-directories.ts';
-import type { HookEvent } from '../../integrations/hooks/hook-adapter.ts';
-import { sessionNameOf } from '../../integrations/hooks/session-memory.ts';
-import type { Command } from '../../model/command.ts';
-import type { Taint } from '../../model/decision.ts';
-import type { SandboxOptions } from '../../model/options.ts';
-import { loadAddon } from '../../native/load.ts';
-import type { OpenSandbox } from '../../run/sandbox.ts';
-import { hasState, lazyState, stateDirectory } from '../../run/state.ts';
-import { type Call, listenForCalls, type Work } from '../../serve/warm/calls.ts';
-import { deferred } from '../../util/deferred.ts';
-import type { MaybePromise } from '../../util/promise.ts';
+import { type HookEvent, sessionNameOf } from '../../agents/index.ts';
+import { deferred } from '../../base/deferred.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { describeShortage } from '../../base/errors/shortage.ts';
+import type { MaybePromise } from '../../base/promise.ts';
+import { loadAddon } from '../../confine/native/load.ts';
+import { within } from '../../gate/index.ts';
+import type { Command, SandboxOptions, Taint } from '../../model/index.ts';
+import { hasState, lazyState, type OpenSandbox, stateDirectory } from '../../run/index.ts';
+import { type Call, listenForCalls, type Work } from '../../serve/index.ts';
+import {
+  caller,
+  currentDirectory,
+  ensureStateDirectory,
+  onBehalfOf,
+  serveOthersOnly,
+} from '../../workspace/index.ts';
 import { answerCall, parseHookArguments } from '../hook/answer.ts';
 import { parseRunArguments } from '../run/options.ts';
 import * as run from '../run/run.ts';

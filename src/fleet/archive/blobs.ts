@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ObjectInfo, ObjectStore } from '@nats-io/obj';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { natsFailure, whereInstalled } from '../../nats/connection.ts';
-import { patiently } from '../../nats/patience.ts';
-import { errorMessage } from '../../util/error-message.ts';
+import { errorMessage } from '../../base/error-message.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { natsFailure, patiently, whereInstalled } from '../../gate/nats/index.ts';
 import { BLOBS_KEPT, type Queue } from '../queue.ts';
 
 /** A content that is known to be in the store is not asked about again for as long; a store keeps it for days. */

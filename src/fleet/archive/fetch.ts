@@ -1,10 +1,9 @@
 import { closeSync, constants, fchmodSync, mkdirSync, openSync, symlinkSync, writeSync } from 'node:fs';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { inDirectoryOf } from '../../host/held-directory.ts';
-import { chmodItself } from '../../host/written-file.ts';
-import { MAX_WORKSPACE_BYTES, Manifest, type ManifestEntry } from '../../model/fleet.ts';
-import { parsedJson } from '../../util/parsed-json.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { parsedJson } from '../../base/parsed-json.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import { MAX_WORKSPACE_BYTES, Manifest, type ManifestEntry } from '../../model/index.ts';
+import { chmodItself, inDirectoryOf } from '../../workspace/index.ts';
 import type { Queue } from '../queue.ts';
 import { Blobs } from './blobs.ts';
 import { AT_ONCE, forEach } from './tree.ts';

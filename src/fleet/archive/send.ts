@@ -4,12 +4,12 @@ import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { Digest, type Manifest, type ManifestEntry } from '../../model/fleet.ts';
-import { hiddenIn } from '../../run/resolve/policy-layers.ts';
-import { directoriesBetween } from '../../util/absolute-path.ts';
-import { errorMessage } from '../../util/error-message.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { directoriesBetween } from '../../base/absolute-path.ts';
+import { errorMessage } from '../../base/error-message.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import { Digest, type Manifest, type ManifestEntry } from '../../model/index.ts';
+import { hiddenIn } from '../../run/index.ts';
 import type { Blobs } from './blobs.ts';
 import { AT_ONCE, forEach, readFileAt, readTree } from './tree.ts';
 

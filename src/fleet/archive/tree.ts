@@ -3,11 +3,11 @@ import { constants, createReadStream } from 'node:fs';
 import { lstat, open, opendir, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { MAX_WORKSPACE_BYTES, MAX_WORKSPACE_ENTRIES, type ManifestEntry } from '../../model/fleet.ts';
-import { errnoOf } from '../../util/errno-of.ts';
-import { errorMessage } from '../../util/error-message.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { errnoOf } from '../../base/errno-of.ts';
+import { errorMessage } from '../../base/error-message.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import { MAX_WORKSPACE_BYTES, MAX_WORKSPACE_ENTRIES, type ManifestEntry } from '../../model/index.ts';
 
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
-import type { AddressRow, PortRange } from '../../model/network.ts';
-import { orElse } from '../../util/or-else.ts';
+import { orElse } from '../../base/or-else.ts';
+import type { AddressRow, PortRange } from '../../confine/plan/network-rules.ts';
 
 /** What carries what is sent. */
 export type Protocol = AddressRow['protocol'];

@@ -1,7 +1,7 @@
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { NetworkRules } from '../../model/network.ts';
-import type { UNLISTED, VERIFY } from '../../model/words.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import type { UNLISTED, VERIFY } from '../../base/words.ts';
+import type { NetworkRules } from '../../confine/plan/network-rules.ts';
 import { type NetworkEntry, readEntry } from './entry.ts';
 import { networkRules } from './rules.ts';
 
@@ -72,6 +72,8 @@ interface PresetRow {
 
 /** Hosts that belong together, by the name that stands in `network.allow`. To add one: a row here. */
 export const PRESETS: Readonly<Record<string, readonly PresetRow[]>> = {
+  /** No host at all: where there are no namespaces, only a supervisor gives commands loopback and Unix sockets of their own. */
+  '@own': [],
   '@github': [
     { entry: 'github.com', reason: 'clone and push over https, release downloads' },
     { entry: 'github.com:22', reason: 'git over ssh' },
@@ -99,6 +101,21 @@ export const PRESETS: Readonly<Record<string, readonly PresetRow[]>> = {
 const PRESETS_OF_TOOLS = ['@npm', '@debian'] as const;
 /** One of them. */
 type PresetOfTool = (typeof PRESETS_OF_TOOLS)[number];
+
+/** Programs that fetch packages from where a preset leads. To add one: its name. */
+const FETCHING: Readonly<Record<string, readonly string[]>> = {
+  '@npm': ['npm', 'npx', 'pnpm', 'pnpx', 'yarn', 'bun', 'bunx', 'corepack'],
+  '@pypi': ['pip', 'pip3', 'pipx', 'uv', 'uvx', 'poetry', 'pdm', 'pipenv'],
+  '@crates': ['cargo'],
+  '@go': ['go'],
+  '@debian': ['apt', 'apt-get', 'aptitude'],
+};
+
+/** The preset with which a program finds its packages, by what it calls itself ("npm install x"); `undefined`: none is known. */
+export function presetOf(program: string): string | undefined {
+  const [name = ''] = program.split(' ');
+  return Object.keys(FETCHING).find((preset) => FETCHING[preset]?.includes(name));
+}
 
 /** All names that stand for hosts. */
 const PRESET_NAMES: readonly string[] = [...Object.keys(PRESETS), ...PRESETS_OF_TOOLS];

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
-import type { AddressRow, NameRow, NetworkRules, PortRange } from '../../model/network.ts';
-import { NOT_LOOKED_INTO } from '../../model/words.ts';
+import { NOT_LOOKED_INTO } from '../../base/words.ts';
+import type { AddressRow, NameRow, NetworkRules, PortRange } from '../../confine/plan/network-rules.ts';
 import {
   addressBytes,
   maskByte,

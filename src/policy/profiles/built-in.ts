@@ -1,5 +1,4 @@
-import type { Policy } from '../../model/policy.ts';
-import type { PolicyFile } from '../../model/policy-keys.ts';
+import type { Policy, PolicyFile } from '../../model/index.ts';
 
 /** The classic allow-list of agents: programs that read, one that copies and one that edits. */
 const CLASSIC_ALLOW_LIST = ['ls', 'cat', 'cp', 'head', 'printenv', 'pwd', 'rg', 'sed', 'which'];

@@ -1,4 +1,4 @@
-import { PROGRAMS_IN_HOME } from '../../model/words.ts';
+import { PROGRAMS_IN_HOME } from '../../base/words.ts';
 
 /** A file, or a directory with all in it, that some program runs or obeys. */
 export interface ObeyedFile {

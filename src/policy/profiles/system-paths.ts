@@ -1,4 +1,4 @@
-import type { PathRule } from '../../model/policy.ts';
+import type { PathRule } from '../../confine/plan/grant.ts';
 
 const row = (access: PathRule['access'], path: string, reason: string): PathRule => ({
   path,
@@ -119,21 +119,33 @@ export const MASKED_PATHS: readonly string[] = ['/etc/shadow', '/etc/gshadow', '
 export const SYSTEM_SECRET_NAMES: Readonly<Record<string, string>> = {
   'hashes of passwords': 'shadow shadow- gshadow gshadow- security/opasswd',
   'who may become root': 'sudoers sudoers.d doas.conf polkit-1',
-  'keys and passwords of servers': `ssl/private pki/tls/private pki/nssdb letsencrypt nginx apache2 httpd caddy haproxy traefik`,
+  'keys and passwords of servers': `ssl/private pki/tls/private pki/nssdb letsencrypt nginx apache2 httpd lighttpd caddy haproxy traefik`,
   'passwords and keys of networks': `NetworkManager wpa_supplicant iwd netplan network hostapd ppp chatscripts vpnc systemd/network wireguard openvpn
-    openvpn3 ipsec.conf ipsec.secrets ipsec.d swanctl strongswan.d nebula tinc`,
+    openvpn3 ipsec.conf ipsec.secrets ipsec.d swanctl strongswan.d nebula tinc fastd xl2tpd ocserv openfortivpn ddclient ddclient.conf
+    inadyn.conf`,
   'credentials of clusters and clouds': 'kubernetes rancher cni aws google boto boto.cfg s3cfg rclone',
   'credentials of registries and proxies': `docker containers containerd crio apt/auth.conf apt/auth.conf.d apt/sources.list.d yum.repos.d
     zypp maven/settings-security.xml gradle apt/apt.conf apt/apt.conf.d dnf xdg/pip nuget opt/NuGet`,
   'keys of Kerberos, passwords of directories': `krb5.keytab krb5kdc sssd nslcd.conf pam_ldap.conf ldap`,
   'tells this machine from all others': 'machine-id',
-  'passwords and keys of shares and disks': 'samba cifs davfs2 fstab crypttab cryptsetup iscsi',
-  'passwords and keys of mail': 'postfix exim4 dovecot msmtprc ssmtp opendkim',
-  'passwords of databases': 'mysql my.cnf.d postgresql redis mongod mongod.conf odbc',
+  'passwords and keys of shares and disks': `samba cifs davfs2 fstab crypttab cryptsetup iscsi target rsyncd.conf rsyncd.secrets ceph glusterfs
+    netatalk proftpd vsftpd vsftpd.conf pure-ftpd`,
+  'passwords and keys of mail': `postfix exim4 dovecot msmtprc ssmtp opendkim nullmailer dma fetchmailrc mailman mailman3 rspamd sogo cyrus
+    imapd.conf courier`,
+  'passwords of databases': `mysql my.cnf.d postgresql redis mongod mongod.conf odbc pgbouncer pgpool2 patroni cassandra couchdb
+    clickhouse-server clickhouse-client neo4j arangodb3 memcached valkey keydb mariadb`,
   'passwords and keys of services': `rabbitmq grafana prometheus zabbix telegraf influxdb elasticsearch filebeat fluent rsyslog snmp munin nagios
     icinga2 monit gitlab jenkins nut datadog-agent newrelic newrelic-infra.yml vault vault.d consul consul.d nomad
     nomad.d salt puppet puppetlabs chef munge slurm cloudflared tailscale tor gitlab-runner buildkite buildkite-agent
-    cups ansible bind rndc.key powerdns`,
+    cups ansible bind rndc.key powerdns mosquitto emqx nats nats-server.conf etcd minio loki promtail alloy netdata collectd graylog logstash
+    kibana opensearch metricbeat heartbeat zoneminder motion icecast2 asterisk freeswitch kamailio janus jitsi coturn turnserver.conf
+    prosody ejabberd matrix-synapse mattermost gitea forgejo gerrit jupyterhub supervisor uwsgi sentry keycloak dex authelia step-ca
+    gvm frr quagga squid tinyproxy stunnel privoxy freeradius raddb radsecproxy radcli xrdp vnc x2go zerotier-one headscale netbird
+    fail2ban crowdsec wazuh ossec`,
+  'passwords of web applications': `phpmyadmin roundcube mediawiki wordpress dokuwiki nextcloud owncloud drupal moodle icingaweb2 cacti glpi
+    dbconfig-common php-fpm tomcat tomcat8 tomcat9 tomcat10 wildfly`,
+  'passwords of backup programs': `backupninja duply borgmatic borgbackup restic bacula bareos burp amanda pgbackrest pgbackrest.conf barman barman.d
+    barman.conf`,
   'what a machine was made with': 'cloud',
   'variables of logins, services and tasks, which may be secrets': `environment.d systemd/system sysconfig conf.d default cron.d cron.daily cron.hourly cron.weekly
     cron.monthly crontab`,
@@ -141,7 +153,7 @@ export const SYSTEM_SECRET_NAMES: Readonly<Record<string, string>> = {
 
 /**
  * What may hold secrets and may be readable for everybody all the same, by its name in /etc, with the reason: none is shown. What only
- * some may read, and what is called as secrets are (`src/util/secret-files.ts`), needs no row.
+ * some may read, and what is called as secrets are (`src/base/secret-files.ts`), needs no row.
  */
 export const SYSTEM_SECRETS: ReadonlyMap<string, string> = new Map(
   Object.entries(SYSTEM_SECRET_NAMES).flatMap(([reason, names]) =>

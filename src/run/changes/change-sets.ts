@@ -1,40 +1,60 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Applied, Applier, type Intent, type NotPlaced, type Settle } from '../../changes/apply.ts';
-import { Below, joined, type LowerLayer, lookAt } from '../../changes/below.ts';
-import {
-  type Contents,
-  chosenNumbers,
-  type DescribedChange,
-  describeOperations,
-  renamesAmong,
-} from '../../changes/describe.ts';
-import { contentKindOf, diffOf, diffOfCopy, diffWithin, MOST_DIFF, MOST_WITHIN } from '../../changes/diff.ts';
-import { HeldPaths } from '../../changes/held-paths.ts';
-import { operationsOf } from '../../changes/operations.ts';
-import { ChangeStore, type OpenLayer, type StoredCopy, type StoredSet } from '../../changes/store.ts';
-import {
-  aroundPath,
-  isSameObject,
-  isWithin,
-  type RawPath,
-  type Stamp,
-  shownPath,
-  walkTree,
-} from '../../changes/tree.ts';
-import { unfinishedIn } from '../../changes/unfinished.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { orElse } from '../../base/or-else.ts';
+import { bytesOfPath, textOfPath } from '../../base/path-text.ts';
+import type { NativeAddon } from '../../confine/native/contract.ts';
+import { loadAddon } from '../../confine/native/load.ts';
+import type { Lost, Taken } from '../../judge/index.ts';
 import type {
   AppliedChanges,
   Change,
   ChangeCounts,
   ChangeSet,
   ChangeSetDetail,
-} from '../../model/change-set.ts';
-import type { LeftBehind } from '../../model/left-behind.ts';
-import type { NativeAddon, NativeChangedCopy } from '../../native/contract.ts';
-import { loadAddon } from '../../native/load.ts';
-import { orElse } from '../../util/or-else.ts';
+  Gone,
+  LeftBehind,
+} from '../../model/index.ts';
+import type { NativeChangedCopy } from '../../workspace/index.ts';
+import { type Applied, Applier, type Intent, type NotPlaced, type Settle } from '../change-sets/apply.ts';
+import { Below, joined, type LowerLayer, lookAt } from '../change-sets/below.ts';
+import {
+  type Contents,
+  chosenNumbers,
+  type DescribedChange,
+  describeOperations,
+  renamesAmong,
+} from '../change-sets/describe.ts';
+import {
+  contentKindOf,
+  diffOf,
+  diffOfCopy,
+  diffWithin,
+  MOST_DIFF,
+  MOST_WITHIN,
+} from '../change-sets/diff.ts';
+import { HeldPaths } from '../change-sets/held-paths.ts';
+import { keepIndex, type NotedIndex, putIndex } from '../change-sets/index-outside.ts';
+import { haveSameBytes, type Operation, operationsOf } from '../change-sets/operations.ts';
+import {
+  ChangeStore,
+  type Keep,
+  type OpenLayer,
+  type StoredCopy,
+  type StoredSet,
+} from '../change-sets/store.ts';
+import {
+  aroundPath,
+  bytesOf,
+  isSameObject,
+  isWithin,
+  type RawPath,
+  rawPath,
+  type Stamp,
+  shownPath,
+  walkTree,
+} from '../change-sets/tree.ts';
+import { unfinishedIn } from '../change-sets/unfinished.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
 import { stateDirectory } from '../state.ts';
 
@@ -52,9 +72,44 @@ const copiesAt = (set: StoredSet, paths: readonly string[]): readonly string[] =
 const inSet = ({ workspace }: StoredSet, path: string): string =>
   (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path).replace(/^(\.\/+)+(?=.)/, '');
 
+/** Where an operation is, as text from which its bytes come back. */
+const absoluteIn = ({ workspace }: StoredSet, { path = '' }: Partial<Operation> = {}): string =>
+  `${workspace}/${textOfPath(bytesOf(path))}`;
+
+/** Without those of which a file of the same name has the content now: a directory that is moved is copied and removed. */
+function notMoved(
+  files: readonly string[],
+  { operations }: StoredSet,
+  contents: Contents,
+): readonly string[] {
+  const keyOf = (path: RawPath, bytes: number) => `${bytes} ${path.slice(path.lastIndexOf('/') + 1)}`;
+  const made = new Map<string, number[]>();
+  operations.forEach(({ path, after, before }, number) => {
+    if (after?.kind !== 'file' || before !== undefined) return;
+    const key = keyOf(path, after.bytes);
+    made.set(key, [...(made.get(key) ?? []), number]);
+  });
+  return files.filter((file) => {
+    const at = bytesOfPath(file);
+    const candidates = made.get(keyOf(at.toString('latin1'), lookAt(at)?.bytes ?? 0)) ?? [];
+    const found = candidates.findIndex((number) => {
+      const left = contents.left(number);
+      return left !== undefined && haveSameBytes(left.at, at);
+    });
+    if (found !== -1) candidates.splice(found, 1);
+    return found === -1;
+  });
+}
+
 /** Whether anything of it is in the workspace. */
-const isPlaced = ({ placed, copies }: StoredSet): boolean =>
-  placed.length > 0 || copies.some(({ isTaken }) => isTaken);
+const isPlaced = (set: StoredSet): boolean =>
+  set.placed.length > 0 ||
+  set.copies.some(({ isTaken }) => isTaken) ||
+  (isOfIndex(set) && set.state === 'applied');
+
+/** Its command changed the index of a repository outside of the workspace, and nothing else. */
+const isOfIndex = ({ operations, copies, index }: StoredSet): boolean =>
+  index !== undefined && operations.length + copies.length === 0;
 
 /** The numbers of all that was not discarded. */
 const keptNumbers = ({ operations }: StoredSet): readonly number[] =>
@@ -74,7 +129,7 @@ function canComeAgain(set: StoredSet): boolean {
   const { numbers, copies } = takenBack(set);
   const isFree = (number: number) =>
     set.operations[number]?.conflict === undefined && set.operations[number]?.refused === undefined;
-  return copies.length > 0 || numbers.some(isFree);
+  return copies.length > 0 || numbers.some(isFree) || (isOfIndex(set) && set.index?.isMoved !== true);
 }
 
 /** Where what was done away with is kept, by where it was. */
@@ -86,9 +141,10 @@ export class ChangeSets {
   readonly #store: ChangeStore;
   readonly #applier: Applier;
 
-  constructor(addon: NativeAddon = loadAddon(), directory: string = stateDirectory()) {
+  /** `keep`: how much of what does not wait is kept when a layer is made; default: as much as `workspace.undo_keep` says by itself. */
+  constructor(addon: NativeAddon = loadAddon(), directory: string = stateDirectory(), keep?: Keep) {
     this.#addon = addon;
-    this.#store = new ChangeStore(addon, directory);
+    this.#store = new ChangeStore(addon, directory, keep);
     this.#applier = new Applier(addon, this.#store);
   }
 
@@ -184,6 +240,34 @@ export class ChangeSets {
   }
 
   /**
+   * Of what a command took away or put something older in the place of, what nothing else brings back, before that is in the
+   * workspace; not what has another name or place now.
+   */
+  lostIn(id: string, lostAmong: (taken: Taken) => Lost | undefined): Lost | undefined {
+    const set = this.#store.find(id);
+    using contents = this.#contentsOf(set);
+    const described = describeOperations(set.operations, contents);
+    const pathsOf = (...kinds: readonly Change['change'][]) =>
+      described.flatMap(({ change, numbers: [number = -1] }) =>
+        kinds.includes(change.change) ? [absoluteIn(set, set.operations[number])] : [],
+      );
+    const lost = lostAmong({ deleted: pathsOf('deleted'), changed: pathsOf('changed', 'mode') });
+    return lost && { ...lost, deleted: notMoved(lost.deleted, set, contents) };
+  }
+
+  /** How much of what would be lost is in no other place of the workspace; `undefined`: nothing. */
+  goneOf({ deleted, changed, history }: Lost, id: string): Gone | undefined {
+    const set = this.#store.find(id);
+    const placed = new Set(set.placed.map(({ number }) => absoluteIn(set, set.operations[number])));
+    const gone = {
+      files: deleted.filter((path) => lookAt(bytesOfPath(path)) === undefined).length,
+      changes: changed.filter((path) => placed.has(path)).length,
+      history: history && placed.size > 0,
+    };
+    return gone.files + gone.changes > 0 || gone.history ? gone : undefined;
+  }
+
+  /**
    * Puts all that a command changed just now into the workspace, links that lead out as well: as if it had changed that
    * itself. Unless something runs on it by now, its files are moved.
    */
@@ -193,6 +277,10 @@ export class ChangeSets {
     const set = this.#own(id, prepared);
     const numbers = keptNumbers(set);
     const copies = copiesAt(set, []);
+    if (isOfIndex(set)) {
+      this.#store.save({ ...set, state: 'applied', appliedAt: Date.now() });
+      return { id, state: 'applied', done: 1, notDone: [], leftBehind: [] };
+    }
     const wanted = { numbers, named: new Set(numbers), copies, renames: this.#renames(set) };
     const moves = own === undefined ? {} : { moves: true as const };
     return await this.#settled(prepared, (settle) =>
@@ -208,16 +296,19 @@ export class ChangeSets {
     using _lock = await this.#store.waitForLock();
     const set = this.#toApply(id, prepared);
     const { numbers, copies } = takenBack(set);
-    if (numbers.length + copies.length === 0 && !this.#applier.isUnfinished(id))
+    if (numbers.length + copies.length === 0 && !isOfIndex(set) && !this.#applier.isUnfinished(id))
       throw new SandboxError('changes.state', `nothing of the changes ${id} was taken back`);
-    const wanted = { numbers, named: new Set<number>(), copies, renames: this.#renames(set) };
-    return await this.#settled(prepared, (settle) => this.#applier.apply(set, wanted, settle));
+    const again = true as const;
+    const wanted = { numbers, named: new Set<number>(), copies, renames: this.#renames(set), again };
+    return await this.#settled(prepared, (settle) =>
+      this.#withIndex(prepared, set, 'after', () => this.#applier.apply(set, wanted, settle)),
+    );
   }
 
   /**
    * The change set of a workspace that was taken back last, as a whole or in part. Of one that was taken back as a whole and of
    * which nothing can come any more, the one before. `undefined`: there is none.
-   * @throws {SandboxError} `changes.state`: it is a preview, which a person rejected or after which other changes came.
+   * @throws {SandboxError} `changes.state`: a person rejected it, as a preview, or other changes were made or applied since.
    */
   lastTakenBack(workspace: string): string | undefined {
     const sets = this.#store.list().filter((set) => set.workspace === workspace);
@@ -227,11 +318,18 @@ export class ChangeSets {
       .toSorted((one, other) => (other.undoneAt ?? 0) - (one.undoneAt ?? 0));
     for (const set of undone) {
       const { id, undoneAt = 0, atOnce, rejected } = set;
-      const isLatest = sets.every(({ appliedAt = 0 }) => appliedAt <= undoneAt);
-      if (atOnce !== true && (rejected === true || !isLatest))
+      const since = (one: StoredSet) =>
+        one.id !== id && (one.at > undoneAt || (one.again !== true && (one.appliedAt ?? 0) > undoneAt));
+      const why =
+        atOnce !== true && rejected === true
+          ? 'are those of a preview that was rejected'
+          : sets.some(since)
+            ? 'are older than others that were made or applied since'
+            : undefined;
+      if (why !== undefined)
         throw new SandboxError(
           'changes.state',
-          `the changes ${id}, which were taken back last, are those of a preview that was rejected; to apply them again, name them: sandbox-run redo ${id}`,
+          `the changes ${id}, which were taken back last, ${why}; to apply them again, name them: sandbox-run redo ${id}`,
         );
       if (set.state !== 'undone' || canComeAgain(set)) return id;
     }
@@ -251,7 +349,49 @@ export class ChangeSets {
       set = { ...set, rejected: true };
       this.#store.save(set);
     }
-    return await this.#settled(prepared, (settle) => this.#applier.undo(set, this.#renames(set), settle));
+    return await this.#settled(prepared, (settle) =>
+      this.#withIndex(prepared, set, 'before', () => this.#applier.undo(set, this.#renames(set), settle)),
+    );
+  }
+
+  /** Puts the index of a repository outside of the workspace back, or again, and then the files. What a crash cuts short is done again. */
+  async #withIndex(
+    { resolved }: PreparedSandbox,
+    set: StoredSet,
+    which: 'before' | 'after',
+    files: () => Promise<Applied>,
+  ): Promise<Applied> {
+    const { index } = set;
+    if (index === undefined || (which === 'after') !== (index.undone === true)) return await files();
+    const isSame = resolved.repository?.index === index.index;
+    const why = isSame
+      ? putIndex(this.#store.directoryOf(set.id), index, which)
+      : 'the workspace is not a part of that repository any more';
+    const applied = await files();
+    const { undone: _, ...again } = index;
+    const state = which === 'before' ? 'undone' : 'applied';
+    const now: StoredSet = {
+      ...applied.set,
+      ...(why === undefined
+        ? { index: which === 'before' ? { ...index, undone: true as const } : again }
+        : {}),
+      ...(isOfIndex(set) && why === undefined
+        ? {
+            state,
+            ...(which === 'before'
+              ? { undoneAt: Date.now() }
+              : { appliedAt: Date.now(), again: true as const }),
+          }
+        : {}),
+    };
+    this.#store.save(now);
+    const done = applied.done + (isOfIndex(set) && why === undefined ? 1 : 0);
+    const path = rawPath(index.index);
+    return {
+      set: now,
+      done,
+      notPlaced: [...applied.notPlaced, ...(why === undefined ? [] : [{ path, why }])],
+    };
   }
 
   /**
@@ -360,6 +500,7 @@ export class ChangeSets {
     opened: OpenLayer,
     about: Pick<StoredSet, 'workspace' | 'command' | 'atOnce'> & { readonly on?: string | undefined },
     copies: readonly NativeChangedCopy[],
+    noted?: NotedIndex,
   ): Promise<boolean> {
     const { workspace, command, on, atOnce } = about;
     const { id, layer, beginning } = opened;
@@ -368,7 +509,10 @@ export class ChangeSets {
     const operations = await operationsOf(entries, {
       ...{ upper: layer.upper, below, workspace, startedNs: beginning.at, isReplaced: opened.isElsewhere() },
     });
-    if (operations.length === 0 && copies.length === 0) return false;
+    opened.makeRoom();
+    const index = noted && keepIndex(this.#store.directoryOf(id), noted);
+    if (operations.length === 0 && copies.length === 0 && (index === undefined || index.isMoved === true))
+      return false;
     const set: StoredSet = {
       ...{
         id,
@@ -383,8 +527,8 @@ export class ChangeSets {
         ...{ source, before: before.toString('base64') },
         ...(after === undefined ? {} : { after: after.toString('base64') }),
       })),
+      ...(index && { index }),
     };
-    opened.makeRoom();
     this.#store.save(set);
     opened[Symbol.dispose]();
     return true;

@@ -1,5 +1,5 @@
-import type { AppliedChanges } from '../../model/change-set.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import type { AppliedChanges } from '../../model/index.ts';
 import { warningsOfLeftBehind } from '../output/result-warnings.ts';
 import { closePrepared, type PreparedSandbox, prepareSandbox } from '../resolve/prepare-sandbox.ts';
 import { ChangeSets } from './change-sets.ts';

@@ -1,12 +1,13 @@
-import type { OpenLayer } from '../../changes/store.ts';
-import { errorOf } from '../../decide/refusal.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { AppliedChanges, ChangeSetDetail } from '../../model/change-set.ts';
-import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { SpawnOptions } from '../../model/options.ts';
-import type { NativeChangedCopy } from '../../native/contract.ts';
-import { errorMessage } from '../../util/error-message.ts';
-import { readableWord } from '../../util/shell-quote.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { errorMessage } from '../../base/error-message.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { readableWord } from '../../base/shell-quote.ts';
+import { errorOf } from '../../gate/index.ts';
+import type { Lost, Taken } from '../../judge/index.ts';
+import type { AppliedChanges, ChangeSetDetail, ExecutionResult, SpawnOptions } from '../../model/index.ts';
+import type { NativeChangedCopy } from '../../workspace/index.ts';
+import { type NotedIndex, noteIndex } from '../change-sets/index-outside.ts';
+import type { OpenLayer } from '../change-sets/store.ts';
 import { notRun, type RunContext } from '../launch/classify.ts';
 import { type Launch, Launcher, type StartableCommand } from '../launch/launch.ts';
 import { neverBegun, type RunningCommand } from '../launch/pending-command.ts';
@@ -33,6 +34,18 @@ interface Layered {
   readonly sandbox: PreparedSandbox;
 }
 
+/** What becomes of a command that is launched on a layer, besides its options. */
+interface LayeredLaunch {
+  /** Somebody has ended it meanwhile, for which there was no command yet. */
+  readonly isGivenUp: () => boolean;
+  /** Of what it took away, what nothing else brings back; `undefined`: that is not known. */
+  readonly lostAmong: (taken: Taken) => Lost | undefined;
+  /** What the policy lets commands write outside of the workspace stays writable, and changes at once. */
+  readonly leavesOpen: boolean;
+  /** What is done where no layer can be made. Default: it is not run. */
+  readonly withoutLayer?: (error: SandboxError) => RunningCommand;
+}
+
 /** What runs commands that only read. */
 interface Reader {
   readonly launcher: Launcher;
@@ -43,6 +56,7 @@ interface Reader {
 export class Previews {
   readonly #prepared: PreparedSandbox;
   readonly #sets: ChangeSets;
+  readonly #isUsual: boolean;
   /** Made ahead, because to make one takes longer than most commands. Nothing in the workspace is looked at through it. */
   #spare: Promise<Layered | undefined> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -56,9 +70,11 @@ export class Previews {
   #unmounting: Promise<void> = Promise.resolve();
   #closed = false;
 
-  constructor(prepared: PreparedSandbox) {
+  /** `isUsual`: every command has a layer, so that one is made ahead. */
+  constructor(prepared: PreparedSandbox, isUsual: boolean) {
     this.#prepared = prepared;
-    this.#sets = new ChangeSets(prepared.addon);
+    this.#isUsual = isUsual;
+    this.#sets = new ChangeSets(prepared.addon, undefined, prepared.policy.workspace.undoKeep);
   }
 
   /** Makes a layer for a command to come. */
@@ -66,7 +82,7 @@ export class Previews {
     // What the policy hides may be something else by then.
     if (this.#closed || this.#spare !== undefined || this.#prepared.hidden !== undefined) return;
     // Why it cannot be made is for the command to say.
-    this.#spare = this.#make(undefined).catch(() => undefined);
+    this.#spare = this.#make(undefined, false).catch(() => undefined);
   }
 
   /** Launches a command that only reads. */
@@ -97,20 +113,31 @@ export class Previews {
 
   /**
    * Launches a command on a layer; its result says what it changed. With the effect `undoable` that is in the workspace by
-   * then. `isGivenUp`: somebody has ended it meanwhile, for which there was no command yet.
+   * then.
    */
   async launch(
     resolved: StartableCommand,
     context: RunContext,
     options: SpawnOptions,
     how: Launch,
-    isGivenUp: () => boolean,
+    { isGivenUp, lostAmong, leavesOpen, withoutLayer }: LayeredLaunch,
   ): Promise<RunningCommand> {
     if (isGivenUp()) return canceled(context, how);
     let layered: Layered;
     try {
-      layered = await this.#take(options.on);
+      layered = await this.#take(options.on, leavesOpen);
     } catch (error) {
+      if (withoutLayer !== undefined && error instanceof SandboxError && !isGivenUp())
+        return withoutLayer(error);
+      return notPrepared(error, context, how);
+    }
+    let index: NotedIndex | undefined;
+    try {
+      index = leavesOpen ? this.#noteIndex() : undefined;
+    } catch (error) {
+      this.#drop(layered);
+      if (withoutLayer !== undefined && error instanceof SandboxError && !isGivenUp())
+        return withoutLayer(error);
       return notPrepared(error, context, how);
     }
     if (isGivenUp()) {
@@ -122,8 +149,11 @@ export class Previews {
     const launcher = new Launcher({
       ...sandbox,
       settle: (effects) => {
-        copies.push(...(effects.copies ?? []));
-        return [];
+        const own = (effects.copies ?? []).filter(
+          ({ source }) => !leavesOpen || isBeneath(source, sandbox.plan.workspace),
+        );
+        copies.push(...own);
+        return sandbox.settle(effects);
       },
     });
     this.#launchers.add(launcher);
@@ -131,13 +161,14 @@ export class Previews {
     const finish = async (result: ExecutionResult): Promise<ExecutionResult> => {
       this.#launchers.delete(launcher);
       try {
-        return await this.#finish(result, layered, options, copies);
+        return await this.#finish(result, layered, options, { copies, index }, lostAmong);
       } catch (error) {
         opened[Symbol.dispose]();
         const why = `what the command changed cannot be read, and nothing of it is in the workspace (${errorMessage(error)})`;
         return { ...result, warnings: [...result.warnings, why] };
       } finally {
-        if (!this.#closed) this.#timer ??= setTimeout(() => this.#prepareLater(), SPARE_AFTER_MS).unref();
+        if (!this.#closed && this.#isUsual)
+          this.#timer ??= setTimeout(() => this.#prepareLater(), SPARE_AFTER_MS).unref();
       }
     };
     return { ...running, result: running.result.then(finish) };
@@ -159,13 +190,20 @@ export class Previews {
     await Promise.all(this.#going);
   }
 
+  /** The index of the repository that the workspace is a part of, where git keeps that outside. */
+  #noteIndex(): NotedIndex | undefined {
+    const { repository } = this.#prepared.resolved;
+    if (repository?.directory === undefined || repository.index === undefined) return undefined;
+    return noteIndex({ directory: repository.directory, index: repository.index });
+  }
+
   #prepareLater(): void {
     this.#timer = undefined;
     this.prepareNext();
   }
 
-  async #take(on: string | undefined): Promise<Layered> {
-    if (on === undefined) {
+  async #take(on: string | undefined, leavesOpen: boolean): Promise<Layered> {
+    if (on === undefined && !leavesOpen) {
       const spare = this.#spare;
       this.#spare = undefined;
       const ready = await spare;
@@ -174,7 +212,7 @@ export class Previews {
         this.#drop(ready);
       }
     }
-    const made = await this.#make(on);
+    const made = await this.#make(on, leavesOpen);
     await this.#begins(made);
     return made;
   }
@@ -189,10 +227,10 @@ export class Previews {
     }
   }
 
-  async #make(on: string | undefined): Promise<Layered> {
+  async #make(on: string | undefined, leavesOpen: boolean): Promise<Layered> {
     const opened = await this.#sets.open(this.#prepared.plan.workspace, on);
     try {
-      return { opened, sandbox: await this.#prepared.withLayer(opened.layer) };
+      return { opened, sandbox: await this.#prepared.withLayer(opened.layer, leavesOpen) };
     } catch (error) {
       await this.#sets.abandon(opened);
       throw error;
@@ -204,14 +242,19 @@ export class Previews {
     result: ExecutionResult,
     layered: Layered,
     { effect, on }: SpawnOptions,
-    copies: readonly NativeChangedCopy[],
+    {
+      copies,
+      index,
+    }: { readonly copies: readonly NativeChangedCopy[]; readonly index: NotedIndex | undefined },
+    lostAmong: LayeredLaunch['lostAmong'],
   ): Promise<ExecutionResult> {
     const { opened, sandbox } = layered;
     const isApplied = effect === 'undoable';
     // That of the command before: faster ones would leave more and more of them.
     await this.#unmounting;
     const none = { ...result, changes: isApplied ? undefined : NOTHING_CHANGED(on) };
-    if (result.status === 'setup-failed' || (opened.isUntouched() && copies.length === 0)) {
+    const isUntouched = opened.isUntouched() && copies.length === 0 && index === undefined;
+    if (result.status === 'setup-failed' || isUntouched) {
       this.#drop(layered);
       return result.status === 'setup-failed' ? result : none;
     }
@@ -223,13 +266,14 @@ export class Previews {
     // Another command is to run on what waits, with the layer below its own.
     if (!isApplied) await tidied;
     const about = { workspace, command, on, ...(isApplied ? { atOnce: true as const } : {}) };
-    if (!(await this.#sets.close(opened, about, copies))) {
+    if (!(await this.#sets.close(opened, about, copies, index))) {
       void this.#later(tidied.then(() => this.#sets.abandon(opened)));
       return none;
     }
     const shown = () => this.#sets.show(id, TOLD);
     const before = [...result.warnings, ...(opened.beginning.isItsOwn ? [] : [NO_CLOCK])];
     if (!isApplied) return { ...result, warnings: before, changes: told(shown(), 'preview') };
+    const lost = this.#sets.lostIn(id, lostAmong);
     let applied: AppliedChanges;
     try {
       applied = await this.#sets.applyAll(this.#prepared, id);
@@ -241,7 +285,9 @@ export class Previews {
       const changes: ToldChanges = { ...told(shown(), 'undoable'), state };
       return { ...result, warnings: [...before, why], changes };
     }
-    const { leftBehind, notDone, state } = applied;
+    const { notDone, state } = applied;
+    // What it left beside the workspace was settled when it ended.
+    const leftBehind = [...result.leftBehind, ...applied.leftBehind];
     const warnings = [...before, ...notInPlace(id, notDone)];
     const found = shown();
     // Of what no workspace gets there is nothing to wait for: a FIFO, say. What is in conflict waits.
@@ -255,7 +301,8 @@ export class Previews {
       warnings.push(`what the command made of that is kept: sandbox-run changes diff ${id}`);
     // All was tried: what is not there by now cannot be applied as it is.
     const notApplied = found.notApplied + found.left;
-    return { ...result, leftBehind, warnings, changes: { ...told(found, 'undoable'), notApplied } };
+    const gone = lost && this.#sets.goneOf(lost, id);
+    return { ...result, leftBehind, warnings, changes: { ...told(found, 'undoable'), notApplied, gone } };
   }
 
   /** Nobody waits for it. What cannot be removed now goes with the next command. */
@@ -279,8 +326,8 @@ export class Previews {
     return unmounted;
   }
 
-  #closeConfinement({ addon, confinement }: PreparedSandbox): Promise<void> {
-    return new Promise<void>((done) => addon.closeConfinement(confinement, done));
+  #closeConfinement({ confinement }: PreparedSandbox): Promise<void> {
+    return new Promise<void>((done) => confinement.close(done));
   }
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { ChangeSetDetail } from '../../model/change-set.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import type { ChangeSetDetail } from '../../model/index.ts';
 import { ChangeSets } from './change-sets.ts';
 
 const POLL_MS = 500;

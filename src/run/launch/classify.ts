@@ -1,20 +1,19 @@
-import type { AskConnection } from '../../decide/ask-connection.ts';
-import type { Objection } from '../../decide/ports.ts';
-import { signalName } from '../../kernel/errno.ts';
-import type { ApprovalAnswer } from '../../model/approval.ts';
-import type { Decision } from '../../model/decision.ts';
-import type { EnforcementReport } from '../../model/enforcement-report.ts';
+import { signalName } from '../../confine/kernel/errno.ts';
+import type { NativeOutcome } from '../../confine/native/contract.ts';
+import type { EnforcementReport } from '../../confine/plan/enforcement-report.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import type { AskConnection, Objection } from '../../gate/index.ts';
 import type {
+  ApprovalAnswer,
+  Connection,
+  Decision,
   ExecutionResult,
   ExecutionResultBase,
+  LeftBehind,
   ResourceUsage,
   SpilledOutput,
-} from '../../model/execution-result.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
-import type { LeftBehind } from '../../model/left-behind.ts';
-import type { Connection } from '../../model/network.ts';
-import type { NativeOutcome } from '../../native/contract.ts';
-import { explain, type HoldingPlan } from '../output/denials.ts';
+} from '../../model/index.ts';
+import { explain, type HoldingPlan, leftByGit } from '../output/denials.ts';
 import { notKept } from '../output/not-kept.ts';
 import type { WouldDeny } from '../output/shadow.ts';
 import { type OutputView, type ShownOutput, showOutput } from '../output/show.ts';
@@ -31,6 +30,8 @@ export interface RunContext {
   readonly approval: ApprovalAnswer | undefined;
   /** Looks for programs that the sandbox does not show. */
   readonly hiddenPrograms?: ((exitCode: number) => readonly string[]) | undefined;
+  /** Says which credentials of the user it did not get; `undefined`: there are none. */
+  readonly credentials?: string | undefined;
   /** Asks what it may reach beyond what is listed. */
   readonly askConnection?: AskConnection | undefined;
 }
@@ -79,7 +80,7 @@ const NOTHING_USED: ResourceUsage = {
 
 /** The result of a command that was launched. `output` undefined: its output did not come through us. */
 export function classify(
-  { argv, cwd, warnings, report, decision, approval, hiddenPrograms }: RunContext,
+  { argv, cwd, warnings, report, decision, approval, hiddenPrograms, credentials }: RunContext,
   outcome: NativeOutcome,
   after: AfterRun,
   plan: LimitsOfPlan & HoldingPlan & Pick<LaunchPlan, 'home'>,
@@ -93,12 +94,16 @@ export function classify(
   const further = failed ? (outcome.denials?.untold ?? 0) : 0;
   const remarks = [
     ...(outputHeld ? [OUTPUT_HELD] : outcome.leftRunning === true ? [LEFT_RUNNING] : []),
+    ...(credentials !== undefined && outcome.exitCode !== 0 && reachedServer(after, plan, decision)
+      ? [credentials]
+      : []),
     ...(further > 0 ? [`${further} further things were denied, which denials does not name`] : []),
   ];
   const end = howItEnded(outcome, plan);
   const byItself = end.status === 'exited' || end.status === 'signaled';
   const isExplained =
     end.status !== 'setup-failed' && (!byItself || failed || plan.observed === 'everything');
+  const left = isExplained ? undefined : leftByGit(outcome, plan);
   const hidden = byItself ? (hiddenPrograms?.(outcome.exitCode) ?? []) : [];
   // One literal with little behind it: put together from parts, an object of so many fields takes V8 thirty times as long.
   return {
@@ -116,7 +121,7 @@ export function classify(
     usage: usageOf(outcome),
     notKept: outcome.made && notKept(outcome.made, plan, after.secret),
     hiddenPrograms: hidden.length === 0 ? undefined : hidden,
-    denials: undefined,
+    denials: left,
     notLookedAt: undefined,
     changes: undefined,
     wouldDeny: shadow?.(outcome.denials?.told ?? [], after.connections),
@@ -139,6 +144,19 @@ export function classify(
     ...(isExplained ? explain(outcome, plan, { ...after, limit: end.limit }) : {}),
     ...end,
   };
+}
+
+/** Whether a command may have been answered by a server outside; where the network is open, its text alone says so. */
+function reachedServer(
+  { connections }: AfterRun,
+  { network }: HoldingPlan,
+  decision: Decision | undefined,
+): boolean {
+  if (connections === undefined) return network === 'open' && decision?.reach !== 'local';
+  return connections.some(
+    ({ verdict, protocol, error }) =>
+      verdict === 'allowed' && (protocol === 'tcp' || protocol === 'udp') && error === undefined,
+  );
 }
 
 /** What a command that was launched used. */
@@ -191,7 +209,7 @@ export function endedByItself(signal: string | undefined, exitCode: number) {
 
 /** The result of a command that never got to the launch. */
 export function notRun(
-  { hiddenPrograms: _, askConnection: __, ...context }: RunContext,
+  { hiddenPrograms: _, askConnection: __, credentials: ___, ...context }: RunContext,
   why: Objection,
 ): ExecutionResult {
   const base: ExecutionResultBase = {

@@ -1,9 +1,8 @@
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { Command } from '../../model/command.ts';
-import type { ExecutionResult, TurnResult } from '../../model/execution-result.ts';
-import { assertNever } from '../../util/assert-never.ts';
-import { readableWord } from '../../util/shell-quote.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { assertNever } from '../../base/assert-never.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { readableWord } from '../../base/shell-quote.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import type { Command, ExecutionResult, TurnResult } from '../../model/index.ts';
 import { exitStatus } from './exit-status.ts';
 
 const LONGEST_COMMAND = 100;

@@ -1,10 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Decided } from '../../decide/decide.ts';
-import type { DecisionRequest } from '../../decide/ports.ts';
-import type { Command } from '../../model/command.ts';
-import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { SpawnOptions } from '../../model/options.ts';
-import type { ShellFacts } from '../../model/surroundings.ts';
+import type { Decided, DecisionRequest } from '../../gate/index.ts';
+import type { Command, ExecutionResult, ShellFacts, SpawnOptions } from '../../model/index.ts';
 
 /** What is decided about: a command with the options that make a difference. */
 export function requestOf(

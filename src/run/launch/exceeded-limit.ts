@@ -1,9 +1,8 @@
 import { constants } from 'node:os';
-import { errorOf } from '../../decide/refusal.ts';
-import type { Denial } from '../../model/denial.ts';
-import type { ExceededLimit, ExecutionError } from '../../model/execution-result.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
-import type { NativeLimit, NativeOutcome } from '../../native/contract.ts';
+import type { NativeLimit, NativeOutcome } from '../../confine/native/contract.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import { errorOf } from '../../gate/index.ts';
+import type { Denial, ExceededLimit, ExecutionError } from '../../model/index.ts';
 
 const SHELL_SAYS_SIGNAL = 128;
 
@@ -55,7 +54,7 @@ const WORDS: Readonly<
 
 const MEANS: Readonly<Record<ExceededLimit['by'], string>> = {
   cgroup: 'held by its control group',
-  sampling: 'seen by looking every 100 ms',
+  sampling: 'seen by looking now and then',
   rlimit: 'held by the kernel',
   clock: 'by the clock',
 };

@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
-import { ERROR_CODES } from '../../errors/codes.ts';
-import type { ExecutionResult } from '../../model/execution-result.ts';
-import { assertNever } from '../../util/assert-never.ts';
+import { assertNever } from '../../base/assert-never.ts';
+import { ERROR_CODES } from '../../base/errors/codes.ts';
+import type { ExecutionResult } from '../../model/index.ts';
 
 /** Exit statuses that neither a command nor an error code has. */
 export const EXIT_STATUS = { timedOut: 124, asks: 10, signal: 128 } as const;

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { orElse } from '../../util/or-else.ts';
+import { orElse } from '../../base/or-else.ts';
 
 /** Its name, and the beginning of that of one that is being written. */
 export const FAILED_LINES = 'failed';

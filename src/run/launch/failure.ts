@@ -1,10 +1,10 @@
-import { describeRootFailure } from '../../backends/firejail/root-directory.ts';
-import type { ErrorCode } from '../../errors/codes.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { shortageOf } from '../../errors/shortage.ts';
-import { errnoName } from '../../kernel/errno.ts';
-import type { ExecutionError } from '../../model/execution-result.ts';
-import type { NativeFailure } from '../../native/contract.ts';
+import type { ErrorCode } from '../../base/errors/codes.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { shortageOf } from '../../base/errors/shortage.ts';
+import { errnoName } from '../../confine/kernel/errno.ts';
+import type { NativeFailure } from '../../confine/native/contract.ts';
+import type { ExecutionError } from '../../model/index.ts';
+import { describeRootFailure } from '../other-backends/firejail/root-directory.ts';
 
 /** What a failed step of the launch means to the caller. `treeEnded`: no process of the command runs any more. */
 export function describeFailure(failure: NativeFailure, treeEnded = true): ExecutionError {

@@ -1,8 +1,9 @@
-import { type ListeningSocket, listeningSockets } from '../../host/listening-sockets.ts';
-import { signalName } from '../../kernel/errno.ts';
-import type { ExecutionResult, ExecutionResultBase } from '../../model/execution-result.ts';
-import type { NativeAddon, NativeCapture, NativeExit } from '../../native/contract.ts';
-import { deferred } from '../../util/deferred.ts';
+import { deferred } from '../../base/deferred.ts';
+import { signalName } from '../../confine/kernel/errno.ts';
+import type { NativeCapture, NativeExit } from '../../confine/native/contract.ts';
+import type { Running } from '../../confine/running.ts';
+import type { ExecutionResult, ExecutionResultBase } from '../../model/index.ts';
+import { type ListeningSocket, listeningSockets } from '../../workspace/index.ts';
 import { type OutputView, showOutput } from '../output/show.ts';
 import { endedByItself } from './classify.ts';
 import type { Launch } from './launch.ts';
@@ -62,12 +63,11 @@ let lastId = 0;
 
 /** Starts a job. `begin` launches it, with what is added to the launch here. */
 export function startJob(
-  addon: NativeAddon,
   view: OutputView,
   begin: (additions: Pick<Launch, 'extras' | 'onLaunch' | 'onExit' | 'onEnd'>) => RunningCommand,
 ): BackgroundJob {
   const id = `${++lastId}`;
-  let nativeId: number | undefined;
+  let process: Running | undefined;
   let exited: JobExit | undefined;
   let result: ExecutionResult | undefined;
   let seen = NOTHING_YET;
@@ -76,7 +76,7 @@ export function startJob(
   const running = begin({
     extras: { background: true },
     onLaunch: (launchedAs) => {
-      nativeId = launchedAs;
+      process = launchedAs;
       launched.resolve(true);
     },
     onExit: (exit) => {
@@ -117,7 +117,7 @@ export function startJob(
         const { stdout, stderr, truncated, bytes, outputBytes } = result;
         return { stdout, stderr, truncated, bytes, outputBytes };
       }
-      seen = (nativeId === undefined ? undefined : addon.outputSoFar(nativeId)) ?? seen;
+      seen = process?.outputSoFar() ?? seen;
       const outputBytes = { stdout: seen.stdoutBytes, stderr: seen.stderrBytes };
       return { ...showOutput(seen, view), outputBytes };
     },
@@ -125,25 +125,18 @@ export function startJob(
     wait: () => whole,
     kill(signal = 'SIGTERM') {
       signalNumber(signal);
-      if (exited === undefined || nativeId === undefined) return running.kill(signal);
+      if (exited === undefined || process === undefined) return running.kill(signal);
       if (!ENDING.has(signal)) return false;
       exitedBefore ??= exited;
-      return addon.cancel(nativeId, signal === 'SIGKILL');
+      return process.end(signal === 'SIGKILL');
     },
     end() {
       exitedBefore ??= exited;
       running.cancel();
       return whole;
     },
-    ports: async () => listeningSockets(await membersOf(addon, nativeId)),
+    ports: async () => listeningSockets((await process?.members()) ?? []),
   };
-}
-
-/** The processes of a command that runs, and those that it started; of one that does not, none. */
-export function membersOf(addon: NativeAddon, id: number | undefined): Promise<readonly number[]> {
-  return new Promise((settle) => {
-    if (id === undefined || !addon.treeOf(id, settle)) settle([]);
-  });
 }
 
 function jobExit({ exitCode, signal, durationMs }: NativeExit): JobExit {

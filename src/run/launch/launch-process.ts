@@ -1,17 +1,11 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
-import type {
-  NativeAddon,
-  NativeCommand,
-  NativeConfinement,
-  NativeEventHandler,
-  NativeExit,
-  NativeOutcome,
-  NativeTurnEnd,
-} from '../../native/contract.ts';
-import { launchCommand } from '../../native/launch.ts';
-import { assertNever } from '../../util/assert-never.ts';
+import { AsyncResource } from 'node:async_hooks';
+import { assertNever } from '../../base/assert-never.ts';
+import type { Confinement } from '../../confine/confine.ts';
+import type { NativeCommand, NativeEvent, NativeExit, NativeOutcome } from '../../confine/native/contract.ts';
+import type { Running } from '../../confine/running.ts';
 import type { NetworkBroker } from '../network/broker.ts';
 import type { ChunkReceiver } from '../output/feed.ts';
+import type { NativeTurnEnd } from '../session/native-shell.ts';
 
 /** What is done about a process of the addon: a command, or a shell. */
 interface ProcessEvents {
@@ -27,19 +21,19 @@ interface ProcessEvents {
 }
 
 /**
- * Launches a process and hears what the addon tells of it; returns its id. Throws if no thread can be made. What is heard is
- * heard on behalf of who launched it: the addon calls from nowhere.
+ * Starts a process and hears what is told of it. Throws if no thread can be made. What is heard is heard on behalf of who started
+ * it: the addon calls from nowhere.
  */
 export function launchProcess(
-  addon: NativeAddon,
-  confinement: NativeConfinement,
+  confinement: Confinement,
   command: NativeCommand,
   { network, receiver, exited, turnEnded, ended }: ProcessEvents,
-): number {
-  const hear: NativeEventHandler = AsyncLocalStorage.bind((event: Parameters<NativeEventHandler>[0]) => {
+): Running {
+  const running = confinement.start(command);
+  const hear = (event: NativeEvent) => {
     switch (event.kind) {
       case 'chunk': {
-        const acknowledge = () => void addon.acknowledge(id, event.bytes.length);
+        const acknowledge = () => void running.acknowledge(event.bytes.length);
         const taker = receiver();
         if (taker === undefined) acknowledge();
         else taker.onChunk(event.stream, event.bytes, acknowledge);
@@ -60,12 +54,13 @@ export function launchProcess(
       case 'name-asked':
       case 'connection-asked':
       case 'host-asked':
-        network?.onAsked(id, event);
+        network?.onAsked(running.id, event);
         break;
       default:
         assertNever(event);
     }
-  });
-  const id = launchCommand(addon, confinement, command, hear);
-  return id;
+  };
+  const launcher = new AsyncResource('sandbox-run:command', { requireManualDestroy: true });
+  running.events((event) => launcher.runInAsyncScope(hear, undefined, event));
+  return running;
 }

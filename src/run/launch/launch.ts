@@ -1,12 +1,6 @@
-import type { ResolvedCommand } from '../../decide/ports.ts';
-import { errorOf } from '../../decide/refusal.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { errnoName } from '../../kernel/errno.ts';
-import { beginLookingForSkippedHooks, type SkippedHooks } from '../../left-behind/skipped-hooks.ts';
-import type { ExecutionError, ExecutionResult } from '../../model/execution-result.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
-import type { SpawnOptions } from '../../model/options.ts';
-import type { Policy } from '../../model/policy.ts';
+import { type Deferred, deferred } from '../../base/deferred.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { errnoName } from '../../confine/kernel/errno.ts';
 import {
   type NativeCapture,
   type NativeCommand,
@@ -14,8 +8,12 @@ import {
   type NativeLaunchExtras,
   type NativeOutcome,
   STDIO_CAPTURE,
-} from '../../native/contract.ts';
-import { type Deferred, deferred } from '../../util/deferred.ts';
+} from '../../confine/native/contract.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import type { Running } from '../../confine/running.ts';
+import { errorOf, type ResolvedCommand } from '../../gate/index.ts';
+import type { ExecutionError, ExecutionResult, Policy, SpawnOptions } from '../../model/index.ts';
+import { beginLookingForSkippedHooks, type SkippedHooks } from '../../workspace/index.ts';
 import type { NetworkBroker } from '../network/broker.ts';
 import { missingAlternates } from '../output/alternates.ts';
 import type { ChunkReceiver, OutputFeed } from '../output/feed.ts';
@@ -42,8 +40,8 @@ export interface Launch {
   /** The same, once somebody asks for it. */
   readonly feed?: OutputFeed | undefined;
   readonly extras?: NativeLaunchExtras;
-  /** Called once it runs, with its id for the addon. */
-  readonly onLaunch?: (id: number) => void;
+  /** Called once it runs. */
+  readonly onLaunch?: (running: Running) => void;
   /** In place of the policy's. */
   readonly idleTimeout?: number | undefined;
   /** Called when a command in the background has ended and what it left behind has not. */
@@ -77,7 +75,7 @@ function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
 /** Launches the commands that are allowed of one sandbox, and knows which of them run. */
 export class Launcher {
   readonly #sandbox: PreparedSandbox;
-  readonly #running = new Map<number, Promise<ExecutionResult>>();
+  readonly #running = new Map<Running, Promise<ExecutionResult>>();
   readonly #queue = new LaunchQueue();
   /** What has to be done before commands that wait for it. */
   readonly #renewals = new Set<Promise<void>>();
@@ -107,7 +105,7 @@ export class Launcher {
     this.#ended = true;
     this.#queue.giveUpAll();
     await Promise.allSettled(this.#renewals);
-    for (const id of this.#running.keys()) this.#sandbox.addon.cancel(id, true);
+    for (const running of this.#running.keys()) running.end(true);
     await Promise.allSettled(this.#running.values());
   }
 
@@ -128,13 +126,14 @@ export class Launcher {
       this.#sandbox.policy.limits.idleTimeoutMs === 0 || isCaptured(how)
         ? given
         : { ...given, warnings: [...given.warnings, IDLE_UNSEEN] };
-    const command = new LaunchedCommand(this.#sandbox, context, options, how, (id) => {
-      this.#running.delete(id);
+    const command = new LaunchedCommand(this.#sandbox, context, options, how, (running) => {
+      this.#running.delete(running);
       this.#queue.tryNow();
     });
     let waits = false;
+    let running: Running;
     try {
-      command.start(resolved);
+      running = command.start(resolved);
     } catch (error) {
       const why = whyNotLaunched(error);
       waits = why === undefined;
@@ -143,8 +142,8 @@ export class Launcher {
     } finally {
       if (!waits) how.release?.();
     }
-    this.#running.set(command.id, command.result);
-    return command.follow();
+    this.#running.set(running, command.result);
+    return command.follow(running);
   }
 
   /** Launches a command once the sandbox hides what it has to. */
@@ -185,8 +184,6 @@ export class Launcher {
 
 /** One command from its launch to its result. */
 class LaunchedCommand {
-  /** For the addon; 0: it was not launched. */
-  id = 0;
   readonly result: Promise<ExecutionResult>;
   readonly #sandbox: PreparedSandbox;
   /** Of this command: the sandbox may have others for later ones. */
@@ -195,17 +192,19 @@ class LaunchedCommand {
   readonly #context: RunContext;
   readonly #options: SpawnOptions;
   readonly #how: Launch;
-  readonly #onEnd: (id: number) => void;
+  readonly #onEnd: (running: Running) => void;
   readonly #settle: Deferred<ExecutionResult>;
   readonly #skippedHooks: SkippedHooks;
   #spill: Spill | undefined;
+  /** `undefined`: it was not started. */
+  #running: Running | undefined;
 
   constructor(
     sandbox: PreparedSandbox,
     context: RunContext,
     options: SpawnOptions,
     how: Launch,
-    onEnd: (id: number) => void,
+    onEnd: (running: Running) => void,
   ) {
     this.#sandbox = sandbox;
     this.#plan = sandbox.plan;
@@ -221,7 +220,7 @@ class LaunchedCommand {
   }
 
   /** Launches it, or throws what kept it from that. */
-  start(resolved: StartableCommand): void {
+  start(resolved: StartableCommand): Running {
     const { addon, confinement, policy } = this.#sandbox;
     const { output, extras } = this.#how;
     try {
@@ -229,13 +228,15 @@ class LaunchedCommand {
         this.#spill = openSpill(addon, stateDirectory(), output.spillLimit, output.extras?.combined ?? false);
       const timeoutMs = this.#options.timeout ?? (extras?.background === true ? 0 : policy.limits.timeoutMs);
       const command = commandOf(resolved, this.#how, policy, timeoutMs, this.#spill);
-      this.id = launchProcess(addon, confinement, command, {
+      const running = launchProcess(confinement, command, {
         network: this.#network,
         receiver: () => this.#how.consumer ?? this.#how.feed,
         exited: this.#how.onExit,
-        ended: (outcome) => this.#end(outcome),
+        ended: (outcome) => this.#end(running, outcome),
       });
+      this.#running = running;
       this.#spill?.release();
+      return running;
     } catch (error) {
       this.#spill?.discard();
       throw error;
@@ -243,34 +244,33 @@ class LaunchedCommand {
   }
 
   /** Tells those who wait for it that it runs. */
-  follow(): RunningCommand {
-    const { addon } = this.#sandbox;
-    this.#network?.begin(this.id, this.#context.askConnection);
-    this.#how.feed?.launched((on) => addon.stream(this.id, on));
-    this.#how.onLaunch?.(this.id);
+  follow(running: Running): RunningCommand {
+    this.#network?.begin(running.id, this.#context.askConnection);
+    this.#how.feed?.launched((on) => running.stream(on));
+    this.#how.onLaunch?.(running);
     this.#options.signal?.addEventListener('abort', this.#cancel, { once: true });
     return {
       result: this.result,
-      kill: (signal = 'SIGTERM') => addon.signal(this.id, signalNumber(signal)),
+      kill: (signal = 'SIGTERM') => running.signal(signalNumber(signal)),
       cancel: this.#cancel,
     };
   }
 
   readonly #cancel = () => {
-    this.#sandbox.addon.cancel(this.id, false);
+    this.#running?.end();
   };
 
-  #end(outcome: NativeOutcome): void {
+  #end(running: Running, outcome: NativeOutcome): void {
     const { settle, shadow, policy } = this.#sandbox;
     const plan = this.#plan;
     const { output, feed } = this.#how;
-    this.#onEnd(this.id);
+    this.#onEnd(running);
     this.#options.signal?.removeEventListener('abort', this.#cancel);
     this.#how.onEnd?.(outcome);
     // What is thrown in a callback of the addon is lost, and the result would be with it.
     try {
-      this.#network?.end(this.id);
-      const connections = this.#network?.connectionsOf(this.id, outcome);
+      this.#network?.end(running.id);
+      const connections = this.#network?.connectionsOf(running.id, outcome);
       const { secret } = policy.filesystem;
       const warnings = [...this.#skippedHooks(), ...missingAlternates(outcome.exitCode, plan, secret)];
       const after = { leftBehind: settle(outcome), connections, warnings, secret };

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { ExecutionResult } from '../../model/execution-result.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import type { ExecutionResult } from '../../model/index.ts';
 
 /** A running command of `start()`. */
 export interface RunningCommand {

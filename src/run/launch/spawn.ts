@@ -1,12 +1,11 @@
 import { closeSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Duplex, Readable, Writable } from 'node:stream';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { Command } from '../../model/command.ts';
-import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { RunOptions, SpawnOptions, TerminalSize } from '../../model/options.ts';
-import { type NativeAddon, type NativeCommand, STDIO_CAPTURE } from '../../native/contract.ts';
-import { deferred } from '../../util/deferred.ts';
+import { deferred } from '../../base/deferred.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { type NativeAddon, type NativeCommand, STDIO_CAPTURE } from '../../confine/native/contract.ts';
+import type { Running } from '../../confine/running.ts';
+import type { Command, ExecutionResult, RunOptions, SpawnOptions, TerminalSize } from '../../model/index.ts';
 import { describeThrown } from './failure.ts';
 import type { Launch } from './launch.ts';
 import type { RunningCommand } from './pending-command.ts';
@@ -113,7 +112,7 @@ export function spawnOnTerminal(
   const { Socket } = process.getBuiltinModule('node:net');
   const { Readable } = process.getBuiltinModule('node:stream');
   const [readEnd, writeEnd] = makePipe(addon);
-  let id: number | undefined;
+  let running: Running | undefined;
   let wanted = size;
   const { promise: launched, resolve: tell } = deferred<boolean>();
   const output = createOutput();
@@ -123,8 +122,8 @@ export function spawnOnTerminal(
       extras: { pty: size },
       consumer: { onChunk: (_stream, bytes, acknowledge) => output.take(bytes, acknowledge) },
       onLaunch: (launchedAs) => {
-        id = launchedAs;
-        if (wanted !== size) addon.resize(id, wanted.cols, wanted.rows);
+        running = launchedAs;
+        if (wanted !== size) running.resize(wanted.cols, wanted.rows);
         tell(true);
       },
       release: () => closeSync(readEnd),
@@ -147,7 +146,7 @@ export function spawnOnTerminal(
       kill: (signal = 'SIGTERM') => started.kill(signal),
       resize: (cols, rows) => {
         wanted = terminalSize(cols, rows);
-        return id === undefined ? false : addon.resize(id, cols, rows);
+        return running?.resize(cols, rows) ?? false;
       },
     };
   } catch (error) {

@@ -1,29 +1,26 @@
 import { lookup, Resolver } from 'node:dns';
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { nativeRow } from '../../backends/confinement-spec.ts';
-import type { AskConnection } from '../../decide/ask-connection.ts';
-import { errnoName } from '../../kernel/errno.ts';
-import type { NameLookup } from '../../model/gate-ports.ts';
-import type { Connection, NetworkRules } from '../../model/network.ts';
-import type {
-  NativeAddon,
-  NativeConfinement,
-  NativeConnection,
-  NativeConnectionAsked,
-  NativeEffects,
-  NativeHostAsked,
-  NativeNameAsked,
-} from '../../native/contract.ts';
-import { normalName } from '../../policy/network/entry.ts';
-import { denialOf, judgeHost } from '../../policy/network/rules.ts';
-import { assertNever } from '../../util/assert-never.ts';
-import { errnoOf } from '../../util/errno-of.ts';
-import { hostAndPort } from '../../util/host-and-port.ts';
-import { orElse } from '../../util/or-else.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { assertNever } from '../../base/assert-never.ts';
+import { errnoOf } from '../../base/errno-of.ts';
+import { hostAndPort } from '../../base/host-and-port.ts';
+import { orElse } from '../../base/or-else.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import { nativeRow } from '../../confine/backends/confinement-spec.ts';
+import { errnoName } from '../../confine/kernel/errno.ts';
+import type { NativeAddon, NativeConfinement, NativeEffects } from '../../confine/native/contract.ts';
+import type { NetworkRules } from '../../confine/plan/network-rules.ts';
+import type { AskConnection } from '../../gate/index.ts';
+import type { Connection, NameLookup } from '../../model/index.ts';
+import { denialOf, judgeHost, normalName } from '../../policy/index.ts';
 import { ConnectionQuestions } from './connection-questions.ts';
 import { type AskedName, NameServer, textOf } from './name-server.ts';
+import type {
+  NativeConnection,
+  NativeConnectionAsked,
+  NativeHostAsked,
+  NativeNameAsked,
+} from './native-network.ts';
 
 type NativeAsked = NativeNameAsked | NativeConnectionAsked | NativeHostAsked;
 
@@ -48,7 +45,7 @@ export interface NetworkBroker {
 
 /** What a command asked for since it was last told. */
 interface CommandNetwork {
-  readonly refused: Map<string, Connection>;
+  readonly unanswered: Map<string, Connection>;
   readonly questions: ConnectionQuestions;
   hasEnded: boolean;
 }
@@ -72,7 +69,7 @@ export function createBroker(
     const known = commands.get(id);
     if (known !== undefined) return known;
     const fresh = {
-      refused: new Map(),
+      unanswered: new Map(),
       questions: new ConnectionQuestions(rules, names),
       hasEnded: false,
     };
@@ -81,7 +78,7 @@ export function createBroker(
   };
   const onNameAsked = (id: number, { query, message }: NativeNameAsked) => {
     const note = (asked: AskedName) => {
-      if (!asked.allowed) noteName(networkOf(id).refused, asked);
+      if (!asked.allowed || asked.unknown === true) noteName(networkOf(id).unanswered, asked);
     };
     // Also where there is nothing to say: the command may ask only so much at a time.
     void names.answer(message ?? NOTHING, note).then((answer) => {
@@ -125,9 +122,9 @@ export function createBroker(
       const network = commands.get(id);
       const told = [
         ...(connections?.told ?? []).map((one) => connectionOf(one, rules, names, network?.questions)),
-        ...(network?.refused.values() ?? []),
+        ...(network?.unanswered.values() ?? []),
       ];
-      network?.refused.clear();
+      network?.unanswered.clear();
       network?.questions.forget();
       if (network?.hasEnded === true) commands.delete(id);
       return told.length === 0 ? undefined : told.slice(0, MOST_CONNECTIONS);
@@ -140,13 +137,13 @@ export function createBroker(
   };
 }
 
-function noteName(refused: Map<string, Connection>, { name, rule, apart }: AskedName): void {
-  const known = refused.get(name);
-  if (known === undefined && refused.size >= MOST_NAMES) return;
+function noteName(unanswered: Map<string, Connection>, { name, allowed, rule, apart }: AskedName): void {
+  const known = unanswered.get(name);
+  if (known === undefined && unanswered.size >= MOST_NAMES) return;
   // One that leads to an address of the user's own network needs an entry for that.
   const entry = rule === undefined ? name : apart;
-  refused.set(name, {
-    verdict: 'refused',
+  unanswered.set(name, {
+    verdict: allowed ? 'allowed' : 'refused',
     protocol: 'name',
     host: name,
     ...(apart === undefined ? {} : { address: apart }),

@@ -1,18 +1,18 @@
 import { setMaxListeners } from 'node:events';
 import { constants } from 'node:os';
-import type { AskConnection } from '../../decide/ask-connection.ts';
-import type { ApprovalAnswer } from '../../model/approval.ts';
-import type { NameRow, NetworkRules } from '../../model/network.ts';
-import type { NativeConnection } from '../../native/contract.ts';
-import { normalName } from '../../policy/network/entry.ts';
+import type { NameRow, NetworkRules } from '../../confine/plan/network-rules.ts';
+import type { AskConnection } from '../../gate/index.ts';
+import type { ApprovalAnswer } from '../../model/index.ts';
 import {
   denialOf,
   insideOfApproved,
   isPlaceholder,
   judgeAddress,
   mayBeAskedAbout,
-} from '../../policy/network/rules.ts';
+  normalName,
+} from '../../policy/index.ts';
 import { type NameServer, textOf } from './name-server.ts';
+import type { NativeConnection } from './native-network.ts';
 
 /** Of one command, or one turn of a shell: whoever has to answer more than that answers without looking. */
 const MOST_QUESTIONS = 16;

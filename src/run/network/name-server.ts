@@ -8,17 +8,18 @@ import {
   RECURSION_DESIRED,
 } from 'dns-packet';
 import ipaddr from 'ipaddr.js';
-import type { NameLookup } from '../../model/gate-ports.ts';
-import type { AddressRow, NetworkRules } from '../../model/network.ts';
-import { addressBytes, normalName } from '../../policy/network/entry.ts';
+import type { AddressRow, NetworkRules } from '../../confine/plan/network-rules.ts';
+import type { NameLookup } from '../../model/index.ts';
 import {
+  addressBytes,
   type IsOpen,
   isNameDenied,
   isPublic,
   judgeName,
   mayBeAskedAbout,
   mayLeadTo,
-} from '../../policy/network/rules.ts';
+  normalName,
+} from '../../policy/index.ts';
 
 /** What was said to a question. */
 export interface AskedName {
@@ -28,6 +29,8 @@ export interface AskedName {
   readonly rule: string | undefined;
   /** An address that it leads to and may not: then it leads nowhere. */
   readonly apart: string | undefined;
+  /** It is listed, and nobody outside knows an address of it either. */
+  readonly unknown?: true;
 }
 
 /** What a name server needs of others. */
@@ -244,7 +247,10 @@ export class NameServer {
     return {
       addresses: usable.map(({ address }) => address),
       ttl: seconds,
-      asked: { name, allowed: apart === undefined, rule, apart },
+      asked: {
+        ...{ name, allowed: apart === undefined, rule, apart },
+        ...(usual.length === 0 ? { unknown: true } : {}),
+      },
     };
   }
 }

@@ -1,11 +1,10 @@
 import { dirname } from 'node:path';
-import { alternatesOf, isGitDirectory } from '../../host/git/repositories.ts';
-import { homeDirectory } from '../../host/user-directories.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
-import { orElse } from '../../util/or-else.ts';
-import { readableWord } from '../../util/shell-quote.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { orElse } from '../../base/or-else.ts';
+import { readableWord } from '../../base/shell-quote.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import { alternatesOf, homeDirectory, isGitDirectory } from '../../workspace/index.ts';
 import { whyNotByPath } from '../proposals.ts';
 
 /** With which git ends that cannot go on. */

@@ -1,5 +1,5 @@
-import type { ExecutionResult, TurnResult } from '../../model/execution-result.ts';
-import { type ONLY_IF_IT_SPEAKS, ONLY_IN_FULL } from '../../model/words.ts';
+import { type ONLY_IF_IT_SPEAKS, ONLY_IN_FULL } from '../../base/words.ts';
+import type { ExecutionResult, TurnResult } from '../../model/index.ts';
 
 type Whole = ExecutionResult & Pick<TurnResult, 'restarted'>;
 

@@ -1,5 +1,4 @@
-import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { OutputChunk, OutputStream } from '../../model/output.ts';
+import type { ExecutionResult, OutputChunk, OutputStream } from '../../model/index.ts';
 import type { ChunkReceiver } from './feed.ts';
 
 /** As long as what a command left behind may hold its output. */

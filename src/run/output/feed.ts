@@ -1,6 +1,6 @@
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { OutputChunk, OutputStream, OutputText } from '../../model/output.ts';
-import type { NativeCapture } from '../../native/contract.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import type { NativeCapture } from '../../confine/native/contract.ts';
+import type { OutputChunk, OutputStream, OutputText } from '../../model/index.ts';
 import { createDecoder } from './show.ts';
 
 /** Receives pieces of output. */

@@ -1,10 +1,9 @@
-import type { ControlState } from '../../model/enforcement-report.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
-import type { NetworkMode } from '../../model/policy-key.ts';
-import { PACKAGE_CACHES } from '../../policy/profiles/caches.ts';
-import { SYSTEM_PATHS, TOOL_CHAINS } from '../../policy/profiles/system-paths.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import type { ControlState } from '../../confine/plan/enforcement-report.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import type { NetworkMode } from '../../model/index.ts';
+import { PACKAGE_CACHES, SYSTEM_PATHS, TOOL_CHAINS } from '../../policy/index.ts';
 
 /** The limits of a command, for a text about one that was stopped. */
 export interface Boundaries {

@@ -1,13 +1,17 @@
-import { countsInWords, isAllHeldUp } from '../../changes/in-words.ts';
-import { ERROR_CODES, type ErrorCode } from '../../errors/codes.ts';
-import type { ApprovalAnswer } from '../../model/approval.ts';
-import type { Decision, Reason } from '../../model/decision.ts';
-import { decisiveReason } from '../../model/decisive-reason.ts';
-import type { ExecutionError, ExecutionResult } from '../../model/execution-result.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { ERROR_CODES, type ErrorCode } from '../../base/errors/codes.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import {
+  type ApprovalAnswer,
+  type Decision,
+  decisiveReason,
+  type ExecutionError,
+  type ExecutionResult,
+  type Reason,
+} from '../../model/index.ts';
+import { countsInWords, goneInWords, isAllHeldUp } from '../change-sets/in-words.ts';
 import { describeExcess } from '../launch/exceeded-limit.ts';
-import { denialsForModel } from './denials.ts';
+import { denialsForModel } from './denial-texts.ts';
 import {
   type Boundaries,
   boundariesOf,
@@ -120,7 +124,9 @@ export function refusalForModel(stopped: StoppedCommand, boundaries: Boundaries 
       ? adviceAfterQuestion(id)
       : isRefusal
         ? // A command that the policy allows is refused only when the budget is used up.
-          adviceAfterRefusal(decision === undefined || decisive !== undefined ? decisive?.check : 'budget')
+          decision === undefined || decisive !== undefined
+          ? adviceAfterRefusal(decisive?.check, decisive?.code)
+          : adviceAfterRefusal('budget')
         : adviceAfterFailure(code);
   return textOf(
     `Not run: ${inQuotes(stopped.command)}`,
@@ -163,8 +169,13 @@ export function messageForModel(
   return said.length === 0 ? undefined : said.join('\n');
 }
 
-/** Of a preview, or where nothing could be applied: what the model saw is not in the workspace. */
+/**
+ * Of a preview, or where nothing could be applied: what the model saw is not in the workspace. Else what is gone that only undo
+ * brings back.
+ */
 function changesForModel({ changes }: ExecutionResult): string | undefined {
+  if (changes?.gone !== undefined)
+    return `Sandbox: ${goneInWords(changes.gone)} that version control does not have. If that was not meant, tell the user, who can bring it back with \`sandbox-run undo\`.`;
   if (changes?.state !== 'waiting') return undefined;
   const { id, effect, counts, notApplied } = changes;
   const what = effect === 'preview' ? 'Sandbox: this was a preview; ' : 'Sandbox: ';
@@ -343,8 +354,12 @@ const OTHERWISE = 'do it in another way that is allowed';
 const TELL =
   'If that is not possible, tell the user what you need and why; only the user can change the policy.';
 
+/** Codes of refusals for want of a network, whichever check gives them. */
+const WITHOUT_NETWORK: ReadonlySet<string | undefined> = new Set(['unreachable', 'needs_network']);
+
 /** For a command that the policy refuses. */
-function adviceAfterRefusal(check: string | undefined): string {
+function adviceAfterRefusal(name: string | undefined, code?: string): string {
+  const check = WITHOUT_NETWORK.has(code) ? 'reach' : name;
   const advice = check === undefined || !Object.hasOwn(AFTER_CHECK, check) ? OTHERWISE : AFTER_CHECK[check];
   return `Next: ${advice ?? OTHERWISE}. ${TELL} Do not repeat it unchanged.`;
 }

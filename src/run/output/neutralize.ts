@@ -1,4 +1,4 @@
-import { visibleDeceit } from '../../util/visible-text.ts';
+import { visibleDeceit } from '../../base/visible-text.ts';
 
 /**
  * A sequence that is not closed is taken for text if it is longer; also how far before the tail of cut output one is

@@ -1,11 +1,10 @@
-import { isAbsolute, relative } from 'node:path';
-import { homeDirectory } from '../../host/user-directories.ts';
-import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
-import { readableWord } from '../../util/shell-quote.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { isAbsolute } from 'node:path';
+import { visibleLine } from '../../base/visible-text.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import type { ExecutionResult } from '../../model/index.ts';
+import { homeDirectory } from '../../workspace/index.ts';
 import { BRIEF, INSTALL_HERE, whyNotProposed } from '../proposals.ts';
+import { shortPath, shortWord } from './denial-texts.ts';
 
 type NotKept = NonNullable<ExecutionResult['notKept']>;
 
@@ -37,11 +36,10 @@ export function notKept(
 export function notKeptForPerson({ notKept = [], cwd }: ExecutionResult): string | undefined {
   if (notKept.length === 0) return undefined;
   const flags = notKept.flatMap(({ allow }) =>
-    allow === undefined ? [] : [`the option writable ${readableWord(shortest(allow, cwd, undefined))}`],
+    allow === undefined ? [] : [`the option writable ${shortWord(allow, cwd)}`],
   );
-  const next =
-    flags.length === 0 ? INSTALL_HERE : `to keep it, make it before, and add ${listed(flags, ' ')}`;
-  return `not kept, because the home is the command's own: ${namesOf(notKept, cwd)}; ${next}`;
+  const next = flags.length === 0 ? INSTALL_HERE : `to keep it, create it first, then ${listed(flags, ' ')}`;
+  return `not kept, as the home is the command's own: ${namesOf(notKept, cwd)}; ${next}`;
 }
 
 /** The same for the model that wrote the command. */
@@ -52,24 +50,11 @@ export function notKeptForModel({ notKept = [], cwd }: ExecutionResult): string 
 
 const namesOf = (some: NotKept, cwd: string) =>
   listed(
-    some.map(({ path }) => visibleLine(shortest(path, cwd, tilde(path)), QUOTED_CHARACTERS)),
+    some.map(({ path }) => visibleLine(shortPath(path, cwd), QUOTED_CHARACTERS)),
     ', ',
   );
 
 function listed(texts: readonly string[], separator: string): string {
   const more = texts.length - NAMED;
   return `${texts.slice(0, NAMED).join(separator)}${more > 0 ? ` and ${more} more` : ''}`;
-}
-
-/** Without quotes, as a person would write it. */
-function tilde(path: string): string | undefined {
-  const home = homeDirectory();
-  return isBeneath(path, home) ? `~${path.slice(home.length)}` : undefined;
-}
-
-/** A path as it is said in the shorter way. */
-function shortest(path: string, cwd: string, inHome: string | undefined): string {
-  if (!isAbsolute(path)) return path;
-  const ways = [relative(cwd, path), ...(inHome === undefined ? [] : [inHome]), path];
-  return ways.reduce((best, way) => (way.length < best.length ? way : best));
 }

@@ -1,13 +1,9 @@
 import { relative } from 'node:path';
-import type { ApprovalAnswer } from '../../model/approval.ts';
-import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { LeftBehind } from '../../model/left-behind.ts';
-import type { Connection } from '../../model/network.ts';
-import { NOT_LOOKED_INTO } from '../../model/words.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
-import { hostAndPort } from '../../util/host-and-port.ts';
-import { readableWord } from '../../util/shell-quote.ts';
-import { visibleLine } from '../../util/visible-text.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import type { ApprovalAnswer, Connection, Denial, ExecutionResult, LeftBehind } from '../../model/index.ts';
+import { denialsForPerson } from './denial-texts.ts';
+import { refusedConnection, refusedConnections } from './denials.ts';
 import { notKeptForPerson } from './not-kept.ts';
 
 /** How many of a kind are named. */
@@ -15,22 +11,39 @@ const NAMED = 5;
 const QUOTED_CHARACTERS = 200;
 const KEPT = '; sandbox-run kept list shows it, sandbox-run kept restore ID puts it back';
 
-/** What a person should know about an ended command, one sentence each: its warnings, and what it left behind. */
+/** What a person should know about an ended command, one sentence each: its warnings, what it left behind, and what it did not reach. */
 export function warningsOf(result: ExecutionResult): readonly string[] {
+  const refused = refusedConnections(result.connections).map(refusedConnection);
+  const remedyFor = ({ key, value }: NonNullable<Denial['allow']>) => `${key} = [${JSON.stringify(value)}]`;
+  const told = denialsForPerson(refused, { cwd: result.cwd, remedyFor });
+  return [
+    ...warningsBesideDenials(result),
+    ...(told === undefined ? [] : [[told.what, ...listOf(told.remedy)].join('; ')]),
+  ];
+}
+
+/** The same without what was denied, which the command line tells in its own words. */
+export function warningsBesideDenials(result: ExecutionResult): readonly string[] {
   return [
     ...result.warnings,
     ...warningsOfLeftBehind(result.leftBehind, result.cwd),
     ...listOf(notKeptForPerson(result)),
-    ...refusedOf(result).slice(0, NAMED).map(describeRefused),
-    ...moreRefused(result),
+    ...unknownNames(result).map((name) => `${name} is listed, and does not exist outside the sandbox either`),
   ];
 }
 
-const listOf = (text: string | undefined) => (text === undefined ? [] : [text]);
+/** Names that the policy lists, and that lead nowhere. */
+const unknownNames = ({ connections = [] }: ExecutionResult): readonly string[] =>
+  connections
+    .filter(({ verdict, protocol }) => verdict === 'allowed' && protocol === 'name')
+    .slice(0, NAMED)
+    .map(({ host }) => visibleLine(host, QUOTED_CHARACTERS));
+
+const listOf = (text: string | undefined) => (text === undefined || text === '' ? [] : [text]);
 
 /** The same about what was left behind alone. `cwd`: what paths are shown relative to. */
 export function warningsOfLeftBehind(leftBehind: readonly LeftBehind[], cwd: string): readonly string[] {
-  const { shut, restored, told } = byDeed(leftBehind);
+  const { shut, restored, copied, told } = byDeed(leftBehind);
   const line = (what: string, some: readonly LeftBehind[], next: string) =>
     some.length === 0 ? [] : [`${what}: ${listed(some, cwd)}${next}`];
   return [
@@ -39,62 +52,10 @@ export function warningsOfLeftBehind(leftBehind: readonly LeftBehind[], cwd: str
       shut,
       shut.some(({ kept }) => kept !== undefined) ? KEPT : '',
     ),
+    ...line('in the sandbox only', copied, ''),
     ...line('put back, because commands may not change it', restored, ''),
     ...line('look at this before you use it', told, ''),
   ];
-}
-
-function refusedOf({ connections = [] }: ExecutionResult): readonly Connection[] {
-  return connections.filter(({ verdict }) => verdict === 'refused');
-}
-
-function moreRefused(result: ExecutionResult): readonly string[] {
-  const more = refusedOf(result).length - NAMED;
-  return more > 0 ? [`${more} more connections were refused; the result with --json has them all`] : [];
-}
-
-/** What a command wanted to reach, in words for a person: who, where, why not, and what would let it. */
-function describeRefused(connection: Connection): string {
-  const { program, host, port, protocol, entry } = connection;
-  const where = visibleLine(port === undefined ? host : hostAndPort(host, port), QUOTED_CHARACTERS);
-  const who = program === undefined ? 'the command' : visibleLine(program, QUOTED_CHARACTERS);
-  const what =
-    protocol === 'name'
-      ? `asked for ${where}`
-      : `wanted to reach ${where}${protocol === 'udp' ? ' (UDP)' : ''}`;
-  const [key, flag] = protocol === 'unix' ? ['network.unix', '--unix'] : ['network.allow', '--net'];
-  const next =
-    entry === undefined
-      ? ''
-      : `; ${key} = [${JSON.stringify(entry)}] or ${flag} ${readableWord(entry)} would allow it`;
-  return `refused: ${who} ${what}, ${whyRefused(connection)}${next}`;
-}
-
-function whyRefused({ protocol, rule, address, askedFor, flaw, approval }: Connection): string {
-  if (flaw !== undefined) return `and sent ${flaw} there, where a listed host must be named (network.verify)`;
-  const asked =
-    askedFor === undefined ? '' : `and asked for ${visibleLine(askedFor, QUOTED_CHARACTERS)} there, `;
-  const leads = protocol === 'name' && rule !== undefined && address !== undefined;
-  if (leads || (approval?.approved === true && askedFor === undefined))
-    return address === undefined
-      ? 'which does not exist'
-      : `which leads to ${address}, an address that no entry allows`;
-  if (rule === NOT_LOOKED_INTO)
-    return 'which network.verify forbids: a name asked for by QUIC is not seen, and with TCP it is';
-  if (rule !== undefined) return `${asked}which network.deny forbids (${rule})`;
-  const answer = approval === undefined || approval.approved ? '' : `: ${answerOf(approval)}`;
-  return `${asked}which the policy does not list${answer}`;
-}
-
-/** Why there is no approval, for a person. */
-function answerOf({ reason, detail }: Extract<ApprovalAnswer, { approved: false }>): string {
-  if (reason === 'failed')
-    return `asking failed${detail === undefined ? '' : ` (${visibleLine(detail, QUOTED_CHARACTERS)})`}`;
-  return {
-    denied: 'the answer was no',
-    expired: 'nobody answered in time',
-    nobody: 'nobody is there to ask',
-  }[reason];
 }
 
 /** What came of asking, for a model, behind the place. */
@@ -109,10 +70,14 @@ function answerForModel(approval: ApprovalAnswer | undefined): string {
 
 /** The same for the model that wrote the command; `undefined`: nothing was refused. Only a person can change the policy. */
 export function refusedForModel(result: ExecutionResult): string | undefined {
-  const refused = refusedOf(result);
+  const refused = refusedConnections(result.connections);
   const unnamed = placesOf(refused.filter(({ flaw }) => flaw !== undefined));
   const unlisted = placesOf(refused.filter(({ flaw }) => flaw === undefined));
+  const unknown = unknownNames(result);
   const sentences = [
+    ...(unknown.length === 0
+      ? []
+      : [`Sandbox: no such host exists, outside of the sandbox either: ${unknown.join(', ')}.`]),
     ...(unlisted === undefined
       ? []
       : [
@@ -143,7 +108,7 @@ function placesOf(refused: readonly Connection[]): string | undefined {
 
 /** The same for the model that wrote the command; `undefined`: there is nothing to say. */
 export function leftBehindForModel(result: ExecutionResult): string | undefined {
-  const { shut, restored, told } = byDeed(result.leftBehind);
+  const { shut, restored, copied, told } = byDeed(result.leftBehind);
   const undone = [...shut, ...restored];
   const sentences = [
     ...(undone.length === 0
@@ -151,6 +116,7 @@ export function leftBehindForModel(result: ExecutionResult): string | undefined 
       : [
           `Not left in place, because programs outside the sandbox would run it: ${listed(undone, result.cwd)}. Only the user can put it back; tell the user if the task needs it.`,
         ]),
+    ...(copied.length === 0 ? [] : [`Only commands in the sandbox have ${listed(copied, result.cwd)}.`]),
     ...(told.length === 0 ? [] : [`The user is told to look at ${listed(told, result.cwd)}.`]),
   ];
   return sentences.length === 0 ? undefined : `Sandbox: ${sentences.join(' ')}`;
@@ -158,7 +124,7 @@ export function leftBehindForModel(result: ExecutionResult): string | undefined 
 
 function byDeed(all: readonly LeftBehind[]) {
   const of = (done: LeftBehind['done']) => all.filter((one) => one.done === done);
-  return { shut: of('shut'), restored: of('restored'), told: of('told') };
+  return { shut: of('shut'), restored: of('restored'), copied: of('copied'), told: of('told') };
 }
 
 function listed(some: readonly LeftBehind[], cwd: string): string {

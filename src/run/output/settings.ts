@@ -1,7 +1,5 @@
-import type { RunOptions } from '../../model/options.ts';
-import type { OutputLimits } from '../../model/output.ts';
-import type { Policy } from '../../model/policy.ts';
-import type { NativeLaunchExtras } from '../../native/contract.ts';
+import type { NativeLaunchExtras } from '../../confine/native/contract.ts';
+import type { OutputLimits, Policy, RunOptions } from '../../model/index.ts';
 import { LONGEST_OPEN_SEQUENCE } from './neutralize.ts';
 import type { OutputView } from './show.ts';
 

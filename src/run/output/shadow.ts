@@ -1,13 +1,11 @@
 import { dirname } from 'node:path';
-import type { Denial } from '../../model/denial.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
-import type { Connection } from '../../model/network.ts';
-import type { NativeDenial } from '../../native/contract.ts';
-import { addressBytes, type Protocol } from '../../policy/network/entry.ts';
-import { judgeAddress, judgeHost } from '../../policy/network/rules.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
-import { hostAndPort } from '../../util/host-and-port.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { hostAndPort } from '../../base/host-and-port.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import type { Connection, Denial } from '../../model/index.ts';
+import { addressBytes, judgeAddress, judgeHost, type Protocol } from '../../policy/index.ts';
 import { denialOf } from './denials.ts';
+import type { NativeDenial } from './native-denials.ts';
 
 /**
  * What a command used that another plan would deny it, as far as paths and connections tell. `undefined`: nothing.

@@ -1,6 +1,5 @@
-import type { ExecutionResultBase } from '../../model/execution-result.ts';
-import type { OutputLimits } from '../../model/output.ts';
-import type { NativeCapture } from '../../native/contract.ts';
+import type { NativeCapture } from '../../confine/native/contract.ts';
+import type { ExecutionResultBase, OutputLimits } from '../../model/index.ts';
 import { createNeutralizer, neutralize, openSequence } from './neutralize.ts';
 
 /** Where something of a stream is missing, and what is left on both sides, in whole characters. */

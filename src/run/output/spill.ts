@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, constants, openSync, readdirSync, rmSync, statSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { ensureStateDirectory } from '../../host/user-directories.ts';
-import { errnoName } from '../../kernel/errno.ts';
-import type { SpilledOutput } from '../../model/execution-result.ts';
-import type { NativeAddon, NativeLaunchExtras, NativeOutcome } from '../../native/contract.ts';
-import { errnoOf } from '../../util/errno-of.ts';
+import { errnoOf } from '../../base/errno-of.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { errnoName } from '../../confine/kernel/errno.ts';
+import type { NativeAddon, NativeLaunchExtras, NativeOutcome } from '../../confine/native/contract.ts';
+import type { SpilledOutput } from '../../model/index.ts';
+import { ensureStateDirectory } from '../../workspace/index.ts';
 
 const DAY = 24 * 3600 * 1000;
 const OLDEST = 7 * DAY;

@@ -1,15 +1,15 @@
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { RulesOfCommands } from '../../checks/check.ts';
-import { readOr } from '../../errors/shortage.ts';
-import { createPathLookup } from '../../host/resolve-path.ts';
-import type { ControlId } from '../../model/enforcement-report.ts';
-import type { LaunchPlan, PathAccess } from '../../model/launch-plan.ts';
-import type { Policy } from '../../model/policy.ts';
-import { CACHE_PLACES } from '../../policy/profiles/caches.ts';
-import { SYSTEM_SECRETS } from '../../policy/profiles/system-paths.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
-import { orElse } from '../../util/or-else.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { readOr } from '../../base/errors/shortage.ts';
+import { orElse } from '../../base/or-else.ts';
+import type { ControlId } from '../../confine/plan/enforcement-report.ts';
+import type { LaunchPlan, PathAccess } from '../../confine/plan/launch-plan.ts';
+import type { NetworkRules } from '../../confine/plan/network-rules.ts';
+import type { RulesOfCommands } from '../../judge/index.ts';
+import type { Policy } from '../../model/index.ts';
+import { CACHE_PLACES, SYSTEM_SECRETS } from '../../policy/index.ts';
+import { actsForUser, createPathLookup, mountPointsWithin } from '../../workspace/index.ts';
 import { layersRefused, stateDirectory } from '../state.ts';
 import type { ResolvedPolicy } from './resolve-policy.ts';
 
@@ -30,8 +30,8 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
     policy.filesystem.rules.map(({ path, access }) => ({ path: lookup.resolve(path).canonical, access }));
   const of = (...wanted: readonly PathAccess[]) =>
     granted.filter(({ access }) => wanted.includes(access)).map(({ path }) => path);
-  const reachable = whatIsReachable(policy);
-  const isListed = policy.network.mode === 'listed';
+  const reachable = whatIsReachable(policy, resolved.networkRules);
+  const isListed = leadsOut(policy, resolved.networkRules);
   const isShut = reachable === undefined && isEnforced(plan, 'network');
   const writableWorkspace = policy.filesystem.workspaceAccess === 'write';
   // Without a plan, or a view, they have names only at the launch.
@@ -40,6 +40,7 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
   const homeShown = plan?.home === home ? plan.homes[0] : undefined;
   const privateHome = homeShown === undefined ? own.home : PRIVATE_HOME;
   const ownHome = policy.filesystem.home === 'private' ? privateHome : home;
+  const elsewhere = of('write').filter((path) => ![workspace, temporaryParent, tmp].includes(path));
   const previews = plan?.namespaces !== undefined && layersRefused() === undefined;
   return {
     workspace,
@@ -85,7 +86,8 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
     },
     opened: plan && (reachable ?? whatIsWritable(plan, home)),
     asksServers: asksServers(policy),
-    granted: of('write').filter((path) => ![workspace, temporaryParent, tmp].includes(path)),
+    granted: elsewhere,
+    gitOutside: gitOutside(resolved, elsewhere),
     environment: plan && [
       ...policy.environment.pass,
       ...Object.keys(policy.environment.set),
@@ -93,7 +95,7 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
       'TMPDIR',
     ],
     previews,
-    undoes: policy.workspace.undo && previews && isOnStateDevice(workspace),
+    undoes: previews && canTakeBack(policy.workspace.undo, workspace, elsewhere),
     onlyChecks: plan?.report.backend === 'application',
   };
 }
@@ -101,6 +103,33 @@ export function commandRules(resolved: ResolvedPolicy, plan: LaunchPlan | undefi
 function isEnforced(plan: LaunchPlan | undefined, wanted: ControlId): boolean {
   return plan?.report.controls.find(({ id }) => id === wanted)?.state === 'enforced';
 }
+
+/**
+ * Whether a layer brings back whatever a command takes away in the workspace. A command that runs on one only because it may
+ * lose work does what it does without: no path that it may write is shut, and nothing in the workspace is missing.
+ */
+function canTakeBack(
+  undo: Policy['workspace']['undo'],
+  workspace: string,
+  elsewhere: readonly string[],
+): boolean {
+  if (undo === 'never' || !isOnStateDevice(workspace)) return false;
+  // A layer is a mount: if a parent directory is granted too, renames between it and the workspace would fail (EXDEV).
+  const isWithin = elsewhere.some((path) => isBeneath(workspace, path));
+  return undo === 'always' || (!isWithin && !holdsMounts(workspace));
+}
+
+/** Where git keeps what it writes, if that lies outside of the workspace and its index can be put back. */
+const gitOutside = ({ repository }: ResolvedPolicy, elsewhere: readonly string[]): string | undefined =>
+  repository?.index !== undefined &&
+  repository.directory !== undefined &&
+  elsewhere.includes(repository.directory)
+    ? repository.directory
+    : undefined;
+
+/** What is mounted there shows empty on a layer. */
+const holdsMounts = (workspace: string): boolean =>
+  orElse(() => mountPointsWithin(Buffer.from(workspace).toString('latin1')).length > 0, true);
 
 /** Whatever is taken away or replaced can be kept as it is, and need not be copied. What cannot be looked at is not known to. */
 function isOnStateDevice(workspace: string): boolean {
@@ -121,13 +150,28 @@ function whatIsWritable({ paths }: LaunchPlan, home: string): string | undefined
   return canWriteHome ? 'the home of the user can be written' : undefined;
 }
 
-/** What of a policy leads out of the sandbox. A socket among the paths that commands may write is a way to its server. */
-function whatIsReachable({ network, filesystem }: Policy): string | undefined {
+/** Whether something outside is listed, or can be once somebody is asked. */
+const leadsOut = ({ network }: Policy, listed: NetworkRules | undefined): boolean =>
+  network.mode === 'listed' &&
+  (network.unlisted === 'ask' ||
+    listed === undefined ||
+    [listed.addresses, listed.names, listed.sockets ?? []].some(({ length }) => length > 0));
+
+/**
+ * What of a policy leads out of the sandbox further than it was granted. A socket among the paths that commands may write is a
+ * way to its server.
+ */
+function whatIsReachable(
+  { network, filesystem }: Policy,
+  listed: NetworkRules | undefined,
+): string | undefined {
   if (network.mode === 'open') return 'the network is open';
   if (network.unixSockets === 'allowed') return 'sockets of the host can be reached';
-  const [listed] = network.mode === 'listed' ? network.unix : [];
-  if (listed !== undefined) return `the socket ${listed} was granted`;
-  const socket = filesystem.rules.find(({ path, access }) => access === 'write' && isSocket(path));
+  const acting = listed?.sockets?.find(({ asks }) => asks !== false);
+  if (acting !== undefined) return `the socket ${acting.rule} was granted`;
+  const socket = filesystem.rules.find(
+    ({ path, access }) => access === 'write' && isSocket(path) && actsForUser(path),
+  );
   return socket && `the socket ${socket.path} was granted`;
 }
 

@@ -1,11 +1,11 @@
 import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { refuseShortage } from '../../errors/shortage.ts';
-import type { PathLookup } from '../../model/surroundings.ts';
-import { hostLibc, installedAddons } from '../../native/addon-locations.ts';
-import { packageDirectory } from '../../native/load.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
-import { orElse } from '../../util/or-else.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { refuseShortage } from '../../base/errors/shortage.ts';
+import { orElse } from '../../base/or-else.ts';
+import { hostLibc, installedAddons } from '../../confine/native/addon-locations.ts';
+import { packageDirectory } from '../../confine/native/load.ts';
+import type { PathLookup } from '../../confine/plan/path-lookup.ts';
 
 /** What npm links to in `.bin`. */
 const PROGRAMS = ['sandbox-run', 'sandbox-sh'];

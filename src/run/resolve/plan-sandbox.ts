@@ -1,31 +1,35 @@
 import { accessSync, constants, lstatSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { INDEX_BYTES, parseIndex } from '../../host/git/index-file.ts';
-import { readPointer } from '../../host/git/repositories.ts';
-import { readRegular } from '../../host/held-directory.ts';
-import { probeHost } from '../../host/probe.ts';
-import { createPathLookup } from '../../host/resolve-path.ts';
-import { homeInDatabase } from '../../host/user-directories.ts';
-import { SET_GROUP_ID } from '../../kernel/mode-bits.ts';
-import { keptHooksIn, keptHooksOf } from '../../left-behind/hook-copies.ts';
-import type { HostFeatures } from '../../model/host-features.ts';
-import type { LaunchPlan, PlannedLayer } from '../../model/launch-plan.ts';
-import type { NativeAddon } from '../../native/contract.ts';
-import { loadAddon } from '../../native/load.ts';
-import type { HiddenFiles } from '../../plan/mechanisms.ts';
-import type { OwnPath } from '../../plan/own-paths.ts';
-import { makePlan, type PlanInput } from '../../plan/plan.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
-import { orElse } from '../../util/or-else.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { orElse } from '../../base/or-else.ts';
+import { type Confiner, confine, isUnenforceable, type Unenforceable } from '../../confine/confine.ts';
+import { SET_GROUP_ID } from '../../confine/kernel/mode-bits.ts';
+import type { NativeAddon, NativeFailure } from '../../confine/native/contract.ts';
+import { loadAddon } from '../../confine/native/load.ts';
+import type { Demands, FullGrant, Grant, HiddenFiles, OwnPath } from '../../confine/plan/grant.ts';
+import type { HostFeatures } from '../../confine/plan/host-features.ts';
+import type { LaunchPlan, PlannedLayer } from '../../confine/plan/launch-plan.ts';
+import { probeHost } from '../../confine/probe.ts';
+import {
+  homeInDatabase,
+  INDEX_BYTES,
+  keptHooksIn,
+  keptHooksOf,
+  parseIndex,
+  privateParentIn,
+  readPointer,
+  readRegular,
+} from '../../workspace/index.ts';
 import type { HiddenFinder, Looked } from '../hidden-files.ts';
+import { describeFailure } from '../launch/failure.ts';
+import { BACKENDS } from '../other-backends/all-backends.ts';
 import { layersRefused, stateDirectory } from '../state.ts';
-import { goDownLadder, isOfTheRung, type Rung } from './ladder.ts';
+import { demandsOf, grantOf } from './grant.ts';
 import { ownProgram, realPath } from './own-program.ts';
 import { userPolicyPath } from './policy-layers.ts';
 import type { ResolvedPolicy } from './resolve-policy.ts';
-import { tryCommand } from './try-command.ts';
 import { cachePlaceOf, type OpenCache, storeOfPnpm } from './workspace-cache.ts';
 import { findInWorkspace, type WorkspaceFindings } from './workspace-findings.ts';
 
@@ -41,15 +45,16 @@ export interface PlannedSandbox {
   readonly hidden: Looked | undefined;
   readonly shadow: LaunchPlan | undefined;
   /**
-   * The plan for one rung of the ladder. `hidden`: in place of what was found at first; `changes`: where those of the
-   * workspace go, instead of into it; `none`: it cannot be written; `looked-at`: into it, and what is denied to read is told.
+   * What commands get. `hidden`: in place of what was found at first; `changes`: where those of the workspace go, instead of into
+   * it; `none`: it cannot be written; `looked-at`: into it, and what is denied to read is told. `leavesOpen`: with a layer, what
+   * the policy lets commands write elsewhere stays writable.
    */
-  readonly planFor: (
-    rung: Rung,
-    impossible?: readonly string[],
+  readonly grantFor: (
     hidden?: HiddenFiles,
     changes?: PlannedLayer | 'none' | 'looked-at',
-  ) => LaunchPlan;
+    leavesOpen?: boolean,
+  ) => Grant;
+  readonly demands: Demands;
 }
 
 /** A way to plan a policy that is resolved. Without a cache that is open, the plan says where it would be. */
@@ -71,57 +76,54 @@ export async function planResolved(
   const addon = loadAddon();
   const features: HostFeatures = { ...probeHost(addon), layersRefused: layersRefused() };
   const findings = await findInWorkspace(addon, resolved);
-  const own = ownPaths(resolved);
+  const privateParents = privateParentsOf(resolved);
+  const own = [...ownPaths(resolved), ...privateParents.own];
   const finder = await hiddenFinder(resolved);
   const found = finder?.look();
-  const planFor: PlannedSandbox['planFor'] = (
-    { backend, features: wanted, passedOver },
-    impossible = [],
+  const grantFor: PlannedSandbox['grantFor'] = (
     hidden = found?.files,
     changes = undefined,
-  ) =>
-    makePlan({
-      policy,
-      features: wanted,
-      backend: backend.id,
-      passedOver,
-      workspace,
-      workspaceAsNamed,
-      networkRules: resolved.networkRules,
-      temporaryParent,
-      parentBesideTmp: wanted.namespaces.available ? undefined : parentBesideTmp(),
-      memoryParent: writableDirectory('/dev/shm'),
-      hostHome: home,
-      databaseHome: homeInDatabase(),
-      seedFiles: settings.files.map(({ path, content }) => ({ path: `slot:home/${path}`, content })),
-      seedsOfPlace: storeOfPnpm(home, workspace),
-      cache,
-      own,
-      impossible,
-      obeyed: findings?.obeyed.map(({ path }) => path) ?? [],
-      beside: findings?.roots.filter((root) => root !== workspace) ?? [],
-      copied: findings?.configurations ?? [],
-      hooks: findings && hooksOf(findings, cache),
-      ofOtherWorktrees: isWritable ? (repository?.ofOthers ?? []) : [],
-      shortfall: findings?.shortfall,
-      sharedByGroup:
-        isWritable && isSharedByGroup([workspace, repository?.directory ?? join(workspace, '.git')]),
-      hidden: hidden && { ...hidden, tracked: trackedAmong(hidden.paths, repository?.top ?? workspace) },
-      layer: typeof changes === 'string' ? undefined : changes,
-      looksAtReads: changes === 'looked-at',
-      onlyReads: changes === 'none',
-      tellsUses: resolved.shadow !== undefined,
-      lookup: createPathLookup(),
-    });
+    leavesOpen = false,
+  ) => ({
+    ...grantOf(policy, workspace),
+    workspace,
+    workspaceAsNamed,
+    networkRules: resolved.networkRules,
+    temporaryParent,
+    parentBesideTmp,
+    privateParents: privateParents.usable,
+    memoryParent: writableDirectory(SHARED_MEMORY),
+    hostHome: home,
+    databaseHome: homeInDatabase(),
+    seedFiles: settings.files.map(({ path, content }) => ({ path: `slot:home/${path}`, content })),
+    seedsOfPlace: storeOfPnpm(home, workspace),
+    cache,
+    own,
+    obeyed: findings?.obeyed.map(({ path }) => path) ?? [],
+    beside: findings?.roots.filter((root) => root !== workspace) ?? [],
+    copied: findings?.configurations ?? [],
+    hooks: findings && hooksOf(findings, cache),
+    ofOtherWorktrees: isWritable ? (repository?.ofOthers ?? []) : [],
+    shortfall: findings?.shortfall,
+    sharedByGroup:
+      isWritable && isSharedByGroup([workspace, repository?.directory ?? join(workspace, '.git')]),
+    hidden: hidden && { ...hidden, tracked: trackedAmong(hidden.paths, repository?.top ?? workspace) },
+    layer: typeof changes === 'string' ? undefined : changes,
+    leavesOpen,
+    looksAtReads: changes === 'looked-at',
+    onlyReads: changes === 'none',
+    tellsUses: resolved.shadow !== undefined,
+  });
   const shadow = resolved.shadow && (await planOnly(await planResolved(resolved.shadow)));
-  return { addon, resolved, features, findings, finder, hidden: found, shadow, planFor };
+  const demands = demandsOf(policy);
+  return { addon, resolved, features, findings, finder, hidden: found, shadow, grantFor, demands };
 }
 
 /** What an installer of hooks may write as a copy. Husky's own directory only: what lies beside it is the project's, and tracked. */
 function hooksOf(
   { hookInstaller, configurations, hooks, roots }: WorkspaceFindings,
   cache: OpenCache['place'],
-): PlanInput['hooks'] {
+): FullGrant['hooks'] {
   if (hookInstaller === undefined) return undefined;
   const kept = 'directory' in cache ? keptHooksIn(cache.directory) : undefined;
   const directories = new Set([
@@ -171,18 +173,47 @@ async function hiddenFinder({
   });
 }
 
-/** The plan of the first rung that has one, without touching the kernel: what turns out when it is prepared is not in it. */
-export async function planOnly({ resolved, features, planFor }: PlannedSandbox): Promise<LaunchPlan> {
-  return goDownLadder(resolved.policy, features, async ({ backend, passedOver, ...known }) => {
-    const probed = await backend.probe(known.features, tryCommand);
-    try {
-      if (probed.usable) return { result: planFor({ backend, passedOver, features: probed.features }) };
-      throw new SandboxError('backend.unavailable', probed.reason);
-    } catch (error) {
-      if (isOfTheRung(error)) return { refused: error, features: known.features };
-      throw error;
-    }
-  });
+/** Who confines the commands of a sandbox. */
+export const confinerOf = ({ features }: Pick<PlannedSandbox, 'features'>, backends = BACKENDS): Confiner =>
+  confine({ backends, features, describe: confinementFailed });
+
+function confinementFailed(failure: NativeFailure): SandboxError {
+  const { code, message } = describeFailure(failure);
+  return new SandboxError(code === 'launch.failed' ? 'confinement.failed' : code, message);
+}
+
+/** What was prepared or planned. @throws {SandboxError} where it cannot be enforced. */
+export function enforceable<Made>(made: Made | Unenforceable): Made {
+  if (isUnenforceable(made)) throw made.error;
+  return made;
+}
+
+/** The plan of the first backend that has one, without touching the kernel: what turns out when it is prepared is not in it. */
+export async function planOnly(planned: PlannedSandbox): Promise<LaunchPlan> {
+  return enforceable(await confinerOf(planned).plan(planned.grantFor(), planned.demands));
+}
+
+const SHARED_MEMORY = '/dev/shm';
+
+/** Where private directories of this and of other sandboxes of the user lie. */
+function privateParentsOf({ temporaryParent, workspace }: ResolvedPolicy): {
+  readonly usable: ReadonlyMap<string, string>;
+  readonly own: readonly OwnPath[];
+} {
+  const places = new Set(
+    [temporaryParent, tmpdir(), '/tmp', '/var/tmp', SHARED_MEMORY].map((path) => realPath(path)),
+  );
+  const found = [...places]
+    .flatMap((place) => writableDirectory(place) ?? [])
+    .map((place) => ({ place, ...privateParentIn(place) }))
+    .filter(({ usable }) => usable);
+  return {
+    usable: new Map(found.map(({ place, path }) => [place, path])),
+    // It is made to be hidden, but not in a workspace.
+    own: found.flatMap(({ path, exists }) =>
+      exists || !isBeneath(path, workspace) ? [{ path, kind: 'private' as const }] : [],
+    ),
+  };
 }
 
 /** What this program keeps and obeys. The policy of the machine belongs to root. */

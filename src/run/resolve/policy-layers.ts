@@ -1,14 +1,17 @@
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { homeDirectory } from '../../host/user-directories.ts';
-import type { SandboxOptions } from '../../model/options.ts';
-import type { Policy } from '../../model/policy.ts';
-import { PLACED_KEYS } from '../../model/policy-keys.ts';
-import { effectivePolicy } from '../../policy/effective.ts';
-import { type LayerName, type PolicyLayer, putAt, valueAt } from '../../policy/layers.ts';
-import type { WorkspaceFile } from '../../policy/load.ts';
-import { absoluteOr } from '../../util/absolute-path.ts';
-import { orElse } from '../../util/or-else.ts';
+import { absoluteOr } from '../../base/absolute-path.ts';
+import { orElse } from '../../base/or-else.ts';
+import { PLACED_KEYS, type Policy, type SandboxOptions } from '../../model/index.ts';
+import {
+  effectivePolicy,
+  type LayerName,
+  type PolicyLayer,
+  putAt,
+  valueAt,
+  type WorkspaceFile,
+} from '../../policy/index.ts';
+import { homeDirectory } from '../../workspace/index.ts';
 
 /** The policy of the machine. */
 const SYSTEM_POLICY = '/etc/sandbox-run/policy.toml';
@@ -149,8 +152,8 @@ export async function validateFile(path: string, narrowing: boolean): Promise<vo
 async function tryExamples(layer: PolicyLayer): Promise<void> {
   if ((layer.says.commands?.rules ?? []).length === 0) return;
   const [{ checkRuleExamples }, { parseShell }] = await Promise.all([
-    import('../../decide/rule-examples.ts'),
-    import('../../decide/judgement.ts'),
+    import('../../gate/decide/rule-examples.ts'),
+    import('../../gate/decide/judgement.ts'),
   ]);
   await checkRuleExamples(layer, parseShell);
 }

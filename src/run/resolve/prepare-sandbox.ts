@@ -1,46 +1,33 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Backend } from '../../backends/backend.ts';
-import { withoutRefusedFacility } from '../../backends/refused-facility.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { identityOf } from '../../host/identity.ts';
-import { makeDirectories } from '../../host/user-directories.ts';
-import type { Settler } from '../../left-behind/settle.ts';
-import type { NameLookup } from '../../model/gate-ports.ts';
-import type { HostFeatures } from '../../model/host-features.ts';
-import type { LaunchPlan, PlannedLayer } from '../../model/launch-plan.ts';
-import type { SandboxOptions } from '../../model/options.ts';
-import type { Policy } from '../../model/policy.ts';
-import type {
-  NativeAddon,
-  NativeConfinement,
-  NativeConfinementSpec,
-  NativeFailure,
-} from '../../native/contract.ts';
-import { loadAddon } from '../../native/load.ts';
-import type { HiddenFiles } from '../../plan/mechanisms.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import type { Backend } from '../../confine/backends/backend.ts';
+import type { Confinement, Preparation } from '../../confine/confine.ts';
+import type { NativeAddon, NativeEffects } from '../../confine/native/contract.ts';
+import { loadAddon } from '../../confine/native/load.ts';
+import type { Grant, HiddenFiles } from '../../confine/plan/grant.ts';
+import type { HostFeatures } from '../../confine/plan/host-features.ts';
+import type { LaunchPlan, PlannedLayer } from '../../confine/plan/launch-plan.ts';
+import type { NameLookup, Policy, SandboxOptions } from '../../model/index.ts';
+import { identityOf, makeDirectories, type Settler } from '../../workspace/index.ts';
 import type { Looked } from '../hidden-files.ts';
-import { describeFailure } from '../launch/failure.ts';
 import type { NetworkBroker } from '../network/broker.ts';
+import { BACKENDS } from '../other-backends/all-backends.ts';
 import type { WouldDeny } from '../output/shadow.ts';
-import { goDownLadder, isOfTheRung, type Rung, type RungOutcome } from './ladder.ts';
-import { type PlannedSandbox, planResolved } from './plan-sandbox.ts';
+import { confinerOf, enforceable, type PlannedSandbox, planResolved } from './plan-sandbox.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import { hasNpmCache, seedNpmCache } from './seed-npm-cache.ts';
-import { tryCommand } from './try-command.ts';
 import { type OpenCache, openCache } from './workspace-cache.ts';
 import { closeHooksGap, prepareSettler, type WorkspaceFindings } from './workspace-findings.ts';
 
 /** Everything that the commands of one sandbox share. */
 export interface PreparedSandbox {
   readonly addon: NativeAddon;
-  readonly backend: Backend;
   /** Of the next command: see `keepHidden`. */
-  readonly confinement: NativeConfinement;
+  readonly confinement: Confinement;
   readonly policy: Policy;
   /** As `confinement`. */
   readonly plan: LaunchPlan;
-  readonly features: HostFeatures;
   readonly resolved: ResolvedPolicy;
   /** Of the workspace; `undefined`: commands have none but their own. */
   readonly cache: OpenCache | undefined;
@@ -54,11 +41,12 @@ export interface PreparedSandbox {
   /** Tells what another policy would deny. */
   readonly shadow: WouldDeny | undefined;
   /**
-   * The same for one command whose changes of the workspace go to a layer. Its confinement is to be closed. Nothing is
-   * settled: what the command leaves comes into the workspace when it is applied.
+   * The same for one command whose changes of the workspace go to a layer. Its confinement is to be closed. In the workspace
+   * nothing is settled: what the command leaves comes there when it is applied. `leavesOpen`: other paths that the policy lets
+   * commands write stay writable, and what is left there is settled when the command ends.
    * @throws {SandboxError} `changes.unavailable`.
    */
-  readonly withLayer: (layer: PlannedLayer) => Promise<PreparedSandbox>;
+  readonly withLayer: (layer: PlannedLayer, leavesOpen?: boolean) => Promise<PreparedSandbox>;
   /**
    * The same for commands that only read: they cannot write the workspace. Its confinement is to be closed when no other
    * command is to come.
@@ -82,14 +70,15 @@ interface HiddenNow {
 /**
  * Goes down the ladder of backends: plans, makes the kernel objects, and plans again with less where the host turns out to
  * refuse something.
- * `asIf` is internal, for tests: it makes of the host one that offers less.
+ * `asIf` and `backends` are internal, for tests: a host that offers less, and other ways to keep commands in.
  * @throws {SandboxError} for everything that is wrong with options, policy or workspace; `backend.unavailable`; `enforcement.unavailable`; `confinement.failed`.
  */
 export async function prepareSandbox(
   options: SandboxOptions,
   asIf: (host: HostFeatures) => HostFeatures = (host) => host,
+  backends: readonly Backend[] = BACKENDS,
 ): Promise<PreparedSandbox> {
-  return prepareOf(await resolvePolicy(options), options, { asIf });
+  return prepareOf(await resolvePolicy(options), options, { asIf, backends });
 }
 
 /**
@@ -101,17 +90,24 @@ export async function prepareOf(
   options: SandboxOptions,
   {
     asIf = (host) => host,
+    backends = BACKENDS,
     beside,
     isOfSession = options.session !== undefined,
   }: {
     readonly asIf?: (host: HostFeatures) => HostFeatures;
+    readonly backends?: readonly Backend[];
     readonly beside?: Beside | undefined;
     readonly isOfSession?: boolean;
   } = {},
 ): Promise<PreparedSandbox> {
   const cache = openCacheFor(resolved);
   try {
-    return await prepareResolved(resolved, cache, { asIf, beside, isOfSession }, options.gate?.lookup);
+    return await prepareResolved(
+      resolved,
+      cache,
+      { asIf, backends, beside, isOfSession },
+      options.gate?.lookup,
+    );
   } catch (error) {
     cache?.close();
     throw error;
@@ -123,37 +119,43 @@ async function prepareResolved(
   cache: OpenCache | undefined,
   {
     asIf,
+    backends,
     beside,
     isOfSession,
   }: {
     asIf: (host: HostFeatures) => HostFeatures;
+    backends: readonly Backend[];
     beside: Beside | undefined;
     isOfSession: boolean;
   },
   lookup: NameLookup | undefined,
 ): Promise<PreparedSandbox> {
-  const planned: PlannedRungs = { ...(await planResolved(resolved, cache?.place)), isOfSession };
+  const found = await planResolved(resolved, cache?.place);
+  const planned: Planned = { ...found, how: preparationOf(found, isOfSession) };
   const { addon, findings } = planned;
   const { policy } = resolved;
   for (const root of findings?.roots ?? []) closeHooksGap(root);
-  const { tried, ...rung } = await goDownLadder(policy, asIf(planned.features), async (next) => {
-    const outcome = await prepareRung(planned, next, beside);
-    return 'result' in outcome ? { result: { ...outcome.result, tried: next } } : outcome;
-  });
+  const features = asIf(planned.features);
+  const { grantFor, demands, how } = planned;
+  const confiner = confinerOf({ features }, backends);
+  const confinement = enforceable(
+    await confiner.prepare(grantFor(), demands, { ...how, beside: beside?.confinement }),
+  );
   try {
-    const settle = prepareSettler(addon, rung.plan, findings);
-    const network = await brokerFor(addon, rung, lookup);
-    if (planned.shadow !== undefined) requireLooking(rung.plan);
+    const { plan } = confinement;
+    const settle = prepareSettler(addon, plan, findings);
+    const network = await brokerFor(addon, confinement, lookup);
+    if (planned.shadow !== undefined) requireLooking(plan);
     const shadow =
       planned.shadow &&
       (await import('../output/shadow.ts')).shadowOf(planned.shadow, policy.filesystem.secret);
-    const own = { ...rung, addon, policy, resolved, cache, findings, settle, network, shadow };
+    const own = { confinement, plan, addon, policy, resolved, cache, findings, settle, network, shadow };
     // What is made later changes it.
     const prepared = { ...own, hidden: undefined };
-    const hidden = hiddenNow(planned, tried, prepared, lookup);
-    return Object.assign(prepared, { hidden, ...variantsOf(planned, tried, prepared, lookup) });
+    const hidden = hiddenNow(planned, prepared, lookup);
+    return Object.assign(prepared, { hidden, ...variantsOf(planned, prepared, lookup) });
   } catch (error) {
-    addon.closeConfinement(rung.confinement);
+    confinement.close();
     throw error;
   }
 }
@@ -170,13 +172,8 @@ export function requireLooking({ observed, report }: LaunchPlan): void {
  * hides them. Those that run keep theirs.
  */
 function hiddenNow(
-  planned: PlannedRungs,
-  rung: Rung,
-  prepared: Pick<PreparedSandbox, 'features'> & {
-    confinement: NativeConfinement;
-    plan: LaunchPlan;
-    network: NetworkBroker | undefined;
-  },
+  planned: Planned,
+  prepared: { confinement: Confinement; plan: LaunchPlan; network: NetworkBroker | undefined },
   lookup: NameLookup | undefined,
 ): HiddenNow | undefined {
   const { finder, addon } = planned;
@@ -184,18 +181,12 @@ function hiddenNow(
   let current = planned.hidden;
   let renewing: Promise<void> | undefined;
   const renew = async (looked: Looked): Promise<void> => {
-    const planFor: PlannedSandbox['planFor'] = (one, impossible) =>
-      planned.planFor(one, impossible, looked.files);
     // What an earlier command left running is still reached by the next one.
-    const made = await prepareRung(
-      { ...planned, planFor },
-      { ...rung, features: prepared.features },
-      prepared,
-    );
-    if ('refused' in made) throw made.refused;
-    const network = await brokerFor(addon, made.result, lookup);
-    addon.closeConfinement(prepared.confinement);
-    Object.assign(prepared, { confinement: made.result.confinement, plan: made.result.plan, network });
+    const made = await prepared.confinement.another(planned.grantFor(looked.files), planned.how);
+    const confinement = enforceable(made);
+    const network = await brokerFor(addon, confinement, lookup);
+    prepared.confinement.close();
+    Object.assign(prepared, { confinement, plan: confinement.plan, network });
     current = looked;
   };
   const keepHidden = (): Promise<void> | undefined => {
@@ -218,58 +209,45 @@ type Variants = Pick<PreparedSandbox, 'withLayer' | 'forReading' | 'forLooking'>
 
 /** The same sandbox, of which commands do not change the workspace at once, or are looked at more closely. */
 function variantsOf(
-  planned: PlannedRungs,
-  rung: Rung,
+  planned: Planned,
   prepared: Omit<PreparedSandbox, keyof Variants>,
   lookup: NameLookup | undefined,
 ): Variants {
-  const { addon, finder } = planned;
+  const { addon, finder, grantFor } = planned;
   // Nothing comes into the workspace, so nothing is looked for there.
-  const beside = { ...planned, findings: undefined };
-  const prepareBeside = async (variant: PlannedRungs): Promise<PreparedRung> => {
-    const outcome = await prepareRung(variant, { ...rung, features: prepared.features }, prepared);
-    if ('refused' in outcome) throw outcome.refused;
-    return outcome.result;
-  };
-  const prepareWith = (layer: PlannedLayer, hidden: HiddenFiles | undefined) => {
-    const planFor: PlannedSandbox['planFor'] = (one, impossible) =>
-      planned.planFor(one, impossible, hidden, layer);
-    return prepareBeside({ ...beside, planFor });
-  };
+  const beside: Planned = { ...planned, how: { ...planned.how, guests: {} } };
+  const prepareBeside = async ({ how }: Planned, grant: Grant): Promise<Confinement> =>
+    enforceable(await prepared.confinement.another(grant, how));
   /** They differ in the directories of the layer only, as long as the same is hidden. */
-  let last: { readonly hidden: HiddenFiles | undefined; readonly made: PreparedRung } | undefined;
-  const prepareLike = async ({ plan, spec, ...same }: PreparedRung, layer: PlannedLayer) => {
-    const machineOf = prepared.confinement;
-    const confinement = addon.createConfinement({ ...onLayer(spec, layer), machineOf });
-    const failure = await prepareConfinement(addon, confinement);
-    if (failure === undefined)
-      return { ...same, confinement, spec, plan: { ...onLayer(plan, layer), layer } };
-    addon.closeConfinement(confinement);
-    throw confinementFailed(failure);
-  };
-  const withLayer: PreparedSandbox['withLayer'] = async (layer) => {
+  let last:
+    | { readonly leavesOpen: boolean; readonly hidden: HiddenFiles | undefined; readonly made: Confinement }
+    | undefined;
+  const withLayer: PreparedSandbox['withLayer'] = async (layer, leavesOpen = false) => {
     const hidden = finder?.lookOnLayers(layer.lower);
+    const all = leavesOpen ? planned : beside;
     const made =
-      last !== undefined && isDeepStrictEqual(last.hidden, hidden)
-        ? await prepareLike(last.made, layer)
-        : await prepareWith(layer, hidden);
-    last = { hidden, made };
+      last?.leavesOpen === leavesOpen && isDeepStrictEqual(last.hidden, hidden)
+        ? await last.made.onLayer(layer, { ...all.how, beside: prepared.confinement })
+        : await prepareBeside(all, grantFor(hidden, layer, leavesOpen));
+    last = { leavesOpen, hidden, made };
+    const { plan } = made;
     const network = await brokerFor(addon, made, lookup);
-    return { ...prepared, ...made, network, hidden: undefined, settle: () => [], ...variants };
+    const settle: Settler = leavesOpen
+      ? (effects) => prepared.settle(effectsOutside(effects, plan.workspace))
+      : () => [];
+    return { ...prepared, confinement: made, plan, network, hidden: undefined, settle, ...variants };
   };
   /** The plan of such a sandbox says what becomes of changes. */
   const alike = async (
-    all: PlannedRungs,
+    all: Planned,
     changes: 'none' | 'looked-at',
     settle: Settler,
   ): Promise<PreparedSandbox> => {
-    const planFor: PlannedSandbox['planFor'] = (one, impossible, hidden) =>
-      planned.planFor(one, impossible, hidden, changes);
-    const one = { ...all, planFor };
-    const made = await prepareBeside(one);
-    const network = await brokerFor(addon, made, lookup);
-    const own = { ...prepared, ...made, network, settle, ...variants };
-    return Object.assign(own, { hidden: hiddenNow(one, rung, own, lookup) });
+    const one: Planned = { ...all, grantFor: (hidden) => grantFor(hidden, changes) };
+    const confinement = await prepareBeside(one, one.grantFor());
+    const network = await brokerFor(addon, confinement, lookup);
+    const own = { ...prepared, confinement, plan: confinement.plan, network, settle, ...variants };
+    return Object.assign(own, { hidden: hiddenNow(one, own, lookup) });
   };
   const variants: Variants = {
     withLayer,
@@ -279,26 +257,39 @@ function variantsOf(
   return variants;
 }
 
-/** The same with another layer. */
-function onLayer<
-  Step extends { readonly kind: string },
-  Of extends { namespaces?: { view: readonly Step[] } | undefined },
->(made: Of, layer: PlannedLayer): Of {
-  const { namespaces } = made;
-  if (namespaces === undefined) return made;
-  const view = namespaces.view.map((step) => (step.kind === 'layer' ? { ...step, layer } : step));
-  return { ...made, namespaces: { ...namespaces, view } };
+/**
+ * The effects of a layered command outside of the workspace. Effects inside are dropped: other processes caused them, and the
+ * command's own are settled when its layer is applied.
+ */
+function effectsOutside(
+  { leftBehind, copies, makings, changedDirectories: _, ...others }: NativeEffects,
+  workspace: string,
+): NativeEffects {
+  const outside = <T extends { readonly path: string }>(all: readonly T[]) =>
+    all.filter(({ path }) => !isBeneath(path, workspace));
+  return {
+    ...others,
+    ...(leftBehind && {
+      leftBehind: {
+        ...leftBehind,
+        entries: outside(leftBehind.entries),
+        unreadable: leftBehind.unreadable.filter((path) => !isBeneath(path, workspace)),
+      },
+    }),
+    ...(copies && { copies: copies.filter(({ source }) => !isBeneath(source, workspace)) }),
+    ...(makings && { makings: outside(makings) }),
+  };
 }
 
 /** What answers for the commands is loaded where the network is listed only. */
 async function brokerFor(
   addon: NativeAddon,
-  { confinement, plan }: PreparedRung,
+  { native, plan }: Confinement,
   lookup: NameLookup | undefined,
 ): Promise<NetworkBroker | undefined> {
   if (plan.networkRules === undefined) return undefined;
   const { createBroker } = await import('../listed-network.ts');
-  return createBroker(addon, confinement, plan.networkRules, lookup);
+  return createBroker(addon, native, plan.networkRules, lookup);
 }
 
 /**
@@ -309,12 +300,11 @@ export async function planTried(resolved: ResolvedPolicy): Promise<LaunchPlan> {
   const cache = openCacheFor(resolved);
   try {
     const planned = await planResolved(resolved, cache?.place);
-    const { addon, features } = planned;
-    const { confinement, plan } = await goDownLadder(resolved.policy, features, (rung) =>
-      prepareRung({ ...planned, isOfSession: false }, rung),
-    );
-    addon.closeConfinement(confinement);
-    return plan;
+    const { grantFor, demands } = planned;
+    const how = preparationOf(planned, false);
+    const confinement = enforceable(await confinerOf(planned).prepare(grantFor(), demands, how));
+    confinement.close();
+    return confinement.plan;
   } finally {
     cache?.close();
   }
@@ -322,75 +312,28 @@ export async function planTried(resolved: ResolvedPolicy): Promise<LaunchPlan> {
 
 /** Gives up what `prepareSandbox` made for commands. */
 export function closePrepared({ addon, confinement, cache, findings }: PreparedSandbox): void {
-  addon.closeConfinement(confinement);
+  confinement.close();
   if (findings !== undefined) addon.closeIndex(findings.index);
   cache?.close();
 }
 
-type PreparedRung = Pick<PreparedSandbox, 'backend' | 'confinement' | 'plan' | 'features'> & {
-  /** What the confinement was made of. */
-  readonly spec: NativeConfinementSpec;
-};
-
-/** What is made of each backend that is tried. */
-type PlannedRungs = PlannedSandbox & {
-  /** Its commands belong to one session of an agent: they share a temporary directory, too. */
-  readonly isOfSession: boolean;
-};
-
 /** A sandbox whose commands share a machine with those of another one. It may be closed by now. */
-export type Beside = Pick<PreparedSandbox, 'confinement' | 'plan'>;
+export type Beside = Pick<PreparedSandbox, 'confinement'>;
 
-/** Whether both want the same namespaces: where the host came to refuse one of them, each has its own. */
-function sharesWith({ namespaces: one }: LaunchPlan, { namespaces: other }: LaunchPlan): boolean {
-  return one?.user === other?.user && one?.network === other?.network && one?.ipc === other?.ipc;
-}
+/** What was planned, and what its confinements are prepared with. */
+type Planned = PlannedSandbox & { readonly how: Preparation };
 
-async function prepareRung(
-  { addon, planFor, findings, resolved, isOfSession }: PlannedRungs,
-  { backend, passedOver, ...known }: Rung,
-  beside?: Beside,
-): Promise<RungOutcome<PreparedRung>> {
-  const loadsJudge = !resolved.policy.unsafe.unjudgedCommands;
-  let { features } = known;
-  for (;;) {
-    const probed = await backend.probe(features, tryCommand);
-    if (!probed.usable) return { refused: new SandboxError('backend.unavailable', probed.reason), features };
-    const rung: Rung = { backend, features: probed.features, passedOver };
-    let plan: LaunchPlan;
-    let spec: NativeConfinementSpec;
-    try {
-      plan = withHiddenMade(planFor(rung), (impossible) => planFor(rung, impossible));
-      const made = await backend.confinement(plan, probed.features, tryCommand);
-      // A set-uid program mounts the directories of each command itself.
-      spec = { ...made, sharesDirectories: isOfSession && made.setUidLauncher === undefined };
-    } catch (error) {
-      if (isOfTheRung(error)) return { refused: error, features };
-      throw error;
-    }
-    const machineOf = beside !== undefined && sharesWith(plan, beside.plan) ? beside.confinement : undefined;
-    const confinement = addon.createConfinement({ ...spec, index: findings?.index, machineOf });
-    const preparing = prepareConfinement(addon, confinement);
+/** `isOfSession`: its commands belong to one session of an agent, so that they share a temporary directory, too. */
+function preparationOf({ findings, resolved }: PlannedSandbox, isOfSession: boolean): Preparation {
+  return {
+    isOfSession,
+    guests: { index: findings?.index },
+    makeHidden,
     // A thread of the addon prepares; meanwhile this one loads what judges, which takes about as long.
-    if (loadsJudge) void import('../../decide/judge.ts');
-    const failure = await preparing;
-    if (failure === undefined)
-      return { result: { backend, confinement, plan, features: probed.features, spec } };
-    addon.closeConfinement(confinement);
-    const less = withoutRefusedFacility(probed.features, failure);
-    if (less === undefined) throw confinementFailed(failure);
-    features = less;
-  }
-}
-
-const prepareConfinement = (
-  addon: NativeAddon,
-  confinement: NativeConfinement,
-): Promise<NativeFailure | undefined> => new Promise((done) => addon.prepare(confinement, done));
-
-function confinementFailed(failure: NativeFailure): SandboxError {
-  const { code, message } = describeFailure(failure);
-  return new SandboxError(code === 'launch.failed' ? 'confinement.failed' : code, message);
+    meanwhile: () => {
+      if (!resolved.policy.unsafe.unjudgedCommands) void import('../../gate/decide/judge.ts');
+    },
+  };
 }
 
 /** Nothing is made for commands that have none, as the plan says. */
@@ -408,11 +351,8 @@ function openCacheFor({ policy, workspace, home: hostHome }: ResolvedPolicy): Op
  * Makes the directories that are to be hidden: otherwise a command that may write around them could make them, with
  * approvals of its own. What cannot be made where commands only read need not be hidden.
  */
-function withHiddenMade(
-  plan: LaunchPlan,
-  planWithout: (impossible: readonly string[]) => LaunchPlan,
-): LaunchPlan {
-  const impossible = plan.hiddenPaths.filter((path) => {
+function makeHidden(plan: LaunchPlan): readonly string[] {
+  return plan.hiddenPaths.filter((path) => {
     try {
       makeDirectories(path);
       return false;
@@ -426,7 +366,6 @@ function withHiddenMade(
       );
     }
   });
-  return impossible.length === 0 ? plan : planWithout(impossible);
 }
 
 /** Where commands can write that are not private to one of them. */

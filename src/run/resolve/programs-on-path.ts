@@ -1,10 +1,10 @@
 import { accessSync, constants, readdirSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
-import type { PathRule } from '../../model/policy.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
-import { orElse } from '../../util/or-else.ts';
-import { pathOf, textOfPath } from '../../util/path-text.ts';
-import { holdsSecretAt, type Places, whyNotByPath } from '../proposals.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { orElse } from '../../base/or-else.ts';
+import { pathOf, textOfPath } from '../../base/path-text.ts';
+import type { PathRule } from '../../confine/plan/grant.ts';
+import { holdsSecretAt, OF_A_PROJECT, type Places, whyNotByPath } from '../proposals.ts';
 import { realPath } from './own-program.ts';
 
 /** What lies there is granted anyway, or belongs to each command alone. */
@@ -97,16 +97,6 @@ const OF_A_PREFIX = [
   'pkg',
   'versions',
   'pyvenv.cfg',
-];
-const OF_A_PROJECT = [
-  '.git',
-  '.hg',
-  '.svn',
-  '.env',
-  'package.json',
-  'pyproject.toml',
-  'Cargo.toml',
-  'go.mod',
 ];
 /** A directory with more files of its own is not looked at for secrets, and so is not granted as a whole. */
 const MOST_FILES = 50;

@@ -2,18 +2,21 @@ import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { readRegular } from '../../host/held-directory.ts';
-import { identityOf } from '../../host/identity.ts';
-import { ensureStateDirectory } from '../../host/user-directories.ts';
-import { replaceAt } from '../../host/written-file.ts';
-import { TRUST_RISKS } from '../../model/policy-key.ts';
-import { PLACED_KEYS } from '../../model/policy-keys.ts';
-import { effectivePolicy } from '../../policy/effective.ts';
-import type { Entry, PolicyLayer } from '../../policy/layers.ts';
-import { errnoOf } from '../../util/errno-of.ts';
-import { isObject } from '../../util/is-object.ts';
-import { parsedJson } from '../../util/parsed-json.ts';
+import { errnoOf } from '../../base/errno-of.ts';
+import { isObject } from '../../base/is-object.ts';
+import { parsedJson } from '../../base/parsed-json.ts';
+import { PLACED_KEYS, TRUST_RISKS } from '../../model/index.ts';
+import { type Entry, effectivePolicy, type PolicyLayer } from '../../policy/index.ts';
+import {
+  ensureStateDirectory,
+  homeDirectory,
+  identityOf,
+  readRegular,
+  replaceAt,
+} from '../../workspace/index.ts';
+import { holdsSecretAt, LOOKS_SECRET, whyNotByPath } from '../proposals.ts';
 import { stateDirectory } from '../state.ts';
+import { realPath } from './own-program.ts';
 
 /** One thing that the workspace's file asks for and the policy without it does not give. */
 export interface Widening {
@@ -82,7 +85,9 @@ export function lookAtProject(
   );
   return {
     ...{ workspace, layer, sha256, identity },
-    widenings: added.flatMap(wideningOf).sort((one, two) => rank(one) - rank(two)),
+    widenings: added
+      .flatMap((entry) => wideningOf(entry, workspace))
+      .sort((one, two) => rank(one) - rank(two)),
     standing: isTrusted ? 'trusted' : isOfWorkspace ? 'changed' : 'untrusted',
     before: isOfWorkspace && !isTrusted ? record.text : undefined,
   };
@@ -93,10 +98,23 @@ const rank = ({ risk }: Widening) => TRUST_RISKS.indexOf(risk);
 const isSameEntry = (one: Entry, other: Entry) =>
   one.key === other.key && isDeepStrictEqual(one.value, other.value);
 
-function wideningOf({ key, value }: Entry): readonly Widening[] {
-  const trust = PLACED_KEYS.find((placed) => key === placed.key || key.startsWith(`${placed.key}.`))?.row
-    .trust;
-  return trust === undefined ? [] : [{ key, value, risk: trust.risk, opens: trust.opens }];
+function wideningOf({ key, value }: Entry, workspace: string): readonly Widening[] {
+  const row = PLACED_KEYS.find((placed) => key === placed.key || key.startsWith(`${placed.key}.`))?.row;
+  if (row?.trust === undefined) return [];
+  const { risk, opens } = row.trust;
+  const why =
+    row.paths === true && typeof value === 'string' ? whyNeverProposed(value, workspace, key) : undefined;
+  return [
+    { key, value, ...(why === undefined ? { risk, opens } : { risk: 'high', opens: `${opens} (${why})` }) },
+  ];
+}
+
+/** Why nothing would propose to open a path; `undefined`: it is an ordinary one. Large directories are not looked through: each start asks. */
+function whyNeverProposed(path: string, workspace: string, list: string): string | undefined {
+  const places = { home: homeDirectory(), workspace, secret: [] };
+  const real = realPath(path);
+  const [why] = [path, real].flatMap((one) => whyNotByPath(one, places, list) ?? []);
+  return why ?? (holdsSecretAt(real) ? LOOKS_SECRET : undefined);
 }
 
 /** What each start says of a file that asks for something and is not trusted as it is. */

@@ -1,23 +1,22 @@
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Backend, StartedProgram } from '../../backends/backend.ts';
-import { SHELL } from '../../decide/bash-syntax.ts';
-import type { JudgeRequest } from '../../decide/judge.ts';
-import type { ResolvedCommand } from '../../decide/ports.ts';
-import type { ProgramFinder } from '../../decide/program-finder.ts';
-import { parseGitConfig } from '../../host/git/config-file.ts';
-import { CONFIG_BYTES } from '../../host/git/repositories.ts';
-import { readRegular } from '../../host/held-directory.ts';
-import { createLookAtObeyed } from '../../host/obeyed-files.ts';
-import { createPathLookup } from '../../host/resolve-path.ts';
-import type { Command } from '../../model/command.ts';
-import type { ResolvedStage, Stage, Steps } from '../../model/command-line.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
-import type { BuiltEnvironment } from '../../policy/environment.ts';
-import type { Application } from '../../programs/behaviour.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
-import { assertNever } from '../../util/assert-never.ts';
-import { orElse } from '../../util/or-else.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { assertNever } from '../../base/assert-never.ts';
+import { orElse } from '../../base/or-else.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import { directoryVariables, environmentBlock } from '../../confine/running.ts';
+import { type JudgeRequest, type ProgramFinder, type ResolvedCommand, SHELL } from '../../gate/index.ts';
+import type { Application } from '../../judge/index.ts';
+import type { Command, ResolvedStage, Stage, Steps } from '../../model/index.ts';
+import type { BuiltEnvironment } from '../../policy/index.ts';
+import {
+  CONFIG_BYTES,
+  createLookAtObeyed,
+  createPathLookup,
+  parseGitConfig,
+  readRegular,
+} from '../../workspace/index.ts';
+import type { StartSteps } from '../other-backends/application.ts';
 
 /** The argument vector of a command. A string runs under bash, without start-up files. */
 export function argumentVector(command: Command): readonly [string, ...string[]] {
@@ -28,13 +27,6 @@ export function argumentVector(command: Command): readonly [string, ...string[]]
 const FOR_SHELLS = { SHLVL: '0' };
 
 type Variables = Readonly<Record<string, string | undefined>>;
-
-function environmentBlock(variables: Variables): Uint8Array {
-  const list = Object.entries(variables).map(([name, value]) =>
-    value === undefined ? '' : `${name}=${value}\0`,
-  );
-  return Buffer.from(list.join(''));
-}
 
 /** The kernel ends a string at NUL, and half a character has no bytes: what was judged would not be what runs. */
 const UNPASSABLE = /\0|\p{Surrogate}/u;
@@ -57,16 +49,7 @@ export function usualVariables(
   plan: LaunchPlan | undefined,
   { variables }: Pick<BuiltEnvironment, 'variables'>,
 ): Readonly<Record<string, string>> {
-  return { ...gitVariablesOf(plan), ...directoriesOf(plan), ...variables };
-}
-
-/** Variables that name the directories of a plan. */
-function directoriesOf(plan: LaunchPlan | undefined): Readonly<Record<string, string>> {
-  return {
-    // In a directory of the command's own whose name is known only at the launch: the addon sets those.
-    ...(plan === undefined || plan.home.startsWith('slot:') ? {} : { HOME: plan.home }),
-    ...(plan === undefined || plan.tmp.startsWith('slot:') ? {} : { TMPDIR: plan.tmp }),
-  };
+  return { ...gitVariablesOf(plan), ...(plan && directoryVariables(plan)), ...variables };
 }
 
 /**
@@ -157,7 +140,7 @@ type ResolvedLine =
       readonly steps: Steps;
       /** In place of its variables; `undefined`: those. */
       readonly environment: (variables: Variables) => Uint8Array | undefined;
-    } & Pick<StartedProgram, 'program' | 'argv'>)
+    } & ReturnType<StartSteps>)
   | { readonly ok: false; readonly message: string };
 
 /** Resolves commands for a backend that runs no shell. */
@@ -165,11 +148,11 @@ type StepsResolver = (command: Command, searchPath: string, cwd: string) => Reso
 
 /** `start`: of a backend that runs no shell. */
 export async function createStepsResolver(
-  start: NonNullable<Backend['steps']>,
+  start: StartSteps,
   plan: LaunchPlan,
   find: ProgramFinder,
 ): Promise<StepsResolver> {
-  const { parseArgv, stepsOf, useForApplication } = await import('../../decide/judgement.ts');
+  const { parseArgv, stepsOf, useForApplication } = await import('../../gate/decide/judgement.ts');
   const { workspace } = plan;
   const obeyed = createLookAtObeyed(workspace);
   return (command, searchPath, cwd) => {

@@ -1,30 +1,41 @@
 import { constants, mkdtempSync, readdirSync, rmdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { caller } from '../../host/caller.ts';
-import { exactRealPath, namedCurrentDirectory, requireExactVariables } from '../../host/exact-text.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { orElse } from '../../base/or-else.ts';
+import type { PathRule } from '../../confine/plan/grant.ts';
+import type { NetworkRules } from '../../confine/plan/network-rules.ts';
+import type { PathLookup } from '../../confine/plan/path-lookup.ts';
+import { isListedVariable } from '../../judge/index.ts';
+import type { Policy, SandboxOptions } from '../../model/index.ts';
 import {
+  type Entry,
+  effectivePolicy,
+  judgeHost,
+  OBEYED_IN_HOME,
+  OFFLINE_ENVIRONMENT,
+  PACKAGE_CACHES,
+  type PolicyLayer,
+  PROTECTED_PATHS,
+  TOOL_CHAINS,
+} from '../../policy/index.ts';
+import {
+  type CarriedSettings,
+  caller,
+  carrySettings,
+  createPathLookup,
+  exactRealPath,
   findRepository,
+  homeDirectory,
+  NO_SETTINGS,
+  namedCurrentDirectory,
+  privateParentIn,
   type RepositoryAround,
   type RepositorySearch,
-} from '../../host/git/repository-around.ts';
-import { createPathLookup } from '../../host/resolve-path.ts';
-import type { CarriedSettings } from '../../host/settings/carried.ts';
-import { carrySettings, NO_SETTINGS } from '../../host/settings/carry.ts';
-import { homeDirectory } from '../../host/user-directories.ts';
-import type { NetworkRules } from '../../model/network.ts';
-import type { SandboxOptions } from '../../model/options.ts';
-import type { PathRule, Policy } from '../../model/policy.ts';
-import type { PathLookup } from '../../model/surroundings.ts';
-import { effectivePolicy } from '../../policy/effective.ts';
-import type { Entry, PolicyLayer } from '../../policy/layers.ts';
-import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../../policy/profiles/caches.ts';
-import { OBEYED_IN_HOME, PROTECTED_PATHS } from '../../policy/profiles/obeyed-files.ts';
-import { TOOL_CHAINS } from '../../policy/profiles/system-paths.ts';
-import { isListedVariable } from '../../programs/variables.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
-import { orElse } from '../../util/or-else.ts';
+  requireExactVariables,
+  TREE_AROUND,
+} from '../../workspace/index.ts';
 import { stateDirectory } from '../state.ts';
 import { realPath } from './own-program.ts';
 import {
@@ -105,9 +116,10 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     await withHostFindings(named, home, workspace),
     rulesOfRepository(around.found, named),
   );
-  const settings = await settingsFor(found, workspace, home, lookup);
   const network = await listedNetwork(found, entries, home, workspace);
+  const settings = await settingsFor(found, network.rules, { workspace, home }, lookup);
   const policy = withSettings(withFound(found, network.found), settings);
+  const temporaryParent = outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace, lookup) ?? temporary;
   return {
     networkRules: network.rules,
     project,
@@ -119,7 +131,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     workspaceAsNamed,
     home,
     repository: around.found,
-    temporaryParent: outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace, lookup) ?? temporary,
+    temporaryParent,
     parentBesideTmp: () =>
       outOfReach([temporary, '/var/tmp'], policy, workspace, createPathLookup(), [realPath('/tmp')]),
     settings: {
@@ -127,6 +139,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
       remarks: [
         ...ofAnotherUser(workspace, policy),
         ...(around.refused === undefined ? [] : [around.refused]),
+        ...takenNames([temporaryParent, '/dev/shm']),
         ...settings.remarks,
         ...network.remarks,
         ...(project === undefined ? [] : remarksOn(project)),
@@ -150,6 +163,16 @@ function ofAnotherUser(workspace: string, { filesystem }: Policy): readonly stri
     `the workspace belongs to user ${uid}: commands of root have no capabilities and cannot write there. Run sandbox-run as that user`,
   ];
 }
+
+/** Where something else has the name of the directory for private directories. */
+const takenNames = (places: readonly string[]): readonly string[] =>
+  places.flatMap((place) => {
+    const { path, exists, usable } = privateParentIn(place);
+    if (usable || !exists) return [];
+    return [
+      `${path} is not a directory that only this user can use, so that private directories of commands are made beside it, in reach of sandboxes that are granted ${place}; remove it`,
+    ];
+  });
 
 /** The repository around a workspace, as far as the policy wants it. Who sends a job from elsewhere has the workspace only. */
 function repositoryFor(
@@ -192,7 +215,7 @@ function rulesOfRepository(repository: RepositoryAround | undefined, { filesyste
   });
   return {
     rules: [
-      ...(top === undefined ? [] : [rule(top, 'read', 'the working tree of git that the workspace lies in')]),
+      ...(top === undefined ? [] : [rule(top, 'read', TREE_AROUND)]),
       ...(directory === undefined
         ? []
         : [
@@ -372,8 +395,8 @@ function withFound(policy: Policy, { rules, env }: Found): Policy {
 /** Where commands have the user's home they have its settings as well. */
 async function settingsFor(
   policy: Policy,
-  workspace: string,
-  home: string,
+  rules: NetworkRules | undefined,
+  { workspace, home }: { readonly workspace: string; readonly home: string },
   lookup: PathLookup,
 ): Promise<CarriedSettings> {
   const { filesystem, network, environment } = policy;
@@ -389,6 +412,8 @@ async function settingsFor(
     // What the policy speaks of is as it says.
     variables: Object.keys(env).filter((name) => !isPassed(name)),
     hasNetwork: network.mode !== 'off',
+    reaches: (host, port) =>
+      network.mode === 'open' || (rules !== undefined && judgeHost(rules.names, host, port).allowed),
     writable: writableRoots(policy, workspace, lookup),
     // A name that begins a canonical path is canonical, too: then nothing has to be looked up.
     isGranted: (path) =>

@@ -12,8 +12,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { ensureStateDirectory } from '../../host/user-directories.ts';
-import type { NativeAddon, NativeIndex, NativeIndexed, NativeIndexSpec } from '../../native/contract.ts';
+import type { NativeAddon } from '../../confine/native/contract.ts';
+import {
+  ensureStateDirectory,
+  type NativeIndex,
+  type NativeIndexed,
+  type NativeIndexSpec,
+} from '../../workspace/index.ts';
 import { stateDirectory } from '../state.ts';
 
 /** What is kept: so many indexes of so many bytes. One of 50,000 directories has 4 MB. */

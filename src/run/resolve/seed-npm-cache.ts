@@ -13,8 +13,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { readRegular } from '../../host/held-directory.ts';
-import { errnoOf } from '../../util/errno-of.ts';
+import { errnoOf } from '../../base/errno-of.ts';
+import { readRegular } from '../../workspace/index.ts';
 
 const { COPYFILE_FICLONE, O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 

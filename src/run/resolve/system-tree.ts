@@ -1,13 +1,11 @@
 import { accessSync, constants, lstatSync, readdirSync } from 'node:fs';
-import { readRegular } from '../../host/held-directory.ts';
-import { mountPointsWithin } from '../../host/mount-points.ts';
-import type { PathRule } from '../../model/policy.ts';
-import type { NativeTree } from '../../native/contract.ts';
-import { loadAddon } from '../../native/load.ts';
-import { SYSTEM_LOOKED_AT, SYSTEM_SECRETS } from '../../policy/profiles/system-paths.ts';
-import { directoriesBetween, isBeneath } from '../../util/absolute-path.ts';
-import { orElse } from '../../util/or-else.ts';
-import { pathOf, textOfPath } from '../../util/path-text.ts';
+import { directoriesBetween, isBeneath } from '../../base/absolute-path.ts';
+import { orElse } from '../../base/or-else.ts';
+import { pathOf, textOfPath } from '../../base/path-text.ts';
+import { loadAddon } from '../../confine/native/load.ts';
+import type { PathRule } from '../../confine/plan/grant.ts';
+import { SYSTEM_LOOKED_AT, SYSTEM_SECRETS } from '../../policy/index.ts';
+import { mountPointsWithin, type NativeTree, readRegular } from '../../workspace/index.ts';
 
 /** Settings of the machine's programs. */
 const SETTINGS = '/etc';

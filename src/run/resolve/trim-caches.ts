@@ -1,6 +1,6 @@
 import { lstatSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { NativeAddon } from '../../native/contract.ts';
+import type { NativeAddon } from '../../confine/native/contract.ts';
 import {
   type CacheEntry,
   cachesDirectory,

@@ -17,15 +17,14 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { ensureStateDirectory } from '../../host/user-directories.ts';
-import { keptHooksIn } from '../../left-behind/hook-copies.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
-import type { NativeAddon } from '../../native/contract.ts';
-import type { WorkspaceCachePlace } from '../../plan/plan.ts';
-import { CACHE_PLACES } from '../../policy/profiles/caches.ts';
-import { errnoOf } from '../../util/errno-of.ts';
-import { orElse } from '../../util/or-else.ts';
+import { errnoOf } from '../../base/errno-of.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { orElse } from '../../base/or-else.ts';
+import type { NativeAddon } from '../../confine/native/contract.ts';
+import type { SharedDirectory } from '../../confine/plan/grant.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import { CACHE_PLACES } from '../../policy/index.ts';
+import { ensureStateDirectory, keptHooksIn } from '../../workspace/index.ts';
 import { FAILED_LINES } from '../launch/failed-lines.ts';
 import { stateDirectory } from '../state.ts';
 import { SEEDED } from './seed-npm-cache.ts';
@@ -68,13 +67,13 @@ export function keyOfWorkspace(workspace: string): string {
 }
 
 /** Where it is or would be; nothing is made. */
-export function cachePlaceOf(workspace: string): WorkspaceCachePlace {
+export function cachePlaceOf(workspace: string): SharedDirectory {
   return { directory: cacheDirectoryOf(workspace), places: CACHE_PLACES };
 }
 
 /** A cache that is there for as long as a sandbox lives. */
 export interface OpenCache {
-  readonly place: WorkspaceCachePlace | { readonly reason: string };
+  readonly place: SharedDirectory | { readonly reason: string };
   close(): void;
 }
 

@@ -2,35 +2,46 @@ import { lstatSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { caller } from '../../host/caller.ts';
-import { repositoriesOutOfSight } from '../../host/git/index-file.ts';
+import { innermostAround, isBeneath } from '../../base/absolute-path.ts';
+import { errnoOf } from '../../base/errno-of.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { orElse } from '../../base/or-else.ts';
+import { pathOf, shownPath } from '../../base/path-text.ts';
+import type { NativeAddon } from '../../confine/native/contract.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import { OBEYED_FILES } from '../../policy/index.ts';
 import {
+  Baseline,
+  caller,
+  createPathLookup,
+  createSettler,
+  Expected,
   GIT_NAMES,
   gitDirectories,
+  HookCopies,
   type HooksOfGit,
+  hookInstallerOf,
+  identityOf,
+  inDirectoryOf,
+  isObeyedInRepository,
+  Kept,
+  keptHooksIn,
+  type NativeIndex,
+  type NativeIndexed,
+  type NativeIndexSpec,
+  NestedRepositories,
   type ObeyedByGit,
+  type ObeyedNames,
   obeyedByGit,
+  obeyedNames,
   ownParts,
+  readRegular,
+  repositoriesOutOfSight,
+  rowAround,
   SEQUENCE_NAMES,
+  type Settler,
   userConfigFiles,
-} from '../../host/git/repositories.ts';
-import { inDirectoryOf, readRegular } from '../../host/held-directory.ts';
-import { identityOf } from '../../host/identity.ts';
-import { createPathLookup } from '../../host/resolve-path.ts';
-import { Baseline } from '../../left-behind/baseline.ts';
-import { Expected } from '../../left-behind/expected.ts';
-import { HookCopies, hookInstallerOf, keptHooksIn } from '../../left-behind/hook-copies.ts';
-import { Kept } from '../../left-behind/kept.ts';
-import { NestedRepositories } from '../../left-behind/nested-repositories.ts';
-import { type ObeyedNames, obeyedNames, rowAround } from '../../left-behind/obeyed-names.ts';
-import { createSettler, type Settler } from '../../left-behind/settle.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
-import type { NativeAddon, NativeIndex, NativeIndexed, NativeIndexSpec } from '../../native/contract.ts';
-import { OBEYED_FILES } from '../../policy/profiles/obeyed-files.ts';
-import { innermostAround, isBeneath } from '../../util/absolute-path.ts';
-import { errnoOf } from '../../util/errno-of.ts';
-import { pathOf, shownPath } from '../../util/path-text.ts';
+} from '../../workspace/index.ts';
 import { describeFailure } from '../launch/failure.ts';
 import { stateDirectory } from '../state.ts';
 import { realPath } from './own-program.ts';
@@ -103,7 +114,8 @@ function writablePlaces({ policy, workspace, home, temporaryParent }: ResolvedPo
     if (own.some((root) => isBeneath(path, root))) continue;
     const isDirectory = isDirectoryAt(path);
     const isShared = [...shared].some((one) => isBeneath(one, path));
-    if (rowAround(OBEYED_FILES, path) !== undefined || (isDirectory && isShared)) untended.push(path);
+    const isObeyed = rowAround(OBEYED_FILES, path) !== undefined || isObeyedInRepository(path);
+    if (isObeyed || (isDirectory && isShared)) untended.push(path);
     else if (isDirectory) beside.push(path);
   }
   const isOutermost = (path: string) => !beside.some((other) => other !== path && isBeneath(path, other));
@@ -124,7 +136,8 @@ function treesOf(addon: NativeAddon, places: WritablePlaces, workspace: string):
   const [root, ...roots] = places.roots;
   if (root === undefined) return undefined;
   const beside = places.roots.filter((one) => one !== workspace);
-  const projects = beside.filter((one) => identityOf(join(one, '.git')) !== undefined);
+  // One that cannot be looked into is taken for a project: more names are looked for in it.
+  const projects = beside.filter((one) => orElse(() => identityOf(join(one, '.git')) !== undefined, true));
   const names = obeyedNames(OBEYED_FILES, { workspace, beside, projects });
   const spec: NativeIndexSpec = {
     root,

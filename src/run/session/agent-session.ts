@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { AgentSession } from '../../model/session.ts';
-import { TAINTS } from '../../model/words.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { TAINTS } from '../../base/words.ts';
+import type { AgentSession } from '../../model/index.ts';
 import { operatorPolicy } from '../resolve/policy-layers.ts';
 import { defaultPrincipal, type LazyState, lazyState, stateDirectory } from '../state.ts';
 

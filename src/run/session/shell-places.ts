@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { ensureStateDirectory } from '../../host/user-directories.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { ensureStateDirectory } from '../../workspace/index.ts';
 import { stateDirectory } from '../state.ts';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;

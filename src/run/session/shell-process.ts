@@ -1,16 +1,17 @@
+import { deferred } from '../../base/deferred.ts';
+import type { Confinement } from '../../confine/confine.ts';
 import {
   type NativeAddon,
-  type NativeConfinement,
   type NativeOutcome,
-  type NativeTurnEnd,
   STDIO_CAPTURE,
   STDIO_NULL,
-} from '../../native/contract.ts';
-import { deferred } from '../../util/deferred.ts';
+} from '../../confine/native/contract.ts';
+import type { Running } from '../../confine/running.ts';
 import { launchProcess } from '../launch/launch-process.ts';
 import type { NetworkBroker } from '../network/broker.ts';
 import type { ChunkReceiver } from '../output/feed.ts';
 import type { OutputSettings } from '../output/settings.ts';
+import type { NativeTurnEnd } from './native-shell.ts';
 
 /** What one turn is. */
 interface TurnRequest {
@@ -46,8 +47,7 @@ const ARGUMENTS = ['--noprofile', '--norc', '--noediting', '-i'];
 
 /** A running bash that takes turns, one after the other. */
 export class ShellProcess {
-  /** For the addon. */
-  readonly id: number;
+  readonly #running: Running;
   readonly #addon: NativeAddon;
   readonly #end = deferred<NativeOutcome>();
   #ended: NativeOutcome | undefined;
@@ -58,11 +58,10 @@ export class ShellProcess {
     | undefined;
 
   /** Starts it. Throws if no thread can be made for it. */
-  constructor(addon: NativeAddon, confinement: NativeConfinement, start: ShellStart) {
+  constructor(addon: NativeAddon, confinement: Confinement, start: ShellStart) {
     this.#addon = addon;
     const { network } = start;
-    this.id = launchProcess(
-      addon,
+    this.#running = launchProcess(
       confinement,
       {
         program: start.program,
@@ -101,6 +100,11 @@ export class ShellProcess {
     );
   }
 
+  /** For the addon. */
+  get id(): number {
+    return this.#running.id;
+  }
+
   alive(): boolean {
     return this.#ended === undefined;
   }
@@ -129,7 +133,7 @@ export class ShellProcess {
 
   /** Ends the shell and everything that it started. */
   kill(): Promise<NativeOutcome> {
-    this.#addon.cancel(this.id, true);
+    this.#running.end(true);
     return this.#end.promise;
   }
 

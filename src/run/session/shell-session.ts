@@ -1,18 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import type { Decide, Decided } from '../../decide/decide.ts';
-import type { ResolvedCommand } from '../../decide/ports.ts';
-import { VOID } from '../../decide/refusal.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { SHELL_GROUPS } from '../../kernel/seccomp/filter.ts';
-import { seccompProgram } from '../../kernel/seccomp/program.ts';
-import { beginLookingForSkippedHooks } from '../../left-behind/skipped-hooks.ts';
-import type { ExecutionResult, TurnResult } from '../../model/execution-result.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
-import type { ShellOptions, ShellSnapshot, SpawnOptions, TurnOptions } from '../../model/options.ts';
-import type { Policy } from '../../model/policy.ts';
-import type { NativeOutcome } from '../../native/contract.ts';
-import { errorMessage } from '../../util/error-message.ts';
-import { shellWord } from '../../util/shell-quote.ts';
+import { errorMessage } from '../../base/error-message.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { shellWord } from '../../base/shell-quote.ts';
+import { SHELL_GROUPS } from '../../confine/kernel/seccomp/filter.ts';
+import { seccompProgram } from '../../confine/kernel/seccomp/program.ts';
+import type { NativeOutcome } from '../../confine/native/contract.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import { type Decide, type Decided, type ResolvedCommand, VOID } from '../../gate/index.ts';
+import type {
+  ExecutionResult,
+  Policy,
+  ShellOptions,
+  ShellSnapshot,
+  SpawnOptions,
+  TurnOptions,
+  TurnResult,
+} from '../../model/index.ts';
+import { beginLookingForSkippedHooks } from '../../workspace/index.ts';
 import { classify, notRun, type RunContext } from '../launch/classify.ts';
 import { settled } from '../launch/command-error.ts';
 import { followed, requestOf } from '../launch/decided-command.ts';
@@ -62,10 +66,10 @@ const isClosed = () =>
   new SandboxError('session.closed', 'this session has ended; make a new one with sandbox.session()');
 
 /** What the confinement's own filter leaves to commands and a shell cannot; `undefined`: there is nothing of it. */
-async function filterOfShells({ plan, features }: PreparedSandbox): Promise<Uint8Array | undefined> {
+async function filterOfShells({ plan, confinement }: PreparedSandbox): Promise<Uint8Array | undefined> {
   const { seccompGroups: held } = plan;
   if (held.length === 0 || SHELL_GROUPS.every((group) => held.includes(group))) return undefined;
-  return (await seccompProgram(SHELL_GROUPS, features.architecture)).bytes;
+  return (await seccompProgram(SHELL_GROUPS, confinement.features.architecture)).bytes;
 }
 
 /** What a session needs of its sandbox. */

@@ -1,4 +1,4 @@
-import type { ShellFacts } from '../../model/surroundings.ts';
+import type { ShellFacts } from '../../model/index.ts';
 
 /** What a shell says of itself after a turn. */
 export interface ShellState {
@@ -18,7 +18,7 @@ export interface ShellState {
   readonly searchesDirectories: boolean;
 }
 
-/** Of the preamble in native/process/shell_driver.cc. */
+/** Of the preamble in native/shell/shell_driver.cc. */
 const OWN_TRAP =
   "trap -- '\\builtin trap - INT; \\builtin kill -INT $$ || \\builtin kill -INT $$ || \\builtin kill -INT $$' SIGURG";
 const USUAL_IFS = ' \t\n';

@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { createPathLookup } from '../../host/resolve-path.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
-import type { ShellSnapshot } from '../../model/options.ts';
-import { variableRule } from '../../programs/variables.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
-import { orElse } from '../../util/or-else.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { orElse } from '../../base/or-else.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import { variableRule } from '../../judge/index.ts';
+import type { ShellSnapshot } from '../../model/index.ts';
+import { createPathLookup } from '../../workspace/index.ts';
 
 /** What of a snapshot a new shell gets. */
 interface Restored {

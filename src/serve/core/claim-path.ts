@@ -11,8 +11,8 @@ import {
 import { createConnection } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { errnoOf } from '../../util/errno-of.ts';
+import { errnoOf } from '../../base/errno-of.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
 
 /** `sun_path` of a socket's address, without the NUL at its end. */
 export const LONGEST_PATH = 107;

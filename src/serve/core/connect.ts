@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { createConnection, type Socket } from 'node:net';
 import { z } from 'zod';
-import { within } from '../../decide/time-limit.ts';
-import { ERROR_CODES, type ErrorCode } from '../../errors/codes.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { createLineReader } from '../../util/line-reader.ts';
+import { ERROR_CODES, type ErrorCode } from '../../base/errors/codes.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { createLineReader } from '../../base/line-reader.ts';
+import { within } from '../../gate/index.ts';
 import { PROTOCOL_VERSION } from '../protocol/limits.ts';
 import {
   CANCEL,

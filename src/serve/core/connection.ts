@@ -1,8 +1,8 @@
 import type { Readable, Writable } from 'node:stream';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { deferred } from '../../util/deferred.ts';
-import { errorMessage } from '../../util/error-message.ts';
-import { createLineReader, type LineReader } from '../../util/line-reader.ts';
+import { deferred } from '../../base/deferred.ts';
+import { errorMessage } from '../../base/error-message.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { createLineReader, type LineReader } from '../../base/line-reader.ts';
 import { packageVersion } from '../../version.ts';
 import { type ConnectionLimits, PROTOCOL_VERSION } from '../protocol/limits.ts';
 import { CANCEL, METHODS, type MethodName, type ParamsOf, type ResultOf } from '../protocol/tables.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { ErrorCode } from '../../errors/codes.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { ErrorCode } from '../../base/errors/codes.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
 
 /** The id that a client gave a request. */
 export type RequestId = string | number;

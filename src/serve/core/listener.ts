@@ -1,8 +1,8 @@
 import { createServer, type Server, type Socket } from 'node:net';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { chmodItself } from '../../host/written-file.ts';
-import { deferred } from '../../util/deferred.ts';
-import { errnoOf } from '../../util/errno-of.ts';
+import { deferred } from '../../base/deferred.ts';
+import { errnoOf } from '../../base/errno-of.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { chmodItself } from '../../workspace/index.ts';
 import { claimSocketPath, type PathClaim } from './claim-path.ts';
 import { Connection, TOO_MANY, tooManyClients } from './connection.ts';
 import { Entrance } from './entrance.ts';

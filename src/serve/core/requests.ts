@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../../errors/codes.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
+import type { ErrorCode } from '../../base/errors/codes.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import type { ConnectionLimits } from '../protocol/limits.ts';
 import { CANCEL, cancelParams, METHODS, type MethodName, type ParamsOf } from '../protocol/tables.ts';
 import { describeIssue, errorResponse, type RequestId, type Response, responseToError } from './errors.ts';

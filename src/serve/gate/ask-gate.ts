@@ -1,5 +1,5 @@
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { errnoOf } from '../../util/errno-of.ts';
+import { errnoOf } from '../../base/errno-of.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { ServerConnection } from '../core/connect.ts';
 import { describeIssue } from '../core/errors.ts';
 import { GATE_LIMITS } from '../protocol/limits.ts';

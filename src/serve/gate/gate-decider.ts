@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { createDecider } from '../../decide/decide.ts';
-import type { DecisionPorts, Objection, SessionMemory } from '../../decide/ports.ts';
-import { type Assembly, requestMakerOf } from '../../run/assemble.ts';
-import { budgetOf } from '../../run/stateful-ports.ts';
+import { createDecider, type DecisionPorts, type Objection, type SessionMemory } from '../../gate/index.ts';
+import { type Assembly, budgetOf, requestMakerOf } from '../../run/index.ts';
 import type { ResultOf } from '../protocol/tables.ts';
 
 /**

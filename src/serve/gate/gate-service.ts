@@ -1,10 +1,8 @@
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import { ambiguousUid } from '../../host/probe.ts';
-import type { AuditRecord, AuditSink } from '../../model/audit-record.ts';
-import type { SandboxOptions } from '../../model/options.ts';
-import { loadAddon } from '../../native/load.ts';
-import { assemble } from '../../run/assemble.ts';
-import { resolvePolicy } from '../../run/resolve/resolve-policy.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { loadAddon } from '../../confine/native/load.ts';
+import { ambiguousUid } from '../../confine/probe.ts';
+import type { AuditRecord, AuditSink, SandboxOptions } from '../../model/index.ts';
+import { assemble, resolvePolicy } from '../../run/index.ts';
 import { listenForClients } from '../core/listener.ts';
 import type { Offer, Refusal } from '../core/offer.ts';
 import type { Peer } from '../core/peer.ts';

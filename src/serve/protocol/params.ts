@@ -1,7 +1,6 @@
 import { constants } from 'node:os';
 import { z } from 'zod';
-import { RunOptions } from '../../model/options.ts';
-import { maxOutput } from '../../model/output.ts';
+import { maxOutput, RunOptions } from '../../model/index.ts';
 import { SERVE_LIMITS } from './limits.ts';
 
 /* What clients of serve say: the options of the library in JSON, with texts that a program or the kernel can be given. */

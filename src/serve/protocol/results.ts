@@ -1,15 +1,18 @@
 import { z } from 'zod';
-import { ApprovalRequest } from '../../model/approval.ts';
-import { Decision, forModel, Reason, Verdict } from '../../model/decision.ts';
+import { text, time, type Value } from '../../base/value.ts';
+import { STATUSES } from '../../base/words.ts';
 import {
+  ApprovalRequest,
+  Decision,
   ExecutionError,
   ExecutionResultBase,
+  forModel,
   OutputBytes,
+  Reason,
+  ShellInfo,
   TurnResult,
-} from '../../model/execution-result.ts';
-import { ShellInfo } from '../../model/session.ts';
-import { text, time, type Value } from '../../model/value.ts';
-import { STATUSES } from '../../model/words.ts';
+  Verdict,
+} from '../../model/index.ts';
 
 /* What the server answers: values of the model in one flat shape each. */
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ERROR_CODES } from '../../errors/codes.ts';
+import { ERROR_CODES } from '../../base/errors/codes.ts';
 import { CANCEL, cancelParams, METHODS, NOTIFICATIONS } from './tables.ts';
 
 type Schema = Readonly<Record<string, unknown>>;

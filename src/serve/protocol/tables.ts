@@ -1,12 +1,17 @@
 import { z } from 'zod';
-import { ApprovalScope } from '../../model/approval.ts';
-import { AppliedChanges, ChangeSet, ChangeSetDetail } from '../../model/change-set.ts';
-import { CheckAnswer } from '../../model/decision.ts';
-import { EnforcementReport } from '../../model/enforcement-report.ts';
-import { ShellSnapshot, TerminalSize } from '../../model/options.ts';
-import { OutputStream } from '../../model/output.ts';
-import { text, type Value } from '../../model/value.ts';
-import { REFUSALS, REQUEST_STATES } from '../../model/words.ts';
+import { text, type Value } from '../../base/value.ts';
+import { REFUSALS, REQUEST_STATES } from '../../base/words.ts';
+import { EnforcementReport } from '../../confine/plan/enforcement-report.ts';
+import {
+  AppliedChanges,
+  ApprovalScope,
+  ChangeSet,
+  ChangeSetDetail,
+  CheckAnswer,
+  OutputStream,
+  ShellSnapshot,
+  TerminalSize,
+} from '../../model/index.ts';
 import { PROTOCOL_VERSION } from './limits.ts';
 import {
   changesId,

@@ -1,11 +1,9 @@
 import type { Readable, Writable } from 'node:stream';
-import { decisionAsJson, refusalOf } from '../../decide/refusal.ts';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { ExecutionResultBase } from '../../model/execution-result.ts';
-import type { RunOptions } from '../../model/options.ts';
-import type { SandboxProcess, TerminalProcess } from '../../run/launch/spawn.ts';
-import { boundariesOf, refusalForModel } from '../../run/output/model-message.ts';
-import { deferred } from '../../util/deferred.ts';
+import { deferred } from '../../base/deferred.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { decisionAsJson, refusalOf } from '../../gate/index.ts';
+import type { ExecutionResultBase, RunOptions } from '../../model/index.ts';
+import { boundariesOf, refusalForModel, type SandboxProcess, type TerminalProcess } from '../../run/index.ts';
 import type { Call, Client, Conversation, Handlers } from '../core/offer.ts';
 import type { ParamsOf } from '../protocol/tables.ts';
 import { Questions } from './questions.ts';

@@ -1,8 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { ApprovalAnswer, Approver } from '../../model/approval.ts';
-import type { GateOptions } from '../../model/gate-ports.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import type { ApprovalAnswer, Approver, GateOptions } from '../../model/index.ts';
 import type { RequestId } from '../core/errors.ts';
 import type { Client } from '../core/offer.ts';
 import type { Question } from '../protocol/results.ts';

@@ -1,9 +1,9 @@
 import { dirname } from 'node:path';
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
-import type { SandboxOptions } from '../../model/options.ts';
-import { type OpenSandbox, openSandbox } from '../../run/sandbox.ts';
-import { isBeneath } from '../../util/absolute-path.ts';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import type { SandboxOptions } from '../../model/index.ts';
+import { type OpenSandbox, openSandbox } from '../../run/index.ts';
 import type { Handlers, Offer } from '../core/offer.ts';
 import { SERVE_LIMITS, type ServeLimits } from '../protocol/limits.ts';
 import { type MethodName, NOTIFICATIONS, type NotificationName } from '../protocol/tables.ts';

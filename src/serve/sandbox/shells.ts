@@ -1,10 +1,7 @@
-import { SandboxError } from '../../errors/sandbox-error.ts';
-import type { TurnResult } from '../../model/execution-result.ts';
-import type { OutputChunk } from '../../model/output.ts';
-import { neutralize } from '../../run/output/neutralize.ts';
-import type { OpenSandbox } from '../../run/sandbox.ts';
-import type { ShellSession } from '../../run/session/shell-session.ts';
-import { deferred } from '../../util/deferred.ts';
+import { deferred } from '../../base/deferred.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import type { OutputChunk, TurnResult } from '../../model/index.ts';
+import { neutralize, type OpenSandbox, type ShellSession } from '../../run/index.ts';
 import type { Call, Client } from '../core/offer.ts';
 import type { ServeLimits } from '../protocol/limits.ts';
 import { refusedCommand } from '../protocol/params.ts';

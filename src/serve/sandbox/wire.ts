@@ -1,9 +1,6 @@
-import type { ApprovalRequest } from '../../model/approval.ts';
-import type { Decision } from '../../model/decision.ts';
-import type { ExecutionResult } from '../../model/execution-result.ts';
-import type { LaunchPlan } from '../../model/launch-plan.ts';
-import { messageForModel } from '../../run/output/model-message.ts';
-import { createDecoder } from '../../run/output/show.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import type { ApprovalRequest, Decision, ExecutionResult } from '../../model/index.ts';
+import { createDecoder, messageForModel } from '../../run/index.ts';
 import type { CommandResult, Question } from '../protocol/results.ts';
 
 const base64 = (bytes: Uint8Array) =>

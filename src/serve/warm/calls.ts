@@ -3,9 +3,9 @@ import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import { type Caller, onBehalfOf } from '../../host/caller.ts';
-import type { NativeAddon } from '../../native/contract.ts';
-import { deferred } from '../../util/deferred.ts';
+import { deferred } from '../../base/deferred.ts';
+import type { NativeAddon } from '../../confine/native/contract.ts';
+import { type Caller, onBehalfOf } from '../../workspace/index.ts';
 import { type Listener, listenOn } from '../core/listener.ts';
 import { descriptorOf, isOurs, type Peer } from '../core/peer.ts';
 import { isLikeThisProcess, peerProcess } from './peer-process.ts';
@@ -45,7 +45,7 @@ const TURNS_BEFORE_PAUSE = 50;
 const MOST_REQUEST_BYTES = 16 * 1024 * 1024;
 /** What was to be said to a client that reads nothing ends it when it is more than this. */
 const MOST_UNREAD_BYTES = 64 * 1024 * 1024;
-/** What is not UTF-8 has it, as in host/exact-text.ts: the client has the exact bytes. */
+/** The replacement character. Text with it may come from invalid UTF-8, of which only the client has the exact bytes (workspace/host/exact-text.ts). */
 const LOST = '\uFFFD';
 
 /** Listens for calls of this user's clients. @throws {SandboxError} `gate.unusable`. */

@@ -1,5 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs';
-import { orElse } from '../../util/or-else.ts';
+import { orElse } from '../../base/or-else.ts';
 
 /** What /proc says of a process that commands which it starts would inherit; see proc(5). */
 interface ProcessLooks {

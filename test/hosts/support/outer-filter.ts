@@ -4,7 +4,7 @@ import { arch, constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
-import { syscallNumber } from '../../../src/kernel/index.ts';
+import { syscallNumber } from '../../../src/confine/kernel/index.ts';
 
 type ErrnoName = keyof typeof constants.errno;
 

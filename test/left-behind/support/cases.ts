@@ -5,9 +5,9 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isBeneath } from '../../../src/base/absolute-path.ts';
 import type { Sandbox } from '../../../src/index.ts';
 import type { LeftBehind } from '../../../src/model/index.ts';
-import { isBeneath } from '../../../src/util/index.ts';
 import { makeDirectory } from '../../support/state-home.ts';
 import { HOST_TIERS, rowsFor, sandboxIn, type Tier } from '../../support/tiers.ts';
 

@@ -1,5 +1,6 @@
-import { withoutNamespaces } from '../../../src/backends/index.ts';
-import { probeHost } from '../../../src/host/index.ts';
+import { withoutNamespaces } from '../../../src/confine/backends/index.ts';
+import { probeHost } from '../../../src/confine/index.ts';
+import { loadAddon } from '../../../src/confine/native/index.ts';
 import {
   type Command,
   createSandbox,
@@ -7,7 +8,6 @@ import {
   type RunOptions,
   type SandboxOptions,
 } from '../../../src/index.ts';
-import { loadAddon } from '../../../src/native/index.ts';
 
 /** `view`: with namespaces, the default; `landlock`: as on a host that refuses them. */
 export type Tier = 'view' | 'landlock';

@@ -1,7 +1,13 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { Arena } from '../../../src/attack/arena.ts';
-import { ATTACKS, improvementFor, isClaimed, judgeAttack, worstOf } from '../../../src/attack/attack-host.ts';
+import { Arena } from '../../../src/cli/attack/arena.ts';
+import {
+  ATTACKS,
+  improvementFor,
+  isClaimed,
+  judgeAttack,
+  worstOf,
+} from '../../../src/cli/attack/attack-host.ts';
 import { attackTable } from '../../../src/cli/doctor/attack.ts';
 import { painted, unpainted } from '../../../src/cli/shared/print.ts';
 

@@ -1,9 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { type Program, type ProgramRow, programs } from '../../../src/programs/behaviour.ts';
-import { pathUses } from '../../../src/programs/path-uses.ts';
-import { describeAs, findProgram } from '../../../src/programs/program-table.ts';
-import { findingsOf } from '../../../src/programs/risk.ts';
+import {
+  describeAs,
+  findingsOf,
+  findProgram,
+  type Program,
+  type ProgramRow,
+  pathUses,
+  programs,
+} from '../../../src/judge/index.ts';
 import { commandIn } from '../../support/simple-command.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/adding-a-command.md', import.meta.url), 'utf8');

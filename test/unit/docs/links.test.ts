@@ -10,7 +10,14 @@ const PAGES = [
   'SECURITY.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
-  ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
+  'llms.txt',
+  'native/README.md',
+  ...readdirSync(join(ROOT, 'src'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => `src/${name}/README.md`),
+  ...readdirSync(join(ROOT, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
 ];
 
 const textOf = (page: string) => readFileSync(join(ROOT, page), 'utf8');
@@ -47,11 +54,11 @@ describe('the documentation', () => {
     expect(brokenLinks('README.md', broken)).toEqual(['docs/nothing.md', 'docs/policy.md#nothing']);
   });
 
-  it('has a README of at most 200 lines that leads to every page', () => {
+  it('has a README of at most 200 lines that leads to every page, as llms.txt does', () => {
     const readme = textOf('README.md');
     expect(readme.split('\n').length).toBeLessThanOrEqual(200);
     for (const page of PAGES.filter((name) => name.startsWith('docs/')))
-      expect(readme).toContain(`](${page}`);
+      for (const text of [readme, textOf('llms.txt')]) expect(text).toContain(`](${page}`);
   });
 
   it.each(PAGES.filter((name) => name.startsWith('docs/')))('%s opens with a recipe', (page) => {

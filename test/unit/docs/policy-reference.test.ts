@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import type { PlacedKey } from '../../../src/model/policy-key.ts';
-import { PLACED_KEYS, whyNeverTrusted } from '../../../src/model/policy-keys.ts';
-import { SYSTEM_LOOKED_AT, SYSTEM_SECRET_NAMES } from '../../../src/policy/profiles/system-paths.ts';
+import { PLACED_KEYS, type PlacedKey, whyNeverTrusted } from '../../../src/model/index.ts';
+import { SYSTEM_LOOKED_AT, SYSTEM_SECRET_NAMES } from '../../../src/policy/index.ts';
 
 const PAGE = fileURLToPath(new URL('../../../docs/policy.md', import.meta.url));
 

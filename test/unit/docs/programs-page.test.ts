@@ -1,8 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { explainProgram } from '../../../src/cli/policy/explain-program.ts';
-import { optionTable } from '../../../src/programs/options.ts';
-import { findProgram, PROGRAM_ROWS } from '../../../src/programs/program-table.ts';
+import { explainProgram } from '../../../src/cli/index.ts';
+import { findProgram, optionTable, PROGRAM_ROWS } from '../../../src/judge/index.ts';
 import { CLASSIC_ALLOW_LIST, judgeText } from '../../support/policy-world.ts';
 
 const PAGE = fileURLToPath(new URL('../../../docs/programs.md', import.meta.url));
@@ -57,7 +56,7 @@ of its words are paths, and what it runs.
 
 The sandbox holds every program alike; this table is what questions, refusals and explanations go by. A program that is not
 in it may do anything that the sandbox lets it do, with risk medium and its use of the network unknown. To add one, add a
-row to the file of its family in \`src/programs/families/\`.
+row to the file of its family in \`src/judge/programs/families/\`.
 
 | Programs | What is known |
 |---|---|

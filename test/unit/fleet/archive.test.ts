@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
+import { deferred } from '../../../src/base/deferred.ts';
 import { sendWorkspace } from '../../../src/fleet/archive/send.ts';
 import { forEach } from '../../../src/fleet/archive/tree.ts';
-import { deferred } from '../../../src/util/deferred.ts';
 import { eventually } from '../../support/eventually.ts';
 
 it('of many that are worked on, one fails: no other one is begun, and those that were have ended', async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { looksSecret } from '../../../src/base/secret-name.ts';
+import { POLICY_KEYS } from '../../../src/model/index.ts';
 import { buildEnvironment } from '../../../src/policy/environment.ts';
 import { PROFILES } from '../../../src/policy/profiles/built-in.ts';
-import { looksSecret } from '../../../src/util/secret-name.ts';
 import { policyOf } from '../../support/policy-of.ts';
 
 describe('profiles', () => {
@@ -49,6 +50,43 @@ describe('buildEnvironment', () => {
     expect(built.variables.API_KEY).toBe('k');
     expect(built.warnings).toEqual([expect.stringContaining('API_KEY')]);
     expect(built.warnings.join()).not.toContain('k,');
+  });
+
+  it.each([
+    ['CI', ['CI']],
+    ['TERM', [...POLICY_KEYS.environment.pass.default]],
+    ['MY_FLAVOUR', ['MY_*']],
+  ])('leaves out %s if its value is a known kind of token, and says so', (name, pass) => {
+    const key = 'ghp_c3VwZXJzZWNyZXQxMjM0NTY3ODkwMTIzNDU2';
+    for (const value of [
+      key,
+      `-----BEGIN PRIVATE KEY-----\n${'MIIEvQ'.repeat(9)}\n-----END PRIVATE KEY-----`,
+    ]) {
+      const built = buildEnvironment({ ...host, [name]: value }, pass, {});
+      expect(built.variables[name]).toBeUndefined();
+      expect(built.warnings).toEqual([
+        `${name} stays outside, as its value looks like a secret: commands run without it`,
+      ]);
+    }
+    expect(buildEnvironment({ [name]: 'true' }, pass, {})).toMatchObject({
+      variables: { [name]: 'true' },
+      warnings: [],
+    });
+    expect(buildEnvironment({ [name]: key }, pass, { [name]: 'set' })).toMatchObject({
+      variables: { [name]: 'set' },
+      warnings: [],
+    });
+  });
+
+  it('passes such a value by a name that somebody listed, with a warning, and directories of programs', () => {
+    const key = 'ghp_c3VwZXJzZWNyZXQxMjM0NTY3ODkwMTIzNDU2';
+    const built = buildEnvironment(
+      { LOGIN: key, PATH: '/opt/sk-learn-environment/bin' },
+      ['PATH', 'LOGIN'],
+      {},
+    );
+    expect(built.variables).toEqual({ LOGIN: key, PATH: '/opt/sk-learn-environment/bin' });
+    expect(built.warnings).toEqual([expect.stringContaining('can read LOGIN')]);
   });
 
   it('sets values on top of what is passed, without a warning', () => {

@@ -1,13 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { policyTemplate } from '../../../src/cli/policy/init.ts';
-import { policyOptions } from '../../../src/cli/shared/options.ts';
-import type { Autonomy } from '../../../src/model/decision.ts';
-import { fileSchema, policyFileSchema, workspaceFileSchema } from '../../../src/model/policy-file.ts';
-import { type PlacedKey, type PolicyKey, placedKeys } from '../../../src/model/policy-key.ts';
-import { PLACED_KEYS, POLICY_KEYS, type PolicyFile } from '../../../src/model/policy-keys.ts';
-import { AUTONOMIES, BACKEND_IDS, CONTROL_IDS, isAtLeast, LAYER_NAMES } from '../../../src/model/words.ts';
+import { AUTONOMIES, BACKEND_IDS, CONTROL_IDS, isAtLeast, LAYER_NAMES } from '../../../src/base/words.ts';
+import { policyOptions, policyTemplate } from '../../../src/cli/index.ts';
+import {
+  type Autonomy,
+  fileSchema,
+  PLACED_KEYS,
+  type PlacedKey,
+  POLICY_KEYS,
+  type PolicyFile,
+  type PolicyKey,
+  placedKeys,
+  policyFileSchema,
+  workspaceFileSchema,
+} from '../../../src/model/index.ts';
 import { effectivePolicy, weakenings } from '../../../src/policy/effective.ts';
 import {
   type Entry,
@@ -33,7 +40,19 @@ const SIMPLE: readonly unknown[] = [
   ...['/a', '/b/c', '~/d', 'e', 'F_G', 'h*', '022', '0077', 'http://localhost/x'],
   ...AUTONOMIES,
   ...BACKEND_IDS,
-  ...['private', 'host', 'auto', 'workspace', 'off', 'open', 'contained', 'allowed', 'refuse', 'warn'],
+  ...[
+    'private',
+    'host',
+    'auto',
+    'workspace',
+    'off',
+    'open',
+    'contained',
+    'allowed',
+    'refuse',
+    'warn',
+    'never',
+  ],
   ...[
     'session',
     'listed',
@@ -45,6 +64,8 @@ const SIMPLE: readonly unknown[] = [
     'ask',
     'none',
     'sni',
+    '7d, 2G',
+    '12h',
     'nats://h:1',
     'tls://i',
   ],
@@ -56,6 +77,7 @@ const ITEMS: readonly unknown[] = [
     { program: 'git', verdict: 'ask' },
     { program: 'rm', words: ['-rf'], verdict: 'deny', reason: 'no' },
   ],
+  ...['/run/a.sock', { path: '/run/b.sock', ask: false }],
 ];
 const DEMANDS = ['required', 'best-effort'];
 

@@ -1,10 +1,10 @@
 import { isAbsolute, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { isBeneath } from '../../../src/base/absolute-path.ts';
 import { PROFILES } from '../../../src/policy/profiles/built-in.ts';
 import { OFFLINE_ENVIRONMENT, PACKAGE_CACHES } from '../../../src/policy/profiles/caches.ts';
 import { OBEYED_FILES, PROTECTED_PATHS } from '../../../src/policy/profiles/obeyed-files.ts';
 import { MASKED_PATHS, SYSTEM_PATHS, TOOL_CHAINS } from '../../../src/policy/profiles/system-paths.ts';
-import { isBeneath } from '../../../src/util/absolute-path.ts';
 import { policyOf } from '../../support/policy-of.ts';
 
 const SECRET = /key|secret|token|password|credential|auth|session/i;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { approvalRequestMaker } from '../../../src/decide/approval-request.ts';
-import { profile } from '../plan/fixtures.ts';
+import { approvalRequestMaker } from '../../../src/gate/index.ts';
+import { profile } from '../confine/plan/fixtures.ts';
 
 const make = approvalRequestMaker({
   policy: profile('workspace-write'),

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import type { NativeOutcome } from '../../../src/native/contract.ts';
+import type { NativeOutcome } from '../../../src/confine/native/contract.ts';
 import { type AfterRun, classify, notRun, type RunContext } from '../../../src/run/launch/classify.ts';
 import type { LimitsOfPlan } from '../../../src/run/launch/exceeded-limit.ts';
 
@@ -50,6 +50,7 @@ const PLAN: Parameters<typeof classify>[3] = {
   ...LIMITS,
   ...{ observed: 'changes', network: 'isolated' },
   workspace: '/work',
+  paths: [],
   onlyReads: false,
   protectedPaths: [],
   emptied: [],
@@ -176,7 +177,7 @@ describe('a limit that was exceeded', () => {
     [
       { limit: { name: 'processes', by: 'sampling', value: 100, used: 101 } as const },
       { name: 'processes', by: 'sampling', value: 100, used: 101 },
-      'ended for using more than 100 processes and threads, 101 were used (seen by looking every 100 ms); the option limits.processes or limits.processes in the policy allows more',
+      'ended for using more than 100 processes and threads, 101 were used (seen by looking now and then); the option limits.processes or limits.processes in the policy allows more',
     ],
     [
       { limit: { name: 'idle', by: 'clock', value: 1500, used: 1501 } as const },

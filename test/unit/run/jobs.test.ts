@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import type { NativeAddon, NativeCapture } from '../../../src/native/contract.ts';
+import type { NativeCapture } from '../../../src/confine/native/contract.ts';
+import type { Running } from '../../../src/confine/running.ts';
 import { startJob } from '../../../src/run/launch/jobs.ts';
 
 const captured = (text: string): NativeCapture => ({
@@ -12,10 +13,10 @@ const captured = (text: string): NativeCapture => ({
 it('output that was seen does not go away before the result is there', () => {
   // The addon has none left when the command has ended, and tells of that a moment later.
   const captures = [captured('a\n'), captured('a\nb\n'), undefined];
-  const addon = { outputSoFar: () => captures.shift() } as unknown as NativeAddon;
+  const running = { outputSoFar: () => captures.shift() } as unknown as Running;
   const view = { limits: { head: 50, tail: 50 }, headBytes: 50, asBytes: false, neutralizes: false };
-  const job = startJob(addon, view, ({ onLaunch }) => {
-    onLaunch?.(1);
+  const job = startJob(view, ({ onLaunch }) => {
+    onLaunch?.(running);
     return { result: new Promise(() => {}), kill: () => false, cancel: () => {} };
   });
   expect([job.output().stdout, job.output().stdout, job.output().stdout]).toEqual([

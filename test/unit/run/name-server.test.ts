@@ -1,8 +1,8 @@
 import { decode, encode, type Packet } from 'dns-packet';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AddressRow } from '../../../src/model/network.ts';
-import { readRules } from '../../../src/policy/network/read-rules.ts';
+import type { AddressRow } from '../../../src/confine/plan/network-rules.ts';
+import { readRules } from '../../../src/policy/index.ts';
 import { type AskedName, NameServer } from '../../../src/run/network/name-server.ts';
 
 const HOSTS: Readonly<Record<string, readonly string[]>> = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { deferred } from '../../../src/base/deferred.ts';
 import { pendingCommand, type RunningCommand } from '../../../src/run/launch/pending-command.ts';
-import { deferred } from '../../../src/util/deferred.ts';
 
 describe('a command that starts later', () => {
   it.each([

@@ -1,7 +1,10 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, normalize } from 'node:path';
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { BRIEF, propose, whyNotProposed } from '../../../src/run/proposals.ts';
+import { isBeneath } from '../../../src/base/absolute-path.ts';
+import { orElse } from '../../../src/base/or-else.ts';
+import { BRIEF, propose, whyNotProposed, withoutDetours } from '../../../src/run/proposals.ts';
 import { INNOCENT_FILES, SECRET_FILES } from '../../support/secret-corpus.ts';
 
 describe('what is proposed to be granted', () => {
@@ -39,7 +42,7 @@ describe('what is proposed to be granted', () => {
     expect(
       files.filter((path) => proposed(path, 'filesystem.read') || proposed(path, 'filesystem.write')),
     ).toEqual([]);
-    const around = [...new Set(files.map((path) => join(path, '..')))];
+    const around = [...new Set(files.flatMap((path) => [join(path, '..'), join(path, '../..')]))];
     expect(around.filter((path) => proposed(path, 'filesystem.read'))).toEqual([]);
     expect(whyNotProposed(join(home, 'proj'), places(), 'filesystem.read')).toMatch(/a secret lies in it, /);
   });
@@ -84,8 +87,44 @@ describe('what is proposed to be granted', () => {
     expect(of('filesystem.write', 'shared/new/deep', 'shared/new/deep/file')).toEqual({
       value: join(innocent, 'shared'),
     });
-    expect(of('filesystem.write', '.', 'beside.txt')).toEqual({ why: 'too much lies in it' });
+    expect(of('filesystem.write', '.', 'beside.txt')).toEqual({
+      why: 'all of ~ would be open, and the workspace lies in it',
+    });
     expect(of('filesystem.write', '.', 'proj/go.mod')).toEqual({ value: join(innocent, 'proj/go.mod') });
+  });
+
+  it('is named without detours, and so that it is the place that the kernel finds', () => {
+    const root = realpathSync(mkdtempSync('/var/tmp/sandbox-run-detours-'));
+    for (const path of ['a/b/c', 'd/e', 'a/f']) mkdirSync(join(root, path), { recursive: true });
+    for (const [path, to] of [
+      ['a/up', '..'],
+      ['d/l', '../a/b'],
+      ['a/b/abs', join(root, 'd/e')],
+      ['d/e/two', '../l/abs'],
+    ] as const)
+      symlinkSync(to, join(root, path));
+    const part = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'up', 'l', 'abs', 'two', '..', '..', '.', '');
+    let compared = 0;
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 12 }), (parts) => {
+        const named = [root, ...parts].join('/');
+        const real = (path: string) => orElse(() => realpathSync.native(path), undefined);
+        const object = real(named);
+        if (object === undefined || !isBeneath(object, root)) return;
+        compared += 1;
+        const plain = withoutDetours(named, object, join(root, 'elsewhere'));
+        expect([plain, real(plain)]).toEqual([normalize(plain).replace(/(?<=.)\/$/, ''), object]);
+        // Nothing by a link that commands can change.
+        expect(withoutDetours(named, object, join(root, 'd'))).toSatisfy(
+          (path: string) => isBeneath(object, join(root, 'd')) || !isBeneath(path, join(root, 'd')),
+        );
+      }),
+      { numRuns: 3_000 },
+    );
+    rmSync(root, { recursive: true });
+    expect(compared).toBeGreaterThan(300);
+    // What is a link of each process.
+    expect(withoutDetours('/proc/self/cwd/../x', '/srv/x', '/w')).toBe('/srv/x');
   });
 
   it('is no directory in which a name is that is not UTF-8: what is there cannot be looked at', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SandboxError } from '../../../src/errors/sandbox-error.ts';
+import { SandboxError } from '../../../src/base/errors/sandbox-error.ts';
 import { readOptions } from '../../../src/run/validation.ts';
 
 const WRONG: readonly (readonly [keyof typeof readOptions, unknown])[] = [

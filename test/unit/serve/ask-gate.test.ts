@@ -1,7 +1,7 @@
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { loadAddon } from '../../../src/native/load.ts';
+import { loadAddon } from '../../../src/confine/native/load.ts';
 import { listenForClients } from '../../../src/serve/core/listener.ts';
 import { askGate } from '../../../src/serve/gate/ask-gate.ts';
 import { gateOffer } from '../../../src/serve/gate/gate-service.ts';

@@ -2,14 +2,18 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ApprovalAnswer, ApprovalRequest } from '../../../src/model/approval.ts';
-import type { AuditRecord, AuditSink, DecisionRecord } from '../../../src/model/audit-record.ts';
-import type { PolicyFile } from '../../../src/model/policy-keys.ts';
-import type { State } from '../../../src/model/state.ts';
-import { assemble, createChecker } from '../../../src/run/assemble.ts';
-import { resolvePolicy } from '../../../src/run/resolve/resolve-policy.ts';
+import { openState } from '../../../src/gate/index.ts';
+import type {
+  ApprovalAnswer,
+  ApprovalRequest,
+  AuditRecord,
+  AuditSink,
+  DecisionRecord,
+  PolicyFile,
+  State,
+} from '../../../src/model/index.ts';
+import { assemble, createChecker, resolvePolicy } from '../../../src/run/index.ts';
 import { createGateDecider } from '../../../src/serve/gate/gate-decider.ts';
-import { openState } from '../../../src/state/open-state.ts';
 import { turn } from './support.ts';
 
 let room: string;
@@ -117,7 +121,7 @@ describe('the decider of a gate', () => {
   });
 
   it.each([
-    ['denied', 'command.denied', /the person who was asked/],
+    ['denied', 'command.denied', /refused by test, which was asked/],
     ['expired', 'command.needs_approval', /there was no answer within 300 s/],
     ['nobody', 'command.needs_approval', /nobody is there to answer/],
     ['failed', 'command.needs_approval', /asking failed/],

@@ -14,7 +14,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { loadAddon } from '../../../src/native/load.ts';
+import { loadAddon } from '../../../src/confine/native/load.ts';
 import { type Listener, listenForClients } from '../../../src/serve/core/listener.ts';
 import type { Peer } from '../../../src/serve/core/peer.ts';
 import { gateOffer } from '../../../src/serve/gate/gate-service.ts';

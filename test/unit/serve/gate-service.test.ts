@@ -2,9 +2,13 @@ import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ApprovalAnswer, ApprovalRequest, Approver } from '../../../src/model/approval.ts';
-import type { AuditRecord } from '../../../src/model/audit-record.ts';
-import type { PolicyFile } from '../../../src/model/policy-keys.ts';
+import type {
+  ApprovalAnswer,
+  ApprovalRequest,
+  Approver,
+  AuditRecord,
+  PolicyFile,
+} from '../../../src/model/index.ts';
 import type { GateServer } from '../../../src/serve/gate/gate-service.ts';
 import { startGateService } from '../../../src/serve/gate/gate-service.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AuditRecord } from '../../../src/model/audit-record.ts';
+import type { AuditRecord } from '../../../src/model/index.ts';
 import type { RefusedMessage } from '../../../src/serve/gate/gate-service.ts';
 import { createRefusalReport } from '../../../src/serve/gate/gate-service.ts';
 import { eventually } from '../../support/eventually.ts';

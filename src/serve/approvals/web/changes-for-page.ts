@@ -1,10 +1,15 @@
 import { z } from 'zod';
-import { changeLine, countsInWords, markOf } from '../../../changes/in-words.ts';
-import type { ChangeSetDetail } from '../../../model/change-set.ts';
-import { ChangeSets } from '../../../run/changes/change-sets.ts';
-import { inItsWorkspace, linesOfApplied } from '../../../run/changes/in-workspace.ts';
-import { WaitingChanges } from '../../../run/changes/waiting-changes.ts';
-import { visibleLine, visibleText } from '../../../util/visible-text.ts';
+import { visibleLine, visibleText } from '../../../base/visible-text.ts';
+import type { ChangeSetDetail } from '../../../model/index.ts';
+import {
+  ChangeSets,
+  changeLine,
+  countsInWords,
+  inItsWorkspace,
+  linesOfApplied,
+  markOf,
+  WaitingChanges,
+} from '../../../run/index.ts';
 import type { CHANGE_REQUESTS, WaitingChange, WaitingSet } from './page-messages.ts';
 
 /** So many changes of a set are listed on the page, and so many lines of a diff. */

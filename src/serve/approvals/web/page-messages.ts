@@ -1,5 +1,5 @@
-import type { ApprovalView } from '../../../approvals/approval-view.ts';
-import type { ApprovalScope } from '../../../model/approval.ts';
+import type { ApprovalView } from '../../../gate/index.ts';
+import type { ApprovalScope } from '../../../model/index.ts';
 
 // What the page and its server say to each other; the page's own code is in browser/.
 

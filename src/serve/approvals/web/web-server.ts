@@ -2,13 +2,11 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { z } from 'zod';
-import { viewOf } from '../../../approvals/approval-view.ts';
-import { scopeSentence, scopesOf } from '../../../approvals/presentation.ts';
-import { answerRequest, watchPending } from '../../../approvals/queue.ts';
-import { SandboxError } from '../../../errors/sandbox-error.ts';
-import type { ApprovalStore, StoredApproval } from '../../../model/state.ts';
-import { APPROVAL_SCOPES } from '../../../model/words.ts';
-import { visibleText } from '../../../util/visible-text.ts';
+import { SandboxError } from '../../../base/errors/sandbox-error.ts';
+import { visibleText } from '../../../base/visible-text.ts';
+import { APPROVAL_SCOPES } from '../../../base/words.ts';
+import { answerRequest, scopeSentence, scopesOf, viewOf, watchPending } from '../../../gate/index.ts';
+import type { ApprovalStore, StoredApproval } from '../../../model/index.ts';
 import { Entrance } from '../../core/entrance.ts';
 import { text as STYLE } from './browser/page.css?text';
 import { text as FRAME } from './browser/page.html?text';
@@ -214,8 +212,18 @@ function requestForPage({ id, expiresAt, request }: StoredApproval): PendingRequ
     id,
     expiresAt,
     ...view,
-    scopes: scopesOf(request).map((scope) => ({ scope, meaning: scopeSentence(scope, view) })),
+    scopes: scopesOf(request).map((scope) => {
+      const rule = scope === 'always' ? ofRule(id, request) : '';
+      return { scope, meaning: `${scopeSentence(scope, view)}${rule}` };
+    }),
   };
+}
+
+/** "Always" on the page writes no policy rule: anybody who knows the page's address can answer, which is too weak a proof for that. */
+function ofRule(id: string, { connection, rule }: StoredApproval['request']): string {
+  if (connection !== undefined) return '';
+  const where = rule === undefined ? '' : `; on a terminal, sandbox-run approvals approve ${id} --rule does`;
+  return ` It writes no rule${where}.`;
 }
 
 async function answer(

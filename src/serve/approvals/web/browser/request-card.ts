@@ -1,5 +1,5 @@
-import type { CommandView } from '../../../../approvals/approval-view.ts';
-import type { ApprovalScope, PersonalAnswer } from '../../../../model/approval.ts';
+import type { CommandView, Stake } from '../../../../gate/index.ts';
+import type { ApprovalScope, PersonalAnswer } from '../../../../model/index.ts';
 import type { PendingRequest } from '../page-messages.ts';
 import { fact, make, shown } from './elements.ts';
 import { createLiveCard } from './live-card.ts';
@@ -23,7 +23,11 @@ interface RequestCardParts {
 }
 
 const SOON_S = 30;
-const NAMES: Readonly<Record<ApprovalScope, string>> = { once: 'Once', session: 'Session', always: 'Always' };
+const NAMES: Readonly<Record<ApprovalScope, string>> = {
+  once: 'Yes, once',
+  session: 'Session',
+  always: 'Always',
+};
 
 /** @see RequestCard */
 export function createRequestCard(request: PendingRequest, { send, resized }: RequestCardParts): RequestCard {
@@ -32,6 +36,8 @@ export function createRequestCard(request: PendingRequest, { send, resized }: Re
   const live = createLiveCard(request.id, resized);
   const { element: card, button, deafen } = live;
   card.append(...describe(request, countdown), actions);
+  // Buttons that moved are deaf for a moment.
+  card.querySelector('details')?.addEventListener('toggle', resized);
 
   /** Answered: the card goes with the next list. Not answered: it stays and can be tried again. */
   const answer = (given: PersonalAnswer) => live.attempt(() => send(given), true);
@@ -51,8 +57,6 @@ export function createRequestCard(request: PendingRequest, { send, resized }: Re
       'div',
       'confirm',
       make('p', '', shown(meaning)),
-      commandList(request.command),
-      make('dl', '', ...remembered(request, scope)),
       make('div', 'actions', confirm, back),
     );
     panel.setAttribute('role', 'group');
@@ -71,7 +75,7 @@ export function createRequestCard(request: PendingRequest, { send, resized }: Re
   }
   const denied =
     request.connection === undefined ? 'The command does not run.' : 'The connection is refused.';
-  actions.append(button('Deny', 'deny', denied, () => answer({ approved: false })));
+  actions.append(button('No', 'deny', denied, () => answer({ approved: false })));
 
   return {
     request,
@@ -85,70 +89,64 @@ export function createRequestCard(request: PendingRequest, { send, resized }: Re
   };
 }
 
-/** A command, numbered by lines or by words. */
+/** A command as it was written: its lines, with numbers if there are several. */
 function commandList(command: CommandView): HTMLOListElement {
-  const lines = command.kind === 'shell' ? command.lines : command.words;
+  const lines = command.kind === 'shell' ? command.lines : [command.words.join(' ')];
   const items = lines.map((line) => make('li', '', make('span', '', shown(line))));
-  const element = make('ol', `command ${command.kind}`, ...items);
-  element.setAttribute('aria-label', command.kind === 'shell' ? 'command, by lines' : 'command, by words');
+  const element = make('ol', lines.length === 1 ? 'command' : 'command numbered', ...items);
+  element.setAttribute('aria-label', 'command');
   return element;
 }
 
-/** A list under a title; nothing if it is empty. */
-function section(title: string, items: readonly HTMLLIElement[], className: string): readonly Node[] {
-  return items.length === 0 ? [] : [make('h3', '', title), make('ul', className, ...items)];
-}
-
+/** The command, why it is asked, and what would be lost or reached; all else stands behind "More". */
 function describe(request: PendingRequest, countdown: HTMLElement): readonly Node[] {
-  const risk = make('span', request.risk, `risk ${request.risk}`);
-  const remarks = request.remarks.map(({ check, verdict, message }) =>
-    make('li', '', `${check} (${verdict}): `, shown(message)),
-  );
-  const who = request.session === undefined ? '' : `, session ${request.session}`;
-  const facts = [
-    ...fact('Directory', request.cwd),
-    ...fact('Environment', ...request.environment),
-    ...fact('Profile', request.profile),
-    ...fact('Confinement', ...request.confinement),
-    ...fact('Unknown', ...request.unseen.map((one) => `approves whatever ${one} then is`)),
-    ...fact('Asked by', `${request.principal}${who}`),
-    ...fact('From', ...request.from),
-  ];
   return [
-    make('div', 'head', make('span', 'facts', risk, `, reach ${request.reach}`), countdown),
-    ...(request.connection === undefined ? [] : [make('dl', '', ...fact('Connection', request.connection))]),
     commandList(request.command),
-    ...section('What the policy says', remarks, 'remarks'),
-    ...section('Its parts', request.parts.map(partItem), 'parts'),
-    make('dl', '', ...facts),
+    make('p', 'why', shown(request.question)),
+    make(
+      'dl',
+      '',
+      ...request.stakes.flatMap(stake),
+      ...fact('In', request.cwd),
+      ...fact('From', ...request.from),
+    ),
+    more(request),
+    make('p', 'facts', countdown),
   ];
 }
 
-function partItem({ source, executable, remarks }: PendingRequest['parts'][number]): HTMLLIElement {
-  const runs =
-    executable === undefined
-      ? ['runs no program that was found']
-      : ['runs ', make('code', '', shown(executable))];
-  return make(
-    'li',
-    '',
-    make('code', '', shown(source)),
-    make('div', 'runs', ...runs),
-    make('ul', 'remarks', ...remarks.map((remark) => make('li', '', shown(remark)))),
+function stake({ label, names, more }: Stake): readonly HTMLElement[] {
+  const items = names.map((name) => make('div', 'mono', shown(name)));
+  const rest = more === 0 ? [] : [make('div', 'facts', `and ${more} more`)];
+  return [make('dt', '', label), make('dd', '', ...items, ...rest)];
+}
+
+/** What most decisions do not need. */
+function more(request: PendingRequest): HTMLElement {
+  const { stakes, remarks, parts, environment, profile, confinement, principal, session } = request;
+  const isCut = (label: Stake['label']) => stakes.some((one) => one.label === label && one.more > 0);
+  const reasons = remarks.flatMap(({ message }) =>
+    request.question.includes(message.replace(/\.$/, '')) ? [] : [message],
   );
-}
-
-function remembered(request: PendingRequest, scope: ApprovalScope): readonly Node[] {
-  const programs = request.parts.flatMap(({ executable }) => (executable === undefined ? [] : [executable]));
-  const environment = request.environment.length > 0 ? request.environment : ['as the policy gives it'];
-  const who = scope === 'always' ? 'every session' : `session ${request.session}`;
-  return [
-    ...fact('Directory', request.cwd),
-    ...fact('Programs', ...programs),
-    ...fact('Environment', ...environment),
-    ...fact('Profile', request.profile),
-    ...fact('Confinement', ...request.confinement),
-    ...fact('For', `${request.principal}, ${who}`),
-    ...fact('Fingerprint', request.fingerprint),
-  ];
+  const programs = parts.map(
+    ({ source, executable }) => `${source} runs ${executable ?? 'no program that was found'}`,
+  );
+  const details = make(
+    'details',
+    '',
+    make('summary', '', 'More'),
+    make(
+      'dl',
+      '',
+      ...fact('All that is lost', ...(isCut('Lost') ? request.lost : [])),
+      ...fact('All that is reached', ...(isCut('Reached') ? request.reached : [])),
+      ...fact('Also asked', ...new Set(reasons)),
+      ...fact('Programs', ...programs),
+      ...fact('Variables', ...environment),
+      ...fact('Profile', profile),
+      ...fact('Held', ...confinement),
+      ...fact('Asked by', session === undefined ? principal : `${principal}, session ${session}`),
+    ),
+  );
+  return details;
 }

@@ -1,5 +1,5 @@
 // What the page says to its server, and hears from it.
-import type { PersonalAnswer } from '../../../../model/approval.ts';
+import type { PersonalAnswer } from '../../../../model/index.ts';
 import {
   CHANGE_REQUESTS,
   type PendingRequests,

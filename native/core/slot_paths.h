@@ -1,0 +1,50 @@
+#ifndef SANDBOX_RUN_CORE_SLOT_PATHS_H_
+#define SANDBOX_RUN_CORE_SLOT_PATHS_H_
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "core/slot.h"
+
+namespace sandbox_run {
+
+// What the parts of a slot have in common: its places, and how paths are looked at.
+
+// The clock of file systems ticks at least a hundred times a second (CONFIG_HZ).
+inline constexpr int64_t kCoarsestTickNs = 10'000'000;
+inline constexpr char kTemporaryDirectory[] = "slot:tmp";
+inline constexpr char kStagingDirectory[] = "slot:root";
+// Of links that are mounted over files; beside it, so that no command sees it.
+inline constexpr char kLinksDirectory[] = "slot:links";
+// Beside the upper directory of a layer: what stands for a directory that is not there, and a
+// directory with the place for it.
+inline constexpr char kNoSource[] = ".none";
+inline constexpr char kSkeleton[] = ".around";
+
+// What is at a path, without following a link. Only what is known not to be there is left out of a
+// view or a rule: whatever else keeps us from looking is no reason not to shut it.
+struct Found {
+  bool exists = false;
+  struct stat info = {};
+};
+Result<Found> LookFor(const std::string& path, const char* stage);
+
+bool IsBeneathOrSame(const std::string& path, const std::string& ancestor);
+// Neither comes nor goes while the slot is there.
+bool BelongsToSlot(const std::string& path);
+// What the next commands of the session are to find.
+bool IsSharedBySession(const Slot& slot, const std::string& path);
+
+// Makes a directory of the slot. One that leads to a mount point may be there, and no link is
+// taken for it: what is put into it would lie outside.
+Status EnsureDirectory(const std::string& path);
+// Makes the directories that lead from a private directory of the slot to a seeded file. What the
+// command before left there is gone by now.
+Status MakeDirectoriesTo(const std::string& path, size_t from);
+
+}  // namespace sandbox_run
+
+#endif  // SANDBOX_RUN_CORE_SLOT_PATHS_H_

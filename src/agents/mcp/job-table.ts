@@ -1,0 +1,151 @@
+import { visibleLine } from '../../base/visible-text.ts';
+import { type BackgroundJob, createDecoder, isInsidePair } from '../../run/index.ts';
+import type { ToolOutcome } from '../shell-tool.ts';
+
+/** Jobs that may run, or be about to, at the same time. */
+export const MOST_JOBS = 16;
+/** Jobs that have ended and whose output can still be read. */
+const MOST_ENDED = 32;
+
+/** A command in the background and what it wrote. */
+export interface Job {
+  /** What a model calls it. */
+  readonly id: string;
+  readonly command: string;
+  readonly running: BackgroundJob;
+  readonly log: JobLog;
+}
+
+/** The background jobs of one client. */
+export class JobTable {
+  readonly #jobs = new Map<string, Job>();
+  #active = 0;
+  #count = 0;
+  #told = '';
+
+  /**
+   * Starts one; `too-many`: {@link MOST_JOBS} run already. `begin` gives a job, or the result if there is none, and has to
+   * hand its output to the log.
+   */
+  async start(
+    command: string,
+    begin: (log: JobLog) => Promise<BackgroundJob | ToolOutcome>,
+  ): Promise<Job | ToolOutcome | 'too-many'> {
+    if (this.#active >= MOST_JOBS) return 'too-many';
+    this.#active += 1;
+    const log = new JobLog();
+    try {
+      const running = await begin(log);
+      if (!('launched' in running)) {
+        this.#active -= 1;
+        return running;
+      }
+      this.#count += 1;
+      const job: Job = { id: `job-${this.#count}`, command, running, log };
+      this.#jobs.set(job.id, job);
+      const over = () => {
+        this.#active -= 1;
+        log.end();
+        this.#forgetOldest();
+      };
+      running.wait().then(over, over);
+      return job;
+    } catch (error) {
+      this.#active -= 1;
+      throw error;
+    }
+  }
+
+  find(id: string): Job | undefined {
+    return this.#jobs.get(id);
+  }
+
+  /** Ids of those that can be asked about, oldest first. */
+  ids(): readonly string[] {
+    return [...this.#jobs.keys()];
+  }
+
+  /** A line for each that runs, for a model; `undefined`: it was told just that, or has started none. */
+  async news(): Promise<string | undefined> {
+    const running = [...this.#jobs.values()].filter((job) => job.running.result === undefined);
+    if (running.length === 0 && this.#told === '') return undefined;
+    const text = (await Promise.all(running.map(lineFor))).join('\n');
+    if (text === this.#told) return undefined;
+    this.#told = text;
+    return text === '' ? 'In the background: nothing runs any more.' : text;
+  }
+
+  #forgetOldest(): void {
+    const ended = [...this.#jobs.values()].filter(({ running }) => running.result !== undefined);
+    for (const { id } of ended.slice(0, Math.max(ended.length - MOST_ENDED, 0))) this.#jobs.delete(id);
+  }
+}
+
+/** Length at which a command is cut off in a line about its job. */
+const LONGEST_COMMAND = 60;
+
+async function lineFor({ id, command, running }: Job): Promise<string> {
+  const ports = new Set(
+    (await running.ports()).flatMap(({ port }) => (port === undefined ? [] : [`localhost:${port}`])),
+  );
+  const reached = ports.size === 0 ? '' : `, reach it at ${[...ports].join(' ')}`;
+  return `In the background: ${id} runs ${JSON.stringify(visibleLine(command, LONGEST_COMMAND))}${reached}; shell_kill ends it`;
+}
+
+/** Characters that are kept of the output of a job: its last ones. */
+const KEPT = 128 * 1024;
+
+/** A part of what a job wrote. */
+interface LogPart {
+  readonly output: string;
+  /** Where the next part begins: characters from the start of the job. */
+  readonly next: number;
+  /** Characters that were asked for and are not kept any more. */
+  readonly leftOut: number;
+  /** There is more behind this part already. */
+  readonly more: boolean;
+}
+
+/** The output of a job as text for a model, to be read piece by piece. It keeps its last `limit` characters. */
+export class JobLog {
+  readonly #decoder = createDecoder(true);
+  readonly #limit: number;
+  #text = '';
+  /** Characters before `#text`. */
+  #gone = 0;
+  #cursor = 0;
+
+  constructor(limit = KEPT) {
+    this.#limit = limit;
+  }
+
+  write(bytes: Uint8Array): void {
+    this.#add(this.#decoder.write(bytes));
+  }
+
+  /** Nothing more will come. */
+  end(): void {
+    this.#add(this.#decoder.end());
+  }
+
+  /** At most so many characters, from `since`, or from where the last part ended. */
+  read(since = this.#cursor, most: number): LogPart {
+    const asked = Math.min(since, this.#gone + this.#text.length);
+    const from = Math.max(asked, this.#gone);
+    const end = from - this.#gone + most;
+    const output = this.#text.slice(from - this.#gone, isInsidePair(this.#text, end) ? end - 1 : end);
+    const next = from + output.length;
+    this.#cursor = next;
+    return { output, next, leftOut: from - asked, more: next < this.#gone + this.#text.length };
+  }
+
+  #add(piece: string): void {
+    this.#text += piece;
+    // Not each time: cutting copies what is left.
+    if (this.#text.length <= 2 * this.#limit) return;
+    const count = this.#text.length - this.#limit;
+    const from = isInsidePair(this.#text, count) ? count + 1 : count;
+    this.#text = this.#text.slice(from);
+    this.#gone += from;
+  }
+}

@@ -1,2 +1,0 @@
-// The exports of this room for code outside of src: tests and scripts import nothing below it.
-export { createTerminalApprover } from './terminal-approver.ts';

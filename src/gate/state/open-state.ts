@@ -1,0 +1,20 @@
+import type { State } from '../../model/index.ts';
+import { SqliteApprovals } from './approval-store.ts';
+import { SqliteBudget } from './budget-store.ts';
+import { type Clock, systemClock } from './clock.ts';
+import { openDatabase } from './database.ts';
+import { SqliteSessions } from './session-store.ts';
+
+/**
+ * The state of a state directory, which must exist and be ours (`ensureStateDirectory`).
+ * @throws {SandboxError} `state.unusable`.
+ */
+export async function openState(directory: string, clock: Clock = systemClock()): Promise<State> {
+  const database = await openDatabase(directory);
+  return {
+    budget: new SqliteBudget(database, clock),
+    approvals: new SqliteApprovals(database, clock),
+    sessions: new SqliteSessions(database, clock),
+    close: database.close,
+  };
+}

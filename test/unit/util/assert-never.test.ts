@@ -1,6 +1,0 @@
-import { expect, it } from 'vitest';
-import { assertNever } from '../../../src/util/assert-never.ts';
-
-it('assertNever names the value that no branch took', () => {
-  expect(() => assertNever({ kind: 'new' } as never)).toThrow('unexpected value: {"kind":"new"}');
-});
