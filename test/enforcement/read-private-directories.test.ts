@@ -42,7 +42,10 @@ describe.each(TIERS.filter(({ view }) => view))('reading what other sandboxes ha
     const other = await arena.sandbox(tier);
     const shell = await other.session();
     try {
-      expect((await shell.run(WRITES)).stdout).toContain('/dev/shm');
+      const written = await shell.run(WRITES);
+      const { status, signal, error, warnings } = written;
+      // What became of it, as the first line of a failure is what CI keeps.
+      expect(written.stdout, JSON.stringify({ status, signal, error, warnings })).toContain('/dev/shm');
       for (const options of [
         { writable: places },
         { readable: places },
