@@ -1,19 +1,15 @@
 import { SandboxError } from '../base/errors/sandbox-error.ts';
-import { isPromise } from '../base/promise.ts';
-import { LOOKS_OUTSIDE } from '../base/words.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../confine/native/contract.ts';
 import type { LaunchPlan } from '../confine/plan/launch-plan.ts';
 import type { Running } from '../confine/running.ts';
 import {
   createDecider,
   type Decide,
-  type Decided,
   type DecisionPorts,
   type DecisionRequest,
   decisionOf,
-  type Objection,
 } from '../gate/index.ts';
-import { autonomyInForce, isPreviewed, isUndoneInstead } from '../judge/index.ts';
+import { autonomyInForce } from '../judge/index.ts';
 import type {
   AppliedChanges,
   ApprovalRequest,
@@ -36,14 +32,11 @@ import type {
 import { caller } from '../workspace/index.ts';
 import { type Assembly, assemble, checkOnly } from './assemble.ts';
 import { unfinishedIn } from './change-sets/unfinished.ts';
-import type { Previews } from './changes/preview.ts';
-import { notRun, type RunContext } from './launch/classify.ts';
+import { CommandRunner, isClosed, type RunnerPorts } from './command-runner.ts';
 import { settled } from './launch/command-error.ts';
-import { followed, requestOf } from './launch/decided-command.ts';
-import { FailedLines, lineOf } from './launch/failed-lines.ts';
 import { type BackgroundJob, startJob } from './launch/jobs.ts';
-import { type Launch, Launcher, type StartableCommand } from './launch/launch.ts';
-import { neverBegun, pendingCommand, type RunningCommand } from './launch/pending-command.ts';
+import type { Launch } from './launch/launch.ts';
+import type { RunningCommand } from './launch/pending-command.ts';
 import {
   launchOnTerminal,
   type SandboxProcess,
@@ -54,7 +47,6 @@ import {
 } from './launch/spawn.ts';
 import { stepsOf } from './other-backends/application.ts';
 import { OutputConsumer } from './output/consumer.ts';
-import { deniedByText } from './output/denials.ts';
 import { OutputFeed, type OutputReader } from './output/feed.ts';
 import { createOutputSettings } from './output/settings.ts';
 import { closePrepared, type PreparedSandbox, prepareSandbox } from './resolve/prepare-sandbox.ts';
@@ -62,7 +54,6 @@ import { createCommandResolver, createStepsResolver } from './resolve/resolve-co
 import { trimCaches } from './resolve/trim-caches.ts';
 import type { ShellSession } from './session/shell-session.ts';
 import { stateDirectory } from './state.ts';
-import { measuredLaunch, measuredRun } from './telemetry.ts';
 import type { OptionReader } from './validation.ts';
 
 /** A command of `start()`. */
@@ -198,7 +189,8 @@ export async function sandboxOn(
     const { environment, find } = assembly;
     const steps = start && (await createStepsResolver(start, prepared.plan, find));
     const resolve = createCommandResolver(prepared.plan, environment, find, steps);
-    return new OpenSandbox(prepared, assembly, { ...change({ ...ports, judge }), resolve }, read, unfinished);
+    const all = { ...change({ ...ports, judge }), resolve };
+    return new OpenSandbox(new CommandRunner(prepared, assembly, all, unfinished), assembly, all, read);
   } catch (error) {
     closePrepared(prepared);
     await assembly?.close();
@@ -213,117 +205,53 @@ async function finishApplying(prepared: PreparedSandbox): Promise<readonly strin
   return new ChangeSets(prepared.addon).finish(prepared);
 }
 
-const isClosed = () =>
-  new SandboxError('sandbox.closed', 'this sandbox was closed; make a new one with createSandbox()');
-
-const JUDGED_ALL_THE_SAME =
-  'unsafe.unjudged_commands has no effect here: with this backend the decision is all that keeps commands in';
-
-const nothingUndone = (layersRefused = 'it needs namespaces (see sandbox-run doctor)') =>
-  `workspace.undo has no effect here, because ${layersRefused}: what commands change cannot be taken back`;
-
 const noShell = (backend: string) =>
   new SandboxError(
     'backend.unavailable',
     `a session is a shell, and the backend ${backend} runs none; use run() for each command, or a host with Landlock, user namespaces or Firejail`,
   );
 
-/** It is us who start its commands. */
-interface SandboxPorts extends DecisionPorts {
-  readonly resolve: ReturnType<typeof createCommandResolver>;
-}
-
-/** A command between its decision and its launch. */
-interface WaitingLaunch {
-  readonly isGivenUp: () => boolean;
-  /** Launches it on the workspace itself, if a person allows that: work may be lost. */
-  readonly asked: () => RunningCommand;
-}
-
 /** The sandbox of {@link openSandbox}: decides about each command, and launches what is allowed. */
 export class OpenSandbox implements Sandbox {
   readonly workspace: string;
   readonly policy: Policy;
   readonly defaults: RunDefaults;
-  /** @internal What decides about its commands. */
-  readonly decide: Decide;
-  /** @internal */
-  readonly resolve: SandboxPorts['resolve'];
   /** @internal */
   readonly read: OptionReader;
   /** @internal */
   readonly prepared: PreparedSandbox;
+  readonly #runner: CommandRunner;
   readonly #assembly: Assembly;
+  readonly #ports: RunnerPorts;
   readonly #check: Decide;
-  readonly #ports: DecisionPorts;
-  readonly #launcher: Launcher;
   readonly #outputSettings: ReturnType<typeof createOutputSettings>;
-  readonly #warnings: readonly string[];
-  /** Said once, with the first command. */
-  #remarks: readonly string[];
-  readonly #waiting = new Set<RunningCommand>();
+  /** For commands with streams of their own. */
+  readonly #launching: SpawnParts;
   /** Gives up the consumers of output. */
   readonly #consumed = new Set<AbortController>();
   readonly #sessions = new Set<ShellSession>();
   readonly #opening = new Set<Promise<ShellSession>>();
-  /** For commands with streams of their own. */
-  readonly #launching: SpawnParts;
-  /** Which lines are looked at more closely when they come again. */
-  readonly #failed: FailedLines;
-  /** What launches these. */
-  #looking: Promise<{ readonly sandbox: PreparedSandbox; readonly launcher: Launcher }> | undefined;
-  /** What runs commands on layers over the workspace. */
-  #layers: Promise<Previews> | undefined;
   #closed = false;
 
-  constructor(
-    prepared: PreparedSandbox,
-    assembly: Assembly,
-    ports: SandboxPorts,
-    read: OptionReader,
-    unfinished: readonly string[] = [],
-  ) {
-    const { plan, policy, confinement } = prepared;
-    const { environment, rules } = assembly;
-    const { settings } = assembly.resolved;
+  /** `ports`: those of `runner`. */
+  constructor(runner: CommandRunner, assembly: Assembly, ports: RunnerPorts, read: OptionReader) {
+    const { prepared } = runner;
+    const { plan, policy } = prepared;
     this.prepared = prepared;
     this.workspace = plan.workspace;
     this.policy = policy;
     this.defaults = {
       timeout: policy.limits.timeoutMs,
       maxOutput: policy.limits.outputBytes,
-      autonomy: autonomyInForce(policy.security.autonomy, rules),
+      autonomy: autonomyInForce(policy.security.autonomy, assembly.rules),
     };
     this.read = read;
-    this.resolve = ports.resolve;
-    this.#ports = ports;
-    this.decide = createDecider(this.#ports);
-    this.#check = createDecider(checkOnly(this.#ports));
+    this.#runner = runner;
     this.#assembly = assembly;
-    this.#launcher = new Launcher(prepared);
-    this.#failed = new FailedLines(plan.cache.kind === 'workspace' ? plan.cache.directory : undefined);
-    this.#launching = { addon: prepared.addon, launch: this.#launch.bind(this) };
+    this.#ports = ports;
+    this.#check = createDecider(checkOnly(ports));
     this.#outputSettings = createOutputSettings(policy.limits);
-    const remarks = [
-      ...(stepsOf(confinement.backend) !== undefined && policy.unsafe.unjudgedCommands
-        ? [JUDGED_ALL_THE_SAME]
-        : []),
-      ...unfinished,
-    ];
-    this.#warnings = remarks.length === 0 ? environment.warnings : [...environment.warnings, ...remarks];
-    this.#remarks = [
-      ...settings.remarks.filter((remark) => remark !== settings.credentials),
-      ...(policy.workspace.undo === 'always' && !rules.previews
-        ? [nothingUndone(plan.namespaces && prepared.confinement.features.layersRefused)]
-        : []),
-    ];
-    // While it is decided about the first command.
-    if (policy.workspace.undo === 'always' && rules.previews)
-      void this.#previews().then(
-        (previews) => previews.prepareNext(),
-        // Why it cannot be is for the command to say.
-        () => {},
-      );
+    this.#launching = { addon: prepared.addon, launch: runner.launch.bind(runner) };
   }
 
   /** Of the next command. */
@@ -440,22 +368,8 @@ export class OpenSandbox implements Sandbox {
       ...[...this.#sessions].map((shell) => shell.close()),
       Promise.allSettled(this.#opening),
     ]);
-    for (const pending of this.#waiting) pending.cancel();
     for (const givenUp of this.#consumed) givenUp.abort();
-    const ended = [
-      this.#launcher.endAll(),
-      this.#layers?.then((previews) => previews.endAll()),
-      this.#looking?.then(({ launcher }) => launcher.endAll()),
-    ];
-    await Promise.allSettled([...ended, ...[...this.#waiting].map(({ result }) => result)]);
-    await this.#layers?.then(
-      (previews) => previews.close(),
-      () => {},
-    );
-    await this.#looking?.then(
-      ({ sandbox }) => sandbox.confinement.close(),
-      () => {},
-    );
+    await this.#runner.close();
     closePrepared(this.prepared);
     if (cache !== undefined) await trimCaches(addon);
     await this.#assembly.close();
@@ -463,27 +377,6 @@ export class OpenSandbox implements Sandbox {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  /** @internal What results say about a command that was decided about. */
-  contextOf(decided: Decided): RunContext {
-    const { resolved, decision, approval, warnings, judgement } = decided;
-    const remarks = this.#remarks;
-    this.#remarks = [];
-    const isUsual = warnings.length === 0 && remarks.length === 0;
-    return {
-      argv: (resolved?.ok === true ? resolved.asked : undefined) ?? resolved?.argv ?? [],
-      cwd: resolved?.cwd ?? this.workspace,
-      warnings: isUsual ? this.#warnings : [...this.#warnings, ...remarks, ...warnings],
-      report: this.plan.report,
-      decision,
-      approval,
-      hiddenPrograms: judgement?.hiddenPrograms,
-      credentials: this.#assembly.resolved.settings.credentials,
-      ...(decided.allowed && decided.askConnection !== undefined
-        ? { askConnection: decided.askConnection }
-        : {}),
-    };
   }
 
   #run(asked: Command, given: RunOptions | JobOptions): Promise<ExecutionResult | BackgroundJob> {
@@ -515,7 +408,7 @@ export class OpenSandbox implements Sandbox {
 
   async #openSession(options: ShellOptions | undefined): Promise<ShellSession> {
     const { openShell } = await import('./session/shell-session.ts');
-    const opened = await openShell(this, options, (shell) => this.#sessions.delete(shell));
+    const opened = await openShell(this.#runner, this.read, options, (shell) => this.#sessions.delete(shell));
     if (this.#closed) {
       await opened.close();
       throw isClosed();
@@ -534,7 +427,7 @@ export class OpenSandbox implements Sandbox {
     const { onOutput, pty } = options;
     const launchWith = (how: Launch) =>
       pty === undefined
-        ? this.#launch(command, options, how)
+        ? this.#runner.launch(command, options, how)
         : launchOnTerminal(this.#launching, command, options, how, pty);
     if (onOutput === undefined) return launchWith(this.#launchOf(options, more));
     // A consumer that fails ends the command: what nobody takes is not worth running for.
@@ -567,191 +460,6 @@ export class OpenSandbox implements Sandbox {
     const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
     const stdio = [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE] as const;
     return { stdio, output: this.#outputSettings(options), idleTimeout, input, ...more };
-  }
-
-  #launch(command: Command, options: SpawnOptions, how: Launch): RunningCommand {
-    const { telemetry } = this.#ports;
-    return telemetry === undefined
-      ? this.#launchUnmeasured(command, options, how)
-      : measuredRun(telemetry, () => this.#launchUnmeasured(command, options, how));
-  }
-
-  /** Decides about a command, and launches it if it is allowed: at once, if nothing has to be waited for. */
-  #launchUnmeasured(command: Command, given: SpawnOptions, how: Launch): RunningCommand {
-    if (this.#closed) {
-      how.release?.();
-      throw isClosed();
-    }
-    const options = this.#withEffect(given, how);
-    let controller: AbortController | undefined;
-    const own = () => {
-      controller ??= new AbortController();
-      return controller;
-    };
-    const signal = () =>
-      options.signal === undefined ? own().signal : AbortSignal.any([own().signal, options.signal]);
-    const isGivenUp = () =>
-      this.#closed || controller?.signal.aborted === true || options.signal?.aborted === true;
-    const decided = this.decide(requestOf(command, options, { input: how.input, signal }));
-    const asked = () => this.#launchUnmeasured(command, { ...given, effect: 'direct' }, how);
-    const launch = (ready: Decided) => this.#launchDecided(ready, options, how, { isGivenUp, asked });
-    if (!isPromise(decided)) return launch(decided);
-    return this.#waitFor(decided.then(launch), () => own().abort());
-  }
-
-  #launchDecided(
-    decided: Decided,
-    options: SpawnOptions,
-    given: Launch,
-    waiting: WaitingLaunch,
-  ): RunningCommand {
-    const { telemetry } = this.#ports;
-    const begin = (how: Launch) => this.#beginDecided(decided, options, how, waiting);
-    return telemetry === undefined || !decided.allowed
-      ? begin(given)
-      : measuredLaunch(telemetry, given, begin);
-  }
-
-  #beginDecided(
-    decided: Decided,
-    options: SpawnOptions,
-    how: Launch,
-    waiting: WaitingLaunch,
-  ): RunningCommand {
-    const without = (result: ExecutionResult | Promise<ExecutionResult>): RunningCommand => {
-      how.release?.();
-      return neverBegun(result);
-    };
-    const context = this.contextOf(decided);
-    const { resolved } = decided;
-    if (!decided.allowed) return without(this.#refused(context, decided.objection));
-    const { ended } = decided;
-    // Without a program that was found, a control has objected.
-    if (waiting.isGivenUp() || resolved?.ok !== true)
-      return without(followed(ended, notRun(context, { status: 'canceled' }), false));
-    if (ended === undefined) return this.#launchOn(decided, resolved, context, options, how, waiting);
-    // It may be given up while it waits for its turn.
-    let launched = false;
-    const onLaunch = (running: Running) => {
-      launched = true;
-      how.onLaunch?.(running);
-    };
-    const started = this.#launchOn(decided, resolved, context, options, { ...how, onLaunch }, waiting);
-    return { ...started, result: started.result.then((result) => followed(ended, result, launched)) };
-  }
-
-  #refused(context: RunContext, objection: Objection): ExecutionResult {
-    const result = notRun(context, objection);
-    if (objection.status !== 'denied' || context.decision === undefined) return result;
-    const denials = deniedByText(context.decision, this.plan, this.policy.filesystem.secret);
-    return denials === undefined ? result : { ...result, denials };
-  }
-
-  /** What lives on has nobody who waits for its end, and changes the workspace at once. */
-  #withEffect<Options extends SpawnOptions>(given: Options, { extras, release }: Launch): Options {
-    // Who names changes to run on does not want others in the workspace.
-    const options = given.on === undefined ? given : { ...given, effect: given.effect ?? 'preview' };
-    if (options.on !== undefined && options.effect !== 'preview') {
-      release?.();
-      throw new SandboxError('usage.invalid', `on is for previews, not for the effect ${options.effect}`);
-    }
-    const { undo } = this.policy.workspace;
-    if (undo === 'never' || options.effect !== undefined) return options;
-    const livesOn = extras?.background === true || extras?.pty !== undefined || options.pty !== undefined;
-    // A job of a fleet comes from another machine, whose user cannot call `undo` on this one.
-    const isAsked = undo === 'losses' && options.job !== undefined;
-    if (livesOn || isAsked || this.#assembly.rules.previews !== true) return { ...options, effect: 'direct' };
-    return undo === 'always' ? { ...options, effect: 'undoable' } : options;
-  }
-
-  /** No layer can be made for a command that may lose work, on a full disk for example: it is asked about after all. */
-  #withoutLayer({ message }: SandboxError, asked: () => RunningCommand): RunningCommand {
-    this.#remarks = [...this.#remarks, `what commands change cannot be taken back now: ${message}`];
-    return asked();
-  }
-
-  /** Loaded where a command runs on a layer only. */
-  #previews(): Promise<Previews> {
-    this.#layers ??= import('./changes/preview.ts').then(
-      ({ Previews }) => new Previews(this.prepared, this.policy.workspace.undo === 'always'),
-    );
-    return this.#layers;
-  }
-
-  /** On the workspace, or on a layer over it, or where the workspace cannot be written. */
-  #launchOn(
-    decided: Decided,
-    resolved: StartableCommand,
-    context: RunContext,
-    options: SpawnOptions,
-    how: Launch,
-    { asked }: WaitingLaunch,
-  ): RunningCommand {
-    const { decision } = context;
-    const isInstead = decision !== undefined && isUndoneInstead(decision);
-    const effect =
-      decision !== undefined && isPreviewed(decision) ? 'preview' : isInstead ? 'undoable' : options.effect;
-    if (effect === undefined || effect === 'direct')
-      return this.#launchDirect(resolved, context, options, how);
-    const own = new AbortController();
-    const { signal = own.signal } = options;
-    const onlyReads = effect === 'undoable' && !isInstead && decided.judgement?.onlyReads() === true;
-    const isGivenUp = () => this.#closed || own.signal.aborted || signal.aborted;
-    const begun = this.#previews().then((previews) =>
-      onlyReads
-        ? previews.launchReading(resolved, context, options, how, isGivenUp)
-        : previews.launch(resolved, context, { ...options, effect }, how, {
-            isGivenUp,
-            lostAmong: (taken) => decision && decided.judgement?.lostAmong(taken, decision),
-            leavesOpen: isInstead,
-            ...(isInstead ? { withoutLayer: (error) => this.#withoutLayer(error, asked) } : {}),
-          }),
-    );
-    return this.#waitFor(begun, () => own.abort());
-  }
-
-  /**
-   * A command that failed before, and comes again, or reads what its text shows to be out of its reach: then all that it is
-   * denied is looked at, which takes longer.
-   */
-  #launchDirect(
-    resolved: StartableCommand,
-    context: RunContext,
-    options: SpawnOptions,
-    how: Launch,
-  ): RunningCommand {
-    // Another supervisor of the network would not know the addresses that commands have asked for.
-    if (this.plan.observed !== 'changes' || this.prepared.network !== undefined)
-      return this.#launcher.launch(resolved, context, options, how);
-    const line = lineOf(resolved.argv, resolved.cwd);
-    const begin = (launcher: Launcher): RunningCommand => {
-      const started = launcher.launch(resolved, context, options, how);
-      const noted = started.result.then((result) => {
-        if (result.status === 'exited') this.#failed.note(line, result.exitCode !== 0);
-        return result;
-      });
-      return { ...started, result: noted };
-    };
-    const looks = context.decision?.reasons.some(({ code }) => code === LOOKS_OUTSIDE) === true;
-    if (!looks && !this.#failed.has(line)) return begin(this.#launcher);
-    const own = new AbortController();
-    const isGivenUp = () => this.#closed || own.signal.aborted || options.signal?.aborted === true;
-    this.#looking ??= this.prepared
-      .forLooking()
-      .then((sandbox) => ({ sandbox, launcher: new Launcher(sandbox) }));
-    const begun = this.#looking.then((looking) => {
-      if (!isGivenUp()) return begin(looking.launcher);
-      how.release?.();
-      return neverBegun(notRun(context, { status: 'canceled' }));
-    });
-    return this.#waitFor(begun, () => own.abort());
-  }
-
-  #waitFor(begun: Promise<RunningCommand>, giveUp: () => void): RunningCommand {
-    const pending = pendingCommand(begun, giveUp);
-    this.#waiting.add(pending);
-    void pending.result.finally(() => this.#waiting.delete(pending)).catch(() => {});
-    return pending;
   }
 }
 

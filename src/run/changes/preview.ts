@@ -2,15 +2,13 @@ import { isBeneath } from '../../base/absolute-path.ts';
 import { errorMessage } from '../../base/error-message.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { readableWord } from '../../base/shell-quote.ts';
-import { errorOf } from '../../gate/index.ts';
 import type { Lost, Taken } from '../../judge/index.ts';
 import type { AppliedChanges, ChangeSetDetail, ExecutionResult, SpawnOptions } from '../../model/index.ts';
 import type { NativeChangedCopy } from '../../workspace/index.ts';
 import { type NotedIndex, noteIndex } from '../change-sets/index-outside.ts';
 import type { OpenLayer } from '../change-sets/store.ts';
-import { notRun, type RunContext } from '../launch/classify.ts';
-import { type Launch, Launcher, type StartableCommand } from '../launch/launch.ts';
-import { neverBegun, type RunningCommand } from '../launch/pending-command.ts';
+import { givenUp, type Launcher, notLaunched, type ReadyCommand } from '../launch/launch.ts';
+import type { RunningCommand } from '../launch/pending-command.ts';
 import { commandOf } from '../output/model-message.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
 import { ChangeSets } from './change-sets.ts';
@@ -46,24 +44,17 @@ interface LayeredLaunch {
   readonly withoutLayer?: (error: SandboxError) => RunningCommand;
 }
 
-/** What runs commands that only read. */
-interface Reader {
-  readonly launcher: Launcher;
-  readonly sandbox: PreparedSandbox;
-}
-
 /** Runs commands of one sandbox that do not change the workspace at once: on layers over it, or not able to write it. */
 export class Previews {
   readonly #prepared: PreparedSandbox;
+  readonly #launcher: Launcher;
   readonly #sets: ChangeSets;
   readonly #isUsual: boolean;
   /** Made ahead, because to make one takes longer than most commands. Nothing in the workspace is looked at through it. */
   #spare: Promise<Layered | undefined> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Launches what only reads, which needs no layer because it cannot write the workspace. */
-  #reader: Promise<Reader> | undefined;
-  /** What launches the commands that run: each layer has its own, and those that only read share one. */
-  readonly #launchers = new Set<Launcher>();
+  /** For what only reads, which needs no layer because it cannot write the workspace. */
+  #reading: Promise<PreparedSandbox> | undefined;
   /** What goes meanwhile. */
   readonly #going = new Set<Promise<unknown>>();
   /** The layers that are unmounted, the last one after all others. */
@@ -71,8 +62,9 @@ export class Previews {
   #closed = false;
 
   /** `isUsual`: every command has a layer, so that one is made ahead. */
-  constructor(prepared: PreparedSandbox, isUsual: boolean) {
+  constructor(prepared: PreparedSandbox, launcher: Launcher, isUsual: boolean) {
     this.#prepared = prepared;
+    this.#launcher = launcher;
     this.#isUsual = isUsual;
     this.#sets = new ChangeSets(prepared.addon, undefined, prepared.policy.workspace.undoKeep);
   }
@@ -86,29 +78,18 @@ export class Previews {
   }
 
   /** Launches a command that only reads. */
-  async launchReading(
-    resolved: StartableCommand,
-    context: RunContext,
-    options: SpawnOptions,
-    how: Launch,
-    isGivenUp: () => boolean,
-  ): Promise<RunningCommand> {
+  async launchReading(command: ReadyCommand, isGivenUp: () => boolean): Promise<RunningCommand> {
     // Nothing is made that close() would not know of.
-    if (isGivenUp()) return canceled(context, how);
-    this.#reader ??= this.#prepared
-      .forReading()
-      .then((sandbox) => ({ launcher: new Launcher(sandbox), sandbox }));
-    let reader: Reader;
+    if (isGivenUp()) return givenUp(command);
+    this.#reading ??= this.#prepared.forReading();
+    let sandbox: PreparedSandbox;
     try {
-      reader = await this.#reader;
+      sandbox = await this.#reading;
     } catch (error) {
-      this.#reader = undefined;
-      return notPrepared(error, context, how);
+      this.#reading = undefined;
+      return notLaunched(error, command.context);
     }
-    if (isGivenUp()) return canceled(context, how);
-    const { launcher, sandbox } = reader;
-    this.#launchers.add(launcher);
-    return launcher.launch(resolved, { ...context, report: sandbox.plan.report }, options, how);
+    return isGivenUp() ? givenUp(command) : this.#launcher.launch(sandbox, command);
   }
 
   /**
@@ -116,50 +97,37 @@ export class Previews {
    * then.
    */
   async launch(
-    resolved: StartableCommand,
-    context: RunContext,
-    options: SpawnOptions,
-    how: Launch,
+    command: ReadyCommand,
     { isGivenUp, lostAmong, leavesOpen, withoutLayer }: LayeredLaunch,
   ): Promise<RunningCommand> {
-    if (isGivenUp()) return canceled(context, how);
-    let layered: Layered;
-    try {
-      layered = await this.#take(options.on, leavesOpen);
-    } catch (error) {
-      if (withoutLayer !== undefined && error instanceof SandboxError && !isGivenUp())
-        return withoutLayer(error);
-      return notPrepared(error, context, how);
-    }
+    if (isGivenUp()) return givenUp(command);
+    const { context, options } = command;
+    let layered: Layered | undefined;
     let index: NotedIndex | undefined;
     try {
+      layered = await this.#take(options.on, leavesOpen);
       index = leavesOpen ? this.#noteIndex() : undefined;
     } catch (error) {
-      this.#drop(layered);
+      if (layered !== undefined) this.#drop(layered);
       if (withoutLayer !== undefined && error instanceof SandboxError && !isGivenUp())
         return withoutLayer(error);
-      return notPrepared(error, context, how);
+      return notLaunched(error, context);
     }
     if (isGivenUp()) {
       this.#drop(layered);
-      return canceled(context, how);
+      return givenUp(command);
     }
     const { opened, sandbox } = layered;
     const copies: NativeChangedCopy[] = [];
-    const launcher = new Launcher({
-      ...sandbox,
-      settle: (effects) => {
-        const own = (effects.copies ?? []).filter(
-          ({ source }) => !leavesOpen || isBeneath(source, sandbox.plan.workspace),
-        );
-        copies.push(...own);
-        return sandbox.settle(effects);
-      },
-    });
-    this.#launchers.add(launcher);
-    const running = launcher.launch(resolved, { ...context, report: sandbox.plan.report }, options, how);
+    const settle: PreparedSandbox['settle'] = (effects) => {
+      const own = (effects.copies ?? []).filter(
+        ({ source }) => !leavesOpen || isBeneath(source, sandbox.plan.workspace),
+      );
+      copies.push(...own);
+      return sandbox.settle(effects);
+    };
+    const running = this.#launcher.launch({ ...sandbox, settle }, command);
     const finish = async (result: ExecutionResult): Promise<ExecutionResult> => {
-      this.#launchers.delete(launcher);
       try {
         return await this.#finish(result, layered, options, { copies, index }, lostAmong);
       } catch (error) {
@@ -174,19 +142,14 @@ export class Previews {
     return { ...running, result: running.result.then(finish) };
   }
 
-  /** Ends what runs at once; settles when all of it has ended. What is still prepared has to be given up by its caller. */
-  async endAll(): Promise<void> {
-    await Promise.all([...this.#launchers].map((launcher) => launcher.endAll()));
-  }
-
   /** Gives up what was made ahead; settles when nothing of it is left. Commands have to have ended. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
     const spare = await this.#spare;
     if (spare !== undefined) this.#drop(spare);
-    const reader = await this.#reader?.catch(() => undefined);
-    if (reader !== undefined) await this.#closeConfinement(reader.sandbox);
+    const reading = await this.#reading?.catch(() => undefined);
+    if (reading !== undefined) await this.#closeConfinement(reading);
     await Promise.all(this.#going);
   }
 
@@ -329,18 +292,6 @@ export class Previews {
   #closeConfinement({ confinement }: PreparedSandbox): Promise<void> {
     return new Promise<void>((done) => confinement.close(done));
   }
-}
-
-/** What a command ends with for which nothing could be made. */
-function notPrepared(error: unknown, context: RunContext, how: Launch): RunningCommand {
-  how.release?.();
-  if (!(error instanceof SandboxError)) throw error;
-  return neverBegun(notRun(context, { status: 'setup-failed', error: errorOf(error.code, error.message) }));
-}
-
-function canceled(context: RunContext, how: Launch): RunningCommand {
-  how.release?.();
-  return neverBegun(notRun(context, { status: 'canceled' }));
 }
 
 function shownCommand(argv: readonly string[]): string {

@@ -48,8 +48,14 @@ export interface Launch {
   readonly onExit?: (exit: NativeExit) => void;
   /** Called when all of it has ended, with what was captured: the result may come later. */
   readonly onEnd?: (captured: NativeCapture) => void;
-  /** Called once: what was passed to the command is not needed here any more. */
-  readonly release?: () => void;
+}
+
+/** A command that was allowed and can be started, with all that its launch needs besides the sandbox. */
+export interface ReadyCommand {
+  readonly resolved: StartableCommand;
+  readonly context: RunContext;
+  readonly options: SpawnOptions;
+  readonly how: Launch;
 }
 
 /** A shell string with an `&` that may start something in the background. Quoted ones cost a look at /proc. */
@@ -72,32 +78,21 @@ function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
   return idleTimeoutMs === limits.idleTimeoutMs ? undefined : { idleTimeoutMs };
 }
 
-/** Launches the commands that are allowed of one sandbox, and knows which of them run. */
+/**
+ * Launches the commands that are allowed, each in the sandbox that it is given (the usual one, one on a layer, one that only
+ * reads), and knows which of them run.
+ */
 export class Launcher {
-  readonly #sandbox: PreparedSandbox;
   readonly #running = new Map<Running, Promise<ExecutionResult>>();
   readonly #queue = new LaunchQueue();
   /** What has to be done before commands that wait for it. */
   readonly #renewals = new Set<Promise<void>>();
   #ended = false;
 
-  constructor(sandbox: PreparedSandbox) {
-    this.#sandbox = sandbox;
-  }
-
-  launch(
-    resolved: StartableCommand,
-    context: RunContext,
-    options: SpawnOptions,
-    how: Launch,
-  ): RunningCommand {
-    const tryNow = () => this.#launchNow(resolved, context, options, how);
-    const giveUp = () => {
-      how.release?.();
-      return notRun(context, { status: 'canceled' });
-    };
+  launch(sandbox: PreparedSandbox, command: ReadyCommand): RunningCommand {
+    const tryNow = () => this.#launchNow(sandbox, command);
     const started = this.#queue.isEmpty() ? tryNow() : undefined;
-    return started ?? this.#queue.add(tryNow, giveUp, options.signal);
+    return started ?? this.#queue.add(tryNow, command);
   }
 
   /** Ends what runs at once; settles when all of it has ended. */
@@ -110,88 +105,70 @@ export class Launcher {
   }
 
   /** `undefined`: there are no descriptors for it now, and there will be. */
-  #launchNow(
-    resolved: StartableCommand,
-    given: RunContext,
-    options: SpawnOptions,
-    how: Launch,
-  ): RunningCommand | undefined {
+  #launchNow(sandbox: PreparedSandbox, ready: ReadyCommand): RunningCommand | undefined {
     try {
-      const renewed = this.#sandbox.hidden?.keepHidden();
-      if (renewed !== undefined) return this.#launchOnce(renewed, resolved, given, options, how);
+      const renewed = sandbox.hidden?.keepHidden();
+      if (renewed !== undefined) return this.#launchOnce(renewed, sandbox, ready);
     } catch (error) {
-      return this.#notLaunched(error, given, how);
+      return notLaunched(error, ready.context);
     }
-    const context =
-      this.#sandbox.policy.limits.idleTimeoutMs === 0 || isCaptured(how)
-        ? given
-        : { ...given, warnings: [...given.warnings, IDLE_UNSEEN] };
-    const command = new LaunchedCommand(this.#sandbox, context, options, how, (running) => {
+    const command = new LaunchedCommand(sandbox, ready, (running) => {
       this.#running.delete(running);
       this.#queue.tryNow();
     });
-    let waits = false;
     let running: Running;
     try {
-      running = command.start(resolved);
+      running = command.start();
     } catch (error) {
       const why = whyNotLaunched(error);
-      waits = why === undefined;
-      if (why === undefined) return undefined;
-      return neverBegun(notRun(context, { status: 'setup-failed', error: why }));
-    } finally {
-      if (!waits) how.release?.();
+      return why && neverBegun(notRun(command.context, { status: 'setup-failed', error: why }));
     }
     this.#running.set(running, command.result);
     return command.follow(running);
   }
 
-  /** Launches a command once the sandbox hides what it has to. */
-  #launchOnce(
-    renewed: Promise<void>,
-    resolved: StartableCommand,
-    context: RunContext,
-    options: SpawnOptions,
-    how: Launch,
-  ): RunningCommand {
+  /** Launches a command once its sandbox hides what it has to. */
+  #launchOnce(renewed: Promise<void>, sandbox: PreparedSandbox, ready: ReadyCommand): RunningCommand {
     let isGivenUp = false;
     this.#renewals.add(renewed);
     const launched = renewed.then(
       () => {
         this.#renewals.delete(renewed);
-        if (!isGivenUp && !this.#ended && options.signal?.aborted !== true)
-          return this.launch(resolved, context, options, how);
-        how.release?.();
-        return neverBegun(notRun(context, { status: 'canceled' }));
+        return isGivenUp || this.#ended || ready.options.signal?.aborted === true
+          ? givenUp(ready)
+          : this.launch(sandbox, ready);
       },
       (error: unknown) => {
         this.#renewals.delete(renewed);
-        return this.#notLaunched(error, context, how);
+        return notLaunched(error, ready.context);
       },
     );
     return pendingCommand(launched, () => {
       isGivenUp = true;
     });
   }
+}
 
-  #notLaunched(error: unknown, context: RunContext, how: Launch): RunningCommand {
-    how.release?.();
-    const why = whyNotLaunched(error);
-    if (why === undefined) throw error;
-    return neverBegun(notRun(context, { status: 'setup-failed', error: why }));
-  }
+/** A command that nobody wants any more. */
+export const givenUp = ({ context }: Pick<ReadyCommand, 'context'>): RunningCommand =>
+  neverBegun(notRun(context, { status: 'canceled' }));
+
+/** A command that cannot be launched, for a reason that is its result. @throws what is none. */
+export function notLaunched(error: unknown, context: RunContext): RunningCommand {
+  const why = whyNotLaunched(error);
+  if (why === undefined) throw error;
+  return neverBegun(notRun(context, { status: 'setup-failed', error: why }));
 }
 
 /** One command from its launch to its result. */
 class LaunchedCommand {
   readonly result: Promise<ExecutionResult>;
+  readonly context: RunContext;
   readonly #sandbox: PreparedSandbox;
   /** Of this command: the sandbox may have others for later ones. */
   readonly #plan: LaunchPlan;
   readonly #network: NetworkBroker | undefined;
-  readonly #context: RunContext;
-  readonly #options: SpawnOptions;
-  readonly #how: Launch;
+  readonly #ready: ReadyCommand;
   readonly #onEnd: (running: Running) => void;
   readonly #settle: Deferred<ExecutionResult>;
   readonly #skippedHooks: SkippedHooks;
@@ -199,20 +176,12 @@ class LaunchedCommand {
   /** `undefined`: it was not started. */
   #running: Running | undefined;
 
-  constructor(
-    sandbox: PreparedSandbox,
-    context: RunContext,
-    options: SpawnOptions,
-    how: Launch,
-    onEnd: (running: Running) => void,
-  ) {
+  constructor(sandbox: PreparedSandbox, ready: ReadyCommand, onEnd: (running: Running) => void) {
     this.#sandbox = sandbox;
     this.#plan = sandbox.plan;
     this.#network = sandbox.network;
-    // What it hides it may hide since this command was decided about.
-    this.#context = sandbox.hidden === undefined ? context : { ...context, report: sandbox.plan.report };
-    this.#options = options;
-    this.#how = how;
+    this.context = contextIn(sandbox, ready);
+    this.#ready = ready;
     this.#onEnd = onEnd;
     this.#settle = deferred();
     this.#skippedHooks = beginLookingForSkippedHooks(sandbox.findings?.hooks ?? []);
@@ -220,18 +189,18 @@ class LaunchedCommand {
   }
 
   /** Launches it, or throws what kept it from that. */
-  start(resolved: StartableCommand): Running {
+  start(): Running {
     const { addon, confinement, policy } = this.#sandbox;
-    const { output, extras } = this.#how;
+    const { how, options } = this.#ready;
+    const { output, extras, consumer, feed } = how;
     try {
       if (output?.spillLimit !== undefined)
         this.#spill = openSpill(addon, stateDirectory(), output.spillLimit, output.extras?.combined ?? false);
-      const timeoutMs = this.#options.timeout ?? (extras?.background === true ? 0 : policy.limits.timeoutMs);
-      const command = commandOf(resolved, this.#how, policy, timeoutMs, this.#spill);
-      const running = launchProcess(confinement, command, {
+      const timeoutMs = options.timeout ?? (extras?.background === true ? 0 : policy.limits.timeoutMs);
+      const running = launchProcess(confinement, commandOf(this.#ready, policy, timeoutMs, this.#spill), {
         network: this.#network,
-        receiver: () => this.#how.consumer ?? this.#how.feed,
-        exited: this.#how.onExit,
+        receiver: () => consumer ?? feed,
+        exited: how.onExit,
         ended: (outcome) => this.#end(running, outcome),
       });
       this.#running = running;
@@ -245,10 +214,11 @@ class LaunchedCommand {
 
   /** Tells those who wait for it that it runs. */
   follow(running: Running): RunningCommand {
-    this.#network?.begin(running.id, this.#context.askConnection);
-    this.#how.feed?.launched((on) => running.stream(on));
-    this.#how.onLaunch?.(running);
-    this.#options.signal?.addEventListener('abort', this.#cancel, { once: true });
+    const { how, options } = this.#ready;
+    this.#network?.begin(running.id, this.context.askConnection);
+    how.feed?.launched((on) => running.stream(on));
+    how.onLaunch?.(running);
+    options.signal?.addEventListener('abort', this.#cancel, { once: true });
     return {
       result: this.result,
       kill: (signal = 'SIGTERM') => running.signal(signalNumber(signal)),
@@ -263,10 +233,11 @@ class LaunchedCommand {
   #end(running: Running, outcome: NativeOutcome): void {
     const { settle, shadow, policy } = this.#sandbox;
     const plan = this.#plan;
-    const { output, feed } = this.#how;
+    const { how, options } = this.#ready;
+    const { output, feed } = how;
     this.#onEnd(running);
-    this.#options.signal?.removeEventListener('abort', this.#cancel);
-    this.#how.onEnd?.(outcome);
+    options.signal?.removeEventListener('abort', this.#cancel);
+    how.onEnd?.(outcome);
     // What is thrown in a callback of the addon is lost, and the result would be with it.
     try {
       this.#network?.end(running.id);
@@ -277,17 +248,24 @@ class LaunchedCommand {
       const head = output?.view.headBytes ?? 0;
       feed?.end(outcome, outcome.headBytes ?? [head, head]);
       const captured = output && { view: output.view, spilled: this.#spill?.result(outcome) };
-      this.#settle.resolve(classify(this.#context, outcome, after, plan, shadow, captured));
+      this.#settle.resolve(classify(this.context, outcome, after, plan, shadow, captured));
     } catch (error) {
       this.#settle.reject(error);
     }
   }
 }
 
+/** What the result says of the sandbox in which it is launched, which may not be the one that it was decided about. */
+function contextIn({ plan, policy }: PreparedSandbox, { context, how }: ReadyCommand): RunContext {
+  const isUnseen = policy.limits.idleTimeoutMs !== 0 && !isCaptured(how);
+  if (!isUnseen && context.report === plan.report) return context;
+  const warnings = isUnseen ? [...context.warnings, IDLE_UNSEEN] : context.warnings;
+  return { ...context, report: plan.report, warnings };
+}
+
 /** What the addon is asked to run. */
 function commandOf(
-  resolved: StartableCommand,
-  how: Launch,
+  { resolved, how }: ReadyCommand,
   policy: Policy,
   timeoutMs: number,
   spill: Spill | undefined,
@@ -346,12 +324,9 @@ class LaunchQueue {
     return this.#waiting.size === 0;
   }
 
-  /** `launch`: `undefined` as long as it has to wait. `giveUp`: the result of a command that is not wanted any more. */
-  add(
-    launch: () => RunningCommand | undefined,
-    giveUp: () => ExecutionResult,
-    signal: AbortSignal | undefined,
-  ): RunningCommand {
+  /** `launch`: `undefined` as long as it has to wait. */
+  add(launch: () => RunningCommand | undefined, command: ReadyCommand): RunningCommand {
+    const { signal } = command.options;
     const { promise, resolve, reject } = deferred<RunningCommand>();
     const over = () => {
       this.#waiting.delete(one);
@@ -373,7 +348,7 @@ class LaunchQueue {
       giveUp: () => {
         if (!this.#waiting.has(one)) return;
         over();
-        resolve(neverBegun(giveUp()));
+        resolve(givenUp(command));
       },
     };
     this.#waiting.add(one);

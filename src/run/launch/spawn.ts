@@ -42,6 +42,33 @@ export interface SpawnParts {
 
 type Pipe = readonly [number, number];
 
+/** Launches a command that is handed descriptors. They are closed here once it has them, or never will. */
+function launchHanding(
+  { launch }: SpawnParts,
+  command: Command,
+  options: SpawnOptions,
+  how: Launch,
+  handed: readonly number[],
+): RunningCommand {
+  let left = handed;
+  const close = () => {
+    for (const fd of left) closeSync(fd);
+    left = [];
+  };
+  const onLaunch = (running: Running) => {
+    close();
+    how.onLaunch?.(running);
+  };
+  try {
+    const started = launch(command, options, { ...how, onLaunch });
+    started.result.then(close, close);
+    return started;
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
 /**
  * A pipe of this process: the end to read and the end to write.
  * @throws {SandboxError} `launch.failed`.
@@ -71,21 +98,13 @@ function makeThree(addon: NativeAddon): readonly [Pipe, Pipe, Pipe] {
 }
 
 /** Starts a command with a pipe for each stream. */
-export function spawnOnPipes(
-  { addon, launch }: SpawnParts,
-  command: Command,
-  options: SpawnOptions,
-): SandboxProcess {
+export function spawnOnPipes(parts: SpawnParts, command: Command, options: SpawnOptions): SandboxProcess {
   // Here, because loading it takes longer than a command takes that needs no streams.
   const { Socket } = process.getBuiltinModule('node:net');
-  const pipes = makeThree(addon);
+  const pipes = makeThree(parts.addon);
   const child: NativeCommand['stdio'] = [pipes[0][0], pipes[1][1], pipes[2][1]];
-  // The child has them once it is launched, which may have to wait for a decision.
-  const release = () => {
-    for (const fd of child) closeSync(fd);
-  };
   try {
-    const started = launch(command, options, { stdio: child, release });
+    const started = launchHanding(parts, command, options, { stdio: child }, child);
     const stdin = new Socket({ fd: pipes[0][1], readable: false, writable: true });
     // Its reader is gone.
     void started.result.finally(() => stdin.destroy()).catch(() => {});
@@ -104,20 +123,20 @@ export function spawnOnPipes(
 
 /** Starts a command on a terminal of its own. */
 export function spawnOnTerminal(
-  { addon, launch }: SpawnParts,
+  parts: SpawnParts,
   command: Command,
   options: SpawnOptions,
   size: TerminalSize,
 ): TerminalProcess {
   const { Socket } = process.getBuiltinModule('node:net');
   const { Readable } = process.getBuiltinModule('node:stream');
-  const [readEnd, writeEnd] = makePipe(addon);
+  const [readEnd, writeEnd] = makePipe(parts.addon);
   let running: Running | undefined;
   let wanted = size;
   const { promise: launched, resolve: tell } = deferred<boolean>();
   const output = createOutput();
   try {
-    const started = launch(command, options, {
+    const how: Launch = {
       stdio: [readEnd, STDIO_CAPTURE, STDIO_CAPTURE],
       extras: { pty: size },
       consumer: { onChunk: (_stream, bytes, acknowledge) => output.take(bytes, acknowledge) },
@@ -126,8 +145,8 @@ export function spawnOnTerminal(
         if (wanted !== size) running.resize(wanted.cols, wanted.rows);
         tell(true);
       },
-      release: () => closeSync(readEnd),
-    });
+    };
+    const started = launchHanding(parts, command, options, how, [readEnd]);
     const typed = new Socket({ fd: writeEnd, readable: false, writable: true });
     const terminal = createTerminal(typed, output, () => started.kill('SIGHUP'));
     const over = () => {
@@ -157,7 +176,7 @@ export function spawnOnTerminal(
 
 /** Launches a command on a terminal of its own whose output is captured as `how` says. */
 export function launchOnTerminal(
-  { addon, launch }: SpawnParts,
+  parts: SpawnParts,
   command: Command,
   options: RunOptions,
   how: Launch,
@@ -165,11 +184,11 @@ export function launchOnTerminal(
 ): RunningCommand {
   const extras = { ...how.extras, pty };
   if (options.input !== undefined || options.stdin !== 'inherit')
-    return launch(command, options, { ...how, extras });
+    return parts.launch(command, options, { ...how, extras });
   // This process's standard input may be anything, and shared with others: only Node's streams read all of it without
   // waiting. What they read goes through a pipe.
   const { Socket } = process.getBuiltinModule('node:net');
-  const [readEnd, writeEnd] = makePipe(addon);
+  const [readEnd, writeEnd] = makePipe(parts.addon);
   const typed = new Socket({ fd: writeEnd, readable: false, writable: true });
   typed.on('error', () => {});
   const over = () => {
@@ -178,12 +197,8 @@ export function launchOnTerminal(
     typed.destroy();
   };
   try {
-    const running = launch(command, options, {
-      ...how,
-      extras,
-      stdio: [readEnd, STDIO_CAPTURE, STDIO_CAPTURE],
-      release: () => closeSync(readEnd),
-    });
+    const stdio = [readEnd, STDIO_CAPTURE, STDIO_CAPTURE] as const;
+    const running = launchHanding(parts, command, options, { ...how, extras, stdio }, [readEnd]);
     process.stdin.pipe(typed);
     running.result.then(over, over);
     return running;

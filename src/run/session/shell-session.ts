@@ -6,17 +6,16 @@ import { SHELL_GROUPS } from '../../confine/kernel/seccomp/filter.ts';
 import { seccompProgram } from '../../confine/kernel/seccomp/program.ts';
 import type { NativeOutcome } from '../../confine/native/contract.ts';
 import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
-import { type Decide, type Decided, type ResolvedCommand, VOID } from '../../gate/index.ts';
+import { type Decided, VOID } from '../../gate/index.ts';
 import type {
   ExecutionResult,
-  Policy,
   ShellOptions,
   ShellSnapshot,
-  SpawnOptions,
   TurnOptions,
   TurnResult,
 } from '../../model/index.ts';
 import { beginLookingForSkippedHooks } from '../../workspace/index.ts';
+import type { CommandRunner } from '../command-runner.ts';
 import { classify, notRun, type RunContext } from '../launch/classify.ts';
 import { settled } from '../launch/command-error.ts';
 import { followed, requestOf } from '../launch/decided-command.ts';
@@ -72,16 +71,8 @@ async function filterOfShells({ plan, confinement }: PreparedSandbox): Promise<U
   return (await seccompProgram(SHELL_GROUPS, confinement.features.architecture)).bytes;
 }
 
-/** What a session needs of its sandbox. */
-interface ShellHost {
-  readonly plan: LaunchPlan;
-  readonly policy: Policy;
-  readonly prepared: PreparedSandbox;
-  readonly read: Pick<OptionReader, 'session' | 'turn'>;
-  readonly decide: Decide;
-  readonly resolve: (command: string, options: Pick<SpawnOptions, 'cwd' | 'env'>) => ResolvedCommand;
-  contextOf(decided: Decided): RunContext;
-}
+/** What a session needs of what runs the other commands of its sandbox. */
+type ShellHost = Pick<CommandRunner, 'prepared' | 'decide' | 'resolve' | 'contextOf'>;
 
 /**
  * Starts a session.
@@ -89,12 +80,14 @@ interface ShellHost {
  */
 export async function openShell(
   sandbox: ShellHost,
+  read: Pick<OptionReader, 'session' | 'turn'>,
   given: ShellOptions = {},
   onClosed: (session: ShellSession) => void,
 ): Promise<ShellSession> {
-  const options = sandbox.read.session(given);
-  const snapshot = options.restore === undefined ? undefined : checkSnapshot(options.restore, sandbox.plan);
-  const session = new OpenShell(sandbox, options, await filterOfShells(sandbox.prepared), onClosed);
+  const options = read.session(given);
+  const { prepared } = sandbox;
+  const snapshot = options.restore === undefined ? undefined : checkSnapshot(options.restore, prepared.plan);
+  const session = new OpenShell(sandbox, read, options, await filterOfShells(prepared), onClosed);
   await session.start(snapshot);
   return session;
 }
@@ -113,6 +106,7 @@ interface RunningShell {
 class OpenShell implements ShellSession {
   readonly id = randomUUID();
   readonly #sandbox: ShellHost;
+  readonly #read: Pick<OptionReader, 'turn'>;
   readonly #options: ShellOptions;
   readonly #addedFilter: Uint8Array | undefined;
   readonly #onClosed: (session: ShellSession) => void;
@@ -135,12 +129,14 @@ class OpenShell implements ShellSession {
 
   constructor(
     sandbox: ShellHost,
+    read: Pick<OptionReader, 'turn'>,
     options: ShellOptions,
     addedFilter: Uint8Array | undefined,
     onClosed: (session: ShellSession) => void,
   ) {
-    const { limits } = sandbox.policy;
+    const { limits } = sandbox.prepared.policy;
     this.#sandbox = sandbox;
+    this.#read = read;
     this.#options = options;
     this.#addedFilter = addedFilter;
     this.#onClosed = onClosed;
@@ -163,7 +159,7 @@ class OpenShell implements ShellSession {
     try {
       if (typeof command !== 'string')
         throw new SandboxError('usage.invalid', 'a command of a session must be a shell string');
-      options = this.#sandbox.read.turn(given);
+      options = this.#read.turn(given);
       if (this.#closed) throw isClosed();
     } catch (error) {
       return Promise.reject(error);
@@ -232,7 +228,7 @@ class OpenShell implements ShellSession {
   }
 
   #startProcess(cwd: string | undefined, env: ShellSnapshot['env'] | undefined): ShellProcess {
-    const { prepared, policy } = this.#sandbox;
+    const { prepared } = this.#sandbox;
     // A shell that lives on is in the directory itself: relative paths are judged by where they lead.
     const resolved = this.#sandbox.resolve(':', {
       cwd,
@@ -245,7 +241,7 @@ class OpenShell implements ShellSession {
         env: resolved.env,
         cwd: resolved.cwd,
         output: this.#output,
-        killGraceMs: policy.limits.killGraceMs,
+        killGraceMs: prepared.policy.limits.killGraceMs,
         addedFilter: this.#addedFilter,
         network: prepared.network,
       });
@@ -327,7 +323,7 @@ class OpenShell implements ShellSession {
   /** A new shell, which does not see it, takes the place of this one. */
   async #startAnew(): Promise<true> {
     const { cwd, exported } = this.#known;
-    const { plan } = this.#sandbox;
+    const { plan } = this.#sandbox.prepared;
     await this.#shell.process.kill();
     try {
       await this.start({ cwd: isUsableDirectory(cwd, plan) ? cwd : plan.workspace, env: exported });
@@ -346,7 +342,7 @@ class OpenShell implements ShellSession {
   /** A new shell takes the place of the one that has ended, where that was. */
   async #replaceShell(result: ExecutionResult): Promise<TurnResult> {
     const { cwd, exported } = this.#known;
-    const { plan } = this.#sandbox;
+    const { plan } = this.#sandbox.prepared;
     try {
       await this.start({ cwd: isUsableDirectory(cwd, plan) ? cwd : plan.workspace, env: exported });
       return this.#after(result, true);
@@ -365,7 +361,8 @@ class OpenShell implements ShellSession {
     context: RunContext,
     signal: AbortSignal,
   ): Promise<{ readonly result: ExecutionResult; readonly alive: boolean }> {
-    const { policy, prepared } = this.#sandbox;
+    const { prepared } = this.#sandbox;
+    const { policy } = prepared;
     const { process: shell, plan, network } = this.#shell;
     const consumer = options.onOutput && new OutputConsumer(options.onOutput, () => shell.interrupt());
     const onAbort = () => shell.interrupt();

@@ -1,0 +1,298 @@
+import { SandboxError } from '../base/errors/sandbox-error.ts';
+import { isPromise } from '../base/promise.ts';
+import { LOOKS_OUTSIDE } from '../base/words.ts';
+import type { Running } from '../confine/running.ts';
+import {
+  createDecider,
+  type Decide,
+  type Decided,
+  type DecisionPorts,
+  type ResolvedCommand,
+} from '../gate/index.ts';
+import { isPreviewed, isUndoneInstead } from '../judge/index.ts';
+import type { Command, ExecutionResult, SpawnOptions } from '../model/index.ts';
+import type { Assembly } from './assemble.ts';
+import type { Previews } from './changes/preview.ts';
+import { notRun, type RunContext } from './launch/classify.ts';
+import { followed, requestOf } from './launch/decided-command.ts';
+import { FailedLines, lineOf } from './launch/failed-lines.ts';
+import { givenUp, type Launch, Launcher, type ReadyCommand } from './launch/launch.ts';
+import { neverBegun, pendingCommand, type RunningCommand } from './launch/pending-command.ts';
+import { stepsOf } from './other-backends/application.ts';
+import { deniedByText } from './output/denials.ts';
+import type { PreparedSandbox } from './resolve/prepare-sandbox.ts';
+import { measuredLaunch, measuredRun } from './telemetry.ts';
+
+/** What decides about the commands of a sandbox that starts them itself. */
+export interface RunnerPorts extends DecisionPorts {
+  readonly resolve: (command: Command, options: Pick<SpawnOptions, 'cwd' | 'env'>) => ResolvedCommand;
+}
+
+export const isClosed = () =>
+  new SandboxError('sandbox.closed', 'this sandbox was closed; make a new one with createSandbox()');
+
+const JUDGED_ALL_THE_SAME =
+  'unsafe.unjudged_commands has no effect here: with this backend the decision is all that keeps commands in';
+
+const nothingUndone = (layersRefused = 'it needs namespaces (see sandbox-run doctor)') =>
+  `workspace.undo has no effect here, because ${layersRefused}: what commands change cannot be taken back`;
+
+/** A request between its decision and its launch. */
+interface Asked {
+  readonly command: Command;
+  /** With the effect that it has. */
+  readonly options: SpawnOptions;
+  readonly how: Launch;
+  /** Whether nobody wants it any more. */
+  readonly isGivenUp: () => boolean;
+}
+
+/**
+ * From a request to a running command, for one sandbox. A request passes these steps, each of which hands on or gives the
+ * result itself: its effect is chosen, it is decided about, refused or made ready, given the sandbox it runs in (the usual
+ * one, one on a layer, one that only reads, one that is looked at closely), and launched there.
+ */
+export class CommandRunner {
+  readonly decide: Decide;
+  readonly resolve: RunnerPorts['resolve'];
+  readonly prepared: PreparedSandbox;
+  readonly #assembly: Assembly;
+  readonly #ports: RunnerPorts;
+  readonly #launcher = new Launcher();
+  readonly #warnings: readonly string[];
+  /** Said once, with the first command. */
+  #remarks: readonly string[];
+  /** Commands that have not been launched yet. */
+  readonly #waiting = new Set<RunningCommand>();
+  /** Which lines are looked at more closely when they come again. */
+  readonly #failed: FailedLines;
+  /** Where these run. */
+  #looking: Promise<PreparedSandbox> | undefined;
+  /** What runs commands on layers over the workspace. */
+  #layers: Promise<Previews> | undefined;
+  #closed = false;
+
+  /** `unfinished`: why changes that a crash had cut short are not finished. */
+  constructor(
+    prepared: PreparedSandbox,
+    assembly: Assembly,
+    ports: RunnerPorts,
+    unfinished: readonly string[],
+  ) {
+    const { plan, policy, confinement } = prepared;
+    const { environment, rules } = assembly;
+    const { settings } = assembly.resolved;
+    this.prepared = prepared;
+    this.#assembly = assembly;
+    this.#ports = ports;
+    this.resolve = ports.resolve;
+    this.decide = createDecider(ports);
+    this.#failed = new FailedLines(plan.cache.kind === 'workspace' ? plan.cache.directory : undefined);
+    const isJudgedAllTheSame = stepsOf(confinement.backend) !== undefined && policy.unsafe.unjudgedCommands;
+    const remarks = [...(isJudgedAllTheSame ? [JUDGED_ALL_THE_SAME] : []), ...unfinished];
+    this.#warnings = remarks.length === 0 ? environment.warnings : [...environment.warnings, ...remarks];
+    const isUndone = policy.workspace.undo === 'always';
+    this.#remarks = [
+      ...settings.remarks.filter((remark) => remark !== settings.credentials),
+      ...(isUndone && !rules.previews
+        ? [nothingUndone(plan.namespaces && confinement.features.layersRefused)]
+        : []),
+    ];
+    // While it is decided about the first command.
+    if (isUndone && rules.previews)
+      void this.#previews().then(
+        (previews) => previews.prepareNext(),
+        // Why it cannot be is for the command to say.
+        () => {},
+      );
+  }
+
+  /** Decides about a command, and launches it if it is allowed: at once, if nothing has to be waited for. */
+  launch(command: Command, options: SpawnOptions, how: Launch): RunningCommand {
+    const { telemetry } = this.#ports;
+    return telemetry === undefined
+      ? this.#ask(command, options, how)
+      : measuredRun(telemetry, () => this.#ask(command, options, how));
+  }
+
+  /** What results say about a command that was decided about. */
+  contextOf(decided: Decided): RunContext {
+    const { resolved, decision, approval, warnings, judgement } = decided;
+    const { plan } = this.prepared;
+    const remarks = this.#remarks;
+    this.#remarks = [];
+    const isUsual = warnings.length === 0 && remarks.length === 0;
+    return {
+      argv: (resolved?.ok === true ? resolved.asked : undefined) ?? resolved?.argv ?? [],
+      cwd: resolved?.cwd ?? plan.workspace,
+      warnings: isUsual ? this.#warnings : [...this.#warnings, ...remarks, ...warnings],
+      report: plan.report,
+      decision,
+      approval,
+      hiddenPrograms: judgement?.hiddenPrograms,
+      credentials: this.#assembly.resolved.settings.credentials,
+      ...(decided.allowed && decided.askConnection !== undefined
+        ? { askConnection: decided.askConnection }
+        : {}),
+    };
+  }
+
+  /** Gives up what waits and ends what runs; settles when all of it has ended. Later commands fail with `sandbox.closed`. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const pending of this.#waiting) pending.cancel();
+    await Promise.allSettled([this.#launcher.endAll(), ...[...this.#waiting].map(({ result }) => result)]);
+    const [previews, looking] = await Promise.allSettled([this.#layers, this.#looking]);
+    if (previews.status === 'fulfilled') await previews.value?.close();
+    if (looking.status === 'fulfilled') looking.value?.confinement.close();
+  }
+
+  #ask(command: Command, given: SpawnOptions, how: Launch): RunningCommand {
+    if (this.#closed) throw isClosed();
+    const options = this.#withEffect(given, how);
+    let controller: AbortController | undefined;
+    const own = () => {
+      controller ??= new AbortController();
+      return controller;
+    };
+    const signal = () =>
+      options.signal === undefined ? own().signal : AbortSignal.any([own().signal, options.signal]);
+    const isGivenUp = () =>
+      this.#closed || controller?.signal.aborted === true || options.signal?.aborted === true;
+    const decided = this.decide(requestOf(command, options, { input: how.input, signal }));
+    const asked: Asked = { command, options, how, isGivenUp };
+    if (!isPromise(decided)) return this.#answer(decided, asked);
+    return this.#waitFor(
+      decided.then((ready) => this.#answer(ready, asked)),
+      () => own().abort(),
+    );
+  }
+
+  /** What lives on has nobody who waits for its end, and changes the workspace at once. */
+  #withEffect(given: SpawnOptions, { extras }: Launch): SpawnOptions {
+    // Who names changes to run on does not want others in the workspace.
+    const options = given.on === undefined ? given : { ...given, effect: given.effect ?? 'preview' };
+    if (options.on !== undefined && options.effect !== 'preview')
+      throw new SandboxError('usage.invalid', `on is for previews, not for the effect ${options.effect}`);
+    const { undo } = this.prepared.policy.workspace;
+    if (undo === 'never' || options.effect !== undefined) return options;
+    const livesOn = extras?.background === true || extras?.pty !== undefined || options.pty !== undefined;
+    // A job of a fleet comes from another machine, whose user cannot call `undo` on this one.
+    const isAsked = undo === 'losses' && options.job !== undefined;
+    if (livesOn || isAsked || this.#assembly.rules.previews !== true) return { ...options, effect: 'direct' };
+    return undo === 'always' ? { ...options, effect: 'undoable' } : options;
+  }
+
+  /** A refusal is a result; what is allowed is launched, and what follows its end is done then. */
+  #answer(decided: Decided, asked: Asked): RunningCommand {
+    const context = this.contextOf(decided);
+    if (!decided.allowed) return neverBegun(this.#refused(context, decided));
+    const { ended, resolved } = decided;
+    // Without a program that was found, a control has objected.
+    if (asked.isGivenUp() || resolved?.ok !== true)
+      return neverBegun(followed(ended, notRun(context, { status: 'canceled' }), false));
+    const { telemetry } = this.#ports;
+    const start = (how: Launch) =>
+      this.#launchWhere({ resolved, context, options: asked.options, how }, decided, asked);
+    const begin = (how: Launch) =>
+      telemetry === undefined ? start(how) : measuredLaunch(telemetry, how, start);
+    if (ended === undefined) return begin(asked.how);
+    // It may be given up while it waits for its turn.
+    let launched = false;
+    const onLaunch = (running: Running) => {
+      launched = true;
+      asked.how.onLaunch?.(running);
+    };
+    const started = begin({ ...asked.how, onLaunch });
+    return { ...started, result: started.result.then((result) => followed(ended, result, launched)) };
+  }
+
+  #refused(context: RunContext, { objection }: Decided & { readonly allowed: false }): ExecutionResult {
+    const result = notRun(context, objection);
+    if (objection.status !== 'denied' || context.decision === undefined) return result;
+    const { plan, policy } = this.prepared;
+    const denials = deniedByText(context.decision, plan, policy.filesystem.secret);
+    return denials === undefined ? result : { ...result, denials };
+  }
+
+  /** On the workspace, or on a layer over it, or where the workspace cannot be written. */
+  #launchWhere(ready: ReadyCommand, decided: Decided, asked: Asked): RunningCommand {
+    const { options, context } = ready;
+    const { decision } = context;
+    const isInstead = decision !== undefined && isUndoneInstead(decision);
+    const effect =
+      decision !== undefined && isPreviewed(decision) ? 'preview' : isInstead ? 'undoable' : options.effect;
+    if (effect === undefined || effect === 'direct') return this.#launchDirect(ready);
+    const onlyReads = effect === 'undoable' && !isInstead && decided.judgement?.onlyReads() === true;
+    // Work may be lost that no layer keeps: a person is asked after all.
+    const withoutLayer = ({ message }: SandboxError) => {
+      this.#remarks = [...this.#remarks, `what commands change cannot be taken back now: ${message}`];
+      return this.#ask(asked.command, { ...options, effect: 'direct' }, asked.how);
+    };
+    return this.#launchLater(ready, async (isGivenUp) => {
+      const previews = await this.#previews();
+      if (onlyReads) return previews.launchReading(ready, isGivenUp);
+      const onLayer = { ...ready, options: { ...options, effect } };
+      return previews.launch(onLayer, {
+        isGivenUp,
+        lostAmong: (taken) => decision && decided.judgement?.lostAmong(taken, decision),
+        leavesOpen: isInstead,
+        ...(isInstead ? { withoutLayer } : {}),
+      });
+    });
+  }
+
+  /** Loaded where a command runs on a layer only. */
+  #previews(): Promise<Previews> {
+    const { workspace } = this.prepared.policy;
+    this.#layers ??= import('./changes/preview.ts').then(
+      ({ Previews }) => new Previews(this.prepared, this.#launcher, workspace.undo === 'always'),
+    );
+    return this.#layers;
+  }
+
+  /**
+   * A command that failed before, and comes again, or reads what its text shows to be out of its reach: then all that it is
+   * denied is looked at, which takes longer.
+   */
+  #launchDirect(ready: ReadyCommand): RunningCommand {
+    const { plan, network } = this.prepared;
+    // Another supervisor of the network would not know the addresses that commands have asked for.
+    if (plan.observed !== 'changes' || network !== undefined)
+      return this.#launcher.launch(this.prepared, ready);
+    const { resolved, context } = ready;
+    const line = lineOf(resolved.argv, resolved.cwd);
+    const launchIn = (sandbox: PreparedSandbox): RunningCommand => {
+      const started = this.#launcher.launch(sandbox, ready);
+      const noted = started.result.then((result) => {
+        if (result.status === 'exited') this.#failed.note(line, result.exitCode !== 0);
+        return result;
+      });
+      return { ...started, result: noted };
+    };
+    const looks = context.decision?.reasons.some(({ code }) => code === LOOKS_OUTSIDE) === true;
+    if (!looks && !this.#failed.has(line)) return launchIn(this.prepared);
+    return this.#launchLater(ready, async (isGivenUp) => {
+      this.#looking ??= this.prepared.forLooking();
+      const sandbox = await this.#looking;
+      return isGivenUp() ? givenUp(ready) : launchIn(sandbox);
+    });
+  }
+
+  /** A command whose sandbox has to be made first. */
+  #launchLater(
+    { options: { signal } }: ReadyCommand,
+    launch: (isGivenUp: () => boolean) => Promise<RunningCommand>,
+  ): RunningCommand {
+    const own = new AbortController();
+    const isGivenUp = () => this.#closed || own.signal.aborted || signal?.aborted === true;
+    return this.#waitFor(launch(isGivenUp), () => own.abort());
+  }
+
+  #waitFor(begun: Promise<RunningCommand>, giveUp: () => void): RunningCommand {
+    const pending = pendingCommand(begun, giveUp);
+    this.#waiting.add(pending);
+    void pending.result.finally(() => this.#waiting.delete(pending)).catch(() => {});
+    return pending;
+  }
+}
