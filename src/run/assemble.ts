@@ -9,6 +9,7 @@ import {
   givenVariables,
   type Judge,
   type ProgramFinder,
+  WITHOUT,
 } from '../gate/index.ts';
 import type { RulesOfCommands } from '../judge/index.ts';
 import {
@@ -91,15 +92,19 @@ export async function assemble(
       return createJudge({ policy, rules, searchPath, find, gate: { ...stateful, budget }, made });
     },
     ports: async (judge) => ({
-      ...{ policy, plan, principal: stateful.principal, once: stateful.once, outcome: () => 'launch' },
+      ...{ ...WITHOUT, policy, plan, principal: stateful.principal, once: stateful.once },
+      outcome: () => 'launch',
       judge: policy.unsafe.unjudgedCommands ? undefined : (judge ?? (await assembly.judge())),
       makeRequest: requestMakerOf(assembly, stateful.principal, stateful.session?.id),
-      session: stateful.session && memoryOf(stateful.session, stateful.state, policy.state),
+      session:
+        stateful.session === undefined
+          ? WITHOUT.session
+          : memoryOf(stateful.session, stateful.state, policy.state),
       approvals: stateful.approvals,
       budget: stateful.budget,
       record: stateful.record,
       tellHooks: stateful.tellHooks,
-      telemetry: await openTelemetry(),
+      telemetry: (await openTelemetry()) ?? WITHOUT.telemetry,
     }),
     close: stateful.close,
   };
@@ -181,11 +186,11 @@ export async function checkerOf(
 
 /** Ports for a look: what is asked, is asked elsewhere, and nothing is counted, remembered or recorded. */
 export function checkOnly(ports: DecisionPorts): DecisionPorts {
+  const { budget, record, tellHooks, telemetry } = WITHOUT;
   const { session } = ports;
   return {
-    ...{ ...ports, budget: undefined, record: undefined, tellHooks: undefined, approvals: 'elsewhere' },
-    telemetry: undefined,
-    session: session && { ...session, taint: () => {} },
+    ...{ ...ports, budget, record, tellHooks, telemetry, approvals: 'elsewhere' },
+    session: session === WITHOUT.session ? session : { ...session, taint: () => {} },
   };
 }
 

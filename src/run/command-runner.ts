@@ -109,10 +109,7 @@ export class CommandRunner {
 
   /** Decides about a command, and launches it if it is allowed: at once, if nothing has to be waited for. */
   launch(command: Command, options: SpawnOptions, how: Launch): RunningCommand {
-    const { telemetry } = this.#ports;
-    return telemetry === undefined
-      ? this.#ask(command, options, how)
-      : measuredRun(telemetry, () => this.#ask(command, options, how));
+    return measuredRun(this.#ports.telemetry, () => this.#ask(command, options, how));
   }
 
   /** What results say about a command that was decided about. */
@@ -191,11 +188,10 @@ export class CommandRunner {
     // Without a program that was found, a control has objected.
     if (asked.isGivenUp() || resolved?.ok !== true)
       return neverBegun(followed(ended, notRun(context, { status: 'canceled' }), false));
-    const { telemetry } = this.#ports;
-    const start = (how: Launch) =>
-      this.#launchWhere({ resolved, context, options: asked.options, how }, decided, asked);
-    const begin = (how: Launch) =>
-      telemetry === undefined ? start(how) : measuredLaunch(telemetry, how, start);
+    const begin = (given: Launch) =>
+      measuredLaunch(this.#ports.telemetry, given, (how) =>
+        this.#launchWhere({ resolved, context, options: asked.options, how }, decided, asked),
+      );
     if (ended === undefined) return begin(asked.how);
     // It may be given up while it waits for its turn.
     let launched = false;
