@@ -117,6 +117,9 @@ function filesBeneath(folder: string, ending: RegExp): readonly string[] {
 }
 
 const text = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+/** A class that is longer has several jobs. */
+const CLASS_LINES = 350;
+
 const folderOf = (file: string) => (file.includes('/') ? (file.split('/')[0] ?? '') : '');
 const isIndex = (file: string) => /^[a-z-]+\/index\.ts$/.test(file) || SECOND_ENTRIES.includes(file);
 const rowOf = (rows: typeof HOUSES, name: string) => rows.findIndex((row) => row.includes(name));
@@ -222,6 +225,16 @@ describe('the import graph of src', () => {
         (folder) => !['confine', 'run', 'serve', 'cli/attack', 'cli'].includes(folder),
       ),
     ).toEqual([]);
+  });
+
+  it(`has no class over ${CLASS_LINES} lines on the way of a command, and finds one that is`, () => {
+    const long = (source: string) =>
+      [...source.matchAll(/^(?:export )?(?:abstract )?class (\w+).*?^\}/gms)].flatMap(([text, name]) =>
+        text.split('\n').length > CLASS_LINES ? [name] : [],
+      );
+    expect(long(`class Long {\n${'  x;\n'.repeat(CLASS_LINES)}}\n`)).toEqual(['Long']);
+    const onTheWay = SOURCES.filter((file) => ['run', 'gate'].includes(folderOf(file)));
+    expect(onTheWay.flatMap((file) => long(text(`src/${file}`)))).toEqual([]);
   });
 
   it('has no cycles', () => {
