@@ -157,7 +157,8 @@ type Runner = (call: Call) => Runs;
 export interface Behaviour {
   readonly risk?: Risk;
   readonly reach?: Reach;
-  readonly grammar?: Grammar;
+  /** Its options: the name of an entry of `grammars/` (`grammarOf` reads it), or one that is written out. */
+  readonly grammar?: string | Grammar;
   /** Where neither a verb nor its program says so: `guess`. */
   readonly operands?: Operands;
   /** Options that stand in for the first operand of `script-then-reads`. */

@@ -30,6 +30,7 @@ import { BUILTINS, SHELLS } from './families/shells.ts';
 import { SYSTEM } from './families/system.ts';
 import { TEXT } from './families/text.ts';
 import { GIT } from './git/git.ts';
+import { grammarOf } from './grammars.ts';
 import { hasOption, NOTHING, optionValue, parseOptions, readOptions, refused, runWords } from './options.ts';
 
 /** Every family of programs. A new family is a file and a line here. */
@@ -105,7 +106,7 @@ function asApplicationTakesIt(name: string): ApplicationProgram | undefined {
   if (row?.application === undefined) return undefined;
   const { names = row.names, words } = row.application;
   const program = { ...row, ...row.application, name, application: row.application };
-  const isClosed = program.grammar !== undefined && program.grammar.open !== true;
+  const isClosed = program.grammar !== undefined && grammarOf(program)?.open !== true;
   return names.split(' ').includes(name) && (isClosed || words !== undefined) ? program : undefined;
 }
 
@@ -137,7 +138,7 @@ export function runnerOf(
   if (program === undefined || (program.builtin === true && (!inShell || base !== name))) return undefined;
   const runs = running.get(base) ?? runsSomething(program);
   running.set(base, runs);
-  return runs ? (words, input) => runsOf(program, callOf(words, input, program.grammar)) : undefined;
+  return runs ? (words, input) => runsOf(program, callOf(words, input, grammarOf(program))) : undefined;
 }
 
 /** What a program of the tables runs when it is called so. */
@@ -157,7 +158,7 @@ function runsOf(behaviour: Behaviour, call: Call): Runs {
     return refused(`${call.name}: the verb ${verb.source} must be written out.`, verb);
   const inner = verbOf(behaviour, verb?.value);
   return runsSomething(inner)
-    ? runsOf(inner, { ...call, args, grammar: inner.grammar ?? {}, outer: before.options })
+    ? runsOf(inner, { ...call, args, grammar: grammarOf(inner) ?? {}, outer: before.options })
     : otherwise();
 }
 
@@ -247,7 +248,7 @@ export function describeAs(command: SimpleCommand, program: Program): Use {
   const openEnded: Word[] = [];
   const path: string[] = [];
   let behaviour: Behaviour = program;
-  let grammar: Grammar | undefined = program.grammar;
+  let grammar = grammarOf(program);
   let { risk, reach } = program;
   let index = 1;
   let afterDashes = 0;
@@ -274,7 +275,7 @@ export function describeAs(command: SimpleCommand, program: Program): Use {
     path.push(verb);
     index++;
     behaviour = inner;
-    grammar = inner.grammar ?? (program.optionsAnywhere === true ? program.grammar : undefined);
+    grammar = grammarOf(inner) ?? (program.optionsAnywhere === true ? grammarOf(program) : undefined);
     risk = inner.risk ?? risk;
     reach = inner.reach ?? reach;
   }

@@ -3,7 +3,6 @@ import {
   type Behaviour,
   type Call,
   finding,
-  type Grammar,
   type ProgramRow,
   programs,
   type Runs,
@@ -65,61 +64,44 @@ function runsOfSu(call: Call): Runs {
   return runText([text]);
 }
 
-const SU: Grammar = {
-  source: 'util-linux 2.38.1',
-  flags: 'f l m p P h V login preserve-environment fast pty help version',
-  values: 'c C s g G w T u command session-command shell group supp-group whitelist-environment user',
-};
-
 /** Programs that run another one as another user. */
 const PRIVILEGE: readonly ProgramRow[] = [
   ...programs('sudo', 'high', 'unknown', {
     danger: 'privilege',
     operands: 'none',
     runs: runsOfSudo,
-    grammar: {
-      source: 'sudo 1.9.13p3',
-      flags:
-        'A b B e E H i K k l n P S s V v N askpass background bell edit set-home help login remove-timestamp reset-timestamp list non-interactive no-update preserve-groups stdin shell version validate',
-      values:
-        'C D g h p R r t T U u close-from chdir group host prompt chroot role type command-timeout other-user user',
-      optionals: 'preserve-env',
-    },
+    grammar: 'sudo',
   }),
   ...programs('doas', 'high', 'unknown', {
     danger: 'privilege',
     operands: 'none',
     runs: runsOfDoas,
     // `-a` is of OpenBSD.
-    grammar: { source: 'opendoas 6.8.2', flags: 'L n s', values: 'a C u' },
+    grammar: 'doas',
   }),
   ...programs('su', 'high', 'unknown', {
     danger: 'privilege',
     operands: 'none',
     runs: runsOfSu,
-    grammar: SU,
+    grammar: 'su',
   }),
   ...programs('runuser', 'high', 'unknown', {
     danger: 'privilege',
     operands: 'none',
     runs: runsOfSu,
-    grammar: SU,
+    grammar: 'su',
   }),
   ...programs('pkexec', 'high', 'unknown', {
     danger: 'privilege',
     operands: 'none',
     launches: {},
-    grammar: {
-      source: 'polkit 122',
-      flags: 'help version disable-internal-agent keep-cwd',
-      values: 'user',
-    },
+    grammar: 'pkexec',
   }),
   ...programs('gosu su-exec', 'high', 'unknown', {
     danger: 'privilege',
     operands: 'none',
     launches: { operands: 1 },
-    grammar: { source: 'gosu 1.14', flags: 'help version' },
+    grammar: 'gosu',
   }),
   ...programs('sudoedit run0 dzdo calife super', 'high', 'unknown', {
     danger: 'privilege',
@@ -127,18 +109,10 @@ const PRIVILEGE: readonly ProgramRow[] = [
   }),
 ];
 
-const ENGINE: Grammar = {
-  source: 'docker 20.10.24',
-  flags: 'D v debug tls tlsverify version help',
-  values: 'H c l L host context config log-level tlscacert tlscert tlskey',
-};
 /** `docker exec [options] container command`: runs inside of the container. */
 const EXEC: Behaviour = {
   launches: { operands: 1, elsewhere: true },
-  grammar: {
-    flags: 'd i t detach interactive tty privileged',
-    values: 'e u w env env-file user workdir detach-keys',
-  },
+  grammar: 'docker exec',
 };
 
 /** Programs that are refused in every autonomy level, unless the policy permits them by name. */
@@ -185,19 +159,12 @@ export const DANGEROUS: readonly ProgramRow[] = [
     danger: 'system',
     operands: 'none',
     launches: { directory: 'working-directory' },
-    grammar: {
-      stopAtOperand: true,
-      source: 'systemd 252',
-      flags:
-        'd h P q r G t S help version user system scope wait pipe pty quiet collect same-dir shell no-ask-password no-block remain-after-exit send-sighup slice-inherit on-clock-change on-timezone-change',
-      values:
-        'H M p u E host machine unit property slice setenv working-directory uid gid description nice service-type on-active on-boot on-startup on-unit-active on-unit-inactive on-calendar path-property socket-property timer-property',
-    },
+    grammar: 'systemd-run',
   }),
   ...programs('docker podman nerdctl', 'high', 'unknown', {
     danger: 'container',
     operands: 'none',
-    grammar: { ...ENGINE, open: true },
+    grammar: 'docker',
     verbs: { exec: EXEC, container: { verbs: { exec: EXEC } } },
   }),
   ...programs(

@@ -45,16 +45,7 @@ function pathsOfSqlite(use: Use): readonly PathUse[] {
 }
 
 const SQLITE: Behaviour = {
-  grammar: {
-    source: 'sqlite3 3.40.1',
-    open: true,
-    style: 'single-dash',
-    flags:
-      'append ascii bail batch box column csv deserialize echo header noheader help html interactive json line list markdown memtrace nofollow quote readonly safe stats table tabs version zip',
-    values: 'cmd maxsize mmap newline nonce nullvalue separator vfs lookaside pagecache',
-    loads: 'init',
-    executes: 'A archive',
-  },
+  grammar: 'sqlite3',
   paths: pathsOfSqlite,
   inspect: inspectClient,
 };
@@ -124,16 +115,7 @@ export const SYSTEM: readonly ProgramRow[] = [
   ),
   ...programs('logger', 'high', 'local', {
     operands: 'none',
-    grammar: {
-      source: 'util-linux 2.38.1',
-      open: true,
-      flags: 'i e skip-empty no-act octet-count prio-prefix s stderr T tcp d udp rfc3164 h help V version',
-      values: 'p priority S size t tag P port sd-id sd-param msgid socket-errors',
-      optionals: 'id rfc5424 journald',
-      reads: 'f file',
-      writes: 'u socket',
-      network: 'n server',
-    },
+    grammar: 'logger',
   }),
   ...programs('xdotool xte ydotool wmctrl gnome-terminal xterm konsole', 'high', 'unknown', {
     operands: 'none',
