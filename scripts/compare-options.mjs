@@ -148,7 +148,7 @@ function sayUnsourced({ PROGRAM_ROWS, grammarOf }) {
   // Rows may share a grammar.
   const grammars = new Map();
   for (const row of PROGRAM_ROWS) {
-    const grammar = grammarOf(row);
+    const grammar = grammarOf(row.behaviour());
     if (grammar !== undefined) grammars.set(grammar, `${grammars.get(grammar) ?? ''} ${row.names}`.trim());
   }
   const without = [...grammars].filter(([{ source }]) => source === undefined).map(([, names]) => names);
@@ -173,8 +173,9 @@ async function main(wanted) {
     return;
   }
   for (const row of table.PROGRAM_ROWS) {
-    const grammar = table.grammarOf(row);
-    if (grammar === undefined || row.danger !== undefined) continue;
+    const behaviour = row.behaviour();
+    const grammar = table.grammarOf(behaviour);
+    if (grammar === undefined || behaviour.danger !== undefined) continue;
     const known = new Set(table.optionTable(grammar).rules.keys());
     for (const name of row.names.split(' '))
       if ((wanted.length === 0 || wanted.includes(name)) && isInstalled(name))

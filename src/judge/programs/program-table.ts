@@ -60,23 +60,27 @@ const FAMILIES: readonly (readonly ProgramRow[])[] = [
 /** THE table: every row, family by family. */
 export const PROGRAM_ROWS: readonly ProgramRow[] = FAMILIES.flat();
 
-const ROWS: ReadonlyMap<string, ProgramRow> = new Map(
-  PROGRAM_ROWS.flatMap((row) => row.names.split(' ').map((name) => [name, row] as const)),
-);
-
 const WITH_MORE_NAMES = PROGRAM_ROWS.filter(({ alsoCalled }) => alsoCalled !== undefined);
 
-/** Made at the first use of each: loading the tables stays cheap. */
-const programs = new Map<string, Program>();
+/** What was asked for: a start asks for few names, so that a table of all would cost more than it saves. */
+const programs = new Map<string, Program | undefined>();
 
 function programOf(name: string): Program | undefined {
-  const known = programs.get(name);
-  if (known !== undefined) return known;
-  const row = ROWS.get(name);
-  if (row === undefined) return undefined;
-  const program: Program = { ...row, name };
-  programs.set(name, program);
-  return program;
+  if (!programs.has(name)) {
+    const row = PROGRAM_ROWS.find(({ names }) => isAmong(name, names));
+    programs.set(name, row && { ...row.behaviour(), name, risk: row.risk, reach: row.reach });
+  }
+  return programs.get(name);
+}
+
+/** Whether a name is one of those that are separated by blanks. */
+function isAmong(name: string, names: string): boolean {
+  if (name === '' || name.includes(' ')) return false;
+  for (let at = names.indexOf(name); at !== -1; at = names.indexOf(name, at + 1)) {
+    const end = at + name.length;
+    if ((at === 0 || names[at - 1] === ' ') && (end === names.length || names[end] === ' ')) return true;
+  }
+  return false;
 }
 
 /** What the tables say about a program; `undefined`: it is not listed. */
@@ -102,10 +106,10 @@ export function findForApplication(name: string): ApplicationProgram | undefined
 }
 
 function asApplicationTakesIt(name: string): ApplicationProgram | undefined {
-  const row = ROWS.get(name);
-  if (row?.application === undefined) return undefined;
-  const { names = row.names, words } = row.application;
-  const program = { ...row, ...row.application, name, application: row.application };
+  const known = programOf(name);
+  if (known?.application === undefined) return undefined;
+  const { names = name, words } = known.application;
+  const program = { ...known, ...known.application, application: known.application };
   const isClosed = program.grammar !== undefined && grammarOf(program)?.open !== true;
   return names.split(' ').includes(name) && (isClosed || words !== undefined) ? program : undefined;
 }

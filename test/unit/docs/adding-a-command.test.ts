@@ -18,9 +18,10 @@ it('the row that docs/adding-a-command.md shows says what its table says', () =>
     new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(PAGE)?.[1] ?? '';
   const [row] = new Function('programs', `return ${block('ts')}`)(programs) as readonly ProgramRow[];
   if (row === undefined) throw new Error('no row');
-  expect(row.grammar).toBe(row.names);
+  const { names: name, risk, reach, behaviour } = row;
+  expect(behaviour().grammar).toBe(name);
   // As it would be read from its file.
-  const program: Program = { ...row, name: row.names, grammar: JSON.parse(block('json'))[row.names] };
+  const program: Program = { ...behaviour(), name, risk, reach, grammar: JSON.parse(block('json'))[name] };
   // Else the example would be an honest program.
   expect(findProgram(program.name)).toBeUndefined();
 

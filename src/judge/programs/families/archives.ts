@@ -141,7 +141,7 @@ const COMPRESSES: Pick<Behaviour, 'paths' | 'onlyReads'> = {
 
 /** Programs that pack and unpack. */
 export const ARCHIVES: readonly ProgramRow[] = [
-  ...programs('tar bsdtar gtar', 'low', 'local', {
+  ...programs('tar bsdtar gtar', 'low', 'local', () => ({
     // Such a file may hold -C, too.
     strict: takesNamesFrom('T files-from'),
     grammar: 'tar',
@@ -152,22 +152,22 @@ export const ARCHIVES: readonly ProgramRow[] = [
     unpacks: ({ command: { words }, options }) =>
       /^[a-z]*x[a-z]*$/i.test(words[1]?.value ?? '') ||
       options.some(({ name }) => /^(?:x|extract|get)$/.test(name)),
-  }),
-  ...programs('zip', 'medium', 'local', {
+  })),
+  ...programs('zip', 'medium', 'local', () => ({
     grammar: 'zip',
     paths: pathsOfZip,
     inspect: inspectZip,
     followsLinks: (use) => hasOption(use, 'r R recurse-paths') && !hasOption(use, 'y symlinks'),
     loses: (use) => (hasOption(use, 'm move') ? movedInto(use.operands[0]) : undefined),
-  }),
-  ...programs('unzip', 'medium', 'local', {
+  })),
+  ...programs('unzip', 'medium', 'local', () => ({
     grammar: 'unzip',
     // Behind the archive stand names in it.
     paths: ({ operands }) => plainPaths(operands.slice(0, 1), 'reads'),
     targetOptions: 'd',
     onlyReads: ({ options }) => options.some(({ name }) => /^[ltvpcZz]$/.test(name)),
-  }),
-  ...programs('cpio', 'medium', 'local', {
+  })),
+  ...programs('cpio', 'medium', 'local', () => ({
     grammar: 'cpio',
     paths: pathsOfCpio,
     targetOptions: 'D directory',
@@ -177,44 +177,46 @@ export const ARCHIVES: readonly ProgramRow[] = [
           ? [finding('network', 'remote_archive', 'opens an archive on another host', word.source)]
           : [],
       ),
-  }),
-  ...programs('7z 7za 7zr 7zz', 'medium', 'local', {
+  })),
+  ...programs('7z 7za 7zr 7zz', 'medium', 'local', () => ({
     grammar: '7z',
     paths: pathsOf7z,
     loses: lossOf7z,
-  }),
+  })),
   ...programs('unrar rar pax ar', 'medium', 'local'),
-  ...programs('gzip gunzip', 'medium', 'local', {
+  ...programs('gzip gunzip', 'medium', 'local', () => ({
     ...COMPRESSES,
     grammar: 'gzip',
-  }),
-  ...programs('bzip2 bunzip2', 'medium', 'local', {
+  })),
+  ...programs('bzip2 bunzip2', 'medium', 'local', () => ({
     ...COMPRESSES,
     grammar: 'bzip2',
-  }),
-  ...programs('xz unxz lzma', 'medium', 'local', {
+  })),
+  ...programs('xz unxz lzma', 'medium', 'local', () => ({
     ...COMPRESSES,
     grammar: 'xz',
-  }),
-  ...programs('zstd unzstd', 'medium', 'local', {
+  })),
+  ...programs('zstd unzstd', 'medium', 'local', () => ({
     ...COMPRESSES,
     grammar: 'zstd',
-  }),
-  ...programs('pigz', 'medium', 'local', {
+  })),
+  ...programs('pigz', 'medium', 'local', () => ({
     ...COMPRESSES,
     grammar: 'pigz',
-  }),
-  ...programs('compress uncompress', 'medium', 'local', {
+  })),
+  ...programs('compress uncompress', 'medium', 'local', () => ({
     grammar: 'compress',
     ...COMPRESSES,
-  }),
-  ...programs('lz4', 'medium', 'local', {
+  })),
+  ...programs('lz4', 'medium', 'local', () => ({
     grammar: 'lz4',
     operands: 'writes',
-  }),
-  ...programs('brotli', 'medium', 'local', {
+  })),
+  ...programs('brotli', 'medium', 'local', () => ({
     grammar: 'brotli',
     operands: 'writes',
-  }),
-  ...programs('zcat bzcat xzcat zstdcat lzcat zless zmore zipinfo', 'low', 'local', { operands: 'reads' }),
+  })),
+  ...programs('zcat bzcat xzcat zstdcat lzcat zless zmore zipinfo', 'low', 'local', () => ({
+    operands: 'reads',
+  })),
 ];

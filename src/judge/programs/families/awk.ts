@@ -230,22 +230,27 @@ function objectionToAwk({ command, operands }: Use): string | undefined {
 
 /** The language for lines of fields. */
 export const AWK: readonly ProgramRow[] = [
-  ...programs('awk gawk mawk nawk', 'low', 'local', {
-    alsoCalled: withVersion('awk'),
-    code: 'language',
-    grammar: 'awk',
-    operands: 'script-then-reads',
-    scriptOptions: 'e source f file E exec',
-    inspect: inspectAwk,
-    morePaths: (use) => [...filesOfAwk(use), ...filesOfOptions(use)],
-    application: {
-      names: 'awk',
-      // Options end at the program, and not every awk has long ones.
-      grammar: 'awk application',
-      // A plain program opens nothing; what else is found in it only looks so, as the pattern `/inet/`.
-      inspect: () => [],
-      morePaths: () => [],
-      objection: objectionToAwk,
-    },
-  }),
+  ...programs(
+    'awk gawk mawk nawk',
+    'low',
+    'local',
+    () => ({
+      code: 'language',
+      grammar: 'awk',
+      operands: 'script-then-reads',
+      scriptOptions: 'e source f file E exec',
+      inspect: inspectAwk,
+      morePaths: (use) => [...filesOfAwk(use), ...filesOfOptions(use)],
+      application: {
+        names: 'awk',
+        // Options end at the program, and not every awk has long ones.
+        grammar: 'awk application',
+        // A plain program opens nothing; what else is found in it only looks so, as the pattern `/inet/`.
+        inspect: () => [],
+        morePaths: () => [],
+        objection: objectionToAwk,
+      },
+    }),
+    withVersion('awk'),
+  ),
 ];

@@ -155,132 +155,147 @@ function writesHelp({ options, operands }: Use): readonly PathUse[] {
 
 /** What prints object files. One letter means something else in each. */
 const OBJECT_READERS: readonly ProgramRow[] = [
-  ...programs('nm', 'low', 'local', {
+  ...programs('nm', 'low', 'local', () => ({
     grammar: 'nm',
     operands: 'reads',
-  }),
-  ...programs('objdump', 'low', 'local', {
+  })),
+  ...programs('objdump', 'low', 'local', () => ({
     grammar: 'objdump',
     operands: 'reads',
-  }),
-  ...programs('readelf', 'low', 'local', {
+  })),
+  ...programs('readelf', 'low', 'local', () => ({
     grammar: 'readelf',
     operands: 'reads',
-  }),
-  ...programs('size', 'low', 'local', {
+  })),
+  ...programs('size', 'low', 'local', () => ({
     grammar: 'size',
     operands: 'reads',
-  }),
-  ...programs('addr2line', 'low', 'local', {
+  })),
+  ...programs('addr2line', 'low', 'local', () => ({
     grammar: 'addr2line',
     // Addresses.
     operands: 'none',
-  }),
-  ...programs('c++filt', 'low', 'local', {
+  })),
+  ...programs('c++filt', 'low', 'local', () => ({
     grammar: 'c++filt',
     // Names.
     operands: 'none',
-  }),
+  })),
 ];
 
 /** Builders and compilers. What their files say is code of the workspace. */
 export const BUILD: readonly ProgramRow[] = [
-  ...programs('make gmake', 'low', 'unknown', {
+  ...programs('make gmake', 'low', 'unknown', () => ({
     runs: runsOfMake,
     recipes: recipesOfMake,
     grammar: 'make',
     operands: 'none',
     inspect: inspectMake,
-  }),
-  ...programs('cmake', 'low', 'unknown', {
+  })),
+  ...programs('cmake', 'low', 'unknown', () => ({
     grammar: 'cmake',
     inspect: inspectCmake,
     morePaths: writesHelp,
-  }),
-  ...programs('ninja samu', 'low', 'unknown', {
+  })),
+  ...programs('ninja samu', 'low', 'unknown', () => ({
     grammar: 'ninja',
     operands: 'none',
     inspect: inspectNinja,
-  }),
-  ...programs('ctest', 'low', 'unknown', {
+  })),
+  ...programs('ctest', 'low', 'unknown', () => ({
     grammar: 'ctest',
     morePaths: writesHelp,
     operands: 'none',
-  }),
+  })),
   ...programs(
     'meson bear autoconf automake autoreconf libtool scons waf xmake conan vcpkg icecc',
     'medium',
     'unknown',
   ),
-  ...programs('gcc g++ cc c++ clang clang++ tcc nvcc', 'medium', 'unknown', {
-    alsoCalled: withVersion('gcc g++ clang clang++'),
-    // Compilers write what -o names, and run what -wrapper, -B and specs say.
-    grammar: 'gcc',
-    // `-oFILE`, `-MFFILE`.
-    morePaths: ({ command: { words } }) =>
-      words.flatMap((word) => {
-        const option = /^-(?:o|MF)(?=.)/.exec(leadingText(word))?.[0];
-        return option === undefined
-          ? []
-          : [{ argument: argumentOf(word, option.length), effect: 'writes' as const }];
-      }),
-  }),
+  ...programs(
+    'gcc g++ cc c++ clang clang++ tcc nvcc',
+    'medium',
+    'unknown',
+    () => ({
+      // Compilers write what -o names, and run what -wrapper, -B and specs say.
+      grammar: 'gcc',
+      // `-oFILE`, `-MFFILE`.
+      morePaths: ({ command: { words } }) =>
+        words.flatMap((word) => {
+          const option = /^-(?:o|MF)(?=.)/.exec(leadingText(word))?.[0];
+          return option === undefined
+            ? []
+            : [{ argument: argumentOf(word, option.length), effect: 'writes' as const }];
+        }),
+    }),
+    withVersion('gcc g++ clang clang++'),
+  ),
   ...OBJECT_READERS,
   // It has the loader open the file, which may run code of it: only what the system brought is read.
-  ...programs('ldd', 'medium', 'local', {
+  ...programs('ldd', 'medium', 'local', () => ({
     grammar: 'ldd',
     onlyReads: ({ operands }) =>
       operands.every(
         ({ text, complete }) => complete && /^\/(?:usr\/)?(?:bin|sbin|lib\w*)\/(?!.*\.\.)/.test(text),
       ),
-  }),
+  })),
   ...programs('ld lld gold mold as objcopy strip ranlib patchelf install_name_tool', 'medium', 'local'),
-  ...programs('cppcheck', 'low', 'unknown', {
+  ...programs('cppcheck', 'low', 'unknown', () => ({
     grammar: 'cppcheck',
-  }),
-  ...programs('clang-tidy', 'low', 'unknown', {
-    alsoCalled: withVersion('clang-tidy'),
-    grammar: 'clang-tidy',
-  }),
-  ...programs('iwyu', 'low', 'unknown', {
+  })),
+  ...programs(
+    'clang-tidy',
+    'low',
+    'unknown',
+    () => ({
+      grammar: 'clang-tidy',
+    }),
+    withVersion('clang-tidy'),
+  ),
+  ...programs('iwyu', 'low', 'unknown', () => ({
     grammar: 'iwyu',
-  }),
-  ...programs('clang-format', 'low', 'local', {
-    alsoCalled: withVersion('clang-format'),
-    grammar: 'clang-format',
-    operands: 'reads',
-  }),
-  ...programs('shfmt', 'low', 'local', {
+  })),
+  ...programs(
+    'clang-format',
+    'low',
+    'local',
+    () => ({
+      grammar: 'clang-format',
+      operands: 'reads',
+    }),
+    withVersion('clang-format'),
+  ),
+  ...programs('shfmt', 'low', 'local', () => ({
     grammar: 'shfmt',
     operands: 'reads',
-  }),
-  ...programs('shellcheck', 'low', 'local', {
+  })),
+  ...programs('shellcheck', 'low', 'local', () => ({
     grammar: 'shellcheck',
-  }),
-  ...programs('codespell', 'low', 'local', {
+  })),
+  ...programs('codespell', 'low', 'local', () => ({
     grammar: 'codespell',
-  }),
-  ...programs('hadolint', 'low', 'local', {
+  })),
+  ...programs('hadolint', 'low', 'local', () => ({
     grammar: 'hadolint',
-  }),
-  ...programs('yamllint', 'low', 'local', {
+  })),
+  ...programs('yamllint', 'low', 'local', () => ({
     grammar: 'yamllint',
-  }),
-  ...programs('markdownlint', 'low', 'local', {
+  })),
+  ...programs('markdownlint', 'low', 'local', () => ({
     grammar: 'markdownlint',
-  }),
-  ...programs('markdownlint-cli2', 'low', 'local', {
+  })),
+  ...programs('markdownlint-cli2', 'low', 'local', () => ({
     grammar: 'markdownlint-cli2',
-  }),
-  ...programs('typos', 'low', 'local', {
+  })),
+  ...programs('typos', 'low', 'local', () => ({
     grammar: 'typos',
-  }),
+  })),
   ...programs(
     'actionlint vale taplo checkov tflint buf protolint sqlfluff protoc flatc thrift bison flex yacc lex m4 gperf swig doxygen pdflatex xelatex lualatex latexmk bibtex tex latex dot plantuml convert magick identify ffmpeg ffprobe sox gs inkscape',
     'medium',
     'unknown',
   ),
-  ...programs('patch', 'medium', 'local', {
+  ...programs('patch', 'medium', 'local', () => ({
     grammar: 'patch',
     paths: ({ operands: [original, ...others] }) => [
       ...replacedPaths([original]),
@@ -289,5 +304,5 @@ export const BUILD: readonly ProgramRow[] = [
     operands: 'writes',
     patches: (use) =>
       hasOption(use, 'dry-run') ? undefined : hasOption(use, 'R reverse') ? 'reverse' : 'forward',
-  }),
+  })),
 ];

@@ -66,47 +66,47 @@ function runsOfSu(call: Call): Runs {
 
 /** Programs that run another one as another user. */
 const PRIVILEGE: readonly ProgramRow[] = [
-  ...programs('sudo', 'high', 'unknown', {
+  ...programs('sudo', 'high', 'unknown', () => ({
     danger: 'privilege',
     operands: 'none',
     runs: runsOfSudo,
     grammar: 'sudo',
-  }),
-  ...programs('doas', 'high', 'unknown', {
+  })),
+  ...programs('doas', 'high', 'unknown', () => ({
     danger: 'privilege',
     operands: 'none',
     runs: runsOfDoas,
     // `-a` is of OpenBSD.
     grammar: 'doas',
-  }),
-  ...programs('su', 'high', 'unknown', {
+  })),
+  ...programs('su', 'high', 'unknown', () => ({
     danger: 'privilege',
     operands: 'none',
     runs: runsOfSu,
     grammar: 'su',
-  }),
-  ...programs('runuser', 'high', 'unknown', {
+  })),
+  ...programs('runuser', 'high', 'unknown', () => ({
     danger: 'privilege',
     operands: 'none',
     runs: runsOfSu,
     grammar: 'su',
-  }),
-  ...programs('pkexec', 'high', 'unknown', {
+  })),
+  ...programs('pkexec', 'high', 'unknown', () => ({
     danger: 'privilege',
     operands: 'none',
     launches: {},
     grammar: 'pkexec',
-  }),
-  ...programs('gosu su-exec', 'high', 'unknown', {
+  })),
+  ...programs('gosu su-exec', 'high', 'unknown', () => ({
     danger: 'privilege',
     operands: 'none',
     launches: { operands: 1 },
     grammar: 'gosu',
-  }),
-  ...programs('sudoedit run0 dzdo calife super', 'high', 'unknown', {
+  })),
+  ...programs('sudoedit run0 dzdo calife super', 'high', 'unknown', () => ({
     danger: 'privilege',
     operands: 'none',
-  }),
+  })),
 ];
 
 /** `docker exec [options] container command`: runs inside of the container. */
@@ -122,12 +122,12 @@ export const DANGEROUS: readonly ProgramRow[] = [
     'mkfs mke2fs mkswap mkdosfs shred wipefs fdisk sfdisk cfdisk gdisk sgdisk parted partprobe badblocks hdparm blkdiscard nvme losetup cryptsetup dmsetup lvcreate lvremove vgcreate vgremove pvcreate pvremove mdadm zpool zfs debugfs tune2fs resize2fs e2fsck fsck swapon swapoff',
     'high',
     'local',
-    {
-      alsoCalled: withVersion('mkfs'),
+    () => ({
       danger: 'device',
-    },
+    }),
+    withVersion('mkfs'),
   ),
-  ...programs('dd', 'high', 'local', {
+  ...programs('dd', 'high', 'local', () => ({
     operands: 'none',
     dangers: ({ operands }) =>
       operands
@@ -146,39 +146,44 @@ export const DANGEROUS: readonly ProgramRow[] = [
             ]
           : [],
       ),
-  }),
-  ...programs('chown', 'high', 'local', { danger: 'system', operands: 'none' }),
+  })),
+  ...programs('chown', 'high', 'local', () => ({ danger: 'system', operands: 'none' })),
   ...programs(
     'systemctl service mount umount iptables ip6tables iptables-restore nft ufw firewall-cmd useradd userdel usermod groupadd groupdel groupmod adduser deluser addgroup delgroup passwd chpasswd gpasswd chsh chfn vipw visudo crontab setcap sysctl systemd-nspawn initctl rc-service rc-update update-rc.d chkconfig telinit init pivot_root switch_root fusermount fusermount3 setenforce semanage restorecon auditctl aa-teardown apparmor_parser launchctl defaults hwclock grub-install update-grub update-initramfs efibootmgr',
     'high',
     'unknown',
-    { alsoCalled: withVersion('mount'), danger: 'system', operands: 'none' },
+    () => ({ danger: 'system', operands: 'none' }),
+    withVersion('mount'),
   ),
-  ...programs('at batch', 'high', 'unknown', { danger: 'system', operands: 'none', runs: unreadable }),
-  ...programs('systemd-run', 'high', 'unknown', {
+  ...programs('at batch', 'high', 'unknown', () => ({
+    danger: 'system',
+    operands: 'none',
+    runs: unreadable,
+  })),
+  ...programs('systemd-run', 'high', 'unknown', () => ({
     danger: 'system',
     operands: 'none',
     launches: { directory: 'working-directory' },
     grammar: 'systemd-run',
-  }),
-  ...programs('docker podman nerdctl', 'high', 'unknown', {
+  })),
+  ...programs('docker podman nerdctl', 'high', 'unknown', () => ({
     danger: 'container',
     operands: 'none',
     grammar: 'docker',
     verbs: { exec: EXEC, container: { verbs: { exec: EXEC } } },
-  }),
+  })),
   ...programs(
     'kubectl docker-compose podman-compose oc ctr crictl buildah skopeo runc crun lxc lxc-start lxc-attach machinectl apptainer singularity dockerd containerd',
     'high',
     'unknown',
-    { danger: 'container', operands: 'none' },
+    () => ({ danger: 'container', operands: 'none' }),
   ),
-  ...programs('shutdown reboot halt poweroff kexec pm-suspend rtcwake', 'high', 'local', {
+  ...programs('shutdown reboot halt poweroff kexec pm-suspend rtcwake', 'high', 'local', () => ({
     danger: 'power',
     operands: 'none',
-  }),
-  ...programs('insmod rmmod modprobe depmod dkms kmod', 'high', 'local', {
+  })),
+  ...programs('insmod rmmod modprobe depmod dkms kmod', 'high', 'local', () => ({
     danger: 'kernel',
     operands: 'none',
-  }),
+  })),
 ];

@@ -76,58 +76,58 @@ const measuring = (grammar: string): Behaviour => ({
 
 /** Programs that look into others. Most run what they look at, or commands of their own. */
 export const DEBUGGING: readonly ProgramRow[] = [
-  ...programs('gdb', 'medium', 'unknown', {
+  ...programs('gdb', 'medium', 'unknown', () => ({
     grammar: 'gdb',
     runs: runsOfGdb,
-  }),
-  ...programs('lldb', 'medium', 'unknown', {
+  })),
+  ...programs('lldb', 'medium', 'unknown', () => ({
     grammar: 'lldb',
-  }),
-  ...programs('gcore', 'medium', 'unknown', {
+  })),
+  ...programs('gcore', 'medium', 'unknown', () => ({
     grammar: 'gcore',
     operands: 'none',
-  }),
-  ...programs('cgdb rr pdb bpftrace bpftool jdb', 'medium', 'unknown', {
+  })),
+  ...programs('cgdb rr pdb bpftrace bpftool jdb', 'medium', 'unknown', () => ({
     grammar: 'cgdb',
-  }),
+  })),
   ...programs('heaptrack uftrace systemtap stap sysdig ftrace flamegraph py-spy samply', 'medium', 'unknown'),
-  ...programs('strace', 'medium', 'unknown', {
+  ...programs('strace', 'medium', 'unknown', () => ({
     operands: 'none',
     launches: { inert: 'p attach' },
     grammar: 'strace',
-  }),
-  ...programs('ltrace', 'medium', 'unknown', {
+  })),
+  ...programs('ltrace', 'medium', 'unknown', () => ({
     operands: 'none',
     launches: {},
     grammar: 'ltrace',
-  }),
-  ...programs('valgrind', 'medium', 'unknown', {
+  })),
+  ...programs('valgrind', 'medium', 'unknown', () => ({
     operands: 'none',
     launches: {},
     grammar: 'valgrind',
-  }),
-  ...programs('perf', 'medium', 'unknown', {
+  })),
+  ...programs('perf', 'medium', 'unknown', () => ({
     runs: runsOfPerf,
     verbs: {
       stat: measuring('perf stat'),
       record: measuring('perf record'),
     },
-  }),
-  ...programs('hyperfine', 'medium', 'unknown', {
+  })),
+  ...programs('hyperfine', 'medium', 'unknown', () => ({
     operands: 'none',
     runs: runsOfHyperfine,
     grammar: 'hyperfine',
-  }),
-  ...programs('tmux screen', 'medium', 'unknown', { operands: 'none', runs: runsOfMultiplexer }),
-  ...programs('byobu zellij dtach abduco reptyr', 'medium', 'unknown', { operands: 'none' }),
-  ...programs('dmesg journalctl last lastlog', 'medium', 'local', { operands: 'none' }),
+  })),
+  ...programs('tmux screen', 'medium', 'unknown', () => ({ operands: 'none', runs: runsOfMultiplexer })),
+  ...programs('byobu zellij dtach abduco reptyr', 'medium', 'unknown', () => ({ operands: 'none' })),
+  ...programs('dmesg journalctl last lastlog', 'medium', 'local', () => ({ operands: 'none' })),
   ...programs(
     'xdg-open open start xclip xsel pbcopy pbpaste wl-copy wl-paste notify-send zenity dialog whiptail say code cursor',
     'medium',
     'unknown',
   ),
   // Agents that would start agents.
-  ...programs('claude codex gemini aider opencode goose cline ollama llm', 'high', 'network', {
+  ...programs('claude codex gemini aider opencode goose cline ollama llm', 'high', 'network', () => ({
     operands: 'none',
-  }),
+  })),
 ];

@@ -72,7 +72,7 @@ const isPath = ({ text }: Argument) => text.includes('/');
 
 /** Programs that list, make, copy, move and delete files. */
 export const FILES: readonly ProgramRow[] = [
-  ...programs('ls dir vdir', 'low', 'local', {
+  ...programs('ls dir vdir', 'low', 'local', () => ({
     grammar: 'ls',
     operands: 'reads',
     namesNew: listsOnlyNew,
@@ -81,23 +81,23 @@ export const FILES: readonly ProgramRow[] = [
       names: 'ls',
       without: 'L dereference H dereference-command-line dereference-command-line-symlink-to-dir',
     },
-  }),
-  ...programs('tree', 'low', 'local', {
+  })),
+  ...programs('tree', 'low', 'local', () => ({
     grammar: 'tree',
     operands: 'reads',
     followsLinks: (use) => hasOption(use, 'l'),
-  }),
-  ...programs('eza exa', 'low', 'local', {
+  })),
+  ...programs('eza exa', 'low', 'local', () => ({
     grammar: 'eza',
     operands: 'reads',
     followsLinks: (use) => hasOption(use, 'X dereference') && hasOption(use, 'R recurse T tree'),
-  }),
-  ...programs('lsd', 'low', 'local', {
+  })),
+  ...programs('lsd', 'low', 'local', () => ({
     grammar: 'lsd',
     operands: 'reads',
     followsLinks: (use) => hasOption(use, 'L dereference') && hasOption(use, 'R recursive tree'),
-  }),
-  ...programs('cp', 'medium', 'local', {
+  })),
+  ...programs('cp', 'medium', 'local', () => ({
     grammar: 'cp',
     operands: 'reads-then-writes',
     targetOptions: 't target-directory',
@@ -124,8 +124,8 @@ export const FILES: readonly ProgramRow[] = [
       movesLinks: copiesLinks,
       changesEntries: true,
     },
-  }),
-  ...programs('mv', 'medium', 'local', {
+  })),
+  ...programs('mv', 'medium', 'local', () => ({
     grammar: 'mv',
     operands: 'moves-then-writes',
     targetOptions: 't target-directory',
@@ -138,8 +138,8 @@ export const FILES: readonly ProgramRow[] = [
       movesLinks: () => true,
       changesEntries: true,
     },
-  }),
-  ...programs('ln', 'medium', 'local', {
+  })),
+  ...programs('ln', 'medium', 'local', () => ({
     grammar: 'ln',
     paths: (use) => {
       const toTarget = use.operands.length === 1 || hasOption(use, 't target-directory');
@@ -155,8 +155,8 @@ export const FILES: readonly ProgramRow[] = [
     targetOptions: 't target-directory',
     makesLinks: (use) =>
       hasOption(use, 's symbolic') ? (hasOption(use, 'r relative') ? 'here' : 'there') : undefined,
-  }),
-  ...programs('install', 'medium', 'local', {
+  })),
+  ...programs('install', 'medium', 'local', () => ({
     dangers: (use) => {
       const mode = use.options.findLast(({ name }) => name === 'm' || name === 'mode')?.value;
       const isOfDirectories = hasOption(use, 'd directory') && mode !== undefined && SETGID.test(mode.text);
@@ -166,54 +166,54 @@ export const FILES: readonly ProgramRow[] = [
     paths: pathsOfInstall,
     operands: 'reads-then-writes',
     targetOptions: 't target-directory',
-  }),
-  ...programs('mkdir', 'medium', 'local', {
+  })),
+  ...programs('mkdir', 'medium', 'local', () => ({
     grammar: 'mkdir',
     // With -p, it may be there.
     paths: (use) =>
       hasOption(use, 'p parents') ? directoryPaths(use.operands) : replacedPaths(use.operands),
     operands: 'writes',
     application: { changesEntries: true },
-  }),
-  ...programs('touch', 'medium', 'local', {
+  })),
+  ...programs('touch', 'medium', 'local', () => ({
     grammar: 'touch',
     operands: 'writes',
     application: { objection: readsZone, changesEntries: true },
-  }),
-  ...programs('mktemp', 'low', 'local', {
+  })),
+  ...programs('mktemp', 'low', 'local', () => ({
     grammar: 'mktemp',
     paths: ({ operands }) => replacedPaths(operands),
     operands: 'writes',
     namesNew: () => true,
-  }),
-  ...programs('mkfifo mknod', 'medium', 'local', {
+  })),
+  ...programs('mkfifo mknod', 'medium', 'local', () => ({
     grammar: 'mkfifo',
     paths: (use) => replacedPaths(use.operands),
     operands: 'writes',
-  }),
-  ...programs('truncate', 'medium', 'local', {
+  })),
+  ...programs('truncate', 'medium', 'local', () => ({
     grammar: 'truncate',
     operands: 'writes',
-  }),
-  ...programs('fallocate', 'medium', 'local', {
+  })),
+  ...programs('fallocate', 'medium', 'local', () => ({
     grammar: 'fallocate',
     operands: 'writes',
-  }),
-  ...programs('rm', 'high', 'local', {
+  })),
+  ...programs('rm', 'high', 'local', () => ({
     grammar: 'rm',
     operands: 'removes',
     application: { changesEntries: true },
-  }),
-  ...programs('unlink trash trash-put srm', 'high', 'local', { operands: 'removes' }),
-  ...programs('rmdir', 'medium', 'local', {
+  })),
+  ...programs('unlink trash trash-put srm', 'high', 'local', () => ({ operands: 'removes' })),
+  ...programs('rmdir', 'medium', 'local', () => ({
     grammar: 'rmdir',
     operands: 'removes',
     // Of directories those that hold nothing.
     keeps: () => true,
     // With -p it climbs as far as directories are empty, out of the workspace too.
     application: { without: 'p parents', changesEntries: true },
-  }),
-  ...programs('chmod', 'high', 'local', {
+  })),
+  ...programs('chmod', 'high', 'local', () => ({
     ...CHANGES_RIGHTS,
     grammar: 'chmod',
     dangers: (use, isDirectory) => {
@@ -223,57 +223,57 @@ export const FILES: readonly ProgramRow[] = [
       return isOfDirectories && !hasOption(use, 'R recursive') ? [] : setsUser(mode);
     },
     onlyInside: 'change permissions',
-  }),
-  ...programs('chgrp', 'high', 'local', {
+  })),
+  ...programs('chgrp', 'high', 'local', () => ({
     ...CHANGES_RIGHTS,
     grammar: 'chgrp',
-  }),
-  ...programs('chattr', 'high', 'local', {
+  })),
+  ...programs('chattr', 'high', 'local', () => ({
     ...CHANGES_RIGHTS,
     grammar: 'chattr',
     // What is taken away looks like an option.
     scriptOptions: 'a A c C d D e i j m P s S t T u F x p v',
-  }),
-  ...programs('setfacl', 'high', 'local', {
+  })),
+  ...programs('setfacl', 'high', 'local', () => ({
     grammar: 'setfacl',
     operands: 'reads',
-  }),
-  ...programs('setfattr', 'high', 'local', {
+  })),
+  ...programs('setfattr', 'high', 'local', () => ({
     grammar: 'setfattr',
     operands: 'reads',
-  }),
-  ...programs('tee', 'medium', 'local', {
+  })),
+  ...programs('tee', 'medium', 'local', () => ({
     grammar: 'tee',
     operands: 'writes',
     // tee would make a file that is called `-`.
     onlyReads: ({ operands }) =>
       operands.every(({ text, complete }) => complete && text !== '-' && isSink(text)),
     application: { changesEntries: true },
-  }),
-  ...programs('split', 'medium', 'local', {
+  })),
+  ...programs('split', 'medium', 'local', () => ({
     grammar: 'split',
     // The second one is what the names of its output begin with.
     paths: ({ operands }) => [
       ...plainPaths(operands.slice(0, 1), 'reads'),
       ...replacedPaths(operands.slice(1)),
     ],
-  }),
-  ...programs('csplit', 'medium', 'local', {
+  })),
+  ...programs('csplit', 'medium', 'local', () => ({
     grammar: 'csplit',
     // Patterns follow.
     paths: ({ operands }) => plainPaths(operands.slice(0, 1), 'reads'),
-  }),
-  ...programs('basename', 'low', 'local', {
+  })),
+  ...programs('basename', 'low', 'local', () => ({
     grammar: 'basename',
     operands: 'none',
     application: { words: 'any' },
-  }),
-  ...programs('dirname', 'low', 'local', {
+  })),
+  ...programs('dirname', 'low', 'local', () => ({
     grammar: 'dirname',
     operands: 'none',
     application: { words: 'any' },
-  }),
-  ...programs('realpath readlink', 'low', 'local', {
+  })),
+  ...programs('realpath readlink', 'low', 'local', () => ({
     grammar: 'realpath',
     operands: 'none',
     application: {
@@ -281,8 +281,8 @@ export const FILES: readonly ProgramRow[] = [
       paths: ({ operands, options }) =>
         plainPaths([...operands, ...options.map(({ value }) => value)], 'reads'),
     },
-  }),
-  ...programs('cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum', 'low', 'local', {
+  })),
+  ...programs('cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum', 'low', 'local', () => ({
     grammar: 'cksum',
     operands: 'reads',
     strict: takesNamesFrom('c check'),
@@ -290,21 +290,21 @@ export const FILES: readonly ProgramRow[] = [
     application: {
       without: 'c check w warn untagged quiet status strict ignore-missing debug a algorithm l length',
     },
-  }),
-  ...programs('sum', 'low', 'local', {
+  })),
+  ...programs('sum', 'low', 'local', () => ({
     grammar: 'sum',
     operands: 'reads',
-  }),
-  ...programs('shasum', 'low', 'local', {
+  })),
+  ...programs('shasum', 'low', 'local', () => ({
     grammar: 'shasum',
     operands: 'reads',
-  }),
-  ...programs('stat', 'low', 'local', {
+  })),
+  ...programs('stat', 'low', 'local', () => ({
     grammar: 'stat',
     operands: 'reads',
     application: {},
-  }),
-  ...programs('du', 'low', 'local', {
+  })),
+  ...programs('du', 'low', 'local', () => ({
     strict: takesNamesFrom('files0-from'),
     followsLinks: (use) => hasOption(use, 'L dereference'),
     grammar: 'du',
@@ -312,19 +312,19 @@ export const FILES: readonly ProgramRow[] = [
     application: {
       without: 'D dereference-args H L dereference l count-links time time-style files0-from X exclude-from',
     },
-  }),
-  ...programs('df', 'low', 'local', {
+  })),
+  ...programs('df', 'low', 'local', () => ({
     // None of its options writes or runs anything.
     grammar: 'df',
     operands: 'reads',
-  }),
-  ...programs('wc', 'low', 'local', {
+  })),
+  ...programs('wc', 'low', 'local', () => ({
     strict: takesNamesFrom('files0-from'),
     grammar: 'wc',
     operands: 'reads',
     application: { without: 'files0-from' },
-  }),
-  ...programs('file', 'low', 'local', {
+  })),
+  ...programs('file', 'low', 'local', () => ({
     strict: takesNamesFrom('f files-from'),
     grammar: 'file',
     operands: 'reads',
@@ -332,8 +332,8 @@ export const FILES: readonly ProgramRow[] = [
       without:
         'c checking-printout d debug apple extension l list L dereference n no-buffer p preserve-date s special-files S no-sandbox z uncompress Z uncompress-noreport e exclude exclude-quiet P parameter f files-from m magic-file C compile',
     },
-  }),
-  ...programs('which', 'low', 'local', {
+  })),
+  ...programs('which', 'low', 'local', () => ({
     grammar: 'which',
     operands: 'none',
     strict: (use) => [
@@ -346,8 +346,8 @@ export const FILES: readonly ProgramRow[] = [
       words: 'any',
       objection: ({ operands }) => (operands.some(isPath) ? 'takes names, not paths' : undefined),
     },
-  }),
-  ...programs('whereis locate', 'low', 'local', { operands: 'none' }),
+  })),
+  ...programs('whereis locate', 'low', 'local', () => ({ operands: 'none' })),
 ];
 
 /** True if `cp` copies directories. */

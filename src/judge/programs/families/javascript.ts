@@ -81,52 +81,52 @@ function inspectTsc({ operands }: Use): readonly Finding[] {
 
 /** Compilers, linters and test runners. Their configuration is code of the workspace, like a test that they run. */
 const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
-  ...programs('tsc tsgo vue-tsc', 'low', 'unknown', {
+  ...programs('tsc tsgo vue-tsc', 'low', 'unknown', () => ({
     grammar: 'tsc',
     inspect: inspectTsc,
-  }),
-  ...programs('eslint', 'low', 'unknown', {
+  })),
+  ...programs('eslint', 'low', 'unknown', () => ({
     grammar: 'eslint',
     inspect: modules('f format', ESLINT_FORMATS),
-  }),
-  ...programs('jest', 'low', 'unknown', {
+  })),
+  ...programs('jest', 'low', 'unknown', () => ({
     grammar: 'jest',
     inspect: modules(
       'env testEnvironment test-environment reporters preset coverageReporters coverage-reporters',
     ),
-  }),
-  ...programs('vitest', 'low', 'unknown', {
+  })),
+  ...programs('vitest', 'low', 'unknown', () => ({
     grammar: 'vitest',
     inspect: modules('reporter environment pool coverage.reporter'),
-  }),
-  ...programs('mocha', 'low', 'unknown', {
+  })),
+  ...programs('mocha', 'low', 'unknown', () => ({
     grammar: 'mocha',
     inspect: (use) => [...modules('R reporter', MOCHA_REPORTERS)(use), ...modules('u ui')(use)],
     morePaths: outputsOfMocha,
-  }),
-  ...programs('biome', 'low', 'unknown', {
+  })),
+  ...programs('biome', 'low', 'unknown', () => ({
     grammar: 'biome',
-  }),
+  })),
   ...programs(
     'ava tap karma xo standard knip depcheck madge ncu attw publint tsd dpdm size-limit',
     'low',
     'unknown',
-    {
+    () => ({
       grammar: 'ava',
-    },
+    }),
   ),
-  ...programs('stylelint', 'low', 'unknown', {
+  ...programs('stylelint', 'low', 'unknown', () => ({
     grammar: 'stylelint',
-  }),
-  ...programs('c8', 'low', 'unknown', {
+  })),
+  ...programs('c8', 'low', 'unknown', () => ({
     operands: 'none',
     // Two verbs of its own run nothing.
     runs: behindOptions((read) =>
       /^(?:report|check-coverage)$/.test(read.rest[0]?.value ?? '') ? NOTHING : runWords(read.rest),
     ),
     grammar: 'c8',
-  }),
-  ...programs('nyc', 'low', 'unknown', {
+  })),
+  ...programs('nyc', 'low', 'unknown', () => ({
     operands: 'none',
     runs: behindOptions((read) =>
       /^(?:report|check-coverage|instrument|merge)$/.test(read.rest[0]?.value ?? '')
@@ -134,13 +134,13 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
         : runWords(read.rest),
     ),
     grammar: 'nyc',
-  }),
-  ...programs('oxlint', 'low', 'unknown', {
+  })),
+  ...programs('oxlint', 'low', 'unknown', () => ({
     grammar: 'oxlint',
-  }),
-  ...programs('prettier', 'low', 'unknown', {
+  })),
+  ...programs('prettier', 'low', 'unknown', () => ({
     grammar: 'prettier',
-  }),
+  })),
 ];
 
 const CHANGES: Behaviour = { risk: 'medium', reach: 'network', operands: 'none', onlyFetches: false };
@@ -225,7 +225,7 @@ function explore(args: readonly Word[]): Runs {
 }
 
 /** Verbs of npm and its kin, with their aliases. */
-const VERBS: Readonly<Record<string, Behaviour>> = {
+const verbsOfManagers = (): Readonly<Record<string, Behaviour>> => ({
   ...verbs(
     'install i in ins inst insta instal isnt isnta isntal isntall add a ci clean-install ic install-clean isntall-clean install-test it install-ci-test cit update up upgrade udpate uninstall un unlink remove rm r link ln rebuild rb dedupe ddp prune shrinkwrap import fetch',
     CHANGES,
@@ -247,16 +247,18 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   audit: { ...READS, verbs: verbs('fix', CHANGES), inspect: fixes },
   config: { ...CHANGES, verbs: verbs('get list ls', READS) },
   c: { ...CHANGES, verbs: verbs('get list ls', READS) },
-};
+});
 
-const MANAGER: Behaviour & { readonly versionOption: string } = {
+const managing = (grammar: string) => ({
   versionOption: '-v',
   runs: runsOfManager,
   recipes: scriptsOfManager,
   optionsAnywhere: true,
-  operands: 'none',
-  verbs: VERBS,
-};
+  operands: 'none' as const,
+  grammar,
+  verbs: verbsOfManagers(),
+});
+
 const NODE: Behaviour = {
   code: 'language',
   interprets: 'script',
@@ -265,67 +267,68 @@ const NODE: Behaviour = {
 
 /** Node and what comes with it. */
 export const JAVASCRIPT: readonly ProgramRow[] = [
-  ...programs('npm', 'medium', 'network', {
-    ...MANAGER,
-    grammar: 'npm',
-  }),
-  ...programs('pnpm', 'medium', 'network', {
-    ...MANAGER,
-    grammar: 'pnpm',
-  }),
-  ...programs('yarn', 'medium', 'network', {
-    ...MANAGER,
-    grammar: 'yarn',
-  }),
-  ...programs('bun', 'medium', 'network', {
+  ...programs('npm', 'medium', 'network', () => managing('npm')),
+  ...programs('pnpm', 'medium', 'network', () => managing('pnpm')),
+  ...programs('yarn', 'medium', 'network', () => managing('yarn')),
+  ...programs('bun', 'medium', 'network', () => ({
     code: 'language',
     interprets: 'script',
     runs: runsOfManager,
     recipes: scriptsOfManager,
     grammar: 'bun',
     verbs: {
-      ...VERBS,
+      ...verbsOfManagers(),
       ...verbs('run x create upgrade', CHANGES),
       test: { ...SCRIPT, grammar: 'bun test' },
       build: { ...CHANGES, grammar: 'bun build' },
     },
-  }),
-  ...programs('npx bunx pnpx', 'medium', 'network', {
+  })),
+  ...programs('npx bunx pnpx', 'medium', 'network', () => ({
     operands: 'none',
     onlyReads: asksVersion,
     runs: execute,
-  }),
-  ...programs('yarnpkg corepack nvm fnm volta n', 'medium', 'network', {
+  })),
+  ...programs('yarnpkg corepack nvm fnm volta n', 'medium', 'network', () => ({
     operands: 'none',
     onlyReads: asksVersion,
-  }),
-  ...programs('node nodejs', 'medium', 'network', {
-    alsoCalled: withVersion('node'),
-    ...NODE,
-    grammar: 'node',
-    versionOption: '-v',
-  }),
-  ...programs('deno', 'medium', 'network', { ...NODE, grammar: 'deno' }),
-  ...programs('tsx', 'medium', 'network', {
+  })),
+  ...programs(
+    'node nodejs',
+    'medium',
+    'network',
+    () => ({
+      ...NODE,
+      grammar: 'node',
+      versionOption: '-v',
+    }),
+    withVersion('node'),
+  ),
+  ...programs('deno', 'medium', 'network', () => ({ ...NODE, grammar: 'deno' })),
+  ...programs('tsx', 'medium', 'network', () => ({
     ...NODE,
     grammar: 'tsx',
-  }),
-  ...programs('ts-node ts-node-esm', 'medium', 'network', {
+  })),
+  ...programs('ts-node ts-node-esm', 'medium', 'network', () => ({
     ...NODE,
     grammar: 'ts-node',
-  }),
-  ...programs('esno swc-node babel-node zx electron', 'medium', 'network', NODE),
+  })),
+  ...programs('esno swc-node babel-node zx electron', 'medium', 'network', () => NODE),
   ...JAVASCRIPT_TOOLS,
-  ...programs('vercel netlify firebase wrangler changeset lerna semantic-release', 'medium', 'unknown', {
-    outward: ({ command, program }) =>
-      program.name === 'semantic-release' ||
-      command.words.some(({ value }) =>
-        /^(?:deploy(?::.*)?|publish|promote|rollback|--prod)$/.test(value ?? ''),
-      )
-        ? 'changes what runs or is published elsewhere'
-        : undefined,
-  }),
-  ...programs('rimraf del-cli', 'high', 'unknown', { operands: 'removes' }),
+  ...programs(
+    'vercel netlify firebase wrangler changeset lerna semantic-release',
+    'medium',
+    'unknown',
+    () => ({
+      outward: ({ command, program }) =>
+        program.name === 'semantic-release' ||
+        command.words.some(({ value }) =>
+          /^(?:deploy(?::.*)?|publish|promote|rollback|--prod)$/.test(value ?? ''),
+        )
+          ? 'changes what runs or is published elsewhere'
+          : undefined,
+    }),
+  ),
+  ...programs('rimraf del-cli', 'high', 'unknown', () => ({ operands: 'removes' })),
   ...programs(
     'vite next nuxt astro webpack rollup esbuild parcel turbo nx tsup rslib rspack unbuild storybook svelte-kit gatsby ng vue expo metro remix playwright cypress puppeteer lighthouse husky lint-staged prisma drizzle-kit typeorm sequelize http-server serve npm-run-all run-s run-p dotenv pm2 gulp grunt bower lefthook nest',
     'medium',

@@ -122,7 +122,7 @@ const CARGO_CHANGES: Behaviour = {
 
 /** Compilers, run times and project tools of other languages. */
 export const LANGUAGES: readonly ProgramRow[] = [
-  ...programs('cargo', 'medium', 'network', {
+  ...programs('cargo', 'medium', 'network', () => ({
     operands: 'none',
     grammar: 'cargo',
     verbs: {
@@ -157,18 +157,18 @@ export const LANGUAGES: readonly ProgramRow[] = [
       },
       ...verbs('publish yank owner', { ...CARGO_CHANGES, outward: PUBLISHES }),
     },
-  }),
-  ...programs('rustc', 'medium', 'unknown', {
+  })),
+  ...programs('rustc', 'medium', 'unknown', () => ({
     grammar: 'rustc',
     inspect: inspectRust,
     morePaths: outputsOfRust,
-  }),
-  ...programs('rustdoc', 'medium', 'unknown', {
+  })),
+  ...programs('rustdoc', 'medium', 'unknown', () => ({
     grammar: 'rustdoc',
     inspect: inspectRust,
     morePaths: outputsOfRust,
-  }),
-  ...programs('rustup', 'medium', 'unknown', {
+  })),
+  ...programs('rustup', 'medium', 'unknown', () => ({
     grammar: 'rustup',
     verbs: {
       run: {
@@ -177,13 +177,13 @@ export const LANGUAGES: readonly ProgramRow[] = [
         launches: { operands: 1 },
       },
     },
-  }),
+  })),
   ...programs(
     'rustfmt cbindgen bindgen wasm-pack trunk maturin cross miri just task mage',
     'medium',
     'unknown',
   ),
-  ...programs('go', 'medium', 'network', {
+  ...programs('go', 'medium', 'network', () => ({
     grammar: 'go',
     verbs: {
       ...verbs('build test vet list env version doc help', {
@@ -216,20 +216,20 @@ export const LANGUAGES: readonly ProgramRow[] = [
         inspect: inspectGo,
       }),
     },
-  }),
-  ...programs('gofmt', 'low', 'local', {
+  })),
+  ...programs('gofmt', 'low', 'local', () => ({
     grammar: 'gofmt',
     operands: 'reads',
-  }),
-  ...programs('goimports', 'low', 'local', {
+  })),
+  ...programs('goimports', 'low', 'local', () => ({
     grammar: 'goimports',
     operands: 'reads',
-  }),
-  ...programs('gofumpt', 'low', 'local', {
+  })),
+  ...programs('gofumpt', 'low', 'local', () => ({
     grammar: 'gofumpt',
     operands: 'reads',
-  }),
-  ...programs('golangci-lint', 'low', 'unknown', {
+  })),
+  ...programs('golangci-lint', 'low', 'unknown', () => ({
     optionsAnywhere: true,
     grammar: 'golangci-lint',
     verbs: {
@@ -244,70 +244,89 @@ export const LANGUAGES: readonly ProgramRow[] = [
             : [finding('writes', 'rewrites', 'rewrites files', 'fmt')],
       },
     },
-  }),
-  ...programs('staticcheck', 'low', 'unknown', {
+  })),
+  ...programs('staticcheck', 'low', 'unknown', () => ({
     grammar: 'staticcheck',
-  }),
-  ...programs('golint revive', 'low', 'unknown', {
+  })),
+  ...programs('golint revive', 'low', 'unknown', () => ({
     grammar: 'golint',
-  }),
+  })),
   ...programs('gotestsum gopls dlv', 'medium', 'unknown'),
-  ...programs('mvn mvnw', 'medium', 'unknown', {
+  ...programs('mvn mvnw', 'medium', 'unknown', () => ({
     grammar: 'mvn',
     operands: 'none',
-  }),
-  ...programs('gradle gradlew', 'medium', 'unknown', {
+  })),
+  ...programs('gradle gradlew', 'medium', 'unknown', () => ({
     grammar: 'gradle',
     operands: 'none',
-  }),
-  ...programs('ant', 'medium', 'unknown', {
+  })),
+  ...programs('ant', 'medium', 'unknown', () => ({
     grammar: 'ant',
     operands: 'none',
-  }),
-  ...programs('sbt', 'medium', 'unknown', {
+  })),
+  ...programs('sbt', 'medium', 'unknown', () => ({
     grammar: 'sbt',
     operands: 'none',
-  }),
-  ...programs('lein mill bazel bazelisk buck2 pants scala-cli kotlinc scalac groovy', 'medium', 'unknown', {
-    grammar: 'lein',
-    operands: 'none',
-  }),
-  ...programs('java javaw jshell jbang kotlin scala clojure clj', 'medium', 'network', {
-    alsoCalled: withVersion('java'),
-  }),
+  })),
+  ...programs(
+    'lein mill bazel bazelisk buck2 pants scala-cli kotlinc scalac groovy',
+    'medium',
+    'unknown',
+    () => ({
+      grammar: 'lein',
+      operands: 'none',
+    }),
+  ),
+  ...programs(
+    'java javaw jshell jbang kotlin scala clojure clj',
+    'medium',
+    'network',
+    () => ({}),
+    withVersion('java'),
+  ),
   ...programs('javac javap jar javadoc jps jcmd jstack jmap jdeps keytool', 'medium', 'unknown'),
-  ...programs('perl', 'medium', 'network', {
-    alsoCalled: withVersion('perl'),
-    code: 'language',
-    interprets: 'script',
-    versionOption: '-v',
-    grammar: 'perl',
-  }),
-  ...programs('ruby', 'medium', 'network', {
-    alsoCalled: withVersion('ruby'),
-    code: 'language',
-    interprets: 'script',
-    versionOption: '-v',
-    grammar: 'ruby',
-  }),
-  ...programs('irb', 'medium', 'network', {
+  ...programs(
+    'perl',
+    'medium',
+    'network',
+    () => ({
+      code: 'language',
+      interprets: 'script',
+      versionOption: '-v',
+      grammar: 'perl',
+    }),
+    withVersion('perl'),
+  ),
+  ...programs(
+    'ruby',
+    'medium',
+    'network',
+    () => ({
+      code: 'language',
+      interprets: 'script',
+      versionOption: '-v',
+      grammar: 'ruby',
+    }),
+    withVersion('ruby'),
+  ),
+  ...programs('irb', 'medium', 'network', () => ({
     ...RUBY,
     grammar: 'irb',
-  }),
-  ...programs('erb', 'medium', 'network', {
+  })),
+  ...programs('erb', 'medium', 'network', () => ({
     ...RUBY,
     grammar: 'erb',
-  }),
-  ...programs('rake', 'medium', 'network', {
+  })),
+  ...programs('rake', 'medium', 'network', () => ({
     ...RUBY,
     grammar: 'rake',
-  }),
-  ...programs('rspec', 'medium', 'network', {
+  })),
+  ...programs('rspec', 'medium', 'network', () => ({
     ...RUBY,
     grammar: 'rspec',
-  }),
-  ...programs('rails jruby', 'medium', 'network', RUBY),
-  ...programs('bundle bundler', 'medium', 'network', {
+  })),
+  ...programs('rails jruby', 'medium', 'network', () => RUBY),
+  ...programs('bundle bundler', 'medium', 'network', () => ({
     ...RUBY,
     grammar: 'bundle',
     verbs: {
@@ -315,42 +334,47 @@ export const LANGUAGES: readonly ProgramRow[] = [
       ...verbs('install update lock add package cache', BUNDLE_CHANGES),
       ...verbs('exec e', BUNDLE_EXEC),
     },
-  }),
-  ...programs('rubocop', 'low', 'unknown', {
+  })),
+  ...programs('rubocop', 'low', 'unknown', () => ({
     grammar: 'rubocop',
-  }),
-  ...programs('standardrb brakeman sorbet srb steep reek', 'low', 'unknown', {
+  })),
+  ...programs('standardrb brakeman sorbet srb steep reek', 'low', 'unknown', () => ({
     grammar: 'standardrb',
-  }),
-  ...programs('php', 'medium', 'network', {
-    alsoCalled: withVersion('php'),
-    code: 'language',
-    interprets: 'script',
-    versionOption: '-v',
-    grammar: 'php',
-  }),
-  ...programs('composer', 'medium', 'network', {
+  })),
+  ...programs(
+    'php',
+    'medium',
+    'network',
+    () => ({
+      code: 'language',
+      interprets: 'script',
+      versionOption: '-v',
+      grammar: 'php',
+    }),
+    withVersion('php'),
+  ),
+  ...programs('composer', 'medium', 'network', () => ({
     ...PHP,
     grammar: 'composer',
-  }),
-  ...programs('artisan symfony wp drush', 'medium', 'network', PHP),
-  ...programs('phpunit', 'low', 'unknown', {
+  })),
+  ...programs('artisan symfony wp drush', 'medium', 'network', () => PHP),
+  ...programs('phpunit', 'low', 'unknown', () => ({
     grammar: 'phpunit',
     inspect: inspectPhpunit,
-  }),
-  ...programs('phpstan', 'low', 'unknown', {
+  })),
+  ...programs('phpstan', 'low', 'unknown', () => ({
     grammar: 'phpstan',
-  }),
-  ...programs('phpcs', 'low', 'unknown', {
+  })),
+  ...programs('phpcs', 'low', 'unknown', () => ({
     grammar: 'phpcs',
     inspect: (use) => [...inspectPhpunit(use), ...loadsStandard(use)],
     morePaths: reportsOfPhpcs,
-  }),
-  ...programs('psalm pest', 'low', 'unknown', {
+  })),
+  ...programs('psalm pest', 'low', 'unknown', () => ({
     grammar: 'psalm',
-  }),
+  })),
   ...programs('php-cs-fixer phpcbf rector', 'medium', 'unknown'),
-  ...programs('dotnet', 'medium', 'network', {
+  ...programs('dotnet', 'medium', 'network', () => ({
     verbs: {
       ...verbs('build test', {
         ...LOW,
@@ -359,8 +383,8 @@ export const LANGUAGES: readonly ProgramRow[] = [
       ...verbs('run add remove publish restore new tool clean pack ef format', MEDIUM),
       nuget: { ...MEDIUM, verbs: verbs('push delete', { outward: PUBLISHES }) },
     },
-  }),
-  ...programs('swift', 'medium', 'network', {
+  })),
+  ...programs('swift', 'medium', 'network', () => ({
     verbs: {
       ...verbs('build test', {
         ...LOW,
@@ -368,18 +392,23 @@ export const LANGUAGES: readonly ProgramRow[] = [
       }),
       ...verbs('run package', MEDIUM),
     },
-  }),
+  })),
   ...programs('swiftc swiftlint swiftformat xcodebuild xcrun pod fastlane', 'medium', 'unknown'),
-  ...programs('lua luajit tclsh Rscript', 'medium', 'network', {
-    alsoCalled: withVersion('lua'),
-    code: 'language',
-    interprets: 'script',
-  }),
+  ...programs(
+    'lua luajit tclsh Rscript',
+    'medium',
+    'network',
+    () => ({
+      code: 'language',
+      interprets: 'script',
+    }),
+    withVersion('lua'),
+  ),
   ...programs(
     'wish osascript R julia octave matlab ghci runghc ocaml erl elixir iex escript racket guile sbcl swipl gnuplot dart flutter crystal nim zig pwsh powershell dc',
     'medium',
     'network',
-    { code: 'language' },
+    () => ({ code: 'language' }),
   ),
   ...programs(
     'ghc stack cabal mix rebar3 dune opam luac luarocks hlint fourmolu ormolu elm purs gleam idris2 agda coqc lake lean',

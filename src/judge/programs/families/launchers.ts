@@ -142,11 +142,11 @@ function launchers(
   grammar: string,
   launches: Behaviour['launches'] = {},
 ): readonly ProgramRow[] {
-  return programs(names, risk, reach, {
+  return programs(names, risk, reach, () => ({
     operands: 'none',
     grammar,
     launches,
-  });
+  }));
 }
 
 /** Builtins that run their words in the shell: `command -p NAME …`, `builtin NAME …`. */
@@ -157,24 +157,24 @@ const runsInShell = behindOptions((read) => {
 
 /** Programs that run another one, which the parser lists beside them. */
 export const LAUNCHERS: readonly ProgramRow[] = [
-  ...programs('builtin', 'low', 'local', {
+  ...programs('builtin', 'low', 'local', () => ({
     operands: 'none',
     builtin: true,
     runs: runsInShell,
     grammar: 'builtin',
-  }),
-  ...programs('command', 'low', 'local', {
+  })),
+  ...programs('command', 'low', 'local', () => ({
     operands: 'none',
     builtin: true,
     runs: runsInShell,
     grammar: 'command',
-  }),
-  ...programs('exec', 'low', 'local', {
+  })),
+  ...programs('exec', 'low', 'local', () => ({
     operands: 'none',
     builtin: true,
     grammar: 'exec',
     launches: {},
-  }),
+  })),
   ...launchers('nohup', 'low', 'local', 'nohup'),
   ...launchers('timeout', 'low', 'local', 'timeout', { operands: 1 }),
   ...launchers('time', 'low', 'local', 'time'),
@@ -190,76 +190,82 @@ export const LAUNCHERS: readonly ProgramRow[] = [
   ...launchers('caffeinate', 'low', 'local', 'caffeinate'),
   ...launchers('dbus-run-session', 'low', 'local', 'dbus-run-session'),
   // It has no options; env refuses the same words.
-  ...programs('cross-env', 'low', 'local', {
+  ...programs('cross-env', 'low', 'local', () => ({
     operands: 'none',
     runs: runsOfEnv,
     assigns: ({ operands }) => assignmentsBefore(operands.map(({ word }) => word)),
     grammar: 'cross-env',
-  }),
-  ...programs('env', 'low', 'local', {
+  })),
+  ...programs('env', 'low', 'local', () => ({
     operands: 'none',
     runs: runsOfEnv,
     assigns: ({ operands }) => assignmentsBefore(operands.map(({ word }) => word)),
     grammar: 'env',
-  }),
-  ...programs('xargs', 'low', 'local', {
+  })),
+  ...programs('xargs', 'low', 'local', () => ({
     operands: 'none',
     runs: runsOfXargs,
     interprets: 'input',
     passesOn:
       '0 null r no-run-if-empty t verbose p interactive x exit o open-tty n max-args P max-procs L l max-lines s max-chars I i replace d=\\n d=\\0 delimiter=\\n delimiter=\\0',
     grammar: 'xargs',
-  }),
-  ...programs('parallel', 'medium', 'local', {
+  })),
+  ...programs('parallel', 'medium', 'local', () => ({
     operands: 'none',
     runs: runsOfParallel,
     interprets: 'input',
     passesOn: '0 null k keep-order j jobs m X bar eta will-cite no-notice line-buffer t verbose',
     grammar: 'parallel',
-  }),
-  ...programs('watch', 'medium', 'local', {
+  })),
+  ...programs('watch', 'medium', 'local', () => ({
     operands: 'none',
     runs: runsOfWatch,
     grammar: 'watch',
-  }),
-  ...programs('entr', 'medium', 'local', {
+  })),
+  ...programs('entr', 'medium', 'local', () => ({
     operands: 'none',
     runs: runsOfEntr,
     // `-x` is of later versions.
     grammar: 'entr',
-  }),
-  ...programs('flock', 'medium', 'local', {
+  })),
+  ...programs('flock', 'medium', 'local', () => ({
     operands: 'none',
     runs: runsOfFlock,
     grammar: 'flock',
-  }),
-  ...programs('script', 'medium', 'local', {
+  })),
+  ...programs('script', 'medium', 'local', () => ({
     operands: 'none',
     runs: runsOfScript,
     grammar: 'script',
-  }),
-  ...programs('busybox toybox', 'medium', 'local', { operands: 'none', runs: runsOfBusybox }),
-  ...programs('ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1', 'medium', 'unknown', {
-    // Under the names that systems give it.
-    alsoCalled: /^ld(?:-linux|-musl|-[0-9.]+|64)?[A-Za-z0-9_.-]*\.so(?:\.[0-9]+)*$/,
-    runs: runsOfLoader,
-    grammar: 'ld.so',
-  }),
+  })),
+  ...programs('busybox toybox', 'medium', 'local', () => ({ operands: 'none', runs: runsOfBusybox })),
+  ...programs(
+    'ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1',
+    'medium',
+    'unknown',
+    () => ({
+      // Under the names that systems give it.
+
+      runs: runsOfLoader,
+      grammar: 'ld.so',
+    }),
+    /^ld(?:-linux|-musl|-[0-9.]+|64)?[A-Za-z0-9_.-]*\.so(?:\.[0-9]+)*$/,
+  ),
   ...launchers('chroot', 'high', 'unknown', 'chroot', { operands: 1 }),
   ...launchers('unshare', 'high', 'unknown', 'unshare', { directory: 'w wd' }),
   ...launchers('nsenter', 'high', 'unknown', 'nsenter'),
   ...launchers('fakeroot', 'high', 'unknown', 'fakeroot'),
   ...launchers('setpriv', 'high', 'unknown', 'setpriv'),
-  ...programs('bwrap firejail capsh start-stop-daemon sg newgrp', 'high', 'unknown', {
+  ...programs('bwrap firejail capsh start-stop-daemon sg newgrp', 'high', 'unknown', () => ({
     operands: 'none',
     runs: unreadable,
-  }),
-  ...programs('proot fakechroot run-parts', 'high', 'unknown', { operands: 'none' }),
-  ...programs('unbuffer', 'low', 'local', { operands: 'none', runs: unreadable }),
-  ...programs('daemonize expect chpst concurrently sem runcon tsp watchexec', 'medium', 'unknown', {
+  })),
+  ...programs('proot fakechroot run-parts', 'high', 'unknown', () => ({ operands: 'none' })),
+  ...programs('unbuffer', 'low', 'local', () => ({ operands: 'none', runs: unreadable })),
+  ...programs('daemonize expect chpst concurrently sem runcon tsp watchexec', 'medium', 'unknown', () => ({
     runs: unreadable,
-  }),
-  ...programs('nodemon', 'medium', 'network', { runs: unreadable }),
+  })),
+  ...programs('nodemon', 'medium', 'network', () => ({ runs: unreadable })),
   ...launchers('prlimit', 'high', 'local', 'prlimit'),
   ...launchers('xvfb-run', 'medium', 'unknown', 'xvfb-run'),
   ...launchers('cgexec', 'medium', 'unknown', 'cgexec'),

@@ -165,7 +165,7 @@ function urlsAmong({ operands }: Use): readonly Argument[] {
 
 /** Programs that use the network by design. */
 export const NETWORK: readonly ProgramRow[] = [
-  ...programs('curl', 'high', 'network', {
+  ...programs('curl', 'high', 'network', () => ({
     grammar: 'curl',
     operands: 'none',
     staysLocal: curlStays,
@@ -176,8 +176,8 @@ export const NETWORK: readonly ProgramRow[] = [
     connects: { port: 'web' },
     outward: outwardOfCurl,
     onlySends: curlPosts,
-  }),
-  ...programs('wget wget2', 'high', 'network', {
+  })),
+  ...programs('wget wget2', 'high', 'network', () => ({
     grammar: 'wget',
     operands: 'none',
     staysLocal: wgetStays,
@@ -185,8 +185,8 @@ export const NETWORK: readonly ProgramRow[] = [
     connects: { port: 'web' },
     outward: outwardOfWget,
     onlySends: wgetPosts,
-  }),
-  ...programs('ssh', 'high', 'network', {
+  })),
+  ...programs('ssh', 'high', 'network', () => ({
     versionOption: '-V',
     operands: 'none',
     needs: 'network',
@@ -194,44 +194,49 @@ export const NETWORK: readonly ProgramRow[] = [
     outward: 'works on another machine',
     runs: runsOfSsh,
     grammar: 'ssh',
-  }),
-  ...programs('scp sftp sshfs autossh ssh-copy-id', 'high', 'network', {
+  })),
+  ...programs('scp sftp sshfs autossh ssh-copy-id', 'high', 'network', () => ({
     operands: 'none',
     needs: 'network',
     connects: { port: 22, ssh: true },
     outward: 'works on another machine',
-  }),
-  ...programs('lftp tftp mosh ssh-keyscan rlogin rsh rexec youtube-dl yt-dlp', 'high', 'network', {
+  })),
+  ...programs('lftp tftp mosh ssh-keyscan rlogin rsh rexec youtube-dl yt-dlp', 'high', 'network', () => ({
     operands: 'none',
     needs: 'network',
     outward: 'works on another machine',
-  }),
-  ...programs('nc netcat nc.openbsd nc.traditional', 'high', 'network', {
-    alsoCalled: withVersion('nc'),
-    grammar: 'nc',
-    operands: 'none',
-    staysLocal: netcatStays,
-    hosts: hostOfNetcat,
-  }),
-  ...programs('ncat', 'high', 'network', {
+  })),
+  ...programs(
+    'nc netcat nc.openbsd nc.traditional',
+    'high',
+    'network',
+    () => ({
+      grammar: 'nc',
+      operands: 'none',
+      staysLocal: netcatStays,
+      hosts: hostOfNetcat,
+    }),
+    withVersion('nc'),
+  ),
+  ...programs('ncat', 'high', 'network', () => ({
     grammar: 'ncat',
     operands: 'none',
     staysLocal: netcatStays,
     hosts: hostOfNetcat,
-  }),
-  ...programs('telnet', 'high', 'network', {
+  })),
+  ...programs('telnet', 'high', 'network', () => ({
     grammar: 'telnet',
     operands: 'none',
     hosts: ({ operands }) => operands.slice(0, 1),
     connects: { port: 23 },
-  }),
-  ...programs('ftp', 'high', 'network', {
+  })),
+  ...programs('ftp', 'high', 'network', () => ({
     grammar: 'ftp',
     operands: 'none',
     hosts: ({ operands }) => operands.slice(0, 1),
     connects: { port: 21 },
-  }),
-  ...programs('socat', 'high', 'network', {
+  })),
+  ...programs('socat', 'high', 'network', () => ({
     grammar: 'socat',
     operands: 'none',
     // `-lf` alone of those that begin with `-l` has a value.
@@ -242,20 +247,20 @@ export const NETWORK: readonly ProgramRow[] = [
           : [],
       ),
     hosts: hostsOfSocat,
-  }),
-  ...programs('http https xh xhs', 'high', 'network', {
+  })),
+  ...programs('http https xh xhs', 'high', 'network', () => ({
     grammar: 'http',
     operands: 'none',
     hosts: (use) => [requestOfHttpie(use).url ?? []].flat(),
     connects: { port: 'web' },
     outward: outwardOfHttpie,
     onlySends: httpiePosts,
-  }),
-  ...programs('httpie websocat hurl grpcurl aria2c axel lynx w3m links elinks', 'high', 'network', {
+  })),
+  ...programs('httpie websocat hurl grpcurl aria2c axel lynx w3m links elinks', 'high', 'network', () => ({
     operands: 'none',
     hosts: urlsAmong,
-  }),
-  ...programs('rsync', 'high', 'network', {
+  })),
+  ...programs('rsync', 'high', 'network', () => ({
     grammar: 'rsync',
     paths: pathsOfRsync,
     loses: lossOfRsync,
@@ -265,34 +270,34 @@ export const NETWORK: readonly ProgramRow[] = [
     connects: { port: 22, ssh: true },
     outward: ({ operands }) =>
       /^[^/]*:/.test(operands.at(-1)?.text ?? '') ? 'changes files on another machine' : undefined,
-  }),
+  })),
   ...programs(
     'dig nslookup host ping ping6 fping traceroute tracepath mtr whois nmap masscan arp arping resolvectl drill kdig finger ntpdate',
     'high',
     'network',
-    {
+    () => ({
       operands: 'none',
       needs: 'network',
-    },
+    }),
   ),
   ...programs(
     'ip ifconfig route tc bridge ethtool iw nmcli tcpdump tshark wireshark wg wg-quick openvpn tailscale cloudflared ngrok ssserver tor',
     'high',
     'network',
-    {
+    () => ({
       operands: 'none',
-    },
+    }),
   ),
-  ...programs('ss netstat', 'low', 'local', { operands: 'none' }),
-  ...programs('openssl', 'high', 'network', {
+  ...programs('ss netstat', 'low', 'local', () => ({ operands: 'none' })),
+  ...programs('openssl', 'high', 'network', () => ({
     grammar: 'openssl',
     hosts: hostsOfOpenssl,
-  }),
+  })),
   ...programs('ssh-keygen ssh-add gpg gpg2 gpgconf age pass secret-tool vault op bw sops', 'high', 'unknown'),
-  ...programs('mail mailx sendmail mutt swaks msmtp telegram-cli', 'high', 'network', {
+  ...programs('mail mailx sendmail mutt swaks msmtp telegram-cli', 'high', 'network', () => ({
     operands: 'none',
     needs: 'network',
     outward: 'sends messages',
-  }),
-  ...programs('ab wrk hey k6 siege vegeta newman', 'high', 'network', { hosts: urlsAmong }),
+  })),
+  ...programs('ab wrk hey k6 siege vegeta newman', 'high', 'network', () => ({ hosts: urlsAmong })),
 ];

@@ -70,40 +70,40 @@ const INSTALLS: Behaviour = {
 
 /** Package managers of systems. */
 export const PACKAGES: readonly ProgramRow[] = [
-  ...programs('nix', 'high', 'network', { ...INSTALLS, runs: runsOfNix }),
-  ...programs('nix-shell', 'high', 'network', { ...INSTALLS, runs: runsOfNixShell }),
-  ...programs('devbox', 'medium', 'unknown', {
+  ...programs('nix', 'high', 'network', () => ({ ...INSTALLS, runs: runsOfNix })),
+  ...programs('nix-shell', 'high', 'network', () => ({ ...INSTALLS, runs: runsOfNixShell })),
+  ...programs('devbox', 'medium', 'unknown', () => ({
     operands: 'none',
     grammar: 'devbox',
     verbs: { run: DEVBOX_RUN, global: { verbs: { run: DEVBOX_RUN } } },
-  }),
-  ...programs('mise', 'medium', 'network', {
+  })),
+  ...programs('mise', 'medium', 'network', () => ({
     operands: 'none',
     grammar: 'mise',
     verbs: verbs('exec x', { grammar: 'mise exec', runs: runsOfMise }),
-  }),
-  ...programs('direnv', 'medium', 'unknown', {
+  })),
+  ...programs('direnv', 'medium', 'unknown', () => ({
     operands: 'none',
     verbs: { exec: { launches: { operands: 1 } } },
-  }),
+  })),
   ...programs(
     'apt apt-get aptitude dnf yum zypper pacman apk brew snap flatpak nix-env nix-build guix port emerge pkg xbps-install opkg microdnf',
     'high',
     'network',
-    INSTALLS,
+    () => INSTALLS,
   ),
   ...programs(
     'dpkg rpm apt-key add-apt-repository update-alternatives debconf-set-selections dpkg-reconfigure',
     'high',
     'unknown',
   ),
-  ...programs('dpkg-query apt-cache apt-mark apt-file', 'low', 'unknown', { operands: 'none' }),
-  ...programs('gem', 'medium', 'network', {
+  ...programs('dpkg-query apt-cache apt-mark apt-file', 'low', 'unknown', () => ({ operands: 'none' })),
+  ...programs('gem', 'medium', 'network', () => ({
     operands: 'none',
     verbs: {
       ...verbs('list search info which environment', { risk: 'low' }),
       ...verbs('push yank owner', { outward: 'changes what is published' }),
     },
-  }),
-  ...programs('cpan cpanm pear pecl tlmgr asdf sdk proto', 'medium', 'network', { operands: 'none' }),
+  })),
+  ...programs('cpan cpanm pear pecl tlmgr asdf sdk proto', 'medium', 'network', () => ({ operands: 'none' })),
 ];

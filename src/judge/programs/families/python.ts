@@ -102,21 +102,31 @@ const PYTHON_ITSELF: Behaviour = {
 
 /** Python, its package managers and tools. */
 export const PYTHON: readonly ProgramRow[] = [
-  ...programs('python python2 python3 pypy pypy3', 'medium', 'network', {
-    alsoCalled: withVersion('python pypy'),
-    ...PYTHON_ITSELF,
-    grammar: 'python',
-    interprets: 'script',
-    versionOption: '-V',
-  }),
-  ...programs('ipython jupyter bpython', 'medium', 'network', PYTHON_ITSELF),
-  ...programs('pip pip3 easy_install', 'medium', 'network', {
-    alsoCalled: withVersion('pip'),
-    ...MANAGER,
-    optionsAnywhere: true,
-    grammar: 'pip',
-  }),
-  ...programs('uv', 'medium', 'network', {
+  ...programs(
+    'python python2 python3 pypy pypy3',
+    'medium',
+    'network',
+    () => ({
+      ...PYTHON_ITSELF,
+      grammar: 'python',
+      interprets: 'script',
+      versionOption: '-V',
+    }),
+    withVersion('python pypy'),
+  ),
+  ...programs('ipython jupyter bpython', 'medium', 'network', () => PYTHON_ITSELF),
+  ...programs(
+    'pip pip3 easy_install',
+    'medium',
+    'network',
+    () => ({
+      ...MANAGER,
+      optionsAnywhere: true,
+      grammar: 'pip',
+    }),
+    withVersion('pip'),
+  ),
+  ...programs('uv', 'medium', 'network', () => ({
     operands: 'none',
     grammar: 'uv',
     verbs: {
@@ -156,13 +166,13 @@ export const PYTHON: readonly ProgramRow[] = [
         },
       },
     },
-  }),
-  ...programs('pipx', 'medium', 'network', {
+  })),
+  ...programs('pipx', 'medium', 'network', () => ({
     ...MANAGER,
     grammar: 'pipx',
     verbs: { ...MANAGER.verbs, run: running('pipx run') },
-  }),
-  ...programs('poetry', 'medium', 'network', {
+  })),
+  ...programs('poetry', 'medium', 'network', () => ({
     ...manager({
       run: running('poetry run', { directory: 'C directory' }),
       ...verbs('build export', {
@@ -171,63 +181,60 @@ export const PYTHON: readonly ProgramRow[] = [
       }),
     }),
     grammar: 'poetry',
-  }),
-  ...programs('pipenv rye', 'medium', 'network', manager({ run: running('pipenv run') })),
-  ...programs('pdm', 'medium', 'network', {
+  })),
+  ...programs('pipenv rye', 'medium', 'network', () => manager({ run: running('pipenv run') })),
+  ...programs('pdm', 'medium', 'network', () => ({
     ...manager({
       run: running('pdm run'),
     }),
     grammar: 'pdm',
-  }),
-  ...programs('hatch', 'medium', 'network', manager({ run: running('hatch run') })),
-  ...programs(
-    'conda mamba micromamba',
-    'medium',
-    'network',
+  })),
+  ...programs('hatch', 'medium', 'network', () => manager({ run: running('hatch run') })),
+  ...programs('conda mamba micromamba', 'medium', 'network', () =>
     manager({
       run: running('conda run', { directory: 'cwd' }),
     }),
   ),
   // Runs a tool that it downloads if need be; the tables of reach of the field call it unknown.
-  ...programs('uvx', 'medium', 'unknown', {
+  ...programs('uvx', 'medium', 'unknown', () => ({
     operands: 'none',
     grammar: 'uv tool run',
     launches: { directory: 'directory' },
-  }),
-  ...programs('pytest py.test', 'low', 'unknown', {
+  })),
+  ...programs('pytest py.test', 'low', 'unknown', () => ({
     grammar: 'pytest',
     inspect: loadsPlugin,
     morePaths: reportsOfCoverage,
-  }),
-  ...programs('mypy dmypy', 'low', 'unknown', {
+  })),
+  ...programs('mypy dmypy', 'low', 'unknown', () => ({
     grammar: 'mypy',
-  }),
-  ...programs('nose2', 'low', 'unknown', {
+  })),
+  ...programs('nose2', 'low', 'unknown', () => ({
     grammar: 'nose2',
-  }),
-  ...programs('pyright', 'low', 'unknown', { grammar: 'pyright' }),
-  ...programs('basedpyright', 'low', 'unknown', {
+  })),
+  ...programs('pyright', 'low', 'unknown', () => ({ grammar: 'pyright' })),
+  ...programs('basedpyright', 'low', 'unknown', () => ({
     grammar: 'basedpyright',
-  }),
-  ...programs('pylint', 'low', 'unknown', {
+  })),
+  ...programs('pylint', 'low', 'unknown', () => ({
     grammar: 'pylint',
-  }),
-  ...programs('flake8', 'low', 'unknown', {
+  })),
+  ...programs('flake8', 'low', 'unknown', () => ({
     grammar: 'flake8',
-  }),
-  ...programs('pycodestyle', 'low', 'unknown', {
+  })),
+  ...programs('pycodestyle', 'low', 'unknown', () => ({
     grammar: 'pycodestyle',
-  }),
-  ...programs('bandit', 'low', 'unknown', {
+  })),
+  ...programs('bandit', 'low', 'unknown', () => ({
     grammar: 'bandit',
-  }),
-  ...programs('vulture', 'low', 'unknown', {
+  })),
+  ...programs('vulture', 'low', 'unknown', () => ({
     grammar: 'vulture',
-  }),
-  ...programs('pyre pytype pydocstyle radon ty', 'low', 'unknown', {
+  })),
+  ...programs('pyre pytype pydocstyle radon ty', 'low', 'unknown', () => ({
     grammar: 'pyre',
-  }),
-  ...programs('ruff', 'low', 'unknown', {
+  })),
+  ...programs('ruff', 'low', 'unknown', () => ({
     grammar: 'ruff',
     verbs: {
       check: {
@@ -242,42 +249,42 @@ export const PYTHON: readonly ProgramRow[] = [
         inspect: rewritesUnless('check diff', 1),
       },
     },
-  }),
-  ...programs('isort', 'low', 'unknown', {
+  })),
+  ...programs('isort', 'low', 'unknown', () => ({
     grammar: 'isort',
     inspect: rewritesUnless('check diff df check-only c', 0),
-  }),
-  ...programs('black', 'low', 'unknown', {
+  })),
+  ...programs('black', 'low', 'unknown', () => ({
     grammar: 'black',
     inspect: rewritesUnless('check diff c code', 0),
-  }),
+  })),
   // Settings can make it, and autoflake, change files where no option does.
-  ...programs('autopep8', 'low', 'unknown', {
+  ...programs('autopep8', 'low', 'unknown', () => ({
     grammar: 'autopep8',
     inspect: rewritesUnless('d diff', 0),
-  }),
-  ...programs('autoflake', 'low', 'unknown', {
+  })),
+  ...programs('autoflake', 'low', 'unknown', () => ({
     grammar: 'autoflake',
     inspect: rewritesUnless('c check check-diff', 0),
-  }),
-  ...programs('yapf', 'low', 'unknown', {
+  })),
+  ...programs('yapf', 'low', 'unknown', () => ({
     grammar: 'yapf',
-  }),
-  ...programs('pyupgrade', 'low', 'unknown', {
+  })),
+  ...programs('pyupgrade', 'low', 'unknown', () => ({
     grammar: 'pyupgrade',
     inspect: rewritesUnless('', 0),
-  }),
-  ...programs('docformatter', 'low', 'unknown', {
+  })),
+  ...programs('docformatter', 'low', 'unknown', () => ({
     grammar: 'docformatter',
     inspect: rewritesUnless('check diff check-only c', 0),
-  }),
-  ...programs('twine', 'medium', 'network', {
+  })),
+  ...programs('twine', 'medium', 'network', () => ({
     operands: 'none',
     verbs: {
       check: { reach: 'local' },
       ...verbs('upload register', { outward: 'changes what is published' }),
     },
-  }),
+  })),
   ...programs(
     'tox nox coverage celery gunicorn uvicorn flask django-admin alembic streamlit sphinx-build mkdocs cookiecutter scrapy dbt airflow locust manim invoke fab ansible ansible-playbook virtualenv pyenv pyinstaller cython f2py pydoc pydoc3 2to3',
     'medium',

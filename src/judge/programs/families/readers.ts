@@ -46,63 +46,63 @@ function followsLinksOfDiff(use: Use, isDirectory: (argument: Argument) => boole
 
 /** Programs that print files, the environment or facts about the machine. */
 export const READERS: readonly ProgramRow[] = [
-  ...programs('cat', 'low', 'local', {
+  ...programs('cat', 'low', 'local', () => ({
     grammar: 'cat',
     operands: 'reads',
     prints: (words, input) => (words.length === 1 && words[0]?.value === 'cat' ? input : undefined),
     passesOn: 'u',
     wantsInput: ({ operands }) => (operands.length === 0 ? 'needs a file here' : undefined),
     application: {},
-  }),
-  ...programs('tac', 'low', 'local', {
+  })),
+  ...programs('tac', 'low', 'local', () => ({
     grammar: 'tac',
     operands: 'reads',
     wantsInput: ({ operands }) => (operands.length === 0 ? 'needs a file here' : undefined),
     application: {},
-  }),
-  ...programs('bat batcat', 'low', 'local', {
+  })),
+  ...programs('bat batcat', 'low', 'local', () => ({
     grammar: 'bat',
     operands: 'reads',
-  }),
-  ...programs('head', 'low', 'local', {
+  })),
+  ...programs('head', 'low', 'local', () => ({
     grammar: 'head',
     passesOn: 'n lines q quiet silent z zero-terminated',
     operands: 'reads',
     strict: strictHead,
     wantsInput: ({ command }) => (command.words.length === 1 ? 'needs a file here' : undefined),
     application: {},
-  }),
-  ...programs('tail', 'low', 'local', {
+  })),
+  ...programs('tail', 'low', 'local', () => ({
     grammar: 'tail',
     passesOn: 'n lines q quiet silent z zero-terminated',
     operands: 'reads',
     application: { without: 'pid' },
-  }),
-  ...programs('more', 'low', 'local', {
+  })),
+  ...programs('more', 'low', 'local', () => ({
     grammar: 'more',
     operands: 'reads',
     inspect: inspectPager,
-  }),
-  ...programs('less most pg', 'low', 'local', {
+  })),
+  ...programs('less most pg', 'low', 'local', () => ({
     grammar: 'less',
     operands: 'reads',
     inspect: inspectPager,
-  }),
-  ...programs('info', 'low', 'local', {
+  })),
+  ...programs('info', 'low', 'local', () => ({
     grammar: 'info',
     operands: 'none',
-  }),
-  ...programs('man apropos whatis tldr', 'low', 'local', {
+  })),
+  ...programs('man apropos whatis tldr', 'low', 'local', () => ({
     grammar: 'man',
-  }),
-  ...programs('printenv', 'low', 'local', {
+  })),
+  ...programs('printenv', 'low', 'local', () => ({
     grammar: 'printenv',
     operands: 'none',
     inspect: inspectPrintenv,
     strict: strictPrintenv,
     application: { words: 'any', obeysEnvironment: () => true },
-  }),
-  ...programs('date', 'low', 'local', {
+  })),
+  ...programs('date', 'low', 'local', () => ({
     grammar: 'date',
     operands: 'none',
     inspect: ({ command, operands }) =>
@@ -112,42 +112,42 @@ export const READERS: readonly ProgramRow[] = [
         .concat(operands.filter(({ text }) => text !== '' && text[0] !== '+').map(({ word }) => word))
         .map(({ source }) => finding('writes', 'sets_clock', 'sets the clock', source)),
     application: { objection: readsZone },
-  }),
-  ...programs('hostname', 'low', 'local', {
+  })),
+  ...programs('hostname', 'low', 'local', () => ({
     operands: 'none',
     inspect: ({ operands }) =>
       operands.map(({ word }) =>
         finding('writes', 'sets_name', 'changes the name of the machine', word.source),
       ),
-  }),
+  })),
   ...programs(
     'cal uname arch nproc id whoami groups users who w uptime tty logname hostid getconf locale lscpu lsblk lsusb lspci free vmstat iostat ps top htop pgrep pidof pstree lsof lsns tput clear reset stty sleep seq yes expr factor numfmt',
     'low',
     'local',
-    {
+    () => ({
       operands: 'none',
       application: { names: 'uname arch nproc id whoami sleep seq yes expr', words: 'any' },
-    },
+    }),
   ),
-  ...programs('getent', 'high', 'network', {
+  ...programs('getent', 'high', 'network', () => ({
     grammar: 'getent',
     operands: 'none',
     // The other data bases ask name servers.
     onlyReads: ({ operands }) => /^(?:passwd|group|shells|services|protocols)$/.test(operands[0]?.text ?? ''),
-  }),
-  ...programs('hexdump hd', 'low', 'local', {
+  })),
+  ...programs('hexdump hd', 'low', 'local', () => ({
     grammar: 'hexdump',
     operands: 'reads',
-  }),
-  ...programs('od', 'low', 'local', {
+  })),
+  ...programs('od', 'low', 'local', () => ({
     grammar: 'od',
     operands: 'reads',
-  }),
-  ...programs('strings', 'low', 'local', {
+  })),
+  ...programs('strings', 'low', 'local', () => ({
     grammar: 'strings',
     operands: 'reads',
-  }),
-  ...programs('xxd', 'low', 'local', {
+  })),
+  ...programs('xxd', 'low', 'local', () => ({
     grammar: 'xxd',
     paths: ({ operands }) => writtenAt(operands, 1),
     operands: 'reads',
@@ -156,18 +156,18 @@ export const READERS: readonly ProgramRow[] = [
       target === undefined
         ? []
         : [finding('writes', 'writes_output', 'writes its second file', target.word.source)],
-  }),
-  ...programs('comm', 'low', 'local', {
+  })),
+  ...programs('comm', 'low', 'local', () => ({
     grammar: 'comm',
     operands: 'reads',
     application: {},
-  }),
-  ...programs('cmp', 'low', 'local', {
+  })),
+  ...programs('cmp', 'low', 'local', () => ({
     grammar: 'cmp',
     operands: 'reads',
     application: {},
-  }),
-  ...programs('diff', 'low', 'local', {
+  })),
+  ...programs('diff', 'low', 'local', () => ({
     grammar: 'diff',
     operands: 'reads',
     followsLinks: followsLinksOfDiff,
@@ -179,17 +179,17 @@ export const READERS: readonly ProgramRow[] = [
           ? 'follows symbolic links in directories; give --no-dereference'
           : undefined,
     },
-  }),
-  ...programs('diff3', 'low', 'local', {
+  })),
+  ...programs('diff3', 'low', 'local', () => ({
     grammar: 'diff3',
     operands: 'reads',
-  }),
-  ...programs('sdiff', 'low', 'local', {
+  })),
+  ...programs('sdiff', 'low', 'local', () => ({
     grammar: 'sdiff',
     operands: 'reads',
-  }),
-  ...programs('colordiff', 'low', 'local', {
+  })),
+  ...programs('colordiff', 'low', 'local', () => ({
     grammar: 'colordiff',
     operands: 'reads',
-  }),
+  })),
 ];

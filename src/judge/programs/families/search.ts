@@ -328,7 +328,7 @@ const readsIgnoreFiles = (use: Use): boolean =>
 
 /** Programs that search. */
 export const SEARCH: readonly ProgramRow[] = [
-  ...programs('grep egrep fgrep zgrep rgrep pcregrep ugrep', 'low', 'local', {
+  ...programs('grep egrep fgrep zgrep rgrep pcregrep ugrep', 'low', 'local', () => ({
     searchesAll: (use) =>
       use.program.name === 'rgrep' ||
       use.unknown.length > 0 ||
@@ -343,8 +343,8 @@ export const SEARCH: readonly ProgramRow[] = [
     passesOn:
       'e regexp E extended-regexp F fixed-strings G basic-regexp P perl-regexp i ignore-case v invert-match w word-regexp x line-regexp m max-count z null-data a text line-buffered',
     application: { names: 'grep egrep fgrep', without: 'R dereference-recursive' },
-  }),
-  ...programs('rg', 'low', 'local', {
+  })),
+  ...programs('rg', 'low', 'local', () => ({
     searchesAll: () => true,
     followsLinks: (use) => hasOption(use, 'L follow'),
     grammar: 'rg',
@@ -368,22 +368,22 @@ export const SEARCH: readonly ProgramRow[] = [
       ],
       obeysEnvironment: (use) => readsIgnoreFiles(use) || !hasOption(use, 'no-config'),
     },
-  }),
-  ...programs('ag', 'low', 'local', {
+  })),
+  ...programs('ag', 'low', 'local', () => ({
     searchesAll: () => true,
     followsLinks: (use) => hasOption(use, 'f follow'),
     grammar: 'ag',
     operands: 'script-then-reads',
     scriptOptions: 'g',
-  }),
-  ...programs('ack', 'low', 'local', {
+  })),
+  ...programs('ack', 'low', 'local', () => ({
     searchesAll: () => true,
     followsLinks: (use) => hasOption(use, 'follow'),
     grammar: 'ack',
     operands: 'script-then-reads',
     scriptOptions: 'f g match x files-from',
-  }),
-  ...programs('find', 'low', 'local', {
+  })),
+  ...programs('find', 'low', 'local', () => ({
     // Its words are read by `inspectFind`.
     grammar: 'find',
     paths: pathsOfFind,
@@ -400,17 +400,17 @@ export const SEARCH: readonly ProgramRow[] = [
     followsLinks: ({ command }) =>
       command.words.some(({ value }) => /^-(?:[HP]*L|follow)$/.test(value ?? '')),
     application: { words: 'expression', objection: objectionToFind },
-  }),
-  ...programs('fd fdfind', 'low', 'local', {
+  })),
+  ...programs('fd fdfind', 'low', 'local', () => ({
     followsLinks: (use) => hasOption(use, 'L follow'),
     grammar: 'fd',
     loses: lossOfFd,
     namesNew: (use) => fdFindsOnlyNew(use),
     runs: runsOfFd,
-  }),
-  ...programs('fzf sk', 'medium', 'local', {
+  })),
+  ...programs('fzf sk', 'medium', 'local', () => ({
     operands: 'none',
     grammar: 'fzf',
-  }),
+  })),
   ...programs('ast-grep semgrep tokei cloc scc ctags etags cscope', 'medium', 'local'),
 ];

@@ -260,7 +260,7 @@ function objectionToSed(use: Use): string | undefined {
 
 /** The editor of streams. */
 export const SED: readonly ProgramRow[] = [
-  ...programs('sed gsed', 'low', 'local', {
+  ...programs('sed gsed', 'low', 'local', () => ({
     grammar: 'sed',
     operands: 'script-then-reads',
     scriptOptions: 'e expression f file',
@@ -274,5 +274,5 @@ export const SED: readonly ProgramRow[] = [
       objection: objectionToSed,
       changesEntries: true,
     },
-  }),
+  })),
 ];

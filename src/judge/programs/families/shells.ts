@@ -15,55 +15,60 @@ import { argumentOf, beginsWithPath, NOTHING, plainPaths, refused, runText, word
 
 /** Builtins of bash. Which of them may run at all is the parser's business. */
 export const BUILTINS: readonly ProgramRow[] = [
-  ...programs('echo', 'low', 'local', {
+  ...programs('echo', 'low', 'local', () => ({
     operands: 'none',
     prints: printedByEcho,
     application: { words: 'any' },
-  }),
+  })),
   // `-v 'a[$(id)]'` has its subscript evaluated.
-  ...programs('printf', 'low', 'local', {
+  ...programs('printf', 'low', 'local', () => ({
     operands: 'none',
     prints: printedByPrintf,
     application: { words: 'any', obeysEnvironment: () => true },
-  }),
-  ...programs('true false : exit return break continue shift wait jobs umask getopts times', 'low', 'local', {
-    operands: 'none',
-    application: { names: 'true false', words: 'any' },
-  }),
-  ...programs('export declare typeset readonly local', 'low', 'local', {
+  })),
+  ...programs(
+    'true false : exit return break continue shift wait jobs umask getopts times',
+    'low',
+    'local',
+    () => ({
+      operands: 'none',
+      application: { names: 'true false', words: 'any' },
+    }),
+  ),
+  ...programs('export declare typeset readonly local', 'low', 'local', () => ({
     operands: 'none',
     assigns: ({ command }) => command.words.slice(1),
-  }),
-  ...programs('unset', 'low', 'local', { operands: 'none', assigns: setsOperands }),
-  ...programs('set shopt type let', 'low', 'local', { operands: 'none' }),
-  ...programs('read', 'low', 'local', {
+  })),
+  ...programs('unset', 'low', 'local', () => ({ operands: 'none', assigns: setsOperands })),
+  ...programs('set shopt type let', 'low', 'local', () => ({ operands: 'none' })),
+  ...programs('read', 'low', 'local', () => ({
     grammar: 'read',
     operands: 'none',
     passesOn: 'r d=',
     assigns: setsOperands,
     descriptors: 'u',
     splitsInput: true,
-  }),
-  ...programs('mapfile readarray', 'low', 'local', {
+  })),
+  ...programs('mapfile readarray', 'low', 'local', () => ({
     grammar: 'mapfile',
     operands: 'none',
     builtin: true,
     runs: ({ args }) => atAnyTime(valuesOfOption('C', args)),
     assigns: setsOperands,
     descriptors: 'u',
-  }),
-  ...programs('test [ [[', 'low', 'local', {
+  })),
+  ...programs('test [ [[', 'low', 'local', () => ({
     application: {
       ...{ names: 'test [', words: 'expression', paths: pathsOfTest },
       // `-v 'a[$(id)]'` has its subscript evaluated.
       obeysEnvironment: () => true,
     },
-  }),
-  ...programs('cd pushd popd dirs', 'low', 'local', {
+  })),
+  ...programs('cd pushd popd dirs', 'low', 'local', () => ({
     grammar: 'cd',
     operands: 'reads',
-  }),
-  ...programs('pwd', 'low', 'local', {
+  })),
+  ...programs('pwd', 'low', 'local', () => ({
     grammar: 'pwd',
     operands: 'none',
     strict: ({ operands }) =>
@@ -71,12 +76,12 @@ export const BUILTINS: readonly ProgramRow[] = [
         ? []
         : [finding('invalid', 'arguments', 'takes no operands', ...operands.map(({ word }) => word.source))],
     application: {},
-  }),
-  ...programs('eval', 'medium', 'unknown', {
+  })),
+  ...programs('eval', 'medium', 'unknown', () => ({
     builtin: true,
     runs: ({ args }) => inThisShell(args[0]?.value === '--' ? args.slice(1) : args),
-  }),
-  ...programs('trap', 'medium', 'unknown', {
+  })),
+  ...programs('trap', 'medium', 'unknown', () => ({
     builtin: true,
     runs: ({ args }) => {
       const [action] = args[0]?.value === '--' ? args.slice(1) : args;
@@ -84,28 +89,28 @@ export const BUILTINS: readonly ProgramRow[] = [
         ? NOTHING
         : inThisShell([action], 'unknown');
     },
-  }),
-  ...programs('alias', 'medium', 'unknown', {
+  })),
+  ...programs('alias', 'medium', 'unknown', () => ({
     builtin: true,
     runs: ({ args }) =>
       atAnyTime(args.flatMap((word) => (/^[^-=][^=]*=/.test(prefixOf(word)) ? behind(word, /^[^=]*=/) : []))),
-  }),
-  ...programs('complete compgen', 'medium', 'unknown', {
+  })),
+  ...programs('complete compgen', 'medium', 'unknown', () => ({
     builtin: true,
     runs: ({ args }) => atAnyTime(valuesOfOption('C', args)),
-  }),
-  ...programs('bind', 'medium', 'unknown', {
+  })),
+  ...programs('bind', 'medium', 'unknown', () => ({
     builtin: true,
     // `"\C-x": TEXT`.
     runs: ({ args }) =>
       atAnyTime(valuesOfOption('x', args).flatMap((word) => behind(word, /^\s*"[^"]*":?\s*/))),
-  }),
+  })),
   // Code that is not seen, history, and what outlives the command.
-  ...programs('source .', 'medium', 'unknown', { interprets: 'shell' }),
+  ...programs('source .', 'medium', 'unknown', () => ({ interprets: 'shell' })),
   ...programs('enable history fc hash unalias', 'medium', 'unknown'),
-  ...programs('disown suspend fg bg', 'medium', 'local', { operands: 'none' }),
-  ...programs('ulimit', 'low', 'local', { operands: 'none' }),
-  ...programs('kill killall pkill', 'high', 'local', { operands: 'none', signals: true }),
+  ...programs('disown suspend fg bg', 'medium', 'local', () => ({ operands: 'none' })),
+  ...programs('ulimit', 'low', 'local', () => ({ operands: 'none' })),
+  ...programs('kill killall pkill', 'high', 'local', () => ({ operands: 'none', signals: true })),
 ];
 
 /** `read NAME`, `unset NAME`. */
@@ -294,13 +299,13 @@ function inspectShell(use: Use): readonly Finding[] {
 
 /** Shells that read their options alike. */
 const shells = (names: string, grammar: string): readonly ProgramRow[] =>
-  programs(names, 'low', 'network', {
+  programs(names, 'low', 'network', () => ({
     grammar,
     inspect: inspectShell,
     ...(names.split(' ').every((name) => name in DIALECTS)
       ? { interprets: 'shell', runs: runsOfShell }
       : { interprets: 'script', runs: runsOfForeignShell }),
-  });
+  }));
 
 /** Shells, of which those that are not read run nothing but what asks for their version. */
 export const SHELLS: readonly ProgramRow[] = [
@@ -315,6 +320,6 @@ export const SHELLS: readonly ProgramRow[] = [
     'bcsh yash posh pdksh oksh lksh rksh ksh93 rzsh sash osh ysh nu elvish xonsh',
     'medium',
     'unknown',
-    { interprets: 'script', runs: runsOfForeignShell },
+    () => ({ interprets: 'script', runs: runsOfForeignShell }),
   ),
 ];

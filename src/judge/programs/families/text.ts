@@ -24,14 +24,19 @@ function inspectEditor({ command }: Use): readonly Finding[] {
 
 /** Editors, which run commands and write any file they are asked to. */
 const EDITORS: readonly ProgramRow[] = [
-  ...programs('vi vim nvim view ex vimdiff gvim rvim rview', 'medium', 'unknown', {
-    alsoCalled: withVersion('vim'),
-    grammar: 'vi',
-    operands: 'writes',
-    code: 'editor',
-    inspect: inspectEditor,
-  }),
-  ...programs('ed red', 'medium', 'unknown', {
+  ...programs(
+    'vi vim nvim view ex vimdiff gvim rvim rview',
+    'medium',
+    'unknown',
+    () => ({
+      grammar: 'vi',
+      operands: 'writes',
+      code: 'editor',
+      inspect: inspectEditor,
+    }),
+    withVersion('vim'),
+  ),
+  ...programs('ed red', 'medium', 'unknown', () => ({
     grammar: 'ed',
     operands: 'writes',
     code: 'editor',
@@ -41,51 +46,51 @@ const EDITORS: readonly ProgramRow[] = [
         .map(({ word: { source } }) =>
           finding('executes', 'editor_command', 'runs a command of the editor', source),
         ),
-  }),
-  ...programs('emacs', 'medium', 'unknown', {
+  })),
+  ...programs('emacs', 'medium', 'unknown', () => ({
     grammar: 'emacs',
     operands: 'writes',
     code: 'editor',
-  }),
-  ...programs('nano', 'medium', 'unknown', {
+  })),
+  ...programs('nano', 'medium', 'unknown', () => ({
     grammar: 'nano',
     operands: 'writes',
     code: 'editor',
-  }),
-  ...programs('micro', 'medium', 'unknown', {
+  })),
+  ...programs('micro', 'medium', 'unknown', () => ({
     grammar: 'micro',
     operands: 'writes',
     code: 'editor',
-  }),
-  ...programs('kak', 'medium', 'unknown', {
+  })),
+  ...programs('kak', 'medium', 'unknown', () => ({
     grammar: 'kak',
     operands: 'writes',
     code: 'editor',
-  }),
-  ...programs('hx helix', 'medium', 'unknown', {
+  })),
+  ...programs('hx helix', 'medium', 'unknown', () => ({
     grammar: 'hx',
     operands: 'writes',
     code: 'editor',
-  }),
-  ...programs('emacsclient pico joe jed mcedit', 'medium', 'unknown', {
+  })),
+  ...programs('emacsclient pico joe jed mcedit', 'medium', 'unknown', () => ({
     grammar: 'emacsclient',
     operands: 'writes',
     code: 'editor',
-  }),
+  })),
 ];
 
 /** Programs that turn text into other text, and editors. */
 export const TEXT: readonly ProgramRow[] = [
   ...EDITORS,
-  ...programs('sort', 'low', 'local', {
+  ...programs('sort', 'low', 'local', () => ({
     strict: takesNamesFrom('files0-from'),
     grammar: 'sort',
     operands: 'reads',
     passesOn:
       'b ignore-leading-blanks d dictionary-order f ignore-case g general-numeric-sort h human-numeric-sort i ignore-nonprinting M month-sort n numeric-sort R random-sort r reverse V version-sort s stable u unique z zero-terminated k key t field-separator sort',
     application: { without: 'files0-from T temporary-directory' },
-  }),
-  ...programs('uniq', 'low', 'local', {
+  })),
+  ...programs('uniq', 'low', 'local', () => ({
     grammar: 'uniq',
     paths: ({ operands }) => writtenAt(operands, 1),
     operands: 'reads',
@@ -97,74 +102,74 @@ export const TEXT: readonly ProgramRow[] = [
         ? []
         : [finding('writes', 'writes_output', 'writes its second file', operands[1].word.source)],
     application: {},
-  }),
-  ...programs('shuf', 'low', 'local', {
+  })),
+  ...programs('shuf', 'low', 'local', () => ({
     grammar: 'shuf',
     operands: 'reads',
     application: {},
-  }),
-  ...programs('cut', 'low', 'local', {
+  })),
+  ...programs('cut', 'low', 'local', () => ({
     grammar: 'cut',
     operands: 'reads',
     application: {},
-  }),
-  ...programs('paste', 'low', 'local', {
+  })),
+  ...programs('paste', 'low', 'local', () => ({
     grammar: 'paste',
     operands: 'reads',
     application: {},
-  }),
-  ...programs('join', 'low', 'local', {
+  })),
+  ...programs('join', 'low', 'local', () => ({
     grammar: 'join',
     operands: 'reads',
     application: {},
-  }),
-  ...programs('column', 'low', 'local', {
+  })),
+  ...programs('column', 'low', 'local', () => ({
     grammar: 'column',
     operands: 'reads',
-  }),
-  ...programs('nl', 'low', 'local', {
+  })),
+  ...programs('nl', 'low', 'local', () => ({
     grammar: 'nl',
     operands: 'reads',
     application: {},
-  }),
-  ...programs('fold', 'low', 'local', {
+  })),
+  ...programs('fold', 'low', 'local', () => ({
     grammar: 'fold',
     operands: 'reads',
     application: {},
-  }),
-  ...programs('fmt', 'low', 'local', {
+  })),
+  ...programs('fmt', 'low', 'local', () => ({
     grammar: 'fmt',
     operands: 'reads',
-  }),
-  ...programs('expand unexpand', 'low', 'local', {
+  })),
+  ...programs('expand unexpand', 'low', 'local', () => ({
     grammar: 'expand',
     operands: 'reads',
-  }),
-  ...programs('rev', 'low', 'local', {
+  })),
+  ...programs('rev', 'low', 'local', () => ({
     grammar: 'rev',
     operands: 'reads',
     application: {},
-  }),
-  ...programs('pr', 'low', 'local', {
+  })),
+  ...programs('pr', 'low', 'local', () => ({
     grammar: 'pr',
     operands: 'reads',
-  }),
-  ...programs('look', 'low', 'local', {
+  })),
+  ...programs('look', 'low', 'local', () => ({
     grammar: 'look',
     operands: 'reads',
-  }),
-  ...programs('tsort', 'low', 'local', {
+  })),
+  ...programs('tsort', 'low', 'local', () => ({
     grammar: 'tsort',
     operands: 'reads',
-  }),
-  ...programs('iconv', 'low', 'local', {
+  })),
+  ...programs('iconv', 'low', 'local', () => ({
     grammar: 'iconv',
     operands: 'reads',
-  }),
-  ...programs('dos2unix unix2dos ptx', 'medium', 'local', { operands: 'writes' }),
-  ...programs('envsubst', 'low', 'local', { operands: 'none' }),
-  ...programs('tr', 'low', 'local', { operands: 'none', application: { words: 'any' } }),
-  ...programs('jq gojq jaq', 'low', 'local', {
+  })),
+  ...programs('dos2unix unix2dos ptx', 'medium', 'local', () => ({ operands: 'writes' })),
+  ...programs('envsubst', 'low', 'local', () => ({ operands: 'none' })),
+  ...programs('tr', 'low', 'local', () => ({ operands: 'none', application: { words: 'any' } })),
+  ...programs('jq gojq jaq', 'low', 'local', () => ({
     grammar: 'jq',
     paths: pathsOfJq,
     application: {
@@ -175,36 +180,36 @@ export const TEXT: readonly ProgramRow[] = [
       objection: ({ command }) =>
         command.words.every(({ value }) => isPlainJq(value ?? '')) ? undefined : 'takes no modules here',
     },
-  }),
-  ...programs('yq', 'low', 'local', {
+  })),
+  ...programs('yq', 'low', 'local', () => ({
     grammar: 'yq',
     paths: pathsOfYq,
     morePaths: filesOfYq,
-  }),
-  ...programs('xmllint', 'low', 'local', {
+  })),
+  ...programs('xmllint', 'low', 'local', () => ({
     grammar: 'xmllint',
     operands: 'reads',
     inspect: inspectXml,
-  }),
-  ...programs('base64 base32 basenc', 'low', 'local', {
+  })),
+  ...programs('base64 base32 basenc', 'low', 'local', () => ({
     grammar: 'base64',
     operands: 'reads',
     application: { names: 'base64 base32' },
-  }),
-  ...programs('pandoc', 'medium', 'local', {
+  })),
+  ...programs('pandoc', 'medium', 'local', () => ({
     grammar: 'pandoc',
     inspect: (use) => [...fetches(use), ...loadsFormat(use)],
-  }),
-  ...programs('csvcut csvlook csvgrep csvstat', 'medium', 'local', {
+  })),
+  ...programs('csvcut csvlook csvgrep csvstat', 'medium', 'local', () => ({
     grammar: 'csvcut',
-  }),
-  ...programs('mlr miller', 'medium', 'local', {
+  })),
+  ...programs('mlr miller', 'medium', 'local', () => ({
     code: 'language',
     grammar: 'mlr',
-  }),
-  ...programs('xsv fx gron dasel tomlq hjson', 'medium', 'local', {
+  })),
+  ...programs('xsv fx gron dasel tomlq hjson', 'medium', 'local', () => ({
     grammar: 'xsv',
-  }),
+  })),
 ];
 
 /** The first operand of yq is an expression, or a file where that is left out. */

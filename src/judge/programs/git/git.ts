@@ -6,6 +6,7 @@ import {
   type Loss,
   type PrintedChanges,
   type ProgramRow,
+  programs,
   type Use,
   verbs,
 } from '../behaviour.ts';
@@ -576,9 +577,10 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   ),
 };
 
-const FORGE: Omit<ProgramRow, 'names'> = {
-  risk: 'high',
-  reach: 'network',
+/** A program that asks a forge for something, or changes something there. */
+const forge = (names: string, own: Behaviour = {}) =>
+  programs(names, 'high', 'network', () => ({ ...FORGE, ...own }));
+const FORGE: Behaviour = {
   operands: 'none',
   needs: 'network',
   outward: 'changes things at the forge',
@@ -587,11 +589,8 @@ const FORGE_ASKS = verbs('list view status diff checks', { risk: 'medium', outwa
 
 /** git, whose global options before the verb do not hide it. */
 export const GIT: readonly ProgramRow[] = [
-  {
-    names: 'git',
+  ...programs('git', 'medium', 'unknown', () => ({
     runs: runsOfGit,
-    risk: 'medium',
-    reach: 'unknown',
     operands: 'none',
     grammar: 'git',
     repository: (use) => ({
@@ -610,10 +609,8 @@ export const GIT: readonly ProgramRow[] = [
     hasAliases: true,
     verbs: VERBS,
     application: GIT_READING,
-  },
-  {
-    ...FORGE,
-    names: 'gh',
+  })),
+  ...forge('gh', {
     connects: { entry: '@github' },
     verbs: {
       ...verbs('issue run release workflow', { verbs: FORGE_ASKS }),
@@ -621,28 +618,18 @@ export const GIT: readonly ProgramRow[] = [
       repo: { verbs: { ...FORGE_ASKS, sync: { movesCommits: true } } },
       ...verbs('version help', { risk: 'medium', needs: 'nothing' }),
     },
-  },
-  {
-    ...FORGE,
-    names: 'glab',
-    verbs: { mr: { verbs: verbs('create merge rebase', { movesCommits: true }) } },
-  },
-  { ...FORGE, names: 'hub' },
-  {
-    names: 'dulwich',
-    risk: 'medium',
-    reach: 'unknown',
+  }),
+  ...forge('glab', { verbs: { mr: { verbs: verbs('create merge rebase', { movesCommits: true }) } } }),
+  ...forge('hub'),
+  ...programs('dulwich', 'medium', 'unknown', () => ({
     verbs: verbs('push pull rebase send-pack', { movesCommits: true }),
-  },
-  { names: 'svn', risk: 'medium', reach: 'network' },
-  { names: 'hg', risk: 'medium', reach: 'unknown' },
-  {
-    names: 'jj',
-    risk: 'medium',
-    reach: 'unknown',
+  })),
+  ...programs('svn', 'medium', 'network'),
+  ...programs('hg', 'medium', 'unknown'),
+  ...programs('jj', 'medium', 'unknown', () => ({
     verbs: { git: { verbs: { push: { movesCommits: true } } } },
-  },
-  { names: 'tig', risk: 'medium', reach: 'unknown', operands: 'none' },
-  { names: 'lazygit', risk: 'medium', reach: 'unknown', operands: 'none' },
-  { names: 'pre-commit', risk: 'medium', reach: 'network', operands: 'none' },
+  })),
+  ...programs('tig', 'medium', 'unknown', () => ({ operands: 'none' })),
+  ...programs('lazygit', 'medium', 'unknown', () => ({ operands: 'none' })),
+  ...programs('pre-commit', 'medium', 'network', () => ({ operands: 'none' })),
 ];

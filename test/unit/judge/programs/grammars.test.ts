@@ -22,9 +22,9 @@ function namedBy(behaviour: Behaviour): readonly Behaviour['grammar'][] {
   ];
 }
 
-const named = PROGRAM_ROWS.flatMap((row) => [
-  ...namedBy(row),
-  ...(row.application?.grammar === undefined ? [] : [row.application.grammar]),
+const named = PROGRAM_ROWS.map((row) => row.behaviour()).flatMap((behaviour) => [
+  ...namedBy(behaviour),
+  ...(behaviour.application?.grammar === undefined ? [] : [behaviour.application.grammar]),
 ]);
 
 describe('the files of options', () => {

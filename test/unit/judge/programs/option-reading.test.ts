@@ -40,10 +40,11 @@ interface Asked {
 /** Those of the table that are here: not those that it calls dangerous, nor those with verbs. Those that are everywhere come first. */
 function findAsked(): readonly Asked[] {
   const rows = PROGRAM_ROWS.flatMap((row) => {
-    const grammar = grammarOf(row);
+    const behaviour = row.behaviour();
+    const grammar = grammarOf(behaviour);
     return grammar === undefined ||
-      row.danger !== undefined ||
-      row.verbs !== undefined ||
+      behaviour.danger !== undefined ||
+      behaviour.verbs !== undefined ||
       grammar.style === 'single-dash'
       ? []
       : row.names.split(' ').map((name) => ({ name, grammar }));
