@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { errorMessage } from '../../base/error-message.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { refuseShortage } from '../../base/errors/shortage.ts';
 import type { Behaviour, Effect, Grammar } from './behaviour.ts';
 
 /** The groups of options that a grammar has: what they do, and whether a value stands behind them. A later group wins. */
@@ -44,7 +45,8 @@ const known = new Map<string, Grammar>();
 
 /**
  * The grammar of a name. The first word is the program: `git commit` is an entry of `grammars/git.options.json`.
- * @throws {SandboxError} `package.incomplete`: the file is missing or damaged. So nothing is allowed for want of it.
+ * @throws {SandboxError} `package.incomplete`: the file is missing or damaged. So nothing is allowed for want of it. For a shortage
+ *   `launch.failed`.
  */
 export function grammarNamed(name: string): Grammar {
   const before = known.get(name);
@@ -81,6 +83,7 @@ function readEntries(program: string): Readonly<Record<string, Entry>> {
         if (KEYS[key] !== typeof value) throw new TypeError(`${key} is not known, or of another type`);
     return entries;
   } catch (error) {
+    refuseShortage(error);
     throw damaged(program, errorMessage(error));
   }
 }
