@@ -184,38 +184,14 @@ export const ARCHIVES: readonly ProgramRow[] = [
     loses: lossOf7z,
   })),
   ...programs('unrar rar pax ar', 'medium', 'local'),
-  ...programs('gzip gunzip', 'medium', 'local', () => ({
-    ...COMPRESSES,
-    grammar: 'gzip',
-  })),
-  ...programs('bzip2 bunzip2', 'medium', 'local', () => ({
-    ...COMPRESSES,
-    grammar: 'bzip2',
-  })),
-  ...programs('xz unxz lzma', 'medium', 'local', () => ({
-    ...COMPRESSES,
-    grammar: 'xz',
-  })),
-  ...programs('zstd unzstd', 'medium', 'local', () => ({
-    ...COMPRESSES,
-    grammar: 'zstd',
-  })),
-  ...programs('pigz', 'medium', 'local', () => ({
-    ...COMPRESSES,
-    grammar: 'pigz',
-  })),
-  ...programs('compress uncompress', 'medium', 'local', () => ({
-    grammar: 'compress',
-    ...COMPRESSES,
-  })),
-  ...programs('lz4', 'medium', 'local', () => ({
-    grammar: 'lz4',
-    operands: 'writes',
-  })),
-  ...programs('brotli', 'medium', 'local', () => ({
-    grammar: 'brotli',
-    operands: 'writes',
-  })),
+  ...programs('gzip gunzip', 'medium', 'local', () => ({ ...COMPRESSES, grammar: 'gzip' })),
+  ...programs('bzip2 bunzip2', 'medium', 'local', () => ({ ...COMPRESSES, grammar: 'bzip2' })),
+  ...programs('xz unxz lzma', 'medium', 'local', () => ({ ...COMPRESSES, grammar: 'xz' })),
+  ...programs('zstd unzstd', 'medium', 'local', () => ({ ...COMPRESSES, grammar: 'zstd' })),
+  ...programs('pigz', 'medium', 'local', () => ({ ...COMPRESSES, grammar: 'pigz' })),
+  ...programs('compress uncompress', 'medium', 'local', () => ({ grammar: 'compress', ...COMPRESSES })),
+  ...programs('lz4', 'medium', 'local', () => ({ grammar: 'lz4', operands: 'writes' })),
+  ...programs('brotli', 'medium', 'local', () => ({ grammar: 'brotli', operands: 'writes' })),
   ...programs('zcat bzcat xzcat zstdcat lzcat zless zmore zipinfo', 'low', 'local', () => ({
     operands: 'reads',
   })),

@@ -155,22 +155,10 @@ function writesHelp({ options, operands }: Use): readonly PathUse[] {
 
 /** What prints object files. One letter means something else in each. */
 const OBJECT_READERS: readonly ProgramRow[] = [
-  ...programs('nm', 'low', 'local', () => ({
-    grammar: 'nm',
-    operands: 'reads',
-  })),
-  ...programs('objdump', 'low', 'local', () => ({
-    grammar: 'objdump',
-    operands: 'reads',
-  })),
-  ...programs('readelf', 'low', 'local', () => ({
-    grammar: 'readelf',
-    operands: 'reads',
-  })),
-  ...programs('size', 'low', 'local', () => ({
-    grammar: 'size',
-    operands: 'reads',
-  })),
+  ...programs('nm', 'low', 'local', () => ({ grammar: 'nm', operands: 'reads' })),
+  ...programs('objdump', 'low', 'local', () => ({ grammar: 'objdump', operands: 'reads' })),
+  ...programs('readelf', 'low', 'local', () => ({ grammar: 'readelf', operands: 'reads' })),
+  ...programs('size', 'low', 'local', () => ({ grammar: 'size', operands: 'reads' })),
   ...programs('addr2line', 'low', 'local', () => ({
     grammar: 'addr2line',
     // Addresses.
@@ -240,21 +228,9 @@ export const BUILD: readonly ProgramRow[] = [
       ),
   })),
   ...programs('ld lld gold mold as objcopy strip ranlib patchelf install_name_tool', 'medium', 'local'),
-  ...programs('cppcheck', 'low', 'unknown', () => ({
-    grammar: 'cppcheck',
-  })),
-  ...programs(
-    'clang-tidy',
-    'low',
-    'unknown',
-    () => ({
-      grammar: 'clang-tidy',
-    }),
-    withVersion('clang-tidy'),
-  ),
-  ...programs('iwyu', 'low', 'unknown', () => ({
-    grammar: 'iwyu',
-  })),
+  ...programs('cppcheck', 'low', 'unknown', () => ({ grammar: 'cppcheck' })),
+  ...programs('clang-tidy', 'low', 'unknown', () => ({ grammar: 'clang-tidy' }), withVersion('clang-tidy')),
+  ...programs('iwyu', 'low', 'unknown', () => ({ grammar: 'iwyu' })),
   ...programs(
     'clang-format',
     'low',
@@ -265,31 +241,14 @@ export const BUILD: readonly ProgramRow[] = [
     }),
     withVersion('clang-format'),
   ),
-  ...programs('shfmt', 'low', 'local', () => ({
-    grammar: 'shfmt',
-    operands: 'reads',
-  })),
-  ...programs('shellcheck', 'low', 'local', () => ({
-    grammar: 'shellcheck',
-  })),
-  ...programs('codespell', 'low', 'local', () => ({
-    grammar: 'codespell',
-  })),
-  ...programs('hadolint', 'low', 'local', () => ({
-    grammar: 'hadolint',
-  })),
-  ...programs('yamllint', 'low', 'local', () => ({
-    grammar: 'yamllint',
-  })),
-  ...programs('markdownlint', 'low', 'local', () => ({
-    grammar: 'markdownlint',
-  })),
-  ...programs('markdownlint-cli2', 'low', 'local', () => ({
-    grammar: 'markdownlint-cli2',
-  })),
-  ...programs('typos', 'low', 'local', () => ({
-    grammar: 'typos',
-  })),
+  ...programs('shfmt', 'low', 'local', () => ({ grammar: 'shfmt', operands: 'reads' })),
+  ...programs('shellcheck', 'low', 'local', () => ({ grammar: 'shellcheck' })),
+  ...programs('codespell', 'low', 'local', () => ({ grammar: 'codespell' })),
+  ...programs('hadolint', 'low', 'local', () => ({ grammar: 'hadolint' })),
+  ...programs('yamllint', 'low', 'local', () => ({ grammar: 'yamllint' })),
+  ...programs('markdownlint', 'low', 'local', () => ({ grammar: 'markdownlint' })),
+  ...programs('markdownlint-cli2', 'low', 'local', () => ({ grammar: 'markdownlint-cli2' })),
+  ...programs('typos', 'low', 'local', () => ({ grammar: 'typos' })),
   ...programs(
     'actionlint vale taplo checkov tflint buf protolint sqlfluff protoc flatc thrift bison flex yacc lex m4 gperf swig doxygen pdflatex xelatex lualatex latexmk bibtex tex latex dot plantuml convert magick identify ffmpeg ffprobe sox gs inkscape',
     'medium',

@@ -76,31 +76,17 @@ const measuring = (grammar: string): Behaviour => ({
 
 /** Programs that look into others. Most run what they look at, or commands of their own. */
 export const DEBUGGING: readonly ProgramRow[] = [
-  ...programs('gdb', 'medium', 'unknown', () => ({
-    grammar: 'gdb',
-    runs: runsOfGdb,
-  })),
-  ...programs('lldb', 'medium', 'unknown', () => ({
-    grammar: 'lldb',
-  })),
-  ...programs('gcore', 'medium', 'unknown', () => ({
-    grammar: 'gcore',
-    operands: 'none',
-  })),
-  ...programs('cgdb rr pdb bpftrace bpftool jdb', 'medium', 'unknown', () => ({
-    grammar: 'cgdb',
-  })),
+  ...programs('gdb', 'medium', 'unknown', () => ({ grammar: 'gdb', runs: runsOfGdb })),
+  ...programs('lldb', 'medium', 'unknown', () => ({ grammar: 'lldb' })),
+  ...programs('gcore', 'medium', 'unknown', () => ({ grammar: 'gcore', operands: 'none' })),
+  ...programs('cgdb rr pdb bpftrace bpftool jdb', 'medium', 'unknown', () => ({ grammar: 'cgdb' })),
   ...programs('heaptrack uftrace systemtap stap sysdig ftrace flamegraph py-spy samply', 'medium', 'unknown'),
   ...programs('strace', 'medium', 'unknown', () => ({
     operands: 'none',
     launches: { inert: 'p attach' },
     grammar: 'strace',
   })),
-  ...programs('ltrace', 'medium', 'unknown', () => ({
-    operands: 'none',
-    launches: {},
-    grammar: 'ltrace',
-  })),
+  ...programs('ltrace', 'medium', 'unknown', () => ({ operands: 'none', launches: {}, grammar: 'ltrace' })),
   ...programs('valgrind', 'medium', 'unknown', () => ({
     operands: 'none',
     launches: {},

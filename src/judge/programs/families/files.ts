@@ -191,14 +191,8 @@ export const FILES: readonly ProgramRow[] = [
     paths: (use) => replacedPaths(use.operands),
     operands: 'writes',
   })),
-  ...programs('truncate', 'medium', 'local', () => ({
-    grammar: 'truncate',
-    operands: 'writes',
-  })),
-  ...programs('fallocate', 'medium', 'local', () => ({
-    grammar: 'fallocate',
-    operands: 'writes',
-  })),
+  ...programs('truncate', 'medium', 'local', () => ({ grammar: 'truncate', operands: 'writes' })),
+  ...programs('fallocate', 'medium', 'local', () => ({ grammar: 'fallocate', operands: 'writes' })),
   ...programs('rm', 'high', 'local', () => ({
     grammar: 'rm',
     operands: 'removes',
@@ -224,24 +218,15 @@ export const FILES: readonly ProgramRow[] = [
     },
     onlyInside: 'change permissions',
   })),
-  ...programs('chgrp', 'high', 'local', () => ({
-    ...CHANGES_RIGHTS,
-    grammar: 'chgrp',
-  })),
+  ...programs('chgrp', 'high', 'local', () => ({ ...CHANGES_RIGHTS, grammar: 'chgrp' })),
   ...programs('chattr', 'high', 'local', () => ({
     ...CHANGES_RIGHTS,
     grammar: 'chattr',
     // What is taken away looks like an option.
     scriptOptions: 'a A c C d D e i j m P s S t T u F x p v',
   })),
-  ...programs('setfacl', 'high', 'local', () => ({
-    grammar: 'setfacl',
-    operands: 'reads',
-  })),
-  ...programs('setfattr', 'high', 'local', () => ({
-    grammar: 'setfattr',
-    operands: 'reads',
-  })),
+  ...programs('setfacl', 'high', 'local', () => ({ grammar: 'setfacl', operands: 'reads' })),
+  ...programs('setfattr', 'high', 'local', () => ({ grammar: 'setfattr', operands: 'reads' })),
   ...programs('tee', 'medium', 'local', () => ({
     grammar: 'tee',
     operands: 'writes',
@@ -291,19 +276,9 @@ export const FILES: readonly ProgramRow[] = [
       without: 'c check w warn untagged quiet status strict ignore-missing debug a algorithm l length',
     },
   })),
-  ...programs('sum', 'low', 'local', () => ({
-    grammar: 'sum',
-    operands: 'reads',
-  })),
-  ...programs('shasum', 'low', 'local', () => ({
-    grammar: 'shasum',
-    operands: 'reads',
-  })),
-  ...programs('stat', 'low', 'local', () => ({
-    grammar: 'stat',
-    operands: 'reads',
-    application: {},
-  })),
+  ...programs('sum', 'low', 'local', () => ({ grammar: 'sum', operands: 'reads' })),
+  ...programs('shasum', 'low', 'local', () => ({ grammar: 'shasum', operands: 'reads' })),
+  ...programs('stat', 'low', 'local', () => ({ grammar: 'stat', operands: 'reads', application: {} })),
   ...programs('du', 'low', 'local', () => ({
     strict: takesNamesFrom('files0-from'),
     followsLinks: (use) => hasOption(use, 'L dereference'),

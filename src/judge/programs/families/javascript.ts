@@ -81,10 +81,7 @@ function inspectTsc({ operands }: Use): readonly Finding[] {
 
 /** Compilers, linters and test runners. Their configuration is code of the workspace, like a test that they run. */
 const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
-  ...programs('tsc tsgo vue-tsc', 'low', 'unknown', () => ({
-    grammar: 'tsc',
-    inspect: inspectTsc,
-  })),
+  ...programs('tsc tsgo vue-tsc', 'low', 'unknown', () => ({ grammar: 'tsc', inspect: inspectTsc })),
   ...programs('eslint', 'low', 'unknown', () => ({
     grammar: 'eslint',
     inspect: modules('f format', ESLINT_FORMATS),
@@ -104,9 +101,7 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
     inspect: (use) => [...modules('R reporter', MOCHA_REPORTERS)(use), ...modules('u ui')(use)],
     morePaths: outputsOfMocha,
   })),
-  ...programs('biome', 'low', 'unknown', () => ({
-    grammar: 'biome',
-  })),
+  ...programs('biome', 'low', 'unknown', () => ({ grammar: 'biome' })),
   ...programs(
     'ava tap karma xo standard knip depcheck madge ncu attw publint tsd dpdm size-limit',
     'low',
@@ -115,9 +110,7 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
       grammar: 'ava',
     }),
   ),
-  ...programs('stylelint', 'low', 'unknown', () => ({
-    grammar: 'stylelint',
-  })),
+  ...programs('stylelint', 'low', 'unknown', () => ({ grammar: 'stylelint' })),
   ...programs('c8', 'low', 'unknown', () => ({
     operands: 'none',
     // Two verbs of its own run nothing.
@@ -135,12 +128,8 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
     ),
     grammar: 'nyc',
   })),
-  ...programs('oxlint', 'low', 'unknown', () => ({
-    grammar: 'oxlint',
-  })),
-  ...programs('prettier', 'low', 'unknown', () => ({
-    grammar: 'prettier',
-  })),
+  ...programs('oxlint', 'low', 'unknown', () => ({ grammar: 'oxlint' })),
+  ...programs('prettier', 'low', 'unknown', () => ({ grammar: 'prettier' })),
 ];
 
 const CHANGES: Behaviour = { risk: 'medium', reach: 'network', operands: 'none', onlyFetches: false };
@@ -304,14 +293,8 @@ export const JAVASCRIPT: readonly ProgramRow[] = [
     withVersion('node'),
   ),
   ...programs('deno', 'medium', 'network', () => ({ ...NODE, grammar: 'deno' })),
-  ...programs('tsx', 'medium', 'network', () => ({
-    ...NODE,
-    grammar: 'tsx',
-  })),
-  ...programs('ts-node ts-node-esm', 'medium', 'network', () => ({
-    ...NODE,
-    grammar: 'ts-node',
-  })),
+  ...programs('tsx', 'medium', 'network', () => ({ ...NODE, grammar: 'tsx' })),
+  ...programs('ts-node ts-node-esm', 'medium', 'network', () => ({ ...NODE, grammar: 'ts-node' })),
   ...programs('esno swc-node babel-node zx electron', 'medium', 'network', () => NODE),
   ...JAVASCRIPT_TOOLS,
   ...programs(

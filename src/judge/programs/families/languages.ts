@@ -217,18 +217,9 @@ export const LANGUAGES: readonly ProgramRow[] = [
       }),
     },
   })),
-  ...programs('gofmt', 'low', 'local', () => ({
-    grammar: 'gofmt',
-    operands: 'reads',
-  })),
-  ...programs('goimports', 'low', 'local', () => ({
-    grammar: 'goimports',
-    operands: 'reads',
-  })),
-  ...programs('gofumpt', 'low', 'local', () => ({
-    grammar: 'gofumpt',
-    operands: 'reads',
-  })),
+  ...programs('gofmt', 'low', 'local', () => ({ grammar: 'gofmt', operands: 'reads' })),
+  ...programs('goimports', 'low', 'local', () => ({ grammar: 'goimports', operands: 'reads' })),
+  ...programs('gofumpt', 'low', 'local', () => ({ grammar: 'gofumpt', operands: 'reads' })),
   ...programs('golangci-lint', 'low', 'unknown', () => ({
     optionsAnywhere: true,
     grammar: 'golangci-lint',
@@ -245,29 +236,13 @@ export const LANGUAGES: readonly ProgramRow[] = [
       },
     },
   })),
-  ...programs('staticcheck', 'low', 'unknown', () => ({
-    grammar: 'staticcheck',
-  })),
-  ...programs('golint revive', 'low', 'unknown', () => ({
-    grammar: 'golint',
-  })),
+  ...programs('staticcheck', 'low', 'unknown', () => ({ grammar: 'staticcheck' })),
+  ...programs('golint revive', 'low', 'unknown', () => ({ grammar: 'golint' })),
   ...programs('gotestsum gopls dlv', 'medium', 'unknown'),
-  ...programs('mvn mvnw', 'medium', 'unknown', () => ({
-    grammar: 'mvn',
-    operands: 'none',
-  })),
-  ...programs('gradle gradlew', 'medium', 'unknown', () => ({
-    grammar: 'gradle',
-    operands: 'none',
-  })),
-  ...programs('ant', 'medium', 'unknown', () => ({
-    grammar: 'ant',
-    operands: 'none',
-  })),
-  ...programs('sbt', 'medium', 'unknown', () => ({
-    grammar: 'sbt',
-    operands: 'none',
-  })),
+  ...programs('mvn mvnw', 'medium', 'unknown', () => ({ grammar: 'mvn', operands: 'none' })),
+  ...programs('gradle gradlew', 'medium', 'unknown', () => ({ grammar: 'gradle', operands: 'none' })),
+  ...programs('ant', 'medium', 'unknown', () => ({ grammar: 'ant', operands: 'none' })),
+  ...programs('sbt', 'medium', 'unknown', () => ({ grammar: 'sbt', operands: 'none' })),
   ...programs(
     'lein mill bazel bazelisk buck2 pants scala-cli kotlinc scalac groovy',
     'medium',
@@ -309,22 +284,10 @@ export const LANGUAGES: readonly ProgramRow[] = [
     }),
     withVersion('ruby'),
   ),
-  ...programs('irb', 'medium', 'network', () => ({
-    ...RUBY,
-    grammar: 'irb',
-  })),
-  ...programs('erb', 'medium', 'network', () => ({
-    ...RUBY,
-    grammar: 'erb',
-  })),
-  ...programs('rake', 'medium', 'network', () => ({
-    ...RUBY,
-    grammar: 'rake',
-  })),
-  ...programs('rspec', 'medium', 'network', () => ({
-    ...RUBY,
-    grammar: 'rspec',
-  })),
+  ...programs('irb', 'medium', 'network', () => ({ ...RUBY, grammar: 'irb' })),
+  ...programs('erb', 'medium', 'network', () => ({ ...RUBY, grammar: 'erb' })),
+  ...programs('rake', 'medium', 'network', () => ({ ...RUBY, grammar: 'rake' })),
+  ...programs('rspec', 'medium', 'network', () => ({ ...RUBY, grammar: 'rspec' })),
   ...programs('rails jruby', 'medium', 'network', () => RUBY),
   ...programs('bundle bundler', 'medium', 'network', () => ({
     ...RUBY,
@@ -335,9 +298,7 @@ export const LANGUAGES: readonly ProgramRow[] = [
       ...verbs('exec e', BUNDLE_EXEC),
     },
   })),
-  ...programs('rubocop', 'low', 'unknown', () => ({
-    grammar: 'rubocop',
-  })),
+  ...programs('rubocop', 'low', 'unknown', () => ({ grammar: 'rubocop' })),
   ...programs('standardrb brakeman sorbet srb steep reek', 'low', 'unknown', () => ({
     grammar: 'standardrb',
   })),
@@ -353,26 +314,16 @@ export const LANGUAGES: readonly ProgramRow[] = [
     }),
     withVersion('php'),
   ),
-  ...programs('composer', 'medium', 'network', () => ({
-    ...PHP,
-    grammar: 'composer',
-  })),
+  ...programs('composer', 'medium', 'network', () => ({ ...PHP, grammar: 'composer' })),
   ...programs('artisan symfony wp drush', 'medium', 'network', () => PHP),
-  ...programs('phpunit', 'low', 'unknown', () => ({
-    grammar: 'phpunit',
-    inspect: inspectPhpunit,
-  })),
-  ...programs('phpstan', 'low', 'unknown', () => ({
-    grammar: 'phpstan',
-  })),
+  ...programs('phpunit', 'low', 'unknown', () => ({ grammar: 'phpunit', inspect: inspectPhpunit })),
+  ...programs('phpstan', 'low', 'unknown', () => ({ grammar: 'phpstan' })),
   ...programs('phpcs', 'low', 'unknown', () => ({
     grammar: 'phpcs',
     inspect: (use) => [...inspectPhpunit(use), ...loadsStandard(use)],
     morePaths: reportsOfPhpcs,
   })),
-  ...programs('psalm pest', 'low', 'unknown', () => ({
-    grammar: 'psalm',
-  })),
+  ...programs('psalm pest', 'low', 'unknown', () => ({ grammar: 'psalm' })),
   ...programs('php-cs-fixer phpcbf rector', 'medium', 'unknown'),
   ...programs('dotnet', 'medium', 'network', () => ({
     verbs: {

@@ -142,11 +142,7 @@ function launchers(
   grammar: string,
   launches: Behaviour['launches'] = {},
 ): readonly ProgramRow[] {
-  return programs(names, risk, reach, () => ({
-    operands: 'none',
-    grammar,
-    launches,
-  }));
+  return programs(names, risk, reach, () => ({ operands: 'none', grammar, launches }));
 }
 
 /** Builtins that run their words in the shell: `command -p NAME …`, `builtin NAME …`. */
@@ -217,22 +213,14 @@ export const LAUNCHERS: readonly ProgramRow[] = [
     passesOn: '0 null k keep-order j jobs m X bar eta will-cite no-notice line-buffer t verbose',
     grammar: 'parallel',
   })),
-  ...programs('watch', 'medium', 'local', () => ({
-    operands: 'none',
-    runs: runsOfWatch,
-    grammar: 'watch',
-  })),
+  ...programs('watch', 'medium', 'local', () => ({ operands: 'none', runs: runsOfWatch, grammar: 'watch' })),
   ...programs('entr', 'medium', 'local', () => ({
     operands: 'none',
     runs: runsOfEntr,
     // `-x` is of later versions.
     grammar: 'entr',
   })),
-  ...programs('flock', 'medium', 'local', () => ({
-    operands: 'none',
-    runs: runsOfFlock,
-    grammar: 'flock',
-  })),
+  ...programs('flock', 'medium', 'local', () => ({ operands: 'none', runs: runsOfFlock, grammar: 'flock' })),
   ...programs('script', 'medium', 'local', () => ({
     operands: 'none',
     runs: runsOfScript,

@@ -289,10 +289,7 @@ export const NETWORK: readonly ProgramRow[] = [
     }),
   ),
   ...programs('ss netstat', 'low', 'local', () => ({ operands: 'none' })),
-  ...programs('openssl', 'high', 'network', () => ({
-    grammar: 'openssl',
-    hosts: hostsOfOpenssl,
-  })),
+  ...programs('openssl', 'high', 'network', () => ({ grammar: 'openssl', hosts: hostsOfOpenssl })),
   ...programs('ssh-keygen ssh-add gpg gpg2 gpgconf age pass secret-tool vault op bw sops', 'high', 'unknown'),
   ...programs('mail mailx sendmail mutt swaks msmtp telegram-cli', 'high', 'network', () => ({
     operands: 'none',

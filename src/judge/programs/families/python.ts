@@ -206,34 +206,16 @@ export const PYTHON: readonly ProgramRow[] = [
     inspect: loadsPlugin,
     morePaths: reportsOfCoverage,
   })),
-  ...programs('mypy dmypy', 'low', 'unknown', () => ({
-    grammar: 'mypy',
-  })),
-  ...programs('nose2', 'low', 'unknown', () => ({
-    grammar: 'nose2',
-  })),
+  ...programs('mypy dmypy', 'low', 'unknown', () => ({ grammar: 'mypy' })),
+  ...programs('nose2', 'low', 'unknown', () => ({ grammar: 'nose2' })),
   ...programs('pyright', 'low', 'unknown', () => ({ grammar: 'pyright' })),
-  ...programs('basedpyright', 'low', 'unknown', () => ({
-    grammar: 'basedpyright',
-  })),
-  ...programs('pylint', 'low', 'unknown', () => ({
-    grammar: 'pylint',
-  })),
-  ...programs('flake8', 'low', 'unknown', () => ({
-    grammar: 'flake8',
-  })),
-  ...programs('pycodestyle', 'low', 'unknown', () => ({
-    grammar: 'pycodestyle',
-  })),
-  ...programs('bandit', 'low', 'unknown', () => ({
-    grammar: 'bandit',
-  })),
-  ...programs('vulture', 'low', 'unknown', () => ({
-    grammar: 'vulture',
-  })),
-  ...programs('pyre pytype pydocstyle radon ty', 'low', 'unknown', () => ({
-    grammar: 'pyre',
-  })),
+  ...programs('basedpyright', 'low', 'unknown', () => ({ grammar: 'basedpyright' })),
+  ...programs('pylint', 'low', 'unknown', () => ({ grammar: 'pylint' })),
+  ...programs('flake8', 'low', 'unknown', () => ({ grammar: 'flake8' })),
+  ...programs('pycodestyle', 'low', 'unknown', () => ({ grammar: 'pycodestyle' })),
+  ...programs('bandit', 'low', 'unknown', () => ({ grammar: 'bandit' })),
+  ...programs('vulture', 'low', 'unknown', () => ({ grammar: 'vulture' })),
+  ...programs('pyre pytype pydocstyle radon ty', 'low', 'unknown', () => ({ grammar: 'pyre' })),
   ...programs('ruff', 'low', 'unknown', () => ({
     grammar: 'ruff',
     verbs: {
@@ -267,9 +249,7 @@ export const PYTHON: readonly ProgramRow[] = [
     grammar: 'autoflake',
     inspect: rewritesUnless('c check check-diff', 0),
   })),
-  ...programs('yapf', 'low', 'unknown', () => ({
-    grammar: 'yapf',
-  })),
+  ...programs('yapf', 'low', 'unknown', () => ({ grammar: 'yapf' })),
   ...programs('pyupgrade', 'low', 'unknown', () => ({
     grammar: 'pyupgrade',
     inspect: rewritesUnless('', 0),

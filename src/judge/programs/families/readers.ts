@@ -60,10 +60,7 @@ export const READERS: readonly ProgramRow[] = [
     wantsInput: ({ operands }) => (operands.length === 0 ? 'needs a file here' : undefined),
     application: {},
   })),
-  ...programs('bat batcat', 'low', 'local', () => ({
-    grammar: 'bat',
-    operands: 'reads',
-  })),
+  ...programs('bat batcat', 'low', 'local', () => ({ grammar: 'bat', operands: 'reads' })),
   ...programs('head', 'low', 'local', () => ({
     grammar: 'head',
     passesOn: 'n lines q quiet silent z zero-terminated',
@@ -78,23 +75,14 @@ export const READERS: readonly ProgramRow[] = [
     operands: 'reads',
     application: { without: 'pid' },
   })),
-  ...programs('more', 'low', 'local', () => ({
-    grammar: 'more',
-    operands: 'reads',
-    inspect: inspectPager,
-  })),
+  ...programs('more', 'low', 'local', () => ({ grammar: 'more', operands: 'reads', inspect: inspectPager })),
   ...programs('less most pg', 'low', 'local', () => ({
     grammar: 'less',
     operands: 'reads',
     inspect: inspectPager,
   })),
-  ...programs('info', 'low', 'local', () => ({
-    grammar: 'info',
-    operands: 'none',
-  })),
-  ...programs('man apropos whatis tldr', 'low', 'local', () => ({
-    grammar: 'man',
-  })),
+  ...programs('info', 'low', 'local', () => ({ grammar: 'info', operands: 'none' })),
+  ...programs('man apropos whatis tldr', 'low', 'local', () => ({ grammar: 'man' })),
   ...programs('printenv', 'low', 'local', () => ({
     grammar: 'printenv',
     operands: 'none',
@@ -135,18 +123,9 @@ export const READERS: readonly ProgramRow[] = [
     // The other data bases ask name servers.
     onlyReads: ({ operands }) => /^(?:passwd|group|shells|services|protocols)$/.test(operands[0]?.text ?? ''),
   })),
-  ...programs('hexdump hd', 'low', 'local', () => ({
-    grammar: 'hexdump',
-    operands: 'reads',
-  })),
-  ...programs('od', 'low', 'local', () => ({
-    grammar: 'od',
-    operands: 'reads',
-  })),
-  ...programs('strings', 'low', 'local', () => ({
-    grammar: 'strings',
-    operands: 'reads',
-  })),
+  ...programs('hexdump hd', 'low', 'local', () => ({ grammar: 'hexdump', operands: 'reads' })),
+  ...programs('od', 'low', 'local', () => ({ grammar: 'od', operands: 'reads' })),
+  ...programs('strings', 'low', 'local', () => ({ grammar: 'strings', operands: 'reads' })),
   ...programs('xxd', 'low', 'local', () => ({
     grammar: 'xxd',
     paths: ({ operands }) => writtenAt(operands, 1),
@@ -157,16 +136,8 @@ export const READERS: readonly ProgramRow[] = [
         ? []
         : [finding('writes', 'writes_output', 'writes its second file', target.word.source)],
   })),
-  ...programs('comm', 'low', 'local', () => ({
-    grammar: 'comm',
-    operands: 'reads',
-    application: {},
-  })),
-  ...programs('cmp', 'low', 'local', () => ({
-    grammar: 'cmp',
-    operands: 'reads',
-    application: {},
-  })),
+  ...programs('comm', 'low', 'local', () => ({ grammar: 'comm', operands: 'reads', application: {} })),
+  ...programs('cmp', 'low', 'local', () => ({ grammar: 'cmp', operands: 'reads', application: {} })),
   ...programs('diff', 'low', 'local', () => ({
     grammar: 'diff',
     operands: 'reads',
@@ -180,16 +151,7 @@ export const READERS: readonly ProgramRow[] = [
           : undefined,
     },
   })),
-  ...programs('diff3', 'low', 'local', () => ({
-    grammar: 'diff3',
-    operands: 'reads',
-  })),
-  ...programs('sdiff', 'low', 'local', () => ({
-    grammar: 'sdiff',
-    operands: 'reads',
-  })),
-  ...programs('colordiff', 'low', 'local', () => ({
-    grammar: 'colordiff',
-    operands: 'reads',
-  })),
+  ...programs('diff3', 'low', 'local', () => ({ grammar: 'diff3', operands: 'reads' })),
+  ...programs('sdiff', 'low', 'local', () => ({ grammar: 'sdiff', operands: 'reads' })),
+  ...programs('colordiff', 'low', 'local', () => ({ grammar: 'colordiff', operands: 'reads' })),
 ];

@@ -408,9 +408,6 @@ export const SEARCH: readonly ProgramRow[] = [
     namesNew: (use) => fdFindsOnlyNew(use),
     runs: runsOfFd,
   })),
-  ...programs('fzf sk', 'medium', 'local', () => ({
-    operands: 'none',
-    grammar: 'fzf',
-  })),
+  ...programs('fzf sk', 'medium', 'local', () => ({ operands: 'none', grammar: 'fzf' })),
   ...programs('ast-grep semgrep tokei cloc scc ctags etags cscope', 'medium', 'local'),
 ];

@@ -64,10 +64,7 @@ export const BUILTINS: readonly ProgramRow[] = [
       obeysEnvironment: () => true,
     },
   })),
-  ...programs('cd pushd popd dirs', 'low', 'local', () => ({
-    grammar: 'cd',
-    operands: 'reads',
-  })),
+  ...programs('cd pushd popd dirs', 'low', 'local', () => ({ grammar: 'cd', operands: 'reads' })),
   ...programs('pwd', 'low', 'local', () => ({
     grammar: 'pwd',
     operands: 'none',

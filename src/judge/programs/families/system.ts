@@ -113,10 +113,7 @@ export const SYSTEM: readonly ProgramRow[] = [
       operands: 'none',
     }),
   ),
-  ...programs('logger', 'high', 'local', () => ({
-    operands: 'none',
-    grammar: 'logger',
-  })),
+  ...programs('logger', 'high', 'local', () => ({ operands: 'none', grammar: 'logger' })),
   ...programs('xdotool xte ydotool wmctrl gnome-terminal xterm konsole', 'high', 'unknown', () => ({
     operands: 'none',
   })),

@@ -47,31 +47,11 @@ const EDITORS: readonly ProgramRow[] = [
           finding('executes', 'editor_command', 'runs a command of the editor', source),
         ),
   })),
-  ...programs('emacs', 'medium', 'unknown', () => ({
-    grammar: 'emacs',
-    operands: 'writes',
-    code: 'editor',
-  })),
-  ...programs('nano', 'medium', 'unknown', () => ({
-    grammar: 'nano',
-    operands: 'writes',
-    code: 'editor',
-  })),
-  ...programs('micro', 'medium', 'unknown', () => ({
-    grammar: 'micro',
-    operands: 'writes',
-    code: 'editor',
-  })),
-  ...programs('kak', 'medium', 'unknown', () => ({
-    grammar: 'kak',
-    operands: 'writes',
-    code: 'editor',
-  })),
-  ...programs('hx helix', 'medium', 'unknown', () => ({
-    grammar: 'hx',
-    operands: 'writes',
-    code: 'editor',
-  })),
+  ...programs('emacs', 'medium', 'unknown', () => ({ grammar: 'emacs', operands: 'writes', code: 'editor' })),
+  ...programs('nano', 'medium', 'unknown', () => ({ grammar: 'nano', operands: 'writes', code: 'editor' })),
+  ...programs('micro', 'medium', 'unknown', () => ({ grammar: 'micro', operands: 'writes', code: 'editor' })),
+  ...programs('kak', 'medium', 'unknown', () => ({ grammar: 'kak', operands: 'writes', code: 'editor' })),
+  ...programs('hx helix', 'medium', 'unknown', () => ({ grammar: 'hx', operands: 'writes', code: 'editor' })),
   ...programs('emacsclient pico joe jed mcedit', 'medium', 'unknown', () => ({
     grammar: 'emacsclient',
     operands: 'writes',
@@ -103,69 +83,20 @@ export const TEXT: readonly ProgramRow[] = [
         : [finding('writes', 'writes_output', 'writes its second file', operands[1].word.source)],
     application: {},
   })),
-  ...programs('shuf', 'low', 'local', () => ({
-    grammar: 'shuf',
-    operands: 'reads',
-    application: {},
-  })),
-  ...programs('cut', 'low', 'local', () => ({
-    grammar: 'cut',
-    operands: 'reads',
-    application: {},
-  })),
-  ...programs('paste', 'low', 'local', () => ({
-    grammar: 'paste',
-    operands: 'reads',
-    application: {},
-  })),
-  ...programs('join', 'low', 'local', () => ({
-    grammar: 'join',
-    operands: 'reads',
-    application: {},
-  })),
-  ...programs('column', 'low', 'local', () => ({
-    grammar: 'column',
-    operands: 'reads',
-  })),
-  ...programs('nl', 'low', 'local', () => ({
-    grammar: 'nl',
-    operands: 'reads',
-    application: {},
-  })),
-  ...programs('fold', 'low', 'local', () => ({
-    grammar: 'fold',
-    operands: 'reads',
-    application: {},
-  })),
-  ...programs('fmt', 'low', 'local', () => ({
-    grammar: 'fmt',
-    operands: 'reads',
-  })),
-  ...programs('expand unexpand', 'low', 'local', () => ({
-    grammar: 'expand',
-    operands: 'reads',
-  })),
-  ...programs('rev', 'low', 'local', () => ({
-    grammar: 'rev',
-    operands: 'reads',
-    application: {},
-  })),
-  ...programs('pr', 'low', 'local', () => ({
-    grammar: 'pr',
-    operands: 'reads',
-  })),
-  ...programs('look', 'low', 'local', () => ({
-    grammar: 'look',
-    operands: 'reads',
-  })),
-  ...programs('tsort', 'low', 'local', () => ({
-    grammar: 'tsort',
-    operands: 'reads',
-  })),
-  ...programs('iconv', 'low', 'local', () => ({
-    grammar: 'iconv',
-    operands: 'reads',
-  })),
+  ...programs('shuf', 'low', 'local', () => ({ grammar: 'shuf', operands: 'reads', application: {} })),
+  ...programs('cut', 'low', 'local', () => ({ grammar: 'cut', operands: 'reads', application: {} })),
+  ...programs('paste', 'low', 'local', () => ({ grammar: 'paste', operands: 'reads', application: {} })),
+  ...programs('join', 'low', 'local', () => ({ grammar: 'join', operands: 'reads', application: {} })),
+  ...programs('column', 'low', 'local', () => ({ grammar: 'column', operands: 'reads' })),
+  ...programs('nl', 'low', 'local', () => ({ grammar: 'nl', operands: 'reads', application: {} })),
+  ...programs('fold', 'low', 'local', () => ({ grammar: 'fold', operands: 'reads', application: {} })),
+  ...programs('fmt', 'low', 'local', () => ({ grammar: 'fmt', operands: 'reads' })),
+  ...programs('expand unexpand', 'low', 'local', () => ({ grammar: 'expand', operands: 'reads' })),
+  ...programs('rev', 'low', 'local', () => ({ grammar: 'rev', operands: 'reads', application: {} })),
+  ...programs('pr', 'low', 'local', () => ({ grammar: 'pr', operands: 'reads' })),
+  ...programs('look', 'low', 'local', () => ({ grammar: 'look', operands: 'reads' })),
+  ...programs('tsort', 'low', 'local', () => ({ grammar: 'tsort', operands: 'reads' })),
+  ...programs('iconv', 'low', 'local', () => ({ grammar: 'iconv', operands: 'reads' })),
   ...programs('dos2unix unix2dos ptx', 'medium', 'local', () => ({ operands: 'writes' })),
   ...programs('envsubst', 'low', 'local', () => ({ operands: 'none' })),
   ...programs('tr', 'low', 'local', () => ({ operands: 'none', application: { words: 'any' } })),
@@ -181,11 +112,7 @@ export const TEXT: readonly ProgramRow[] = [
         command.words.every(({ value }) => isPlainJq(value ?? '')) ? undefined : 'takes no modules here',
     },
   })),
-  ...programs('yq', 'low', 'local', () => ({
-    grammar: 'yq',
-    paths: pathsOfYq,
-    morePaths: filesOfYq,
-  })),
+  ...programs('yq', 'low', 'local', () => ({ grammar: 'yq', paths: pathsOfYq, morePaths: filesOfYq })),
   ...programs('xmllint', 'low', 'local', () => ({
     grammar: 'xmllint',
     operands: 'reads',
@@ -200,16 +127,9 @@ export const TEXT: readonly ProgramRow[] = [
     grammar: 'pandoc',
     inspect: (use) => [...fetches(use), ...loadsFormat(use)],
   })),
-  ...programs('csvcut csvlook csvgrep csvstat', 'medium', 'local', () => ({
-    grammar: 'csvcut',
-  })),
-  ...programs('mlr miller', 'medium', 'local', () => ({
-    code: 'language',
-    grammar: 'mlr',
-  })),
-  ...programs('xsv fx gron dasel tomlq hjson', 'medium', 'local', () => ({
-    grammar: 'xsv',
-  })),
+  ...programs('csvcut csvlook csvgrep csvstat', 'medium', 'local', () => ({ grammar: 'csvcut' })),
+  ...programs('mlr miller', 'medium', 'local', () => ({ code: 'language', grammar: 'mlr' })),
+  ...programs('xsv fx gron dasel tomlq hjson', 'medium', 'local', () => ({ grammar: 'xsv' })),
 ];
 
 /** The first operand of yq is an expression, or a file where that is left out. */
