@@ -185,6 +185,7 @@ function packMain(targets) {
     'dist/openai.js',
     'dist/ai.js',
     'dist/confine.js',
+    'dist/grammars/git.options.json',
     'dist/types/index.d.ts',
     'CMakeLists.txt',
     'LICENSE',
