@@ -70,7 +70,8 @@ const PURE = [
 ];
 const IMPURE_FILES = new Map([['policy/load.ts', 'reads policy files']]);
 /** What pure code may use of Node: path arithmetic, and the tables of numbers in node:os. */
-const PURE_BUILTINS = /^import (\{[^}]*\} from 'node:path'|\{ constants \} from 'node:os');$/;
+const PURE_BUILTINS =
+  /^import (\{[^}]*\} from 'node:path'|\{ constants \} from 'node:os'|\{ fileURLToPath \} from 'node:url');$/;
 
 interface Import {
   readonly from: string;

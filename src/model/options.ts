@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { directoryPath } from '../base/directory-path.ts';
 import { isObject } from '../base/is-object.ts';
 import { text, type Value } from '../base/value.ts';
 import {
@@ -43,6 +44,19 @@ const SPILL = 'true, false or { maxBytes }';
 
 const TAINT_LIST = `an array of ${TAINTS.join(', ')}`;
 const SHELL_VARIABLES = 'an object of strings by names that a shell takes; other variables cannot be set';
+
+/** A directory. A URL can be changed, so that what is read of it is its path. */
+const DIRECTORY = 'a path, or a file: URL of a directory on this machine';
+const directory = z
+  .union([z.string(), z.instanceof(URL)], DIRECTORY)
+  .transform((given, context): string | URL => {
+    try {
+      return directoryPath(given);
+    } catch {
+      context.addIssue({ code: 'custom', message: DIRECTORY });
+      return z.NEVER;
+    }
+  });
 
 const string = z.string('a string');
 const strings = z.array(z.string(STRINGS), STRINGS);
@@ -116,10 +130,10 @@ interface Narrowing {
 
 /** Options of `createSandbox`. */
 export const SandboxOptions = z.strictObject({
-  workspace: string
+  workspace: directory
     .optional()
     .describe(
-      'The directory that commands work in. Default: the policy’s `security.workspace_dir`, else the current directory.',
+      'The directory that commands work in, as a path or a `file:` URL. Default: the policy’s `security.workspace_dir`, else the current directory.',
     ),
   profile: string
     .optional()
@@ -254,7 +268,11 @@ export type SandboxOptions = Value<typeof SandboxOptions>;
 
 /** Options of one run. */
 export const RunOptions = z.strictObject({
-  cwd: string.optional().describe('Absolute, or relative to the workspace. Default: the workspace.'),
+  cwd: directory
+    .optional()
+    .describe(
+      'Where it starts: a path, absolute or relative to the workspace, or a `file:` URL. Default: the workspace.',
+    ),
   env: ChangedVariables.optional().describe('Variables for this command; `undefined` takes one away.'),
   approved: z
     .union([boolean, ApprovedRequest], APPROVED)
@@ -386,10 +404,10 @@ export type ShellSnapshot = Value<typeof ShellSnapshot>;
 
 /** Options of `sandbox.session()`. */
 export const ShellOptions = z.strictObject({
-  cwd: string
+  cwd: directory
     .optional()
     .describe(
-      'Where it begins: absolute, or relative to the workspace. Default: the workspace, or where the snapshot was made.',
+      'Where it begins: a path, absolute or relative to the workspace, or a `file:` URL. Default: the workspace, or where the snapshot was made.',
     ),
   env: Variables.optional().describe('Variables of the shell, beyond those of every command.'),
   restore: z

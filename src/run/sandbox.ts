@@ -1,3 +1,4 @@
+import { directoryPath } from '../base/directory-path.ts';
 import { SandboxError } from '../base/errors/sandbox-error.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../confine/native/contract.ts';
 import type { LaunchPlan } from '../confine/plan/launch-plan.ts';
@@ -271,7 +272,7 @@ export class OpenSandbox implements Sandbox {
     if (this.#closed) throw isClosed();
     const options = this.read.check(given);
     const asked = this.read.command(command);
-    const decided = await this.#check({ command: asked, ...options });
+    const decided = await this.#check({ command: asked, ...options, cwd: directoryPath(options.cwd) });
     const { seen, resolved } = decided;
     // Nothing is known of it: that is no reason to take it for allowed.
     if (seen === undefined && !decided.allowed && decided.objection.status === 'denied')

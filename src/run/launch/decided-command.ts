@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { directoryPath } from '../../base/directory-path.ts';
 import type { Decided, DecisionRequest } from '../../gate/index.ts';
 import type { Command, ExecutionResult, ShellFacts, SpawnOptions } from '../../model/index.ts';
 
@@ -22,7 +23,7 @@ export function requestOf(
     ...(shell === undefined ? [] : [`shell ${JSON.stringify(shell)}`]),
   ];
   return {
-    ...{ command, cwd, env, approved, taints, shell, signal, effect, job },
+    ...{ command, cwd: directoryPath(cwd), env, approved, taints, shell, signal, effect, job },
     details,
   };
 }
