@@ -59,6 +59,7 @@ export type {
 export type {
   ApprovedRequest,
   CheckOptions,
+  InputSource,
   JobOptions,
   RunOptions,
   SandboxOptions,

@@ -40,6 +40,7 @@ const TREE_LIMITS = ['memory', 'processes', 'cpuSeconds', 'tmpBytes'] as const;
 const LIMITS = `an object of whole numbers above 0: ${TREE_LIMITS.join(', ')}`;
 const SIZE = 'an object { cols, rows } of numbers from 1 to 65535';
 const APPROVED = 'true, false or { fingerprint }';
+const INPUT = 'a string, bytes, a stream or another async iterable of these';
 const SPILL = 'true, false or { maxBytes }';
 
 const TAINT_LIST = `an array of ${TAINTS.join(', ')}`;
@@ -266,6 +267,9 @@ export const SandboxOptions = z.strictObject({
 });
 export type SandboxOptions = Value<typeof SandboxOptions>;
 
+/** What gives the standard input of a command in pieces: a `Readable`, a web stream, an async generator. */
+export type InputSource = AsyncIterable<string | Uint8Array>;
+
 /** Options of one run. */
 export const RunOptions = z.strictObject({
   cwd: directory
@@ -293,9 +297,18 @@ export const RunOptions = z.strictObject({
     .optional()
     .describe('Ends the command when aborted: SIGTERM, then SIGKILL.'),
   input: z
-    .union([string, z.custom<Uint8Array>((value) => value instanceof Uint8Array)], 'a string or bytes')
+    .union(
+      [
+        z.string(),
+        z.custom<Uint8Array>((value) => value instanceof Uint8Array),
+        z.custom<InputSource>((value) => isObject(value) && Symbol.asyncIterator in value),
+      ],
+      INPUT,
+    )
     .optional()
-    .describe('Written to standard input, which is empty otherwise.'),
+    .describe(
+      'What standard input has, which is empty otherwise. A stream, or another source of pieces, is read as the command takes it and ended with it, as soon as the command reads no more; nothing of it is read before the command runs. If it fails the command is ended, and the promise is rejected with its error. What it will say is not known beforehand: an approval is good for this run alone.',
+    ),
   stdin: z
     .enum(['null', 'inherit'], '"null" or "inherit"')
     .optional()

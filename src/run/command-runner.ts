@@ -2,13 +2,7 @@ import { SandboxError } from '../base/errors/sandbox-error.ts';
 import { isPromise } from '../base/promise.ts';
 import { LOOKS_OUTSIDE } from '../base/words.ts';
 import type { Running } from '../confine/running.ts';
-import {
-  createDecider,
-  type Decide,
-  type Decided,
-  type DecisionPorts,
-  type ResolvedCommand,
-} from '../gate/index.ts';
+import { createDecider, type Decide, type Decided, type DecisionPorts } from '../gate/index.ts';
 import { isPreviewed, isUndoneInstead } from '../judge/index.ts';
 import type { Command, ExecutionResult, SpawnOptions } from '../model/index.ts';
 import type { Assembly } from './assemble.ts';
@@ -25,7 +19,7 @@ import { measuredLaunch, measuredRun } from './telemetry.ts';
 
 /** What decides about the commands of a sandbox that starts them itself. */
 export interface RunnerPorts extends DecisionPorts {
-  readonly resolve: (command: Command, options: Pick<SpawnOptions, 'cwd' | 'env'>) => ResolvedCommand;
+  readonly resolve: NonNullable<DecisionPorts['resolve']>;
 }
 
 export const isClosed = () =>
@@ -156,7 +150,7 @@ export class CommandRunner {
       options.signal === undefined ? own().signal : AbortSignal.any([own().signal, options.signal]);
     const isGivenUp = () =>
       this.#closed || controller?.signal.aborted === true || options.signal?.aborted === true;
-    const decided = this.decide(requestOf(command, options, { input: how.input, signal }));
+    const decided = this.decide(requestOf(command, options, { input: how.input ?? how.source, signal }));
     const asked: Asked = { command, options, how, isGivenUp };
     if (!isPromise(decided)) return this.#answer(decided, asked);
     return this.#waitFor(

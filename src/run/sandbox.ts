@@ -35,6 +35,7 @@ import { type Assembly, assemble, checkOnly } from './assemble.ts';
 import { unfinishedIn } from './change-sets/unfinished.ts';
 import { CommandRunner, isClosed, type RunnerPorts } from './command-runner.ts';
 import { settled } from './launch/command-error.ts';
+import { isSource, launchWithSource } from './launch/input-source.ts';
 import { type BackgroundJob, startJob } from './launch/jobs.ts';
 import type { Launch } from './launch/launch.ts';
 import type { RunningCommand } from './launch/pending-command.ts';
@@ -425,11 +426,21 @@ export class OpenSandbox implements Sandbox {
 
   /** Starts a command whose output is captured, consumed or inherited. */
   #begin(command: Command, options: RunOptions, more: Partial<Launch>): RunningCommand {
-    const { onOutput, pty } = options;
-    const launchWith = (how: Launch) =>
+    const { onOutput, pty, input } = options;
+    const launch = (how: Launch) =>
       pty === undefined
         ? this.#runner.launch(command, options, how)
         : launchOnTerminal(this.#launching, command, options, how, pty);
+    const launchWith = (how: Launch) =>
+      isSource(input)
+        ? launchWithSource(
+            { ...this.#launching, launch: (_, __, fed) => launch(fed) },
+            command,
+            options,
+            how,
+            input,
+          )
+        : launch(how);
     if (onOutput === undefined) return launchWith(this.#launchOf(options, more));
     // A consumer that fails ends the command: what nobody takes is not worth running for.
     const consumer = new OutputConsumer(onOutput, () => started.cancel());
@@ -458,7 +469,8 @@ export class OpenSandbox implements Sandbox {
       );
     }
     if (where === 'inherit') return { stdio: caller().stdio };
-    const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
+    const given = isSource(options.input) ? undefined : options.input;
+    const input = typeof given === 'string' ? Buffer.from(given) : given;
     const stdio = [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE] as const;
     return { stdio, output: this.#outputSettings(options), idleTimeout, input, ...more };
   }

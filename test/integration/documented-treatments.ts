@@ -123,6 +123,7 @@ export const SNIPPETS: Readonly<Record<string, Snippet>> = {
     before: `${SANDBOX}const [ref, word, dir, files] = ['HEAD', 'first', 'src', ['notes']];\n`,
     after: CLOSED,
   },
+  "await sandbox.run(['wc', '-l'], {": { before: SANDBOX, after: CLOSED },
   "await sandbox.run('npm test', { reject: true });": { before: SANDBOX, after: CLOSED },
   'await using shell = await sandbox.session();': {
     before: SANDBOX.replace('const sandbox', 'await using sandbox'),

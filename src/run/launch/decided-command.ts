@@ -8,7 +8,8 @@ export function requestOf(
   command: Command,
   options: SpawnOptions,
   more: {
-    readonly input?: Uint8Array | undefined;
+    /** Its bytes, or a name for what is not known yet. */
+    readonly input?: Uint8Array | string | undefined;
     readonly shell?: ShellFacts;
     readonly signal: () => AbortSignal;
   },
@@ -19,7 +20,7 @@ export function requestOf(
   const details = () => [
     ...(pty === undefined ? [] : ['terminal']),
     ...(effect === 'preview' ? [`preview${on === undefined ? '' : ` on ${on}`}`] : []),
-    ...(input === undefined ? [] : [`input ${createHash('sha256').update(input).digest('hex')}`]),
+    ...(input === undefined ? [] : [`input ${nameOf(input)}`]),
     ...(shell === undefined ? [] : [`shell ${JSON.stringify(shell)}`]),
   ];
   return {
@@ -27,6 +28,9 @@ export function requestOf(
     details,
   };
 }
+
+const nameOf = (input: Uint8Array | string) =>
+  typeof input === 'string' ? input : createHash('sha256').update(input).digest('hex');
 
 /** The result with what is to be said after the end: it was counted, recorded and told. */
 export async function followed(

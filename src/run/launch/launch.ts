@@ -33,6 +33,8 @@ export type StartableCommand = ResolvedCommand & { readonly ok: true };
 export interface Launch {
   readonly stdio: NativeCommand['stdio'];
   readonly input?: Uint8Array | undefined;
+  /** In place of it, where it comes from a source: a name for what that will say. */
+  readonly source?: string;
   /** What becomes of captured output; undefined: there is none. */
   readonly output?: OutputSettings;
   /** Takes output as it arrives. */
