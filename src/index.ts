@@ -59,6 +59,7 @@ export type {
 export type {
   ApprovedRequest,
   CheckOptions,
+  CommandLineOptions,
   InputSource,
   JobOptions,
   RunOptions,
@@ -73,6 +74,7 @@ export type {
 export type { OutputChunk, OutputLimits, OutputStream, OutputText } from './model/output.ts';
 export type { PolicyFile } from './model/policy-keys.ts';
 export type { AgentSession } from './model/session.ts';
+export type { SandboxCommandLine } from './run/embed/command-line.ts';
 export { CommandError } from './run/launch/command-error.ts';
 export type { BackgroundJob, JobExit, JobOutput } from './run/launch/jobs.ts';
 export type { RunningCommand } from './run/launch/pending-command.ts';

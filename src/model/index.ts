@@ -145,6 +145,7 @@ export type { Connection } from './network.ts';
 export {
   type ApprovedRequest,
   CheckOptions,
+  CommandLineOptions,
   type InputSource,
   JobOptions,
   RunOptions,

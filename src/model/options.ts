@@ -411,6 +411,18 @@ export type SpawnOptions = Value<typeof SpawnOptions>;
 export const CheckOptions = RunOptions.pick({ cwd: true, env: true, taints: true, effect: true });
 export type CheckOptions = Value<typeof CheckOptions>;
 
+/** Options of `commandLine`. */
+export const CommandLineOptions = RunOptions.pick({
+  ...({ cwd: true, env: true, approved: true, taints: true, timeout: true, effect: true, on: true } as const),
+}).extend({
+  terminal: boolean
+    .optional()
+    .describe(
+      'The process is started on a terminal (node-pty): the command gets one of its own behind that, with job control, and of its size. Default: false, the command has the streams that the process is started with.',
+    ),
+});
+export type CommandLineOptions = Value<typeof CommandLineOptions>;
+
 /** What can be kept of a shell: where it is and what it exports. What is exported may be secret. */
 export const ShellSnapshot = z.strictObject({ cwd: text, env: z.record(text, text) });
 export type ShellSnapshot = Value<typeof ShellSnapshot>;

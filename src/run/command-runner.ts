@@ -2,7 +2,13 @@ import { SandboxError } from '../base/errors/sandbox-error.ts';
 import { isPromise } from '../base/promise.ts';
 import { LOOKS_OUTSIDE } from '../base/words.ts';
 import type { Running } from '../confine/running.ts';
-import { createDecider, type Decide, type Decided, type DecisionPorts } from '../gate/index.ts';
+import {
+  createDecider,
+  type Decide,
+  type Decided,
+  type DecisionPorts,
+  type Objection,
+} from '../gate/index.ts';
 import { isPreviewed, isUndoneInstead } from '../judge/index.ts';
 import type { Command, ExecutionResult, SpawnOptions } from '../model/index.ts';
 import type { Assembly } from './assemble.ts';
@@ -140,7 +146,7 @@ export class CommandRunner {
 
   #ask(command: Command, given: SpawnOptions, how: Launch): RunningCommand {
     if (this.#closed) throw isClosed();
-    const options = this.#withEffect(given, how);
+    const options = this.withEffect(given, how);
     let controller: AbortController | undefined;
     const own = () => {
       controller ??= new AbortController();
@@ -160,7 +166,7 @@ export class CommandRunner {
   }
 
   /** What lives on has nobody who waits for its end, and changes the workspace at once. */
-  #withEffect(given: SpawnOptions, { extras }: Launch): SpawnOptions {
+  withEffect(given: SpawnOptions, { extras }: Launch): SpawnOptions {
     // Who names changes to run on does not want others in the workspace.
     const options = given.on === undefined ? given : { ...given, effect: given.effect ?? 'preview' };
     if (options.on !== undefined && options.effect !== 'preview')
@@ -177,7 +183,7 @@ export class CommandRunner {
   /** A refusal is a result; what is allowed is launched, and what follows its end is done then. */
   #answer(decided: Decided, asked: Asked): RunningCommand {
     const context = this.contextOf(decided);
-    if (!decided.allowed) return neverBegun(this.#refused(context, decided));
+    if (!decided.allowed) return neverBegun(this.refused(decided, context));
     const { ended, resolved } = decided;
     // Without a program that was found, a control has objected.
     if (asked.isGivenUp() || resolved?.ok !== true)
@@ -197,7 +203,9 @@ export class CommandRunner {
     return { ...started, result: started.result.then((result) => followed(ended, result, launched)) };
   }
 
-  #refused(context: RunContext, { objection }: Decided & { readonly allowed: false }): ExecutionResult {
+  /** The result of a command that is not to run. */
+  refused(decided: Decided, context: RunContext = this.contextOf(decided)): ExecutionResult {
+    const objection: Objection = decided.allowed ? { status: 'canceled' } : decided.objection;
     const result = notRun(context, objection);
     if (objection.status !== 'denied' || context.decision === undefined) return result;
     const { plan, policy } = this.prepared;

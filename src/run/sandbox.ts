@@ -18,6 +18,7 @@ import type {
   ChangeSetDetail,
   CheckOptions,
   Command,
+  CommandLineOptions,
   Decision,
   ExecutionResult,
   JobOptions,
@@ -31,9 +32,10 @@ import type {
   TerminalSize,
 } from '../model/index.ts';
 import { caller } from '../workspace/index.ts';
-import { type Assembly, assemble, checkOnly } from './assemble.ts';
+import { type Assembly, assemble, checkOnly, type WhatCounts } from './assemble.ts';
 import { unfinishedIn } from './change-sets/unfinished.ts';
 import { CommandRunner, isClosed, type RunnerPorts } from './command-runner.ts';
+import type { CommandLines, SandboxCommandLine } from './embed/command-line.ts';
 import { settled } from './launch/command-error.ts';
 import { isSource, launchWithSource } from './launch/input-source.ts';
 import { type BackgroundJob, startJob } from './launch/jobs.ts';
@@ -113,6 +115,13 @@ export interface Sandbox extends AsyncDisposable {
   /** Starts a command with streams, which the caller has to read. */
   spawn(command: Command, options?: SpawnOptions): SandboxProcess;
   /**
+   * For programs that start processes themselves (node-pty, an editor's terminal, ssh): what to start, so that the command runs
+   * as by `run`, in a sandbox of the same policy. It is decided about, asked, counted and recorded now.
+   * Good for one start, before `close()`. Rejects with a `CommandError` if the command is refused, and with
+   * `command_line.unavailable` if the sandbox needs something of this process while a command runs.
+   */
+  commandLine(command: Command, options?: CommandLineOptions): Promise<SandboxCommandLine>;
+  /**
    * Starts a long-lived bash under the policy: directory, variables and functions last from command to command, each of
    * which is judged. It ends with the sandbox.
    */
@@ -153,6 +162,7 @@ const TRUSTED: OptionReader = {
   run: (given) => given,
   spawn: (given) => given,
   check: (given) => given,
+  commandLine: (given) => given,
   session: (given) => given,
   turn: (given) => given,
 };
@@ -174,13 +184,13 @@ export async function sandboxOn(
   options: SandboxOptions,
   read: OptionReader = TRUSTED,
   change: (ports: DecisionPorts) => DecisionPorts = (ports) => ports,
+  counts: WhatCounts = { guards: true, records: true },
 ): Promise<OpenSandbox> {
   let assembly: Assembly | undefined;
   try {
     const { url, credentials } = prepared.policy.state;
     if (url !== undefined)
       (await import('./fleet-parts.ts')).refuseReadableCredentials(prepared.plan, credentials);
-    const counts = { guards: true, records: true };
     const resolved = { ...prepared.resolved, policy: prepared.policy };
     assembly = await assemble(resolved, prepared.plan, options, counts);
     const ports = await assembly.ports();
@@ -233,6 +243,7 @@ export class OpenSandbox implements Sandbox {
   readonly #consumed = new Set<AbortController>();
   readonly #sessions = new Set<ShellSession>();
   readonly #opening = new Set<Promise<ShellSession>>();
+  #lines: CommandLines | undefined;
   #closed = false;
 
   /** `ports`: those of `runner`. */
@@ -341,6 +352,15 @@ export class OpenSandbox implements Sandbox {
       : spawnOnTerminal(this.#launching, command, options, options.pty);
   }
 
+  async commandLine(asked: Command, given: CommandLineOptions = {}): Promise<SandboxCommandLine> {
+    const command = this.read.command(asked);
+    const options = this.read.commandLine(given);
+    const { CommandLines } = await import('./embed/command-line.ts');
+    if (this.#closed) throw isClosed();
+    this.#lines ??= new CommandLines({ runner: this.#runner, assembly: this.#assembly, ports: this.#ports });
+    return this.#lines.make(command, options);
+  }
+
   async session(options?: ShellOptions): Promise<ShellSession> {
     if (this.#closed) throw isClosed();
     if (stepsOf(this.prepared.confinement.backend) !== undefined) throw noShell(this.plan.report.backend);
@@ -365,6 +385,7 @@ export class OpenSandbox implements Sandbox {
 
   async close(): Promise<void> {
     this.#closed = true;
+    this.#lines?.close();
     const { addon, cache } = this.prepared;
     await Promise.all([
       ...[...this.#sessions].map((shell) => shell.close()),

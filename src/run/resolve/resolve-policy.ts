@@ -133,8 +133,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     home,
     repository: around.found,
     temporaryParent,
-    parentBesideTmp: () =>
-      outOfReach([temporary, '/var/tmp'], policy, workspace, createPathLookup(), [realPath('/tmp')]),
+    parentBesideTmp: placesOf(policy, workspace),
     settings: {
       ...settings,
       remarks: [
@@ -151,6 +150,12 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
         ? undefined
         : await resolvePolicy({ workspace, policy: options.shadow, policyFiles: false }),
   };
+}
+
+/** Finds `parentBesideTmp` of a policy for a workspace. */
+export function placesOf(policy: Policy, workspace: string): ResolvedPolicy['parentBesideTmp'] {
+  const temporary = realDirectory(tmpdir(), 'the temporary directory');
+  return () => outOfReach([temporary, '/var/tmp'], policy, workspace, createPathLookup(), [realPath('/tmp')]);
 }
 
 /** Root may write what another user's is by a capability, and commands have none, in containers with a mounted workspace say. */
