@@ -80,6 +80,7 @@ export type { BackgroundJob, JobExit, JobOutput } from './run/launch/jobs.ts';
 export type { RunningCommand } from './run/launch/pending-command.ts';
 export type { SandboxProcess, TerminalProcess } from './run/launch/spawn.ts';
 export type { OutputReader } from './run/output/feed.ts';
+export type { LineOptions, LineReader } from './run/output/lines.ts';
 export {
   type AboutResult,
   type Boundaries,

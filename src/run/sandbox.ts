@@ -51,7 +51,7 @@ import {
 } from './launch/spawn.ts';
 import { stepsOf } from './other-backends/application.ts';
 import { OutputConsumer } from './output/consumer.ts';
-import { OutputFeed, type OutputReader } from './output/feed.ts';
+import { feedOf, type OutputReader, readersOf } from './output/feed.ts';
 import { createOutputSettings } from './output/settings.ts';
 import { closePrepared, type PreparedSandbox, prepareSandbox } from './resolve/prepare-sandbox.ts';
 import { createCommandResolver, createStepsResolver } from './resolve/resolve-command.ts';
@@ -327,11 +327,7 @@ export class OpenSandbox implements Sandbox {
     const { background, ...options } = this.read.run(given);
     if (background === true) return this.#startInBackground(command, options);
     const { reject } = options;
-    const feed = new OutputFeed({
-      neutralizes: options.escapes === 'neutralize',
-      isTaken: options.onOutput !== undefined,
-      ended: () => started.result,
-    });
+    const feed = feedOf(options, () => started.result);
     let running: Running | undefined;
     const onLaunch = (launchedAs: Running) => {
       running = launchedAs;
@@ -339,7 +335,7 @@ export class OpenSandbox implements Sandbox {
     const started = this.#begin(command, options, { feed, onLaunch });
     const result = settled(command, started.result, reject);
     const members = async () => (await running?.members()) ?? [];
-    return { ...started, result, members, output: () => feed.output(), outputText: () => feed.outputText() };
+    return { ...started, result, members, ...readersOf(feed) };
   }
 
   spawn(command: Command, options: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
@@ -442,7 +438,10 @@ export class OpenSandbox implements Sandbox {
 
   #startInBackground(command: Command, options: RunOptions): BackgroundJob {
     const { view } = this.#outputSettings(options);
-    return startJob(view, (more) => this.#begin(command, options, more));
+    const feed = feedOf(options, () => job.wait());
+    const job = startJob(view, (more) => this.#begin(command, options, { ...more, feed }));
+    const { output: _, outputText: __, ...lines } = readersOf(feed);
+    return Object.assign(job, lines);
   }
 
   /** Starts a command whose output is captured, consumed or inherited. */

@@ -131,6 +131,7 @@ export const SNIPPETS: Readonly<Record<string, Snippet>> = {
     before: SANDBOX,
     after: `await new Promise((ended) => terminal.onExit(ended));\n${CLOSED}`,
   },
+  "const tests = sandbox.start('npm test');": { before: SANDBOX, after: CLOSED },
   "await sandbox.run(['wc', '-l'], {": { before: SANDBOX, after: CLOSED },
   "await sandbox.run('npm test', { reject: true });": { before: SANDBOX, after: CLOSED },
   'await using shell = await sandbox.session();': {
