@@ -41,7 +41,8 @@ const LIMITS = `an object of whole numbers above 0: ${TREE_LIMITS.join(', ')}`;
 const SIZE = 'an object { cols, rows } of numbers from 1 to 65535';
 const APPROVED = 'true, false or { fingerprint }';
 const INPUT = 'a string, bytes, a stream or another async iterable of these';
-const SPILL = 'true, false or { maxBytes }';
+const SPILL =
+  'true, false or { maxBytes, stdout, stderr, append }, with absolute paths or file: URLs of the files';
 
 const TAINT_LIST = `an array of ${TAINTS.join(', ')}`;
 const SHELL_VARIABLES = 'an object of strings by names that a shell takes; other variables cannot be set';
@@ -58,6 +59,16 @@ const directory = z
       return z.NEVER;
     }
   });
+
+/** A file that is written here. */
+const file = z.union([z.string(), z.instanceof(URL)], SPILL).transform((given, context): string | URL => {
+  try {
+    const path = directoryPath(given);
+    if (path.startsWith('/') && !path.includes('\0') && !path.endsWith('/')) return path;
+  } catch {}
+  context.addIssue({ code: 'custom', message: SPILL });
+  return z.NEVER;
+});
 
 const string = z.string('a string');
 const strings = z.array(z.string(STRINGS), STRINGS);
@@ -346,10 +357,15 @@ export const RunOptions = z.strictObject({
         boolean,
         z.strictObject(
           {
-            maxBytes: z.union(
-              [numberOf(SPILL, 0, Number.MAX_SAFE_INTEGER).int(SPILL), z.literal(Number.POSITIVE_INFINITY)],
-              SPILL,
-            ),
+            maxBytes: z
+              .union(
+                [numberOf(SPILL, 0, Number.MAX_SAFE_INTEGER).int(SPILL), z.literal(Number.POSITIVE_INFINITY)],
+                SPILL,
+              )
+              .optional(),
+            stdout: file.optional(),
+            stderr: file.optional(),
+            append: z.boolean(SPILL).optional(),
           },
           SPILL,
         ),
@@ -358,7 +374,7 @@ export const RunOptions = z.strictObject({
     )
     .optional()
     .describe(
-      'Writes the whole output to files of mode 0600 in the state directory, up to 256 MiB of each stream or `maxBytes` (`Infinity`: all there is); `spilled` of the result names them. Each time, those older than 7 days are removed, and the oldest until the others have 1 GiB together.',
+      'Writes the whole output to files of mode 0600 in the state directory, up to 256 MiB of each stream or `maxBytes` (`Infinity`: all there is); `spilled` of the result names them. Each time, those older than 7 days are removed, and the oldest until the others have 1 GiB together. With `stdout`, `stderr` or both it is these files instead, which are emptied unless `append` is true, and never removed; what cannot be written safely (a link or another name that a command may have made) keeps the command from running.',
     ),
   stdio: z
     .enum(['capture', 'inherit'], '"capture" or "inherit"')

@@ -75,6 +75,18 @@ function refuseContradictions(options: RunOptions | JobOptions): void {
       'usage.invalid',
       `run: ${uncaptured} is for captured output, not for stdio "inherit"`,
     );
+  const { spill } = options;
+  const named = typeof spill === 'object' ? spill : {};
+  if (options.combined && named.stderr !== undefined)
+    throw new SandboxError(
+      'usage.invalid',
+      'run: combined puts all output into stdout; drop stderr of spill',
+    );
+  if (named.append !== undefined && (named.stdout ?? named.stderr) === undefined)
+    throw new SandboxError(
+      'usage.invalid',
+      'run: spill appends to files that are named; add stdout or stderr',
+    );
   if (options.encoding === 'bytes' && options.escapes === 'neutralize')
     throw new SandboxError(
       'usage.invalid',
