@@ -8,6 +8,7 @@ import {
   type Decided,
   type DecisionPorts,
   type Objection,
+  type ResolvedCommand,
 } from '../gate/index.ts';
 import { isPreviewed, isUndoneInstead } from '../judge/index.ts';
 import type { Command, ExecutionResult, SpawnOptions } from '../model/index.ts';
@@ -25,7 +26,7 @@ import { measuredLaunch, measuredRun } from './telemetry.ts';
 
 /** What decides about the commands of a sandbox that starts them itself. */
 export interface RunnerPorts extends DecisionPorts {
-  readonly resolve: NonNullable<DecisionPorts['resolve']>;
+  readonly resolve: (...asked: Parameters<DecisionPorts['resolve']>) => ResolvedCommand;
 }
 
 export const isClosed = () =>

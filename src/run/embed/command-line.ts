@@ -4,14 +4,8 @@ import { shellWord } from '../../base/shell-quote.ts';
 import { packageDirectory } from '../../confine/native/load.ts';
 import type { ControlId } from '../../confine/plan/enforcement-report.ts';
 import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
-import { createDecider, type DecisionPorts, type DecisionRequest } from '../../gate/index.ts';
-import type {
-  ActionBudget,
-  Command,
-  CommandLineOptions,
-  SandboxOptions,
-  SpawnOptions,
-} from '../../model/index.ts';
+import { createDecider, type DecisionPorts, type DecisionRequest, WITHOUT } from '../../gate/index.ts';
+import type { Command, CommandLineOptions, SandboxOptions, SpawnOptions } from '../../model/index.ts';
 import { packageVersion } from '../../version.ts';
 import { caller } from '../../workspace/index.ts';
 import { type Assembly, assemble, checkOnly } from '../assemble.ts';
@@ -109,7 +103,7 @@ export class CommandLines {
       if (this.#closed) throw isClosed();
       const { taints = [] } = options;
       const { plan, policy } = runner.prepared;
-      const inForce = (await ports.session?.taints(taints, policy.gate.taints)) ?? taints;
+      const inForce = await ports.session.taints(taints, policy.gate.taints);
       const { cwd } = decided.resolved;
       const again: DecisionRequest = { ...request, cwd, taints: inForce, approved: undefined };
       const isApproved = decided.approval?.approved === true || options.approved !== undefined;
@@ -155,7 +149,7 @@ function refuseWhatStaysHere({ options, policy, resolved, stateful }: Assembly):
   if (network.mode === 'listed' && network.unlisted === 'ask')
     throw cannotGo('network.unlisted = "ask", which asks while the command runs,');
   if (network.mode === 'listed' && options.gate?.lookup !== undefined) throw cannotGo('gate.lookup');
-  if (stateful.tellHooks !== undefined) throw cannotGo('a hook that is told how commands end');
+  if (stateful.tellHooks !== WITHOUT.tellHooks) throw cannotGo('a hook that is told how commands end');
   if (resolved.shadow !== undefined) throw cannotGo('the option shadow');
 }
 
@@ -197,26 +191,20 @@ async function fingerprintThere(
   }
 }
 
-/** It was counted when it was decided about. */
-const COUNTED_BEFORE: ActionBudget = {
-  used: () => 0,
-  reserve: () => ({ commit: () => {}, release: () => {} }),
-};
-
-/** The options of the sandbox in the process that launches the command. */
+/** The options of the sandbox in the process that launches the command, which was counted before. */
 export const optionsThere = (options: Embedded['options']): SandboxOptions => ({
   ...options,
-  gate: { budget: COUNTED_BEFORE },
+  gate: { budget: WITHOUT.budget },
 });
 
 /** In the process that launches it nobody is asked, and nothing is counted or recorded again. */
 export const COUNTS_THERE = { guards: false, records: false } as const;
 
 /** @see COUNTS_THERE */
-export const portsThere = (ports: DecisionPorts): DecisionPorts => ({
-  ...ports,
-  ...{ approvals: undefined, budget: undefined, record: undefined, tellHooks: undefined, session: undefined },
-});
+export const portsThere = (ports: DecisionPorts): DecisionPorts => {
+  const { approvals, budget, record, tellHooks, session } = WITHOUT;
+  return { ...ports, approvals, budget, record, tellHooks, session };
+};
 
 function variablesFor({ environment }: Assembly): Embedded['env'] {
   const own = Object.entries(caller().env).filter(
