@@ -76,6 +76,7 @@ const LIBRARY = {
   index: 'src/index.ts',
   openai: 'src/agents/openai.ts',
   ai: 'src/agents/ai.ts',
+  fleet: 'src/fleet/create-fleet.ts',
   confine: 'src/containment.ts',
 };
 

@@ -11,8 +11,6 @@ export type {
   PassedOver,
 } from './confine/plan/enforcement-report.ts';
 export type { LaunchPlan } from './confine/plan/launch-plan.ts';
-export { createFleet } from './fleet/create-fleet.ts';
-export type { Downloaded, Fleet, FleetJob, FleetOptions, HeldChanges } from './fleet/fleet-api.ts';
 export type {
   ApprovalAnswer,
   ApprovalOptions,
@@ -40,7 +38,6 @@ export type {
   SpilledOutput,
   TurnResult,
 } from './model/execution-result.ts';
-export type { FleetPriority, FleetResult, FleetRun, FleetRunOptions, FleetStatus } from './model/fleet.ts';
 export type {
   ActionBudget,
   GateOptions,

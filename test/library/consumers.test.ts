@@ -98,7 +98,7 @@ describe('a program that uses the package', () => {
       createSandbox({ workspace: process.cwd() }).then(async (sandbox) => {
         console.log((await sandbox.run(['echo', 'required'])).stdout);
         await sandbox.close();
-        for (const name of ['sandbox-run', 'sandbox-run/openai', 'sandbox-run/ai']) {
+        for (const name of ['sandbox-run', 'sandbox-run/openai', 'sandbox-run/ai', 'sandbox-run/fleet']) {
           const [required, imported] = [require(name), await import(name)];
           const names = Object.keys(imported).sort();
           console.log(names.length > 0, names.every((each) => required[each] === imported[each]));
@@ -108,7 +108,7 @@ describe('a program that uses the package', () => {
       });`,
     );
     const same = 'true true\ntrue\n';
-    expect({ stdout, stderr }).toEqual({ stdout: `required\n\n${same.repeat(3)}true`, stderr: '' });
+    expect({ stdout, stderr }).toEqual({ stdout: `required\n\n${same.repeat(4)}true`, stderr: '' });
   });
 
   it.each([
