@@ -230,6 +230,37 @@ describe('what is decided about it', () => {
     expect(ran(await asking.commandLine(['./tool'], { approved: true })).stdout).toMatch(/^another/);
   });
 
+  it.each<[string, SandboxOptions]>([
+    ['a session', { session: 'of-a-command-line' }],
+    ['hidden files', { hide: ['.env', '*.pem'] }],
+    ['undo for everything', { undo: 'always' }],
+    ['a listed network', { net: ['example.org', '@npm'] }],
+    ['more paths and limits', { writable: ['/var/tmp'], readable: ['/opt'], limits: { memory: 2 ** 31 } }],
+    ['no files of policy', { policyFiles: false, env: { A: 'b' } }],
+    ['a supervised agent', { autonomy: 'supervised' }],
+    [
+      'a reviewer that flags it',
+      { gate: { reviewer: { review: async () => ({ outcome: 'flag', reason: 'why' }) } } },
+    ],
+  ])('launches what was approved, with %s', async (_, options) => {
+    tool('echo approved');
+    const approver: Approver = { ask: async () => ({ approved: true, scope: 'once', by: 'test' }) };
+    await using asking = await judged({ ...options, policy: asks, gate: { ...options.gate, approver } });
+    for (const terminal of [false, true]) {
+      const line = await asking.commandLine(['./tool'], { terminal, taints: ['corruption'] });
+      if (!terminal) expect(ran(line)).toMatchObject({ status: 0, stdout: 'approved\n' });
+      else {
+        const pty = spawnOnPty(line.program, line.args, { cwd: line.cwd, env: line.env });
+        let shown = '';
+        pty.onData((text) => {
+          shown += text;
+        });
+        const status = await new Promise((settle) => pty.onExit(({ exitCode }) => settle(exitCode)));
+        expect({ status, shown }).toEqual({ status: 0, shown: 'approved\r\n' });
+      }
+    }
+  });
+
   it('is refused where nobody approves, and by an approver that says no', async () => {
     tool('echo harmless');
     await using nobody = await judged({ policy: asks, ask: 'nobody' });

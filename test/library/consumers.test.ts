@@ -249,8 +249,22 @@ describe('the types', () => {
     );
     writeFileSync(
       join(project, 'consumer.mts'),
-      `import { createSandbox, ERROR_CODES, type ErrorCode, type ExecutionResult, type PolicyFile, SandboxError } from 'sandbox-run';
+      `import { createSandbox, ERROR_CODES, type ErrorCode, type ExecutionResult, type PolicyFile, type SandboxCommandLine, SandboxError } from 'sandbox-run';
+      import { createReadStream } from 'node:fs';
 
+      export async function embed(spawn: (file: string, args: string[], options: { env: Record<string, string> }) => void): Promise<void> {
+        await using sandbox = await createSandbox({ workspace: new URL('file:///srv') });
+        const line: SandboxCommandLine = await sandbox.commandLine('make', { terminal: true, cwd: new URL('file:///srv') });
+        spawn(line.program, line.args, line);
+        const running = sandbox.start('make', { input: new Blob(['x']).stream(), spill: { stdout: new URL('file:///srv/log'), append: true } });
+        for await (const text of running) text satisfies string;
+        const job = await sandbox.run('make', { background: true, input: createReadStream('x') });
+        for await (const text of job.lines({ stream: 'all' })) text satisfies string;
+        // @ts-expect-error a number is no input
+        await sandbox.run('make', { input: 1 });
+        // @ts-expect-error there is no such stream
+        running.lines({ stream: 'both' });
+      }
       const policy: PolicyFile = { filesystem: { write: ['/srv'] }, demand: { signals: 'required' } };
       export async function build(): Promise<string> {
         try {

@@ -146,6 +146,11 @@ const cannotGo = (what: string) =>
 /** What lives in this process and is needed while the command runs, or when it has ended. */
 function refuseWhatStaysHere({ options, policy, resolved, stateful }: Assembly): void {
   const { network } = policy;
+  if ('deno' in process.versions || 'bun' in process.versions)
+    throw new SandboxError(
+      'command_line.unavailable',
+      'command lines start Node, which this process is not; use run(), start() or spawn()',
+    );
   if (network.mode === 'listed' && network.unlisted === 'ask')
     throw cannotGo('network.unlisted = "ask", which asks while the command runs,');
   if (network.mode === 'listed' && options.gate?.lookup !== undefined) throw cannotGo('gate.lookup');
