@@ -1,7 +1,7 @@
 // What `sandbox-run/fleet` exports.
 import type { Fleet, FleetOptions } from './fleet-api.ts';
 
-export type { FleetPriority, FleetResult, FleetRun, FleetRunOptions, FleetStatus } from '../model/index.ts';
+export type { FleetPriority, FleetResult, FleetRun, FleetRunOptions, FleetStatus } from '../model/fleet.ts';
 export type { Downloaded, Fleet, FleetJob, FleetOptions, HeldChanges } from './fleet-api.ts';
 
 /**

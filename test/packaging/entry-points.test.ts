@@ -13,7 +13,7 @@ afterAll(async () => {
 });
 
 /** What most programs that run commands have no use for. */
-const OF_OTHERS = /^(?:fleet|agents|serve|cli)\/|^gate\/nats\/|^run\/otel\./;
+const OF_OTHERS = /^(?:fleet|agents|serve|cli)\/|^gate\/nats\/|^(?:run\/otel|model\/fleet)\./;
 
 describe('import of sandbox-run', () => {
   it('takes no code of fleets, agents, servers, the command line or OpenTelemetry', async () => {

@@ -42,7 +42,7 @@ export interface BackgroundJob extends LineReader {
   output(): JobOutput;
   /** Settles when the command itself has ended, whatever it left behind; with `undefined` if it never ran. */
   waitForExit(): Promise<JobExit | undefined>;
-  /** Settles when the command and everything that it started has ended; rejects only for what `onOutput` throws. */
+  /** Settles when the command and everything that it started has ended; rejects only for what `onOutput` or a source of `input` throws. */
   wait(): Promise<ExecutionResult>;
   /**
    * Sends a signal to the command's process group. Where the command has ended, SIGKILL ends what it left behind at once,
