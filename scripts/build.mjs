@@ -86,6 +86,7 @@ const LIBRARY = {
   index: 'src/index.ts',
   openai: 'src/agents/openai.ts',
   ai: 'src/agents/ai.ts',
+  fleet: 'src/fleet/create-fleet.ts',
   confine: 'src/containment.ts',
 };
 

@@ -184,6 +184,7 @@ function packMain(targets) {
     'dist/index.js',
     'dist/openai.js',
     'dist/ai.js',
+    'dist/fleet.js',
     'dist/confine.js',
     'dist/grammars/git.options.json',
     'dist/types/index.d.ts',

@@ -34,6 +34,7 @@ import { openTelemetry } from './telemetry.ts';
 /** Everything that decisions under one policy are made with. */
 export interface Assembly {
   readonly resolved: ResolvedPolicy;
+  readonly options: SandboxOptions;
   readonly policy: Policy;
   /** Canonical. */
   readonly workspace: string;
@@ -53,7 +54,7 @@ export interface Assembly {
 }
 
 /** What of the policy has its say. */
-interface WhatCounts {
+export interface WhatCounts {
   /** Git guard, reviewer and plug-ins of the policy. False: only those of `options.gate`. */
   readonly guards: boolean;
   /** The audit trail; `always`: also where the policy does not say. */
@@ -84,7 +85,7 @@ export async function assemble(
   });
   const searchPath = environment.variables.PATH ?? '';
   const assembly: Assembly = {
-    ...{ resolved, policy, workspace, plan, environment, rules, find, stateful },
+    ...{ resolved, options, policy, workspace, plan, environment, rules, find, stateful },
     judge: async (budget = stateful.budget) => {
       const { createJudge } = await import('../gate/decide/judge.ts');
       const made =
