@@ -105,7 +105,7 @@ function recordStream(
             [config.max_bytes, config.max_msgs, config.max_msgs_per_subject].some((limit) => limit > 0),
         };
       }),
-    read: (since) => readFrom(js, url, since),
+    read: (since) => readFrom(js, manager, url, since),
     close: async () => {
       await connection.close().catch(() => {});
     },
@@ -114,10 +114,17 @@ function recordStream(
 
 async function* readFrom(
   js: JetStreamClient,
+  manager: JetStreamManager,
   url: string,
   since: number | undefined,
 ): AsyncGenerator<StreamedLines> {
   try {
+    const { last_seq: last, last_ts: lastAt } = (await manager.streams.info(STREAM)).state;
+    // The leader knows what there is. The server that delivers may be a follower, which gets the last ones a moment later.
+    const isThere =
+      last > 0 &&
+      (since === undefined || Date.parse(lastAt) >= since) &&
+      (await manager.streams.getMessage(STREAM, { seq: last })) !== null;
     const { DeliverPolicy } = await whereInstalled(() => import('@nats-io/jetstream'));
     const consumer = await js.consumers.get(
       STREAM,
@@ -128,14 +135,14 @@ async function* readFrom(
             opt_start_time: new Date(since).toISOString(),
           },
     );
-    if ((await consumer.info()).num_pending === 0) return;
+    if (!isThere && (await consumer.info()).num_pending === 0) return;
     for await (const message of await consumer.consume()) {
       yield {
         trail: message.subject.slice(SUBJECTS.length + 1),
         position: message.seq,
         lines: Buffer.from(message.data),
       };
-      if (message.info.pending === 0) return;
+      if (message.info.pending === 0 && (!isThere || message.seq >= last)) return;
     }
   } catch (error) {
     throw natsFailure(error, url);
