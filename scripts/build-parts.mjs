@@ -23,7 +23,14 @@ const PARTS = [
   { name: 'lists', modules: ['src/run/listed-network.ts', 'src/run/hidden-files.ts'] },
   // With its libraries: finding and loading their files takes longer than what they do.
   { name: 'validation', modules: ['src/run/validation.ts'] },
-  { name: 'stateful', modules: ['src/run/stateful-parts.ts', 'src/run/fleet-parts.ts'] },
+  {
+    name: 'stateful',
+    modules: [
+      ...['src/run/stateful-parts.ts', 'src/run/fleet-parts.ts'],
+      // Imported later: without this it would be in the last part, which has no code cache.
+      'node_modules/@photostructure/sqlite/dist/index.mjs',
+    ],
+  },
   { name: 'commands', modules: [] },
 ];
 /** The parts that get a code cache, see compiled-code.mjs. */
