@@ -7,12 +7,14 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  rmSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import { isObject } from '../../base/is-object.ts';
 import type { NativeAddon } from '../../confine/native/contract.ts';
+import type { NewDatabase } from '../state/database-kind.ts';
 import { ChainCheck, IMPORTED } from './chain-check.ts';
 import { encodeRecord } from './encode-record.ts';
 import { headMac, linesOf, macOf, NO_HASH, openLine, sealRecord } from './record-line.ts';
@@ -42,7 +44,7 @@ export const listDayFiles = (directory: string): readonly string[] =>
  */
 export function takeOver(
   directory: string,
-  database: DatabaseSyncInstance,
+  database: NewDatabase,
   { lock, key }: { readonly lock: FileLock; readonly key: Uint8Array | undefined },
 ): void {
   const setHead = database.prepare('REPLACE INTO head (one, seq, hash, mac) VALUES (1, ?, ?, ?)');
@@ -78,10 +80,8 @@ export function takeOver(
       }
     const { records, first } = check.finish();
     const last = database.prepare('SELECT seq, hash FROM trail ORDER BY seq DESC LIMIT 1').get();
-    if (
-      head !== undefined &&
-      (last === undefined ? head.seq === 0 : last.seq === head.seq && last.hash === head.hash)
-    ) {
+    const isWhole = isObject(last) ? last.seq === head?.seq && last.hash === head?.hash : head?.seq === 0;
+    if (head !== undefined && isWhole) {
       const message = `${records} records were taken over from ${files.length} files, with ${problems} problems`;
       const fields = encodeRecord({
         ...{ type: 'event', code: IMPORTED, principal: 'audit', session: undefined, message },
@@ -92,9 +92,11 @@ export function takeOver(
       add.run(head.seq, head.hash, sealed.text);
     }
     if (head !== undefined) setHead.run(head.seq, head.hash, key === undefined ? null : headMac(key, head));
-    else if (last === undefined && files.length === 0) setHead.run(0, NO_HASH, null);
+    // Nobody wrote a record yet.
+    else if (files.length === 0) setHead.run(0, NO_HASH, null);
     database.exec('COMMIT');
-    if (known !== null) writeFileSync(copy, known[0], { mode: 0o600 });
+    rmSync(copy, { force: true });
+    if (known !== null) writeFileSync(copy, known[0], { mode: 0o600, flag: 'wx' });
     unlinkSync(path);
   } finally {
     closeSync(fd);

@@ -4,7 +4,7 @@ import { errorMessage } from '../../base/error-message.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import type { EventRecord } from '../../model/index.ts';
 import { type Database, openDatabase } from '../state/database.ts';
-import type { DatabaseKind } from '../state/database-file.ts';
+import type { DatabaseKind } from '../state/database-kind.ts';
 import { ACKNOWLEDGED, DAYS_REMOVED } from './chain-check.ts';
 import { encodeRecord } from './encode-record.ts';
 import { dayFileName, type FileLock, listDayFiles, takeOver } from './older-files.ts';

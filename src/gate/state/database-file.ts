@@ -21,27 +21,9 @@ import { pathToFileURL } from 'node:url';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { errnoOf } from '../../base/errno-of.ts';
 import { errorMessage } from '../../base/error-message.ts';
-import type { ErrorCode } from '../../base/errors/codes.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import type { DatabaseKind } from './database-kind.ts';
 import { VERSION_WITHOUT_ID } from './migrations.ts';
-
-/** What a database of ours is for, and how it is told from one of others. */
-export interface DatabaseKind {
-  /** Such as "the state database". */
-  readonly name: string;
-  /** Of every failure. */
-  readonly code: ErrorCode;
-  /** What is lost with it. */
-  readonly holds: string;
-  /** SQLite's `application_id`. */
-  readonly applicationId: number;
-  /** See `MIGRATIONS` of the state. */
-  readonly migrations: readonly string[];
-  /** Whether all of it is read when it is opened, so that damage is found at once. */
-  readonly isChecked: boolean;
-  /** Fills one that is being made, after its schema; nobody else sees it before that has ended. */
-  readonly fill?: (database: DatabaseSyncInstance, path: string) => void;
-}
 
 /** Result codes of SQLite (sqlite.org/rescode.html); the lower eight bits of an extended one. */
 export const SQLITE_BUSY = 5;

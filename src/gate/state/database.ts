@@ -2,7 +2,8 @@ import { closeSync, fdatasync, openSync } from 'node:fs';
 import type { StatementSyncInstance } from '@photostructure/sqlite';
 import { errnoOf } from '../../base/errno-of.ts';
 import { oneAtATime } from '../../base/one-at-a-time.ts';
-import { type DatabaseFile, type DatabaseKind, openDatabaseFile, unusable } from './database-file.ts';
+import { type DatabaseFile, openDatabaseFile, unusable } from './database-file.ts';
+import type { DatabaseKind } from './database-kind.ts';
 
 /** A value that SQLite stores. */
 type SqlValue = string | number | null;

@@ -4,7 +4,7 @@ import { SqliteApprovals } from './approval-store.ts';
 import { SqliteBudget } from './budget-store.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { openDatabase } from './database.ts';
-import type { DatabaseKind } from './database-file.ts';
+import type { DatabaseKind } from './database-kind.ts';
 import { APPLICATION_ID, MIGRATIONS } from './migrations.ts';
 import { SqliteSessions } from './session-store.ts';
 
