@@ -22,8 +22,19 @@ const PARTS = [
   },
   { name: 'lists', modules: ['src/run/listed-network.ts', 'src/run/hidden-files.ts'] },
   // With its libraries: finding and loading their files takes longer than what they do.
-  { name: 'validation', modules: ['src/run/validation.ts'] },
-  { name: 'stateful', modules: ['src/run/stateful-parts.ts', 'src/run/fleet-parts.ts'] },
+  {
+    name: 'validation',
+    // Those behind the first are imported later: without this they would be in the last part, which has no code cache.
+    modules: ['src/run/validation.ts', 'src/model/policy-file.ts', 'node_modules/smol-toml/dist/index.js'],
+  },
+  {
+    name: 'stateful',
+    modules: [
+      ...['src/run/stateful-parts.ts', 'src/run/fleet-parts.ts'],
+      // Imported later, as those of validation.
+      'node_modules/@photostructure/sqlite/dist/index.mjs',
+    ],
+  },
   { name: 'commands', modules: [] },
 ];
 /** The parts that get a code cache, see compiled-code.mjs. */

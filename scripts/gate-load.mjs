@@ -4,19 +4,12 @@
 // First the processes make the decisions undisturbed; then others are killed at random moments for some seconds, and
 // every command that ran must have its decision record.
 import { spawn } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { DatabaseSync } from '@photostructure/sqlite';
 
 const { values } = parseArgs({
   options: {
@@ -92,11 +85,10 @@ async function cli(args, { workspace, env }) {
 }
 
 function records(trail) {
-  return readdirSync(trail)
-    .filter((name) => name.endsWith('.jsonl'))
-    .sort()
-    .flatMap((name) => readFileSync(join(trail, name), 'utf8').trimEnd().split('\n'))
-    .map((line) => JSON.parse(line));
+  const database = new DatabaseSync(join(trail, 'trail.db'), { readOnly: true });
+  const rows = database.prepare('SELECT line FROM trail ORDER BY seq').all();
+  database.close();
+  return rows.map(({ line }) => JSON.parse(line));
 }
 
 async function undisturbed() {

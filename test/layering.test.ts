@@ -22,7 +22,8 @@ const ROOMS: readonly (readonly string[])[] = [
   ...[['confine/kernel'], ['confine/native'], ['confine/plan'], ['confine/backends'], ['confine']],
   ...[['judge/programs'], ['judge/shell', 'judge/checks']],
   ...[['workspace/host'], ['workspace/left-behind']],
-  ['gate/approvals', 'gate/state', 'gate/review', 'gate/hooks', 'gate/audit'],
+  ['gate/state'],
+  ['gate/approvals', 'gate/review', 'gate/hooks', 'gate/audit'],
   ...[['gate/nats'], ['gate/decide']],
   ...[['run/change-sets', 'run/other-backends'], ['run'], ['cli/attack'], ['cli']],
 ];

@@ -26,16 +26,9 @@ export { confirmRuleOn, createTerminalApprover, offeredRule } from './approvals/
 
 export { type AuditOptions, type AuditTrail, openAudit } from './audit/open-audit.ts';
 export { PATTERNS } from './audit/patterns.ts';
+export { linesOf } from './audit/record-line.ts';
 export { commandText, objectsOf, parseRecord, type StoredRecord, textOf } from './audit/stored-record.ts';
-export {
-  beginning,
-  dayFileName,
-  headPath,
-  lastLines,
-  linesOfFile,
-  listDayFiles,
-  TrailCursor,
-} from './audit/trail-files.ts';
+export { hasTrail, openTrail, type Trail, trailPath } from './audit/trail.ts';
 export { verifyStream, verifyTrail } from './audit/verify.ts';
 
 // The pipeline of decisions

@@ -123,11 +123,9 @@ export const AuditLine = z.union([
 export const AuditProblem = z.strictObject({
   kind: z.enum([
     ...(['changed', 'removed', 'reordered', 'inserted', 'truncated'] as const),
-    ...(['torn', 'unreadable', 'anchor', 'mac'] as const),
+    ...(['unreadable', 'anchor', 'mac'] as const),
   ]),
   message: text.describe('one sentence'),
-  file: text.optional(),
-  line: count.optional(),
   seq: count.optional(),
 });
 export type AuditProblem = Value<typeof AuditProblem>;
@@ -137,9 +135,8 @@ export const Verification = z.strictObject({
   problems: z.array(AuditProblem).describe('at most 1,000 of them'),
   problemCount: count,
   records: count,
-  files: count,
-  first: maybe(z.strictObject({ seq: count, file: text })).describe('the first record'),
-  last: maybe(z.strictObject({ seq: count, hash, file: text })).describe('the last record'),
+  first: maybe(count).describe('the number of the first record'),
+  last: maybe(z.strictObject({ seq: count, hash })).describe('the last record'),
   signed: maybe(z.strictObject({ records: count, since: maybe(count) })).describe(
     'records with a MAC, and since which one; missing: no key was given',
   ),

@@ -717,7 +717,7 @@ export const POLICY_KEYS = {
     }),
     keep_days: key({
       schema: (zod) => zod.number().int().min(1).max(36_500),
-      text: 'For how many days records are kept. With the first record of a day the files of older days are removed, and the trail says which. Default: 90 where the trail was turned on by an option (install, --audit), and all where the policy turned it on.',
+      text: 'For how many days records are kept. With the first record of a day those of older days are removed, and the trail says which. Default: 90 where the trail was turned on by an option (install, --audit), and all where the policy turned it on.',
       example: '90',
     }),
     hmac_key_file: key({

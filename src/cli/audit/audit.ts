@@ -6,16 +6,17 @@ import { objectsOf, type StoredRecord, textOf } from '../../gate/index.ts';
 import { wholeNumber } from '../shared/options.ts';
 import { withSubcommands } from '../shared/parse.ts';
 import { jsonText, printOut } from '../shared/print.ts';
-import { reading, recordsSince, trailDirectory } from './records.ts';
+import { recordsSince, withTrail } from './records.ts';
 import { type SearchOptions, searchTrail, showRecords, type TailOptions, tailTrail } from './show.ts';
 import type { VerifyOptions } from './verify.ts';
 
 const HELP_AFTER = `
-The trail is in $XDG_STATE_HOME/sandbox-run/audit (~/.local/state without it): one file per day
-(UTC), one JSON object per line. Secrets are taken out by pattern before a record is written.
+The trail is in $XDG_STATE_HOME/sandbox-run/audit (~/.local/state without it): a SQLite database, in
+which each record is one line of JSON. Secrets are taken out by pattern before a record is written.
 
 Examples:
   sandbox-run audit tail -f
+  sandbox-run audit search --json >trail.jsonl
   sandbox-run audit search --verdict deny --since 2h
   sandbox-run audit show 1042
   sandbox-run audit verify && echo unchanged
@@ -24,15 +25,15 @@ Exit status: 0; 1 if verify finds something wrong or search and show find nothin
 cannot be read or anything else failed.`;
 
 const VERIFY_HELP = `
-Finds records that were changed, removed, reordered or put in, and the end cut off: each record has
-the SHA-256 of the one before, and the file head knows the last one. A process that can write all of
-these files can make a new chain, unless records are signed (audit.hmac_key_file in the policy): then it
-needs the key. Without the key it can still put back an older state of all files. Against that, note the
-number and hash that verify prints in another place, and give them to --anchor later.
+Finds records that were changed, removed or put in, and the end cut off: each record has the SHA-256 of
+the one before, and the last one is noted apart. A process that can write the database can make a new
+chain, unless records are signed (audit.hmac_key_file in the policy): then it needs the key. Without the
+key it can still put back an older state of the database. Against that, note the number and hash that
+verify prints in another place, and give them to --anchor later.
 
-Old files may be deleted, oldest first: verify says with which record the chain begins. With
---complete that is an error. A break at the end, as a power cut leaves it, is acknowledged with
-sandbox-run audit acknowledge. Another one stays: move the directory away to begin a new trail.
+Where audit.keep_days has removed old records, verify says with which one the chain begins. With
+--complete that is an error. A break at the end is acknowledged with sandbox-run audit acknowledge.
+Another one stays: move the directory away to begin a new trail.
 
 Examples:
   sandbox-run audit verify
@@ -44,9 +45,8 @@ Examples:
 Exit status: 0 everything is as it was written, 1 it is not, 125 it cannot be verified.`;
 
 const ACKNOWLEDGE_HELP = `
-A power cut can remove the end of the trail and leave a torn line. A person who wants records to disappear
-can do the same. Nothing runs until you give this command. It keeps the torn line in a file beside the
-trail, and writes a record that says what is missing. From then on verify reports it as acknowledged.
+A person who wants records to disappear can remove the end of the trail. Nothing runs until you give this
+command. It writes a record that says what is missing. From then on verify reports it as acknowledged.
 
 Examples:
   sandbox-run audit verify; sandbox-run audit acknowledge
@@ -177,10 +177,9 @@ async function trailStatistics({
   readonly since?: number;
   readonly json?: boolean;
 }): Promise<number> {
-  const directory = trailDirectory();
   const statistics = new Statistics();
-  reading(() => {
-    for (const { record } of recordsSince(directory, since)) statistics.count(record);
+  await withTrail((trail) => {
+    for (const { record } of recordsSince(trail, since)) statistics.count(record);
   });
   printOut(json === true ? jsonText(statistics) : statistics.describe());
   return 0;

@@ -1,46 +1,46 @@
 import { existsSync } from 'node:fs';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { loadAddon } from '../../confine/native/load.ts';
 import {
-  beginning,
-  dayFileName,
-  headPath,
-  listDayFiles,
+  hasTrail,
+  openTrail,
   parseRecord,
   type StoredRecord,
-  TrailCursor,
+  type Trail,
+  trailPath,
 } from '../../gate/index.ts';
 import type { RecordStream } from '../../model/index.ts';
 import { auditDirectory, openOwnStream, operatorPolicy } from '../../run/index.ts';
+import { loadAuditKey } from '../../workspace/index.ts';
+
+/** Whether this user has a trail on this machine. */
+export const hasOwnTrail = () => hasTrail(auditDirectory());
 
 /**
- * The directory of the audit trail.
- * @throws {SandboxError} `audit.unreadable` if there is no trail.
+ * Works with the trail of this user on this machine. `keyFile`: what it is signed with; default: what the policy names.
+ * @throws {SandboxError} `audit.unreadable` if there is none, `audit.failed`.
  */
-export function trailDirectory(): string {
+export async function withTrail<T>(work: (trail: Trail) => T | Promise<T>, keyFile?: string): Promise<T> {
   const directory = auditDirectory();
-  const found = reading(
-    () => existsSync(directory) && (existsSync(headPath(directory)) || listDayFiles(directory).length > 0),
-  );
-  if (!found)
+  if (!hasTrail(directory))
     throw new SandboxError(
       'audit.unreadable',
       `there is no audit trail in ${directory}; a command with --audit begins one`,
     );
-  return directory;
+  // One in files is taken over, and the database then signed.
+  const key = existsSync(trailPath(directory)) ? undefined : await signingKey(keyFile);
+  const trail = await openTrail(directory, { lock: loadAddon(), key });
+  try {
+    return await work(trail);
+  } finally {
+    trail.close();
+  }
 }
 
-/** Reads; what fails becomes a `SandboxError` `audit.unreadable`. */
-export function reading<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof SandboxError || !(error instanceof Error) || !('code' in error)) throw error;
-    const path = 'path' in error ? ` ${String(error.path)}` : '';
-    const why = error.code === 'ENOENT' ? 'it is not there' : `${String(error.code)}`;
-    throw new SandboxError('audit.unreadable', `the audit trail${path} cannot be read: ${why}`, {
-      cause: error,
-    });
-  }
+/** The key that is named, or that of the policy: without it a trail that was made anew looks right. */
+export async function signingKey(named: string | undefined): Promise<Uint8Array | undefined> {
+  const path = named ?? (await operatorPolicy()).audit.hmacKeyFile;
+  return path === undefined ? undefined : loadAuditKey(path);
 }
 
 /**
@@ -59,21 +59,21 @@ export async function withFleetStream<T>(work: (stream: RecordStream) => Promise
 /** A record with its line. */
 export interface ReadRecord {
   readonly record: StoredRecord;
-  readonly line: Buffer;
+  readonly line: string;
   /** Of a fleet: whose trail it is in. */
   readonly trail?: string;
 }
 
 /** The records of a trail from a time on. Lines that are no records are left out: `verify` is there for them. */
-export function* recordsSince(directory: string, since: number | undefined): Generator<ReadRecord> {
-  // A record is never in a file of an earlier day.
-  const start = since === undefined ? beginning() : beginning(dayFileName(since));
-  for (const read of recordsFrom(new TrailCursor(directory, start).lines()))
-    if (since === undefined || read.record.at >= since) yield read;
+export function* recordsSince(trail: Trail, since: number | undefined): Generator<ReadRecord> {
+  for (const { line } of trail.lines()) {
+    const record = parseRecord(line);
+    if (record !== undefined && (since === undefined || record.at >= since)) yield { record, line };
+  }
 }
 
 /** Those of the lines that are records. */
-export function* recordsFrom(lines: Iterable<Buffer>): Generator<ReadRecord> {
+export function* recordsFrom(lines: Iterable<string>): Generator<ReadRecord> {
   for (const line of lines) {
     const record = parseRecord(line);
     if (record !== undefined) yield { record, line };

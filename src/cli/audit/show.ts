@@ -1,27 +1,18 @@
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isObject } from '../../base/is-object.ts';
 import { visibleJson, visibleText } from '../../base/visible-text.ts';
 import {
   commandText,
-  lastLines,
-  linesOfFile,
-  listDayFiles,
+  linesOf,
   objectsOf,
+  parseRecord,
   type StoredRecord,
-  TrailCursor,
+  type Trail,
   textOf,
 } from '../../gate/index.ts';
 import type { Verdict } from '../../model/index.ts';
 import { type Mood, moodOf, type Paint, paintFor, printError, printOut } from '../shared/print.ts';
-import {
-  type ReadRecord,
-  reading,
-  recordsFrom,
-  recordsSince,
-  trailDirectory,
-  withFleetStream,
-} from './records.ts';
+import { type ReadRecord, recordsFrom, recordsSince, withFleetStream, withTrail } from './records.ts';
 
 const DEFAULT_LINES = 20;
 /** How often a growing trail is looked at. */
@@ -44,10 +35,16 @@ const STATUS_PART = 3;
 
 /** Prints the last records, and with `follow` new ones, until the reader is gone. */
 export async function tailTrail({ lines = DEFAULT_LINES, follow, json }: TailOptions): Promise<number> {
-  const directory = trailDirectory();
-  const cursor = reading(() => new TrailCursor(directory, lastLines(directory, lines)));
-  const print = () => reading(() => printRecords(recordsFrom(cursor.lines()), json));
-  while (print() && follow === true) await sleep(INTERVAL_MS);
+  await withTrail(async (trail) => {
+    let last = trail.beforeLast(lines);
+    function* next(): Generator<string> {
+      for (const { seq, line } of trail.lines(last)) {
+        last = seq;
+        yield line;
+      }
+    }
+    while (printRecords(recordsFrom(next()), json) && follow === true) await sleep(INTERVAL_MS);
+  });
   return 0;
 }
 
@@ -58,7 +55,7 @@ function printRecords(records: Iterable<ReadRecord>, json: boolean | undefined):
   for (const { record, line, trail } of records) {
     const whose = trail === undefined ? '' : `${visibleText(trail)}  `;
     // A trail's name needs no escapes.
-    const stored = trail === undefined ? line.toString() : `{"trail":"${trail}",${line.toString().slice(1)}`;
+    const stored = trail === undefined ? line : `{"trail":"${trail}",${line.slice(1)}`;
     text += json === true ? `${visibleJson(stored)}\n` : `${whose}${describeRecord(record, paint)}\n`;
     if (text.length < BUFFERED) continue;
     if (!printOut(text)) return false;
@@ -135,16 +132,15 @@ export interface SearchOptions {
 /** Prints what is found; 1 if nothing is. */
 export async function searchTrail(options: SearchOptions): Promise<number> {
   if (options.fleet === true) return searchFleet(options);
-  const directory = trailDirectory();
   let found = 0;
-  function* matches(): Generator<ReadRecord> {
-    for (const read of recordsSince(directory, options.since)) {
+  function* matches(trail: Trail): Generator<ReadRecord> {
+    for (const read of recordsSince(trail, options.since)) {
       if (!isMatch(read.record, options)) continue;
       found += 1;
       yield read;
     }
   }
-  reading(() => printRecords(matches(), options.json));
+  await withTrail((trail) => printRecords(matches(trail), options.json));
   return found > 0 ? 0 : 1;
 }
 
@@ -154,7 +150,7 @@ async function searchFleet(options: SearchOptions): Promise<number> {
   await withFleetStream(async (stream) => {
     // Nothing is in the stream before it was written.
     for await (const { trail, lines } of stream.read(options.since)) {
-      const inTrail = [...recordsFrom(linesOf(lines))].filter(
+      const inTrail = [...recordsFrom(textsOf(lines))].filter(
         ({ record }) =>
           (options.since === undefined || record.at >= options.since) && isMatch(record, options),
       );
@@ -171,12 +167,8 @@ async function searchFleet(options: SearchOptions): Promise<number> {
   return found > 0 ? 0 : 1;
 }
 
-function* linesOf(lines: Buffer): Generator<Buffer> {
-  let start = 0;
-  for (let end = lines.indexOf(10); end !== -1; end = lines.indexOf(10, start)) {
-    yield lines.subarray(start, end);
-    start = end + 1;
-  }
+function* textsOf(lines: Buffer): Generator<string> {
+  for (const line of linesOf(lines)) yield line.toString();
 }
 
 function isMatch(record: StoredRecord, wanted: SearchOptions): boolean {
@@ -202,36 +194,31 @@ function hasText(record: StoredRecord, text: string): boolean {
 
 /** Prints all records of a request, or the record with a number; 1 if there is none. */
 export async function showRecords(id: string, { json }: { readonly json?: boolean }): Promise<number> {
-  const directory = trailDirectory();
-  const found = reading(() => find(directory, id));
+  const found = await withTrail((trail) => find(trail, id));
   if (found.length === 0) {
     printError(`the audit trail has no record ${id}`);
     return 1;
   }
   const paint = paintFor(1);
   for (const { record, line } of found)
-    printOut(json === true ? `${visibleJson(line.toString())}\n` : describeWhole(record, paint));
+    printOut(json === true ? `${visibleJson(line)}\n` : describeWhole(record, paint));
   return 0;
 }
 
-/** Newest file first: what is asked about is mostly young. The records of one request may lie in files that follow. */
-function find(directory: string, id: string): readonly ReadRecord[] {
-  const isNumber = /^[1-9]\d{0,15}$/.test(id);
-  const isWanted = ({ seq, fields }: StoredRecord) =>
-    isNumber ? seq === Number(id) : textOf(fields, 'request') === id;
-  let found: readonly ReadRecord[] = [];
-  for (const name of listDayFiles(directory).toReversed()) {
-    const lines = withMark(join(directory, name), isNumber ? `{"seq":${id},` : JSON.stringify(id));
-    const here = [...recordsFrom(lines)].filter(({ record }) => isWanted(record));
-    found = [...here, ...found];
-    if (here.some(({ record }) => isNumber || record.type === 'decision')) break;
+/** The newest first: what is asked about is mostly young. The decision of a request is its first record. */
+function find(trail: Trail, id: string): readonly ReadRecord[] {
+  if (/^[1-9]\d{0,15}$/.test(id)) {
+    const seq = Number(id);
+    return [...recordsFrom([...trail.lines(seq - 1, seq)].map(({ line }) => line))];
+  }
+  const found: ReadRecord[] = [];
+  for (const { line } of trail.linesWith(JSON.stringify(id))) {
+    const record = parseRecord(line);
+    if (record === undefined || textOf(record.fields, 'request') !== id) continue;
+    found.unshift({ record, line });
+    if (record.type === 'decision') break;
   }
   return found;
-}
-
-/** Most lines need not be parsed. */
-function* withMark(path: string, mark: string): Generator<Buffer> {
-  for (const { bytes, complete } of linesOfFile(path)) if (complete && bytes.includes(mark)) yield bytes;
 }
 
 function describeWhole(record: StoredRecord, paint: Paint): string {

@@ -1,12 +1,12 @@
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { visibleText } from '../../base/visible-text.ts';
 import { loadAddon } from '../../confine/native/load.ts';
-import { openAudit, verifyStream, verifyTrail } from '../../gate/index.ts';
+import { openAudit, type Trail, verifyStream, verifyTrail } from '../../gate/index.ts';
 import type { StreamVerification, Verification } from '../../model/index.ts';
-import { defaultPrincipal, operatorPolicy } from '../../run/index.ts';
-import { ensureStateDirectory, loadAuditKey } from '../../workspace/index.ts';
+import { auditDirectory, defaultPrincipal } from '../../run/index.ts';
+import { ensureStateDirectory } from '../../workspace/index.ts';
 import { jsonText, printOut, startProgress } from '../shared/print.ts';
-import { reading, trailDirectory, withFleetStream } from './records.ts';
+import { hasOwnTrail, signingKey, withFleetStream, withTrail } from './records.ts';
 
 /** So many are shown to people. */
 const MOST_SHOWN = 50;
@@ -31,29 +31,21 @@ async function verifyFleet({ key, anchor, complete, json }: VerifyOptions): Prom
     throw new SandboxError('usage.invalid', '--anchor is for the trail of this machine, without --fleet');
   const progress = startProgress();
   const options = {
-    ...{ key: await signingKey(key), complete, directory: ownTrail() },
+    ...{ key: await signingKey(key), complete },
     onProgress: (read: number, of: number) => progress.show(`${read} of ${of} entries`),
   };
-  const found = await withFleetStream(async (stream) => {
-    try {
-      return await verifyStream(stream, options);
-    } finally {
-      progress.clear();
-    }
-  });
+  const verifyWith = (own?: Trail) =>
+    withFleetStream(async (stream) => {
+      try {
+        return await verifyStream(stream, { ...options, own });
+      } finally {
+        progress.clear();
+      }
+    });
+  const found = hasOwnTrail() ? await withTrail(verifyWith, key) : await verifyWith();
   const ok = found.problemCount === 0;
   printOut(json === true ? jsonText({ ok, ...found }) : describeFleet(found));
   return ok ? 0 : 1;
-}
-
-/** The directory of this machine's trail; `undefined`: there is none. */
-function ownTrail(): string | undefined {
-  try {
-    return trailDirectory();
-  } catch (error) {
-    if (error instanceof SandboxError && error.code === 'audit.unreadable') return undefined;
-    throw error;
-  }
 }
 
 async function verifyOwn({ key, anchor, complete, json }: VerifyOptions): Promise<number> {
@@ -62,25 +54,13 @@ async function verifyOwn({ key, anchor, complete, json }: VerifyOptions): Promis
     key: await signingKey(key),
     anchor: anchor === undefined ? undefined : parseAnchor(anchor),
     complete,
-    onFile: (name: string, done: number, of: number) => progress.show(`${name}, ${done} of ${of} files`),
+    onProgress: (done: number, of: number) => progress.show(`${done} of ${of} records`),
   };
-  const directory = trailDirectory();
-  const found = reading(() => {
-    try {
-      return verifyTrail(directory, options);
-    } finally {
-      progress.clear();
-    }
-  });
+  const found = await withTrail((trail) => verifyTrail(trail, options), key);
+  progress.clear();
   const ok = found.problemCount === 0;
   printOut(json === true ? jsonText({ ok, ...found }) : describe(found));
   return ok ? 0 : 1;
-}
-
-/** The key that is named, or that of the policy: without it a trail that was made anew looks right. */
-async function signingKey(named: string | undefined): Promise<Uint8Array | undefined> {
-  const path = named ?? (await operatorPolicy()).audit.hmacKeyFile;
-  return path === undefined ? undefined : loadAuditKey(path);
 }
 
 function parseAnchor(text: string): { readonly seq: number; readonly hash: string } {
@@ -108,14 +88,11 @@ function describeFleet({ problems, problemCount, trails, records, remarks }: Str
 }
 
 function describe(found: Verification): string {
-  const { problems, problemCount, records, files, first, last, signed, remarks } = found;
-  const lines = problems.slice(0, MOST_SHOWN).map(({ kind, message, file, line }) => {
-    const where = file === undefined ? '' : `${file}${line === undefined ? '' : `:${line}`}: `;
-    return `${where}${kind}: ${message}`;
-  });
+  const { problems, problemCount, records, first, last, signed, remarks } = found;
+  const lines = problems.slice(0, MOST_SHOWN).map(({ kind, message }) => `${kind}: ${message}`);
   if (problemCount > MOST_SHOWN) lines.push(`… and ${problemCount - MOST_SHOWN} more`);
   lines.push(...remarks);
-  const what = `${records} records in ${files} files`;
+  const what = `${records} records`;
   lines.push(
     problemCount === 0
       ? `verified: ${what}`
@@ -124,23 +101,23 @@ function describe(found: Verification): string {
   if (signed !== undefined)
     lines.push(`signed with the key: ${signed.records} records, since record ${signed.since ?? '-'}`);
   if (first !== undefined && last !== undefined)
-    lines.push(`first: ${first.seq}`, `last: ${last.seq}:${last.hash}`);
+    lines.push(`first: ${first}`, `last: ${last.seq}:${last.hash}`);
   return lines.map((line) => `${visibleText(line)}\n`).join('');
 }
 
 /** Goes on after a break at the end of the trail; 1 if there is none. */
 export async function acknowledge({ key }: { readonly key?: string }): Promise<number> {
-  const directory = ensureStateDirectory(trailDirectory());
-  const trail = openAudit(directory, { lock: loadAddon(), hmacKey: await signingKey(key) });
+  const trail = openAudit(ensureStateDirectory(auditDirectory()), {
+    lock: loadAddon(),
+    hmacKey: await signingKey(key),
+  });
   try {
     const record = await trail.acknowledge(defaultPrincipal());
     if (record === undefined) {
       printOut('nothing to acknowledge: the end of the trail is whole\n');
       return 1;
     }
-    const { kept } = record.details;
-    const torn = kept === '' ? '' : `; what was torn is in ${directory}/${kept}`;
-    printOut(`${visibleText(`${record.message}${torn}`)}\n`);
+    printOut(`${visibleText(record.message)}\n`);
     return 0;
   } finally {
     await trail.close();

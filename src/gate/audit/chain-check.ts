@@ -1,21 +1,30 @@
 import { isObject } from '../../base/is-object.ts';
 import type { AuditProblem } from '../../model/index.ts';
-import { ACKNOWLEDGED, type Kept } from './break.ts';
-import { type Head, macOf, NO_HASH, type OpenedLine, openLine } from './record-line.ts';
+import { macOf, NO_HASH, type OpenedLine, openLine } from './record-line.ts';
 import { parseRecord, type StoredRecord, textOf } from './stored-record.ts';
-import type { FileLine } from './trail-files.ts';
+
+/** Code of the record that says what was acknowledged, and when. */
+export const ACKNOWLEDGED = 'audit_break_acknowledged';
+/** Code of the record that says that older ones were removed as the policy wants it. */
+export const DAYS_REMOVED = 'audit_days_removed';
+/** Code of the record that says that the ones before it were in files. */
+export const IMPORTED = 'audit_imported';
+
+/** Where a chain ends or has to pass. */
+interface Place {
+  readonly seq: number;
+  readonly hash: string;
+}
 
 /** What a chain is compared with. */
 interface Expected {
   readonly report: (problem: AuditProblem) => void;
   readonly key: Uint8Array | undefined;
-  readonly head: Head | undefined;
-  readonly anchor: { readonly seq: number; readonly hash: string } | undefined;
-  /** Whether a file beside the trail is there with this hash. */
-  readonly isKept: (file: Kept) => boolean;
+  readonly head: Place | undefined;
+  readonly anchor: Place | undefined;
 }
 
-/** What the trail says about itself when it was not what it had to be. */
+/** What the trail says about itself when it was not what it had to be; the first two were written by older versions. */
 const CONFESSIONS: Readonly<Record<string, string>> = {
   audit_records_lost: 'records before this one were missing when it was written',
   audit_anchor_lost: 'head was missing when it was written: records before it may have been removed',
@@ -26,26 +35,21 @@ interface LastRecord {
   readonly seq: number;
   /** Two records may claim one number: then either hash will do for the next. */
   readonly hashes: readonly string[];
-  readonly prev: string;
-  readonly file: string;
 }
 
 /** Compares the lines of a trail, shown in their order, with each other. Memory does not grow with the trail. */
 export class ChainCheck {
   readonly #expected: Expected;
   readonly #gaps = new Gaps();
-  #file = '';
-  #line = 0;
   #records = 0;
-  #first: { readonly seq: number; readonly file: string } | undefined;
+  #first: number | undefined;
   #last: LastRecord | undefined;
   #signedRecords = 0;
   #signedSince: number | undefined;
   #headSeen: boolean;
   #anchorSeen: boolean;
-  #unfinished = 0;
-  #torn = false;
-  #tornAtHead = false;
+  /** Numbers with which the trail may begin, as its own records say. */
+  readonly #beginnings = new Set([1]);
   readonly #acknowledged: string[] = [];
 
   constructor(expected: Expected) {
@@ -55,30 +59,15 @@ export class ChainCheck {
     this.#anchorSeen = anchor === undefined;
   }
 
-  beginFile(name: string): void {
-    this.#file = name;
-    this.#line = 0;
-  }
-
-  line({ bytes, offset, complete }: FileLine): void {
-    const { head } = this.#expected;
-    const file = this.#file;
-    this.#line += 1;
-    const isBeyond = head !== undefined && (file > head.file || (file === head.file && offset >= head.size));
-    if (!complete) {
-      // Behind the head: a process was killed, or is writing.
-      if (isBeyond) this.#torn = true;
-      else if (head?.file === file) this.#tornAtHead = true;
-      else this.#reportHere('truncated', 'the file ends in the middle of a record');
-      return;
-    }
+  /** `row`: the number that the line is stored under. */
+  line(bytes: Buffer, row?: number): void {
     const opened = openLine(bytes);
-    if (opened === undefined) {
-      this.#reportHere('unreadable', 'this line is no record: it was changed or put in');
+    if (opened === undefined || (row !== undefined && opened.seq !== row)) {
+      const where = row === undefined ? 'a line' : `the line of record ${row}`;
+      this.#report('unreadable', `${where} is not that record: it was changed or put in`, row);
       return;
     }
     this.#records += 1;
-    if (isBeyond) this.#unfinished += 1;
     this.#checkRecord(opened, bytes);
   }
 
@@ -92,49 +81,24 @@ export class ChainCheck {
     return {
       records: this.#records,
       first: this.#first,
+      /** Whether the trail says that it begins with its first record. */
+      beginsAsSaid: this.#first === undefined || this.#beginnings.has(this.#first),
       acknowledged: this.#acknowledged,
-      last: last && { seq: last.seq, hash: last.hashes[0] ?? '', file: last.file },
+      last: last && { seq: last.seq, hash: last.hashes[0] ?? '' },
       signed,
     };
   }
 
-  /** What lies behind the head while no process is writing. */
-  remarksOnEnd(): string[] {
-    return [
-      ...(this.#unfinished > 0
-        ? [
-            `${this.#unfinished} records at the end are not in head yet: they are being written, or their process was killed and the next one adopts them`,
-          ]
-        : []),
-      ...(this.#torn
-        ? [
-            'the last line is not complete: it is being written, or its process was killed and the next one cuts it off',
-          ]
-        : []),
-    ];
-  }
-
-  /** Of the line that is looked at; `seq`: of this record. */
-  #reportHere(kind: AuditProblem['kind'], message: string, seq?: number): void {
-    const here = { file: this.#file, line: this.#line };
-    this.#expected.report({ kind, message, ...here, ...(seq === undefined ? {} : { seq }) });
+  #report(kind: AuditProblem['kind'], message: string, seq?: number): void {
+    this.#expected.report({ kind, message, ...(seq === undefined ? {} : { seq }) });
   }
 
   #checkRecord(record: OpenedLine, bytes: Buffer): void {
     const { head, anchor } = this.#expected;
     const { seq, hash, intact } = record;
-    this.#first ??= { seq, file: this.#file };
-    if (!intact) this.#reportHere('changed', `record ${seq} was changed`, seq);
+    this.#first ??= seq;
+    if (!intact) this.#report('changed', `record ${seq} was changed`, seq);
     this.#checkPlace(record);
-    const isFirst = this.#line === 1;
-    if (isFirst && record.follows === undefined)
-      this.#reportHere(
-        'removed',
-        `records before record ${seq} were removed from the beginning of the file`,
-        seq,
-      );
-    if (!isFirst && record.follows !== undefined)
-      this.#reportHere('inserted', `record ${seq} is the first of a file, but others stand before it`, seq);
     this.#checkMac(record);
     if (head !== undefined && seq === head.seq && hash === head.hash) this.#headSeen = true;
     if (anchor !== undefined && seq === anchor.seq && hash === anchor.hash) this.#anchorSeen = true;
@@ -145,24 +109,24 @@ export class ChainCheck {
     const last = this.#last;
     if (last === undefined) {
       if (seq === 1 && prev !== NO_HASH)
-        this.#reportHere('changed', 'record 1 says that another one goes before it', seq);
+        this.#report('changed', 'record 1 says that another one goes before it', seq);
     } else if (seq > last.seq + 1) {
-      this.#gaps.all.push({ first: last.seq + 1, last: seq - 1, file: this.#file, line: this.#line });
+      this.#gaps.all.push({ first: last.seq + 1, last: seq - 1 });
     } else if (seq === last.seq + 1) {
       if (!last.hashes.includes(prev))
-        this.#reportHere(
+        this.#report(
           'changed',
           `record ${last.seq} is not the one that record ${seq} was written after`,
           last.seq,
         );
     } else {
       if (this.#gaps.takeOne(seq))
-        this.#reportHere('reordered', `record ${seq} stands behind record ${last.seq}`, seq);
-      else this.#reportHere('inserted', `two records have the number ${seq}`, seq);
+        this.#report('reordered', `record ${seq} stands behind record ${last.seq}`, seq);
+      else this.#report('inserted', `two records have the number ${seq}`, seq);
       if (seq === last.seq) this.#last = { ...last, hashes: [...last.hashes, hash].slice(-8) };
       return;
     }
-    this.#last = { seq, hashes: [hash], prev, file: this.#file };
+    this.#last = { seq, hashes: [hash] };
   }
 
   #checkMac({ seq, hash, mac }: OpenedLine): void {
@@ -170,13 +134,13 @@ export class ChainCheck {
     if (key === undefined) return;
     if (mac === undefined) {
       if (this.#signedSince !== undefined)
-        this.#reportHere('mac', `record ${seq} has no MAC: it was written without the key`, seq);
+        this.#report('mac', `record ${seq} has no MAC: it was written without the key`, seq);
       return;
     }
     this.#signedSince ??= seq;
     this.#signedRecords += 1;
     if (mac !== macOf(key, 'record', hash))
-      this.#reportHere('mac', `record ${seq} has a MAC that was not made with this key`, seq);
+      this.#report('mac', `record ${seq} has a MAC that was not made with this key`, seq);
   }
 
   #checkConfession(bytes: Buffer, { seq, intact, mac, hash }: OpenedLine): void {
@@ -185,49 +149,30 @@ export class ChainCheck {
     const record = parseRecord(bytes);
     const code = textOf(record?.fields ?? {}, 'code') ?? '';
     const isOurs = intact && (key === undefined || mac === macOf(key, 'record', hash));
-    if (record !== undefined && code === ACKNOWLEDGED && isOurs) this.#acknowledge(record);
+    if (record === undefined) return;
+    if (isOurs && code === ACKNOWLEDGED && this.#gaps.acknowledge(record, this.#first === seq))
+      this.#acknowledged.push(tellRecord(record));
+    const { first, problems } = detailsOf(record);
+    if (intact && SAYING_FIRST.has(code) && typeof first === 'number') this.#beginnings.add(first);
     const message = CONFESSIONS[code];
-    if (message !== undefined) this.#reportHere('truncated', `record ${seq} says: ${message}`, seq);
-  }
-
-  /** What a person has acknowledged as missing is no problem any more, as long as there is what was kept of it. */
-  #acknowledge(record: StoredRecord): void {
-    const { seq, fields } = record;
-    if (!this.#gaps.acknowledge(record, this.#first?.seq === seq)) return;
-    this.#acknowledged.push(tellAcknowledged(record));
-    const details = isObject(fields.details) ? fields.details : {};
-    const [name = '', sha256 = ''] = [textOf(details, 'kept'), textOf(details, 'sha256')];
-    if (name !== '' && !this.#expected.isKept({ name, sha256 }))
-      this.#reportHere('removed', `${name}, which record ${seq} kept, is not there as it was`, seq);
-  }
-
-  /** The line that is not whole, and nothing else, is what a power cut leaves. */
-  #checkTorn(): void {
-    const until = this.#expected.head?.seq ?? 0;
-    const missing = until - (this.#last?.seq ?? 0);
-    if (!this.#tornAtHead || missing < 1) return;
-    this.#reportHere(
-      'torn',
-      `the file ends in the middle of record ${until - missing + 1}${missing === 1 ? ', the last one' : `, and those up to ${until} are missing`}: a power cut or a person did that. Nothing runs until it is acknowledged: sandbox-run audit acknowledge`,
-    );
+    if (message !== undefined) this.#report('truncated', `record ${seq} says: ${message}`, seq);
+    if (code === IMPORTED && problems !== 0) this.#report('changed', tellRecord(record), seq);
   }
 
   #checkEnd(): void {
     const { report, key, head, anchor } = this.#expected;
     const lastSeq = this.#last?.seq ?? 0;
-    this.#checkTorn();
-    for (const { first, last, file, line } of this.#gaps.all) {
+    for (const { first, last } of this.#gaps.all) {
       const which = first === last ? `record ${first} is` : `records ${first} to ${last} are`;
-      report({ kind: 'removed', message: `${which} missing`, file, line, seq: first });
+      report({ kind: 'removed', message: `${which} missing`, seq: first });
     }
-    // A torn end has been told.
-    if (head !== undefined && !this.#headSeen && !(this.#tornAtHead && lastSeq < head.seq))
+    if (head !== undefined && (!this.#headSeen || lastSeq > head.seq))
       report({
-        kind: lastSeq < head.seq ? 'truncated' : 'changed',
+        kind: lastSeq < head.seq ? 'truncated' : lastSeq > head.seq ? 'inserted' : 'changed',
         message:
-          lastSeq < head.seq
-            ? `the trail ends with record ${lastSeq}, but record ${head.seq} was written: whole records are missing, and no line is torn. Nothing runs until it is acknowledged: sandbox-run audit acknowledge`
-            : `record ${head.seq} is not the one that head knows`,
+          lastSeq === head.seq
+            ? `record ${head.seq} is not the one that was written last`
+            : `the trail ends with record ${lastSeq}, but record ${head.seq} was written last. Nothing runs until it is acknowledged: sandbox-run audit acknowledge`,
       });
     if (anchor !== undefined && !this.#anchorSeen)
       report({ kind: 'anchor', message: `record ${anchor.seq} with the hash that was noted is not there` });
@@ -236,12 +181,14 @@ export class ChainCheck {
   }
 }
 
+const SAYING_FIRST: ReadonlySet<string> = new Set([ACKNOWLEDGED, DAYS_REMOVED, IMPORTED]);
+
+const detailsOf = ({ fields }: StoredRecord) => (isObject(fields.details) ? fields.details : {});
+
 /** Records that are missing in a trail. */
 interface Gap {
   readonly first: number;
   readonly last: number;
-  readonly file: string;
-  readonly line: number;
 }
 
 /** The gaps of a trail, as its records are shown in their order. */
@@ -262,8 +209,9 @@ class Gaps {
   }
 
   /** What a record acknowledges is none any more, if it is exactly that; false: it is not. */
-  acknowledge({ seq, fields }: StoredRecord, isFirst: boolean): boolean {
-    const details = isObject(fields.details) ? fields.details : {};
+  acknowledge(record: StoredRecord, isFirst: boolean): boolean {
+    const { seq } = record;
+    const details = detailsOf(record);
     // What is missing before the first record that is there are older files.
     if (isFirst) return true;
     const index = this.all.findIndex((gap) => gap.last === seq - 1);
@@ -275,9 +223,7 @@ class Gaps {
   }
 }
 
-/** An acknowledgement in a sentence. */
-function tellAcknowledged({ seq, fields }: StoredRecord): string {
-  const kept = isObject(fields.details) ? (textOf(fields.details, 'kept') ?? '') : '';
-  const torn = kept === '' ? '' : `; what was torn is in ${kept}`;
-  return `record ${seq} (${textOf(fields, 'time')}) says ${textOf(fields, 'message') ?? 'that the trail was broken'}${torn}`;
+/** What the trail says of itself, in a sentence. */
+function tellRecord({ seq, fields }: StoredRecord): string {
+  return `record ${seq} (${textOf(fields, 'time')}) says ${textOf(fields, 'message') ?? 'that the trail was broken'}`;
 }

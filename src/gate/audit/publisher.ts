@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errnoOf } from '../../base/errno-of.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { oneAtATime } from '../../base/one-at-a-time.ts';
 import type { RecordStream } from '../../model/index.ts';
-import { auditFailure } from './day-file.ts';
-import { openLine, readHead } from './record-line.ts';
-import { beginning, headPath, type Place, TrailCursor } from './trail-files.ts';
+import { openLine } from './record-line.ts';
+import { auditFailure, type Trail } from './trail.ts';
 
 /** How long it is tried to publish while the server cannot be used: a leader is elected sooner. */
 const PUBLISH_MS = 15_000;
@@ -22,27 +22,27 @@ interface Published {
   readonly position: number;
   /** The number of the last record. */
   readonly seq: number;
-  /** Behind that record, or before it, in the files of the trail. */
-  readonly place: Place;
 }
 
 /**
- * Publishes a trail: what is in its files and not in the stream yet, in its order, whichever process wrote it. Any number of
+ * Publishes a trail: what is in it and not in the stream yet, in its order, whichever process wrote it. Any number of
  * processes may do so at the same time; the stream takes what follows its last record of the trail and nothing else, so that
  * nothing is doubled and nothing left out.
  */
 export class TrailPublisher {
+  readonly #trailOf: () => Promise<Trail>;
   readonly #directory: string;
   readonly #open: () => Promise<RecordStream>;
   #stream: Promise<RecordStream> | undefined;
-  #trail: string | undefined;
+  #name: string | undefined;
   #published: Published | undefined;
-  #running: Promise<void> | undefined;
-  #next: Promise<void> | undefined;
+  #running: Promise<void> = Promise.resolve();
+  readonly #runOnce = oneAtATime(() => this.#run());
 
   /** Opens the stream with the first publication. */
-  constructor(directory: string, open: () => Promise<RecordStream>) {
+  constructor(directory: string, trail: () => Promise<Trail>, open: () => Promise<RecordStream>) {
     this.#directory = directory;
+    this.#trailOf = trail;
     this.#open = open;
   }
 
@@ -52,19 +52,14 @@ export class TrailPublisher {
    * @throws {SandboxError} `audit.failed`.
    */
   publish(): Promise<void> {
-    if (this.#running === undefined) {
-      this.#running = this.#run();
-      return this.#running;
-    }
-    const start = () => this.#run();
-    this.#next ??= this.#running.then(start, start);
-    return this.#next;
+    this.#running = this.#runOnce();
+    return this.#running;
   }
 
   /** Ends when what runs has ended, or after so many milliseconds: the next process publishes what is left. */
   async close(withinMs: number): Promise<void> {
     const over = new AbortController();
-    const ended = (this.#next ?? this.#running ?? Promise.resolve()).catch(() => {});
+    const ended = this.#running.catch(() => {});
     await Promise.race([ended, sleep(withinMs, undefined, { signal: over.signal }).catch(() => {})]);
     over.abort();
     const stream = this.#stream;
@@ -79,21 +74,19 @@ export class TrailPublisher {
     } catch (error) {
       this.#published = undefined;
       throw auditFailure(this.#directory, error);
-    } finally {
-      this.#running = this.#next;
-      this.#next = undefined;
     }
   }
 
   async #publishAll(): Promise<void> {
     const end = performance.now() + PUBLISH_MS;
+    const trail = await this.#trailOf();
     for (let tries = 0; ; tries += 1) {
       try {
         const stream = await this.#opened();
-        this.#published ??= await this.#lookFor(stream);
-        const next = this.#following(this.#published);
+        this.#published ??= await this.#lookFor(stream, trail);
+        const next = following(trail, this.#published);
         if (next === undefined) return;
-        const position = await stream.append(this.#name(), next.lines, this.#published.position);
+        const position = await stream.append(this.#nameOf(), next.lines, this.#published.position);
         // Others have published meanwhile.
         this.#published = position === undefined ? undefined : { ...next.published, position };
         if (this.#published !== undefined) this.#note(this.#published);
@@ -117,11 +110,11 @@ export class TrailPublisher {
   }
 
   /** What the stream has. @throws {SandboxError} `audit.failed`: it has less than it said before, or more than we wrote. */
-  async #lookFor(stream: RecordStream): Promise<Published> {
+  async #lookFor(stream: RecordStream, trail: Trail): Promise<Published> {
     const known = this.#noted();
-    const last = await stream.last(this.#name());
+    const last = await stream.last(this.#nameOf());
     if (last === undefined) {
-      if (known === undefined) return { position: 0, seq: 0, place: beginning() };
+      if (known === undefined) return { position: 0, seq: 0 };
       const { first, name } = await stream.extent();
       // What is older than the stream keeps is gone by its own rules.
       if (first > known.position) return { ...known, position: 0 };
@@ -131,19 +124,19 @@ export class TrailPublisher {
     if (line === undefined)
       throw new SandboxError(
         'audit.failed',
-        `the last entry of the trail ${this.#name()} in the stream is none of ours (position ${last.position}): somebody wrote there; sandbox-run audit verify --fleet shows it`,
+        `the last entry of the trail ${this.#nameOf()} in the stream is none of ours (position ${last.position}): somebody wrote there; sandbox-run audit verify --fleet shows it`,
       );
     if (known !== undefined && known.seq > line.seq) {
       const { name } = await stream.extent();
       throw this.#lost(known, line.seq, name);
     }
-    const head = this.#head();
+    const head = trail.head()?.seq ?? 0;
     if (line.seq > head)
       throw new SandboxError(
         'audit.failed',
-        `the stream has record ${line.seq} of the trail ${this.#directory}, which ends with record ${head}: older files were put in its place; move the directory away to begin a new trail`,
+        `the stream has record ${line.seq} of the trail ${this.#directory}, which ends with record ${head}: an older one was put in its place; move the directory away to begin a new trail`,
       );
-    return { position: last.position, seq: line.seq, place: known?.place ?? beginning() };
+    return { position: last.position, seq: line.seq };
   }
 
   #lost(known: Published, has: number, name: string): SandboxError {
@@ -153,49 +146,16 @@ export class TrailPublisher {
     );
   }
 
-  /** The next lines behind what is published, up to the end that the head knows; `undefined`: there are none. */
-  #following(published: Published): { readonly lines: Buffer; readonly published: Published } | undefined {
-    const head = this.#head();
-    if (head <= published.seq) return undefined;
-    const cursor = new TrailCursor(this.#directory, published.place);
-    const lines: Buffer[] = [];
-    let { seq } = published;
-    let bytes = 0;
-    let place = published.place;
-    for (const line of cursor.lines()) {
-      const record = openLine(line);
-      if (record !== undefined && record.seq > head) break;
-      if (record !== undefined && record.seq > seq) {
-        if (bytes > 0 && bytes + line.length > MOST_BYTES) break;
-        lines.push(line, NEW_LINE);
-        bytes += line.length + 1;
-        ({ seq } = record);
-      }
-      ({ place } = cursor);
-    }
-    if (lines.length === 0) return undefined;
-    return { lines: Buffer.concat(lines), published: { position: published.position, seq, place } };
-  }
-
-  #head(): number {
-    const fd = openSync(headPath(this.#directory), 'r');
-    try {
-      return readHead(fd)?.seq ?? 0;
-    } finally {
-      closeSync(fd);
-    }
-  }
-
-  #name(): string {
-    this.#trail ??= trailName(this.#directory, true);
-    return this.#trail ?? '';
+  #nameOf(): string {
+    this.#name ??= trailName(this.#directory, true);
+    return this.#name ?? '';
   }
 
   #notePath(): string {
     return join(this.#directory, 'published');
   }
 
-  /** Where to go on, so that nobody has to read the whole trail; what counts is what the stream has. */
+  /** What the stream must not have less of; what counts is what it has. */
   #note(published: Published): void {
     const path = `${this.#notePath()}.${process.pid}`;
     writeFileSync(path, `${JSON.stringify(published)}\n`, { mode: 0o600 });
@@ -207,7 +167,20 @@ export class TrailPublisher {
   }
 }
 
-const NEW_LINE = Buffer.from('\n');
+/** The next lines behind what is published, up to the end that the head knows; `undefined`: there are none. */
+function following(trail: Trail, { seq, position }: Published) {
+  const lines: string[] = [];
+  let [bytes, last] = [0, seq];
+  for (const { seq: number, line } of trail.lines(seq, trail.head()?.seq ?? 0)) {
+    if (bytes > 0 && bytes + line.length > MOST_BYTES) break;
+    lines.push(`${line}\n`);
+    bytes += line.length + 1;
+    last = number;
+  }
+  return lines.length === 0
+    ? undefined
+    : { lines: Buffer.from(lines.join('')), published: { position, seq: last } };
+}
 
 function lastLineOf(lines: Buffer): Buffer {
   const end = lines.at(-1) === 10 ? lines.length - 1 : lines.length;
@@ -223,16 +196,14 @@ export function notedIn(directory: string): Published | undefined {
     if (errnoOf(error) === 'ENOENT') return undefined;
     throw error;
   }
-  const [, position, seq, name, offset] =
-    /^\{"position":(\d{1,16}),"seq":(\d{1,16}),"place":\{"name":"(\d{4}-\d\d-\d\d\.jsonl)","offset":(\d{1,16})\}\}\n$/.exec(
-      text,
-    ) ?? [];
-  if (name === undefined)
+  // Older versions noted more.
+  const [, position, seq] = /^\{"position":(\d{1,16}),"seq":(\d{1,16})[,}].*\n$/.exec(text) ?? [];
+  if (seq === undefined)
     throw new SandboxError(
       'audit.failed',
       `${join(directory, 'published')} is damaged; remove it, and what the stream does not have is published again`,
     );
-  return { position: Number(position), seq: Number(seq), place: { name, offset: Number(offset) } };
+  return { position: Number(position), seq: Number(seq) };
 }
 
 /**

@@ -1,6 +1,3 @@
-import { closeSync, openSync } from 'node:fs';
-import { join } from 'node:path';
-import { errnoOf } from '../../base/errno-of.ts';
 import type {
   AuditProblem,
   RecordStream,
@@ -9,12 +6,10 @@ import type {
   TrailVerification,
   Verification,
 } from '../../model/index.ts';
-import { isKept, type Kept } from './break.ts';
 import { ChainCheck } from './chain-check.ts';
 import { notedIn, trailName } from './publisher.ts';
-import { type Head, headMac, openLine, readHead } from './record-line.ts';
-import { parseRecord } from './stored-record.ts';
-import { dayFileName, headPath, linesOfFile, listDayFiles } from './trail-files.ts';
+import { headMac, linesOf } from './record-line.ts';
+import type { Trail } from './trail.ts';
 
 /** How to verify. */
 interface VerifyOptions {
@@ -23,101 +18,69 @@ interface VerifyOptions {
   readonly anchor?: { readonly seq: number; readonly hash: string } | undefined;
   /** The chain has to begin with record 1. */
   readonly complete?: boolean | undefined;
-  /** Before each file. */
-  readonly onFile?: (name: string, done: number, of: number) => void;
+  /** Every so often. */
+  readonly onProgress?: (done: number, of: number) => void;
 }
 
 /** Of each trail. */
 const MOST_PROBLEMS = 1_000;
-/** So long a process may take from making the head to writing it: a second. */
-const BEGINNING_TRIES = 50;
-const BEGINNING_WAIT_MS = 20;
 
 /**
- * Walks a whole trail and says which records were changed, removed, reordered or put in, and whether its end is there.
- * May run while others write. Throws if a file cannot be read.
+ * Walks a whole trail and says which records were changed, removed or put in, and whether its end is there. May run while
+ * others write.
+ * @throws {SandboxError} `audit.failed` if it cannot be read.
  */
-export function verifyTrail(directory: string, options: VerifyOptions): Verification {
-  // A trail that had no head before and has one after was begun meanwhile: what was seen is no state of it.
-  const hadHead = readHeadOf(directory) !== undefined;
-  if (!hadHead) waitForBeginning(directory);
-  const found = walk(directory, options);
-  return hadHead || readHeadOf(directory) === undefined ? found : walk(directory, options);
+export function verifyTrail(
+  trail: Trail,
+  { key, anchor, complete, onProgress }: VerifyOptions,
+): Verification {
+  return trail.snapshot(() => {
+    const { problems, count, report } = problemList();
+    const head = trail.head();
+    const check = new ChainCheck({ report, key, head, anchor });
+    let done = 0;
+    for (const { seq, line } of trail.lines()) {
+      if (done % 10_000 === 0) onProgress?.(seq, head?.seq ?? seq);
+      done += 1;
+      check.line(Buffer.from(line), seq);
+    }
+    const { acknowledged: remarks, beginsAsSaid, ...end } = check.finish();
+    const { first = 1 } = end;
+    if (first !== 1) remarks.unshift(`the chain begins with record ${first}: older records were removed`);
+    if (first !== 1 && (complete === true || !beginsAsSaid))
+      report({
+        kind: 'removed',
+        message: `the chain begins with record ${first}; older records were removed${beginsAsSaid ? '' : ', and no record says so'}`,
+      });
+    if (head === undefined)
+      report({
+        kind: 'anchor',
+        message:
+          'it is unknown which record was written last: records may be missing at the end. Nothing runs until it is acknowledged: sandbox-run audit acknowledge',
+      });
+    else if (key !== undefined && head.mac !== headMac(key, head))
+      report({
+        kind: 'mac',
+        message:
+          head.mac === undefined
+            ? 'the end has no MAC: it was written without the key, by a forger or under another policy'
+            : 'the end has a MAC that was not made with this key',
+      });
+    return { problems, problemCount: count(), remarks, ...end };
+  });
 }
 
-/** A head without anything in it, and no file: the process that begins the trail is about to write it. */
-function waitForBeginning(directory: string): void {
-  for (let tries = 0; tries < BEGINNING_TRIES; tries += 1) {
-    if (readHeadOf(directory) !== undefined || listDayFiles(directory).length > 0) return;
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BEGINNING_WAIT_MS);
-  }
-}
-
-function walk(directory: string, { key, anchor, complete, onFile }: VerifyOptions): Verification {
+function problemList() {
   const problems: AuditProblem[] = [];
   let problemCount = 0;
-  const report = (problem: AuditProblem) => {
-    problemCount += 1;
-    if (problems.length < MOST_PROBLEMS) problems.push(problem);
+  return {
+    problems,
+    count: () => problemCount,
+    report: (problem: AuditProblem) => {
+      problemCount += 1;
+      if (problems.length < MOST_PROBLEMS) problems.push(problem);
+    },
   };
-  // Before the files: whatever is written meanwhile lies behind it.
-  const head = readHeadOf(directory);
-  const files = listDayFiles(directory);
-  const isKeptHere = (file: Kept) => isKept(directory, file);
-  const check = new ChainCheck({ report, key, head, anchor, isKept: isKeptHere });
-  for (const [index, name] of files.entries()) {
-    onFile?.(name, index, files.length);
-    check.beginFile(name);
-    for (const line of linesOfFile(join(directory, name))) check.line(line);
-  }
-  const { acknowledged, ...end } = check.finish();
-  if (complete === true && end.first !== undefined && end.first.seq !== 1)
-    report({
-      kind: 'removed',
-      message: `the chain begins with record ${end.first.seq}; older files were removed`,
-    });
-  if (head === undefined)
-    report({
-      kind: 'anchor',
-      message:
-        'head is missing or damaged: records may be missing at the end. Nothing runs until it is acknowledged: sandbox-run audit acknowledge',
-    });
-  else if (key !== undefined && head.mac !== headMac(key, head))
-    report({
-      kind: 'mac',
-      message:
-        head.mac === undefined
-          ? 'head has no MAC: it was written without the key, by a forger or under another policy'
-          : 'head has a MAC that was not made with this key',
-    });
-  // Records behind the head that we knew are all right if the head has moved on meanwhile.
-  const now = readHeadOf(directory);
-  const remarks = [...acknowledged, ...(now?.seq === head?.seq ? check.remarksOnEnd() : [])];
-  if (end.first !== undefined && end.first.seq !== 1)
-    remarks.unshift(
-      `the chain begins with record ${end.first.seq} in ${end.first.file}: older files were removed`,
-    );
-  return { problems, problemCount, files: files.length, remarks, ...end };
-}
-
-function readHeadOf(directory: string): Head | undefined {
-  let fd: number;
-  try {
-    fd = openSync(headPath(directory), 'r');
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
-  try {
-    // Without the lock: what was read twice alike was not being written.
-    for (let tries = 0, last = readHead(fd); ; tries += 1) {
-      const head = readHead(fd);
-      if (JSON.stringify(head) === JSON.stringify(last) || tries === 100) return head;
-      last = head;
-    }
-  } finally {
-    closeSync(fd);
-  }
 }
 
 interface VerifyStreamOptions {
@@ -125,7 +88,7 @@ interface VerifyStreamOptions {
   /** Every chain has to begin with record 1. */
   readonly complete?: boolean | undefined;
   /** The trail of this machine and user; what it has published has to be there. `undefined`: there is none. */
-  readonly directory?: string | undefined;
+  readonly own?: Trail | undefined;
   /** Every so often. */
   readonly onProgress?: (read: number, of: number) => void;
 }
@@ -136,12 +99,12 @@ interface VerifyStreamOptions {
  */
 export async function verifyStream(
   stream: RecordStream,
-  { key, complete = false, directory, onProgress }: VerifyStreamOptions,
+  { key, complete = false, own: trail, onProgress }: VerifyStreamOptions,
 ): Promise<StreamVerification> {
   const trails = new Map<string, TrailCheck>();
   const problems: AuditProblem[] = [];
   // Before what the stream has: what is published meanwhile lies behind that.
-  const own = directory === undefined ? undefined : ownTrailIn(directory);
+  const own = trail && publishedOf(trail);
   const before = await stream.extent();
   let read = 0;
   // Without limits it begins with the first that there ever was.
@@ -184,14 +147,14 @@ const missing = (first: number, last: number): AuditProblem => ({
 });
 
 /** What this machine knows of its own trail; `undefined`: it was never published. */
-function ownTrailIn(directory: string) {
-  const name = trailName(directory, false);
+function publishedOf(trail: Trail) {
+  const name = trailName(trail.directory, false);
   if (name === undefined) return undefined;
-  return { name, published: notedIn(directory)?.seq ?? 0, head: readHeadOf(directory)?.seq ?? 0 };
+  return { name, published: notedIn(trail.directory)?.seq ?? 0, head: trail.head()?.seq ?? 0 };
 }
 
 function checkOwn(
-  { name, published, head }: NonNullable<ReturnType<typeof ownTrailIn>>,
+  { name, published, head }: NonNullable<ReturnType<typeof publishedOf>>,
   verified: readonly TrailVerification[],
   problems: AuditProblem[],
   remarks: string[],
@@ -209,60 +172,26 @@ function checkOwn(
 /** The chain of one trail. */
 class TrailCheck {
   readonly #trail: string;
-  readonly #problems: AuditProblem[] = [];
+  readonly #list = problemList();
   readonly #check: ChainCheck;
-  #problemCount = 0;
-  #hasBegun = false;
 
   constructor(trail: string, key: Uint8Array | undefined) {
     this.#trail = trail;
-    this.#check = new ChainCheck({
-      report: (problem) => {
-        this.#problemCount += 1;
-        if (this.#problems.length < MOST_PROBLEMS) this.#problems.push(problem);
-      },
-      key,
-      head: undefined,
-      anchor: undefined,
-      // Beside the trail, on its own machine.
-      isKept: () => true,
-    });
+    this.#check = new ChainCheck({ report: this.#list.report, key, head: undefined, anchor: undefined });
   }
 
   entry({ lines }: StreamedLines): void {
-    let start = 0;
-    for (let end = lines.indexOf(10); end !== -1; end = lines.indexOf(10, start)) {
-      this.#line(lines.subarray(start, end));
-      start = end + 1;
-    }
-    if (start < lines.length) this.#line(lines.subarray(start));
-  }
-
-  #line(bytes: Buffer): void {
-    // The first record of a file says so; what the stream begins with need not be one.
-    const opened = openLine(bytes);
-    if (!this.#hasBegun || opened?.follows !== undefined) {
-      const time = parseRecord(bytes)?.at ?? Number.NaN;
-      this.#check.beginFile(Number.isNaN(time) ? '' : dayFileName(time));
-    }
-    this.#hasBegun = true;
-    this.#check.line({ bytes, offset: 0, complete: true });
+    for (const line of linesOf(lines)) this.#check.line(line);
   }
 
   finish(complete: boolean): TrailVerification {
-    const { acknowledged, records, first, last, signed } = this.#check.finish();
-    const problems = [...this.#problems];
-    if (complete && first !== undefined && first.seq !== 1) {
-      this.#problemCount += 1;
-      problems.push({
+    const { acknowledged: remarks, beginsAsSaid: _, ...end } = this.#check.finish();
+    const { problems, count, report } = this.#list;
+    if (complete && end.first !== undefined && end.first !== 1)
+      report({
         kind: 'removed',
-        message: `the chain begins with record ${first.seq}; older records are not there`,
+        message: `the chain begins with record ${end.first}; older records are not there`,
       });
-    }
-    return {
-      trail: this.#trail,
-      ...{ problems, problemCount: this.#problemCount, records, remarks: acknowledged },
-      ...{ first: first?.seq, last: last && { seq: last.seq, hash: last.hash }, signed },
-    };
+    return { trail: this.#trail, problems, problemCount: count(), remarks, ...end };
   }
 }

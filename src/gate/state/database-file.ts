@@ -22,7 +22,8 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { errnoOf } from '../../base/errno-of.ts';
 import { errorMessage } from '../../base/error-message.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
-import { APPLICATION_ID, MIGRATIONS, VERSION_WITHOUT_ID } from './migrations.ts';
+import type { DatabaseKind } from './database-kind.ts';
+import { VERSION_WITHOUT_ID } from './migrations.ts';
 
 /** Result codes of SQLite (sqlite.org/rescode.html); the lower eight bits of an extended one. */
 export const SQLITE_BUSY = 5;
@@ -30,14 +31,13 @@ const SQLITE_READONLY = 8;
 const SQLITE_CANTOPEN = 14;
 const COULD_BE_READ_ONLY: ReadonlySet<number> = new Set([SQLITE_READONLY, SQLITE_CANTOPEN]);
 const FULL = 'the disk is full; make room';
-const DAMAGED = 'is damaged; move it away, approvals and taints in it are lost';
+const damaged = (kind: DatabaseKind) => `is damaged; move it away, ${kind.holds} in it are lost`;
+/** Of our statements none is wrong: tables are missing, or there already. The other one is SQLite's word for damage. */
+const OF_DAMAGE: ReadonlySet<number> = new Set([1, 11]);
 const WHY: Readonly<Record<number, string>> = {
-  // Of our statements none is wrong: tables are missing, or there already.
-  1: `it ${DAMAGED}`,
   [SQLITE_BUSY]: 'another process keeps it locked; end that one (fuser shows it)',
   [SQLITE_READONLY]: 'it cannot be written; make it writable or set XDG_STATE_HOME',
   10: 'reading or writing it failed; look at the disk',
-  11: `it ${DAMAGED}`,
   13: FULL,
   [SQLITE_CANTOPEN]: 'it cannot be opened; look at its owner and mode',
   26: 'it is not a database; move it away',
@@ -49,7 +49,7 @@ export function resultCode(error: unknown): number | undefined {
   return typeof code === 'number' ? code & 0xff : undefined;
 }
 
-function why(path: string, error: unknown): string {
+function why(path: string, error: unknown, kind: DatabaseKind): string {
   const code = resultCode(error) ?? 0;
   // The file beside it that is shared memory is not written but made longer, which SQLite calls an error of the disk.
   const { ENOSPC, EDQUOT } = systemConstants.errno;
@@ -58,6 +58,7 @@ function why(path: string, error: unknown): string {
   // SQLite tries to read what it may not make, and then finds nothing.
   if (number === systemConstants.errno.EROFS || (COULD_BE_READ_ONLY.has(code) && isReadOnly(dirname(path))))
     return 'its file system is read-only; make it writable or set XDG_STATE_HOME';
+  if (OF_DAMAGE.has(code)) return `it ${damaged(kind)}`;
   return WHY[code] ?? errorMessage(error);
 }
 
@@ -79,13 +80,11 @@ function isReadOnly(directory: string): boolean {
 }
 
 /** What every failure of the database becomes: one line that says what, where and what to do. */
-export function unusable(path: string, error: unknown): SandboxError {
+export function unusable(path: string, error: unknown, kind: DatabaseKind): SandboxError {
   if (error instanceof SandboxError) return error;
-  return new SandboxError(
-    'state.unusable',
-    `the state database ${path} cannot be used: ${why(path, error)}`,
-    { cause: error },
-  );
+  return new SandboxError(kind.code, `${kind.name} ${path} cannot be used: ${why(path, error, kind)}`, {
+    cause: error,
+  });
 }
 
 type Sqlite = typeof import('@photostructure/sqlite');
@@ -106,30 +105,34 @@ export interface DatabaseFile {
  * empty, or has no tables, is one that was lost: it is never filled again. To begin with nothing is for people to say, by
  * taking the file away.
  */
-export function openDatabaseFile(sqlite: Sqlite, path: string): DatabaseFile {
-  if (!isThere(path)) makeFile(sqlite, path);
+export function openDatabaseFile(sqlite: Sqlite, path: string, kind: DatabaseKind): DatabaseFile {
+  const lost = (what: string) => new SandboxError(kind.code, `${kind.name} ${path} ${what}`);
+  if (!isThere(path)) makeFile(sqlite, path, kind);
   if (lacksLog(path))
     throw lost(
-      path,
-      `was in use, and its log ${basename(path)}-wal is gone; put it back, or remove ${path}-shm to go on without the last actions, approvals and taints`,
+      `was in use, and its log ${basename(path)}-wal is gone; put it back, or remove ${path}-shm to go on without the last ${kind.holds}`,
     );
-  const before = statSync(path, { throwIfNoEntry: false });
+  const before = lstatSync(path, { throwIfNoEntry: false });
+  for (const end of ['', '-wal', '-shm'])
+    if (lstatSync(`${path}${end}`, { throwIfNoEntry: false })?.isSymbolicLink() === true)
+      throw lost(
+        `${end === '' ? '' : `has a ${basename(path)}${end} that `}is a symbolic link; move that away`,
+      );
   // Whoever made it was killed before it could take away the other name.
   if (before !== undefined && before.nlink > 1) removeUnfinished(path);
   const database = new sqlite.DatabaseSync(urlOf(path), { timeout: BUSY_TIMEOUT_MS });
   const isInPlace = () => isSame(before, statSync(path, { throwIfNoEntry: false }));
   const checkPlace = () => {
-    if (!isInPlace())
-      throw lost(path, 'was moved away or replaced while it was in use; start again what uses it');
+    if (!isInPlace()) throw lost('was moved away or replaced while it was in use; start again what uses it');
   };
   try {
     checkPlace();
-    checkContent(database, path);
+    checkContent(database, kind, lost);
     // Readers do not wait for writers. A commit is in the log of the file system when it returns and on the disk soon
     // after; what must be there at once says so (`durable`).
     whenNotBusy(() => database.exec('PRAGMA journal_mode = WAL'));
     database.exec('PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF');
-    migrate(database);
+    migrate(database, kind);
     return { database, checkPlace, isInPlace };
   } catch (error) {
     database.close();
@@ -187,29 +190,34 @@ function readStart(path: string, length: number): Buffer | undefined {
 }
 
 /** Whether it is a database of ours with something in it, before anything is written to it. */
-function checkContent(database: DatabaseSyncInstance, path: string): void {
+function checkContent(
+  database: DatabaseSyncInstance,
+  kind: DatabaseKind,
+  lost: (what: string) => SandboxError,
+): void {
+  const { applicationId, migrations, holds, isChecked } = kind;
   const application = numberOf(database, 'PRAGMA application_id');
-  const version = numberOf(database, 'PRAGMA user_version');
+  const version = versionOf(database);
   const tables = numberOf(database, 'SELECT count(*) FROM sqlite_schema');
   if (application === 0 && version === 0 && tables === 0)
     throw lost(
-      path,
-      'is empty, so that budget, approvals and taints in it are lost (a power cut, a full disk); remove it to begin with nothing',
+      `is empty, so that ${holds} in it are lost (a power cut, a full disk); remove it to begin with nothing`,
     );
   const isOfBefore =
     application === 0 &&
     version === VERSION_WITHOUT_ID &&
     numberOf(database, `SELECT count(*) FROM sqlite_schema WHERE name IN ('actions', 'grants', 'taints')`) ===
       3;
-  if (application !== APPLICATION_ID && !isOfBefore) throw lost(path, OF_OTHERS);
-  if (version > MIGRATIONS.length)
+  if (application !== applicationId && !isOfBefore)
+    throw lost(`belongs to another program or ${damaged(kind)}`);
+  if (version > migrations.length)
     throw lost(
-      path,
-      `was made by a newer sandbox-run (version ${version}, known: ${MIGRATIONS.length}); update this one`,
+      `was made by a newer sandbox-run (version ${version}, known: ${migrations.length}); update this one`,
     );
+  if (!isChecked) return;
   // A row that a disk lost in part is otherwise one that is not there. Takes 0.1 ms, 1.3 ms with 10,000 actions.
   const [found] = Object.values(database.prepare('PRAGMA quick_check(1)').get() ?? {});
-  if (found !== 'ok') throw lost(path, DAMAGED);
+  if (found !== 'ok') throw lost(damaged(kind));
 }
 
 function numberOf(database: DatabaseSyncInstance, query: string): number {
@@ -218,19 +226,13 @@ function numberOf(database: DatabaseSyncInstance, query: string): number {
 
 const versionOf = (database: DatabaseSyncInstance) => numberOf(database, 'PRAGMA user_version');
 
-const OF_OTHERS = `belongs to another program or ${DAMAGED}`;
-
-function lost(path: string, what: string): SandboxError {
-  return new SandboxError('state.unusable', `the state database ${path} ${what}`);
-}
-
-function migrate(database: DatabaseSyncInstance): void {
-  if (versionOf(database) >= MIGRATIONS.length) return;
+function migrate(database: DatabaseSyncInstance, { migrations }: DatabaseKind): void {
+  if (versionOf(database) >= migrations.length) return;
   database.exec('BEGIN IMMEDIATE');
   try {
     // Again: another process may have done it while we waited.
-    for (const migration of MIGRATIONS.slice(versionOf(database))) database.exec(migration);
-    database.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
+    for (const migration of migrations.slice(versionOf(database))) database.exec(migration);
+    database.exec(`PRAGMA user_version = ${migrations.length}`);
     database.exec('COMMIT');
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK');
@@ -258,14 +260,14 @@ const MAKING_TAKES_MS = 60_000;
 /** What SQLite keeps beside a database that is in use. */
 const COMPANIONS = ['-wal', '-shm', '-journal'];
 
-function makeFile(sqlite: Sqlite, path: string): void {
+function makeFile(sqlite: Sqlite, path: string, kind: DatabaseKind): void {
   const companion = COMPANIONS.map((end) => `${path}${end}`).find((other) => existsSync(other));
   // Another process may have made it since we looked.
   if (isThere(path)) return;
   if (companion !== undefined)
-    throw lost(
-      path,
-      `is gone, but not ${basename(companion)}, which belongs to it; put it back, or remove ${companion} to begin with nothing`,
+    throw new SandboxError(
+      kind.code,
+      `${kind.name} ${path} is gone, but not ${basename(companion)}, which belongs to it; put it back, or remove ${companion} to begin with nothing`,
     );
   removeUnfinished(path);
   const unfinished = `${path}${UNFINISHED}${randomBytes(8).toString('hex')}`;
@@ -275,7 +277,8 @@ function makeFile(sqlite: Sqlite, path: string): void {
     try {
       // Nobody knows this file: there is nothing to go back to.
       database.exec('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF');
-      migrate(database);
+      migrate(database, kind);
+      kind.fill?.(database, path);
     } finally {
       database.close();
     }

@@ -1,14 +1,16 @@
 import { closeSync, fdatasync, openSync } from 'node:fs';
-import { join } from 'node:path';
 import type { StatementSyncInstance } from '@photostructure/sqlite';
+import { errnoOf } from '../../base/errno-of.ts';
+import { oneAtATime } from '../../base/one-at-a-time.ts';
 import { type DatabaseFile, openDatabaseFile, unusable } from './database-file.ts';
+import type { DatabaseKind } from './database-kind.ts';
 
 /** A value that SQLite stores. */
 type SqlValue = string | number | null;
 /** One row as SQLite gives it. */
 export type SqlRow = Readonly<Record<string, SqlValue>>;
 
-/** The database of one state directory. Every failure becomes a `SandboxError` `state.unusable`. */
+/** A database of ours. Every failure becomes a `SandboxError` with the code of its kind. */
 export interface Database {
   /** Rows of a query. Statements are prepared once. */
   all(sql: string, ...values: readonly SqlValue[]): readonly SqlRow[];
@@ -16,7 +18,12 @@ export interface Database {
   run(sql: string, ...values: readonly SqlValue[]): number;
   /** Several statements at once, or none of them; others wait meanwhile. Must not be nested. */
   transaction<T>(work: () => T): T;
-  /** Settles when all that was written is on the disk: for what a power cut must not take back. */
+  /** Several queries that see the same rows, whatever others write meanwhile. Must not be nested. */
+  snapshot<T>(work: () => T): T;
+  /**
+   * Settles when all that was written until now is on the disk: for what a power cut must not take back. Callers that ask
+   * while the disk is waited for share the next wait.
+   */
   durable(): Promise<void>;
   close(): void;
 }
@@ -32,26 +39,25 @@ interface Shared {
 const shared = new Map<string, Shared>();
 
 /**
- * Opens, or makes, `gate.db` in a state directory. Who has it open in this process shares it, and the last one closes it:
- * that writes out SQLite's log, and waits for the disk.
- * @throws {SandboxError} `state.unusable`.
+ * Opens, or makes, the database at a path. Who has it open in this process shares it, and the last one closes it: that
+ * writes out SQLite's log, and waits for the disk.
+ * @throws {SandboxError} with the code of its kind.
  */
-export async function openDatabase(directory: string): Promise<Database> {
-  const path = join(directory, 'gate.db');
+export async function openDatabase(path: string, kind: DatabaseKind): Promise<Database> {
   try {
     const sqlite = await import('@photostructure/sqlite');
     const known = shared.get(path);
-    if (known?.file.isInPlace() === true) return shareOf(known, path);
-    const file = openDatabaseFile(sqlite, path);
-    const opened = { file, database: wrap(file, path), users: 0 };
+    if (known?.file.isInPlace() === true) return shareOf(known, path, kind);
+    const file = openDatabaseFile(sqlite, path, kind);
+    const opened = { file, database: wrap(file, path, kind), users: 0 };
     shared.set(path, opened);
-    return shareOf(opened, path);
+    return shareOf(opened, path, kind);
   } catch (error) {
-    throw unusable(path, error);
+    throw unusable(path, error, kind);
   }
 }
 
-function shareOf(one: Shared, path: string): Database {
+function shareOf(one: Shared, path: string, kind: DatabaseKind): Database {
   const { database } = one;
   one.users += 1;
   let isOpen = true;
@@ -59,12 +65,13 @@ function shareOf(one: Shared, path: string): Database {
     <A extends readonly unknown[], R>(work: (...args: A) => R) =>
     (...args: A): R => {
       if (isOpen) return work(...args);
-      throw unusable(path, new Error('it was closed'));
+      throw unusable(path, new Error('it was closed'), kind);
     };
   return {
     all: whileOpen(database.all),
     run: whileOpen(database.run),
     transaction: <T>(work: () => T) => whileOpen(database.transaction<T>)(work),
+    snapshot: <T>(work: () => T) => whileOpen(database.snapshot<T>)(work),
     durable: whileOpen(database.durable),
     close: () => {
       if (!isOpen) return;
@@ -77,7 +84,7 @@ function shareOf(one: Shared, path: string): Database {
   };
 }
 
-function wrap({ database, checkPlace }: DatabaseFile, path: string): Database {
+function wrap({ database, checkPlace }: DatabaseFile, path: string, kind: DatabaseKind): Database {
   const statements = new Map<string, StatementSyncInstance>();
   function prepared(sql: string): StatementSyncInstance {
     const known = statements.get(sql);
@@ -102,26 +109,28 @@ function wrap({ database, checkPlace }: DatabaseFile, path: string): Database {
       if (!database.isTransaction) checkPlace();
       return work();
     } catch (error) {
-      throw unusable(path, error);
+      throw unusable(path, error, kind);
     }
   }
+  const between = <T>(begin: string, work: () => T) =>
+    guarded(() => {
+      prepared(begin).run();
+      try {
+        const result = work();
+        prepared('COMMIT').run();
+        return result;
+      } catch (error) {
+        // A full disk has ended the transaction already.
+        if (database.isTransaction) prepared('ROLLBACK').run();
+        throw error;
+      }
+    });
   return {
     all: (sql, ...values) => guarded(() => rowsOf(sql, values)),
     run: (sql, ...values) => guarded(() => Number(prepared(sql).run(...values).changes)),
-    transaction: (work) =>
-      guarded(() => {
-        prepared('BEGIN IMMEDIATE').run();
-        try {
-          const result = work();
-          prepared('COMMIT').run();
-          return result;
-        } catch (error) {
-          // A full disk has ended the transaction already.
-          if (database.isTransaction) prepared('ROLLBACK').run();
-          throw error;
-        }
-      }),
-    durable: () => syncLog(path),
+    transaction: (work) => between('BEGIN IMMEDIATE', work),
+    snapshot: (work) => between('BEGIN', work),
+    durable: oneAtATime(() => syncLog(path, kind, () => database.isOpen)),
     close: () => {
       try {
         // Its statements keep SQLite from doing it by itself.
@@ -135,7 +144,7 @@ function wrap({ database, checkPlace }: DatabaseFile, path: string): Database {
 }
 
 /** The log has what was written, or had it and it is in the database by now, which SQLite syncs. */
-function syncLog(path: string): Promise<void> {
+function syncLog(path: string, kind: DatabaseKind, isOpen: () => boolean): Promise<void> {
   return new Promise((resolve, reject) => {
     try {
       // SQLite holds its locks elsewhere: closing this descriptor drops none.
@@ -143,10 +152,12 @@ function syncLog(path: string): Promise<void> {
       fdatasync(fd, (error) => {
         closeSync(fd);
         if (error === null) resolve();
-        else reject(unusable(path, error));
+        else reject(unusable(path, error, kind));
       });
     } catch (error) {
-      reject(unusable(path, error));
+      // It was closed meanwhile, which writes the log out and removes it.
+      if (!isOpen() && errnoOf(error) === 'ENOENT') resolve();
+      else reject(unusable(path, error, kind));
     }
   });
 }

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import { appendFileSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
   decision,
   decisions,
-  filesOf,
   handClock,
   linesOf,
   makeDirectory,
@@ -13,6 +12,7 @@ import {
   problemsOf,
   recordsOf,
   result,
+  sql,
   verify,
   write,
 } from './support.ts';
@@ -25,52 +25,42 @@ describe('a trail', () => {
     await write(directory, decisions(1), { clock: clock.now });
     clock.set('2025-02-01T00:00:01Z');
     await write(directory, [decision('next'), result('next')], { clock: clock.now });
-    expect(filesOf(directory)).toEqual(['2025-01-31.jsonl', '2025-02-01.jsonl']);
     const records = recordsOf(directory);
     expect(records.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5]);
     expect(records.slice(1).map(({ prev }) => prev)).toEqual(records.slice(0, -1).map(({ hash }) => hash));
-    expect(records[3]).toMatchObject({ follows: '2025-01-31.jsonl', time: '2025-02-01T00:00:01.000Z' });
-    expect(verify(directory)).toMatchObject({ problemCount: 0, records: 5, files: 2, remarks: [] });
+    expect(records[3]).toMatchObject({ time: '2025-02-01T00:00:01.000Z' });
+    expect(await verify(directory)).toMatchObject({ problemCount: 0, records: 5, remarks: [] });
   });
 
-  it('goes on in the file of the day while a process lives', async () => {
+  it('is written by several that have it open in one process', async () => {
     const directory = makeDirectory();
-    const clock = handClock('2025-01-31T23:59:59Z');
-    const [one, other] = [open(directory, { clock: clock.now }), open(directory, { clock: clock.now })];
-    await one.append(decision('a'));
-    await other.append(decision('b'));
-    clock.set('2025-02-01T00:00:00Z');
-    await one.append(decision('c'));
-    await other.append(decision('d'));
+    const [one, other] = [open(directory), open(directory)];
+    for (const request of ['a', 'b', 'c']) {
+      await one.append(decision(`${request}1`));
+      await other.append(decision(`${request}2`));
+    }
     await Promise.all([one.close(), other.close()]);
-    expect(filesOf(directory).map((name) => linesOf(directory, name).length)).toEqual([2, 2]);
-    expect(problemsOf(directory)).toEqual([]);
-  });
-
-  it('never goes back to an older file when the clock does', async () => {
-    const directory = makeDirectory();
-    const clock = handClock('2025-02-01T00:00:01Z');
-    await write(directory, decisions(1), { clock: clock.now });
-    clock.set('2025-01-30T12:00:00Z');
-    await write(directory, decisions(1), { clock: clock.now });
-    expect(filesOf(directory)).toEqual(['2025-02-01.jsonl']);
-    expect(problemsOf(directory)).toEqual([]);
+    expect(recordsOf(directory).map(({ request }) => request)).toEqual(['a1', 'a2', 'b1', 'b2', 'c1', 'c2']);
+    expect(await problemsOf(directory)).toEqual([]);
   });
 
   it('can be checked without us: a hash is that of the line before it', async () => {
     const directory = makeDirectory();
     await write(directory, decisions(3));
     for (const line of linesOf(directory)) {
-      const [body = '', hash] = line.split(/,"hash":"|"\}\n$/);
+      const [body = '', hash] = line.split(/,"hash":"|"\}$/);
       expect(createHash('sha256').update(body).digest('hex')).toBe(hash);
     }
   });
 
-  it('is readable by its owner only', async () => {
+  it('is readable by its owner only, with what lies beside it while it is open', async () => {
     const directory = makeDirectory();
-    await write(directory, decisions(1));
-    for (const name of ['head', ...filesOf(directory)])
-      expect(statSync(join(directory, name)).mode & 0o777).toBe(0o600);
+    const trail = open(directory);
+    await trail.append(decision('a'));
+    const names = readdirSync(directory);
+    expect(names).toContain('trail.db-wal');
+    for (const name of names) expect(statSync(join(directory, name)).mode & 0o777).toBe(0o600);
+    await trail.close();
   });
 
   it('writes records of one turn together and in their order', async () => {
@@ -94,75 +84,54 @@ describe('a trail', () => {
   });
 });
 
-describe('what a killed process leaves behind', () => {
-  it('is cut off if it is the beginning of a line', async () => {
-    const directory = makeDirectory();
-    await write(directory, decisions(2));
-    const [file = ''] = filesOf(directory);
-    appendFileSync(join(directory, file), '{"seq":3,"time":"2025-');
-    expect(verify(directory).remarks).toHaveLength(1);
-    await write(directory, decisions(1));
-    expect(recordsOf(directory).map(({ seq }) => seq)).toEqual([1, 2, 3]);
-    expect(problemsOf(directory)).toEqual([]);
-  });
-
-  it('is adopted if it continues the chain', async () => {
-    const directory = makeDirectory();
-    await write(directory, decisions(2));
-    const head = readFileSync(join(directory, 'head'));
-    await write(directory, decisions(2));
-    writeFileSync(join(directory, 'head'), head);
-    expect(verify(directory)).toMatchObject({
-      problemCount: 0,
-      remarks: [expect.stringMatching(/^2 records/)],
-    });
-    await write(directory, decisions(1));
-    expect(recordsOf(directory).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5]);
-    expect(verify(directory)).toMatchObject({ problemCount: 0, remarks: [] });
-  });
-
-  it('is adopted from a new file, too', async () => {
-    const directory = makeDirectory();
-    const clock = handClock('2025-01-31T23:59:59Z');
-    await write(directory, decisions(2), { clock: clock.now });
-    const head = readFileSync(join(directory, 'head'));
-    clock.set('2025-02-01T00:00:01Z');
-    await write(directory, decisions(2), { clock: clock.now });
-    writeFileSync(join(directory, 'head'), head);
-    await write(directory, decisions(1), { clock: clock.now });
-    expect(recordsOf(directory).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5]);
-    expect(problemsOf(directory)).toEqual([]);
-  });
-
-  it('is no reason for an alarm if it was killed before its first record', async () => {
-    const directory = makeDirectory();
-    appendFileSync(join(directory, 'head'), '');
-    await write(directory, decisions(1));
-    expect(recordsOf(directory)).toMatchObject([{ type: 'decision', follows: null }]);
-    expect(problemsOf(directory)).toEqual([]);
-  });
-});
-
-describe('a process whose files are taken away', () => {
-  it.each(['head', 'the file of the day'])('writes nothing until somebody says so: %s', async (what) => {
+describe('a trail whose end was taken away', () => {
+  it.each([
+    ['the last record', 'DELETE FROM trail WHERE seq = 2', [1]],
+    ['all records', 'DELETE FROM trail', []],
+    ['what is noted of the last one', 'DELETE FROM head', [1, 2]],
+  ])('gets no record until somebody says so: %s', async (_, statement, left) => {
     const directory = makeDirectory();
     const trail = open(directory);
-    await trail.append(decision('a'));
-    unlinkSync(join(directory, what === 'head' ? what : (filesOf(directory)[0] ?? '')));
+    for (const request of ['a', 'b']) await trail.append(decision(request));
+    sql(directory, statement);
     for (let i = 0; i < 2; i += 1)
-      await expect(trail.append(decision('b'))).rejects.toMatchObject({
+      await expect(trail.append(decision('c'))).rejects.toMatchObject({
         code: 'audit.failed',
         message: expect.stringContaining('sandbox-run audit acknowledge'),
       });
+    expect(await problemsOf(directory)).toEqual([left.length === 2 ? 'anchor' : 'truncated']);
     await trail.acknowledge('p');
+    expect(await trail.acknowledge('p')).toBeUndefined();
     await trail.append(decision('c'));
     await trail.close();
     expect(recordsOf(directory).map(({ seq, code, request }) => [seq, code ?? request])).toEqual([
-      ...(what === 'head' ? [[1, 'a']] : []),
-      [2, 'audit_break_acknowledged'],
-      [3, 'c'],
+      ...left.map((seq) => [seq, seq === 1 ? 'a' : 'b']),
+      [3, 'audit_break_acknowledged'],
+      [4, 'c'],
     ]);
-    expect(problemsOf(directory)).toEqual([]);
-    expect(verify(directory).remarks.join()).toContain('record 2');
+    expect(await problemsOf(directory)).toEqual([]);
+    expect((await verify(directory)).remarks.join()).toContain('record 3');
+  });
+
+  it('gets none behind one that was put in', async () => {
+    const directory = makeDirectory();
+    await write(directory, decisions(2));
+    sql(directory, `INSERT INTO trail SELECT 3, hash, line FROM trail WHERE seq = 2`);
+    await expect(write(directory, decisions(1))).rejects.toMatchObject({ code: 'audit.failed' });
+    expect(await problemsOf(directory)).toEqual(['unreadable 3']);
+  });
+});
+
+describe('a database that is taken away while it is open', () => {
+  it('is told, and not made anew by the process that has it open', async () => {
+    const directory = makeDirectory();
+    const trail = open(directory);
+    await trail.append(decision('a'));
+    rmSync(join(directory, 'trail.db'));
+    await expect(trail.append(decision('b'))).rejects.toMatchObject({
+      code: 'audit.failed',
+      message: expect.stringMatching(/moved away or replaced/),
+    });
+    await trail.close();
   });
 });

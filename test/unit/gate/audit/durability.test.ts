@@ -70,7 +70,7 @@ describe('a decision', () => {
     disk.error = Object.assign(new Error('EIO'), { code: 'EIO' });
     await expect(trail.append(decision('a'))).rejects.toMatchObject({
       code: 'audit.failed',
-      message: expect.stringMatching(/cannot be written: reading or writing it failed; look at the disk$/),
+      message: expect.stringMatching(/cannot be used: EIO/),
     });
     disk.error = null;
     await trail.append(decision('b'));

@@ -137,6 +137,6 @@ describe('a record that is too long', () => {
     const directory = makeDirectory();
     await write(directory, [record]);
     expect(recordsOf(directory)).toHaveLength(1);
-    expect(problemsOf(directory)).toEqual([]);
+    expect(await problemsOf(directory)).toEqual([]);
   });
 });

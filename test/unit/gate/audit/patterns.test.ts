@@ -22,11 +22,7 @@ function raisedBy(steps: readonly Step[]): readonly string[] {
 }
 
 function stored(record: AuditRecord, seq: number, time: number) {
-  const sealed = sealRecord(
-    encodeRecord(record),
-    { seq, time, follows: undefined, prev: NO_HASH },
-    undefined,
-  );
+  const sealed = sealRecord(encodeRecord(record), { seq, time, prev: NO_HASH }, undefined);
   const parsed = parseRecord(sealed.text);
   if (parsed === undefined) throw new Error('no record');
   return parsed;
@@ -219,7 +215,7 @@ describe('a trail', () => {
         details: { about: '/work/x', path: '/work/x', written_by: 'a', run_by: 'c' },
       }),
     ]);
-    expect(problemsOf(directory)).toEqual([]);
+    expect(await problemsOf(directory)).toEqual([]);
   });
 
   it('has those of processes that live at the same time, once', async () => {

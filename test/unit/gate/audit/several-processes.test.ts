@@ -18,13 +18,13 @@ describe('eight processes', () => {
     // A reader does not disturb them, and finds nothing wrong in a trail that grows: ten looks on its way.
     for (let look = 1; look <= 10; look += 1) {
       await eventually(() => expect(written()).toBeGreaterThan(look * 450), 60_000);
-      expect(verify(directory).problems).toEqual([]);
+      expect((await verify(directory)).problems).toEqual([]);
     }
     expect(await ended).toEqual(Array(8).fill(0));
     const records = recordsOf(directory);
     expect(records.map(({ seq }) => seq)).toEqual(Array.from({ length: 10_000 }, (_, index) => index + 1));
     expect(new Set(records.map(({ type, request }) => `${type} ${request}`)).size).toBe(10_000);
-    expect(verify(directory)).toMatchObject({ problemCount: 0, records: 10_000, remarks: [] });
+    expect(await verify(directory)).toMatchObject({ problemCount: 0, records: 10_000, remarks: [] });
   });
 });
 
@@ -54,7 +54,7 @@ describe('processes that are killed at any moment', () => {
     expect(killed).toBe(36);
     expect(acknowledged.length).toBeGreaterThan(66);
     const records = recordsOf(directory);
-    expect(verify(directory)).toMatchObject({ problemCount: 0, records: records.length, remarks: [] });
+    expect(await verify(directory)).toMatchObject({ problemCount: 0, records: records.length, remarks: [] });
     const decided = new Set(records.filter(({ type }) => type === 'decision').map(({ request }) => request));
     expect(acknowledged.filter((request) => !decided.has(request))).toEqual([]);
   });

@@ -1,9 +1,11 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { afterAll } from 'vitest';
 import { loadAddon } from '../../../../src/confine/native/load.ts';
 import { type AuditOptions, type AuditTrail, openAudit } from '../../../../src/gate/audit/open-audit.ts';
+import { openTrail, trailPath } from '../../../../src/gate/audit/trail.ts';
 import { verifyTrail } from '../../../../src/gate/audit/verify.ts';
 import type { DecisionRecord, EventRecord, ResultRecord, Verification } from '../../../../src/model/index.ts';
 import { decision } from './records.ts';
@@ -57,46 +59,40 @@ export function decisions(count: number, prefix = 'r'): readonly DecisionRecord[
   return Array.from({ length: count }, (_, index) => decision(`${prefix}${index + 1}`));
 }
 
-export function verify(directory: string, options: Parameters<typeof verifyTrail>[1] = {}): Verification {
-  return verifyTrail(directory, options);
+type VerifyOptions = Parameters<typeof verifyTrail>[1];
+
+export async function verify(directory: string, options: VerifyOptions = {}): Promise<Verification> {
+  const trail = await openTrail(directory, { lock: loadAddon(), key: options.key });
+  try {
+    return verifyTrail(trail, options);
+  } finally {
+    trail.close();
+  }
 }
 
 /** Kinds and numbers of the problems of a trail. */
-export function problemsOf(
-  directory: string,
-  options: Parameters<typeof verifyTrail>[1] = {},
-): readonly string[] {
-  return verify(directory, options).problems.map(({ kind, seq }) =>
+export async function problemsOf(directory: string, options: VerifyOptions = {}): Promise<readonly string[]> {
+  return (await verify(directory, options)).problems.map(({ kind, seq }) =>
     seq === undefined ? kind : `${kind} ${seq}`,
   );
 }
 
-export function filesOf(directory: string): readonly string[] {
-  return readdirSync(directory).filter((name) => name.endsWith('.jsonl'));
+/** Runs a statement on the database of a trail, as somebody does who may write it; its rows. */
+export function sql(directory: string, text: string, ...values: readonly (string | number | null)[]) {
+  const database = new DatabaseSync(trailPath(directory));
+  try {
+    return database.prepare(text).all(...values) as readonly Readonly<Record<string, unknown>>[];
+  } finally {
+    database.close();
+  }
 }
 
-/** The lines of the only file, with their line breaks. */
-export function linesOf(directory: string, name = onlyFile(directory)): string[] {
-  return readFileSync(join(directory, name), 'utf8').split(/(?<=\n)/);
-}
-
-export function replaceLines(directory: string, lines: readonly string[], name = onlyFile(directory)): void {
-  writeFileSync(join(directory, name), lines.join(''));
-}
+export const linesOf = (directory: string): readonly string[] =>
+  sql(directory, 'SELECT line FROM trail ORDER BY seq').map(({ line }) => String(line));
 
 /** All records, parsed. */
-export function recordsOf(directory: string): readonly Record<string, unknown>[] {
-  return filesOf(directory)
-    .toSorted()
-    .flatMap((name) => linesOf(directory, name))
-    .map((line) => JSON.parse(line));
-}
-
-function onlyFile(directory: string): string {
-  const [name, ...others] = filesOf(directory);
-  if (name === undefined || others.length > 0) throw new Error('there is not exactly one file');
-  return name;
-}
+export const recordsOf = (directory: string): readonly Record<string, unknown>[] =>
+  linesOf(directory).map((line) => JSON.parse(line));
 
 /** A clock that is set by hand. */
 export function handClock(text: string) {

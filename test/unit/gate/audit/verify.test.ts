@@ -1,227 +1,172 @@
-import { chmodSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { NO_HASH, sealRecord } from '../../../../src/gate/audit/record-line.ts';
+import { headMac, NO_HASH, sealRecord } from '../../../../src/gate/audit/record-line.ts';
 import { loadAuditKey } from '../../../../src/workspace/index.ts';
 import {
   acknowledge,
   decision,
   decisions,
-  filesOf,
-  handClock,
   linesOf,
   makeDirectory,
   makeRoot,
   problemsOf,
   recordsOf,
-  replaceLines,
+  sql,
   verify,
   write,
 } from './support.ts';
 
 const KEY = Buffer.alloc(32, 'k');
 
-/** A trail of six records in one file. */
+/** A trail of six records. */
 async function trail(hmacKey?: Uint8Array): Promise<string> {
   const directory = makeDirectory();
   await write(directory, decisions(6), { hmacKey });
   return directory;
 }
 
-function edit(directory: string, change: (lines: string[]) => readonly string[]): void {
-  replaceLines(directory, change(linesOf(directory)));
+/** Puts another line in the place of a record; `hash`: what the row says of it. */
+function put(directory: string, seq: number, line: string, hash?: string): void {
+  sql(
+    directory,
+    'UPDATE trail SET line = ?, hash = coalesce(?, hash) WHERE seq = ?',
+    line,
+    hash ?? null,
+    seq,
+  );
 }
 
-/** Seals all records of the file again, and makes a head for them: what somebody does who knows how this works. */
+const replaced = (directory: string, seq: number) =>
+  (linesOf(directory)[seq - 1] ?? '').replace(`echo r${seq}`, `echo R${seq}`);
+
+/** A record that continues the chain where another one stands. */
+function forged(directory: string, seq: number) {
+  const prev = String(recordsOf(directory)[seq - 2]?.hash);
+  return sealRecord('"type":"event","code":"x"', { seq, time: 0, prev }, undefined);
+}
+
+/** Seals all records again, and notes the last one: what somebody does who knows how this works. */
 function forgeAll(directory: string, change: (fields: string) => string): void {
   let prev = NO_HASH;
-  let seq = 0;
-  const lines = linesOf(directory).map((line) => {
-    const [, follows, fields = ''] =
-      /^\{"seq":\d+,"time":"[^"]+",("follows":null,)?(.*),"prev":/.exec(line) ?? [];
-    seq += 1;
-    const envelope = { seq, time: 0, follows: follows === undefined ? undefined : null, prev };
-    const sealed = sealRecord(change(fields), envelope, undefined);
+  for (const [index, line] of linesOf(directory).entries()) {
+    const [, fields = ''] = /^\{"seq":\d+,"time":"[^"]+",(.*),"prev":/.exec(line) ?? [];
+    const sealed = sealRecord(change(fields), { seq: index + 1, time: 0, prev }, undefined);
+    put(directory, index + 1, sealed.text, sealed.hash);
     prev = sealed.hash;
-    return sealed.text;
-  });
-  replaceLines(directory, lines);
-  const size = Buffer.byteLength(lines.join(''));
-  const head = `{"seq":${seq},"hash":"${prev}","file":"${filesOf(directory)[0]}","size":${size}}`;
-  writeFileSync(join(directory, 'head'), `${head.padEnd(319)}\n`);
+  }
+  sql(directory, 'UPDATE head SET hash = ?, mac = NULL', prev);
 }
 
 describe('verify finds', () => {
   it('nothing in a trail as it was written', async () => {
     const directory = await trail();
-    expect(verify(directory)).toMatchObject({
+    expect(await verify(directory)).toMatchObject({
       problemCount: 0,
       records: 6,
-      first: { seq: 1 },
+      first: 1,
       last: { seq: 6, hash: recordsOf(directory)[5]?.hash },
       signed: undefined,
     });
   });
 
-  it('a changed record', async () => {
+  it.each([3, 6])('a changed record: %i', async (seq) => {
     const directory = await trail();
-    edit(directory, (lines) => lines.map((line) => line.replace('echo r3', 'echo R3')));
-    expect(problemsOf(directory)).toEqual(['changed 3']);
-  });
-
-  it('a changed last record', async () => {
-    const directory = await trail();
-    edit(directory, (lines) => lines.map((line) => line.replace('echo r6', 'echo R6')));
-    expect(problemsOf(directory)).toEqual(['changed 6']);
+    put(directory, seq, replaced(directory, seq));
+    expect(await problemsOf(directory)).toEqual([`changed ${seq}`]);
   });
 
   it('a changed record with a new hash', async () => {
     const directory = await trail();
-    const prev = String(recordsOf(directory)[1]?.hash);
-    const fields = '"type":"event","code":"x"';
-    const forged = sealRecord(fields, { seq: 3, time: 0, follows: undefined, prev }, undefined);
-    edit(directory, (lines) => lines.with(2, forged.text));
-    expect(problemsOf(directory)).toEqual(['changed 3']);
-    edit(directory, (lines) => lines.slice(0, 3));
-    expect(problemsOf(directory)).toEqual(['truncated']);
+    const { text, hash } = forged(directory, 3);
+    put(directory, 3, text, hash);
+    expect(await problemsOf(directory)).toEqual(['changed 3']);
+    sql(directory, 'DELETE FROM trail WHERE seq > 3');
+    expect(await problemsOf(directory)).toEqual(['truncated']);
   });
 
   it('a changed last record with a new hash', async () => {
     const directory = await trail();
-    const prev = String(recordsOf(directory)[4]?.hash);
-    const forged = sealRecord('"type":"event"', { seq: 6, time: 0, follows: undefined, prev }, undefined);
-    edit(directory, (lines) => lines.with(5, forged.text));
-    expect(problemsOf(directory)).toEqual(['changed']);
+    const { text, hash } = forged(directory, 6);
+    put(directory, 6, text, hash);
+    expect(await problemsOf(directory)).toEqual(['changed']);
+    await expect(write(directory, decisions(1))).rejects.toMatchObject({ code: 'audit.failed' });
   });
 
   it.each([
-    ['one', 2, 1, ['removed 3']],
-    ['several', 1, 3, ['removed 2']],
-    ['the first', 0, 1, ['removed 2']],
-  ])('removed records: %s', async (_, from, count, expected) => {
+    ['one', 'seq = 3', ['removed 3']],
+    ['several', 'seq IN (2, 3, 4)', ['removed 2']],
+    ['the first', 'seq = 1', ['removed']],
+    ['at the end', 'seq > 4', ['truncated']],
+  ])('removed records: %s', async (_, which, expected) => {
     const directory = await trail();
-    edit(directory, (lines) => lines.toSpliced(from, count));
-    expect(problemsOf(directory)).toEqual(expected);
+    sql(directory, `DELETE FROM trail WHERE ${which}`);
+    expect(await problemsOf(directory)).toEqual(expected);
   });
 
   it('swapped records', async () => {
     const directory = await trail();
-    edit(directory, (lines) => lines.with(2, lines[3] ?? '').with(3, lines[2] ?? ''));
-    expect(problemsOf(directory)).toEqual(['reordered 3']);
-  });
-
-  it('a record put in twice', async () => {
-    const directory = await trail();
-    edit(directory, (lines) => lines.toSpliced(3, 0, lines[2] ?? ''));
-    expect(problemsOf(directory)).toEqual(['inserted 3']);
-  });
-
-  it('a forged record put in, with the hash of the one before', async () => {
-    const directory = await trail();
-    const prev = String(recordsOf(directory)[2]?.hash);
-    const forged = sealRecord('"type":"event"', { seq: 4, time: 0, follows: undefined, prev }, undefined);
-    edit(directory, (lines) => lines.toSpliced(3, 0, forged.text));
-    expect(problemsOf(directory)).toEqual(['inserted 4']);
+    const lines = linesOf(directory);
+    put(directory, 3, lines[3] ?? '');
+    put(directory, 4, lines[2] ?? '');
+    expect(await problemsOf(directory)).toEqual(['unreadable 3', 'unreadable 4', 'removed 3']);
   });
 
   it('a line that is no record', async () => {
     const directory = await trail();
-    edit(directory, (lines) => lines.toSpliced(3, 0, '{"seq":4}\n'));
-    expect(problemsOf(directory)).toEqual(['unreadable']);
+    put(directory, 4, '{"seq":4}');
+    expect(await problemsOf(directory)).toEqual(['unreadable 4', 'removed 4']);
   });
 
-  it('missing records at the end', async () => {
+  it('a record that was put in at the end, so that nothing is written behind it', async () => {
     const directory = await trail();
-    edit(directory, (lines) => lines.slice(0, 4));
-    expect(problemsOf(directory)).toEqual(['truncated']);
-  });
-
-  it('a file cut in the middle of a line', async () => {
-    const directory = await trail();
-    edit(directory, (lines) => lines.with(5, (lines[5] ?? '').slice(0, 40)));
-    expect(problemsOf(directory)).toEqual(['torn']);
-  });
-
-  it('a line that was appended behind our back', async () => {
-    const directory = await trail();
-    edit(directory, (lines) => [...lines, '{"seq":7,"type":"decision"}\n']);
-    expect(problemsOf(directory)).toEqual(['unreadable']);
-    await write(directory, decisions(1));
-    expect(problemsOf(directory)).toEqual(['unreadable']);
-  });
-
-  it.each(['removed', 'emptied', 'damaged'])('a head that was %s', async (how) => {
-    const directory = await trail();
-    const head = join(directory, 'head');
-    if (how === 'removed') unlinkSync(head);
-    else writeFileSync(head, how === 'emptied' ? '' : readFileSync(head, 'utf8').replace('"seq"', '"sek"'));
-    expect(problemsOf(directory)).toEqual(['anchor']);
+    const { text, hash } = forged(directory, 7);
+    sql(directory, 'INSERT INTO trail VALUES (7, ?, ?)', hash, text);
+    expect(await problemsOf(directory)).toEqual(['inserted']);
     await expect(write(directory, decisions(1))).rejects.toMatchObject({ code: 'audit.failed' });
-    expect(problemsOf(directory)).toEqual(['anchor']);
   });
 
-  it('a removed file in the middle or at the end, and tells where a trail begins', async () => {
+  it('records that were removed at the beginning, unless the trail says so itself', async () => {
     const directory = makeDirectory();
-    const clock = handClock('2025-01-01T12:00:00Z');
-    for (const day of ['01', '02', '03', '04']) {
-      clock.set(`2025-01-${day}T12:00:00Z`);
-      await write(directory, decisions(2), { clock: clock.now });
-    }
-    rmSync(join(directory, '2025-01-01.jsonl'));
-    expect(verify(directory)).toMatchObject({
-      problemCount: 0,
-      first: { seq: 3, file: '2025-01-02.jsonl' },
-      remarks: [expect.stringContaining('the chain begins with record 3')],
+    const on = (day: string, keepDays?: number) => ({
+      clock: () => Date.parse(`${day}T12:00:00Z`),
+      keepDays,
     });
-    expect(problemsOf(directory, { complete: true })).toEqual(['removed']);
-    rmSync(join(directory, '2025-01-03.jsonl'));
-    expect(problemsOf(directory)).toEqual(['removed 5']);
-    rmSync(join(directory, '2025-01-04.jsonl'));
-    expect(problemsOf(directory)).toEqual(['truncated']);
-    const later = { clock: () => Date.parse('2025-01-05T12:00:00Z') };
-    await expect(write(directory, decisions(1), later)).rejects.toMatchObject({ code: 'audit.failed' });
-    await acknowledge(directory, later);
-    await write(directory, decisions(1), later);
-    // The file at the end was acknowledged, which is the gap from its last record on; so is the one before it.
-    expect(problemsOf(directory)).toEqual([]);
+    await write(directory, decisions(3), on('2025-01-01'));
+    await write(directory, decisions(3), on('2025-01-02'));
+    await write(directory, decisions(1), on('2025-01-05', 3));
+    expect(await verify(directory)).toMatchObject({
+      problemCount: 0,
+      first: 4,
+      remarks: [expect.stringContaining('the chain begins with record 4')],
+    });
+    expect(await problemsOf(directory, { complete: true })).toEqual(['removed']);
+    sql(directory, 'DELETE FROM trail WHERE seq = 4');
+    expect(await problemsOf(directory)).toEqual(['removed']);
   });
 
   it('a record that was noted elsewhere and is not there', async () => {
     const directory = await trail();
-    const { last } = verify(directory);
+    const { last } = await verify(directory);
     if (last === undefined) throw new Error('no record');
-    expect(problemsOf(directory, { anchor: last })).toEqual([]);
+    expect(await problemsOf(directory, { anchor: last })).toEqual([]);
     forgeAll(directory, (fields) => fields.replace('echo r2', 'echo ok'));
-    expect(problemsOf(directory)).toEqual([]);
-    expect(problemsOf(directory, { anchor: last })).toEqual(['anchor']);
-  });
-});
-
-describe('verify finds any change at all:', () => {
-  it('of one byte, anywhere in the file', async () => {
-    const directory = await trail();
-    const file = join(directory, filesOf(directory)[0] ?? '');
-    const bytes = readFileSync(file);
-    const unnoticed: number[] = [];
-    for (let at = 0; at < bytes.length; at += 3) {
-      const changed = Buffer.from(bytes);
-      changed[at] = (bytes[at] ?? 0) ^ (1 << (at % 7));
-      writeFileSync(file, changed);
-      if (verify(directory).problemCount === 0) unnoticed.push(at);
-    }
-    expect(unnoticed).toEqual([]);
+    expect(await problemsOf(directory)).toEqual([]);
+    expect(await problemsOf(directory, { anchor: last })).toEqual(['anchor']);
   });
 
-  it('an end that is cut off anywhere', async () => {
+  it('any change at all: of one character, anywhere in a line', async () => {
     const directory = await trail();
-    const file = join(directory, filesOf(directory)[0] ?? '');
-    const bytes = readFileSync(file);
+    const line = linesOf(directory)[2] ?? '';
     const unnoticed: number[] = [];
-    for (let length = 0; length < bytes.length; length += 3) {
-      writeFileSync(file, bytes.subarray(0, length));
-      if (verify(directory).problemCount === 0) unnoticed.push(length);
+    for (let at = 0; at < line.length; at += 5) {
+      const other = String.fromCharCode(line.charCodeAt(at) ^ (1 << (at % 5)));
+      put(directory, 3, `${line.slice(0, at)}${other}${line.slice(at + 1)}`);
+      if ((await verify(directory)).problemCount === 0) unnoticed.push(at);
     }
     expect(unnoticed).toEqual([]);
+    put(directory, 3, line);
+    expect(await problemsOf(directory)).toEqual([]);
   });
 });
 
@@ -230,41 +175,52 @@ describe('with a key, verify finds', () => {
 
   it('nothing in a trail as it was written, with the key and without it', async () => {
     const directory = await trail(KEY);
-    expect(verify(directory, { key })).toMatchObject({ problemCount: 0, signed: { records: 6, since: 1 } });
-    expect(problemsOf(directory)).toEqual([]);
+    expect(await verify(directory, { key })).toMatchObject({
+      problemCount: 0,
+      signed: { records: 6, since: 1 },
+    });
+    expect(await problemsOf(directory)).toEqual([]);
   });
 
   it('a chain that was made anew', async () => {
     const directory = await trail(KEY);
     forgeAll(directory, (fields) => fields.replace('echo r2', 'echo ok'));
-    expect(problemsOf(directory)).toEqual([]);
-    expect(problemsOf(directory, { key })).toEqual(['mac', 'mac']);
+    expect(await problemsOf(directory)).toEqual([]);
+    expect(await problemsOf(directory, { key })).toEqual(['mac', 'mac']);
   });
 
   it('another key', async () => {
     const directory = await trail(KEY);
-    const found = verify(directory, { key: Buffer.alloc(32, 'x') });
+    const found = await verify(directory, { key: Buffer.alloc(32, 'x') });
     expect(found.problemCount).toBe(7);
     expect(new Set(found.problems.map(({ kind }) => kind))).toEqual(new Set(['mac']));
   });
 
-  it('an end that was cut off together with the head', async () => {
+  it('an end that was cut off together with what is noted of it', async () => {
     const directory = await trail(KEY);
-    edit(directory, (lines) => lines.slice(0, 4));
-    const [last] = recordsOf(directory).slice(-1);
-    const size = Buffer.byteLength(linesOf(directory).join(''));
-    const head = `{"seq":4,"hash":"${last?.hash}","file":"${filesOf(directory)[0]}","size":${size},"mac":"${last?.mac}"}`;
-    writeFileSync(join(directory, 'head'), `${head.padEnd(319)}\n`);
-    expect(problemsOf(directory)).toEqual([]);
-    expect(problemsOf(directory, { key })).toEqual(['mac']);
+    const mac = headMac(Buffer.alloc(32, 'x'), { seq: 4, hash: '' });
+    sql(directory, 'DELETE FROM trail WHERE seq > 4');
+    sql(directory, 'UPDATE head SET (seq, hash, mac) = (SELECT seq, hash, ? FROM trail WHERE seq = 4)', mac);
+    expect(await problemsOf(directory)).toEqual([]);
+    expect(await problemsOf(directory, { key })).toEqual(['mac']);
   });
 
   it('records that were written without it', async () => {
     const directory = await trail();
     await write(directory, decisions(2), { hmacKey: KEY });
-    expect(verify(directory, { key })).toMatchObject({ problemCount: 0, signed: { records: 2, since: 7 } });
+    expect(await verify(directory, { key })).toMatchObject({
+      problemCount: 0,
+      signed: { records: 2, since: 7 },
+    });
     await write(directory, decisions(1));
-    expect(problemsOf(directory, { key })).toEqual(['mac 9', 'mac']);
+    expect(await problemsOf(directory, { key })).toEqual(['mac 9', 'mac']);
+  });
+
+  it('an acknowledgement that was made without it', async () => {
+    const directory = await trail(KEY);
+    sql(directory, 'DELETE FROM trail WHERE seq > 4');
+    await acknowledge(directory);
+    expect(await problemsOf(directory, { key })).toEqual(['mac 7', 'removed 5', 'mac']);
   });
 });
 
@@ -301,7 +257,7 @@ describe('a record', () => {
   it('can have everything a command can have', async () => {
     const directory = makeDirectory();
     await write(directory, [decision('odd', { command: 'a\u2028b\ud800c\x00d\u{1f600}\n","hash":"' })]);
-    expect(problemsOf(directory)).toEqual([]);
+    expect(await problemsOf(directory)).toEqual([]);
     expect(recordsOf(directory)[0]?.command).toBe('a\u2028b\ud800c\x00d\u{1f600}\n","hash":"');
   });
 });

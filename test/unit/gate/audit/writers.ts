@@ -24,6 +24,7 @@ interface Writer {
 }
 
 const HERE = dirname(fileURLToPath(import.meta.url));
+const SQLITE = join(HERE, '../../../../node_modules/@photostructure/sqlite/dist/index.mjs');
 const ADDON = join(HERE, '../../../../build/Release/sandbox_run.node');
 
 /** Bundles the program once and starts as many of it as are asked for. */
@@ -36,6 +37,9 @@ export async function createWriters(): Promise<(task: Task) => Writer> {
     bundle: true,
     platform: 'node',
     format: 'esm',
+    // Its addon is found from its own place.
+    alias: { '@photostructure/sqlite': SQLITE },
+    external: [SQLITE],
   });
   return (task) => {
     const output = join(root, `${task.name}.txt`);

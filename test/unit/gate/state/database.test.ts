@@ -52,7 +52,7 @@ describe('the state database', () => {
     [
       'a link to nowhere it may go',
       (file: string) => symlinkSync('/proc/nowhere/x', file),
-      /cannot be opened/,
+      /symbolic link; move that away/,
     ],
   ])('that is %s is refused with a reason', async (_, spoil, message) => {
     const path = directory();

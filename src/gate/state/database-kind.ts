@@ -1,0 +1,28 @@
+import type { ErrorCode } from '../../base/errors/codes.ts';
+
+/** What is needed of a database that is being made. */
+export interface NewDatabase {
+  exec(sql: string): void;
+  prepare(sql: string): {
+    run(...values: readonly (string | number | null)[]): unknown;
+    get(): unknown;
+  };
+}
+
+/** What a database of ours is for, and how it is told from one of others. */
+export interface DatabaseKind {
+  /** Such as "the state database". */
+  readonly name: string;
+  /** Of every failure. */
+  readonly code: ErrorCode;
+  /** What is lost with it. */
+  readonly holds: string;
+  /** SQLite's `application_id`. */
+  readonly applicationId: number;
+  /** See `MIGRATIONS` of the state. */
+  readonly migrations: readonly string[];
+  /** Whether all of it is read when it is opened, so that damage is found at once. */
+  readonly isChecked: boolean;
+  /** Fills one that is being made, after its schema; nobody else sees it before that has ended. */
+  readonly fill?: (database: NewDatabase, path: string) => void;
+}
