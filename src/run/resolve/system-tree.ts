@@ -52,6 +52,8 @@ function modesAtTop(root: string): Modes | undefined {
     orElse(() => lstatSync(pathOf(`${root}/${name}`), { throwIfNoEntry: false })?.mode, undefined);
   const names = entries?.map((entry): readonly [string, number | undefined] => {
     const name = textOfPath(entry.name);
+    // Of what is not shown in any case it is enough that it is there.
+    if (SYSTEM_SECRETS.has(name) && !entry.isSymbolicLink()) return [name, 0];
     return [name, entry.isSymbolicLink() ? S_IFLNK : modeOf(name)];
   });
   const deeper = NAMED.filter((name) => name.includes('/')).map((name) => [name, modeOf(name)] as const);

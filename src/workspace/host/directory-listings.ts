@@ -1,7 +1,8 @@
 import { type Dirent, lstatSync, readdirSync } from 'node:fs';
 import { isBeneath } from '../../base/absolute-path.ts';
 import { orElse } from '../../base/or-else.ts';
-import { pathOf } from '../../base/path-text.ts';
+import { pathOf, textOfPath } from '../../base/path-text.ts';
+import { linkBytes } from '../../confine/link-bytes.ts';
 import { createPathWalk, type Entry } from '../../confine/path-walk.ts';
 import type { PathLookup } from '../../confine/plan/path-lookup.ts';
 
@@ -44,7 +45,9 @@ class DirectoryListings {
     if (listing === undefined) return undefined;
     const entry = listing.get(name.toLowerCase());
     if (entry === undefined) return { kind: 'missing' };
-    if (entry.name.toString('latin1') !== name || entry.isSymbolicLink()) return undefined;
+    if (entry.name.toString('latin1') !== name) return undefined;
+    if (entry.isSymbolicLink())
+      return orElse(() => ({ kind: 'link', content: textOfPath(linkBytes(pathOf(path))) }), undefined);
     return { kind: entry.isDirectory() ? 'directory' : 'other' };
   }
 }
