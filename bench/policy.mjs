@@ -38,6 +38,8 @@ async function loadChecker() {
   // Where the loader looks for the addon, seen from dist/.
   symlinkSync(join(ROOT, 'build'), join(directory, 'build'));
   const outfile = join(directory, 'dist/check-command.mjs');
+  mkdirSync(join(directory, 'dist'));
+  symlinkSync(join(ROOT, 'src/judge/programs/grammars'), join(directory, 'dist/grammars'));
   await build({
     entryPoints: [join(ROOT, 'src/run/assemble.ts')],
     bundle: true,

@@ -5,7 +5,16 @@
 // npm runs this after `npm ci`, and npx of npm 9 and older before each `npx sandbox-run` in the checkout, which it links
 // into a cache of its own each time: once is enough.
 import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,6 +26,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const only = process.argv[2] === '--only' ? process.argv[3] : undefined;
 const require = createRequire(import.meta.url);
 const NOTICES = 'dist/THIRD-PARTY-NOTICES.txt';
+const GRAMMARS = 'src/judge/programs/grammars';
 
 function binary(packageName, name = packageName) {
   const manifest = require.resolve(`${packageName}/package.json`);
@@ -76,6 +86,7 @@ const LIBRARY = {
   index: 'src/index.ts',
   openai: 'src/agents/openai.ts',
   ai: 'src/agents/ai.ts',
+  fleet: 'src/fleet/create-fleet.ts',
   confine: 'src/containment.ts',
 };
 
@@ -239,6 +250,8 @@ async function buildTypeScript(native) {
   );
   // Looked at below; until then its failure is nobody's.
   types.catch(() => {});
+  // Read when they are needed (src/judge/programs/grammars.ts), beside the part that reads them.
+  cpSync(join(root, GRAMMARS), join(root, 'dist/grammars'), { recursive: true });
   const starts = PROGRAMS.map(({ start }) => `src/cli/${start}.ts`);
   const common = {
     ...COMMON,

@@ -1,16 +1,18 @@
 #!/usr/bin/env node
-// Compares the options of the table of programs (src/judge/programs/families) with what the programs of this machine say of
+// Compares the options of the table of programs (src/judge/programs/grammars) with what the programs of this machine say of
 // themselves: --help, and the manual page where there is one. Prints what the table lacks, and what only the table has.
 // What is missing in a closed grammar is refused or asked about; what is there too much may be of another version.
 //
 //   npm run programs:compare                 every program that has a grammar and is installed here
 //   npm run programs:compare -- ls wc        only these
+//   npm run programs:compare -- --draft rg   writes a grammar for a program that has none: its options are flags or values,
+//                                            and what they do is left for you to say
 //   npm run programs:compare -- --unsourced  only which grammars do not say what they were compared with; 1 if there are any
 //
 // The programs run without network, in an empty directory, with nothing on their standard input. Those that the table calls
 // dangerous are not run, nor are others where the network cannot be taken away.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -18,8 +20,7 @@ import { build } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin';
-const COLUMNS =
-  'flags values optionals reads writes produces producesAttached writing removing loads executes executing network networking';
+const GRAMMARS = join(ROOT, 'src/judge/programs/grammars');
 
 /** The options that a text of help names, without dashes. */
 export function optionsOf(text, singleDash = false) {
@@ -42,28 +43,23 @@ function addAll(found, text, pattern) {
   for (const match of text.matchAll(pattern)) found.add(match[1] ?? match[2]);
 }
 
-function optionsOfGrammar(grammar) {
-  const names = COLUMNS.split(' ')
-    .flatMap((column) => grammar[column]?.split(' ') ?? [])
-    .map((name) => name.replace(/(?<=.)\?$/, ''));
-  return new Set(names.filter((name) => name !== ''));
-}
-
-/** The rows of the table, as a module that this Node can load. */
-async function loadRows() {
+/** The table, as a module that this Node can load. */
+async function loadTable() {
   const directory = mkdtempSync(join(tmpdir(), 'sandbox-run-compare-'));
   try {
     const outfile = join(directory, 'table.mjs');
     await build({
       absWorkingDir: ROOT,
-      entryPoints: ['src/judge/programs/program-table.ts'],
+      entryPoints: ['src/judge/index.ts'],
+      // The data are found beside the source.
+      define: { 'import.meta.url': JSON.stringify(pathToFileURL(GRAMMARS).href) },
       outfile,
       bundle: true,
       format: 'esm',
       platform: 'node',
       logLevel: 'warning',
     });
-    return (await import(pathToFileURL(outfile).href)).PROGRAM_ROWS;
+    return await import(pathToFileURL(outfile).href);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
@@ -93,34 +89,68 @@ function told(prefix, words, cwd) {
 const isInstalled = (name) => PATH.split(':').some((directory) => existsSync(join(directory, name)));
 const dashed = (name, { style }) => (name.length === 1 || style === 'single-dash' ? `-${name}` : `--${name}`);
 
-function compare(name, grammar, prefix) {
+/** What a program says of itself: its help, and its manual. */
+function helpOf(name, prefix) {
   const cwd = mkdtempSync(join(tmpdir(), 'sandbox-run-compare-'));
   try {
-    const help = told(prefix, [name, '--help'], cwd);
-    const page = told(prefix, ['man', '-P', 'cat', name], cwd);
-    const known = optionsOfGrammar(grammar);
-    const said = optionsOf(`${help}\n${page}`, grammar.style === 'single-dash');
-    const list = (names) =>
-      names
-        .map((option) => dashed(option, grammar))
-        .sort()
-        .join(' ') || 'nothing';
-    console.log(
-      `${name}: made from ${grammar.source ?? 'what is not said'}${grammar.open === true ? ', open' : ''}`,
-    );
-    console.log(`  the table lacks ${list([...said].filter((option) => !known.has(option)))}`);
-    console.log(`  only the table has ${list([...known].filter((option) => !said.has(option)))}`);
+    return [
+      [name, '--help'],
+      ['man', '-P', 'cat', name],
+    ]
+      .map((words) => told(prefix, words, cwd))
+      .join('\n');
   } finally {
     rmSync(cwd, { recursive: true, force: true });
   }
 }
 
+function compare(name, grammar, known, prefix) {
+  const said = optionsOf(helpOf(name, prefix), grammar.style === 'single-dash');
+  const list = (names) =>
+    names
+      .map((option) => dashed(option, grammar))
+      .sort()
+      .join(' ') || 'nothing';
+  console.log(
+    `${name}: made from ${grammar.source ?? 'what is not said'}${grammar.open === true ? ', open' : ''}`,
+  );
+  console.log(`  the table lacks ${list([...said].filter((option) => !known.has(option)))}`);
+  console.log(`  only the table has ${list([...known].filter((option) => !said.has(option)))}`);
+}
+
+/** Writes a grammar out of what a program says. Open, as nobody has read what its options do. */
+function draft(name, prefix) {
+  const file = join(GRAMMARS, `${name}.options.json`);
+  if (existsSync(file)) throw new Error(`${file} exists`);
+  if (!isInstalled(name)) throw new Error(`${name} is not installed`);
+  const help = helpOf(name, prefix);
+  const [version = ''] = told(prefix, [name, '--version'], tmpdir()).trim().split('\n');
+  // `--name=VALUE`, `--name <value>`, `-n NUM`, `-n, --name=VALUE`.
+  const takesValue = (option) => {
+    const escaped = option.replaceAll(/[^\w]/g, '\\$&');
+    const dashes = option.length === 1 ? '-' : '--';
+    return new RegExp(`(?<![\\w-])${dashes}${escaped}(?:, --[\\w-]+)?(?:=\\w|[= ]<| [A-Z]{2,})`).test(help);
+  };
+  const options = [...optionsOf(help)];
+  const grammar = {
+    source: version,
+    open: true,
+    flags: options.filter((option) => !takesValue(option)).join(' '),
+    values: options.filter(takesValue).join(' '),
+  };
+  const listed = Object.fromEntries(Object.entries(grammar).filter(([, value]) => value !== ''));
+  writeFileSync(file, `${JSON.stringify({ [name]: listed }, undefined, 2)}\n`);
+  console.log(`${file}: say of each option what it does, and name it in a row: grammar: '${name}'`);
+}
+
 /** How many grammars say what they were compared with, and which do not. */
-function sayUnsourced(rows) {
+function sayUnsourced({ PROGRAM_ROWS, grammarOf }) {
   // Rows may share a grammar.
   const grammars = new Map();
-  for (const { grammar, names } of rows)
-    if (grammar !== undefined) grammars.set(grammar, `${grammars.get(grammar) ?? ''} ${names}`.trim());
+  for (const row of PROGRAM_ROWS) {
+    const grammar = grammarOf(row.behaviour());
+    if (grammar !== undefined) grammars.set(grammar, `${grammars.get(grammar) ?? ''} ${row.names}`.trim());
+  }
   const without = [...grammars].filter(([{ source }]) => source === undefined).map(([, names]) => names);
   console.log(
     `${grammars.size - without.length} of ${grammars.size} grammars have a source; without one: ${without.join('; ') || 'none'}`,
@@ -129,8 +159,8 @@ function sayUnsourced(rows) {
 }
 
 async function main(wanted) {
-  const rows = await loadRows();
-  if (wanted.includes('--unsourced')) process.exit(sayUnsourced(rows) === 0 ? 0 : 1);
+  const table = await loadTable();
+  if (wanted.includes('--unsourced')) process.exit(sayUnsourced(table) === 0 ? 0 : 1);
   const prefix = withoutNetwork();
   if (prefix === undefined) {
     console.error(
@@ -138,13 +168,20 @@ async function main(wanted) {
     );
     process.exit(1);
   }
-  for (const row of rows) {
-    if (row.grammar === undefined || row.danger !== undefined) continue;
+  if (wanted[0] === '--draft') {
+    for (const name of wanted.slice(1)) draft(name, prefix);
+    return;
+  }
+  for (const row of table.PROGRAM_ROWS) {
+    const behaviour = row.behaviour();
+    const grammar = table.grammarOf(behaviour);
+    if (grammar === undefined || behaviour.danger !== undefined) continue;
+    const known = new Set(table.optionTable(grammar).rules.keys());
     for (const name of row.names.split(' '))
       if ((wanted.length === 0 || wanted.includes(name)) && isInstalled(name))
-        compare(name, row.grammar, prefix);
+        compare(name, grammar, known, prefix);
   }
-  if (wanted.length === 0) sayUnsourced(rows);
+  if (wanted.length === 0) sayUnsourced(table);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv.slice(2));

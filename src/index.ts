@@ -11,8 +11,6 @@ export type {
   PassedOver,
 } from './confine/plan/enforcement-report.ts';
 export type { LaunchPlan } from './confine/plan/launch-plan.ts';
-export { createFleet } from './fleet/create-fleet.ts';
-export type { Downloaded, Fleet, FleetJob, FleetOptions, HeldChanges } from './fleet/fleet-api.ts';
 export type {
   ApprovalAnswer,
   ApprovalOptions,
@@ -40,7 +38,6 @@ export type {
   SpilledOutput,
   TurnResult,
 } from './model/execution-result.ts';
-export type { FleetPriority, FleetResult, FleetRun, FleetRunOptions, FleetStatus } from './model/fleet.ts';
 export type {
   ActionBudget,
   GateOptions,
@@ -59,6 +56,8 @@ export type {
 export type {
   ApprovedRequest,
   CheckOptions,
+  CommandLineOptions,
+  InputSource,
   JobOptions,
   RunOptions,
   SandboxOptions,
@@ -72,11 +71,13 @@ export type {
 export type { OutputChunk, OutputLimits, OutputStream, OutputText } from './model/output.ts';
 export type { PolicyFile } from './model/policy-keys.ts';
 export type { AgentSession } from './model/session.ts';
+export type { SandboxCommandLine } from './run/embed/command-line.ts';
 export { CommandError } from './run/launch/command-error.ts';
 export type { BackgroundJob, JobExit, JobOutput } from './run/launch/jobs.ts';
 export type { RunningCommand } from './run/launch/pending-command.ts';
 export type { SandboxProcess, TerminalProcess } from './run/launch/spawn.ts';
 export type { OutputReader } from './run/output/feed.ts';
+export type { LineOptions, LineReader } from './run/output/lines.ts';
 export {
   type AboutResult,
   type Boundaries,

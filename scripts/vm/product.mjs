@@ -1,6 +1,7 @@
 // The product's own modules in a virtual machine: one file with compiled code (cf. scripts/compiled-code.mjs), as every test
 // process and every launcher loads them, and compiling them anew takes a second where a processor is emulated.
 import { spawnSync } from 'node:child_process';
+import { cpSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { build } from 'esbuild';
 import { PROJECT } from './root.mjs';
@@ -17,6 +18,8 @@ export async function buildProduct(options, outdir) {
   const paths = await usedBy(options);
   const exports = await exportsOf(paths, options);
   const outfile = join(outdir, 'part-product.cjs');
+  // They are read when they are needed, beside the file that reads them.
+  cpSync(join(PROJECT, 'src/judge/programs/grammars'), join(outdir, 'grammars'), { recursive: true });
   await build({
     ...options,
     entryPoints: undefined,

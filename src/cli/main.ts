@@ -16,6 +16,12 @@ else if (first === 'sandbox-sh')
     import('./sh/sh.ts').then(({ shell }) => shell(rest)),
     125,
   );
+// What `sandbox.commandLine()` of the library names.
+else if (first === 'embedded')
+  endWith(
+    import('./embedded/embedded.ts').then(({ embedded }) => embedded(rest)),
+    125,
+  );
 // Internal, started in the background.
 else if (first === 'warm')
   endWith(

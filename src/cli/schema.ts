@@ -3,6 +3,7 @@ import { SandboxError } from '../base/errors/sandbox-error.ts';
 import { count, maybe, text, texts, time } from '../base/value.ts';
 import { LAYER_NAMES, LOSS_EFFECTS } from '../base/words.ts';
 import { LaunchPlan } from '../confine/plan/launch-plan.ts';
+import { FleetAnswer, FleetStatus } from '../model/fleet.ts';
 import {
   ApprovalGrant,
   AttackReport,
@@ -11,8 +12,6 @@ import {
   ChangeSetDetail,
   CheckAnswer,
   DoctorReport,
-  FleetAnswer,
-  FleetStatus,
   FullRunAnswer,
   FullTurnAnswer,
   policyFileSchema,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SandboxError } from '../base/errors/sandbox-error.ts';
 import { parsedJson } from '../base/parsed-json.ts';
-import { JobRecord } from '../model/index.ts';
+import { JobRecord } from '../model/fleet.ts';
 import { compareAndSet, type Queue } from './queue.ts';
 
 const [FIRST_RETRY_MS, LONGEST_RETRY_MS] = [50, 2000];

@@ -1,4 +1,8 @@
+// What `sandbox-run/fleet` exports.
 import type { Fleet, FleetOptions } from './fleet-api.ts';
+
+export type { FleetPriority, FleetResult, FleetRun, FleetRunOptions, FleetStatus } from '../model/fleet.ts';
+export type { Downloaded, Fleet, FleetJob, FleetOptions, HeldChanges } from './fleet-api.ts';
 
 /**
  * Connects with a fleet. What that needs is loaded then: most programs have none.

@@ -1,4 +1,5 @@
-import type { Command, FleetResult, FleetRunOptions, FleetStatus, NatsSettings } from '../model/index.ts';
+import type { FleetResult, FleetRunOptions, FleetStatus, NatsSettings } from '../model/fleet.ts';
+import type { Command } from '../model/index.ts';
 
 /** Options of `createFleet`. */
 export interface FleetOptions extends NatsSettings {

@@ -7,7 +7,6 @@ import { parsedJson } from '../base/parsed-json.ts';
 import { visibleLine } from '../base/visible-text.ts';
 import { connectNats, natsFailure, patiently } from '../gate/nats/index.ts';
 import {
-  type Command,
   type FleetResult,
   type FleetRun,
   FleetRunOptions,
@@ -16,11 +15,10 @@ import {
   type JobMessage,
   type JobRecord,
   MAX_JOB_INPUT,
-  type OutputChunk,
   SentResult,
-  type Telemetry,
   type UnfinishedJob,
-} from '../model/index.ts';
+} from '../model/fleet.ts';
+import type { Command, OutputChunk, Telemetry } from '../model/index.ts';
 import { openTelemetry, readOptions } from '../run/index.ts';
 import type { Blobs } from './archive/blobs.ts';
 import { isClaim, readRecord, standingOf, writeRecord } from './claims.ts';

@@ -4,15 +4,14 @@ import { SandboxError } from '../base/errors/sandbox-error.ts';
 import { visibleLine } from '../base/visible-text.ts';
 import { errorOf } from '../gate/index.ts';
 import {
-  type ExecutionResult,
   type FleetRun,
   type JobMessage,
   LONGEST_JOB,
-  type RunOptions,
   type SentExecution,
   type SentResult,
   type UnfinishedJob,
-} from '../model/index.ts';
+} from '../model/fleet.ts';
+import type { ExecutionResult, RunOptions } from '../model/index.ts';
 import type { OutputSender } from './output.ts';
 import type { Queue } from './queue.ts';
 import type { ReportTeller } from './reports.ts';

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { deferred } from '../base/deferred.ts';
 import { SandboxError } from '../base/errors/sandbox-error.ts';
 import { parsedJson } from '../base/parsed-json.ts';
-import { type WorkerRecord, WorkerRecord as WorkerRecordSchema } from '../model/index.ts';
+import { type WorkerRecord, WorkerRecord as WorkerRecordSchema } from '../model/fleet.ts';
 import { compareAndSet, type Queue } from './queue.ts';
 
 /*

@@ -1,6 +1,6 @@
 import type { Msg } from '@nats-io/transport-node';
 import type { Publisher } from '../gate/nats/index.ts';
-import type { FleetPriority } from '../model/index.ts';
+import type { FleetPriority } from '../model/fleet.ts';
 import type { Queue } from './queue.ts';
 
 /** How long a consumer that had no job is not asked again while there are jobs of others. */

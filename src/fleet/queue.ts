@@ -13,7 +13,7 @@ import {
   whereInstalled,
   writeBehind,
 } from '../gate/nats/index.ts';
-import type { FleetPriority } from '../model/index.ts';
+import type { FleetPriority } from '../model/fleet.ts';
 
 const DAY = 24 * 3600 * 1000;
 /** What many records have in common is put beside them again when it is older. */

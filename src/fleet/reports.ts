@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { parsedJson } from '../base/parsed-json.ts';
 import { EnforcementReport } from '../confine/plan/enforcement-report.ts';
 import { patiently } from '../gate/nats/index.ts';
-import type { SentExecution } from '../model/index.ts';
+import type { SentExecution } from '../model/fleet.ts';
 import { type Queue, REPORT_KEPT } from './queue.ts';
 
 /*

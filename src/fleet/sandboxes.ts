@@ -1,7 +1,8 @@
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SandboxError } from '../base/errors/sandbox-error.ts';
-import { type JobNarrowing, NARROWINGS, type SandboxOptions } from '../model/index.ts';
+import type { JobNarrowing } from '../model/fleet.ts';
+import { NARROWINGS, type SandboxOptions } from '../model/index.ts';
 import { type OpenSandbox, openSandbox, removeTree } from '../run/index.ts';
 
 /** Sandboxes of the worker's own workspace that are kept open, one for each way to narrow the policy. */

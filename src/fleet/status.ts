@@ -1,4 +1,4 @@
-import type { FleetStatus } from '../model/index.ts';
+import type { FleetStatus } from '../model/fleet.ts';
 import { readWorker } from './lease.ts';
 import { jobsBySubject, labelsOf, type Queue, satisfies } from './queue.ts';
 

@@ -9,14 +9,8 @@ import { parsedJson } from '../base/parsed-json.ts';
 import { visibleLine } from '../base/visible-text.ts';
 import { FLEET_PRIORITIES } from '../base/words.ts';
 import { ANSWER_MS, natsFailure, patiently } from '../gate/nats/index.ts';
-import {
-  type FleetRun,
-  JobMessage,
-  type JobRecord,
-  type SandboxOptions,
-  type SentResult,
-  type Telemetry,
-} from '../model/index.ts';
+import { type FleetRun, JobMessage, type JobRecord, type SentResult } from '../model/fleet.ts';
+import type { SandboxOptions, Telemetry } from '../model/index.ts';
 import { openTelemetry, refuseReadableCredentials } from '../run/index.ts';
 import { packageVersion } from '../version.ts';
 import { standingOf, writeRecord } from './claims.ts';

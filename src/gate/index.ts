@@ -47,13 +47,14 @@ export { createDecider, type Decide, type Decided, decisionOf } from './decide/d
 export { INNER_TEXTS } from './decide/inner-texts.ts';
 export type { Judge, JudgeRequest } from './decide/judge.ts';
 export { CHECKS_IN_SESSION, isIncomplete, secretAmong } from './decide/judgement.ts';
-export type {
-  DecisionPorts,
-  DecisionRequest,
-  Objection,
-  ResolvedCommand,
-  Seen,
-  SessionMemory,
+export {
+  type DecisionPorts,
+  type DecisionRequest,
+  type Objection,
+  type ResolvedCommand,
+  type Seen,
+  type SessionMemory,
+  WITHOUT,
 } from './decide/ports.ts';
 export { createProgramFinder, type ProgramFinder } from './decide/program-finder.ts';
 export { decisionAsJson, errorOf, refusalOf, VOID } from './decide/refusal.ts';

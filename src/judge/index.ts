@@ -32,6 +32,7 @@ export {
   type ProgramRow,
   programs,
 } from './programs/behaviour.ts';
+export { grammarOf } from './programs/grammars.ts';
 export { optionTable } from './programs/options.ts';
 export { pathUses } from './programs/path-uses.ts';
 export {

@@ -35,8 +35,10 @@ export type OutputBytes = Value<typeof OutputBytes>;
 /** Files that have the whole output; only their owner can read them. */
 export const SpilledOutput = z
   .strictObject({
-    stdout: text,
-    stderr: maybe(text).describe('missing: both streams are in one file'),
+    stdout: maybe(text).describe('missing: only a file for the other stream was named'),
+    stderr: maybe(text).describe(
+      'missing: both streams are in one file, or only one for the other was named',
+    ),
     incomplete: maybe(text).describe('one line: why a file has less than the command wrote'),
   })
   .describe('files with the whole output');

@@ -350,7 +350,10 @@ export const FleetSettings = z.strictObject({
 /** Options of one job. */
 export const FleetRunOptions = z.strictObject({
   ...jobOptions,
-  input: said.input,
+  input: z
+    .union([text, z.custom<Uint8Array>((value) => value instanceof Uint8Array)], 'a string or bytes')
+    .optional()
+    .describe('Written to standard input, which is empty otherwise.'),
   onOutput: z
     .custom<(chunk: OutputChunk) => void | Promise<void>>(
       (value) => typeof value === 'function',

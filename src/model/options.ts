@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { directoryPath } from '../base/directory-path.ts';
 import { isObject } from '../base/is-object.ts';
 import { text, type Value } from '../base/value.ts';
 import {
@@ -39,10 +40,35 @@ const TREE_LIMITS = ['memory', 'processes', 'cpuSeconds', 'tmpBytes'] as const;
 const LIMITS = `an object of whole numbers above 0: ${TREE_LIMITS.join(', ')}`;
 const SIZE = 'an object { cols, rows } of numbers from 1 to 65535';
 const APPROVED = 'true, false or { fingerprint }';
-const SPILL = 'true, false or { maxBytes }';
+const INPUT = 'a string, bytes, a stream or another async iterable of these';
+const SPILL =
+  'true, false or { maxBytes, stdout, stderr, append }, with absolute paths or file: URLs of the files';
 
 const TAINT_LIST = `an array of ${TAINTS.join(', ')}`;
 const SHELL_VARIABLES = 'an object of strings by names that a shell takes; other variables cannot be set';
+
+/** A directory. A URL can be changed, so that what is read of it is its path. */
+const DIRECTORY = 'a path, or a file: URL of a directory on this machine';
+const directory = z
+  .union([z.string(), z.instanceof(URL)], DIRECTORY)
+  .transform((given, context): string | URL => {
+    try {
+      return directoryPath(given);
+    } catch {
+      context.addIssue({ code: 'custom', message: DIRECTORY });
+      return z.NEVER;
+    }
+  });
+
+/** A file that is written here. */
+const file = z.union([z.string(), z.instanceof(URL)], SPILL).transform((given, context): string | URL => {
+  try {
+    const path = directoryPath(given);
+    if (path.startsWith('/') && !path.includes('\0') && !path.endsWith('/')) return path;
+  } catch {}
+  context.addIssue({ code: 'custom', message: SPILL });
+  return z.NEVER;
+});
 
 const string = z.string('a string');
 const strings = z.array(z.string(STRINGS), STRINGS);
@@ -116,10 +142,10 @@ interface Narrowing {
 
 /** Options of `createSandbox`. */
 export const SandboxOptions = z.strictObject({
-  workspace: string
+  workspace: directory
     .optional()
     .describe(
-      'The directory that commands work in. Default: the policy’s `security.workspace_dir`, else the current directory.',
+      'The directory that commands work in, as a path or a `file:` URL. Default: the policy’s `security.workspace_dir`, else the current directory.',
     ),
   profile: string
     .optional()
@@ -252,9 +278,16 @@ export const SandboxOptions = z.strictObject({
 });
 export type SandboxOptions = Value<typeof SandboxOptions>;
 
+/** What gives the standard input of a command in pieces: a `Readable`, a web stream, an async generator. */
+export type InputSource = AsyncIterable<string | Uint8Array>;
+
 /** Options of one run. */
 export const RunOptions = z.strictObject({
-  cwd: string.optional().describe('Absolute, or relative to the workspace. Default: the workspace.'),
+  cwd: directory
+    .optional()
+    .describe(
+      'Where it starts: a path, absolute or relative to the workspace, or a `file:` URL. Default: the workspace.',
+    ),
   env: ChangedVariables.optional().describe('Variables for this command; `undefined` takes one away.'),
   approved: z
     .union([boolean, ApprovedRequest], APPROVED)
@@ -275,9 +308,18 @@ export const RunOptions = z.strictObject({
     .optional()
     .describe('Ends the command when aborted: SIGTERM, then SIGKILL.'),
   input: z
-    .union([string, z.custom<Uint8Array>((value) => value instanceof Uint8Array)], 'a string or bytes')
+    .union(
+      [
+        z.string(),
+        z.custom<Uint8Array>((value) => value instanceof Uint8Array),
+        z.custom<InputSource>((value) => isObject(value) && Symbol.asyncIterator in value),
+      ],
+      INPUT,
+    )
     .optional()
-    .describe('Written to standard input, which is empty otherwise.'),
+    .describe(
+      'What standard input has, which is empty otherwise. A stream, or another source of pieces, is read as the command takes it and ended with it, as soon as the command reads no more; nothing of it is read before the command runs. If it fails the command is ended, and the promise is rejected with its error. What it will say is not known beforehand: an approval is good for this run alone.',
+    ),
   stdin: z
     .enum(['null', 'inherit'], '"null" or "inherit"')
     .optional()
@@ -315,10 +357,15 @@ export const RunOptions = z.strictObject({
         boolean,
         z.strictObject(
           {
-            maxBytes: z.union(
-              [numberOf(SPILL, 0, Number.MAX_SAFE_INTEGER).int(SPILL), z.literal(Number.POSITIVE_INFINITY)],
-              SPILL,
-            ),
+            maxBytes: z
+              .union(
+                [numberOf(SPILL, 0, Number.MAX_SAFE_INTEGER).int(SPILL), z.literal(Number.POSITIVE_INFINITY)],
+                SPILL,
+              )
+              .optional(),
+            stdout: file.optional(),
+            stderr: file.optional(),
+            append: z.boolean(SPILL).optional(),
           },
           SPILL,
         ),
@@ -327,7 +374,7 @@ export const RunOptions = z.strictObject({
     )
     .optional()
     .describe(
-      'Writes the whole output to files of mode 0600 in the state directory, up to 256 MiB of each stream or `maxBytes` (`Infinity`: all there is); `spilled` of the result names them. Each time, those older than 7 days are removed, and the oldest until the others have 1 GiB together.',
+      'Writes the whole output to files of mode 0600 in the state directory, up to 256 MiB of each stream or `maxBytes` (`Infinity`: all there is); `spilled` of the result names them. Each time, those older than 7 days are removed, and the oldest until the others have 1 GiB together. With `stdout`, `stderr` or both it is these files instead, which are emptied unless `append` is true, and never removed; what cannot be written safely (a link or another name that a command may have made) keeps the command from running.',
     ),
   stdio: z
     .enum(['capture', 'inherit'], '"capture" or "inherit"')
@@ -380,16 +427,28 @@ export type SpawnOptions = Value<typeof SpawnOptions>;
 export const CheckOptions = RunOptions.pick({ cwd: true, env: true, taints: true, effect: true });
 export type CheckOptions = Value<typeof CheckOptions>;
 
+/** Options of `commandLine`. */
+export const CommandLineOptions = RunOptions.pick({
+  ...({ cwd: true, env: true, approved: true, taints: true, timeout: true, effect: true, on: true } as const),
+}).extend({
+  terminal: boolean
+    .optional()
+    .describe(
+      'The process is started on a terminal (node-pty): the command gets one of its own behind that, with job control, and of its size. Default: false, the command has the streams that the process is started with.',
+    ),
+});
+export type CommandLineOptions = Value<typeof CommandLineOptions>;
+
 /** What can be kept of a shell: where it is and what it exports. What is exported may be secret. */
 export const ShellSnapshot = z.strictObject({ cwd: text, env: z.record(text, text) });
 export type ShellSnapshot = Value<typeof ShellSnapshot>;
 
 /** Options of `sandbox.session()`. */
 export const ShellOptions = z.strictObject({
-  cwd: string
+  cwd: directory
     .optional()
     .describe(
-      'Where it begins: absolute, or relative to the workspace. Default: the workspace, or where the snapshot was made.',
+      'Where it begins: a path, absolute or relative to the workspace, or a `file:` URL. Default: the workspace, or where the snapshot was made.',
     ),
   env: Variables.optional().describe('Variables of the shell, beyond those of every command.'),
   restore: z

@@ -9,6 +9,7 @@ import {
   givenVariables,
   type Judge,
   type ProgramFinder,
+  WITHOUT,
 } from '../gate/index.ts';
 import type { RulesOfCommands } from '../judge/index.ts';
 import {
@@ -33,6 +34,7 @@ import { openTelemetry } from './telemetry.ts';
 /** Everything that decisions under one policy are made with. */
 export interface Assembly {
   readonly resolved: ResolvedPolicy;
+  readonly options: SandboxOptions;
   readonly policy: Policy;
   /** Canonical. */
   readonly workspace: string;
@@ -52,7 +54,7 @@ export interface Assembly {
 }
 
 /** What of the policy has its say. */
-interface WhatCounts {
+export interface WhatCounts {
   /** Git guard, reviewer and plug-ins of the policy. False: only those of `options.gate`. */
   readonly guards: boolean;
   /** The audit trail; `always`: also where the policy does not say. */
@@ -83,7 +85,7 @@ export async function assemble(
   });
   const searchPath = environment.variables.PATH ?? '';
   const assembly: Assembly = {
-    ...{ resolved, policy, workspace, plan, environment, rules, find, stateful },
+    ...{ resolved, options, policy, workspace, plan, environment, rules, find, stateful },
     judge: async (budget = stateful.budget) => {
       const { createJudge } = await import('../gate/decide/judge.ts');
       const made =
@@ -91,15 +93,19 @@ export async function assemble(
       return createJudge({ policy, rules, searchPath, find, gate: { ...stateful, budget }, made });
     },
     ports: async (judge) => ({
-      ...{ policy, plan, principal: stateful.principal, once: stateful.once, outcome: () => 'launch' },
+      ...{ ...WITHOUT, policy, plan, principal: stateful.principal, once: stateful.once },
+      outcome: () => 'launch',
       judge: policy.unsafe.unjudgedCommands ? undefined : (judge ?? (await assembly.judge())),
       makeRequest: requestMakerOf(assembly, stateful.principal, stateful.session?.id),
-      session: stateful.session && memoryOf(stateful.session, stateful.state, policy.state),
+      session:
+        stateful.session === undefined
+          ? WITHOUT.session
+          : memoryOf(stateful.session, stateful.state, policy.state),
       approvals: stateful.approvals,
       budget: stateful.budget,
       record: stateful.record,
       tellHooks: stateful.tellHooks,
-      telemetry: await openTelemetry(),
+      telemetry: (await openTelemetry()) ?? WITHOUT.telemetry,
     }),
     close: stateful.close,
   };
@@ -181,11 +187,11 @@ export async function checkerOf(
 
 /** Ports for a look: what is asked, is asked elsewhere, and nothing is counted, remembered or recorded. */
 export function checkOnly(ports: DecisionPorts): DecisionPorts {
+  const { budget, record, tellHooks, telemetry } = WITHOUT;
   const { session } = ports;
   return {
-    ...{ ...ports, budget: undefined, record: undefined, tellHooks: undefined, approvals: 'elsewhere' },
-    telemetry: undefined,
-    session: session && { ...session, taint: () => {} },
+    ...{ ...ports, budget, record, tellHooks, telemetry, approvals: 'elsewhere' },
+    session: session === WITHOUT.session ? session : { ...session, taint: () => {} },
   };
 }
 

@@ -7,6 +7,7 @@ import {
   type Decide,
   type Decided,
   type DecisionPorts,
+  type Objection,
   type ResolvedCommand,
 } from '../gate/index.ts';
 import { isPreviewed, isUndoneInstead } from '../judge/index.ts';
@@ -25,7 +26,7 @@ import { measuredLaunch, measuredRun } from './telemetry.ts';
 
 /** What decides about the commands of a sandbox that starts them itself. */
 export interface RunnerPorts extends DecisionPorts {
-  readonly resolve: (command: Command, options: Pick<SpawnOptions, 'cwd' | 'env'>) => ResolvedCommand;
+  readonly resolve: (...asked: Parameters<DecisionPorts['resolve']>) => ResolvedCommand;
 }
 
 export const isClosed = () =>
@@ -109,10 +110,7 @@ export class CommandRunner {
 
   /** Decides about a command, and launches it if it is allowed: at once, if nothing has to be waited for. */
   launch(command: Command, options: SpawnOptions, how: Launch): RunningCommand {
-    const { telemetry } = this.#ports;
-    return telemetry === undefined
-      ? this.#ask(command, options, how)
-      : measuredRun(telemetry, () => this.#ask(command, options, how));
+    return measuredRun(this.#ports.telemetry, () => this.#ask(command, options, how));
   }
 
   /** What results say about a command that was decided about. */
@@ -149,7 +147,7 @@ export class CommandRunner {
 
   #ask(command: Command, given: SpawnOptions, how: Launch): RunningCommand {
     if (this.#closed) throw isClosed();
-    const options = this.#withEffect(given, how);
+    const options = this.withEffect(given, how);
     let controller: AbortController | undefined;
     const own = () => {
       controller ??= new AbortController();
@@ -159,7 +157,7 @@ export class CommandRunner {
       options.signal === undefined ? own().signal : AbortSignal.any([own().signal, options.signal]);
     const isGivenUp = () =>
       this.#closed || controller?.signal.aborted === true || options.signal?.aborted === true;
-    const decided = this.decide(requestOf(command, options, { input: how.input, signal }));
+    const decided = this.decide(requestOf(command, options, { input: how.input ?? how.source, signal }));
     const asked: Asked = { command, options, how, isGivenUp };
     if (!isPromise(decided)) return this.#answer(decided, asked);
     return this.#waitFor(
@@ -169,7 +167,7 @@ export class CommandRunner {
   }
 
   /** What lives on has nobody who waits for its end, and changes the workspace at once. */
-  #withEffect(given: SpawnOptions, { extras }: Launch): SpawnOptions {
+  withEffect(given: SpawnOptions, { extras }: Launch): SpawnOptions {
     // Who names changes to run on does not want others in the workspace.
     const options = given.on === undefined ? given : { ...given, effect: given.effect ?? 'preview' };
     if (options.on !== undefined && options.effect !== 'preview')
@@ -186,16 +184,15 @@ export class CommandRunner {
   /** A refusal is a result; what is allowed is launched, and what follows its end is done then. */
   #answer(decided: Decided, asked: Asked): RunningCommand {
     const context = this.contextOf(decided);
-    if (!decided.allowed) return neverBegun(this.#refused(context, decided));
+    if (!decided.allowed) return neverBegun(this.refused(decided, context));
     const { ended, resolved } = decided;
     // Without a program that was found, a control has objected.
     if (asked.isGivenUp() || resolved?.ok !== true)
       return neverBegun(followed(ended, notRun(context, { status: 'canceled' }), false));
-    const { telemetry } = this.#ports;
-    const start = (how: Launch) =>
-      this.#launchWhere({ resolved, context, options: asked.options, how }, decided, asked);
-    const begin = (how: Launch) =>
-      telemetry === undefined ? start(how) : measuredLaunch(telemetry, how, start);
+    const begin = (given: Launch) =>
+      measuredLaunch(this.#ports.telemetry, given, (how) =>
+        this.#launchWhere({ resolved, context, options: asked.options, how }, decided, asked),
+      );
     if (ended === undefined) return begin(asked.how);
     // It may be given up while it waits for its turn.
     let launched = false;
@@ -207,7 +204,9 @@ export class CommandRunner {
     return { ...started, result: started.result.then((result) => followed(ended, result, launched)) };
   }
 
-  #refused(context: RunContext, { objection }: Decided & { readonly allowed: false }): ExecutionResult {
+  /** The result of a command that is not to run. */
+  refused(decided: Decided, context: RunContext = this.contextOf(decided)): ExecutionResult {
+    const objection: Objection = decided.allowed ? { status: 'canceled' } : decided.objection;
     const result = notRun(context, objection);
     if (objection.status !== 'denied' || context.decision === undefined) return result;
     const { plan, policy } = this.prepared;

@@ -67,6 +67,11 @@ export { EXIT_STATUS, endedBy, exitStatus } from './launch/exit-status.ts';
 export type { BackgroundJob } from './launch/jobs.ts';
 export type { SandboxProcess, TerminalProcess } from './launch/spawn.ts';
 
+// For programs that start commands themselves
+
+export type { Embedded } from './embed/command-line.ts';
+export { openEmbedded, takeEmbedded } from './embed/embedded.ts';
+
 // Firejail, and the backend without a kernel
 
 export { BACKENDS } from './other-backends/all-backends.ts';

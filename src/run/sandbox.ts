@@ -1,3 +1,4 @@
+import { directoryPath } from '../base/directory-path.ts';
 import { SandboxError } from '../base/errors/sandbox-error.ts';
 import { STDIO_CAPTURE, STDIO_NULL } from '../confine/native/contract.ts';
 import type { LaunchPlan } from '../confine/plan/launch-plan.ts';
@@ -17,6 +18,7 @@ import type {
   ChangeSetDetail,
   CheckOptions,
   Command,
+  CommandLineOptions,
   Decision,
   ExecutionResult,
   JobOptions,
@@ -30,10 +32,12 @@ import type {
   TerminalSize,
 } from '../model/index.ts';
 import { caller } from '../workspace/index.ts';
-import { type Assembly, assemble, checkOnly } from './assemble.ts';
+import { type Assembly, assemble, checkOnly, type WhatCounts } from './assemble.ts';
 import { unfinishedIn } from './change-sets/unfinished.ts';
 import { CommandRunner, isClosed, type RunnerPorts } from './command-runner.ts';
+import type { CommandLines, SandboxCommandLine } from './embed/command-line.ts';
 import { settled } from './launch/command-error.ts';
+import { isSource, launchWithSource } from './launch/input-source.ts';
 import { type BackgroundJob, startJob } from './launch/jobs.ts';
 import type { Launch } from './launch/launch.ts';
 import type { RunningCommand } from './launch/pending-command.ts';
@@ -47,7 +51,7 @@ import {
 } from './launch/spawn.ts';
 import { stepsOf } from './other-backends/application.ts';
 import { OutputConsumer } from './output/consumer.ts';
-import { OutputFeed, type OutputReader } from './output/feed.ts';
+import { feedOf, type OutputReader, readersOf } from './output/feed.ts';
 import { createOutputSettings } from './output/settings.ts';
 import { closePrepared, type PreparedSandbox, prepareSandbox } from './resolve/prepare-sandbox.ts';
 import { createCommandResolver, createStepsResolver } from './resolve/resolve-command.ts';
@@ -111,6 +115,13 @@ export interface Sandbox extends AsyncDisposable {
   /** Starts a command with streams, which the caller has to read. */
   spawn(command: Command, options?: SpawnOptions): SandboxProcess;
   /**
+   * For programs that start processes themselves (node-pty, an editor's terminal, ssh): what to start, so that the command runs
+   * as by `run`, in a sandbox of the same policy. It is decided about, asked, counted and recorded now.
+   * Good for one start, before `close()`. Rejects with a `CommandError` if the command is refused, and with
+   * `command_line.unavailable` if the sandbox needs something of this process while a command runs.
+   */
+  commandLine(command: Command, options?: CommandLineOptions): Promise<SandboxCommandLine>;
+  /**
    * Starts a long-lived bash under the policy: directory, variables and functions last from command to command, each of
    * which is judged. It ends with the sandbox.
    */
@@ -151,6 +162,7 @@ const TRUSTED: OptionReader = {
   run: (given) => given,
   spawn: (given) => given,
   check: (given) => given,
+  commandLine: (given) => given,
   session: (given) => given,
   turn: (given) => given,
 };
@@ -172,13 +184,13 @@ export async function sandboxOn(
   options: SandboxOptions,
   read: OptionReader = TRUSTED,
   change: (ports: DecisionPorts) => DecisionPorts = (ports) => ports,
+  counts: WhatCounts = { guards: true, records: true },
 ): Promise<OpenSandbox> {
   let assembly: Assembly | undefined;
   try {
     const { url, credentials } = prepared.policy.state;
     if (url !== undefined)
       (await import('./fleet-parts.ts')).refuseReadableCredentials(prepared.plan, credentials);
-    const counts = { guards: true, records: true };
     const resolved = { ...prepared.resolved, policy: prepared.policy };
     assembly = await assemble(resolved, prepared.plan, options, counts);
     const ports = await assembly.ports();
@@ -231,6 +243,7 @@ export class OpenSandbox implements Sandbox {
   readonly #consumed = new Set<AbortController>();
   readonly #sessions = new Set<ShellSession>();
   readonly #opening = new Set<Promise<ShellSession>>();
+  #lines: CommandLines | undefined;
   #closed = false;
 
   /** `ports`: those of `runner`. */
@@ -271,7 +284,7 @@ export class OpenSandbox implements Sandbox {
     if (this.#closed) throw isClosed();
     const options = this.read.check(given);
     const asked = this.read.command(command);
-    const decided = await this.#check({ command: asked, ...options });
+    const decided = await this.#check({ command: asked, ...options, cwd: directoryPath(options.cwd) });
     const { seen, resolved } = decided;
     // Nothing is known of it: that is no reason to take it for allowed.
     if (seen === undefined && !decided.allowed && decided.objection.status === 'denied')
@@ -314,11 +327,7 @@ export class OpenSandbox implements Sandbox {
     const { background, ...options } = this.read.run(given);
     if (background === true) return this.#startInBackground(command, options);
     const { reject } = options;
-    const feed = new OutputFeed({
-      neutralizes: options.escapes === 'neutralize',
-      isTaken: options.onOutput !== undefined,
-      ended: () => started.result,
-    });
+    const feed = feedOf(options, () => started.result);
     let running: Running | undefined;
     const onLaunch = (launchedAs: Running) => {
       running = launchedAs;
@@ -326,7 +335,7 @@ export class OpenSandbox implements Sandbox {
     const started = this.#begin(command, options, { feed, onLaunch });
     const result = settled(command, started.result, reject);
     const members = async () => (await running?.members()) ?? [];
-    return { ...started, result, members, output: () => feed.output(), outputText: () => feed.outputText() };
+    return { ...started, result, members, ...readersOf(feed) };
   }
 
   spawn(command: Command, options: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
@@ -337,6 +346,15 @@ export class OpenSandbox implements Sandbox {
     return options.pty === undefined
       ? spawnOnPipes(this.#launching, command, options)
       : spawnOnTerminal(this.#launching, command, options, options.pty);
+  }
+
+  async commandLine(asked: Command, given: CommandLineOptions = {}): Promise<SandboxCommandLine> {
+    const command = this.read.command(asked);
+    const options = this.read.commandLine(given);
+    const { CommandLines } = await import('./embed/command-line.ts');
+    if (this.#closed) throw isClosed();
+    this.#lines ??= new CommandLines({ runner: this.#runner, assembly: this.#assembly, ports: this.#ports });
+    return this.#lines.make(command, options);
   }
 
   async session(options?: ShellOptions): Promise<ShellSession> {
@@ -363,6 +381,7 @@ export class OpenSandbox implements Sandbox {
 
   async close(): Promise<void> {
     this.#closed = true;
+    this.#lines?.close();
     const { addon, cache } = this.prepared;
     await Promise.all([
       ...[...this.#sessions].map((shell) => shell.close()),
@@ -419,16 +438,29 @@ export class OpenSandbox implements Sandbox {
 
   #startInBackground(command: Command, options: RunOptions): BackgroundJob {
     const { view } = this.#outputSettings(options);
-    return startJob(view, (more) => this.#begin(command, options, more));
+    const feed = feedOf(options, () => job.wait());
+    const job = startJob(view, (more) => this.#begin(command, options, { ...more, feed }));
+    const { output: _, outputText: __, ...lines } = readersOf(feed);
+    return Object.assign(job, lines);
   }
 
   /** Starts a command whose output is captured, consumed or inherited. */
   #begin(command: Command, options: RunOptions, more: Partial<Launch>): RunningCommand {
-    const { onOutput, pty } = options;
-    const launchWith = (how: Launch) =>
+    const { onOutput, pty, input } = options;
+    const launch = (how: Launch) =>
       pty === undefined
         ? this.#runner.launch(command, options, how)
         : launchOnTerminal(this.#launching, command, options, how, pty);
+    const launchWith = (how: Launch) =>
+      isSource(input)
+        ? launchWithSource(
+            { ...this.#launching, launch: (_, __, fed) => launch(fed) },
+            command,
+            options,
+            how,
+            input,
+          )
+        : launch(how);
     if (onOutput === undefined) return launchWith(this.#launchOf(options, more));
     // A consumer that fails ends the command: what nobody takes is not worth running for.
     const consumer = new OutputConsumer(onOutput, () => started.cancel());
@@ -457,7 +489,8 @@ export class OpenSandbox implements Sandbox {
       );
     }
     if (where === 'inherit') return { stdio: caller().stdio };
-    const input = typeof options.input === 'string' ? Buffer.from(options.input) : options.input;
+    const given = isSource(options.input) ? undefined : options.input;
+    const input = typeof given === 'string' ? Buffer.from(given) : given;
     const stdio = [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE] as const;
     return { stdio, output: this.#outputSettings(options), idleTimeout, input, ...more };
   }

@@ -9,6 +9,7 @@ import {
   type DecisionPorts,
   type EventLimit,
   type SessionMemory,
+  WITHOUT,
   within,
 } from '../gate/index.ts';
 import { TOOL_NAME } from '../judge/index.ts';
@@ -122,7 +123,7 @@ export async function createStatefulPorts(parts: StatefulPortsParts): Promise<St
           const input = { command, cwd, tool: TOOL_NAME };
           return afterToolUse(hooks, TOOL_NAME, input, { status, exitCode, durationMs }, limit);
         }
-      : undefined,
+      : WITHOUT.tellHooks,
     close: async () => {
       await trail?.close();
       await state.close();
@@ -202,11 +203,12 @@ export function memoryOf(
         andThen(sessions.taints(id, principal, sharing), (known) => [...new Set([...given, ...known])]),
       ),
     );
-  if (url === undefined || onFailure === 'refuse') return { id, taint, taints: remembered };
+  if (url === undefined || onFailure === 'refuse') return { id, taint, begin: () => {}, taints: remembered };
   // What it was exposed to is not known: it counts as exposed to everything.
   return {
     id,
     taint,
+    begin: () => {},
     taints: (given, sharing) =>
       unlessLost(
         async () => remembered(given, sharing),
@@ -335,7 +337,7 @@ function auditStream({ audit, state }: Policy): AuditOptions['stream'] {
 
 /** Appends a record; where the policy wants no more, a failure is a sentence instead of an exception. */
 function recorder(audit: AuditSink | undefined, { onFailure }: Policy['audit']): StatefulPorts['record'] {
-  if (audit === undefined) return undefined;
+  if (audit === undefined) return WITHOUT.record;
   return async (record) => {
     try {
       await audit.append(record);

@@ -7,6 +7,7 @@ import { visibleLine } from '../base/visible-text.ts';
 import {
   CheckOptions,
   Command,
+  CommandLineOptions,
   JobOptions,
   RunOptions,
   SandboxOptions,
@@ -23,6 +24,7 @@ export interface OptionReader {
   run(given: RunOptions | JobOptions): RunOptions | JobOptions;
   spawn(given: SpawnOptions): SpawnOptions;
   check(given: CheckOptions): CheckOptions;
+  commandLine(given: CommandLineOptions): CommandLineOptions;
   session(given: ShellOptions): ShellOptions;
   turn(given: TurnOptions): TurnOptions;
 }
@@ -49,6 +51,7 @@ export const readOptions: OptionReader & { sandbox(given: SandboxOptions): Sandb
   },
   spawn: (given) => read(SpawnOptions, given, 'spawn'),
   check: (given) => read(CheckOptions, given, 'check'),
+  commandLine: (given) => read(CommandLineOptions, given, 'commandLine'),
   session: (given) => read(ShellOptions, given, 'session'),
   turn: (given) => read(TurnOptions, given, 'session.run'),
 };
@@ -72,6 +75,18 @@ function refuseContradictions(options: RunOptions | JobOptions): void {
       'usage.invalid',
       `run: ${uncaptured} is for captured output, not for stdio "inherit"`,
     );
+  const { spill } = options;
+  const named = typeof spill === 'object' ? spill : {};
+  if (options.combined && named.stderr !== undefined)
+    throw new SandboxError(
+      'usage.invalid',
+      'run: combined puts all output into stdout; drop stderr of spill',
+    );
+  if (named.append !== undefined && (named.stdout ?? named.stderr) === undefined)
+    throw new SandboxError(
+      'usage.invalid',
+      'run: spill appends to files that are named; add stdout or stderr',
+    );
   if (options.encoding === 'bytes' && options.escapes === 'neutralize')
     throw new SandboxError(
       'usage.invalid',
@@ -80,7 +95,7 @@ function refuseContradictions(options: RunOptions | JobOptions): void {
 }
 
 /** Whose command may be an array, so that its words may be taken for options. */
-const TAKES_ARRAYS: ReadonlySet<string> = new Set(['run', 'spawn', 'check']);
+const TAKES_ARRAYS: ReadonlySet<string> = new Set(['run', 'spawn', 'check', 'commandLine']);
 
 function copyOf(given: object, where: string): Readonly<Record<string, unknown>> {
   if (TAKES_ARRAYS.has(where) && (typeof given === 'string' || Array.isArray(given)))

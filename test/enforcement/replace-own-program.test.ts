@@ -71,10 +71,11 @@ describe.skipIf(!HOST.namespaces)('this program, installed where commands can wr
       reject: false,
     });
 
-  /** By what they go for, in turn: the command line, what it loads, another file beside them, the addon, the directory of the build, the manifest, a package that it loads, what that one loads, the directory around all, and the command line by a hard link. */
+  /** By what they go for, in turn: the command line, what it loads, what it knows of programs, another file beside them, the addon, the directory of the build, the manifest, a package that it loads, what that one loads, the directory around all, and the command line by a hard link. */
   const ATTACKS: readonly ((own: string) => string)[] = [
     (own) => `echo 'evil' > ${own}/dist/cli.cjs; rm -f ${own}/dist/cli.cjs`,
     (own) => `echo 'evil' > e; mv -f e ${own}/dist/part-core.cjs`,
+    (own) => `echo '{}' > e; mv -f e ${own}/dist/grammars/git.options.json; mv ${own}/dist/grammars g`,
     (own) => `echo evil > ${own}/dist/chunks/evil.cjs; mkdir ${own}/dist/node_modules`,
     (own) => `echo evil > ${own}/build/Release/sandbox_run.node`,
     (own) => `mv ${own}/build ${own}/b; mkdir -p ${own}/build/Release`,
@@ -90,6 +91,7 @@ describe.skipIf(!HOST.namespaces)('this program, installed where commands can wr
       [
         join(own, 'dist/cli.cjs'),
         join(own, 'dist/part-core.cjs'),
+        join(own, 'dist/grammars/git.options.json'),
         join(own, 'package.json'),
         join(own, 'build/Release/sandbox_run.node'),
         join(workspace, 'node_modules/zod/index.cjs'),

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { Label } from '../../src/model/index.ts';
+import { Label } from '../../src/model/fleet.ts';
 
 const example = (name: string) => fileURLToPath(new URL(`../../examples/fleet/${name}`, import.meta.url));
 

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { execa } from 'execa';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { FleetResult } from '../../src/model/index.ts';
+import type { FleetResult } from '../../src/model/fleet.ts';
 import { CLI } from '../cli/support.ts';
 import { answerOnPage, waitingOnPage } from '../support/approval-page.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { openQueue } from '../../src/fleet/index.ts';
 import { connectNats } from '../../src/gate/nats/index.ts';
-import type { FleetResult } from '../../src/model/index.ts';
+import type { FleetResult } from '../../src/model/fleet.ts';
 import { makeFleetWorld } from './support.ts';
 
 const world = makeFleetWorld();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openQueue } from '../../src/fleet/index.ts';
 import { connectNats } from '../../src/gate/nats/index.ts';
-import { type FleetRunOptions, JobMessage } from '../../src/model/index.ts';
+import { type FleetRunOptions, JobMessage } from '../../src/model/fleet.ts';
 import { makeFleetWorld } from './support.ts';
 
 const world = makeFleetWorld();

@@ -123,6 +123,16 @@ export const SNIPPETS: Readonly<Record<string, Snippet>> = {
     before: `${SANDBOX}const [ref, word, dir, files] = ['HEAD', 'first', 'src', ['notes']];\n`,
     after: CLOSED,
   },
+  "import { spawn } from 'node:child_process';\n\nconst { program": {
+    before: SANDBOX,
+    after: CLOSED,
+  },
+  "import { spawn } from '@lydell/node-pty';": {
+    before: SANDBOX,
+    after: `await new Promise((ended) => terminal.onExit(ended));\n${CLOSED}`,
+  },
+  "const tests = sandbox.start('npm test');": { before: SANDBOX, after: CLOSED },
+  "await sandbox.run(['wc', '-l'], {": { before: SANDBOX, after: CLOSED },
   "await sandbox.run('npm test', { reject: true });": { before: SANDBOX, after: CLOSED },
   'await using shell = await sandbox.session();': {
     before: SANDBOX.replace('const sandbox', 'await using sandbox'),

@@ -98,7 +98,7 @@ describe('a program that uses the package', () => {
       createSandbox({ workspace: process.cwd() }).then(async (sandbox) => {
         console.log((await sandbox.run(['echo', 'required'])).stdout);
         await sandbox.close();
-        for (const name of ['sandbox-run', 'sandbox-run/openai', 'sandbox-run/ai']) {
+        for (const name of ['sandbox-run', 'sandbox-run/openai', 'sandbox-run/ai', 'sandbox-run/fleet']) {
           const [required, imported] = [require(name), await import(name)];
           const names = Object.keys(imported).sort();
           console.log(names.length > 0, names.every((each) => required[each] === imported[each]));
@@ -108,7 +108,7 @@ describe('a program that uses the package', () => {
       });`,
     );
     const same = 'true true\ntrue\n';
-    expect({ stdout, stderr }).toEqual({ stdout: `required\n\n${same.repeat(3)}true`, stderr: '' });
+    expect({ stdout, stderr }).toEqual({ stdout: `required\n\n${same.repeat(4)}true`, stderr: '' });
   });
 
   it.each([
@@ -249,8 +249,22 @@ describe('the types', () => {
     );
     writeFileSync(
       join(project, 'consumer.mts'),
-      `import { createSandbox, ERROR_CODES, type ErrorCode, type ExecutionResult, type PolicyFile, SandboxError } from 'sandbox-run';
+      `import { createSandbox, ERROR_CODES, type ErrorCode, type ExecutionResult, type PolicyFile, type SandboxCommandLine, SandboxError } from 'sandbox-run';
+      import { createReadStream } from 'node:fs';
 
+      export async function embed(spawn: (file: string, args: string[], options: { env: Record<string, string> }) => void): Promise<void> {
+        await using sandbox = await createSandbox({ workspace: new URL('file:///srv') });
+        const line: SandboxCommandLine = await sandbox.commandLine('make', { terminal: true, cwd: new URL('file:///srv') });
+        spawn(line.program, line.args, line);
+        const running = sandbox.start('make', { input: new Blob(['x']).stream(), spill: { stdout: new URL('file:///srv/log'), append: true } });
+        for await (const text of running) text satisfies string;
+        const job = await sandbox.run('make', { background: true, input: createReadStream('x') });
+        for await (const text of job.lines({ stream: 'all' })) text satisfies string;
+        // @ts-expect-error a number is no input
+        await sandbox.run('make', { input: 1 });
+        // @ts-expect-error there is no such stream
+        running.lines({ stream: 'both' });
+      }
       const policy: PolicyFile = { filesystem: { write: ['/srv'] }, demand: { signals: 'required' } };
       export async function build(): Promise<string> {
         try {

@@ -42,7 +42,8 @@ export async function use(client: OpenAI, model: Parameters<typeof generateText>
 
 /** Needs nothing of the package beside it: what others declare wrongly is no fault of their compiler's settings. */
 const ALONE = `
-import { createFleet, createSandbox, type Downloaded, type FleetOptions } from 'sandbox-run';
+import { createSandbox } from 'sandbox-run';
+import { createFleet, type Downloaded, type FleetOptions } from 'sandbox-run/fleet';
 import { type Confinement, confine, type Demands, type Grant, isUnenforceable, type Running } from 'sandbox-run/confine';
 export async function hold(grant: Grant, demands: Demands): Promise<string> {
   const made = await confine().prepare(grant, demands);

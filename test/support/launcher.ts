@@ -91,5 +91,8 @@ export async function bundleLauncher(source = SOURCE, name = 'launcher'): Promis
     banner: { js: 'import { createRequire as cr } from "node:module"; const require = cr(import.meta.url);' },
     logLevel: 'error',
   });
+  // What is judged needs them beside the file that reads them.
+  const grammars = join(outdir, 'grammars');
+  if (!existsSync(grammars)) symlinkSync(join(here, '../../src/judge/programs/grammars'), grammars);
   return join(outdir, 'stdin.mjs');
 }

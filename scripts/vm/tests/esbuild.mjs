@@ -18,6 +18,6 @@ export async function build(options) {
     await real.default.build({ ...options, stdin, plugins, outdir: made });
   }
   cpSync(made, options.outdir, { recursive: true });
-  for (const name of ['part-product.cjs', `part-product.${process.version}.code`])
-    cpSync(new URL(name, import.meta.url), join(options.outdir, name));
+  for (const name of ['part-product.cjs', `part-product.${process.version}.code`, 'grammars'])
+    cpSync(new URL(name, import.meta.url), join(options.outdir, name), { recursive: true });
 }

@@ -30,6 +30,7 @@ export function sessionMemory(id: string): AgentMemory {
   const state = lazyState(stateDirectory());
   return {
     id,
+    begin: () => {},
     taints: async (given, sharing) => {
       if (!hasState() && (await operatorStateSettings())?.url === undefined) return given;
       const { sessions } = await state();

@@ -78,6 +78,15 @@ export const ERROR_CODES = {
     exitStatus: 123,
     meaning: 'The command exceeded a limit of the policy and was ended.',
   },
+  'command_line.unavailable': {
+    exitStatus: 125,
+    meaning:
+      'The sandbox needs something of its process while commands run, so that no other can start them.',
+  },
+  'command_line.spent': {
+    exitStatus: 125,
+    meaning: 'The command line of a sandbox was used before, or its sandbox was closed, so nothing was run.',
+  },
   'file.unusable': {
     exitStatus: 125,
     meaning: 'A file cannot be read or written in the sandbox, or is too large.',

@@ -4,6 +4,7 @@ import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { ATTACK_RESULTS, BACKEND_IDS } from '../../base/words.ts';
 import { programBesideAddon } from '../../confine/native/load.ts';
 import type { Control, ControlId, EnforcementReport } from '../../confine/plan/enforcement-report.ts';
+import { WITHOUT } from '../../gate/index.ts';
 import type {
   AttackOutcome,
   AttackReport,
@@ -194,9 +195,10 @@ async function attackIn(arena: Arena, program: string, parts: AttackParts): Prom
  * `application` this shows what a program may do that was let through.
  */
 function attackable(prepared: PreparedSandbox, options: SandboxOptions): Promise<Sandbox> {
+  const { budget, record, session, tellHooks } = WITHOUT;
   return sandboxOn(prepared, options, undefined, (ports) => ({
     ...ports,
-    ...{ judge: undefined, budget: undefined, record: undefined, session: undefined, tellHooks: undefined },
+    ...{ judge: undefined, budget, record, session, tellHooks },
   }));
 }
 

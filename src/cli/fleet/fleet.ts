@@ -1,6 +1,6 @@
 import { visibleText } from '../../base/visible-text.ts';
 import { createFleet, type Fleet } from '../../fleet/index.ts';
-import type { FleetStatus } from '../../model/index.ts';
+import type { FleetStatus } from '../../model/fleet.ts';
 import { withSubcommands } from '../shared/parse.ts';
 import { jsonLine, printBytes, printError, printOut } from '../shared/print.ts';
 import { addQueueOptions, type ConnectionArguments, queueOf, settingsOf } from './options.ts';

@@ -1,7 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
-import { Label, type NatsSettings, QueueName } from '../../model/index.ts';
+import { Label, type NatsSettings, QueueName } from '../../model/fleet.ts';
 
 /** What {@link addConnectionOptions} reads. */
 export interface ConnectionArguments {

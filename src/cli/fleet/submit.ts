@@ -7,13 +7,8 @@ import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import { FLEET_PRIORITIES } from '../../base/words.ts';
 import { createFleet, type Fleet, type FleetJob, refuseFilled } from '../../fleet/index.ts';
-import {
-  type Command,
-  type FleetResult,
-  type FleetRunOptions,
-  MAX_JOB_INPUT,
-  MAX_RETRIES,
-} from '../../model/index.ts';
+import { type FleetResult, type FleetRunOptions, MAX_JOB_INPUT, MAX_RETRIES } from '../../model/fleet.ts';
+import type { Command } from '../../model/index.ts';
 import { briefly, endedBy, exitStatus } from '../../run/index.ts';
 import { printEnd } from '../run/pass-through.ts';
 import { parseSeconds, TAINTS_SEEN, wholeNumber } from '../shared/options.ts';

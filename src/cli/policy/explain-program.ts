@@ -3,6 +3,7 @@ import {
   findForApplication,
   findProgram,
   type Grammar,
+  grammarOf,
   optionTable,
   PROGRAM_ROWS,
   type Program,
@@ -93,7 +94,7 @@ function details(level: Behaviour, indent: string, harmless: Harmless): readonly
     ...(level.paths === undefined ? [] : [`${indent}which words are paths is told from all of them`]),
     ...(operands === undefined ? [] : [`${indent}${OPERANDS[operands]}`]),
     ...(level.inspect === undefined ? [] : [`${indent}its words are looked at besides its options`]),
-    ...optionLines(level.grammar, indent, harmless),
+    ...optionLines(grammarOf(level), indent, harmless),
     ...[...alike].flatMap(([inner, names]) => [
       `${indent}${[names.join(' '), verbRemarks(inner).join(', ')].filter((part) => part !== '').join(': ')}`,
       ...details(inner, `${indent}  `, 'counted'),

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { answerHook, checkerParts, type HookOptions } from '../../agents/index.ts';
+import { WITHOUT } from '../../gate/index.ts';
 import { checkOnly } from '../../run/index.ts';
 import { type Caller, onBehalfOf } from '../../workspace/index.ts';
 import { parseHookArguments } from '../hook/answer.ts';
@@ -103,12 +104,7 @@ export class Rehearsal {
         const checker = await this.#policies.checker(wanted, { ...parts, guards: false, records: false });
         return { ...checker, ports: async () => checkOnly(await checker.ports()) };
       },
-      sessionMemory: (id) => ({
-        id,
-        taints: (given) => given,
-        taint: () => {},
-        close: async () => {},
-      }),
+      sessionMemory: (id) => ({ ...WITHOUT.session, id, close: async () => {} }),
     };
   }
 

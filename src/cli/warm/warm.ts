@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type HookEvent, sessionNameOf } from '../../agents/index.ts';
 import { deferred } from '../../base/deferred.ts';
+import { directoryPath } from '../../base/directory-path.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { describeShortage } from '../../base/errors/shortage.ts';
 import type { MaybePromise } from '../../base/promise.ts';
@@ -293,7 +294,8 @@ function hasPlainPolicy({ policy }: SandboxOptions): boolean {
 
 /** With paths that are relative for the caller, and would mean others here. */
 function whereCalled(options: SandboxOptions): SandboxOptions {
-  const { workspace, policy } = options;
+  const workspace = directoryPath(options.workspace);
+  const { policy } = options;
   const cwd = currentDirectory();
   return {
     ...options,

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { assertNever } from '../../base/assert-never.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { matchesAll, matchesName, type NamePattern, readNamePattern } from '../../base/name-pattern.ts';
-import type { ManifestEntry, WorkspaceChange } from '../../model/index.ts';
+import type { ManifestEntry, WorkspaceChange } from '../../model/fleet.ts';
 import type { Queue } from '../queue.ts';
 import { Blobs } from './blobs.ts';
 import { readManifest } from './fetch.ts';

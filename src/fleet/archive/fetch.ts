@@ -2,7 +2,7 @@ import { closeSync, constants, fchmodSync, mkdirSync, openSync, symlinkSync, wri
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { parsedJson } from '../../base/parsed-json.ts';
 import { visibleLine } from '../../base/visible-text.ts';
-import { MAX_WORKSPACE_BYTES, Manifest, type ManifestEntry } from '../../model/index.ts';
+import { MAX_WORKSPACE_BYTES, Manifest, type ManifestEntry } from '../../model/fleet.ts';
 import { chmodItself, inDirectoryOf } from '../../workspace/index.ts';
 import type { Queue } from '../queue.ts';
 import { Blobs } from './blobs.ts';

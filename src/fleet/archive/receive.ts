@@ -6,7 +6,7 @@ import { errnoOf } from '../../base/errno-of.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { parsedJson } from '../../base/parsed-json.ts';
 import { visibleLine } from '../../base/visible-text.ts';
-import { type ManifestEntry, WorkspaceChange } from '../../model/index.ts';
+import { type ManifestEntry, WorkspaceChange } from '../../model/fleet.ts';
 import { OBEYED_FILES } from '../../policy/index.ts';
 import { openSandbox, removeTree } from '../../run/index.ts';
 import { atPlaceOf, currentDirectory, obeyedNames } from '../../workspace/index.ts';

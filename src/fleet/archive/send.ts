@@ -8,7 +8,7 @@ import { directoriesBetween } from '../../base/absolute-path.ts';
 import { errorMessage } from '../../base/error-message.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { visibleLine } from '../../base/visible-text.ts';
-import { Digest, type Manifest, type ManifestEntry } from '../../model/index.ts';
+import { Digest, type Manifest, type ManifestEntry } from '../../model/fleet.ts';
 import { hiddenIn } from '../../run/index.ts';
 import type { Blobs } from './blobs.ts';
 import { AT_ONCE, forEach, readFileAt, readTree } from './tree.ts';

@@ -7,7 +7,7 @@ import { errnoOf } from '../../base/errno-of.ts';
 import { errorMessage } from '../../base/error-message.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { visibleLine } from '../../base/visible-text.ts';
-import { MAX_WORKSPACE_BYTES, MAX_WORKSPACE_ENTRIES, type ManifestEntry } from '../../model/index.ts';
+import { MAX_WORKSPACE_BYTES, MAX_WORKSPACE_ENTRIES, type ManifestEntry } from '../../model/fleet.ts';
 
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 

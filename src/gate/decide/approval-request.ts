@@ -113,9 +113,9 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
       executable === undefined ? files() : [executable, ...files()],
     );
     const { connection, job } = asked;
-    const { unseen, bound, overwrites } = stateOf(effects, cwd);
+    const state = stateOf(effects, cwd);
+    const { unseen, overwrites } = state;
     const rule = effects.proposedRule?.();
-    const questions = decision.reasons.filter(({ verdict }) => verdict === 'ask');
     return {
       ...(connection === undefined ? {} : { connection }),
       // For whoever answers only: who was asked once about a command is not asked again for another job.
@@ -134,17 +134,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
               })),
               environment: names.filter((name) => changed.has(name) || !COSMETIC.test(name)).map(text),
               profile: policy.profile,
-              confinement: [
-                planDigest,
-                ...asked.details,
-                // Where each part runs, and why it is asked: a session that was tainted since has more to ask.
-                digest([effects.parts.map(({ directories }) => directories), decision.risk, decision.reach]),
-                bound,
-                digest(questions.map(({ check, code, words }) => [check, code, words])),
-                ...(unseen.length > 0 ? [asked.once] : []),
-                // A fingerprint of check() is good for one later run, and never remembered.
-                ...(asked.once === '' ? [overwrites] : []),
-              ],
+              confinement: [planDigest, ...boundTo(asked, state)],
               policyVersion,
             }),
       ...(rule === undefined ? {} : { rule }),
@@ -170,6 +160,24 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
       confinement,
     };
   };
+}
+
+/** What else an answer is bound to, besides the policy and the files that are executed. */
+function boundTo(
+  { decision, effects, details, once }: Parameters<ApprovalRequestMaker>[0],
+  { unseen, bound, overwrites }: ReturnType<typeof stateOf>,
+): readonly string[] {
+  const questions = decision.reasons.filter(({ verdict }) => verdict === 'ask');
+  return [
+    ...details,
+    // Where each part runs, and why it is asked: a session that was tainted since has more to ask.
+    digest([effects.parts.map(({ directories }) => directories), decision.risk, decision.reach]),
+    bound,
+    digest(questions.map(({ check, code, words }) => [check, code, words])),
+    ...(unseen.length > 0 ? [once] : []),
+    // A fingerprint of check() is good for one later run, and never remembered.
+    ...(once === '' ? [overwrites] : []),
+  ];
 }
 
 /** What would be lost or reached, by name. */

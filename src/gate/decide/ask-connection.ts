@@ -45,7 +45,7 @@ async function ask(
     });
     const answer = desk === undefined ? NOBODY : await desk.decide(shown, signal);
     // What nobody waits for any more came too late to be an answer.
-    if (!signal.aborted) await ports.record?.(recordOf(deciding, wanted, answer));
+    if (!signal.aborted) await ports.record(recordOf(deciding, wanted, answer));
     return answer;
   } catch (error) {
     return { approved: false, reason: 'failed', by: 'sandbox-run', detail: errorMessage(error) };

@@ -16,13 +16,20 @@ import {
   type ResultRecord,
 } from '../../model/index.ts';
 import type { Judgement } from './judge.ts';
-import type { Control, Deciding, Objection, ResolvedCommand, Seen } from './ports.ts';
+import {
+  type Control,
+  type Deciding,
+  type Objection,
+  type ResolvedCommand,
+  type Seen,
+  WITHOUT,
+} from './ports.ts';
 import { approvalRefusal, budgetRefusal, errorOf, refusalOf, VOID } from './refusal.ts';
 
 /** What was decided is on record before anything starts, and how it ended afterwards. */
 const recorded: Control = {
   name: 'recorded',
-  isNeeded: ({ record }) => record !== undefined,
+  isNeeded: ({ record }) => record !== WITHOUT.record,
   async decide(deciding) {
     const outcome = deciding.ports.outcome(deciding.seen);
     if (outcome !== undefined) await write(deciding, decisionRecord(deciding, outcome));
@@ -40,7 +47,7 @@ const recorded: Control = {
 
 async function write({ ports, warnings }: Deciding, record: DecisionRecord | ResultRecord): Promise<void> {
   try {
-    const warning = await ports.record?.(record);
+    const warning = await ports.record(record);
     if (warning !== undefined) warnings.push(warning);
   } catch (error) {
     if (error instanceof SandboxError) throw error;
@@ -62,7 +69,7 @@ const NO_ENFORCEMENT: DecisionRecord['report'] = {
 const about = ({ id, ports, request }: Deciding) => ({
   request: id,
   principal: ports.principal,
-  session: ports.session?.id,
+  session: ports.session.id,
   ...(request.job === undefined ? {} : { job: request.job }),
 });
 
@@ -171,10 +178,9 @@ async function ask(deciding: Deciding, seen: Seen, asked: ExecutionError): Promi
 /** Time has passed: what was shown must still be what would run, and not be refused. */
 async function isStill(deciding: Deciding, shown: ApprovalRequest, how: HowAsked): Promise<boolean> {
   const { request, ports, resolved } = deciding;
-  if (ports.session !== undefined)
-    deciding.taints = await ports.session.taints(request.taints ?? [], ports.policy.gate.taints);
+  deciding.taints = await ports.session.taints(request.taints ?? [], ports.policy.gate.taints);
   const now = await look(deciding);
-  const resolvedNow = ports.resolve?.(request.command, request);
+  const resolvedNow = ports.resolve(request.command, request);
   return (
     now !== undefined &&
     now.decision.verdict !== 'deny' &&
@@ -231,12 +237,11 @@ function seenAs(judgement: Judgement, decision: Decision): Seen {
 /** What the session was exposed to: known before anything is judged. */
 const sessionTaints: Control = {
   name: 'session-taints',
-  isNeeded: ({ session }) => session !== undefined,
+  isNeeded: ({ session }) => session !== WITHOUT.session,
   async decide(deciding) {
     const { request, ports } = deciding;
     const { session } = ports;
-    if (session === undefined) return undefined;
-    await session.begin?.();
+    await session.begin();
     for (const taint of request.taints ?? []) await session.taint(taint, 'said with a command');
     deciding.taints = await session.taints(request.taints ?? [], ports.policy.gate.taints);
     return undefined;
@@ -246,10 +251,10 @@ const sessionTaints: Control = {
 /** Which program it is, where it starts and with which variables. That there is none is said after the policy has spoken. */
 const resolved: Control = {
   name: 'resolved',
-  isNeeded: ({ resolve }) => resolve !== undefined,
+  isNeeded: ({ resolve }) => resolve !== WITHOUT.resolve,
   decide(deciding) {
     const { request, ports } = deciding;
-    deciding.resolved = ports.resolve?.(request.command, request);
+    deciding.resolved = ports.resolve(request.command, request);
     return undefined;
   },
 };
@@ -276,7 +281,9 @@ function notResolved({ resolved }: Deciding): Objection | undefined {
 const wanted: Control = {
   name: 'wanted',
   isNeeded: ({ policy, session, record }) =>
-    session !== undefined || record !== undefined || policy.security.maxActionsPerHour !== undefined,
+    session !== WITHOUT.session ||
+    record !== WITHOUT.record ||
+    policy.security.maxActionsPerHour !== undefined,
   decide: ({ request }) => (request.signal?.().aborted === true ? { status: 'canceled' } : undefined),
 };
 
@@ -285,11 +292,12 @@ const reserved = new WeakMap<Deciding, Reservation>();
 /** At most so many actions an hour. What cannot be given back stays counted. */
 const counted: Control = {
   name: 'counted',
-  isNeeded: ({ policy, budget }) => policy.security.maxActionsPerHour !== undefined && budget !== undefined,
+  isNeeded: ({ policy, budget }) =>
+    policy.security.maxActionsPerHour !== undefined && budget !== WITHOUT.budget,
   async decide(deciding) {
     const { policy, budget } = deciding.ports;
     const limit = policy.security.maxActionsPerHour;
-    if (limit === undefined || budget === undefined) return undefined;
+    if (limit === undefined) return undefined;
     const reservation = await budget.reserve(limit);
     if (reservation === undefined) return { status: 'denied', error: budgetRefusal(limit) };
     reserved.set(deciding, reservation);
@@ -321,12 +329,12 @@ const counted: Control = {
  */
 const exposed: Control = {
   name: 'exposed',
-  isNeeded: ({ session }) => session !== undefined,
+  isNeeded: ({ session }) => session !== WITHOUT.session,
   async decide({ ports, seen }) {
     if (seen === undefined) return undefined;
     const { judgement, decision, effects } = seen;
     for (const { taint, reason } of judgement.exposures(decision, effects(), ports.plan))
-      await ports.session?.taint(taint, reason);
+      await ports.session.taint(taint, reason);
     return undefined;
   },
 };
@@ -334,11 +342,10 @@ const exposed: Control = {
 /** Hooks are told what became of a command that was started. */
 const told: Control = {
   name: 'told',
-  isNeeded: ({ tellHooks }) => tellHooks !== undefined,
+  isNeeded: ({ tellHooks }) => tellHooks !== WITHOUT.tellHooks,
   async ended({ request, ports, resolved, warnings }, { result, started }) {
     if (!started || result === undefined) return;
-    const said = await ports.tellHooks?.(request.command, resolved?.cwd ?? result.cwd, result);
-    warnings.push(...(said ?? []));
+    warnings.push(...(await ports.tellHooks(request.command, resolved?.cwd ?? result.cwd, result)));
   },
 };
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { errorMessage } from '../../base/error-message.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { andThen, isPromise } from '../../base/promise.ts';
-import type { ApprovalAnswer, Decision, Facts, Telemetry } from '../../model/index.ts';
+import type { ApprovalAnswer, Decision, Facts } from '../../model/index.ts';
 import { type AskConnection, connectionAsker } from './ask-connection.ts';
 import { CONTROLS } from './controls.ts';
 import type { Judgement } from './judge.ts';
@@ -46,16 +46,10 @@ export type Decide = (request: DecisionRequest) => Decided | Promise<Decided>;
 /** THE pipeline: judge, ask, look again, count, taint, record. Whatever fails on the way is a refusal. */
 export function createDecider(ports: DecisionPorts, all: readonly Control[] = CONTROLS): Decide {
   const controls = all.filter((control) => control.isNeeded?.(ports) ?? true);
-  const decide: Decide = (request) => step(begin(request, ports), controls, 0);
-  const { telemetry } = ports;
-  return telemetry === undefined ? decide : measured(decide, telemetry);
-}
-
-function measured(decide: Decide, telemetry: Telemetry): Decide {
   return (request) => {
-    const decision = telemetry.begin('decision');
+    const decision = ports.telemetry.begin('decision');
     return andThen(
-      decision.within(() => decide(request)),
+      decision.within(() => step(begin(request, ports), controls, 0)),
       (decided) => {
         decision.end(factsOf(decided));
         return decided;

@@ -259,31 +259,45 @@ export function createJudge({ policy, rules, searchPath, find, gate, made }: Jud
       risk: isMissing(unrated) ? 'low' : riskOfLine(parsed, isForeign),
       reach: reachOfLine(parsed, isForeign, { wordsDecide: !inSession && isGivenNothing(request.env) }),
     };
-    let plain: boolean | undefined;
-    return {
-      decision: evaluate(request.shell === undefined ? CHECKS : CHECKS_IN_SESSION, context),
-      cwd: unrated.cwd,
-      isPlain: () => {
-        plain ??= typeof command === 'string' && isPlainLine(context, stepsOf(command));
-        return plain;
-      },
-      onlyReads: () => isSameUnwritable(context),
-      lostAmong: (taken, { reasons }) => lostAmong(taken, reasons, context),
-      begins: ({ parts }) =>
-        own.before(
-          [...new Set(parts.flatMap(({ writes }) => writes))],
-          parts.flatMap(({ removes }) => removes),
-        ),
-      leavesDoubts: () => leavesDoubts(parsed),
-      // A program that was started without a shell, and ended well, missed none.
-      hiddenPrograms: (exitCode) =>
-        typeof command !== 'string' && exitCode === 0
-          ? []
-          : hiddenAmong(parsed, (name) => find(name, path ?? '', unrated.cwd)),
-      exposures: (decision, effects, plan) => exposuresOf(policy, plan, decision, effects),
-      effects: ({ reasons }) =>
-        effectsOf(context, reasons, typeof command === 'string' ? command : undefined),
-    };
+    return judgementOf(command, context, {
+      ...{ policy, own },
+      find: (name) => find(name, path ?? '', context.cwd),
+    });
+  };
+}
+
+/** What can be said of a command that the checks look at. What most commands are not asked is found out when it is asked. */
+function judgementOf(
+  command: Command,
+  context: CheckContext,
+  {
+    policy,
+    own,
+    find,
+  }: { readonly policy: Policy; readonly own: OwnFiles; readonly find: (name: string) => FoundProgram },
+): Judgement {
+  const { parsed, cwd } = context;
+  const text = typeof command === 'string' ? command : undefined;
+  let plain: boolean | undefined;
+  return {
+    decision: evaluate(context.shell === undefined ? CHECKS : CHECKS_IN_SESSION, context),
+    cwd,
+    isPlain: () => {
+      plain ??= text !== undefined && isPlainLine(context, stepsOf(text));
+      return plain;
+    },
+    onlyReads: () => isSameUnwritable(context),
+    lostAmong: (taken, { reasons }) => lostAmong(taken, reasons, context),
+    begins: ({ parts }) =>
+      own.before(
+        [...new Set(parts.flatMap(({ writes }) => writes))],
+        parts.flatMap(({ removes }) => removes),
+      ),
+    leavesDoubts: () => leavesDoubts(parsed),
+    // A program that was started without a shell, and ended well, missed none.
+    hiddenPrograms: (exitCode) => (text === undefined && exitCode === 0 ? [] : hiddenAmong(parsed, find)),
+    exposures: (decision, effects, plan) => exposuresOf(policy, plan, decision, effects),
+    effects: ({ reasons }) => effectsOf(context, reasons, text),
   };
 }
 

@@ -59,16 +59,13 @@ export interface SessionMemory {
   /** `undefined`: the client named none. */
   readonly id: string | undefined;
   /** Before anything is decided; rejects with `session.invalid` if the session is not to be used. */
-  begin?(): MaybePromise<unknown>;
+  begin(): MaybePromise<unknown>;
   /** Taints in force: those given and those remembered, of the session alone or of all of its user. */
   taints(given: readonly Taint[], sharing: TaintSharing): MaybePromise<readonly Taint[]>;
   taint(taint: Taint, reason: string): MaybePromise<void>;
 }
 
-/**
- * What a decision is made with. Whatever has a state may be missing: then nothing is remembered, counted, asked or recorded
- * there, and a missing one never makes anything allowed.
- */
+/** What a decision is made with. Where there is none of a port, one of {@link WITHOUT} stands in its place. */
 export interface DecisionPorts {
   readonly policy: Policy;
   /** `undefined`: another program runs the command, and nothing is enforced by us. */
@@ -76,28 +73,47 @@ export interface DecisionPorts {
   readonly principal: string;
   /** `undefined`: commands are not judged (`unsafe.unjudged_commands`). */
   readonly judge: Judge | undefined;
-  /** How a command would be started; missing: another program starts it. */
-  readonly resolve?:
-    | ((command: Command, request: Pick<JudgeRequest, 'cwd' | 'env'>) => ResolvedCommand)
-    | undefined;
+  /** How a command would be started. `undefined`: another program starts it. */
+  readonly resolve: (
+    command: Command,
+    request: Pick<JudgeRequest, 'cwd' | 'env'>,
+  ) => ResolvedCommand | undefined;
   readonly makeRequest: ApprovalRequestMaker;
-  /** Stands in requests for what cannot be known beforehand, for a command that was approved beforehand. */
-  readonly once?: string | undefined;
-  readonly session?: SessionMemory | undefined;
+  /** Stands in requests for what cannot be known beforehand, for a command that was approved beforehand. `undefined`: its id. */
+  readonly once: string | undefined;
+  readonly session: SessionMemory;
   /** `elsewhere`: the caller asks by itself. An `undefined` desk: there is nobody to ask, and nothing was ever remembered. */
-  readonly approvals?: (() => MaybePromise<Approvals | undefined>) | 'elsewhere' | undefined;
-  readonly budget?: ActionBudget | undefined;
+  readonly approvals: (() => MaybePromise<Approvals | undefined>) | 'elsewhere';
+  readonly budget: ActionBudget;
   /** Writes to the audit trail. Rejects if that fails, or settles with a warning where the policy has it so. */
-  readonly record?: ((record: AuditRecord) => Promise<string | undefined>) | undefined;
-  /** Missing: nothing is measured. */
-  readonly telemetry?: Telemetry | undefined;
+  readonly record: (record: AuditRecord) => Promise<string | undefined>;
+  readonly telemetry: Telemetry;
   /** What stands in the record of what is allowed. `undefined`: it is recorded elsewhere. */
   readonly outcome: (seen: Seen | undefined) => string | undefined;
   /** Tells the hooks what became of a command; gives sentences about those that failed. */
-  readonly tellHooks?:
-    | ((command: Command, cwd: string, result: ExecutionResult) => Promise<readonly string[]>)
-    | undefined;
+  readonly tellHooks: (command: Command, cwd: string, result: ExecutionResult) => Promise<readonly string[]>;
 }
+
+const NOT_KEPT = { commit: () => {}, release: () => {} };
+const NOT_MEASURED = { traceparent: undefined, within: <T>(work: () => T) => work(), end: () => {} };
+
+/**
+ * A port of each kind that does nothing: nothing is remembered, counted, recorded, told or measured, nobody is asked, and
+ * another program starts the command. None of them makes anything allowed. Controls that they leave nothing to do know them.
+ */
+export const WITHOUT: Omit<
+  DecisionPorts,
+  'policy' | 'plan' | 'principal' | 'judge' | 'makeRequest' | 'outcome'
+> = {
+  resolve: () => undefined,
+  once: undefined,
+  session: { id: undefined, begin: () => {}, taints: (given) => given, taint: () => {} },
+  approvals: () => undefined,
+  budget: { used: () => 0, reserve: () => NOT_KEPT },
+  record: async () => undefined,
+  telemetry: { begin: () => NOT_MEASURED },
+  tellHooks: async () => [],
+};
 
 /** A command that is to be run. */
 export interface DecisionRequest extends Omit<JudgeRequest, 'approved'> {

@@ -5,7 +5,7 @@ import type { Authenticator, NatsConnection, TlsOptions } from '@nats-io/transpo
 import { errnoOf } from '../../base/errno-of.ts';
 import { errorMessage } from '../../base/error-message.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
-import type { NatsSettings } from '../../model/index.ts';
+import type { NatsSettings } from '../../model/fleet.ts';
 import { readPrivateFile } from '../../workspace/index.ts';
 
 /** The environment variable with the path of the credentials file, for a service that is handed it (systemd's LoadCredential). */

@@ -3,6 +3,7 @@ import { isBeneath } from '../../base/absolute-path.ts';
 import type { ResolvedPath } from '../../confine/plan/path-lookup.ts';
 import type { Reason, Redirect, SimpleCommand, Steps, Word } from '../../model/index.ts';
 import type { Argument, Use } from '../programs/behaviour.ts';
+import { grammarOf } from '../programs/grammars.ts';
 import { argumentOf } from '../programs/options.ts';
 import { pathUses, writesFile } from '../programs/path-uses.ts';
 import {
@@ -105,7 +106,8 @@ function judgeUse(
   program: ApplicationProgram,
   context: CheckContext,
 ): readonly Reason[] {
-  const { name, grammar, application } = program;
+  const { name, application } = program;
+  const grammar = grammarOf(program);
   const dynamic = command.words.filter(({ value }) => value === undefined);
   if (dynamic.length > 0)
     return dynamic.map(({ source }) => deny('dynamic', `${source} is not known yet`, source));

@@ -10,6 +10,7 @@ import {
   type RepositoryWanted,
   type Use,
 } from '../programs/behaviour.ts';
+import { grammarOf } from '../programs/grammars.ts';
 import { optionTable } from '../programs/options.ts';
 import { asksForHelp, findingsOf } from '../programs/risk.ts';
 import { type Check, type CheckContext, commandsOf, holdsUnseenCode, reasonFor } from './check.ts';
@@ -148,10 +149,10 @@ function verdictOf(found: Finding, mode: Mode, use: Use): Verdict | undefined {
 
 /** True if flags of the program, or of its verb, can execute, write or load something. */
 function isPowerful(use: Use): boolean {
-  return levelsOf(use).some(
-    ({ inspect, grammar }) =>
-      inspect !== undefined || (grammar !== undefined && optionTable(grammar).powerful),
-  );
+  return levelsOf(use).some((level) => {
+    const grammar = grammarOf(level);
+    return level.inspect !== undefined || (grammar !== undefined && optionTable(grammar).powerful);
+  });
 }
 
 /** Something is piped into it, or given to it by a redirect. */
@@ -166,7 +167,9 @@ function isFed({ redirects, span }: SimpleCommand, { text }: CheckContext): bool
 function hasPlainOptions(use: Use): boolean {
   return (
     use.program.unlisted !== true &&
-    levelsOf(use).every(({ grammar }) => grammar?.open !== true && grammar?.reads === undefined)
+    levelsOf(use)
+      .map(grammarOf)
+      .every((grammar) => grammar?.open !== true && grammar?.reads === undefined)
   );
 }
 

@@ -157,7 +157,8 @@ type Runner = (call: Call) => Runs;
 export interface Behaviour {
   readonly risk?: Risk;
   readonly reach?: Reach;
-  readonly grammar?: Grammar;
+  /** Its options: the name of an entry of `grammars/` (`grammarOf` reads it), or one that is written out. */
+  readonly grammar?: string | Grammar;
   /** Where neither a verb nor its program says so: `guess`. */
   readonly operands?: Operands;
   /** Options that stand in for the first operand of `script-then-reads`. */
@@ -388,8 +389,6 @@ export interface Program extends Behaviour {
   readonly builtin?: boolean;
   /** The short option that asks for its version and nothing else. */
   readonly versionOption?: string;
-  /** Further names that it goes by: the group is the name that they stand for, if not the first one. */
-  readonly alsoCalled?: RegExp;
   /** Not in the tables. */
   readonly unlisted?: boolean;
   /** Missing: the application backend does not run it. */
@@ -407,9 +406,15 @@ export interface Finding {
 }
 
 /** Programs that behave alike: one row of the tables. */
-export interface ProgramRow extends Omit<Program, 'name'> {
+export interface ProgramRow {
   /** Separated by blanks. */
   readonly names: string;
+  readonly risk: Risk;
+  readonly reach: Reach;
+  /** What else is known of them. Made when one of them is asked for: a command calls few of all programs. */
+  readonly behaviour: () => Omit<Program, 'name' | 'risk' | 'reach'>;
+  /** Further names that they go by: the group is the name that they stand for, if not the first one. */
+  readonly alsoCalled: RegExp | undefined;
 }
 
 /** A row for programs that behave alike, ready to be spread into a table. */
@@ -417,9 +422,10 @@ export function programs(
   names: string,
   risk: Risk,
   reach: Reach,
-  behaviour: Omit<ProgramRow, 'names' | 'risk' | 'reach'> = {},
+  behaviour: ProgramRow['behaviour'] = () => ({}),
+  alsoCalled?: RegExp,
 ): readonly ProgramRow[] {
-  return [{ ...behaviour, names, risk, reach }];
+  return [{ names, risk, reach, behaviour, alsoCalled }];
 }
 
 /** `python3.12`, `gcc-13`, `mkfs.ext4`: names with a version or a kind behind them. */

@@ -18,6 +18,7 @@ import {
   type Runs,
   type Use,
 } from './behaviour.ts';
+import { GROUP_NAMES, GROUPS } from './grammars.ts';
 
 /** One option. */
 interface OptionRule {
@@ -39,41 +40,6 @@ interface OptionTable {
   readonly open: boolean;
 }
 
-const COLUMNS: readonly {
-  readonly key:
-    | 'flags'
-    | 'values'
-    | 'optionals'
-    | 'reads'
-    | 'writes'
-    | 'produces'
-    | 'producesAttached'
-    | 'writing'
-    | 'removing'
-    | 'loads'
-    | 'executes'
-    | 'executing'
-    | 'network'
-    | 'networking';
-  readonly effect: Effect;
-  readonly value: OptionRule['value'];
-}[] = [
-  { key: 'flags', effect: 'harmless', value: 'none' },
-  { key: 'values', effect: 'harmless', value: 'required' },
-  { key: 'optionals', effect: 'harmless', value: 'optional' },
-  { key: 'reads', effect: 'reads', value: 'required' },
-  { key: 'writes', effect: 'writes', value: 'required' },
-  { key: 'produces', effect: 'produces', value: 'required' },
-  { key: 'producesAttached', effect: 'produces', value: 'optional' },
-  { key: 'writing', effect: 'writes', value: 'none' },
-  { key: 'removing', effect: 'removes', value: 'none' },
-  { key: 'loads', effect: 'loads', value: 'required' },
-  { key: 'executes', effect: 'executes', value: 'required' },
-  { key: 'executing', effect: 'executes', value: 'none' },
-  { key: 'network', effect: 'network', value: 'required' },
-  { key: 'networking', effect: 'network', value: 'none' },
-];
-
 const POWERFUL: ReadonlySet<Effect> = new Set(['writes', 'removes', 'loads', 'executes', 'network']);
 
 /** Built once per grammar, at the first use: loading the tables stays cheap. */
@@ -85,9 +51,10 @@ export function optionTable(grammar: Grammar): OptionTable {
   if (known !== undefined) return known;
   const rules = new Map<string, OptionRule>();
   let powerful = false;
-  for (const { key, effect, value } of COLUMNS) {
-    const names = grammar[key];
+  for (const group of GROUP_NAMES) {
+    const names = grammar[group];
     if (names === undefined) continue;
+    const { effect, value } = GROUPS[group];
     powerful ||= POWERFUL.has(effect);
     for (const listed of names.split(' ')) {
       const name = listed.length > 1 ? listed.replace(/\?$/, '') : listed;
@@ -95,7 +62,7 @@ export function optionTable(grammar: Grammar): OptionTable {
         name,
         effect,
         value: name === listed ? value : 'optional',
-        inPlace: key === 'writing',
+        inPlace: group === 'writing',
       });
     }
   }

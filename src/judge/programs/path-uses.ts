@@ -1,6 +1,7 @@
 import { assertNever } from '../../base/assert-never.ts';
 import { leadingText, type Redirect, type SimpleCommand, type Word } from '../../model/index.ts';
 import { type Argument, inherited, type PathUse, type Use } from './behaviour.ts';
+import { grammarOf } from './grammars.ts';
 import { argumentOf, isSink } from './options.ts';
 
 /** The paths that a command names: option values, operands, redirect targets, and the program itself. */
@@ -88,7 +89,7 @@ function operandPaths(use: Use): readonly PathUse[] {
 
 /** Options of a program without a complete table. */
 function attachedTo({ command, program }: Use): readonly Word[] {
-  return program.grammar === undefined || program.grammar.open === true
+  return program.grammar === undefined || grammarOf(program)?.open === true
     ? command.words.slice(1).filter((word) => leadingText(word).startsWith('-'))
     : [];
 }

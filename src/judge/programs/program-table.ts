@@ -30,6 +30,7 @@ import { BUILTINS, SHELLS } from './families/shells.ts';
 import { SYSTEM } from './families/system.ts';
 import { TEXT } from './families/text.ts';
 import { GIT } from './git/git.ts';
+import { grammarOf } from './grammars.ts';
 import { hasOption, NOTHING, optionValue, parseOptions, readOptions, refused, runWords } from './options.ts';
 
 /** Every family of programs. A new family is a file and a line here. */
@@ -59,23 +60,27 @@ const FAMILIES: readonly (readonly ProgramRow[])[] = [
 /** THE table: every row, family by family. */
 export const PROGRAM_ROWS: readonly ProgramRow[] = FAMILIES.flat();
 
-const ROWS: ReadonlyMap<string, ProgramRow> = new Map(
-  PROGRAM_ROWS.flatMap((row) => row.names.split(' ').map((name) => [name, row] as const)),
-);
-
 const WITH_MORE_NAMES = PROGRAM_ROWS.filter(({ alsoCalled }) => alsoCalled !== undefined);
 
-/** Made at the first use of each: loading the tables stays cheap. */
-const programs = new Map<string, Program>();
+/** What was asked for: a start asks for few names, so that a table of all would cost more than it saves. */
+const programs = new Map<string, Program | undefined>();
 
 function programOf(name: string): Program | undefined {
-  const known = programs.get(name);
-  if (known !== undefined) return known;
-  const row = ROWS.get(name);
-  if (row === undefined) return undefined;
-  const program: Program = { ...row, name };
-  programs.set(name, program);
-  return program;
+  if (!programs.has(name)) {
+    const row = PROGRAM_ROWS.find(({ names }) => isAmong(name, names));
+    programs.set(name, row && { ...row.behaviour(), name, risk: row.risk, reach: row.reach });
+  }
+  return programs.get(name);
+}
+
+/** Whether a name is one of those that are separated by blanks. */
+function isAmong(name: string, names: string): boolean {
+  if (name === '' || name.includes(' ')) return false;
+  for (let at = names.indexOf(name); at !== -1; at = names.indexOf(name, at + 1)) {
+    const end = at + name.length;
+    if ((at === 0 || names[at - 1] === ' ') && (end === names.length || names[end] === ' ')) return true;
+  }
+  return false;
 }
 
 /** What the tables say about a program; `undefined`: it is not listed. */
@@ -101,11 +106,11 @@ export function findForApplication(name: string): ApplicationProgram | undefined
 }
 
 function asApplicationTakesIt(name: string): ApplicationProgram | undefined {
-  const row = ROWS.get(name);
-  if (row?.application === undefined) return undefined;
-  const { names = row.names, words } = row.application;
-  const program = { ...row, ...row.application, name, application: row.application };
-  const isClosed = program.grammar !== undefined && program.grammar.open !== true;
+  const known = programOf(name);
+  if (known?.application === undefined) return undefined;
+  const { names = name, words } = known.application;
+  const program = { ...known, ...known.application, application: known.application };
+  const isClosed = program.grammar !== undefined && grammarOf(program)?.open !== true;
   return names.split(' ').includes(name) && (isClosed || words !== undefined) ? program : undefined;
 }
 
@@ -137,7 +142,7 @@ export function runnerOf(
   if (program === undefined || (program.builtin === true && (!inShell || base !== name))) return undefined;
   const runs = running.get(base) ?? runsSomething(program);
   running.set(base, runs);
-  return runs ? (words, input) => runsOf(program, callOf(words, input, program.grammar)) : undefined;
+  return runs ? (words, input) => runsOf(program, callOf(words, input, grammarOf(program))) : undefined;
 }
 
 /** What a program of the tables runs when it is called so. */
@@ -157,7 +162,7 @@ function runsOf(behaviour: Behaviour, call: Call): Runs {
     return refused(`${call.name}: the verb ${verb.source} must be written out.`, verb);
   const inner = verbOf(behaviour, verb?.value);
   return runsSomething(inner)
-    ? runsOf(inner, { ...call, args, grammar: inner.grammar ?? {}, outer: before.options })
+    ? runsOf(inner, { ...call, args, grammar: grammarOf(inner) ?? {}, outer: before.options })
     : otherwise();
 }
 
@@ -247,7 +252,7 @@ export function describeAs(command: SimpleCommand, program: Program): Use {
   const openEnded: Word[] = [];
   const path: string[] = [];
   let behaviour: Behaviour = program;
-  let grammar: Grammar | undefined = program.grammar;
+  let grammar = grammarOf(program);
   let { risk, reach } = program;
   let index = 1;
   let afterDashes = 0;
@@ -274,7 +279,7 @@ export function describeAs(command: SimpleCommand, program: Program): Use {
     path.push(verb);
     index++;
     behaviour = inner;
-    grammar = inner.grammar ?? (program.optionsAnywhere === true ? program.grammar : undefined);
+    grammar = grammarOf(inner) ?? (program.optionsAnywhere === true ? grammarOf(program) : undefined);
     risk = inner.risk ?? risk;
     reach = inner.reach ?? reach;
   }

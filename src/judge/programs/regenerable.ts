@@ -27,13 +27,17 @@ const REGENERABLE: readonly { readonly names: string; readonly of: string }[] = 
   },
 ];
 
-const PATTERNS = REGENERABLE.flatMap(({ names }) => names.split(' ')).map(
-  (name) => new RegExp(`^${name.replace(/[.+~]/g, '\\$&').replaceAll('*', '.*')}$`),
+const PATTERN = new RegExp(
+  `^(?:${REGENERABLE.map(({ names }) => names)
+    .join(' ')
+    .replace(/[.+~]/g, '\\$&')
+    .replaceAll('*', '.*')
+    .replaceAll(' ', '|')})$`,
 );
 
 /** True for a name, or a pattern for names, of what tools make anew. */
 export function isRegenerableName(name: string): boolean {
-  return PATTERNS.some((pattern) => pattern.test(name));
+  return PATTERN.test(name);
 }
 
 /** The same of a path, by any of its parts beneath a directory. */

@@ -29,6 +29,7 @@ import type { Operation } from './operations.ts';
 import { Placer } from './place.ts';
 import { settingsNow, settingsToTake } from './settings.ts';
 import type { ChangeStore, PlacedStamp, StoredCopy, StoredSet } from './store.ts';
+import { TakerBack } from './take-back.ts';
 import { bytesOf, isSameObject, type RawPath, rawPath, shownPath } from './tree.ts';
 
 /** An operation that was not carried out, and why. */
@@ -179,24 +180,25 @@ export class Applier {
     try {
       using journal = this.#openJournal(set.id);
       const { token, moves = false } = intent;
-      using placer = new Placer({ addon: this.#addon, workspace, upper, kept, token, moves });
-      for (const { number } of set.placed) placer.noteLostName(operations[number]);
+      const parts = { addon: this.#addon, workspace, upper, kept, token, moves };
+      using places = intent.doing === 'apply' ? new Placer(parts) : new TakerBack(parts);
+      for (const { number } of set.placed) places.noteLost(operations[number]);
       const failed = new Set<number>();
       const otherHalves = otherHalvesOf(intent);
       for (const number of intent.doing === 'apply' ? intent.numbers : intent.numbers.toReversed()) {
         const operation = operations[number];
         if (operation === undefined) continue;
         if (done.has(number)) {
-          placer.noteDone(operation, intent.doing, done.get(number)?.stamp);
+          places.noteDone(operation, done.get(number)?.stamp);
           continue;
         }
         const was = placedBefore.get(number);
         const other = otherHalves.get(number) ?? -1;
         const placed = failed.has(other)
           ? { conflict: halfOf(intent, operations[other]) }
-          : intent.doing === 'apply'
-            ? await placer.put(operation, number, intent.named.includes(number), before !== undefined)
-            : await placer.takeBack(operation, was ?? { number, isKept: false });
+          : places instanceof Placer
+            ? await places.put(operation, number, intent.named.includes(number), before !== undefined)
+            : await places.takeBack(operation, was ?? { number, isKept: false });
         if ('conflict' in placed) {
           failed.add(number);
           notPlaced.push({ path: operation.path, why: placed.conflict });
@@ -209,7 +211,7 @@ export class Applier {
         steps.push(step);
         journal.note(step);
       }
-      placer.finish();
+      places.finish();
     } catch (error) {
       // It may be long until this goes on.
       if (intent.doing === 'apply') settle(effectsOf(set, steps, []));

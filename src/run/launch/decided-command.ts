@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { directoryPath } from '../../base/directory-path.ts';
 import type { Decided, DecisionRequest } from '../../gate/index.ts';
 import type { Command, ExecutionResult, ShellFacts, SpawnOptions } from '../../model/index.ts';
 
@@ -7,7 +8,8 @@ export function requestOf(
   command: Command,
   options: SpawnOptions,
   more: {
-    readonly input?: Uint8Array | undefined;
+    /** Its bytes, or a name for what is not known yet. */
+    readonly input?: Uint8Array | string | undefined;
     readonly shell?: ShellFacts;
     readonly signal: () => AbortSignal;
   },
@@ -18,14 +20,17 @@ export function requestOf(
   const details = () => [
     ...(pty === undefined ? [] : ['terminal']),
     ...(effect === 'preview' ? [`preview${on === undefined ? '' : ` on ${on}`}`] : []),
-    ...(input === undefined ? [] : [`input ${createHash('sha256').update(input).digest('hex')}`]),
+    ...(input === undefined ? [] : [`input ${nameOf(input)}`]),
     ...(shell === undefined ? [] : [`shell ${JSON.stringify(shell)}`]),
   ];
   return {
-    ...{ command, cwd, env, approved, taints, shell, signal, effect, job },
+    ...{ command, cwd: directoryPath(cwd), env, approved, taints, shell, signal, effect, job },
     details,
   };
 }
+
+const nameOf = (input: Uint8Array | string) =>
+  typeof input === 'string' ? input : createHash('sha256').update(input).digest('hex');
 
 /** The result with what is to be said after the end: it was counted, recorded and told. */
 export async function followed(

@@ -4,6 +4,7 @@ import type { NativeCapture, NativeExit } from '../../confine/native/contract.ts
 import type { Running } from '../../confine/running.ts';
 import type { ExecutionResult, ExecutionResultBase } from '../../model/index.ts';
 import { type ListeningSocket, listeningSockets } from '../../workspace/index.ts';
+import type { LineReader } from '../output/lines.ts';
 import { type OutputView, showOutput } from '../output/show.ts';
 import { endedByItself } from './classify.ts';
 import type { Launch } from './launch.ts';
@@ -28,7 +29,7 @@ export type JobOutput = Pick<
  * A command in the background, with everything that it starts: what it leaves behind when it ends runs on. The job ends
  * when nothing of it is left, when it is ended, or with the sandbox.
  */
-export interface BackgroundJob {
+export interface BackgroundJob extends LineReader {
   /** Different from that of every other job of this process. */
   readonly id: string;
   /** True once the command runs; false if it was refused or given up before. */
@@ -41,7 +42,7 @@ export interface BackgroundJob {
   output(): JobOutput;
   /** Settles when the command itself has ended, whatever it left behind; with `undefined` if it never ran. */
   waitForExit(): Promise<JobExit | undefined>;
-  /** Settles when the command and everything that it started has ended; rejects only for what `onOutput` throws. */
+  /** Settles when the command and everything that it started has ended; rejects only for what `onOutput` or a source of `input` throws. */
   wait(): Promise<ExecutionResult>;
   /**
    * Sends a signal to the command's process group. Where the command has ended, SIGKILL ends what it left behind at once,
@@ -65,7 +66,7 @@ let lastId = 0;
 export function startJob(
   view: OutputView,
   begin: (additions: Pick<Launch, 'extras' | 'onLaunch' | 'onExit' | 'onEnd'>) => RunningCommand,
-): BackgroundJob {
+): Omit<BackgroundJob, keyof LineReader> {
   const id = `${++lastId}`;
   let process: Running | undefined;
   let exited: JobExit | undefined;

@@ -17,9 +17,10 @@ import { beginLookingForSkippedHooks, type SkippedHooks } from '../../workspace/
 import type { NetworkBroker } from '../network/broker.ts';
 import { missingAlternates } from '../output/alternates.ts';
 import type { ChunkReceiver, OutputFeed } from '../output/feed.ts';
+import { openNamedFiles } from '../output/named-files.ts';
 import type { OutputSettings } from '../output/settings.ts';
 import { openSpill, type Spill } from '../output/spill.ts';
-import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
+import { type PreparedSandbox, writableRoots } from '../resolve/prepare-sandbox.ts';
 import { stateDirectory } from '../state.ts';
 import { classify, notRun, type RunContext } from './classify.ts';
 import { describeFailure, failureIn } from './failure.ts';
@@ -33,6 +34,8 @@ export type StartableCommand = ResolvedCommand & { readonly ok: true };
 export interface Launch {
   readonly stdio: NativeCommand['stdio'];
   readonly input?: Uint8Array | undefined;
+  /** In place of it, where it comes from a source: a name for what that will say. */
+  readonly source?: string;
   /** What becomes of captured output; undefined: there is none. */
   readonly output?: OutputSettings;
   /** Takes output as it arrives. */
@@ -195,7 +198,10 @@ class LaunchedCommand {
     const { output, extras, consumer, feed } = how;
     try {
       if (output?.spillLimit !== undefined)
-        this.#spill = openSpill(addon, stateDirectory(), output.spillLimit, output.extras?.combined ?? false);
+        this.#spill =
+          output.spillTo === undefined
+            ? openSpill(addon, stateDirectory(), output.spillLimit, output.extras?.combined ?? false)
+            : openNamedFiles(output.spillTo, output.spillLimit, writableRoots(this.#plan));
       const timeoutMs = options.timeout ?? (extras?.background === true ? 0 : policy.limits.timeoutMs);
       const running = launchProcess(confinement, commandOf(this.#ready, policy, timeoutMs, this.#spill), {
         network: this.#network,

@@ -43,7 +43,7 @@ export interface SpawnParts {
 type Pipe = readonly [number, number];
 
 /** Launches a command that is handed descriptors. They are closed here once it has them, or never will. */
-function launchHanding(
+export function launchHanding(
   { launch }: SpawnParts,
   command: Command,
   options: SpawnOptions,
@@ -73,7 +73,7 @@ function launchHanding(
  * A pipe of this process: the end to read and the end to write.
  * @throws {SandboxError} `launch.failed`.
  */
-function makePipe(addon: NativeAddon): Pipe {
+export function makePipe(addon: NativeAddon): Pipe {
   try {
     return addon.makePipe();
   } catch (error) {

@@ -1,6 +1,7 @@
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import type { NativeCapture } from '../../confine/native/contract.ts';
-import type { OutputChunk, OutputStream, OutputText } from '../../model/index.ts';
+import type { OutputChunk, OutputStream, OutputText, RunOptions } from '../../model/index.ts';
+import { type LineOptions, type LineReader, lineOptions, linesOf } from './lines.ts';
 import { createDecoder } from './show.ts';
 
 /** Receives pieces of output. */
@@ -12,7 +13,7 @@ export interface ChunkReceiver {
 }
 
 /** Output of a running command, to be iterated once. */
-export interface OutputReader {
+export interface OutputReader extends LineReader {
   /**
    * Output as it arrives, from the beginning: what was written before the iteration began is given first, as far as it was
    * kept. The command is held back while the output is not taken, so that memory stays bounded; to wait for `result`
@@ -24,6 +25,16 @@ export interface OutputReader {
   outputText(): AsyncIterableIterator<OutputText>;
 }
 
+/** What readers of a command call. */
+export function readersOf(feed: OutputFeed): OutputReader {
+  return {
+    output: () => feed.output(),
+    outputText: () => feed.outputText(),
+    lines: (options) => feed.lines(options),
+    [Symbol.asyncIterator]: () => feed.lines(),
+  };
+}
+
 /** What a feed has to know of its run. */
 interface FeedOptions {
   /** Whether `outputText()` takes escape sequences out. */
@@ -32,6 +43,14 @@ interface FeedOptions {
   readonly isTaken: boolean;
   /** Settles when there will be no more output. */
   readonly ended: () => Promise<unknown>;
+}
+
+/** The feed of a command with such options. */
+export function feedOf(
+  { escapes, onOutput }: Pick<RunOptions, 'escapes' | 'onOutput'>,
+  ended: () => Promise<unknown>,
+): OutputFeed {
+  return new OutputFeed({ neutralizes: escapes === 'neutralize', isTaken: onOutput !== undefined, ended });
 }
 
 /** Output between a command and an iteration that may never begin. */
@@ -96,6 +115,15 @@ export class OutputFeed implements OutputReader, ChunkReceiver {
 
   outputText(): AsyncGenerator<OutputText, undefined> {
     return decoded(this.output(), this.#options.neutralizes);
+  }
+
+  lines(options: LineOptions = {}): AsyncGenerator<string, undefined> {
+    const read = lineOptions(options);
+    return linesOf(this.outputText(), read);
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<string, undefined> {
+    return this.lines();
   }
 
   #add(name: OutputStream, bytes: Uint8Array, acknowledge: () => void): void {

@@ -1,5 +1,6 @@
 import type { NativeLaunchExtras } from '../../confine/native/contract.ts';
 import type { OutputLimits, Policy, RunOptions } from '../../model/index.ts';
+import type { NamedFiles } from './named-files.ts';
 import { LONGEST_OPEN_SEQUENCE } from './neutralize.ts';
 import type { OutputView } from './show.ts';
 
@@ -11,6 +12,8 @@ export interface OutputSettings {
   readonly extras: NativeLaunchExtras | undefined;
   /** Bytes of each spill file at most; `undefined`: none is wanted. */
   readonly spillLimit: number | undefined;
+  /** The files, where they are named. */
+  readonly spillTo?: NamedFiles;
 }
 
 /** Of each stream, unless the run says otherwise: a mistake must not fill the disk. */
@@ -61,6 +64,7 @@ function settings(
     view: { limits, headBytes: limits.head, asBytes: encoding === 'bytes', neutralizes },
     outputLimit,
     extras: Object.keys(extras).length === 0 ? undefined : extras,
-    spillLimit: typeof asked === 'object' ? asked.maxBytes : asked && DEFAULT_SPILL_LIMIT,
+    spillLimit: asked && ((typeof asked === 'object' ? asked.maxBytes : undefined) ?? DEFAULT_SPILL_LIMIT),
+    ...(typeof asked === 'object' && (asked.stdout ?? asked.stderr) !== undefined ? { spillTo: asked } : {}),
   };
 }

@@ -77,7 +77,8 @@ export function openSpill(
   };
 }
 
-function incompleteness({ spilled: files }: NativeOutcome, limit: number): string | undefined {
+/** Why files have less than was written; `undefined`: they have all. */
+export function incompleteness({ spilled: files }: NativeOutcome, limit: number): string | undefined {
   const parts = (['stdout', 'stderr'] as const).flatMap((stream, index) => {
     const spilled = files?.[index];
     if (spilled === undefined || spilled.isWhole) return [];

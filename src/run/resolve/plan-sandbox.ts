@@ -10,7 +10,7 @@ import type { NativeAddon, NativeFailure } from '../../confine/native/contract.t
 import { loadAddon } from '../../confine/native/load.ts';
 import type { Demands, FullGrant, Grant, HiddenFiles, OwnPath } from '../../confine/plan/grant.ts';
 import type { HostFeatures } from '../../confine/plan/host-features.ts';
-import type { LaunchPlan, PlannedLayer } from '../../confine/plan/launch-plan.ts';
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
 import type { PathLookup } from '../../confine/plan/path-lookup.ts';
 import { probeHost } from '../../confine/probe.ts';
 import {
@@ -46,16 +46,8 @@ export interface PlannedSandbox {
   readonly finder: HiddenFinder | undefined;
   readonly hidden: Looked | undefined;
   readonly shadow: LaunchPlan | undefined;
-  /**
-   * What commands get. `hidden`: in place of what was found at first; `changes`: where those of the workspace go, instead of into
-   * it; `none`: it cannot be written; `looked-at`: into it, and what is denied to read is told. `leavesOpen`: with a layer, what
-   * the policy lets commands write elsewhere stays writable.
-   */
-  readonly grantFor: (
-    hidden?: HiddenFiles,
-    changes?: PlannedLayer | 'none' | 'looked-at',
-    leavesOpen?: boolean,
-  ) => Grant;
+  /** What commands get. Others differ from it in what is hidden by then, or in where changes of the workspace go. */
+  readonly grant: Grant;
   readonly demands: Demands;
 }
 
@@ -83,11 +75,7 @@ export async function planResolved(
   const own = [...ownPaths(resolved, lookup), ...privateParents.own];
   const finder = await hiddenFinder(resolved);
   const found = finder?.look();
-  const grantFor: PlannedSandbox['grantFor'] = (
-    hidden = found?.files,
-    changes = undefined,
-    leavesOpen = false,
-  ) => ({
+  const grant: Grant = {
     ...grantOf(policy, workspace),
     workspace,
     workspaceAsNamed,
@@ -111,16 +99,12 @@ export async function planResolved(
     shortfall: findings?.shortfall,
     sharedByGroup:
       isWritable && isSharedByGroup([workspace, repository?.directory ?? join(workspace, '.git')]),
-    hidden: hidden && { ...hidden, tracked: trackedAmong(hidden.paths, repository?.top ?? workspace) },
-    layer: typeof changes === 'string' ? undefined : changes,
-    leavesOpen,
-    looksAtReads: changes === 'looked-at',
-    onlyReads: changes === 'none',
+    hidden: found && hiddenIn(resolved, found.files),
     tellsUses: resolved.shadow !== undefined,
-  });
+  };
   const shadow = resolved.shadow && (await planOnly(await planResolved(resolved.shadow)));
   const demands = demandsOf(policy);
-  return { addon, resolved, features, findings, finder, hidden: found, shadow, grantFor, demands };
+  return { addon, resolved, features, findings, finder, hidden: found, shadow, grant, demands };
 }
 
 /** What an installer of hooks may write as a copy. Husky's own directory only: what lies beside it is the project's, and tracked. */
@@ -140,6 +124,12 @@ function hooksOf(
     settingOf: (configuration) => (kept === undefined ? '' : keptHooksOf(kept, configuration)),
   };
 }
+
+/** What was found to be hidden, as a grant has it. */
+export const hiddenIn = ({ repository, workspace }: ResolvedPolicy, files: HiddenFiles): HiddenFiles => ({
+  ...files,
+  tracked: trackedAmong(files.paths, repository?.top ?? workspace),
+});
 
 /** Which of some paths are files that git tracks in a working tree. What says so may be a command's: it opens nothing. */
 function trackedAmong(paths: readonly string[], top: string): readonly string[] {
@@ -194,7 +184,7 @@ export function enforceable<Made>(made: Made | Unenforceable): Made {
 
 /** The plan of the first backend that has one, without touching the kernel: what turns out when it is prepared is not in it. */
 export async function planOnly(planned: PlannedSandbox): Promise<LaunchPlan> {
-  return enforceable(await confinerOf(planned).plan(planned.grantFor(), planned.demands));
+  return enforceable(await confinerOf(planned).plan(planned.grant, planned.demands));
 }
 
 const SHARED_MEMORY = '/dev/shm';

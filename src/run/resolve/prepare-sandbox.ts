@@ -14,7 +14,7 @@ import type { Looked } from '../hidden-files.ts';
 import type { NetworkBroker } from '../network/broker.ts';
 import { BACKENDS } from '../other-backends/all-backends.ts';
 import type { WouldDeny } from '../output/shadow.ts';
-import { confinerOf, enforceable, type PlannedSandbox, planResolved } from './plan-sandbox.ts';
+import { confinerOf, enforceable, hiddenIn, type PlannedSandbox, planResolved } from './plan-sandbox.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import { hasNpmCache, seedNpmCache } from './seed-npm-cache.ts';
 import { type OpenCache, openCache } from './workspace-cache.ts';
@@ -136,10 +136,10 @@ async function prepareResolved(
   const { policy } = resolved;
   for (const root of findings?.roots ?? []) closeHooksGap(root);
   const features = asIf(planned.features);
-  const { grantFor, demands, how } = planned;
+  const { grant, demands, how } = planned;
   const confiner = confinerOf({ features }, backends);
   const confinement = enforceable(
-    await confiner.prepare(grantFor(), demands, { ...how, beside: beside?.confinement }),
+    await confiner.prepare(grant, demands, { ...how, beside: beside?.confinement }),
   );
   try {
     const { plan } = confinement;
@@ -182,7 +182,8 @@ function hiddenNow(
   let renewing: Promise<void> | undefined;
   const renew = async (looked: Looked): Promise<void> => {
     // What an earlier command left running is still reached by the next one.
-    const made = await prepared.confinement.another(planned.grantFor(looked.files), planned.how);
+    const grant = { ...planned.grant, hidden: hiddenIn(planned.resolved, looked.files) };
+    const made = await prepared.confinement.another(grant, planned.how);
     const confinement = enforceable(made);
     const network = await brokerFor(addon, confinement, lookup);
     prepared.confinement.close();
@@ -213,10 +214,10 @@ function variantsOf(
   prepared: Omit<PreparedSandbox, keyof Variants>,
   lookup: NameLookup | undefined,
 ): Variants {
-  const { addon, finder, grantFor } = planned;
+  const { addon, finder, resolved } = planned;
   // Nothing comes into the workspace, so nothing is looked for there.
   const beside: Planned = { ...planned, how: { ...planned.how, guests: {} } };
-  const prepareBeside = async ({ how }: Planned, grant: Grant): Promise<Confinement> =>
+  const prepareBeside = async ({ grant, how }: Planned): Promise<Confinement> =>
     enforceable(await prepared.confinement.another(grant, how));
   /** They differ in the directories of the layer only, as long as the same is hidden. */
   let last:
@@ -228,7 +229,10 @@ function variantsOf(
     const made =
       last?.leavesOpen === leavesOpen && isDeepStrictEqual(last.hidden, hidden)
         ? await last.made.onLayer(layer, { ...all.how, beside: prepared.confinement })
-        : await prepareBeside(all, grantFor(hidden, layer, leavesOpen));
+        : await prepareBeside({
+            ...all,
+            grant: { ...all.grant, hidden: hidden && hiddenIn(resolved, hidden), layer, leavesOpen },
+          });
     last = { leavesOpen, hidden, made };
     const { plan } = made;
     const network = await brokerFor(addon, made, lookup);
@@ -240,19 +244,19 @@ function variantsOf(
   /** The plan of such a sandbox says what becomes of changes. */
   const alike = async (
     all: Planned,
-    changes: 'none' | 'looked-at',
+    how: Pick<Grant, 'onlyReads' | 'looksAtReads'>,
     settle: Settler,
   ): Promise<PreparedSandbox> => {
-    const one: Planned = { ...all, grantFor: (hidden) => grantFor(hidden, changes) };
-    const confinement = await prepareBeside(one, one.grantFor());
+    const one: Planned = { ...all, grant: { ...all.grant, ...how } };
+    const confinement = await prepareBeside(one);
     const network = await brokerFor(addon, confinement, lookup);
     const own = { ...prepared, confinement, plan: confinement.plan, network, settle, ...variants };
     return Object.assign(own, { hidden: hiddenNow(one, own, lookup) });
   };
   const variants: Variants = {
     withLayer,
-    forReading: () => alike(beside, 'none', () => []),
-    forLooking: () => alike(planned, 'looked-at', prepared.settle),
+    forReading: () => alike(beside, { onlyReads: true }, () => []),
+    forLooking: () => alike(planned, { looksAtReads: true }, prepared.settle),
   };
   return variants;
 }
@@ -300,9 +304,9 @@ export async function planTried(resolved: ResolvedPolicy): Promise<LaunchPlan> {
   const cache = openCacheFor(resolved);
   try {
     const planned = await planResolved(resolved, cache?.place);
-    const { grantFor, demands } = planned;
+    const { grant, demands } = planned;
     const how = preparationOf(planned, false);
-    const confinement = enforceable(await confinerOf(planned).prepare(grantFor(), demands, how));
+    const confinement = enforceable(await confinerOf(planned).prepare(grant, demands, how));
     confinement.close();
     return confinement.plan;
   } finally {

@@ -2,6 +2,7 @@ import { constants, mkdtempSync, readdirSync, rmdirSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { isBeneath } from '../../base/absolute-path.ts';
+import { directoryPath } from '../../base/directory-path.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { orElse } from '../../base/or-else.ts';
 import type { PathRule } from '../../confine/plan/grant.ts';
@@ -94,7 +95,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   const temporary = realDirectory(tmpdir(), 'the temporary directory');
   const withFiles = options.policyFiles ?? true;
   const files = await loadOperatorLayers(home, options.policy, withFiles);
-  const directory = options.workspace ?? workspaceNamed(files)?.replace(/^~/, home);
+  const directory = directoryPath(options.workspace) ?? workspaceNamed(files)?.replace(/^~/, home);
   const workspaceAsNamed = resolve(directory ?? namedCurrentDirectory());
   const workspace = realDirectory(workspaceAsNamed, 'the workspace');
   const lookup = createStartLookup();
@@ -133,8 +134,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     home,
     repository: around.found,
     temporaryParent,
-    parentBesideTmp: () =>
-      outOfReach([temporary, '/var/tmp'], policy, workspace, createPathLookup(), [realPath('/tmp')]),
+    parentBesideTmp: placesOf(policy, workspace),
     settings: {
       ...settings,
       remarks: [
@@ -151,6 +151,12 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
         ? undefined
         : await resolvePolicy({ workspace, policy: options.shadow, policyFiles: false }),
   };
+}
+
+/** Finds `parentBesideTmp` of a policy for a workspace. */
+export function placesOf(policy: Policy, workspace: string): ResolvedPolicy['parentBesideTmp'] {
+  const temporary = realDirectory(tmpdir(), 'the temporary directory');
+  return () => outOfReach([temporary, '/var/tmp'], policy, workspace, createPathLookup(), [realPath('/tmp')]);
 }
 
 /** Root may write what another user's is by a capability, and commands have none, in containers with a mounted workspace say. */

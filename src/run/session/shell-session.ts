@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { directoryPath } from '../../base/directory-path.ts';
 import { errorMessage } from '../../base/error-message.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { shellWord } from '../../base/shell-quote.ts';
@@ -207,7 +208,7 @@ class OpenShell implements ShellSession {
     this.#seen = prepared.hidden?.matches();
     await prepared.hidden?.keepHidden();
     const { plan, network } = prepared;
-    const process = this.#startProcess(from?.cwd ?? this.#options.cwd, restored?.env);
+    const process = this.#startProcess(from?.cwd ?? directoryPath(this.#options.cwd), restored?.env);
     const hello = await process.turn({ text: ':', assignments: '', timeout: START_TIMEOUT_MS });
     const said = hello.alive && !hello.end.timedOut ? readShellState(hello.end.state) : undefined;
     if (said === undefined) throw startFailure(hello.alive ? await process.kill() : hello.outcome);

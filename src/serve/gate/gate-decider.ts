@@ -1,5 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { createDecider, type DecisionPorts, type Objection, type SessionMemory } from '../../gate/index.ts';
+import {
+  createDecider,
+  type DecisionPorts,
+  type Objection,
+  type SessionMemory,
+  WITHOUT,
+} from '../../gate/index.ts';
 import { type Assembly, budgetOf, requestMakerOf } from '../../run/index.ts';
 import type { ResultOf } from '../protocol/tables.ts';
 
@@ -34,7 +40,7 @@ async function portsFor(
   const { policy, stateful } = assembly;
   const budget = budgetOf(principal, stateful.state, policy.state);
   return {
-    ...{ policy, plan: undefined, principal, budget, outcome: () => 'allow' },
+    ...{ ...WITHOUT, policy, plan: undefined, principal, budget, outcome: () => 'allow' },
     judge: await assembly.judge(budget),
     makeRequest: requestMakerOf(assembly, principal, session),
     session: memoryOf(assembly, principal, session),

@@ -23,15 +23,12 @@ export const variables = z
   .optional()
   .describe('Variables, besides those of every command.');
 
-const { cwd, taints, timeout, effect } = RunOptions.shape;
+const { taints, timeout, effect } = RunOptions.shape;
 
 /** Where and how a command starts, and what the policy is to know. */
 export const commandParams = {
   command: commandValue,
-  cwd: text
-    .min(1)
-    .optional()
-    .describe(cwd.description ?? ''),
+  cwd: text.min(1).optional().describe('Absolute, or relative to the workspace. Default: the workspace.'),
   env: z
     .record(variableName, text.nullable())
     .optional()

@@ -14,10 +14,14 @@ import { commandIn } from '../../support/simple-command.ts';
 const PAGE = readFileSync(new URL('../../../docs/adding-a-command.md', import.meta.url), 'utf8');
 
 it('the row that docs/adding-a-command.md shows says what its table says', () => {
-  const [, block = ''] = /```ts\n([\s\S]*?)```/.exec(PAGE) ?? [];
-  const [row] = new Function('programs', `return ${block}`)(programs) as readonly ProgramRow[];
+  const block = (language: string) =>
+    new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(PAGE)?.[1] ?? '';
+  const [row] = new Function('programs', `return ${block('ts')}`)(programs) as readonly ProgramRow[];
   if (row === undefined) throw new Error('no row');
-  const program: Program = { ...row, name: row.names };
+  const { names: name, risk, reach, behaviour } = row;
+  expect(behaviour().grammar).toBe(name);
+  // As it would be read from its file.
+  const program: Program = { ...behaviour(), name, risk, reach, grammar: JSON.parse(block('json'))[name] };
   // Else the example would be an honest program.
   expect(findProgram(program.name)).toBeUndefined();
 

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { explainProgram } from '../../../src/cli/index.ts';
-import { findProgram, optionTable, PROGRAM_ROWS } from '../../../src/judge/index.ts';
+import { findProgram, grammarOf, optionTable, PROGRAM_ROWS } from '../../../src/judge/index.ts';
 import { CLASSIC_ALLOW_LIST, judgeText } from '../../support/policy-world.ts';
 
 const PAGE = fileURLToPath(new URL('../../../docs/programs.md', import.meta.url));
@@ -32,7 +32,7 @@ const CALLS: Readonly<Record<string, (option: string) => string>> = {
 
 /** The options of a program by what the profile says of them. */
 function optionsUnderList(name: string): string {
-  const { rules } = optionTable(findProgram(name)?.grammar ?? {});
+  const { rules } = optionTable(grammarOf(findProgram(name) ?? {}) ?? {});
   const shown: Record<string, string[]> = { '': [] };
   for (const { name: option, effect, value } of rules.values()) {
     const dashed = option.length === 1 ? `-${option}` : `--${option}`;
@@ -56,7 +56,7 @@ of its words are paths, and what it runs.
 
 The sandbox holds every program alike; this table is what questions, refusals and explanations go by. A program that is not
 in it may do anything that the sandbox lets it do, with risk medium and its use of the network unknown. To add one, add a
-row to the file of its family in \`src/judge/programs/families/\`.
+row to the file of its family in \`src/judge/programs/families/\` and a file of its options to \`src/judge/programs/grammars/\`.
 
 | Programs | What is known |
 |---|---|

@@ -16,7 +16,7 @@ it('a check that cannot be made says so, and does not pass for a command that is
   try {
     await using sandbox = await sandboxOn(await prepareSandbox(options), options, undefined, (ports) => ({
       ...ports,
-      session: { id: 's', taints, taint: () => {} },
+      session: { id: 's', begin: () => {}, taints, taint: () => {} },
     }));
     expect((await sandbox.check('ls')).decision?.verdict).toBe('allow');
     isBroken = true;

@@ -141,22 +141,10 @@ const COMPRESSES: Pick<Behaviour, 'paths' | 'onlyReads'> = {
 
 /** Programs that pack and unpack. */
 export const ARCHIVES: readonly ProgramRow[] = [
-  ...programs('tar bsdtar gtar', 'low', 'local', {
+  ...programs('tar bsdtar gtar', 'low', 'local', () => ({
     // Such a file may hold -C, too.
     strict: takesNamesFrom('T files-from'),
-    grammar: {
-      source: 'tar 1.34',
-      flags:
-        't list v verbose z gzip gunzip ungzip j bzip2 J xz a auto-compress no-auto-compress zstd lzma lzip lzop Z compress p preserve-permissions same-permissions same-owner no-same-owner no-same-permissions k keep-old-files O to-stdout h dereference S sparse w interactive P absolute-names W verify m touch wildcards no-wildcards anchored no-anchored ignore-case null numeric-owner overwrite no-overwrite-dir force-local strip l check-links one-file-system exclude-vcs exclude-vcs-ignores exclude-caches exclude-backups no-recursion recursion skip-old-files keep-newer-files keep-directory-symlink unlink-first U o i ignore-zeros B R G seek n A catenate concatenate d diff compare version help show-transformed-names no-xattrs xattrs acls selinux c create x extract get r append u update',
-      values:
-        'f file exclude strip-components transform xform owner group mode mtime format H b blocking-factor record-size level N newer after-date newer-mtime label V hole-detection sort warning quoting-style suffix pax-option checkpoint-action',
-      optionals: 'checkpoint backup occurrence totals',
-      reads: 'T files-from X exclude-from g listed-incremental K starting-file',
-      writes: 'C directory index-file one-top-level?',
-      removing: 'delete remove-files recursive-unlink',
-      executes:
-        'I use-compress-program F info-script new-volume-script to-command rsh-command rmt-command volno-file',
-    },
+    grammar: 'tar',
     paths: pathsOfTar,
     targetOptions: 'C directory one-top-level',
     inspect: inspectTar,
@@ -164,49 +152,23 @@ export const ARCHIVES: readonly ProgramRow[] = [
     unpacks: ({ command: { words }, options }) =>
       /^[a-z]*x[a-z]*$/i.test(words[1]?.value ?? '') ||
       options.some(({ name }) => /^(?:x|extract|get)$/.test(name)),
-  }),
-  ...programs('zip', 'medium', 'local', {
-    grammar: {
-      // Options of two letters are read as two of one, but for those that name a file or a program.
-      source: 'zip 3.0',
-      open: true,
-      flags:
-        '1 2 3 4 5 6 7 8 9 0 @ A c C d D e E f F g h i I j J k l L m N o p q r R S T u U v V w y X z adjust-sfx archive-clear archive-set archive-comment ascii binary copy-entries delete difference-archive display-bytes display-counts display-dots display-globaldots display-usize display-volume encrypt entry-comments fifo filesync fix fixfix freshen from-crlf grow help ignore-case junk-paths junk-sfx latest-time license log-append log-info longnames more-help move must-match names-stdin no-dir-entries no-extra no-image no-wild notes paths preserve-case quiet recurse-paths recurse-patterns regex show-command show-files show-just-unicode show-options show-unicode split-bell split-pause split-verbose symlinks system-hidden test to-crlf unicode update verbose volume-label wild-stop-dirs',
-      values:
-        'n P s t x Z suffixes password split-size from-date before-date exclude include compression-method dot-size',
-      writes: 'b O temp-path output-file logfile-path',
-      executes: 'unzip-command',
-    },
+  })),
+  ...programs('zip', 'medium', 'local', () => ({
+    grammar: 'zip',
     paths: pathsOfZip,
     inspect: inspectZip,
     followsLinks: (use) => hasOption(use, 'r R recurse-paths') && !hasOption(use, 'y symlinks'),
     loses: (use) => (hasOption(use, 'm move') ? movedInto(use.operands[0]) : undefined),
-  }),
-  ...programs('unzip', 'medium', 'local', {
-    grammar: {
-      source: 'unzip 6.0',
-      open: true,
-      flags: '2 a A b B c C D E f F h i j J K l L M n N o p q s S t T u U v V W X Y z Z',
-      // The last two of Debian: sets of characters.
-      values: 'P x O I',
-      writes: 'd',
-    },
+  })),
+  ...programs('unzip', 'medium', 'local', () => ({
+    grammar: 'unzip',
     // Behind the archive stand names in it.
     paths: ({ operands }) => plainPaths(operands.slice(0, 1), 'reads'),
     targetOptions: 'd',
     onlyReads: ({ options }) => options.some(({ name }) => /^[ltvpcZz]$/.test(name)),
-  }),
-  ...programs('cpio', 'medium', 'local', {
-    grammar: {
-      source: 'cpio 2.13',
-      open: true,
-      flags:
-        '? 0 a A b B c d f i k l L m n o p r s S t u v V absolute-filenames append create dereference device-independent dot extract force-local help ignore-devno link list make-directories no-absolute-filenames no-preserve-owner nonmatching null numeric-uid-gid only-verify-crc pass-through preserve-modification-time quiet rename renumber-inodes reproducible reset-access-time sparse swap swap-bytes swap-halfwords to-stdout unconditional usage verbose version',
-      values: 'F file I O C io-size H format M message R owner W warning block-size',
-      writes: 'D directory',
-      reads: 'E pattern-file',
-      executes: 'rsh-command to-command',
-    },
+  })),
+  ...programs('cpio', 'medium', 'local', () => ({
+    grammar: 'cpio',
     paths: pathsOfCpio,
     targetOptions: 'D directory',
     inspect: ({ options }) =>
@@ -215,110 +177,22 @@ export const ARCHIVES: readonly ProgramRow[] = [
           ? [finding('network', 'remote_archive', 'opens an archive on another host', word.source)]
           : [],
       ),
-  }),
-  ...programs('7z 7za 7zr 7zz', 'medium', 'local', {
-    grammar: {
-      source: '7-Zip 26.02',
-      open: true,
-      optionals: 'a b i m p r s t u v x y',
-      producesAttached: 'o w',
-    },
+  })),
+  ...programs('7z 7za 7zr 7zz', 'medium', 'local', () => ({
+    grammar: '7z',
     paths: pathsOf7z,
     loses: lossOf7z,
-  }),
+  })),
   ...programs('unrar rar pax ar', 'medium', 'local'),
-  ...programs('gzip gunzip', 'medium', 'local', {
-    ...COMPRESSES,
-    grammar: {
-      source: 'gzip 1.12',
-      open: true,
-      exact: true,
-      flags:
-        '0 1 2 3 4 5 6 7 8 9 a ascii c stdout to-stdout d decompress uncompress f force h help k keep l list L license n no-name N name q quiet r recursive rsyncable synchronous t test v verbose V version fast best',
-      values: 'S suffix',
-    },
-  }),
-  ...programs('bzip2 bunzip2', 'medium', 'local', {
-    ...COMPRESSES,
-    grammar: {
-      source: 'bzip2 1.0.8',
-      open: true,
-      exact: true,
-      flags:
-        '0 1 2 3 4 5 6 7 8 9 h help d decompress z compress k keep f force t test c stdout q quiet v verbose L license V version s small fast best repetitive-fast repetitive-best',
-    },
-  }),
-  ...programs('xz unxz lzma', 'medium', 'local', {
-    ...COMPRESSES,
-    grammar: {
-      source: 'xz 5.4.1',
-      open: true,
-      exact: true,
-      flags:
-        '0 1 2 3 4 5 6 7 8 9 z compress d decompress uncompress t test l list k keep f force c stdout to-stdout single-stream no-sparse ignore-check e extreme no-adjust q quiet v verbose Q no-warn robot info-memory h help H long-help V version fast best',
-      values:
-        'S suffix F format C check T threads block-size block-list flush-timeout memlimit-compress memlimit-decompress memlimit-mt-decompress M memlimit memory',
-      optionals: 'lzma1 lzma2 x86 arm armthumb arm64 powerpc ia64 sparc delta',
-      reads: 'files? files0?',
-    },
-  }),
-  ...programs('zstd unzstd', 'medium', 'local', {
-    ...COMPRESSES,
-    grammar: {
-      source: 'zstd 1.5.4',
-      open: true,
-      exact: true,
-      flags:
-        '0 1 2 3 4 5 6 7 8 9 k keep d decompress uncompress z compress f force h H help V version c stdout v verbose q quiet r t test l list S n adapt ultra rsyncable single-thread exclude-compressed no-dictID train C best no-name content-size no-progress show-default-cparams',
-      optionals:
-        'fast long zstd T B M b e i auto-threads train-cover train-fastcover train-legacy priority format',
-      values: 'block-size threads maxdict dictID stream-size size-hint target-compressed-block-size memory',
-      reads: 'D filelist patch-from',
-      writes: 'o output-dir-flat output-dir-mirror trace',
-      removing: 'rm',
-    },
-  }),
-  ...programs('pigz', 'medium', 'local', {
-    ...COMPRESSES,
-    grammar: {
-      source: 'pigz 2.6',
-      open: true,
-      exact: true,
-      flags:
-        '0 1 2 3 4 5 6 7 8 9 fast best c stdout d decompress f force F first h help H huffman i independent k keep K zip l list L license m no-time M time n no-name N name O oneblock q quiet r recursive R rsyncable t test U rle v verbose V version Y synchronous z zlib',
-      values: 'A alias b blocksize C comment I iterations J maxsplits p processes S suffix',
-    },
-  }),
-  ...programs('compress uncompress', 'medium', 'local', {
-    grammar: { source: 'ncompress 4.2.4.6', open: true, flags: 'f v c V r d', values: 'b' },
-    ...COMPRESSES,
-  }),
-  ...programs('lz4', 'medium', 'local', {
-    grammar: {
-      source: 'lz4 1.9.4',
-      open: true,
-      exact: true,
-      flags:
-        '0 1 2 3 4 5 6 7 8 9 d z f k h H V v q c t m r l no-frame-crc frame-crc content-size list sparse no-sparse favor-decSpeed best',
-      // Numbers and letters that are attached.
-      optionals: 'B b e i fast',
-      reads: 'D',
-      removing: 'rm',
-    },
-    operands: 'writes',
-  }),
-  ...programs('brotli', 'medium', 'local', {
-    grammar: {
-      source: 'brotli 1.0.9',
-      open: true,
-      exact: true,
-      flags:
-        '0 1 2 3 4 5 6 7 8 9 c stdout d decompress f force h help k keep n no-copy-stat t test v verbose V version Z best',
-      values: 'q quality w lgwin large_window S suffix',
-      writes: 'o output',
-      removing: 'j rm',
-    },
-    operands: 'writes',
-  }),
-  ...programs('zcat bzcat xzcat zstdcat lzcat zless zmore zipinfo', 'low', 'local', { operands: 'reads' }),
+  ...programs('gzip gunzip', 'medium', 'local', () => ({ ...COMPRESSES, grammar: 'gzip' })),
+  ...programs('bzip2 bunzip2', 'medium', 'local', () => ({ ...COMPRESSES, grammar: 'bzip2' })),
+  ...programs('xz unxz lzma', 'medium', 'local', () => ({ ...COMPRESSES, grammar: 'xz' })),
+  ...programs('zstd unzstd', 'medium', 'local', () => ({ ...COMPRESSES, grammar: 'zstd' })),
+  ...programs('pigz', 'medium', 'local', () => ({ ...COMPRESSES, grammar: 'pigz' })),
+  ...programs('compress uncompress', 'medium', 'local', () => ({ grammar: 'compress', ...COMPRESSES })),
+  ...programs('lz4', 'medium', 'local', () => ({ grammar: 'lz4', operands: 'writes' })),
+  ...programs('brotli', 'medium', 'local', () => ({ grammar: 'brotli', operands: 'writes' })),
+  ...programs('zcat bzcat xzcat zstdcat lzcat zless zmore zipinfo', 'low', 'local', () => ({
+    operands: 'reads',
+  })),
 ];

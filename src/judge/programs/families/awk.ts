@@ -230,30 +230,27 @@ function objectionToAwk({ command, operands }: Use): string | undefined {
 
 /** The language for lines of fields. */
 export const AWK: readonly ProgramRow[] = [
-  ...programs('awk gawk mawk nawk', 'low', 'local', {
-    alsoCalled: withVersion('awk'),
-    code: 'language',
-    grammar: {
-      source: 'gawk 5.2.1, mawk 1.3.4, original-awk 2022-09-12',
-      flags:
-        'M bignum b characters-as-bytes c traditional C copyright h help n non-decimal-data N use-lc-numeric O optimize P posix r re-interval s no-optimize S sandbox t lint-old V version g gen-pot I trace csv k',
-      values: 'F field-separator v assign e source W',
-      optionals: 'L lint',
-      writing: 'd? dump-variables? p? profile? o? pretty-print? D? debug?',
-      loads: 'f file E exec i include l load',
-    },
-    operands: 'script-then-reads',
-    scriptOptions: 'e source f file E exec',
-    inspect: inspectAwk,
-    morePaths: (use) => [...filesOfAwk(use), ...filesOfOptions(use)],
-    application: {
-      names: 'awk',
-      // Options end at the program, and not every awk has long ones.
-      grammar: { values: 'F v', stopAtOperand: true },
-      // A plain program opens nothing; what else is found in it only looks so, as the pattern `/inet/`.
-      inspect: () => [],
-      morePaths: () => [],
-      objection: objectionToAwk,
-    },
-  }),
+  ...programs(
+    'awk gawk mawk nawk',
+    'low',
+    'local',
+    () => ({
+      code: 'language',
+      grammar: 'awk',
+      operands: 'script-then-reads',
+      scriptOptions: 'e source f file E exec',
+      inspect: inspectAwk,
+      morePaths: (use) => [...filesOfAwk(use), ...filesOfOptions(use)],
+      application: {
+        names: 'awk',
+        // Options end at the program, and not every awk has long ones.
+        grammar: 'awk application',
+        // A plain program opens nothing; what else is found in it only looks so, as the pattern `/inet/`.
+        inspect: () => [],
+        morePaths: () => [],
+        objection: objectionToAwk,
+      },
+    }),
+    withVersion('awk'),
+  ),
 ];

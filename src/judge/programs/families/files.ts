@@ -25,11 +25,6 @@ function atLeast(count: number, message: string): (use: Use) => readonly Finding
   return ({ operands }) => (operands.length >= count ? [] : [finding('invalid', 'arguments', message)]);
 }
 
-const TARGET_FLAGS = 'i interactive v verbose T no-target-directory help version';
-
-/** Of cp, mv and install. */
-const COPY_FLAGS = `n no-clobber u update Z debug strip-trailing-slashes ${TARGET_FLAGS}`;
-
 /** `cp a dir` writes dir/a, through a link if that is one; so does `mv`, and both take `dir/` for a directory. */
 function pathsIntoTarget({ operands }: Use): readonly PathUse[] {
   const target = operands.at(-1);
@@ -56,7 +51,6 @@ function objectionToCp(use: Use, isDirectory: (argument: Argument) => boolean): 
 }
 
 const CHANGES_RIGHTS: Behaviour = {
-  grammar: { open: true, flags: 'R recursive v verbose f silent quiet c changes', reads: 'reference' },
   // The first operand is the mode.
   operands: 'script-then-reads',
   scriptOptions: 'reference',
@@ -78,15 +72,8 @@ const isPath = ({ text }: Argument) => text.includes('/');
 
 /** Programs that list, make, copy, move and delete files. */
 export const FILES: readonly ProgramRow[] = [
-  ...programs('ls dir vdir', 'low', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      flags:
-        '1 a all A almost-all b escape B ignore-backups c C d directory D dired f F g G no-group group-directories-first h human-readable si H dereference-command-line dereference-command-line-symlink-to-dir i inode k kibibytes l L dereference m n numeric-uid-gid N literal o p q hide-control-chars show-control-chars Q quote-name r reverse R recursive s size S t u U v x X Z context zero author file-type full-time help version',
-      values:
-        'I ignore hide w width T tabsize block-size format indicator-style quoting-style sort time time-style',
-      optionals: 'color hyperlink classify',
-    },
+  ...programs('ls dir vdir', 'low', 'local', () => ({
+    grammar: 'ls',
     operands: 'reads',
     namesNew: listsOnlyNew,
     followsLinks: (use) => hasOption(use, 'R recursive') && hasOption(use, 'L dereference'),
@@ -94,56 +81,24 @@ export const FILES: readonly ProgramRow[] = [
       names: 'ls',
       without: 'L dereference H dereference-command-line dereference-command-line-symlink-to-dir',
     },
-  }),
-  ...programs('tree', 'low', 'local', {
-    grammar: {
-      source: 'tree 2.1.0',
-      flags:
-        'a d l f x i q N Q p u g s h D F v t c U r J X C n A S gitignore ignore-case matchdirs metafirst prune info noreport si du inodes device dirsfirst filesfirst nolinks fromfile fflinks help version',
-      values: 'L P I H T charset sort filelimit timefmt',
-      reads: 'gitfile infofile hintro houtro',
-      writes: 'o',
-      // It leaves a page in each directory where -L ends.
-      writing: 'R',
-    },
+  })),
+  ...programs('tree', 'low', 'local', () => ({
+    grammar: 'tree',
     operands: 'reads',
     followsLinks: (use) => hasOption(use, 'l'),
-  }),
-  ...programs('eza exa', 'low', 'local', {
-    grammar: {
-      source: 'eza 0.19.1',
-      open: true,
-      exact: true,
-      flags:
-        '1 G l R T X x a A d r D f b B g h H i m M n O S u U o Z @ v help version oneline grid long recurse tree dereference across no-quotes hyperlink all almost-all list-dirs reverse git-ignore group-directories-first only-dirs only-files show-symlinks no-symlinks binary bytes changed group smart-group header links inode modified mounts numeric flags blocksize total-size accessed created no-permissions octal-permissions no-filesize no-user no-time stdin extended context git git-repos git-repos-no-status no-git',
-      values: 'w width L level s sort I ignore-glob t time time-style color-scale-mode colour-scale-mode',
-      optionals: 'F classify color colour icons color-scale colour-scale',
-      writes: 'write-theme',
-    },
+  })),
+  ...programs('eza exa', 'low', 'local', () => ({
+    grammar: 'eza',
     operands: 'reads',
     followsLinks: (use) => hasOption(use, 'X dereference') && hasOption(use, 'R recurse T tree'),
-  }),
-  ...programs('lsd', 'low', 'local', {
-    grammar: {
-      source: 'lsd 0.23.1',
-      open: true,
-      flags:
-        '1 a A d F h i l L r R S t U v V X Z oneline all almost-all classic directory-only classify group-directories-first human-readable header help inode ignore-config long dereference no-symlink reverse recursive sizesort timesort total-size tree no-sort versionsort version extensionsort context',
-      values:
-        'I ignore-glob blocks color date depth group-dirs hyperlink icon icon-theme permission size sort',
-      reads: 'config-file',
-    },
+  })),
+  ...programs('lsd', 'low', 'local', () => ({
+    grammar: 'lsd',
     operands: 'reads',
     followsLinks: (use) => hasOption(use, 'L dereference') && hasOption(use, 'R recursive tree'),
-  }),
-  ...programs('cp', 'medium', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      flags: `a archive b d f force H l link L dereference P no-dereference p r R recursive s symbolic-link x one-file-system attributes-only parents remove-destination copy-contents path ${COPY_FLAGS}`,
-      values: 'S suffix no-preserve sparse',
-      optionals: 'backup preserve reflink context',
-      writes: 't target-directory',
-    },
+  })),
+  ...programs('cp', 'medium', 'local', () => ({
+    grammar: 'cp',
     operands: 'reads-then-writes',
     targetOptions: 't target-directory',
     followsLinks: (use) => copiesDirectories(use) && hasOption(use, 'L dereference'),
@@ -169,15 +124,9 @@ export const FILES: readonly ProgramRow[] = [
       movesLinks: copiesLinks,
       changesEntries: true,
     },
-  }),
-  ...programs('mv', 'medium', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      flags: `b f force context ${COPY_FLAGS}`,
-      values: 'S suffix',
-      optionals: 'backup',
-      writes: 't target-directory',
-    },
+  })),
+  ...programs('mv', 'medium', 'local', () => ({
+    grammar: 'mv',
     operands: 'moves-then-writes',
     targetOptions: 't target-directory',
     makesLinks: () => 'here',
@@ -189,15 +138,9 @@ export const FILES: readonly ProgramRow[] = [
       movesLinks: () => true,
       changesEntries: true,
     },
-  }),
-  ...programs('ln', 'medium', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      flags: `b d F directory f force L logical n no-dereference P physical r relative s symbolic ${TARGET_FLAGS}`,
-      values: 'S suffix',
-      optionals: 'backup',
-      writes: 't target-directory',
-    },
+  })),
+  ...programs('ln', 'medium', 'local', () => ({
+    grammar: 'ln',
     paths: (use) => {
       const toTarget = use.operands.length === 1 || hasOption(use, 't target-directory');
       const targets = toTarget ? [] : use.operands.slice(-1);
@@ -212,113 +155,61 @@ export const FILES: readonly ProgramRow[] = [
     targetOptions: 't target-directory',
     makesLinks: (use) =>
       hasOption(use, 's symbolic') ? (hasOption(use, 'r relative') ? 'here' : 'there') : undefined,
-  }),
-  ...programs('install', 'medium', 'local', {
+  })),
+  ...programs('install', 'medium', 'local', () => ({
     dangers: (use) => {
       const mode = use.options.findLast(({ name }) => name === 'm' || name === 'mode')?.value;
       const isOfDirectories = hasOption(use, 'd directory') && mode !== undefined && SETGID.test(mode.text);
       return isOfDirectories ? [] : setsUser(mode);
     },
-    grammar: {
-      source: 'coreutils 9.1',
-      flags: `b c C compare d directory D p preserve-timestamps preserve-context s strip ${COPY_FLAGS}`,
-      values: 'g group m mode o owner S suffix',
-      optionals: 'backup context',
-      writes: 't target-directory',
-      executes: 'strip-program',
-    },
+    grammar: 'install',
     paths: pathsOfInstall,
     operands: 'reads-then-writes',
     targetOptions: 't target-directory',
-  }),
-  ...programs('mkdir', 'medium', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      flags: 'p parents v verbose Z help version',
-      values: 'm mode',
-      optionals: 'context',
-    },
+  })),
+  ...programs('mkdir', 'medium', 'local', () => ({
+    grammar: 'mkdir',
     // With -p, it may be there.
     paths: (use) =>
       hasOption(use, 'p parents') ? directoryPaths(use.operands) : replacedPaths(use.operands),
     operands: 'writes',
     application: { changesEntries: true },
-  }),
-  ...programs('touch', 'medium', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      flags: 'a c no-create f h no-dereference m help version',
-      values: 'd date t time',
-      reads: 'r reference',
-    },
+  })),
+  ...programs('touch', 'medium', 'local', () => ({
+    grammar: 'touch',
     operands: 'writes',
     application: { objection: readsZone, changesEntries: true },
-  }),
-  ...programs('mktemp', 'low', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      flags: 'd directory u dry-run q quiet t',
-      values: 'suffix',
-      producesAttached: 'tmpdir',
-      writes: 'p',
-    },
+  })),
+  ...programs('mktemp', 'low', 'local', () => ({
+    grammar: 'mktemp',
     paths: ({ operands }) => replacedPaths(operands),
     operands: 'writes',
     namesNew: () => true,
-  }),
-  ...programs('mkfifo mknod', 'medium', 'local', {
-    grammar: { source: 'coreutils 9.1', flags: 'Z', values: 'm mode' },
+  })),
+  ...programs('mkfifo mknod', 'medium', 'local', () => ({
+    grammar: 'mkfifo',
     paths: (use) => replacedPaths(use.operands),
     operands: 'writes',
-  }),
-  ...programs('truncate', 'medium', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      open: true,
-      flags: 'c no-create o io-blocks help version',
-      values: 's size',
-      reads: 'r reference',
-    },
-    operands: 'writes',
-  }),
-  ...programs('fallocate', 'medium', 'local', {
-    grammar: {
-      source: 'util-linux 2.38.1',
-      open: true,
-      flags:
-        'c collapse-range d dig-holes i insert-range n keep-size p punch-hole z zero-range x posix v verbose h help V version',
-      values: 'l length o offset',
-    },
-    operands: 'writes',
-  }),
-  ...programs('rm', 'high', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      flags: 'f force i I r R recursive d dir v verbose one-file-system no-preserve-root help version',
-      optionals: 'interactive preserve-root',
-    },
+  })),
+  ...programs('truncate', 'medium', 'local', () => ({ grammar: 'truncate', operands: 'writes' })),
+  ...programs('fallocate', 'medium', 'local', () => ({ grammar: 'fallocate', operands: 'writes' })),
+  ...programs('rm', 'high', 'local', () => ({
+    grammar: 'rm',
     operands: 'removes',
     application: { changesEntries: true },
-  }),
-  ...programs('unlink trash trash-put srm', 'high', 'local', { operands: 'removes' }),
-  ...programs('rmdir', 'medium', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      flags: 'p parents path v verbose ignore-fail-on-non-empty help version',
-    },
+  })),
+  ...programs('unlink trash trash-put srm', 'high', 'local', () => ({ operands: 'removes' })),
+  ...programs('rmdir', 'medium', 'local', () => ({
+    grammar: 'rmdir',
     operands: 'removes',
     // Of directories those that hold nothing.
     keeps: () => true,
     // With -p it climbs as far as directories are empty, out of the workspace too.
     application: { without: 'p parents', changesEntries: true },
-  }),
-  ...programs('chmod', 'high', 'local', {
+  })),
+  ...programs('chmod', 'high', 'local', () => ({
     ...CHANGES_RIGHTS,
-    grammar: {
-      ...CHANGES_RIGHTS.grammar,
-      source: 'coreutils 9.1',
-      flags: 'R recursive v verbose f silent quiet c changes preserve-root no-preserve-root help version',
-    },
+    grammar: 'chmod',
     dangers: (use, isDirectory) => {
       const [mode, ...of] = use.operands;
       const isOfDirectories =
@@ -326,209 +217,99 @@ export const FILES: readonly ProgramRow[] = [
       return isOfDirectories && !hasOption(use, 'R recursive') ? [] : setsUser(mode);
     },
     onlyInside: 'change permissions',
-  }),
-  ...programs('chgrp', 'high', 'local', {
+  })),
+  ...programs('chgrp', 'high', 'local', () => ({ ...CHANGES_RIGHTS, grammar: 'chgrp' })),
+  ...programs('chattr', 'high', 'local', () => ({
     ...CHANGES_RIGHTS,
-    grammar: {
-      ...CHANGES_RIGHTS.grammar,
-      source: 'coreutils 9.1',
-      flags:
-        'R recursive v verbose f silent quiet c changes h no-dereference dereference H L P preserve-root no-preserve-root help version',
-    },
-  }),
-  ...programs('chattr', 'high', 'local', {
-    ...CHANGES_RIGHTS,
-    grammar: {
-      source: 'e2fsprogs 1.47.0',
-      open: true,
-      flags: 'R V f a A c C d D e i j m P s S t T u F x',
-      values: 'p v',
-    },
+    grammar: 'chattr',
     // What is taken away looks like an option.
     scriptOptions: 'a A c C d D e i j m P s S t T u F x p v',
-  }),
-  ...programs('setfacl', 'high', 'local', {
-    grammar: {
-      source: 'acl 2.3.1',
-      open: true,
-      flags:
-        'b remove-all k remove-default n no-mask mask d default test R recursive L logical P physical v version h help',
-      values: 'm modify x remove set',
-      // What a list of rights names is changed as well.
-      reads: 'M modify-file X remove-file set-file restore',
-    },
-    operands: 'reads',
-  }),
-  ...programs('setfattr', 'high', 'local', {
-    grammar: {
-      source: 'attr 2.5.1',
-      open: true,
-      flags: 'h no-dereference raw version help',
-      values: 'n name v value x remove',
-      reads: 'restore',
-    },
-    operands: 'reads',
-  }),
-  ...programs('tee', 'medium', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      flags: 'a append i ignore-interrupts p help version',
-      optionals: 'output-error',
-    },
+  })),
+  ...programs('setfacl', 'high', 'local', () => ({ grammar: 'setfacl', operands: 'reads' })),
+  ...programs('setfattr', 'high', 'local', () => ({ grammar: 'setfattr', operands: 'reads' })),
+  ...programs('tee', 'medium', 'local', () => ({
+    grammar: 'tee',
     operands: 'writes',
     // tee would make a file that is called `-`.
     onlyReads: ({ operands }) =>
       operands.every(({ text, complete }) => complete && text !== '-' && isSink(text)),
     application: { changesEntries: true },
-  }),
-  ...programs('split', 'medium', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      flags: 'd x e elide-empty-files verbose u unbuffered',
-      values: 'a suffix-length additional-suffix b bytes C line-bytes l lines n number t separator',
-      optionals: 'numeric-suffixes hex-suffixes',
-      executes: 'filter',
-    },
+  })),
+  ...programs('split', 'medium', 'local', () => ({
+    grammar: 'split',
     // The second one is what the names of its output begin with.
     paths: ({ operands }) => [
       ...plainPaths(operands.slice(0, 1), 'reads'),
       ...replacedPaths(operands.slice(1)),
     ],
-  }),
-  ...programs('csplit', 'medium', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      flags: 'k keep-files s quiet silent z elide-empty-files suppress-matched',
-      values: 'b suffix-format n digits',
-      writes: 'f prefix',
-    },
+  })),
+  ...programs('csplit', 'medium', 'local', () => ({
+    grammar: 'csplit',
     // Patterns follow.
     paths: ({ operands }) => plainPaths(operands.slice(0, 1), 'reads'),
-  }),
-  ...programs('basename', 'low', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      stopAtOperand: true,
-      flags: 'a multiple z zero help version',
-      values: 's suffix',
-    },
+  })),
+  ...programs('basename', 'low', 'local', () => ({
+    grammar: 'basename',
     operands: 'none',
     application: { words: 'any' },
-  }),
-  ...programs('dirname', 'low', 'local', {
-    grammar: { source: 'coreutils 9.1', flags: 'z zero help version' },
+  })),
+  ...programs('dirname', 'low', 'local', () => ({
+    grammar: 'dirname',
     operands: 'none',
     application: { words: 'any' },
-  }),
-  ...programs('realpath readlink', 'low', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      flags:
-        'f canonicalize e canonicalize-existing m canonicalize-missing n no-newline q quiet s no-symlinks strip z zero v verbose silent L logical P physical help version',
-      values: 'relative-to relative-base',
-    },
+  })),
+  ...programs('realpath readlink', 'low', 'local', () => ({
+    grammar: 'realpath',
     operands: 'none',
     application: {
       // The names that they print are those of files: where a link leads is seen.
       paths: ({ operands, options }) =>
         plainPaths([...operands, ...options.map(({ value }) => value)], 'reads'),
     },
-  }),
-  ...programs('cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum', 'low', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      // -c is no option with a value: the list of sums is an operand.
-      flags:
-        'b binary c check t text z zero w warn tag untagged quiet status strict ignore-missing debug help version',
-      values: 'a algorithm l length',
-    },
+  })),
+  ...programs('cksum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum', 'low', 'local', () => ({
+    grammar: 'cksum',
     operands: 'reads',
     strict: takesNamesFrom('c check'),
     // The list of sums names files of its own.
     application: {
       without: 'c check w warn untagged quiet status strict ignore-missing debug a algorithm l length',
     },
-  }),
-  ...programs('sum', 'low', 'local', {
-    grammar: { source: 'coreutils 9.1', open: true, flags: 'r s sysv help version' },
-    operands: 'reads',
-  }),
-  ...programs('shasum', 'low', 'local', {
-    grammar: {
-      source: 'shasum 6.02',
-      open: true,
-      flags:
-        'b binary c check t text U UNIVERSAL 0 01 w warn q quiet s status strict tag ignore-missing h help v version',
-      values: 'a algorithm',
-    },
-    operands: 'reads',
-  }),
-  ...programs('stat', 'low', 'local', {
-    grammar: {
-      source: 'coreutils 9.1',
-      flags: 'L dereference f file-system t terse help version',
-      values: 'c format printf cached',
-    },
-    operands: 'reads',
-    application: {},
-  }),
-  ...programs('du', 'low', 'local', {
+  })),
+  ...programs('sum', 'low', 'local', () => ({ grammar: 'sum', operands: 'reads' })),
+  ...programs('shasum', 'low', 'local', () => ({ grammar: 'shasum', operands: 'reads' })),
+  ...programs('stat', 'low', 'local', () => ({ grammar: 'stat', operands: 'reads', application: {} })),
+  ...programs('du', 'low', 'local', () => ({
     strict: takesNamesFrom('files0-from'),
     followsLinks: (use) => hasOption(use, 'L dereference'),
-    grammar: {
-      source: 'coreutils 9.1',
-      flags:
-        '0 null a all apparent-size b bytes c total D dereference-args H h human-readable inodes k L dereference l count-links m P no-dereference S separate-dirs si s summarize x one-file-system help version',
-      values: 'B block-size d max-depth exclude t threshold time-style',
-      optionals: 'time',
-      reads: 'files0-from X exclude-from',
-    },
+    grammar: 'du',
     operands: 'reads',
     application: {
       without: 'D dereference-args H L dereference l count-links time time-style files0-from X exclude-from',
     },
-  }),
-  ...programs('df', 'low', 'local', {
+  })),
+  ...programs('df', 'low', 'local', () => ({
     // None of its options writes or runs anything.
-    grammar: {
-      source: 'coreutils 9.1',
-      open: true,
-      flags:
-        'a all h human-readable H si i inodes k l local no-sync P portability sync total T print-type v help version',
-      values: 'B block-size t type x exclude-type',
-      optionals: 'output',
-    },
+    grammar: 'df',
     operands: 'reads',
-  }),
-  ...programs('wc', 'low', 'local', {
+  })),
+  ...programs('wc', 'low', 'local', () => ({
     strict: takesNamesFrom('files0-from'),
-    grammar: {
-      source: 'coreutils 9.1',
-      flags: 'c bytes m chars l lines L max-line-length w words debug help version',
-      values: 'total',
-      reads: 'files0-from',
-    },
+    grammar: 'wc',
     operands: 'reads',
     application: { without: 'files0-from' },
-  }),
-  ...programs('file', 'low', 'local', {
+  })),
+  ...programs('file', 'low', 'local', () => ({
     strict: takesNamesFrom('f files-from'),
-    grammar: {
-      source: 'file 5.44',
-      flags:
-        'b brief c checking-printout d debug h no-dereference i mime mime-type mime-encoding apple extension k keep-going l list L dereference n no-buffer N no-pad 0 print0 p preserve-date r raw s special-files S no-sandbox z uncompress Z uncompress-noreport v version help',
-      values: 'e exclude exclude-quiet F separator P parameter',
-      reads: 'f files-from m magic-file',
-      writing: 'C compile',
-    },
+    grammar: 'file',
     operands: 'reads',
     application: {
       without:
         'c checking-printout d debug apple extension l list L dereference n no-buffer p preserve-date s special-files S no-sandbox z uncompress Z uncompress-noreport e exclude exclude-quiet P parameter f files-from m magic-file C compile',
     },
-  }),
-  ...programs('which', 'low', 'local', {
-    grammar: { source: 'debianutils 5.7', flags: 'a s' },
+  })),
+  ...programs('which', 'low', 'local', () => ({
+    grammar: 'which',
     operands: 'none',
     strict: (use) => [
       ...atLeast(1, 'needs a name')(use),
@@ -540,8 +321,8 @@ export const FILES: readonly ProgramRow[] = [
       words: 'any',
       objection: ({ operands }) => (operands.some(isPath) ? 'takes names, not paths' : undefined),
     },
-  }),
-  ...programs('whereis locate', 'low', 'local', { operands: 'none' }),
+  })),
+  ...programs('whereis locate', 'low', 'local', () => ({ operands: 'none' })),
 ];
 
 /** True if `cp` copies directories. */

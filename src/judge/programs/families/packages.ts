@@ -1,13 +1,5 @@
 import { isSingle, prefixOf, withoutPrefix } from '../../../model/index.ts';
-import {
-  type Behaviour,
-  type Call,
-  type Grammar,
-  type ProgramRow,
-  programs,
-  type Runs,
-  verbs,
-} from '../behaviour.ts';
+import { type Behaviour, type Call, type ProgramRow, programs, type Runs, verbs } from '../behaviour.ts';
 import { hasOption, NOTHING, optionValue, readOptions, refused, runText, runWords } from '../options.ts';
 
 /** `nix develop … -c command`, `nix shell … -c command`, `nix run … -- words`. The command goes to the end of the line. */
@@ -48,17 +40,8 @@ function runsOfNixShell(call: Call): Runs {
   return { runs: texts.map((text) => ({ kind: 'text', text: [text], dialect: 'bash' })) };
 }
 
-/** `devbox run [options] words`: the words are a text for a shell, unless the first is the name of a script. */
-const DEVBOX: Grammar = {
-  source: 'internal/boxcli of devbox, commit f26266e0edda',
-  flags: 'q h quiet help debug trace',
-};
 const DEVBOX_RUN: Behaviour = {
-  grammar: {
-    stopAtOperand: true,
-    flags: 'debug trace q l h all-projects help list omit-nix-env pure quiet recompute',
-    values: 'c e config env env-file environment',
-  },
+  grammar: 'devbox run',
   runs: (call) => {
     const read = readOptions(call.args, call.grammar);
     if (!read.ok) return refused(`devbox: ${read.message}`, read.word);
@@ -66,17 +49,6 @@ const DEVBOX_RUN: Behaviour = {
     const isElsewhere = hasOption(read, 'c config all-projects');
     return runText(read.rest, 'posix', isElsewhere ? 'unknown' : undefined);
   },
-};
-
-const MISE: Grammar = {
-  source: 'docs/cli of mise, commit 70e94a1f89fa',
-  flags: 'q v y quiet verbose yes raw locked silent no-config no-env no-hooks',
-  values: 'C cd E env j jobs output',
-};
-const MISE_EXEC: Grammar = {
-  ...MISE,
-  flags: `${MISE.flags} deny-all deny-env deny-net deny-read deny-write fresh-env no-deps`,
-  values: `${MISE.values} c command allow-env allow-net allow-read allow-write`,
 };
 
 /** `mise exec TOOL… -- command`, `mise exec -c text`. */
@@ -98,40 +70,40 @@ const INSTALLS: Behaviour = {
 
 /** Package managers of systems. */
 export const PACKAGES: readonly ProgramRow[] = [
-  ...programs('nix', 'high', 'network', { ...INSTALLS, runs: runsOfNix }),
-  ...programs('nix-shell', 'high', 'network', { ...INSTALLS, runs: runsOfNixShell }),
-  ...programs('devbox', 'medium', 'unknown', {
+  ...programs('nix', 'high', 'network', () => ({ ...INSTALLS, runs: runsOfNix })),
+  ...programs('nix-shell', 'high', 'network', () => ({ ...INSTALLS, runs: runsOfNixShell })),
+  ...programs('devbox', 'medium', 'unknown', () => ({
     operands: 'none',
-    grammar: DEVBOX,
+    grammar: 'devbox',
     verbs: { run: DEVBOX_RUN, global: { verbs: { run: DEVBOX_RUN } } },
-  }),
-  ...programs('mise', 'medium', 'network', {
+  })),
+  ...programs('mise', 'medium', 'network', () => ({
     operands: 'none',
-    grammar: MISE,
-    verbs: verbs('exec x', { grammar: MISE_EXEC, runs: runsOfMise }),
-  }),
-  ...programs('direnv', 'medium', 'unknown', {
+    grammar: 'mise',
+    verbs: verbs('exec x', { grammar: 'mise exec', runs: runsOfMise }),
+  })),
+  ...programs('direnv', 'medium', 'unknown', () => ({
     operands: 'none',
     verbs: { exec: { launches: { operands: 1 } } },
-  }),
+  })),
   ...programs(
     'apt apt-get aptitude dnf yum zypper pacman apk brew snap flatpak nix-env nix-build guix port emerge pkg xbps-install opkg microdnf',
     'high',
     'network',
-    INSTALLS,
+    () => INSTALLS,
   ),
   ...programs(
     'dpkg rpm apt-key add-apt-repository update-alternatives debconf-set-selections dpkg-reconfigure',
     'high',
     'unknown',
   ),
-  ...programs('dpkg-query apt-cache apt-mark apt-file', 'low', 'unknown', { operands: 'none' }),
-  ...programs('gem', 'medium', 'network', {
+  ...programs('dpkg-query apt-cache apt-mark apt-file', 'low', 'unknown', () => ({ operands: 'none' })),
+  ...programs('gem', 'medium', 'network', () => ({
     operands: 'none',
     verbs: {
       ...verbs('list search info which environment', { risk: 'low' }),
       ...verbs('push yank owner', { outward: 'changes what is published' }),
     },
-  }),
-  ...programs('cpan cpanm pear pecl tlmgr asdf sdk proto', 'medium', 'network', { operands: 'none' }),
+  })),
+  ...programs('cpan cpanm pear pecl tlmgr asdf sdk proto', 'medium', 'network', () => ({ operands: 'none' })),
 ];

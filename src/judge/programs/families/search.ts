@@ -326,12 +326,9 @@ function filled(command: readonly Word[], option: Word): readonly Word[] {
 const readsIgnoreFiles = (use: Use): boolean =>
   !hasOption(use, 'no-ignore u unrestricted') || hasOption(use, 'ignore');
 
-const GREP_FLAGS =
-  'E extended-regexp F fixed-strings G basic-regexp P perl-regexp i ignore-case y no-ignore-case v invert-match w word-regexp x line-regexp z null-data s no-messages b byte-offset n line-number line-buffered no-group-separator fixed-regexp H with-filename h no-filename o only-matching q quiet silent a text I r recursive R dereference-recursive L files-without-match l files-with-matches c count T initial-tab Z null U binary V version help';
-
 /** Programs that search. */
 export const SEARCH: readonly ProgramRow[] = [
-  ...programs('grep egrep fgrep zgrep rgrep pcregrep ugrep', 'low', 'local', {
+  ...programs('grep egrep fgrep zgrep rgrep pcregrep ugrep', 'low', 'local', () => ({
     searchesAll: (use) =>
       use.program.name === 'rgrep' ||
       use.unknown.length > 0 ||
@@ -339,37 +336,18 @@ export const SEARCH: readonly ProgramRow[] = [
       use.options.some(
         ({ name, value }) => /^d(?:irectories)?$/.test(name) && 'recurse'.startsWith(value?.text ?? ''),
       ),
-    grammar: {
-      source: 'grep 3.8',
-      numeric: true,
-      flags: GREP_FLAGS,
-      values:
-        'e regexp m max-count A after-context B before-context C context d directories D devices include exclude exclude-dir label binary-files group-separator',
-      optionals: 'color colour',
-      reads: 'f file exclude-from',
-    },
+    grammar: 'grep',
     operands: 'script-then-reads',
     scriptOptions: 'e regexp f file',
     followsLinks: (use) => hasOption(use, 'R dereference-recursive'),
     passesOn:
       'e regexp E extended-regexp F fixed-strings G basic-regexp P perl-regexp i ignore-case v invert-match w word-regexp x line-regexp m max-count z null-data a text line-buffered',
     application: { names: 'grep egrep fgrep', without: 'R dereference-recursive' },
-  }),
-  ...programs('rg', 'low', 'local', {
+  })),
+  ...programs('rg', 'low', 'local', () => ({
     searchesAll: () => true,
     followsLinks: (use) => hasOption(use, 'L follow'),
-    grammar: {
-      source: 'ripgrep 13.0.0',
-      flags:
-        's case-sensitive count-matches c count column no-column crlf debug stats E F fixed-strings L follow no-follow hidden . i ignore-case v invert-match n line-number N no-line-number x line-regexp w word-regexp l files-with-matches files-without-match files U multiline multiline-dotall no-config no-ignore no-ignore-vcs no-ignore-parent no-ignore-dot no-ignore-global no-ignore-files no-messages no-heading heading H with-filename I no-filename no-hidden 0 null null-data o only-matching P pcre2 p pretty q quiet json S smart-case sort-files text a trim u unrestricted vimgrep passthru passthrough b byte-offset one-file-system no-unicode auto-hybrid-regex type-list block-buffered line-buffered include-zero no-mmap mmap stop-on-nonmatch binary no-binary version V help h trace no-require-git no-pcre2 no-json glob-case-insensitive no-context-separator pcre2-version no-multiline no-stats no-trim no-text no-sort-files ignore no-pre no-search-zip',
-      values:
-        'e regexp A after-context B before-context C context color colors context-separator d max-depth maxdepth dfa-size-limit encoding engine g glob iglob m max-count max-columns M max-filesize path-separator r replace regex-size-limit sort sortr t type T type-not type-add type-clear j threads field-context-separator field-match-separator hyperlink-format generate',
-      optionals: 'max-columns-preview',
-      reads: 'f file ignore-file',
-      executes: 'pre pre-glob hostname-bin',
-      // Runs gzip, xz and others from PATH.
-      executing: 'z search-zip',
-    },
+    grammar: 'rg',
     operands: 'script-then-reads',
     scriptOptions: 'e regexp f file files type-list',
     application: {
@@ -390,45 +368,24 @@ export const SEARCH: readonly ProgramRow[] = [
       ],
       obeysEnvironment: (use) => readsIgnoreFiles(use) || !hasOption(use, 'no-config'),
     },
-  }),
-  ...programs('ag', 'low', 'local', {
+  })),
+  ...programs('ag', 'low', 'local', () => ({
     searchesAll: () => true,
     followsLinks: (use) => hasOption(use, 'f follow'),
-    grammar: {
-      source: 'ag 2.2.0',
-      open: true,
-      exact: true,
-      flags:
-        'a all-types c count D debug f follow F fixed-strings H heading i ignore-case l files-with-matches L files-without-matches n norecurse o only-matching Q literal r recurse s case-sensitive S smart-case t all-text u unrestricted U skip-vcs-ignores v invert-match V version w word-regexp z search-zip 0 null print0 hidden one-device vimgrep stats stats-only silent list-file-types',
-      values:
-        'A after B before C context G file-search-regex m max-count g ignore ignore-dir depth color-line-number color-match color-path workers',
-      reads: 'p path-to-ignore',
-      executes: 'pager',
-    },
+    grammar: 'ag',
     operands: 'script-then-reads',
     scriptOptions: 'g',
-  }),
-  ...programs('ack', 'low', 'local', {
+  })),
+  ...programs('ack', 'low', 'local', () => ({
     searchesAll: () => true,
     followsLinks: (use) => hasOption(use, 'follow'),
-    grammar: {
-      source: 'ack 3.6.0',
-      open: true,
-      exact: true,
-      flags:
-        'c count f H with-filename h no-filename i ignore-case I no-ignore-case k known-types l files-with-matches L files-without-matches n no-recurse o P Q literal r R recurse s S smart-case v invert-match w word-regexp x 1 sort-files show-types print0 passthru create-ackrc dump version',
-      values:
-        'A after-context B before-context m max-count g match output color-filename color-match color-colno color-lineno range-start range-end t type T type-add type-set type-del ignore-dir ignore-directory noignore-dir noignore-directory ignore-file',
-      optionals: 'C context p proximate',
-      reads: 'files-from',
-      executes: 'pager ackrc',
-    },
+    grammar: 'ack',
     operands: 'script-then-reads',
     scriptOptions: 'f g match x files-from',
-  }),
-  ...programs('find', 'low', 'local', {
+  })),
+  ...programs('find', 'low', 'local', () => ({
     // Its words are read by `inspectFind`.
-    grammar: { source: 'findutils 4.9.0', open: true, style: 'single-dash' },
+    grammar: 'find',
     paths: pathsOfFind,
     inspect: inspectFind,
     strict: ({ command: { words } }) =>
@@ -443,26 +400,14 @@ export const SEARCH: readonly ProgramRow[] = [
     followsLinks: ({ command }) =>
       command.words.some(({ value }) => /^-(?:[HP]*L|follow)$/.test(value ?? '')),
     application: { words: 'expression', objection: objectionToFind },
-  }),
-  ...programs('fd fdfind', 'low', 'local', {
+  })),
+  ...programs('fd fdfind', 'low', 'local', () => ({
     followsLinks: (use) => hasOption(use, 'L follow'),
-    grammar: {
-      source: 'fd 8.6.0',
-      flags:
-        'H hidden I no-ignore u unrestricted no-ignore-vcs no-ignore-parent no-ignore-global no-global-ignore-file no-follow no-hidden ignore ignore-vcs relative-path s case-sensitive i ignore-case g glob regex F fixed-strings a absolute-path l list-details L follow p full-path 0 print0 prune 1 q quiet show-errors one-file-system h help V version strip-cwd-prefix no-require-git',
-      values:
-        'and d max-depth maxdepth min-depth exact-depth t type e extension E exclude S size changed-within changed-before newer older c color j threads max-results max-buffer-time path-separator o owner batch-size format',
-      reads: 'ignore-file search-path C base-directory',
-      // What they run is listed as a command of its own.
-      optionals: 'x exec X exec-batch',
-    },
+    grammar: 'fd',
     loses: lossOfFd,
     namesNew: (use) => fdFindsOnlyNew(use),
     runs: runsOfFd,
-  }),
-  ...programs('fzf sk', 'medium', 'local', {
-    operands: 'none',
-    grammar: { open: true, executes: 'preview bind with-shell' },
-  }),
+  })),
+  ...programs('fzf sk', 'medium', 'local', () => ({ operands: 'none', grammar: 'fzf' })),
   ...programs('ast-grep semgrep tokei cloc scc ctags etags cscope', 'medium', 'local'),
 ];

@@ -260,15 +260,8 @@ function objectionToSed(use: Use): string | undefined {
 
 /** The editor of streams. */
 export const SED: readonly ProgramRow[] = [
-  ...programs('sed gsed', 'low', 'local', {
-    grammar: {
-      source: 'sed 4.9',
-      flags:
-        'n quiet silent E r regexp-extended s separate u unbuffered z null-data posix debug sandbox b binary follow-symlinks help version',
-      values: 'e expression l line-length',
-      writing: 'i? in-place?',
-      loads: 'f file',
-    },
+  ...programs('sed gsed', 'low', 'local', () => ({
+    grammar: 'sed',
     operands: 'script-then-reads',
     scriptOptions: 'e expression f file',
     inspect: inspectSed,
@@ -281,5 +274,5 @@ export const SED: readonly ProgramRow[] = [
       objection: objectionToSed,
       changesEntries: true,
     },
-  }),
+  })),
 ];

@@ -5,7 +5,6 @@ import {
   type Dialect,
   type Finding,
   finding,
-  type Grammar,
   type PathUse,
   type ProgramRow,
   programs,
@@ -16,81 +15,70 @@ import { argumentOf, beginsWithPath, NOTHING, plainPaths, refused, runText, word
 
 /** Builtins of bash. Which of them may run at all is the parser's business. */
 export const BUILTINS: readonly ProgramRow[] = [
-  ...programs('echo', 'low', 'local', {
+  ...programs('echo', 'low', 'local', () => ({
     operands: 'none',
     prints: printedByEcho,
     application: { words: 'any' },
-  }),
+  })),
   // `-v 'a[$(id)]'` has its subscript evaluated.
-  ...programs('printf', 'low', 'local', {
+  ...programs('printf', 'low', 'local', () => ({
     operands: 'none',
     prints: printedByPrintf,
     application: { words: 'any', obeysEnvironment: () => true },
-  }),
-  ...programs('true false : exit return break continue shift wait jobs umask getopts times', 'low', 'local', {
-    operands: 'none',
-    application: { names: 'true false', words: 'any' },
-  }),
-  ...programs('export declare typeset readonly local', 'low', 'local', {
+  })),
+  ...programs(
+    'true false : exit return break continue shift wait jobs umask getopts times',
+    'low',
+    'local',
+    () => ({
+      operands: 'none',
+      application: { names: 'true false', words: 'any' },
+    }),
+  ),
+  ...programs('export declare typeset readonly local', 'low', 'local', () => ({
     operands: 'none',
     assigns: ({ command }) => command.words.slice(1),
-  }),
-  ...programs('unset', 'low', 'local', { operands: 'none', assigns: setsOperands }),
-  ...programs('set shopt type let', 'low', 'local', { operands: 'none' }),
-  ...programs('read', 'low', 'local', {
-    grammar: {
-      source: 'bash 5.2.15',
-      open: true,
-      stopAtOperand: true,
-      flags: 'e r s',
-      values: 'a d i n N p t u',
-    },
+  })),
+  ...programs('unset', 'low', 'local', () => ({ operands: 'none', assigns: setsOperands })),
+  ...programs('set shopt type let', 'low', 'local', () => ({ operands: 'none' })),
+  ...programs('read', 'low', 'local', () => ({
+    grammar: 'read',
     operands: 'none',
     passesOn: 'r d=',
     assigns: setsOperands,
     descriptors: 'u',
     splitsInput: true,
-  }),
-  ...programs('mapfile readarray', 'low', 'local', {
-    grammar: {
-      source: 'bash 5.2.15',
-      open: true,
-      stopAtOperand: true,
-      flags: 't',
-      values: 'd n O s u c',
-      executes: 'C',
-    },
+  })),
+  ...programs('mapfile readarray', 'low', 'local', () => ({
+    grammar: 'mapfile',
     operands: 'none',
     builtin: true,
     runs: ({ args }) => atAnyTime(valuesOfOption('C', args)),
     assigns: setsOperands,
     descriptors: 'u',
-  }),
-  ...programs('test [ [[', 'low', 'local', {
+  })),
+  ...programs('test [ [[', 'low', 'local', () => ({
     application: {
       ...{ names: 'test [', words: 'expression', paths: pathsOfTest },
       // `-v 'a[$(id)]'` has its subscript evaluated.
       obeysEnvironment: () => true,
     },
-  }),
-  ...programs('cd pushd popd dirs', 'low', 'local', {
-    grammar: { source: 'bash 5.2.15', flags: 'L P e @ n c l p v' },
-    operands: 'reads',
-  }),
-  ...programs('pwd', 'low', 'local', {
-    grammar: { source: 'coreutils 9.1', flags: 'L P logical physical help version' },
+  })),
+  ...programs('cd pushd popd dirs', 'low', 'local', () => ({ grammar: 'cd', operands: 'reads' })),
+  ...programs('pwd', 'low', 'local', () => ({
+    grammar: 'pwd',
     operands: 'none',
     strict: ({ operands }) =>
       operands.length === 0
         ? []
         : [finding('invalid', 'arguments', 'takes no operands', ...operands.map(({ word }) => word.source))],
     application: {},
-  }),
-  ...programs('eval', 'medium', 'unknown', {
+  })),
+  ...programs('eval', 'medium', 'unknown', () => ({
     builtin: true,
     runs: ({ args }) => inThisShell(args[0]?.value === '--' ? args.slice(1) : args),
-  }),
-  ...programs('trap', 'medium', 'unknown', {
+  })),
+  ...programs('trap', 'medium', 'unknown', () => ({
     builtin: true,
     runs: ({ args }) => {
       const [action] = args[0]?.value === '--' ? args.slice(1) : args;
@@ -98,28 +86,28 @@ export const BUILTINS: readonly ProgramRow[] = [
         ? NOTHING
         : inThisShell([action], 'unknown');
     },
-  }),
-  ...programs('alias', 'medium', 'unknown', {
+  })),
+  ...programs('alias', 'medium', 'unknown', () => ({
     builtin: true,
     runs: ({ args }) =>
       atAnyTime(args.flatMap((word) => (/^[^-=][^=]*=/.test(prefixOf(word)) ? behind(word, /^[^=]*=/) : []))),
-  }),
-  ...programs('complete compgen', 'medium', 'unknown', {
+  })),
+  ...programs('complete compgen', 'medium', 'unknown', () => ({
     builtin: true,
     runs: ({ args }) => atAnyTime(valuesOfOption('C', args)),
-  }),
-  ...programs('bind', 'medium', 'unknown', {
+  })),
+  ...programs('bind', 'medium', 'unknown', () => ({
     builtin: true,
     // `"\C-x": TEXT`.
     runs: ({ args }) =>
       atAnyTime(valuesOfOption('x', args).flatMap((word) => behind(word, /^\s*"[^"]*":?\s*/))),
-  }),
+  })),
   // Code that is not seen, history, and what outlives the command.
-  ...programs('source .', 'medium', 'unknown', { interprets: 'shell' }),
+  ...programs('source .', 'medium', 'unknown', () => ({ interprets: 'shell' })),
   ...programs('enable history fc hash unalias', 'medium', 'unknown'),
-  ...programs('disown suspend fg bg', 'medium', 'local', { operands: 'none' }),
-  ...programs('ulimit', 'low', 'local', { operands: 'none' }),
-  ...programs('kill killall pkill', 'high', 'local', { operands: 'none', signals: true }),
+  ...programs('disown suspend fg bg', 'medium', 'local', () => ({ operands: 'none' })),
+  ...programs('ulimit', 'low', 'local', () => ({ operands: 'none' })),
+  ...programs('kill killall pkill', 'high', 'local', () => ({ operands: 'none', signals: true })),
 ];
 
 /** `read NAME`, `unset NAME`. */
@@ -289,18 +277,6 @@ function fromInput(name: string, word: Word | undefined, input: Word | undefined
   return { ...runs, ...refused(message, word) };
 }
 
-const BASH: Grammar = {
-  source: 'bash 5.2.15',
-  stopAtOperand: true,
-  flags:
-    'a b e f h i k l m n p r t u v x B C E H P T login norc noprofile posix restricted verbose noediting',
-  values: 'o O',
-  // The text is listed command by command.
-  optionals: 'c',
-  loads: 'rcfile init-file',
-  executing: 's',
-};
-
 /** A shell without a script runs its standard input, which was not seen beforehand. */
 function inspectShell(use: Use): readonly Finding[] {
   const text = use.options.some(({ name, word }) => name === 'c' || /^-[a-zA-Z]*c/.test(word.value ?? ''));
@@ -319,72 +295,28 @@ function inspectShell(use: Use): readonly Finding[] {
 }
 
 /** Shells that read their options alike. */
-const shells = (names: string, grammar: Grammar): readonly ProgramRow[] =>
-  programs(names, 'low', 'network', {
+const shells = (names: string, grammar: string): readonly ProgramRow[] =>
+  programs(names, 'low', 'network', () => ({
     grammar,
     inspect: inspectShell,
     ...(names.split(' ').every((name) => name in DIALECTS)
       ? { interprets: 'shell', runs: runsOfShell }
       : { interprets: 'script', runs: runsOfForeignShell }),
-  });
+  }));
 
 /** Shells, of which those that are not read run nothing but what asks for their version. */
 export const SHELLS: readonly ProgramRow[] = [
-  ...shells('bash rbash sandbox-sh', BASH),
-  ...shells('sh dash ash', {
-    source: 'dash 0.5.12',
-    stopAtOperand: true,
-    flags: 'a b C e E f i I l m n p q u v V x',
-    values: 'o',
-    optionals: 'c',
-    executing: 's',
-  }),
-  ...shells('zsh', {
-    source: 'zsh 5.9',
-    stopAtOperand: true,
-    flags:
-      '0 1 2 3 4 5 6 7 8 9 a b B C d D e E f F g G h H i I J k K l L m M n N O p P Q r R S t T u U v V w W x X y Y Z help version login restricted verbose',
-    values: 'o emulate',
-    optionals: 'c',
-    executing: 's',
-  }),
-  ...shells('ksh', {
-    source: 'ksh 93u+m 1.0.4',
-    stopAtOperand: true,
-    flags: 'a b B C D e E f G h H i k l m n p r t u v x version',
-    values: 'o',
-    writes: 'R',
-    optionals: 'c',
-    executing: 's',
-  }),
-  ...shells('mksh', {
-    source: 'mksh 59c',
-    stopAtOperand: true,
-    flags: 'a b C e f h i k l m n p r u U v x X',
-    values: 'o T',
-    optionals: 'c',
-    executing: 's',
-  }),
-  ...shells('csh tcsh', {
-    source: 'tcsh 6.24.07',
-    stopAtOperand: true,
-    flags: 'b d e f F i l m n q t v x V X help version',
-    optionals: 'c',
-    executing: 's',
-  }),
-  ...shells('fish', {
-    source: 'fish 3.6.0',
-    stopAtOperand: true,
-    flags:
-      'i l n N P v h interactive login no-execute no-config private version help print-rusage-self print-debug-categories',
-    values: 'c command d D f debug debug-stack-frames features',
-    writes: 'o p debug-output profile profile-startup',
-    executes: 'C init-command',
-  }),
+  ...shells('bash rbash sandbox-sh', 'bash'),
+  ...shells('sh dash ash', 'sh'),
+  ...shells('zsh', 'zsh'),
+  ...shells('ksh', 'ksh'),
+  ...shells('mksh', 'mksh'),
+  ...shells('csh tcsh', 'csh'),
+  ...shells('fish', 'fish'),
   ...programs(
     'bcsh yash posh pdksh oksh lksh rksh ksh93 rzsh sash osh ysh nu elvish xonsh',
     'medium',
     'unknown',
-    { interprets: 'script', runs: runsOfForeignShell },
+    () => ({ interprets: 'script', runs: runsOfForeignShell }),
   ),
 ];

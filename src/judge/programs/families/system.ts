@@ -45,33 +45,24 @@ function pathsOfSqlite(use: Use): readonly PathUse[] {
 }
 
 const SQLITE: Behaviour = {
-  grammar: {
-    source: 'sqlite3 3.40.1',
-    open: true,
-    style: 'single-dash',
-    flags:
-      'append ascii bail batch box column csv deserialize echo header noheader help html interactive json line list markdown memtrace nofollow quote readonly safe stats table tabs version zip',
-    values: 'cmd maxsize mmap newline nonce nullvalue separator vfs lookaside pagecache',
-    loads: 'init',
-    executes: 'A archive',
-  },
+  grammar: 'sqlite3',
   paths: pathsOfSqlite,
   inspect: inspectClient,
 };
 
 /** Clients of data bases, and the servers. */
 const DATA: readonly ProgramRow[] = [
-  ...programs('sqlite3 sqlite', 'medium', 'local', SQLITE),
+  ...programs('sqlite3 sqlite', 'medium', 'local', () => SQLITE),
   // Its SQL reads URLs.
-  ...programs('duckdb', 'medium', 'unknown', SQLITE),
+  ...programs('duckdb', 'medium', 'unknown', () => SQLITE),
   ...programs(
     'psql mysql mariadb mongosh mongo redis-cli clickhouse-client cqlsh sqlcmd sqlplus influx etcdctl kcat kafkacat mc',
     'medium',
     'network',
-    {
+    () => ({
       operands: 'none',
       inspect: inspectClient,
-    },
+    }),
   ),
   ...programs(
     'pg_dump pg_dumpall pg_restore pg_isready createdb dropdb createuser initdb pg_ctl mysqldump mysqladmin mongodump mongorestore redis-server mongod mysqld postgres nginx apache2 httpd caddy minio rabbitmqctl kafka-topics',
@@ -86,28 +77,28 @@ const CLOUD: readonly ProgramRow[] = [
     'aws gcloud gsutil bq az doctl heroku fly flyctl railway oci ibmcloud linode-cli hcloud s3cmd rclone restic borg eksctl kops argocd flux istioctl supabase stripe',
     'high',
     'network',
-    {
+    () => ({
       operands: 'none',
       needs: 'network',
       outward: 'changes what runs or is stored elsewhere',
-    },
+    }),
   ),
   ...programs(
     'terraform tofu terragrunt pulumi cdk cdktf sam serverless packer vagrant ansible-galaxy helmfile',
     'high',
     'network',
-    {
+    () => ({
       outward: 'changes what runs or is stored elsewhere',
       verbs: {
         fmt: { risk: 'medium', reach: 'local' },
         validate: { risk: 'medium' },
         version: { risk: 'low' },
       },
-    },
+    }),
   ),
-  ...programs('helm kustomize skaffold tilt kind minikube k3d k3s k9s', 'high', 'network', {
+  ...programs('helm kustomize skaffold tilt kind minikube k3d k3s k9s', 'high', 'network', () => ({
     outward: 'changes what runs elsewhere',
-  }),
+  })),
 ];
 
 /** Programs that look after processes, machines, services and data bases without being refused outright. */
@@ -118,24 +109,12 @@ export const SYSTEM: readonly ProgramRow[] = [
     'renice sync timedatectl hostnamectl localectl loginctl busctl dbus-send gdbus gsettings dconf wall write mesg xhost xrandr setterm chvt openvt loadkeys',
     'high',
     'local',
-    {
+    () => ({
       operands: 'none',
-    },
+    }),
   ),
-  ...programs('logger', 'high', 'local', {
+  ...programs('logger', 'high', 'local', () => ({ operands: 'none', grammar: 'logger' })),
+  ...programs('xdotool xte ydotool wmctrl gnome-terminal xterm konsole', 'high', 'unknown', () => ({
     operands: 'none',
-    grammar: {
-      source: 'util-linux 2.38.1',
-      open: true,
-      flags: 'i e skip-empty no-act octet-count prio-prefix s stderr T tcp d udp rfc3164 h help V version',
-      values: 'p priority S size t tag P port sd-id sd-param msgid socket-errors',
-      optionals: 'id rfc5424 journald',
-      reads: 'f file',
-      writes: 'u socket',
-      network: 'n server',
-    },
-  }),
-  ...programs('xdotool xte ydotool wmctrl gnome-terminal xterm konsole', 'high', 'unknown', {
-    operands: 'none',
-  }),
+  })),
 ];

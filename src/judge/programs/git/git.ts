@@ -3,10 +3,10 @@ import {
   type Behaviour,
   type Finding,
   finding,
-  type Grammar,
   type Loss,
   type PrintedChanges,
   type ProgramRow,
+  programs,
   type Use,
   verbs,
 } from '../behaviour.ts';
@@ -16,48 +16,12 @@ import { GIT_READING } from './reading.ts';
 import { runsOfGit } from './runs.ts';
 import { isHarmlessSetting } from './settings.ts';
 
-/** Options before the verb. */
-export const GIT_OPTIONS: Grammar = {
-  source: 'git 2.39.5',
-  stopAtOperand: true,
-  exact: true,
-  flags:
-    'p paginate P no-pager no-replace-objects bare literal-pathspecs glob-pathspecs noglob-pathspecs icase-pathspecs no-optional-locks no-lazy-fetch no-advice html-path man-path info-path version help v h',
-  values: 'c list-cmds attr-source super-prefix',
-  reads: 'C',
-  loads: 'git-dir work-tree namespace',
-  executing: 'exec-path?',
-  executes: 'config-env',
-};
-
-/** Options of the diff family, which most reading verbs take. */
-const DIFF: Grammar = {
-  numeric: true,
-  flags:
-    'p u patch s no-patch raw patch-with-raw indent-heuristic no-indent-heuristic minimal patience histogram numstat shortstat compact-summary summary patch-with-stat z name-only name-status no-color check full-index binary R a text b ignore-space-change w ignore-all-space ignore-blank-lines ignore-space-at-eol ignore-cr-at-eol W function-context exit-code quiet q no-ext-diff no-textconv no-prefix default-prefix pickaxe-all pickaxe-regex find-copies-harder no-renames rename-empty no-index cached staged merge-base cc c combined-all-paths m t no-relative ita-invisible-in-index D irreversible-delete no-color-moved dd remerge-diff 0 1 2 3 theirs ours base v verbose h',
-  values:
-    'S G l stat-width stat-name-width stat-count stat-graph-width color-moved-ws word-diff-regex anchored inter-hunk-context ws-error-highlight diff-filter diff-algorithm line-prefix src-prefix dst-prefix output-indicator-new output-indicator-old output-indicator-context find-object rotate-to skip-to diff-merges',
-  optionals:
-    'U unified stat X dirstat cumulative dirstat-by-file color color-moved word-diff color-words B break-rewrites M find-renames C find-copies abbrev relative ignore-submodules submodule',
-  reads: 'O',
-  writes: 'output',
-  executing: 'ext-diff textconv',
-};
-
-/** With those of log. */
-const LOG: Grammar = {
-  ...DIFF,
-  flags: `${DIFF.flags} oneline graph follow no-decorate all merges no-merges first-parent reverse date-order author-date-order topo-order no-walk left-right left-only right-only cherry cherry-pick cherry-mark boundary simplify-by-decoration full-history dense sparse simplify-merges ancestry-path show-pulls stdin parents children relative-date no-notes show-signature log-size clear-decorations no-mailmap mailmap use-mailmap no-max-parents no-min-parents i regexp-ignore-case E extended-regexp F fixed-strings P perl-regexp all-match invert-grep walk-reflogs g count source full-diff objects e n s summary numbered email committer root reflog merge not bisect single-worktree ignore-missing stable patch-id`,
-  values: `${DIFF.values} group n max-count skip since after until before author committer grep grep-reflog min-parents max-parents L date exclude glob decorate-refs decorate-refs-exclude encoding expand-tabs`,
-  optionals: `${DIFF.optionals} pretty format decorate branches tags remotes notes show-notes no-graph`,
-};
-
 /** What they obey in a repository is out of the reach of commands, so that they reach nothing else. */
 const READING: Behaviour = {
   risk: 'low',
   runsNothing: true,
   operands: 'revisions',
-  grammar: LOG,
+  grammar: 'git log',
   // A merge that is made again is, for a while, among the objects of the repository.
   onlyReads: ({ command: { words } }) =>
     words.some(({ value = '' }) => /remerge|diff-?merges=r/i.test(value)) ? false : undefined,
@@ -67,25 +31,9 @@ const PLAIN: Behaviour = {
   runsNothing: true,
   operands: 'revisions',
   // Those that walk through revisions take --output, as diff does.
-  grammar: { open: true, writes: 'output', executing: 'textconv filters ext-diff' },
+  grammar: 'git status',
 };
 const CHANGING: Behaviour = { risk: 'medium', operands: 'revisions' };
-const REMOTE: Grammar = {
-  open: true,
-  executes: 'upload-pack receive-pack exec',
-  values:
-    'o server-option origin depth branch b jobs j refmap shallow-since shallow-exclude filter push-option',
-};
-
-/** The values of a grammar, without those that take none elsewhere. */
-function valuesBut({ values = '' }: Grammar, names: string): string {
-  const without = names.split(' ');
-  return values
-    .split(' ')
-    .filter((name) => !without.includes(name))
-    .join(' ');
-}
-
 /** Transports that run a program: `ext::sh -c …`, `fd::`. */
 function inspectRemote(use: Use): readonly Finding[] {
   return use.operands
@@ -358,7 +306,7 @@ const WITH_REMOTE: Behaviour = {
   risk: 'medium',
   reach: 'network',
   operands: 'none',
-  grammar: REMOTE,
+  grammar: 'git fetch',
   inspect: inspectRemote,
   hosts: remotesOf,
   connects: { ssh: true },
@@ -383,20 +331,11 @@ function pushAdds({ command: { words } }: Use): boolean {
 const outwardOfPush = (use: Use) =>
   pushAdds(use) ? 'sends commits to a remote' : 'may overwrite or delete what a remote has';
 
-/** Verbs with options of which only those with a value matter. */
-const COMMON: Grammar = { open: true, values: 'm b B c C X s strategy' };
-const APPLY: Grammar = { open: true, values: 'p C directory exclude include whitespace' };
-
 const VERBS: Readonly<Record<string, Behaviour>> = {
   ...verbs('log whatchanged range-diff diff-tree', READING),
   shortlog: {
     ...READING,
-    grammar: {
-      ...LOG,
-      flags: `${LOG.flags} n c committer`,
-      values: valuesBut(LOG, 'n committer'),
-      optionals: `${LOG.optionals} w`,
-    },
+    grammar: 'git shortlog',
   },
   ...verbs('diff diff-index diff-files', { ...READING, printsVersions: printsChanges }),
   show: { ...READING, printsVersions: printsFile },
@@ -405,61 +344,36 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     PLAIN,
   ),
   'cat-file': { ...PLAIN, printsVersions: printsFiles },
-  fsck: { ...PLAIN, grammar: { ...PLAIN.grammar, writing: 'lost-found' } },
+  fsck: { ...PLAIN, grammar: 'git fsck' },
   // It keeps the trees that it makes, and says nothing else of them than their names.
   'merge-tree': { ...PLAIN, onlyReads: () => false },
   'ls-files': {
     ...PLAIN,
-    grammar: {
-      open: true,
-      flags: 'c d m o i s u k z t v f',
-      values: 'x exclude',
-      reads: 'X exclude-from exclude-per-directory',
-    },
+    grammar: 'git ls-files',
   },
-  help: { ...PLAIN, grammar: { open: true, flags: 'a g c m i all guides', executing: 'w web' } },
+  help: { ...PLAIN, grammar: 'git help' },
   // Runs the filters of the repository's own configuration only.
   'format-patch': {
     risk: 'medium',
     operands: 'revisions',
-    grammar: {
-      ...LOG,
-      writes: 'o output-directory output',
-      // -n numbers the files here.
-      flags: `${LOG.flags} n numbered`,
-      values: `${valuesBut(LOG, 'n')} base v reroll-count subject-prefix to cc in-reply-to`,
-    },
+    grammar: 'git format-patch',
   },
   blame: {
     ...PLAIN,
-    grammar: {
-      open: true,
-      values: 'L date S ignore-rev',
-      optionals: 'M C',
-      reads: 'contents ignore-revs-file',
-      writes: 'output',
-    },
+    grammar: 'git blame',
   },
   annotate: PLAIN,
   grep: {
     risk: 'low',
     runsNothing: true,
     operands: 'none',
-    grammar: {
-      numeric: true,
-      flags:
-        'i ignore-case w word-regexp v invert-match h H l files-with-matches name-only L files-without-match n line-number c count r recursive no-recursive a text I p show-function W function-context E extended-regexp G basic-regexp P perl-regexp F fixed-strings o only-matching column break heading q quiet z null cached untracked no-index full-name and or not all-match no-color recurse-submodules exclude-standard no-exclude-standard no-textconv',
-      values: 'e m max-count max-depth A after-context B before-context C context threads parent-basename',
-      optionals: 'color',
-      reads: 'f',
-      executing: 'O? open-files-in-pager? textconv ext-grep',
-    },
+    grammar: 'git grep',
   },
   archive: {
     risk: 'low',
     runsNothing: true,
     operands: 'revisions',
-    grammar: { open: true, values: 'format prefix', writes: 'o output', executes: 'exec', network: 'remote' },
+    grammar: 'git archive',
     printsVersions: printsFiles,
   },
   bundle: CHANGING,
@@ -477,7 +391,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     risk: 'low',
     runsNothing: true,
     operands: 'none',
-    grammar: { open: true, values: 'sort format' },
+    grammar: 'git branch',
     inspect: listsUnless(
       /^(?:-[a-z]*[dDmMcCfut][a-zA-Z]*|--(?:de|mov|copy|for(?:c|$)|se|un|ed|tr)[a-z-]*(?:=.*)?)$/,
       /^(?:-l|--list|-a|-r|--all|--remotes|--contains|--no-contains|--merged|--no-merged|--points-at|--show-current|-v*[ar][arv]*)$/,
@@ -487,7 +401,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     risk: 'low',
     runsNothing: true,
     operands: 'none',
-    grammar: { open: true, values: 'sort format' },
+    grammar: 'git tag',
     inspect: listsUnless(
       /^(?:-[a-z]*[adfFsum][a-z]*|--(?:delete|force|annotate|sign|message|file|edit)(?:=.*)?)$/,
       /^(?:-l|--list|-n\d*|--contains|--no-contains|--merged|--no-merged|--points-at)$/,
@@ -497,7 +411,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     risk: 'low',
     runsNothing: true,
     operands: 'none',
-    grammar: { flags: 'v verbose' },
+    grammar: 'git remote',
     verbs: {
       'get-url': { risk: 'low' },
       ...verbs('show', { risk: 'medium', reach: 'network' }),
@@ -512,7 +426,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     risk: 'low',
     runsNothing: true,
     operands: 'none',
-    grammar: { open: true, flags: 'l z e', values: 'blob type default comment f file' },
+    grammar: 'git config',
     inspect: inspectConfig,
     paths: (use) =>
       plainPaths(
@@ -569,11 +483,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     risk: 'high',
     runsNothing: true,
     operands: 'removes',
-    grammar: {
-      open: true,
-      flags: 'f force n dry-run r cached q quiet ignore-unmatch sparse pathspec-file-nul',
-      reads: 'pathspec-from-file',
-    },
+    grammar: 'git rm',
     // Without force it takes what is as it was committed, and nothing else. What is written out is looked at all the same.
     // A variable may hold that option: `git rm $flags notes`.
     keeps: (use) =>
@@ -587,65 +497,51 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     risk: 'medium',
     runsNothing: true,
     operands: 'guess',
-    grammar: {
-      open: true,
-      flags: 'd f force i interactive n dry-run no-dry-run q quiet x X',
-      values: 'e exclude',
-    },
+    grammar: 'git clean',
     loses: lossOfClean,
   },
   mv: {
     risk: 'medium',
     runsNothing: true,
     operands: 'moves-then-writes',
-    grammar: { open: true, flags: 'f force k n dry-run v verbose sparse' },
+    grammar: 'git mv',
     loses: lossInPlace,
   },
   commit: {
     risk: 'medium',
     operands: 'revisions',
-    grammar: {
-      open: true,
-      flags: 'a v q s n p z i o e',
-      values: 'm message author date C c reuse-message reedit-message fixup squash cleanup trailer',
-      optionals: 'S gpg-sign u untracked-files',
-      reads: 'F file t template pathspec-from-file',
-    },
+    grammar: 'git commit',
   },
   rebase: {
     ...CHANGING,
     // What `--exec` runs is listed as a command of its own.
-    grammar: {
-      open: true,
-      values: 'onto x exec s strategy X strategy-option C whitespace',
-      flags: 'i q v f m r p',
-    },
+    grammar: 'git rebase',
     loses: lossByAbort('stopped-changes'),
   },
   ...verbs('merge am', {
     risk: 'medium',
     operands: 'revisions',
-    grammar: COMMON,
+    grammar: 'git merge',
     loses: lossByAbort('stopped'),
   }),
   ...verbs('cherry-pick revert', {
     risk: 'medium',
     operands: 'revisions',
-    grammar: { open: true, values: 'm mainline X strategy-option strategy' },
+    grammar: 'git cherry-pick',
     loses: lossByAbort('stopped'),
   }),
-  apply: { risk: 'medium', operands: 'reads', grammar: APPLY, patches: patchesFiles },
-  'update-ref': { risk: 'medium', operands: 'revisions', grammar: COMMON, loses: lossOfReference },
+  apply: { risk: 'medium', operands: 'reads', grammar: 'git apply', patches: patchesFiles },
+  'update-ref': { risk: 'medium', operands: 'revisions', grammar: 'git merge', loses: lossOfReference },
   ...verbs(
     'pack-refs replace update-index symbolic-ref write-tree commit-tree hash-object mktree rerere sparse-checkout maintenance filter-branch filter-repo fast-import fast-export lfs flow request-pull mergetool citool gui gitk daemon credential fsmonitor--daemon hook',
     {
       risk: 'medium',
       operands: 'revisions',
-      grammar: COMMON,
+      grammar: 'git merge',
     },
   ),
-  ...verbs('repack instaweb', { risk: 'medium', operands: 'revisions', grammar: { open: true } }),
-  init: { risk: 'medium', operands: 'revisions', grammar: COMMON, loses: lossOfInit },
+  ...verbs('repack instaweb', { risk: 'medium', operands: 'revisions', grammar: 'git repack' }),
+  init: { risk: 'medium', operands: 'revisions', grammar: 'git merge', loses: lossOfInit },
   ...verbs('gc prune', { risk: 'medium', operands: 'revisions', loses: lossOfCommits }),
   ...verbs('read-tree checkout-index', { risk: 'medium', operands: 'revisions', loses: lossByForce }),
   ...verbs('reset restore', {
@@ -653,29 +549,24 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     runsNothing: true,
     operands: 'revisions',
     // -m merges, and has no value.
-    grammar: { open: true, values: 's source conflict' },
+    grammar: 'git reset',
     loses: lossOfChanges,
   }),
   ...verbs('checkout switch', {
     risk: 'medium',
     operands: 'revisions',
-    grammar: { open: true, values: 'b B c C orphan conflict' },
+    grammar: 'git checkout',
     loses: lossOfChanges,
   }),
-  difftool: { ...CHANGING, grammar: { open: true, executes: 'extcmd x' } },
+  difftool: { ...CHANGING, grammar: 'git difftool' },
   fetch: WITH_REMOTE,
-  pull: { ...WITH_REMOTE, grammar: { ...REMOTE, values: valuesBut(REMOTE, 'j jobs'), optionals: 'j jobs' } },
+  pull: { ...WITH_REMOTE, grammar: 'git pull' },
   push: { ...WITH_REMOTE, outward: outwardOfPush, onlySends: pushAdds },
-  'ls-remote': { ...WITH_REMOTE, grammar: { ...REMOTE, executes: 'u upload-pack exec' } },
+  'ls-remote': { ...WITH_REMOTE, grammar: 'git ls-remote' },
   clone: {
     ...WITH_REMOTE,
     operands: 'guess',
-    grammar: {
-      ...REMOTE,
-      executes: 'u upload-pack c config template',
-      writes: 'separate-git-dir',
-      reads: 'reference reference-if-able',
-    },
+    grammar: 'git clone',
   },
   ...verbs(
     'svn p4 cvsimport send-email imap-send http-fetch http-push send-pack fetch-pack upload-pack receive-pack',
@@ -686,9 +577,10 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
   ),
 };
 
-const FORGE: Omit<ProgramRow, 'names'> = {
-  risk: 'high',
-  reach: 'network',
+/** A program that asks a forge for something, or changes something there. */
+const forge = (names: string, own: Behaviour = {}) =>
+  programs(names, 'high', 'network', () => ({ ...FORGE, ...own }));
+const FORGE: Behaviour = {
   operands: 'none',
   needs: 'network',
   outward: 'changes things at the forge',
@@ -697,13 +589,10 @@ const FORGE_ASKS = verbs('list view status diff checks', { risk: 'medium', outwa
 
 /** git, whose global options before the verb do not hide it. */
 export const GIT: readonly ProgramRow[] = [
-  {
-    names: 'git',
+  ...programs('git', 'medium', 'unknown', () => ({
     runs: runsOfGit,
-    risk: 'medium',
-    reach: 'unknown',
     operands: 'none',
-    grammar: GIT_OPTIONS,
+    grammar: 'git',
     repository: (use) => ({
       itself: hasOption(use, 'bare'),
       moves: use.options.flatMap(({ name, value }) => (name === 'C' && value !== undefined ? [value] : [])),
@@ -720,10 +609,8 @@ export const GIT: readonly ProgramRow[] = [
     hasAliases: true,
     verbs: VERBS,
     application: GIT_READING,
-  },
-  {
-    ...FORGE,
-    names: 'gh',
+  })),
+  ...forge('gh', {
     connects: { entry: '@github' },
     verbs: {
       ...verbs('issue run release workflow', { verbs: FORGE_ASKS }),
@@ -731,28 +618,18 @@ export const GIT: readonly ProgramRow[] = [
       repo: { verbs: { ...FORGE_ASKS, sync: { movesCommits: true } } },
       ...verbs('version help', { risk: 'medium', needs: 'nothing' }),
     },
-  },
-  {
-    ...FORGE,
-    names: 'glab',
-    verbs: { mr: { verbs: verbs('create merge rebase', { movesCommits: true }) } },
-  },
-  { ...FORGE, names: 'hub' },
-  {
-    names: 'dulwich',
-    risk: 'medium',
-    reach: 'unknown',
+  }),
+  ...forge('glab', { verbs: { mr: { verbs: verbs('create merge rebase', { movesCommits: true }) } } }),
+  ...forge('hub'),
+  ...programs('dulwich', 'medium', 'unknown', () => ({
     verbs: verbs('push pull rebase send-pack', { movesCommits: true }),
-  },
-  { names: 'svn', risk: 'medium', reach: 'network' },
-  { names: 'hg', risk: 'medium', reach: 'unknown' },
-  {
-    names: 'jj',
-    risk: 'medium',
-    reach: 'unknown',
+  })),
+  ...programs('svn', 'medium', 'network'),
+  ...programs('hg', 'medium', 'unknown'),
+  ...programs('jj', 'medium', 'unknown', () => ({
     verbs: { git: { verbs: { push: { movesCommits: true } } } },
-  },
-  { names: 'tig', risk: 'medium', reach: 'unknown', operands: 'none' },
-  { names: 'lazygit', risk: 'medium', reach: 'unknown', operands: 'none' },
-  { names: 'pre-commit', risk: 'medium', reach: 'network', operands: 'none' },
+  })),
+  ...programs('tig', 'medium', 'unknown', () => ({ operands: 'none' })),
+  ...programs('lazygit', 'medium', 'unknown', () => ({ operands: 'none' })),
+  ...programs('pre-commit', 'medium', 'network', () => ({ operands: 'none' })),
 ];

@@ -11,9 +11,9 @@ import {
   type Word,
 } from '../../../model/index.ts';
 import { type Argument, inherited } from '../behaviour.ts';
+import { grammarNamed } from '../grammars.ts';
 import { hasOption, parseOptions } from '../options.ts';
 import { describeAs, findProgram } from '../program-table.ts';
-import { GIT_OPTIONS } from './git.ts';
 import {
   BUILT_IN,
   findingOf,
@@ -383,7 +383,7 @@ const LEADS_ELSEWHERE = 'git-dir work-tree config-env exec-path bare'.split(' ')
 
 /** Reads the global options. */
 function invocationOf(words: readonly Word[]): Invocation {
-  const { options, unknown, next } = parseOptions(words, 0, GIT_OPTIONS, true);
+  const { options, unknown, next } = parseOptions(words, 0, grammarNamed('git'), true);
   const directories: Argument[] = [];
   const aliases = new Map<string, string>();
   let otherSettings = unknown[0]?.source;

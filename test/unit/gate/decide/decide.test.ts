@@ -3,7 +3,7 @@ import { deferred } from '../../../../src/base/deferred.ts';
 import { CONTROLS } from '../../../../src/gate/decide/controls.ts';
 import { createDecider, type Decided } from '../../../../src/gate/decide/decide.ts';
 import type { Judgement } from '../../../../src/gate/decide/judge.ts';
-import type { Control, DecisionPorts } from '../../../../src/gate/decide/ports.ts';
+import { type Control, type DecisionPorts, WITHOUT } from '../../../../src/gate/decide/ports.ts';
 import type { ActionBudget, ApprovalRequest, AuditRecord, Verdict } from '../../../../src/model/index.ts';
 import { timelyBudget } from '../../../../src/run/index.ts';
 import { policyOf } from '../../../support/policy-of.ts';
@@ -43,6 +43,7 @@ const policy = (limit?: number) => {
 /** Ports without a memory. */
 function ports(verdict: Verdict, more: Partial<DecisionPorts> = {}): DecisionPorts {
   return {
+    ...WITHOUT,
     policy: policy(),
     plan: undefined,
     principal: 'uid:1',
@@ -61,6 +62,7 @@ function remembering(verdict: Verdict, more: Partial<DecisionPorts> = {}) {
     policy: policy(5),
     session: {
       id: 's',
+      begin: () => {},
       taints: async (given) => given,
       taint: async (taint) => void done.push(`taint ${taint}`),
     },
@@ -190,7 +192,7 @@ describe('the pipeline', () => {
 
   const broken = () => Promise.reject(new Error('it is broken'));
   it.each([
-    ['session', { session: { id: 's', taints: broken, taint: async () => {} } }],
+    ['session', { session: { id: 's', begin: () => {}, taints: broken, taint: async () => {} } }],
     ['approvals', { approvals: broken }],
     ['budget', { budget: { used: () => 0, reserve: broken } }],
     ['record', { record: broken }],

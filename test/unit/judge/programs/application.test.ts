@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { grammarOf } from '../../../../src/judge/programs/grammars.ts';
 import { optionTable } from '../../../../src/judge/programs/options.ts';
 import { findForApplication, PROGRAM_ROWS } from '../../../../src/judge/programs/program-table.ts';
 
@@ -18,9 +19,9 @@ describe('programs of the application backend', () => {
   });
 
   it('leave out only options that they have: a misspelt one would be let through', () => {
-    const unknown = found.flatMap(({ name, grammar = {}, application }) =>
+    const unknown = found.flatMap(({ name, application, ...row }) =>
       (application.without?.split(' ') ?? [])
-        .filter((option) => !optionTable(grammar).rules.has(option))
+        .filter((option) => !optionTable(grammarOf(row) ?? {}).rules.has(option))
         .map((option) => `${name} ${option}`),
     );
     expect(unknown).toEqual([]);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Behaviour, Grammar } from '../../../../src/judge/programs/behaviour.ts';
+import { grammarNamed, grammarOf } from '../../../../src/judge/programs/grammars.ts';
 import { optionTable, parseOptions } from '../../../../src/judge/programs/options.ts';
 import { pathUses } from '../../../../src/judge/programs/path-uses.ts';
 import { describeCommand, findProgram, PROGRAM_ROWS } from '../../../../src/judge/programs/program-table.ts';
@@ -38,11 +39,16 @@ interface Asked {
 
 /** Those of the table that are here: not those that it calls dangerous, nor those with verbs. Those that are everywhere come first. */
 function findAsked(): readonly Asked[] {
-  const rows = PROGRAM_ROWS.flatMap(({ names, grammar, danger, verbs }) =>
-    grammar === undefined || danger !== undefined || verbs !== undefined || grammar.style === 'single-dash'
+  const rows = PROGRAM_ROWS.flatMap((row) => {
+    const behaviour = row.behaviour();
+    const grammar = grammarOf(behaviour);
+    return grammar === undefined ||
+      behaviour.danger !== undefined ||
+      behaviour.verbs !== undefined ||
+      grammar.style === 'single-dash'
       ? []
-      : names.split(' ').map((name) => ({ name, grammar })),
-  );
+      : row.names.split(' ').map((name) => ({ name, grammar }));
+  });
   const candidates = rows.filter(({ name }) => !READS_ELSEWHERE.has(name));
   const said = oracle.declared(candidates.map(({ name }) => name));
   const asked = candidates.flatMap((row, at) => {
@@ -176,7 +182,7 @@ describe('the options of programs, as getopt of the C library reads them', () =>
       { program: 'head', lists },
       { program: 'head', lists, environment: { POSIXLY_CORRECT: '1' } },
     ]);
-    expect(usual).toEqual([ourReading(findProgram('head')?.grammar ?? {}, lists[0] ?? [])]);
+    expect(usual).toEqual([ourReading(grammarNamed('head'), lists[0] ?? [])]);
     expect(posix).toEqual([{ options: [], operands: ['f', '-n', '../x'] }]);
     expect(variableRule('POSIXLY_CORRECT', '1')).toBeDefined();
   });
@@ -252,7 +258,7 @@ describe('the options of tar, as its help says them', () => {
   it('take values where the table says so', () => {
     const declared = optionsOfHelp(execFileSync('tar', ['--help']).toString());
     expect(declared.length).toBeGreaterThan(100);
-    expect(misread('tar', declared, findProgram('tar')?.grammar ?? {})).toEqual([]);
+    expect(misread('tar', declared, grammarNamed('tar'))).toEqual([]);
   });
 });
 
@@ -261,10 +267,13 @@ function verbsOf(
   behaviour: Behaviour,
   words: readonly string[] = [],
 ): readonly { words: readonly string[]; grammar: Grammar }[] {
-  return Object.entries(behaviour.verbs ?? {}).flatMap(([name, verb]) => [
-    ...(verb.grammar === undefined ? [] : [{ words: [...words, name], grammar: verb.grammar }]),
-    ...verbsOf(verb, [...words, name]),
-  ]);
+  return Object.entries(behaviour.verbs ?? {}).flatMap(([name, verb]) => {
+    const grammar = grammarOf(verb);
+    return [
+      ...(grammar === undefined ? [] : [{ words: [...words, name], grammar }]),
+      ...verbsOf(verb, [...words, name]),
+    ];
+  });
 }
 
 const GIT = findProgram('git');

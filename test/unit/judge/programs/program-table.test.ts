@@ -20,7 +20,7 @@ import { judgeText } from '../../../support/policy-world.ts';
 await vi.hoisted(async () => {
   const { programs } = await import('../../../../src/judge/programs/behaviour.ts');
   const { SYSTEM } = await import('../../../../src/judge/programs/families/system.ts');
-  const added = programs('spinner', 'low', 'local', {
+  const added = programs('spinner', 'low', 'local', () => ({
     operands: 'none',
     launches: { operands: 1 },
     grammar: { stopAtOperand: true, flags: 'q quiet melt', writes: 'o log', networking: 'report' },
@@ -32,7 +32,7 @@ await vi.hoisted(async () => {
         : [],
     interprets: 'script',
     application: {},
-  });
+  }));
   // The table is made of it when its module is loaded, which is after this.
   (SYSTEM as ProgramRow[]).push(...added);
 });
