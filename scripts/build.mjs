@@ -136,6 +136,26 @@ const WITHOUT_CHILD_PROCESS = {
   },
 };
 
+/**
+ * Modules of Node that take milliseconds to load, which most starts do not need: what imports one loads it on first use of
+ * one of its names.
+ */
+const LATE_BUILTINS = {
+  name: 'late-builtins',
+  setup(setUp) {
+    const filter = /^node:(?:child_process|crypto|net|readline|stream|tty)(?:$|\/)/;
+    setUp.onResolve({ filter }, ({ path, kind }) =>
+      kind === 'import-statement' ? { path, namespace: 'late' } : undefined,
+    );
+    setUp.onLoad({ filter: /.*/, namespace: 'late' }, ({ path }) => {
+      const names = Object.keys(require(path)).map(
+        (name) => `get ${name}() { return require('${path}').${name}; }`,
+      );
+      return { contents: `module.exports = { ${names.join(', ')} };` };
+    });
+  },
+};
+
 /** SQLite lies beside the addon, where the library of that name would look for it among its own files. */
 const SQLITE_BESIDE_ADDON = {
   name: 'sqlite-beside-addon',
@@ -233,7 +253,12 @@ async function buildTypeScript(native) {
   // Read when they are needed (src/judge/programs/grammars.ts), beside the part that reads them.
   cpSync(join(root, GRAMMARS), join(root, 'dist/grammars'), { recursive: true });
   const starts = PROGRAMS.map(({ start }) => `src/cli/${start}.ts`);
-  const common = { ...COMMON, ...AS_COMMONJS, external: UNBUNDLED, plugins: [WITHOUT_CHILD_PROCESS] };
+  const common = {
+    ...COMMON,
+    ...AS_COMMONJS,
+    external: UNBUNDLED,
+    plugins: [WITHOUT_CHILD_PROCESS, LATE_BUILTINS],
+  };
   const { buildParts, COMPILED } = await import('./build-parts.mjs');
   const parts = await buildParts({ starts, library: Object.values(LIBRARY) }, common, build);
   await buildLibrary(build);

@@ -143,6 +143,7 @@ const GRANT: Table<Grant> = {
   tmp: oneOf('auto', 'private', 'host'),
   temporaryParent: path,
   parentBesideTmp: anything,
+  pathLookup: anything,
   privateParents: anything,
   memoryParent: path,
   seedFiles: list,

@@ -420,6 +420,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["measure"] = Napi::Function::New(env, Measure);
   exports["emptyDirectory"] = Napi::Function::New(env, EmptyDirectory);
   exports["walkTree"] = Napi::Function::New(env, WalkTreeOf);
+  exports["findShut"] = Napi::Function::New(env, FindShutOf);
   exports["copyContent"] = Napi::Function::New(env, CopyContentOf);
   exports["peerCredentials"] = Napi::Function::New(env, PeerCredentials);
   exports["receiveCall"] = Napi::Function::New(env, ReceiveCall);

@@ -11,6 +11,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,10 +83,11 @@ class EmptyWorker : public Napi::AsyncWorker {
 
 class WalkWorker : public Napi::AsyncWorker {
  public:
-  WalkWorker(const Napi::Function& callback, std::string path, WalkKind kind, size_t most)
-      : Napi::AsyncWorker(callback), path_(std::move(path)), kind_(kind), most_(most) {}
+  using Walk = std::function<Result<std::vector<TreeEntry>>()>;
+  WalkWorker(const Napi::Function& callback, Walk walk)
+      : Napi::AsyncWorker(callback), walk_(std::move(walk)) {}
 
-  void Execute() override { walked_ = WalkTree(path_, kind_, most_); }
+  void Execute() override { walked_ = walk_(); }
   void OnOK() override {
     if (!walked_.ok()) {
       Callback().Call({Env().Undefined(), EncodeFailure(Env(), walked_.failure())});
@@ -115,9 +118,7 @@ class WalkWorker : public Napi::AsyncWorker {
 
  private:
   static constexpr size_t kPerEntry = 9;
-  const std::string path_;
-  const WalkKind kind_;
-  const size_t most_;
+  const Walk walk_;
   Result<std::vector<TreeEntry>> walked_ = std::vector<TreeEntry>();
 };
 
@@ -140,9 +141,19 @@ class CopyWorker : public Napi::AsyncWorker {
 
 Napi::Value WalkTreeOf(const Napi::CallbackInfo& info) {
   const WalkKind kind = info[1].ToBoolean().Value() ? WalkKind::kLayer : WalkKind::kPlain;
-  (new WalkWorker(info[3].As<Napi::Function>(), info[0].As<Napi::String>(), kind,
-                  Unsigned(info[2])))
-      ->Queue();
+  const auto walk = [path = std::string(info[0].As<Napi::String>()), kind,
+                     most = Unsigned(info[2])] { return WalkTree(path, kind, most); };
+  (new WalkWorker(info[3].As<Napi::Function>(), walk))->Queue();
+  return info.Env().Undefined();
+}
+
+Napi::Value FindShutOf(const Napi::CallbackInfo& info) {
+  std::set<std::string> named;
+  const Napi::Array names = info[1].As<Napi::Array>();
+  for (uint32_t i = 0; i < names.Length(); ++i) named.insert(names.Get(i).As<Napi::String>());
+  const auto walk = [path = std::string(info[0].As<Napi::String>()), named = std::move(named),
+                     most = Unsigned(info[2])] { return FindShut(path, named, most); };
+  (new WalkWorker(info[3].As<Napi::Function>(), walk))->Queue();
   return info.Env().Undefined();
 }
 

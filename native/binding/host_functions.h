@@ -44,6 +44,10 @@ Napi::Value EmptyDirectory(const Napi::CallbackInfo& info);
 // whiteout.
 Napi::Value WalkTreeOf(const Napi::CallbackInfo& info);
 
+// findShut(path, named, most, done): what of it not everybody may read, as in sys/tree_walk.h; the
+// callback as of walkTree().
+Napi::Value FindShutOf(const Napi::CallbackInfo& info);
+
 // copyContent(from, to, done): between descriptors, which stay open; callback(failure or
 // undefined).
 Napi::Value CopyContentOf(const Napi::CallbackInfo& info);

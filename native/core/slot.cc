@@ -143,6 +143,12 @@ void Slot::GroupByDirectory() {
   });
   for (auto& [place, neighbours] : by_place) {
     neighbours.place = place;
+    // A directory that had settled when this slot began has not changed since.
+    struct stat info;
+    if (lstat(place.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+      neighbours.stamp = StampOf(info);
+      neighbours.looked_ns = began_ns_;
+    }
     neighbours_.push_back(std::move(neighbours));
   }
 }

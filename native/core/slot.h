@@ -143,6 +143,8 @@ class Slot {
   ObjectId view_root_id_;
   std::vector<Identity> identities_;
   std::vector<Neighbours> neighbours_;
+  // No path was looked at before.
+  const int64_t began_ns_ = FileClockNow();
   std::chrono::steady_clock::time_point checked_ = std::chrono::steady_clock::now();
   std::vector<Identity> held_directories_;
   bool clean_ = true;  // false: something of the last command could not be removed

@@ -4,6 +4,9 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "base/result.h"
@@ -31,6 +34,22 @@ struct Found {
   struct stat info = {};
 };
 Result<Found> LookFor(const std::string& path, const char* stage);
+
+// The same for many paths at one time. Of a directory in which many are looked for, its listing
+// tells what is missing: to look at a hundred protected names, most of which are missing, takes as
+// many round trips on a network file system.
+class ManyLooks {
+ public:
+  Result<Found> For(const std::string& path, const char* stage);
+
+ private:
+  // In lower case; nothing: the listing does not tell what is missing.
+  using Names = std::optional<std::set<std::string>>;
+  static Names NamesIn(const std::string& directory);
+
+  std::map<std::string, int> asked_;
+  std::map<std::string, Names> names_;
+};
 
 bool IsBeneathOrSame(const std::string& path, const std::string& ancestor);
 // Neither comes nor goes while the slot is there.

@@ -124,6 +124,7 @@ Status Confinement::BuildView(Slot& slot,
   std::string empty_file;
   std::vector<ViewStep> steps;
   std::vector<Layer> layers;
+  ManyLooks looks;
   for (const ViewStepSpec& spec : wanted.view) {
     ViewStep step;
     step.kind = spec.kind;
@@ -171,7 +172,7 @@ Status Confinement::BuildView(Slot& slot,
       step.parts = layers.back().parts.data();
       step.part_count = layers.back().parts.size();
     } else if (spec.kind == ViewStepKind::kBind) {
-      const Result<Found> found = LookFor(source, "view.open");
+      const Result<Found> found = looks.For(source, "view.open");
       if (!found.ok()) return found.failure();
       const auto& [exists, info] = found.value();
       if (!BelongsToSlot(spec.source)) {
@@ -185,7 +186,7 @@ Status Confinement::BuildView(Slot& slot,
       step.is_directory = S_ISDIR(info.st_mode);
       if (spec.from_view) source.insert(0, staging);
     } else if (spec.kind == ViewStepKind::kBindLink) {
-      const Result<Found> found = LookFor(spec.target, "view.link");
+      const Result<Found> found = looks.For(spec.target, "view.link");
       if (!found.ok()) return found.failure();
       const auto& [exists, info] = found.value();
       slot.Watch(spec.target, exists, info, Slot::Look::kEachTime);
@@ -195,7 +196,7 @@ Status Confinement::BuildView(Slot& slot,
       if (!link.ok()) return link.failure();
       source = std::move(link.value());
     } else if (spec.kind == ViewStepKind::kEmptied) {
-      const Result<Found> found = LookFor(spec.target, "view.hide");
+      const Result<Found> found = looks.For(spec.target, "view.hide");
       if (!found.ok()) return found.failure();
       const auto& [exists, info] = found.value();
       // Only of the system's own settings: on a file system of another program, as a workspace may

@@ -74,6 +74,11 @@ int OpenDirectory(int root, const std::string& path, bool make_readable) {
   return OpenBeneath(root, name, kFlags, 0);
 }
 
+bool MayEverybodyRead(const struct stat& info) {
+  if (S_ISDIR(info.st_mode)) return (info.st_mode & S_IROTH) != 0 && (info.st_mode & S_IXOTH) != 0;
+  return S_ISREG(info.st_mode) && (info.st_mode & S_IROTH) != 0;
+}
+
 }  // namespace
 
 Result<std::vector<TreeEntry>> WalkTree(const std::string& root, WalkKind kind, size_t most) {
@@ -130,6 +135,66 @@ Result<std::vector<TreeEntry>> WalkTree(const std::string& root, WalkKind kind, 
     }
   }
   return entries;
+}
+
+Result<std::vector<TreeEntry>> FindShut(const std::string& root, const std::set<std::string>& named,
+                                        size_t most) {
+  const UniqueFd top(open(root.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat of_top;
+  if (!top.valid() || fstat(top.get(), &of_top) != 0) return Failure{kStage, errno, root};
+  std::vector<TreeEntry> found;
+  std::vector<std::string> pending = {""};
+  size_t seen = 0;
+  while (!pending.empty()) {
+    const std::string path = std::move(pending.back());
+    pending.pop_back();
+    const int opened = OpenDirectory(top.get(), path, false);
+    if (opened == -ENOENT || opened == -ENOTDIR) continue;
+    if (opened < 0 && path.empty()) return Failure{kStage, -opened, root};
+    UniqueFd fd(opened < 0 ? -1 : opened);
+    if (!path.empty()) {
+      TreeEntry entry;
+      entry.path = path;
+      // What we cannot look into is shut, whatever its mode.
+      const bool is_shut =
+          !fd.valid() || fstat(fd.get(), &entry.info) != 0 || !MayEverybodyRead(entry.info);
+      const bool is_elsewhere = entry.info.st_dev != of_top.st_dev;
+      if (is_shut || path.find('/') == std::string::npos) found.push_back(std::move(entry));
+      if (is_shut || is_elsewhere) continue;
+    }
+    DIR* listing = fdopendir(fd.get());
+    if (listing == nullptr) return Failure{kStage, errno, path};
+    fd.release();
+    errno = 0;
+    while (const dirent* one = readdir(listing)) {
+      if (strcmp(one->d_name, ".") == 0 || strcmp(one->d_name, "..") == 0) continue;
+      if (++seen > most) break;
+      if (one->d_type == DT_LNK) continue;
+      TreeEntry entry;
+      entry.path = path.empty() ? one->d_name : path + "/" + one->d_name;
+      const bool is_named = named.count(entry.path) > 0;
+      if (one->d_type == DT_DIR && !is_named) {
+        pending.push_back(std::move(entry.path));
+        continue;
+      }
+      const int looked = fstatat(dirfd(listing), one->d_name, &entry.info, AT_SYMLINK_NOFOLLOW);
+      errno = 0;
+      // It went meanwhile, or the file system tells the kind of nothing that it lists.
+      if (looked != 0 || S_ISLNK(entry.info.st_mode)) continue;
+      if (S_ISDIR(entry.info.st_mode) && !is_named) {
+        pending.push_back(std::move(entry.path));
+      } else if (path.empty() || is_named || !MayEverybodyRead(entry.info)) {
+        found.push_back(std::move(entry));
+      }
+    }
+    const int error = errno;
+    closedir(listing);
+    if (error != 0) return Failure{kStage, error, path};
+    if (seen > most) return Failure{kStage, E2BIG, root};
+  }
+  std::sort(found.begin(), found.end(),
+            [](const TreeEntry& one, const TreeEntry& other) { return one.path < other.path; });
+  return found;
 }
 
 Status RemoveLayerMarks(const std::string& path) {

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,14 @@ enum class WalkKind {
 // bytes. No symbolic link is followed and no other file system entered. Stage "walk"; E2BIG: there
 // is more than `most`.
 Result<std::vector<TreeEntry>> WalkTree(const std::string& root, WalkKind kind, size_t most);
+
+// What lies directly in `root`, and further down what not everybody may read (others may read a
+// file, and list and enter a directory), or is `named`, relative to `root`. Links are left out, and
+// a directory that is shut, named or of another file system is not looked into. In the order of
+// their bytes. It costs one look-up for each file and each directory, and none for a link. Stages
+// and errors as WalkTree().
+Result<std::vector<TreeEntry>> FindShut(const std::string& root, const std::set<std::string>& named,
+                                        size_t most);
 
 // Removes what the kernel noted on a file of a layer (userxattr), which is to be one like any
 // other. No link is followed at the end of the path. Stage "marks".

@@ -73,7 +73,7 @@ export async function mcp(args: readonly string[]): Promise<number> {
       input: process.stdin,
       output: process.stdout,
       onReady: ({ plan }) => {
-        const backend = describeBackend(plan, true);
+        const backend = describeBackend(plan, () => true);
         if (backend !== undefined) say(visibleText(backend));
         say(`ready: ${visibleText(describeConfinement(plan))}`);
       },

@@ -228,7 +228,7 @@ function planOn(
     ...grant,
     ...{ demands, features, passedOver, impossible },
     way: backend,
-    lookup: createPathWalk(),
+    lookup: (grant.pathLookup ?? createPathWalk)(),
   });
 }
 

@@ -16,7 +16,8 @@ const PATH_MAX = 4096;
 /** What the kernel says of a name that is not there; ENAMETOOLONG: that cannot be there. */
 export const NOT_THERE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
 
-type Entry =
+/** What is at a path. */
+export type Entry =
   | { readonly kind: 'directory' | 'other' }
   | { readonly kind: 'missing'; readonly unknown?: ResolvedPath['unknown'] }
   | { readonly kind: 'link'; readonly content: string };
@@ -24,18 +25,19 @@ type Entry =
 /**
  * Looks paths up on this host, remembering what it saw: use one for one plan or decision. `directories`: canonical ones
  * that are taken to be there, so that they need not be looked at each time. `whereIs`: where each path is looked at, of a
- * directory with layers over it.
+ * directory with layers over it. `listed`: what is known of a path without looking at it.
  */
 export function createPathWalk(
   directories: readonly string[] = [],
   whereIs: (path: string) => string = (path) => path,
+  listed: (path: string) => Entry | undefined = () => undefined,
 ): PathLookup {
   const seen = new Map<string, Entry>(directories.map((path) => [path, { kind: 'directory' }]));
 
   function look(path: string): Entry {
     let entry = seen.get(path);
     if (entry === undefined) {
-      entry = lookNow(whereIs(path));
+      entry = listed(path) ?? lookNow(whereIs(path));
       seen.set(path, entry);
     }
     return entry;

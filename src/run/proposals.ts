@@ -172,7 +172,7 @@ export function whyNotByPath(
 ): string | undefined {
   const isIn = (paths: readonly string[]) => paths.some((above) => isBeneath(path, above));
   const isAround = (paths: readonly string[]) => paths.some((inner) => isBeneath(inner, path));
-  const inHome = (names: readonly string[]) => names.map((name) => join(home, name));
+  const inHome = (names: readonly string[]) => names.map((name) => `${home === '/' ? '' : home}/${name}`);
   if (list === 'filesystem.write' && isIn(SYSTEM) && !isBeneath(path, LOCAL))
     return 'the whole system runs or obeys what lies there';
   if (isIn(secret)) return 'filesystem.secret names it';
@@ -253,10 +253,9 @@ const lies = (root: string, inner: string) =>
 /** A file that cannot be read by us is none that a command of ours could read. */
 export function holdsSecretAt(path: string, known?: Stats): boolean {
   if (whatNameSays(path) === 'secret') return true;
+  if (known !== undefined && (known.size === 0 || known.size > LARGEST_SECRET_FILE)) return false;
   return orElse(() => {
-    const info = known ?? lstatSync(path);
-    if (info.size === 0 || info.size > LARGEST_SECRET_FILE) return false;
     const content = readRegular(path, LARGEST_SECRET_FILE);
-    return content !== undefined && holdsSecret(path, content);
+    return content !== undefined && content.length > 0 && holdsSecret(path, content);
   }, false);
 }

@@ -3,6 +3,7 @@
 // The machine: paths, identity, files that are written
 
 export { type Caller, caller, onBehalfOf, serveOthersOnly } from './host/caller.ts';
+export { createStartLookup } from './host/directory-listings.ts';
 export {
   currentDirectory,
   exactRealPath,

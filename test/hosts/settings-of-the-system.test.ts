@@ -113,6 +113,27 @@ describe.runIf(HOST.namespaces).each(HOSTS)('settings of the system, $name', ({ 
       expect(stdout + stderr).not.toContain(SECRET);
     });
 
+    // Neither changes the time of a directory above, but for the one that a file is made in.
+    it('are not read any more once a file is made private, or a private one is made, between two commands', async () => {
+      const between = `mkdir -p /etc/nested/inner && cd /etc/nested/inner && chmod -R 755 /etc/nested
+echo ${SECRET} > file; echo ordinary > other; chmod 644 file other; cd "$OLDPWD"
+"$@" cat /etc/nested/inner/file
+chmod 600 /etc/nested/inner/file; (umask 077; echo ${SECRET} > /etc/nested/inner/new)
+"$@" sh -c 'cat /etc/nested/inner/*; cat /etc/nested/inner/file /etc/nested/inner/new; cp -r /etc/nested .; cat nested/inner/*'`;
+      const [program = '', ...words] = [...MACHINE, 'sh', '-c', between, 'sh', ...become, ...before];
+      const { stdout, stderr } = await execa(program, [...words, process.execPath, CLI], {
+        ...{ cwd: place.workspace, extendEnv: false, reject: false, stdin: 'ignore' },
+        env: {
+          ...place.env,
+          HOME: join(place.root, 'home'),
+          XDG_STATE_HOME: join(place.tmp, `state${become.length}`),
+        },
+      });
+      expect(stdout.split('\n')[0], stderr).toBe(SECRET);
+      expect(stdout.split('\n').slice(1).join('\n')).toContain('ordinary');
+      expect(stdout.split(SECRET).length).toBe(2);
+    });
+
     it('are only those of the table where the policy says so', async () => {
       const policy = join(place.tmp, `listed${become.length}${before.length}.toml`);
       writeFileSync(policy, '[filesystem]\nsystem = "listed"\n');

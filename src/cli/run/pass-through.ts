@@ -117,10 +117,10 @@ export function printEnd(
   const say = (line: string) => printError(elsewhere === undefined ? line : `${elsewhere}: ${line}`);
   if (!quiet) for (const warning of warningsBesideDenials(result)) say(`warning: ${warning}`);
   if (json) return;
-  const isPerson = elsewhere === undefined && isatty(caller().stdio[2]);
   if (!quiet)
     printNotes(result, isAsked || elsewhere !== undefined, { advises: elsewhere === undefined, say });
-  if (isUnasked(result) && isPerson && !quiet) printUnasked(result.decision);
+  if (isUnasked(result) && elsewhere === undefined && isatty(caller().stdio[2]) && !quiet)
+    printUnasked(result.decision);
   else if (isUnasked(result) && elsewhere !== undefined)
     say(
       `this command needs approval, and there is no one to ask: ${decisiveReason(result.decision)?.message ?? 'no reason was given'} (a worker with --ask queue asks by sandbox-run fleet approvals)`,

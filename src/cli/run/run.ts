@@ -112,7 +112,9 @@ export async function runIn(
   }
   if (wanted.verbose) printNote(describeReport(sandbox.plan.report));
   const weaker =
-    wanted.quiet || wanted.forModel ? undefined : describeBackend(sandbox.plan, isatty(caller().stdio[2]));
+    wanted.quiet || wanted.forModel
+      ? undefined
+      : describeBackend(sandbox.plan, () => isatty(caller().stdio[2]));
   if (weaker !== undefined) printError(weaker);
   // Signals are delivered between turns of the event loop.
   await new Promise(setImmediate);

@@ -63,7 +63,7 @@ export async function runIn(
   signals: SignalForwarding,
 ): Promise<number> {
   checkPlaces(sandbox, settings);
-  const weaker = settings.quiet ? undefined : describeBackend(sandbox.plan, isatty(caller().stdio[2]));
+  const weaker = settings.quiet ? undefined : describeBackend(sandbox.plan, () => isatty(caller().stdio[2]));
   if (weaker !== undefined) printError(weaker);
   // Signals are delivered between turns of the event loop.
   await new Promise(setImmediate);

@@ -22,15 +22,14 @@ export function describeReport(report: EnforcementReport): string {
  */
 export function describeBackend(
   { report, shutsInside, watchedLinks }: LaunchPlan,
-  toPerson: boolean,
+  toPerson: () => boolean,
 ): string | undefined {
   const { backend, passedOver, controls } = report;
   if (backend === BACKEND_IDS[0]) {
-    if (!toPerson) return undefined;
     const held = controls.find(({ id }) => id === 'protected-paths');
     // Links are put back, and the report says so: no line with every command.
     const isWeak = held?.state === 'degraded' && (!shutsInside || watchedLinks.length === 0);
-    return isWeak ? `protected-paths only in part: ${held.reason}` : undefined;
+    return isWeak && toPerson() ? `protected-paths only in part: ${held.reason}` : undefined;
   }
   const why = passedOver.map((stronger) => `not ${stronger.backend}: ${stronger.reason}`).join('; ');
   const weaker = controls

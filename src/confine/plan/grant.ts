@@ -1,6 +1,7 @@
 import type { BackendId, ControlId, Demand } from './enforcement-report.ts';
 import type { LaunchPlan, PathAccess, PlannedLayer } from './launch-plan.ts';
 import type { NetworkRules } from './network-rules.ts';
+import type { PathLookup } from './path-lookup.ts';
 
 /** What commands may use; they reach nothing else. Paths are absolute. Only `workspace` is required. */
 export interface Grant extends Partial<Omit<FullGrant, 'workspace' | 'network' | 'limits'>> {
@@ -58,6 +59,8 @@ export interface FullGrant {
   readonly temporaryParent: string;
   /** Finds a place for private directories outside /tmp, for commands that can reach /tmp. Canonical. */
   readonly parentBesideTmp?: (() => string | undefined) | undefined;
+  /** Makes what looks paths up for one plan. Default: each name is looked at by itself. */
+  readonly pathLookup?: (() => PathLookup) | undefined;
   /** By such a directory, or the one on shared memory: the one in it that is this user's alone. None: they are made right there. */
   readonly privateParents?: ReadonlyMap<string, string> | undefined;
   /** Canonical; undefined: the host has none that we can write to. */
@@ -183,8 +186,8 @@ export interface PathRule {
   readonly reason: string;
   /** Canonical absolute paths beneath `path` that this rule does not grant; another rule may. */
   readonly except?: readonly string[];
-  /** The largest subtrees without an exception. Backends that cannot exclude a path from a tree (Landlock) grant these instead of `path`. */
-  readonly parts?: readonly string[];
+  /** Finds the largest subtrees without an exception. Backends that cannot exclude a path from a tree (Landlock) grant these instead of `path`. */
+  readonly parts?: () => readonly string[];
   /** Paths beneath `path` that this rule grants too, so that they need no rule: not links, not exceptions. */
   readonly covers?: ReadonlySet<string>;
   /** Where commands find it if they have a view; `undefined`: at its own path. */

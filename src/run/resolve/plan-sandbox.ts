@@ -11,8 +11,10 @@ import { loadAddon } from '../../confine/native/load.ts';
 import type { Demands, FullGrant, Grant, HiddenFiles, OwnPath } from '../../confine/plan/grant.ts';
 import type { HostFeatures } from '../../confine/plan/host-features.ts';
 import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import type { PathLookup } from '../../confine/plan/path-lookup.ts';
 import { probeHost } from '../../confine/probe.ts';
 import {
+  createStartLookup,
   homeInDatabase,
   INDEX_BYTES,
   keptHooksIn,
@@ -68,8 +70,9 @@ export async function planResolved(
   const addon = loadAddon();
   const features: HostFeatures = { ...probeHost(addon), layersRefused: layersRefused() };
   const findings = await findInWorkspace(addon, resolved);
-  const privateParents = privateParentsOf(resolved);
-  const own = [...ownPaths(resolved), ...privateParents.own];
+  const lookup = createStartLookup();
+  const privateParents = privateParentsOf(resolved, lookup);
+  const own = [...ownPaths(resolved, lookup), ...privateParents.own];
   const finder = await hiddenFinder(resolved);
   const found = finder?.look();
   const grant: Grant = {
@@ -79,6 +82,7 @@ export async function planResolved(
     networkRules: resolved.networkRules,
     temporaryParent,
     parentBesideTmp,
+    pathLookup: createStartLookup,
     privateParents: privateParents.usable,
     memoryParent: writableDirectory(SHARED_MEMORY),
     hostHome: home,
@@ -186,12 +190,15 @@ export async function planOnly(planned: PlannedSandbox): Promise<LaunchPlan> {
 const SHARED_MEMORY = '/dev/shm';
 
 /** Where private directories of this and of other sandboxes of the user lie. */
-function privateParentsOf({ temporaryParent, workspace }: ResolvedPolicy): {
+function privateParentsOf(
+  { temporaryParent, workspace }: ResolvedPolicy,
+  lookup: PathLookup,
+): {
   readonly usable: ReadonlyMap<string, string>;
   readonly own: readonly OwnPath[];
 } {
   const places = new Set(
-    [temporaryParent, tmpdir(), '/tmp', '/var/tmp', SHARED_MEMORY].map((path) => realPath(path)),
+    [temporaryParent, tmpdir(), '/tmp', '/var/tmp', SHARED_MEMORY].map((path) => realPath(path, lookup)),
   );
   const found = [...places]
     .flatMap((place) => writableDirectory(place) ?? [])
@@ -207,15 +214,18 @@ function privateParentsOf({ temporaryParent, workspace }: ResolvedPolicy): {
 }
 
 /** What this program keeps and obeys. The policy of the machine belongs to root. */
-function ownPaths({ home, layers, policy, workspace }: ResolvedPolicy): readonly OwnPath[] {
+function ownPaths(
+  { home, layers, policy, workspace }: ResolvedPolicy,
+  lookup: PathLookup,
+): readonly OwnPath[] {
   const userPolicy = userPolicyPath(home, process.env.XDG_CONFIG_HOME);
   const { filesystem } = policy;
   const writableNames = [
     ...(filesystem.workspaceAccess === 'write' ? [workspace] : []),
     ...(filesystem.home === 'host' ? [home] : []),
     ...(filesystem.tmp === 'host' ? [tmpdir()] : []),
-    ...(filesystem.tmp === 'auto' ? [realPath('/tmp')] : []),
-    ...filesystem.rules.flatMap(({ access, path }) => (access === 'write' ? [realPath(path)] : [])),
+    ...(filesystem.tmp === 'auto' ? [realPath('/tmp', lookup)] : []),
+    ...filesystem.rules.flatMap(({ access, path }) => (access === 'write' ? [realPath(path, lookup)] : [])),
   ];
   const files = new Set([
     userPolicy,

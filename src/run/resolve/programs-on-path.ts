@@ -4,6 +4,7 @@ import { isBeneath } from '../../base/absolute-path.ts';
 import { orElse } from '../../base/or-else.ts';
 import { pathOf, textOfPath } from '../../base/path-text.ts';
 import type { PathRule } from '../../confine/plan/grant.ts';
+import type { PathLookup } from '../../confine/plan/path-lookup.ts';
 import { holdsSecretAt, OF_A_PROJECT, type Places, whyNotByPath } from '../proposals.ts';
 import { realPath } from './own-program.ts';
 
@@ -32,30 +33,32 @@ export function programsOnPath(
   path: string,
   places: Places,
   granted: readonly PathRule[],
+  lookup: PathLookup,
 ): readonly PathRule[] {
   const found: string[] = [];
-  const home = realPath(places.home);
+  const home = realPath(places.home, lookup);
   const elsewhere = ELSEWHERE.filter((root) => !isBeneath(home, root));
   const isKnown = (real: string) =>
     [...elsewhere, places.workspace, ...found].some((root) => isBeneath(real, root)) ||
     granted.some((rule) => rule.access !== 'data' && isBeneath(real, rule.path));
-  const add = (...candidates: readonly string[]) => {
-    const real = candidates.find((one) => whyNotByPath(one, places, 'filesystem.read') === undefined);
+  const isOpen = (one: string) => whyNotByPath(one, places, 'filesystem.read') === undefined;
+  const add = (directory: string, itself: string) => {
+    const real = homeOf(directory, isOpen) ?? (isOpen(itself) ? itself : undefined);
     if (real !== undefined && !isKnown(real)) found.push(real);
   };
   for (const named of new Set(path.split(delimiter))) {
     if (!isAbsolute(named)) continue;
-    const directory = realPath(named);
+    const directory = realPath(named, lookup);
     if (elsewhere.some((root) => isBeneath(directory, root))) continue;
     const entries = orElse(
       () => readdirSync(pathOf(directory), { withFileTypes: true, encoding: 'buffer' }),
       undefined,
     );
     if (entries === undefined) continue;
-    if (!isKnown(directory)) add(...homesOf(directory), directory);
+    if (!isKnown(directory)) add(directory, directory);
     for (const entry of entries.filter((one) => one.isSymbolicLink()).slice(0, MOST_LINKS)) {
-      const target = realPath(`${directory}/${textOfPath(entry.name)}`);
-      if (!isKnown(target) && isProgram(target)) add(...homesOf(dirname(target)), target);
+      const target = realPath(`${directory}/${textOfPath(entry.name)}`, lookup);
+      if (!isKnown(target) && isProgram(target)) add(dirname(target), target);
     }
   }
   return found.map((real) => ({
@@ -72,16 +75,16 @@ const isProgram = (path: string): boolean =>
     return statSync(pathOf(path)).isFile();
   }, false);
 
-/** What was installed with the programs of a directory, widest first. */
-function homesOf(directory: string): readonly string[] {
+/** What was installed with the programs of a directory, as wide as it may be open; `undefined`: nothing. The files of each are read. */
+function homeOf(directory: string, isOpen: (path: string) => boolean): string | undefined {
   const at = directory.indexOf('/node_modules/');
   // Packages use each other, and where they lie nothing else does.
-  if (at >= 0) return [directory.slice(0, at + '/node_modules'.length)];
+  const packages = directory.slice(0, at + '/node_modules'.length);
+  if (at >= 0) return isOpen(packages) ? packages : undefined;
   const prefix = dirname(directory);
-  return [
-    ...(PROGRAM_DIRECTORIES.has(basename(directory)) && holdsPrograms(prefix, OF_A_PREFIX) ? [prefix] : []),
-    ...(holdsPrograms(directory) ? [directory] : []),
-  ];
+  if (PROGRAM_DIRECTORIES.has(basename(directory)) && isOpen(prefix) && holdsPrograms(prefix, OF_A_PREFIX))
+    return prefix;
+  return isOpen(directory) && holdsPrograms(directory) ? directory : undefined;
 }
 
 const PROGRAM_DIRECTORIES: ReadonlySet<string> = new Set(['bin', 'sbin', 'libexec', 'shims', 'Scripts']);

@@ -26,6 +26,7 @@ import {
   caller,
   carrySettings,
   createPathLookup,
+  createStartLookup,
   exactRealPath,
   findRepository,
   homeDirectory,
@@ -97,7 +98,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
   const directory = directoryPath(options.workspace) ?? workspaceNamed(files)?.replace(/^~/, home);
   const workspaceAsNamed = resolve(directory ?? namedCurrentDirectory());
   const workspace = realDirectory(workspaceAsNamed, 'the workspace');
-  const lookup = createPathLookup();
+  const lookup = createStartLookup();
   refuseUnsafeWorkspace(workspace, home, temporary, lookup);
 
   const own = withFiles ? await loadOwnFile(workspace) : undefined;
@@ -114,7 +115,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     options.narrow?.readOnly === true ? withReadOnlyWorkspace(effective.policy) : effective.policy;
   const around = repositoryFor(named, options, { workspace, home, temporary }, lookup);
   const found = withFound(
-    await withHostFindings(named, home, workspace),
+    await withHostFindings(named, home, workspace, lookup),
     rulesOfRepository(around.found, named),
   );
   const network = await listedNetwork(found, entries, home, workspace);
@@ -365,15 +366,24 @@ function writableRoots(
   ];
 }
 
-async function withHostFindings(policy: Policy, home: string, workspace: string): Promise<Policy> {
+async function withHostFindings(
+  policy: Policy,
+  home: string,
+  workspace: string,
+  lookup: PathLookup,
+): Promise<Policy> {
   const named = withTopDirectories(policy);
   const caches = named.network.mode === 'off' ? packageCaches(home, ownCaches(named, workspace)) : NOTHING;
-  const system =
-    named.filesystem.system === 'listed' ? NOTHING : { rules: await systemTree(workspace), env: {} };
-  const found = [system, caches, installedToolChains(home)].reduce(withFound, named);
-  const { rules, secret } = found.filesystem;
-  const places = { home, workspace, secret };
-  return withFound(found, { rules: programsOnPath(caller().env.PATH ?? '', places, rules), env: {} });
+  // Of its own thread, as long as this one looks at the rest. None of its rules opens programs.
+  const system = named.filesystem.system === 'listed' ? [] : systemTree(workspace);
+  const chains = installedToolChains(home);
+  const { secret } = named.filesystem;
+  const { rules } = [caches, chains].reduce(withFound, named).filesystem;
+  const programs = programsOnPath(caller().env.PATH ?? '', { home, workspace, secret }, rules, lookup);
+  return [{ rules: await system, env: {} }, caches, chains, { rules: programs, env: {} }].reduce(
+    withFound,
+    named,
+  );
 }
 
 /** `/` stands for what lies in it: mounted as a whole it would leave no room for what is a command's own. */

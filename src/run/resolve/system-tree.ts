@@ -14,7 +14,7 @@ const MOST_LOOKED_AT = 5_000;
 
 const { S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, S_IROTH, S_IXOTH } = constants;
 
-/** The mode of an object by its name beneath the tree, each directory before what is in it. */
+/** The mode of an object by its name beneath the tree. What is left out lies in something shut, or is a link or for everybody. */
 type Modes = ReadonlyMap<string, number>;
 
 /**
@@ -25,7 +25,7 @@ export async function systemTree(workspace: string): Promise<readonly PathRule[]
   // Where somebody works, other work lies beside it.
   if (isBeneath(workspace, SETTINGS)) return [];
   // The kernel keeps from others what is not for them. Of root, it keeps nothing.
-  const modes = process.geteuid?.() === 0 ? await allModes(SETTINGS) : modesAtTop(SETTINGS);
+  const modes = process.geteuid?.() === 0 ? await modesOfShut(SETTINGS) : modesAtTop(SETTINGS);
   if (modes === undefined) return [];
   const except = exceptions(SETTINGS, modes);
   if (except === undefined) return [];
@@ -36,37 +36,40 @@ export async function systemTree(workspace: string): Promise<readonly PathRule[]
   return [
     {
       ...{ path: SETTINGS, access: 'data', required: false, except, covers: new Set(plain) },
-      parts: partsWithout(SETTINGS, except),
+      parts: () => partsWithout(SETTINGS, except),
       reason: 'settings of programs, as far as everybody may read them',
     },
   ];
 }
 
+/** Further down in the tree, with what is in the table. */
+const NAMED = [...SYSTEM_SECRETS.keys(), ...SYSTEM_LOOKED_AT];
+
 /** Of what lies in it and of what is known to hold secrets; `undefined`: it is not there. */
 function modesAtTop(root: string): Modes | undefined {
-  const names = orElse(() => readdirSync(root, { encoding: 'buffer' }).map(textOfPath), undefined);
-  const deeper = [...SYSTEM_SECRETS.keys(), ...SYSTEM_LOOKED_AT].filter((name) => name.includes('/'));
+  const entries = orElse(() => readdirSync(root, { withFileTypes: true, encoding: 'buffer' }), undefined);
+  const modeOf = (name: string) =>
+    orElse(() => lstatSync(pathOf(`${root}/${name}`), { throwIfNoEntry: false })?.mode, undefined);
+  const names = entries?.map((entry): readonly [string, number | undefined] => {
+    const name = textOfPath(entry.name);
+    // Of what is not shown in any case it is enough that it is there.
+    if (SYSTEM_SECRETS.has(name) && !entry.isSymbolicLink()) return [name, 0];
+    return [name, entry.isSymbolicLink() ? S_IFLNK : modeOf(name)];
+  });
+  const deeper = NAMED.filter((name) => name.includes('/')).map((name) => [name, modeOf(name)] as const);
   return (
     names &&
-    new Map(
-      [...names, ...deeper].flatMap((name): readonly [string, number][] => {
-        const found = orElse(
-          () => lstatSync(pathOf(`${root}/${name}`), { throwIfNoEntry: false }),
-          undefined,
-        );
-        return found === undefined ? [] : [[name, found.mode]];
-      }),
-    )
+    new Map([...names, ...deeper].flatMap(([name, mode]) => (mode === undefined ? [] : [[name, mode]])))
   );
 }
 
 /** Numbers of an entry of a tree; the first is the mode of the object. */
 const FIELDS = 9;
 
-/** `undefined`: it is not there, or too much lies in it. */
-async function allModes(root: string): Promise<Modes | undefined> {
+/** Of what lies in it, and of what is shut or known to hold secrets at any depth; `undefined`: it is not there, or too much lies in it. */
+async function modesOfShut(root: string): Promise<Modes | undefined> {
   const tree = await new Promise<NativeTree | undefined>((resolve) =>
-    loadAddon().walkTree(root, false, MOST_LOOKED_AT, resolve),
+    loadAddon().findShut(root, NAMED, MOST_LOOKED_AT, resolve),
   );
   const names = tree && textOfPath(tree.names).split('\0').slice(0, -1);
   return names && new Map(names.map((name, at) => [name, tree?.numbers[at * FIELDS] ?? 0]));

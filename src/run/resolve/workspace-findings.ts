@@ -13,8 +13,8 @@ import { OBEYED_FILES } from '../../policy/index.ts';
 import {
   Baseline,
   caller,
-  createPathLookup,
   createSettler,
+  createStartLookup,
   Expected,
   GIT_NAMES,
   gitDirectories,
@@ -103,11 +103,11 @@ interface WritablePlaces {
 function writablePlaces({ policy, workspace, home, temporaryParent }: ResolvedPolicy): WritablePlaces {
   const { rules, workspaceAccess } = policy.filesystem;
   const own = workspaceAccess === 'write' ? [workspace] : [];
-  const granted = new Set(rules.flatMap(({ path, access }) => (access === 'write' ? [realPath(path)] : [])));
-  if (policy.filesystem.home === 'host') granted.add(realPath(home));
-  const shared = new Set(
-    [home, '/tmp', '/var/tmp', '/dev/shm', tmpdir(), temporaryParent].map((path) => realPath(path)),
-  );
+  const lookup = createStartLookup();
+  const real = (path: string) => realPath(path, lookup);
+  const granted = new Set(rules.flatMap(({ path, access }) => (access === 'write' ? [real(path)] : [])));
+  if (policy.filesystem.home === 'host') granted.add(real(home));
+  const shared = new Set([home, '/tmp', '/var/tmp', '/dev/shm', tmpdir(), temporaryParent].map(real));
   const beside: string[] = [];
   const untended: string[] = [];
   for (const path of granted) {
@@ -198,7 +198,7 @@ function findIn(
       'confinement.failed',
       `${shownPath(shut)} cannot be looked through, so that git settings in it cannot be shut; make it accessible (chmod u+rwx), or move it out of the workspace`,
     );
-  const lookup = createPathLookup();
+  const lookup = createStartLookup();
   const directories = gitDirectories(
     // A directory of git that is granted by itself has no entry above it.
     [...roots.filter((root) => basename(root) === '.git'), ...entries.map(({ path }) => path)],
@@ -314,8 +314,17 @@ export function prepareSettler(
   const { roots } = findings;
   const inside = protectedPaths.filter((path) => roots.some((root) => isBeneath(path, root)));
   const links = watchedLinks.map(({ path }) => path);
+  const lookup = createStartLookup();
+  const mayBeThere = (path: string) => {
+    const { kind, links, unknown } = lookup.resolve(path);
+    return kind !== 'missing' || links.length > 0 || unknown !== undefined;
+  };
+  // Most are missing, of which one look at their directory tells.
   const held = shutsInside
-    ? protectedPaths.map((path) => ({ path, was: identityOf(path) })).filter(({ was }) => was !== undefined)
+    ? protectedPaths
+        .filter(mayBeThere)
+        .map((path) => ({ path, was: identityOf(path) }))
+        .filter(({ was }) => was !== undefined)
     : [];
   const holdOf = (path: string) => {
     const around = held.filter((one) => isBeneath(path, one.path));

@@ -43,6 +43,16 @@ declare module '../../confine/native/contract.ts' {
       done: (walked: NativeTree | undefined, failure: NativeFailure | undefined) => void,
     ): void;
     /**
+     * What lies directly in a directory, and deeper in it what not everybody may read or is `named` (relative paths), on a thread.
+     * Links are left out; what is shut, named or of another file system is not looked into. The failures are those of `walkTree`.
+     */
+    findShut(
+      path: string,
+      named: readonly string[],
+      most: number,
+      done: (walked: NativeTree | undefined, failure: NativeFailure | undefined) => void,
+    ): void;
+    /**
      * Copies what one file holds to another, empty one, on a thread, with its times: shares blocks where the file system can, and leaves holes
      * holes. The descriptors have to stay open meanwhile.
      */

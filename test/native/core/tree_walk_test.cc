@@ -5,6 +5,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,36 @@ TEST(WalkTreeStopsWhereThereIsTooMuch) {
   const auto walked = WalkTree(top.path(), WalkKind::kPlain, 10);
   ASSERT_TRUE(!walked.ok());
   EXPECT_EQ(walked.failure().error, E2BIG);
+}
+
+TEST(FindShutTellsTheTopAndWhatIsNotForEverybody) {
+  const TemporaryDirectory top;
+  for (const char* name : {"open", "open/shut", "named", "open/named"}) {
+    mkdir((top / name).c_str(), 0755);
+    test::WriteText(top / name + "/file", "x");
+  }
+  mkdir((top / "open/deep").c_str(), 0755);
+  for (const char* name : {"open/deep/private", "open/deep/public", "top", "open/deep/listed"})
+    test::WriteText(top / name, "x");
+  EXPECT_EQ(symlink("/etc", (top / "link").c_str()), 0);
+  for (const char* name : {"open/file", "open/deep/public", "top", "open/deep/listed", "named/file",
+                           "open/named/file", "open/shut/file"})
+    chmod((top / name).c_str(), 0644);
+  chmod((top / "open/shut").c_str(), 0711);
+  chmod((top / "open/deep/private").c_str(), 0640);
+  const std::set<std::string> named = {"named", "open/named", "open/deep/listed"};
+  const auto found = FindShut(top.path(), named, kMany);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(Paths(found.value()),
+            "named open open/deep/listed open/deep/private open/named open/shut top ");
+  EXPECT_EQ(found.value()[2].info.st_mode & 07777, 0644u);
+  // The time of the directory that it is in stays what it was.
+  chmod((top / "open/deep/public").c_str(), 0600);
+  const auto again = FindShut(top.path(), named, kMany);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again.value().size(), found.value().size() + 1);
+  EXPECT_EQ(FindShut(top.path(), named, 5).ok(), false);
+  EXPECT_EQ(FindShut(top / "link", named, kMany).ok(), false);
 }
 
 TEST(WalkTreeReadsTheMarksOfALayer) {

@@ -40,6 +40,7 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   tryLock: true,
   unlock: true,
   measure: true,
+  findShut: true,
   walkTree: true,
   copyContent: true,
   hasWriter: true,
