@@ -154,6 +154,8 @@ describe('a command line for a program of the application’s own', () => {
       rmSync(inWorkspace('running'));
     }
     await eventually(() => expect(processesWith(mark)).toEqual([]));
+    // What a launcher that was killed could not remove, the next one does.
+    expect(ran(await sandbox.commandLine(['true'])).status).toBe(0);
   });
 
   it('holds changes back, for the changes of the sandbox', async () => {
