@@ -28,6 +28,7 @@ import {
   type SandboxOptions,
 } from '../../src/index.ts';
 import { eventually } from '../support/eventually.ts';
+import { processesWith } from '../support/leftovers.ts';
 import { makePlaceWithSandbox } from './support.ts';
 
 const { place, sandbox } = await makePlaceWithSandbox();
@@ -116,16 +117,21 @@ describe('a command line for a program of the application’s own', () => {
     pty.write('test -t 0 && stty size; echo term=$TERM\r');
     await says(/30 100[\s\S]*term=xterm-256color/);
     pty.resize(120, 40);
-    await eventually(async () => {
+    await eventually(() => {
       pty.write('stty size\r');
-      await says(/40 120/);
+      expect(shown).toMatch(/40 120/);
     });
-    // The job is interrupted, the shell is not.
-    pty.write('echo begun; sleep 300; echo "in""terrupted $?"\r');
-    await says(/begun\r\n/);
+    // The job is interrupted, the shell is not. What is typed comes back from it: it has the terminal by then.
+    pty.write('cat\r');
+    await eventually(() => {
+      pty.write('typed\r');
+      expect(shown).toMatch(/typed\r\ntyped\r\n/);
+    });
+    const before = shown.length;
     pty.write('\x03');
-    pty.write('echo "st""ill here"; jobs -l\r');
-    await says(/still here/);
+    await eventually(() => expect(shown.slice(before)).toContain('> '));
+    pty.write('echo "st""ill here $?"\r');
+    await says(/still here 130/);
     expect(shown).not.toMatch(/no job control/);
     pty.write('exit 5\r');
     expect(await ended).toBe(5);
@@ -137,8 +143,9 @@ describe('a command line for a program of the application’s own', () => {
   });
 
   it('ends the command with the process, by SIGTERM and by SIGKILL', async () => {
+    const mark = `300.${process.pid}`;
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-      const script = 'echo $$ > pid; mv pid running; (trap "" TERM HUP; sleep 300) & exec sleep 300';
+      const script = `(trap "" TERM HUP; exec sleep ${mark}) & touch running; exec sleep ${mark}`;
       const line = await sandbox.commandLine(script, { timeout: 0 });
       const child: ChildProcess = spawn(line.program, line.args, { env: line.env, stdio: 'ignore' });
       await eventually(() => expect(existsSync(inWorkspace('running'))).toBe(true));
@@ -146,18 +153,9 @@ describe('a command line for a program of the application’s own', () => {
       await once(child, 'close');
       rmSync(inWorkspace('running'));
     }
-    // What is left of them would keep the workspace busy: nothing has it as its directory.
-    await eventually(() => {
-      const left = readdirSync('/proc').filter((pid) => {
-        if (!/^[0-9]+$/.test(pid)) return false;
-        try {
-          return readFileSync(`/proc/${pid}/cmdline`, 'utf8') === 'sleep\x00300\x00';
-        } catch {
-          return false;
-        }
-      });
-      expect(left).toEqual([]);
-    });
+    await eventually(() => expect(processesWith(mark)).toEqual([]));
+    // What a launcher that was killed could not remove, the next one does.
+    expect(ran(await sandbox.commandLine(['true'])).status).toBe(0);
   });
 
   it('holds changes back, for the changes of the sandbox', async () => {
