@@ -9,17 +9,8 @@ import { z } from 'zod';
 /** What a schema describes, as the program holds it: read-only through and through. */
 export type Value<Schema extends z.ZodType> = ReadOnly<z.output<Schema>>;
 
-type Whole =
-  | string
-  | number
-  | bigint
-  | boolean
-  | null
-  | undefined
-  | Uint8Array
-  | AbortSignal
-  | URL
-  | AsyncIterable<unknown>;
+type Primitive = string | number | bigint | boolean | null | undefined;
+type Whole = Primitive | Uint8Array | AbortSignal | URL | AsyncIterable<unknown>;
 // biome-ignore lint/suspicious/noExplicitAny: any function there is
 type Opaque = Whole | ((...args: any[]) => unknown);
 

@@ -1,8 +1,9 @@
-import { appendFileSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { orElse } from '../../base/or-else.ts';
 import { parsedJson } from '../../base/parsed-json.ts';
-import { clientProgram } from '../../confine/native/load.ts';
+import { builtAddon, hostLibc, installedAddons, unfitFor } from '../../confine/native/addon-locations.ts';
+import { packageDirectory } from '../../confine/native/load.ts';
 import { ensureStateDirectory } from '../../workspace/index.ts';
 
 /** The session of an agent that begins, for which a server is made ready. */
@@ -31,6 +32,16 @@ export function takeServerAddress(): ServerAddress | undefined {
   if (said === undefined) return undefined;
   const isThere = said.startsWith('!');
   return { path: said.slice(isThere ? 1 : 0), isThere };
+}
+
+/** The program that hands calls over to a warm server, which lies beside the addon; without loading that. `undefined`: none. */
+function clientProgram(): string | undefined {
+  const root = packageDirectory();
+  const places = [builtAddon(root), ...installedAddons(root, process.arch, hostLibc())];
+  return places
+    .filter((place) => existsSync(place.path) && unfitFor(place) === undefined)
+    .map(({ path }) => join(dirname(path), 'sandbox-run-client'))
+    .find((path) => existsSync(path));
 }
 
 /**

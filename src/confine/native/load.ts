@@ -45,16 +45,6 @@ export function programBesideAddon(name: string): string {
   );
 }
 
-/** The program that hands calls over to a warm server, which lies beside the addon; without loading that. `undefined`: none. */
-export function clientProgram(): string | undefined {
-  const root = packageDirectory();
-  const places = [builtAddon(root), ...installedAddons(root, process.arch, hostLibc())];
-  return places
-    .filter((place) => existsSync(place.path) && unfitFor(place) === undefined)
-    .map(({ path }) => join(dirname(path), 'sandbox-run-client'))
-    .find((path) => existsSync(path));
-}
-
 function addonOnce(): Loaded {
   loaded ??= tryLoad();
   if (loaded instanceof SandboxError) throw loaded;
