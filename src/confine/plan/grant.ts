@@ -186,8 +186,8 @@ export interface PathRule {
   readonly reason: string;
   /** Canonical absolute paths beneath `path` that this rule does not grant; another rule may. */
   readonly except?: readonly string[];
-  /** Finds the largest subtrees without an exception. Backends that cannot exclude a path from a tree (Landlock) grant these instead of `path`. */
-  readonly parts?: () => readonly string[];
+  /** The largest subtrees without an exception. Backends that cannot exclude a path from a tree (Landlock) grant these instead of `path`. */
+  readonly parts?: readonly string[];
   /** Paths beneath `path` that this rule grants too, so that they need no rule: not links, not exceptions. */
   readonly covers?: ReadonlySet<string>;
   /** Where commands find it if they have a view; `undefined`: at its own path. */

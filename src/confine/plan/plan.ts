@@ -480,7 +480,7 @@ function takenApart(
     const inner = rules.filter((other) => other.path !== rule.path && isBeneath(other.path, rule.path));
     const holdsGranted = (path: string) =>
       inner.some((other) => other.path !== path && isBeneath(other.path, path));
-    if (!view || out.some(holdsGranted)) return parts().map((path) => ({ ...whole, path }));
+    if (!view || out.some(holdsGranted)) return parts.map((path) => ({ ...whole, path }));
     except.push(...out);
     return [whole];
   });

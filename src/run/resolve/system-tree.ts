@@ -36,7 +36,7 @@ export async function systemTree(workspace: string): Promise<readonly PathRule[]
   return [
     {
       ...{ path: SETTINGS, access: 'data', required: false, except, covers: new Set(plain) },
-      parts: () => partsWithout(SETTINGS, except),
+      parts: partsWithout(SETTINGS, except),
       reason: 'settings of programs, as far as everybody may read them',
     },
   ];
