@@ -2,7 +2,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 #include <cctype>
@@ -58,7 +60,11 @@ ManyLooks::Names ManyLooks::NamesIn(const std::string& directory) {
   const int64_t began = FileClockNow();
   UniqueFd fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat before, after;
-  if (!fd.valid() || fstat(fd.get(), &before) != 0) return std::nullopt;
+  struct statfs system;
+  if (!fd.valid() || fstat(fd.get(), &before) != 0 || fstatfs(fd.get(), &system) != 0)
+    return std::nullopt;
+  // What is mounted there on demand need not be listed before.
+  if (system.f_type == AUTOFS_SUPER_MAGIC) return std::nullopt;
   DIR* const stream = fdopendir(fd.get());
   if (stream == nullptr) return std::nullopt;
   fd.release();

@@ -78,7 +78,8 @@ Result<UniqueFd> LockDirectory(const std::string& path) {
 
 Result<UniqueFd> MakeLockedDirectory(const std::string& parent, const std::string& prefix,
                                      std::string& path) {
-  constexpr int kAttempts = 16;
+  // Each is lost only to a launcher that sweeps in just this moment.
+  constexpr int kAttempts = 1'000;
   Failure failure{"private_directory", EAGAIN, parent};
   for (int i = 0; i < kAttempts; ++i) {
     Result<std::string> made = MakePrivateDirectory(parent, prefix);

@@ -17,6 +17,7 @@ export {
   inDirectoryOf,
   isNoDirectory,
   O_PATH,
+  O_TMPFILE,
   readRegular,
   replaceFile,
 } from './host/held-directory.ts';

@@ -1,5 +1,6 @@
 import { closeSync, constants, fchmodSync, fstatSync, openSync, statSync } from 'node:fs';
 import { PERMISSIONS, SET_GROUP_ID } from '../../confine/kernel/mode-bits.ts';
+import { O_TMPFILE } from '../../workspace/index.ts';
 
 /** How many milliseconds the clock of files may stand still: some file systems count seconds. */
 const MOST_TICKS = 3_000;
@@ -37,11 +38,8 @@ function openOwn(workspace: string): number | undefined {
   return undefined;
 }
 
-/** open(2): O_TMPFILE, which Node does not name. NFS has none. */
-const NAMELESS = 0o20000000 | constants.O_DIRECTORY;
-
-/** A file of ours in it, which nobody sees. */
-const openNameless = (workspace: string): number => openSync(workspace, NAMELESS | constants.O_RDWR, 0o600);
+/** A file of ours in it, which nobody sees. NFS has none. */
+const openNameless = (workspace: string): number => openSync(workspace, O_TMPFILE | constants.O_RDWR, 0o600);
 
 /** `undefined`: it cannot be told by that file, or stands still. */
 async function tickOf(open: () => number | undefined): Promise<bigint | undefined> {

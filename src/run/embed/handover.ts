@@ -1,21 +1,10 @@
-import { createHash, randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  ftruncateSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmdirSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs';
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
 import { errnoOf } from '../../base/errno-of.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import type { NativeAddon } from '../../confine/native/contract.ts';
+import { O_TMPFILE } from '../../workspace/index.ts';
 
 /** Words by which another process of this user takes what was put here: where it is, and what it must be. */
 export type Claim = readonly [address: string, digest: string];
@@ -34,7 +23,7 @@ export class Handover {
   readonly #descriptors = new Set<number>();
 
   /**
-   * Puts a value. `directory`: one that commands cannot reach.
+   * Puts a value. `directory`: where there is room for it.
    * @throws {SandboxError} `state.unusable`: no file can be made there.
    */
   put(directory: string, value: unknown): Claim {
@@ -60,23 +49,27 @@ export class Handover {
   }
 }
 
+/** Never with a name: whoever opened it by that, a command of this user say, would read what is written later. */
 function namelessFile(directory: string, bytes: Uint8Array): number {
-  try {
-    const own = mkdtempSync(join(directory, 'sandbox-run-line-'));
-    const path = join(own, randomBytes(8).toString('hex'));
-    const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-    const fd = openSync(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-    unlinkSync(path);
-    rmdirSync(own);
-    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
-    return fd;
-  } catch (error) {
-    throw new SandboxError(
-      'state.unusable',
-      `no private file can be made in ${directory} (${errnoOf(error) ?? String(error)}); make room there`,
-      { cause: error },
-    );
+  const { O_RDWR, O_EXCL } = constants;
+  let why: unknown;
+  // NFS and old overlays have no such files; shared memory has.
+  for (const place of [directory, '/dev/shm']) {
+    let fd: number | undefined;
+    try {
+      fd = openSync(place, O_TMPFILE | O_RDWR | O_EXCL, 0o600);
+      for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+      return fd;
+    } catch (error) {
+      if (fd !== undefined) closeSync(fd);
+      why ??= error;
+    }
   }
+  throw new SandboxError(
+    'state.unusable',
+    `no private file can be made in ${directory} or /dev/shm (${errnoOf(why) ?? String(why)}); make room there`,
+    { cause: why },
+  );
 }
 
 const isSpent = (why: string) =>

@@ -374,7 +374,7 @@ async function withHostFindings(
 ): Promise<Policy> {
   const named = withTopDirectories(policy);
   const caches = named.network.mode === 'off' ? packageCaches(home, ownCaches(named, workspace)) : NOTHING;
-  // Of its own thread, as long as this one looks at the rest. None of its rules opens programs.
+  // A thread of the addon walks it while this one looks at the rest. None of its rules opens programs.
   const system = named.filesystem.system === 'listed' ? [] : systemTree(workspace);
   const chains = installedToolChains(home);
   const { secret } = named.filesystem;

@@ -1,4 +1,4 @@
-import { type Dirent, lstatSync, readdirSync } from 'node:fs';
+import { type Dirent, lstatSync, readdirSync, statfsSync } from 'node:fs';
 import { isBeneath } from '../../base/absolute-path.ts';
 import { orElse } from '../../base/or-else.ts';
 import { pathOf, textOfPath } from '../../base/path-text.ts';
@@ -12,6 +12,8 @@ const FEW_NAMES = 4;
 const LARGE_DIRECTORY = 64 * 1024;
 /** A change of a directory later than that may not show in its time: some file systems have whole seconds only. */
 const SETTLED_MS = 1_100;
+/** AUTOFS_SUPER_MAGIC (statfs(2)): what is mounted there on demand need not be listed before. */
+const AUTOFS = 0x0187;
 /** A file system that ignores case, or has short names (`GIT~1`), finds others than those that it lists. */
 const PLAIN_NAME = /^[\w.-]*[\w-]$/;
 
@@ -54,13 +56,13 @@ class DirectoryListings {
 
 /** By the names in lower case; `undefined`: it cannot be told by them what is not there. */
 function listingOf(directory: string): ReadonlyMap<string, Dirent<Buffer>> | undefined {
-  // There a thread is found that is not listed.
+  // A thread is found in /proc, and is not listed there.
   if (isBeneath(directory, '/proc')) return undefined;
   return orElse(() => {
     const path = pathOf(directory);
     const began = Date.now();
     const before = lstatSync(path);
-    if (before.size > LARGE_DIRECTORY) return undefined;
+    if (before.size > LARGE_DIRECTORY || statfsSync(path).type === AUTOFS) return undefined;
     const entries = readdirSync(path, { withFileTypes: true, encoding: 'buffer' });
     // Fails where names can be listed and not looked at.
     const after = lstatSync(pathOf(`${directory}/.`));

@@ -23,6 +23,8 @@ let impatientUntil = 0;
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 /** open(2): a handle of a path, which needs no right to read what is there. Node does not name it. */
 export const O_PATH = 0o10000000;
+/** open(2): a file in a directory that has no name there. */
+export const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
 
 /**
  * Calls `use` with a name for a path (as `textOfPath` makes it), the directory of which stays the same one, whatever commands
