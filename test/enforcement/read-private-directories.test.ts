@@ -43,9 +43,10 @@ describe.each(TIERS.filter(({ view }) => view))('reading what other sandboxes ha
     const shell = await other.session();
     try {
       const written = await shell.run(WRITES);
-      const { status, signal, error, warnings } = written;
+      const { status, exitCode, signal, error, stderr, warnings } = written;
       // What became of it, as the first line of a failure is what CI keeps.
-      expect(written.stdout, JSON.stringify({ status, signal, error, warnings })).toContain('/dev/shm');
+      const became = JSON.stringify({ status, exitCode, signal, error, stderr, warnings });
+      expect(written.stdout, became).toContain('/dev/shm');
       for (const options of [
         { writable: places },
         { readable: places },
