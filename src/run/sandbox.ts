@@ -118,7 +118,7 @@ export interface Sandbox extends AsyncDisposable {
    * For programs that start processes themselves (node-pty, an editor's terminal, ssh): what to start, so that the command runs
    * as by `run`, in a sandbox of the same policy. It is decided about, asked, counted and recorded now.
    * Good for one start, before `close()`. Rejects with a `CommandError` if the command is refused, and with
-   * `command_line.unavailable` if the sandbox needs something of this process while a command runs.
+   * `handover.unavailable` if the sandbox needs something of this process while a command runs.
    */
   commandLine(command: Command, options?: CommandLineOptions): Promise<SandboxCommandLine>;
   /**

@@ -288,7 +288,7 @@ describe('what is decided about it', () => {
     ];
     for (const [message, options] of wanted) {
       await using bound = await createSandbox({ workspace: place.workspace, ...options });
-      const refusal = { code: 'command_line.unavailable', message: expect.stringMatching(message) };
+      const refusal = { code: 'handover.unavailable', message: expect.stringMatching(message) };
       await expect(bound.commandLine(['true'])).rejects.toMatchObject(refusal);
     }
   });

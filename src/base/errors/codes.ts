@@ -78,12 +78,12 @@ export const ERROR_CODES = {
     exitStatus: 123,
     meaning: 'The command exceeded a limit of the policy and was ended.',
   },
-  'command_line.unavailable': {
+  'handover.unavailable': {
     exitStatus: 125,
     meaning:
       'The sandbox needs something of its process while commands run, so that no other can start them.',
   },
-  'command_line.spent': {
+  'handover.spent': {
     exitStatus: 125,
     meaning: 'The command line of a sandbox was used before, or its sandbox was closed, so nothing was run.',
   },

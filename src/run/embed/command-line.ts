@@ -82,7 +82,7 @@ export class CommandLines {
 
   /**
    * Decides about a command, and hands over what runs it.
-   * @throws {CommandError} it is refused; `command_line.unavailable`; `state.unusable`.
+   * @throws {CommandError} it is refused; `handover.unavailable`; `state.unusable`.
    */
   async make(command: Command, given: CommandLineOptions): Promise<SandboxCommandLine> {
     const { runner, assembly, ports } = this.#sandbox;
@@ -139,7 +139,7 @@ export class CommandLines {
 
 const cannotGo = (what: string) =>
   new SandboxError(
-    'command_line.unavailable',
+    'handover.unavailable',
     `${what} cannot go with a command line, because another process runs it; use run(), start() or spawn()`,
   );
 
@@ -148,7 +148,7 @@ function refuseWhatStaysHere({ options, policy, resolved, stateful }: Assembly):
   const { network } = policy;
   if ('deno' in process.versions || 'bun' in process.versions)
     throw new SandboxError(
-      'command_line.unavailable',
+      'handover.unavailable',
       'command lines start Node, which this process is not; use run(), start() or spawn()',
     );
   if (network.mode === 'listed' && network.unlisted === 'ask')

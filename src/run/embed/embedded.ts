@@ -13,13 +13,13 @@ const OF_TERMINAL = ['TERM', 'COLORTERM', 'NO_COLOR'] as const;
 /**
  * Takes what `sandbox.commandLine()` handed over to this process, which has the variables of that from then on: what else its
  * environment says is nothing to the command.
- * @throws {SandboxError} `command_line.spent`, `usage.invalid`.
+ * @throws {SandboxError} `handover.spent`, `usage.invalid`.
  */
 export function takeEmbedded(claim: readonly string[]): Embedded {
   const taken = takeOver(claim, loadAddon()) as Embedded;
   if (taken.version !== packageVersion)
     throw new SandboxError(
-      'command_line.spent',
+      'handover.spent',
       `nothing was run: the command line was made by version ${taken.version} of sandbox-run, and this is ${packageVersion}; make a new one`,
     );
   const terminal = OF_TERMINAL.flatMap((name) => {

@@ -74,13 +74,13 @@ function namelessFile(directory: string, bytes: Uint8Array): number {
 
 const isSpent = (why: string) =>
   new SandboxError(
-    'command_line.spent',
+    'handover.spent',
     `nothing was run: ${why}. A command line of sandbox.commandLine() is good for one start, on the same machine, as the same user and before the sandbox is closed; make a new one`,
   );
 
 /**
  * Takes a value that another process has put, once.
- * @throws {SandboxError} `usage.invalid` for words that are no claim; `command_line.spent`.
+ * @throws {SandboxError} `usage.invalid` for words that are no claim; `handover.spent`.
  */
 export function takeOver([address, digest]: readonly string[], addon: Pick<NativeAddon, 'tryLock'>): unknown {
   if (address === undefined || digest === undefined || !ADDRESS.test(address) || !DIGEST.test(digest))
