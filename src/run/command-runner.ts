@@ -185,23 +185,22 @@ export class CommandRunner {
   #answer(decided: Decided, asked: Asked): RunningCommand {
     const context = this.contextOf(decided);
     if (!decided.allowed) return neverBegun(this.refused(decided, context));
-    const { ended, resolved } = decided;
-    // Without a program that was found, a control has objected.
-    if (asked.isGivenUp() || resolved?.ok !== true)
-      return neverBegun(followed(ended, notRun(context, { status: 'canceled' }), false));
-    const begin = (given: Launch) =>
-      measuredLaunch(this.#ports.telemetry, given, (how) =>
-        this.#launchWhere({ resolved, context, options: asked.options, how }, decided, asked),
-      );
-    if (ended === undefined) return begin(asked.how);
-    // It may be given up while it waits for its turn.
-    let launched = false;
-    const onLaunch = (running: Running) => {
-      launched = true;
-      asked.how.onLaunch?.(running);
-    };
-    const started = begin({ ...asked.how, onLaunch });
-    return { ...started, result: started.result.then((result) => followed(ended, result, launched)) };
+    return measuredLaunch(this.#ports.telemetry, asked.how, (how) => {
+      const { ended, resolved } = decided;
+      // Without a program that was found, a control has objected.
+      if (asked.isGivenUp() || resolved?.ok !== true)
+        return neverBegun(followed(ended, notRun(context, { status: 'canceled' }), false));
+      const ready = { resolved, context, options: asked.options, how };
+      if (ended === undefined) return this.#launchWhere(ready, decided, asked);
+      // It may be given up while it waits for its turn.
+      let launched = false;
+      const onLaunch = (running: Running) => {
+        launched = true;
+        how.onLaunch?.(running);
+      };
+      const started = this.#launchWhere({ ...ready, how: { ...how, onLaunch } }, decided, asked);
+      return { ...started, result: started.result.then((result) => followed(ended, result, launched)) };
+    });
   }
 
   /** The result of a command that is not to run. */

@@ -1,12 +1,4 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -149,11 +141,8 @@ describe('who runs a command learns what keeps it in', () => {
     writeFileSync(file, '[audit]\nenabled = true\n', { mode: 0o600 });
     const env = { XDG_STATE_HOME: state };
     await cli(place, ['--backend', 'namespaces', '--policy', file, '-q', '--', 'pwd'], { env });
-    const trail = readdirSync(state, { recursive: true, encoding: 'utf8' }).filter((name) =>
-      name.endsWith('.jsonl'),
-    );
-    const records = trail.map((name) => readFileSync(join(state, name), 'utf8')).join('');
-    expect(records).toContain('"backend":"namespaces"');
+    const records = await cli(place, ['audit', 'search', '--json'], { env });
+    expect(records.stdout).toContain('"backend":"namespaces"');
   });
 
   it('in one line when it cannot be used', async () => {

@@ -137,10 +137,14 @@ export const SNIPPETS: Readonly<Record<string, Snippet>> = {
   'await using shell = await sandbox.session();': {
     before: SANDBOX.replace('const sandbox', 'await using sandbox'),
   },
-  "programs('frob', 'low', 'local', {": {
+  "programs('frob', 'low', 'local', () =>": {
     run: false,
     before: 'declare function programs(...row: readonly unknown[]): void;\n',
     not: 'is a row of the table: test/unit/docs/adding-a-command.test.ts evaluates it',
+  },
+  '"source": "frob 1.2"': {
+    run: false,
+    not: 'is what the row says: test/unit/docs/adding-a-command.test.ts reads it with that',
   },
   'Not run: "touch /etc/shadow"': { command: 'touch /etc/shadow' },
 };
