@@ -178,9 +178,12 @@ Result<std::vector<TreeEntry>> FindShut(const std::string& root, const std::set<
         continue;
       }
       const int looked = fstatat(dirfd(listing), one->d_name, &entry.info, AT_SYMLINK_NOFOLLOW);
+      const bool is_gone = looked != 0 && errno == ENOENT;
       errno = 0;
+      // What cannot be looked at is shut.
+      if (looked != 0 && !is_gone) entry.info = {};
       // It went meanwhile, or the file system tells the kind of nothing that it lists.
-      if (looked != 0 || S_ISLNK(entry.info.st_mode)) continue;
+      if (is_gone || S_ISLNK(entry.info.st_mode)) continue;
       if (S_ISDIR(entry.info.st_mode) && !is_named) {
         pending.push_back(std::move(entry.path));
       } else if (path.empty() || is_named || !MayEverybodyRead(entry.info)) {
