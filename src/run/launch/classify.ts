@@ -17,6 +17,7 @@ import { explain, type HoldingPlan, leftByGit } from '../output/denials.ts';
 import { notKept } from '../output/not-kept.ts';
 import type { WouldDeny } from '../output/shadow.ts';
 import { type OutputView, type ShownOutput, showOutput } from '../output/show.ts';
+import type { Places } from '../proposals.ts';
 import { describeExceeded, exceededLimit, type LimitsOfPlan } from './exceeded-limit.ts';
 import { describeFailure } from './failure.ts';
 
@@ -42,8 +43,8 @@ export interface AfterRun {
   /** Where the network is listed. */
   readonly connections: readonly Connection[] | undefined;
   readonly warnings: readonly string[];
-  /** Paths of `filesystem.secret`, which nothing proposes to allow. */
-  readonly secret: readonly string[];
+  /** What nothing proposes to allow. */
+  readonly places: Places;
 }
 
 /** To the caller, who may have wanted what was ended. */
@@ -103,7 +104,7 @@ export function classify(
   const byItself = end.status === 'exited' || end.status === 'signaled';
   const isExplained =
     end.status !== 'setup-failed' && (!byItself || failed || plan.observed === 'everything');
-  const left = isExplained ? undefined : leftByGit(outcome, plan);
+  const left = isExplained ? undefined : leftByGit(outcome, plan, after.places);
   const hidden = byItself ? (hiddenPrograms?.(outcome.exitCode) ?? []) : [];
   // One literal with little behind it: put together from parts, an object of so many fields takes V8 thirty times as long.
   return {
@@ -119,7 +120,7 @@ export function classify(
     cpu: { userMs: outcome.userCpuMs, systemMs: outcome.systemCpuMs },
     peakMemoryBytes: peakMemory(outcome),
     usage: usageOf(outcome),
-    notKept: outcome.made && notKept(outcome.made, plan, after.secret),
+    notKept: outcome.made && notKept(outcome.made, plan, after.places),
     hiddenPrograms: hidden.length === 0 ? undefined : hidden,
     denials: left,
     notLookedAt: undefined,

@@ -20,6 +20,7 @@ import type { ChunkReceiver, OutputFeed } from '../output/feed.ts';
 import { openNamedFiles } from '../output/named-files.ts';
 import type { OutputSettings } from '../output/settings.ts';
 import { openSpill, type Spill } from '../output/spill.ts';
+import { placesIn } from '../proposals.ts';
 import { type PreparedSandbox, writableRoots } from '../resolve/prepare-sandbox.ts';
 import { stateDirectory } from '../state.ts';
 import { classify, notRun, type RunContext } from './classify.ts';
@@ -237,7 +238,7 @@ class LaunchedCommand {
   };
 
   #end(running: Running, outcome: NativeOutcome): void {
-    const { settle, shadow, policy } = this.#sandbox;
+    const { settle, shadow, resolved } = this.#sandbox;
     const plan = this.#plan;
     const { how, options } = this.#ready;
     const { output, feed } = how;
@@ -248,9 +249,9 @@ class LaunchedCommand {
     try {
       this.#network?.end(running.id);
       const connections = this.#network?.connectionsOf(running.id, outcome);
-      const { secret } = policy.filesystem;
-      const warnings = [...this.#skippedHooks(), ...missingAlternates(outcome.exitCode, plan, secret)];
-      const after = { leftBehind: settle(outcome), connections, warnings, secret };
+      const places = placesIn(resolved);
+      const warnings = [...this.#skippedHooks(), ...missingAlternates(outcome.exitCode, plan, places)];
+      const after = { leftBehind: settle(outcome), connections, warnings, places };
       const head = output?.view.headBytes ?? 0;
       feed?.end(outcome, outcome.headBytes ?? [head, head]);
       const captured = output && { view: output.view, spilled: this.#spill?.result(outcome) };

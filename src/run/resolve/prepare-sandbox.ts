@@ -9,11 +9,12 @@ import type { Grant, HiddenFiles } from '../../confine/plan/grant.ts';
 import type { HostFeatures } from '../../confine/plan/host-features.ts';
 import type { LaunchPlan, PlannedLayer } from '../../confine/plan/launch-plan.ts';
 import type { NameLookup, Policy, SandboxOptions } from '../../model/index.ts';
-import { identityOf, makeDirectories, type Settler } from '../../workspace/index.ts';
+import { identityOf, makeDirectories, type Settler, type Surroundings } from '../../workspace/index.ts';
 import type { Looked } from '../hidden-files.ts';
 import type { NetworkBroker } from '../network/broker.ts';
 import { BACKENDS } from '../other-backends/all-backends.ts';
 import type { WouldDeny } from '../output/shadow.ts';
+import { placesIn } from '../proposals.ts';
 import { confinerOf, enforceable, hiddenIn, type PlannedSandbox, planResolved } from './plan-sandbox.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import { hasNpmCache, seedNpmCache } from './seed-npm-cache.ts';
@@ -75,10 +76,11 @@ interface HiddenNow {
  */
 export async function prepareSandbox(
   options: SandboxOptions,
+  around: Surroundings,
   asIf: (host: HostFeatures) => HostFeatures = (host) => host,
   backends: readonly Backend[] = BACKENDS,
 ): Promise<PreparedSandbox> {
-  return prepareOf(await resolvePolicy(options), options, { asIf, backends });
+  return prepareOf(await resolvePolicy(options, around), options, { asIf, backends });
 }
 
 /**
@@ -147,8 +149,7 @@ async function prepareResolved(
     const network = await brokerFor(addon, confinement, lookup);
     if (planned.shadow !== undefined) requireLooking(plan);
     const shadow =
-      planned.shadow &&
-      (await import('../output/shadow.ts')).shadowOf(planned.shadow, policy.filesystem.secret);
+      planned.shadow && (await import('../output/shadow.ts')).shadowOf(planned.shadow, placesIn(resolved));
     const own = { confinement, plan, addon, policy, resolved, cache, findings, settle, network, shadow };
     // What is made later changes it.
     const prepared = { ...own, hidden: undefined };
