@@ -304,7 +304,7 @@ export class ReadChanges {
     );
   }
 
-  /** Settings of git among them, of which there are no operations. */
+  /** All changes of a set: those of its operations, and those of git's configuration, which has copies and no operations. */
   #allChanges(set: StoredSet): readonly DescribedChange[] {
     const ofCopies = set.copies.map(({ source, after, isTaken, isRefused }): DescribedChange => {
       const change: Change = {
@@ -323,7 +323,7 @@ export class ReadChanges {
   #summaryOf(set: StoredSet, described: readonly DescribedChange[]): ChangeSet {
     const changes = described.map(({ change }) => change);
     const { id, at, workspace, command, appliedAt, undoneAt, on } = set;
-    // Older versions said so of what came to nothing, too.
+    // Older versions also wrote `applied` for a set of which nothing could be placed.
     const state = set.state === 'applied' && !isPlaced(set) ? 'waiting' : set.state;
     const missing = changes.filter(({ applied }) => applied !== true);
     const notApplied = missing.filter(isHeldUp).length;

@@ -49,15 +49,15 @@ interface ForPerson {
   readonly remedyFor: (allow: NonNullable<Denial['allow']>) => string | undefined;
   /** What the sentence begins with. */
   readonly begin?: string;
-  /** All of it is needed, what is read as well. */
+  /** Propose an option for denied reads even where other operations were denied. */
   readonly isNeeded?: boolean;
 }
 
 /** What was denied, for a person. */
 interface DenialsForPerson {
-  /** What did not happen, and why. */
+  /** What failed, and why. */
   readonly what: string;
-  /** What lets it through, or why that is not said; `undefined`: nothing does. */
+  /** How to allow it, or why no option is proposed; `undefined`: neither is known. */
   readonly remedy: string | undefined;
 }
 

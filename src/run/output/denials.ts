@@ -405,10 +405,10 @@ function remoteOf(program: string, workspace: string): string | undefined {
   return others.length === 0 ? entry : undefined;
 }
 
-/** Whether it is where names are asked for. */
+/** Whether an endpoint is a DNS server, by its port. */
 export const isNameServer = (endpoint: string) => /:53(?:\/udp)?$/.test(endpoint);
 
-/** A service of this machine is listed by that name, but for those at further addresses of it. */
+/** Names the usual loopback addresses `localhost`; a policy lists other loopback addresses as they are. */
 function hostOf(endpoint: string): string {
   return endpoint.replace(/^127\.0\.0\.1:|^\[(?:0:){7}1\]:/, 'localhost:');
 }

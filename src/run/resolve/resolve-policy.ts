@@ -483,14 +483,14 @@ function placesObeyed(home: string, lookup: PathLookup): readonly string[] {
   return [...OBEYED_IN_HOME.map((name) => join(realHome, name)), ...OBEYED_IN_SYSTEM];
 }
 
-/** The place that holds it, if what is in it is run or obeyed by something trusted. */
+/** The directory around the workspace whose contents trusted programs run or obey; `undefined`: there is none. */
 function obeyedPlace(workspace: string, home: string, lookup: PathLookup): string | undefined {
   const realHome = realPath(home, lookup);
   const place = placesObeyed(home, lookup).find((path) => isBeneath(workspace, realPath(path, lookup)));
   if (place !== undefined || !isBeneath(workspace, realHome)) return place;
-  // Also in a project: `.git`, `.claude`, …. As a whole: a project may well be called `mise` or `.github`.
+  // `.git`, `.claude`, … of any project count too, by their whole relative paths: a project may be called `mise` or `.github`.
   const whole = `${workspace.slice(realHome.length)}/`;
-  // Claude Code makes its worktrees in a directory of settings, and obeys nothing there.
+  // Claude Code makes worktrees in `.claude/worktrees` and obeys nothing there: only the path within the worktree counts.
   const [outer = ''] = /^.*\/\.claude\/worktrees(?=\/[^/]+\/)/s.exec(whole) ?? [];
   const beneath = whole.slice(outer.length);
   const found = ['.git', ...PROTECTED_PATHS].find((path) => beneath.includes(`/${path}/`));

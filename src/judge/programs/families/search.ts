@@ -322,7 +322,7 @@ function filled(command: readonly Word[], option: Word): readonly Word[] {
   return inner.some((word, index) => word !== command[index]) ? inner : [...inner, inputWord(option.span)];
 }
 
-/** `.gitignore` and its like, in the workspace and above it. */
+/** Whether the program reads `.gitignore` and similar files, in the workspace and above it. */
 const readsIgnoreFiles = (use: Use): boolean =>
   !hasOption(use, 'no-ignore u unrestricted') || hasOption(use, 'ignore');
 
