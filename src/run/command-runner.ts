@@ -166,9 +166,9 @@ export class CommandRunner {
     );
   }
 
-  /** What lives on has nobody who waits for its end, and changes the workspace at once. */
+  /** Fills in `effect`. Background and terminal commands change the workspace at once: nobody waits for their end. */
   withEffect(given: SpawnOptions, { extras }: Launch): SpawnOptions {
-    // Who names changes to run on does not want others in the workspace.
+    // `on` implies a preview.
     const options = given.on === undefined ? given : { ...given, effect: given.effect ?? 'preview' };
     if (options.on !== undefined && options.effect !== 'preview')
       throw new SandboxError('usage.invalid', `on is for previews, not for the effect ${options.effect}`);

@@ -129,7 +129,7 @@ export interface Call {
   readonly words: readonly Word[];
   /** What stands behind the program, or behind the verb that runs something. */
   readonly args: readonly Word[];
-  /** That of the program, or of the verb. */
+  /** The grammar of the program, or of the verb. */
   readonly grammar: Grammar;
   /** The options before the verb. */
   readonly outer: readonly OptionUse[];
@@ -343,10 +343,10 @@ export interface Recipes {
   readonly linesIn: (text: string, exists: (name: string) => boolean) => readonly string[];
 }
 
-/** Differences that were not committed: applied in reverse, they are lost. */
+/** Uncommitted changes that a program prints as a patch: applying that in reverse loses them. */
 export interface PrintedChanges {
   readonly what: Loss['what'];
-  /** They stand the other way round already. */
+  /** The patch is printed in reverse (`-R`), so applying it as it is loses them. */
   readonly isReverse: boolean;
 }
 

@@ -55,9 +55,9 @@ interface Rule {
 }
 
 interface Makefile {
-  /** As they are written; `undefined`: another value is possible. */
+  /** Unexpanded values by name; `undefined`: another value is possible. */
   readonly variables: Map<string, string | undefined>;
-  /** Those that an environment overrides. */
+  /** Variables that the environment overrides. */
   readonly defaults: Set<string>;
   /** By the words before the colon, in their order. */
   readonly rules: { readonly targets: string; readonly rule: Rule }[];

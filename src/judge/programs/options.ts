@@ -32,11 +32,11 @@ interface OptionRule {
 /** A grammar, ready for look-ups. */
 interface OptionTable {
   readonly rules: ReadonlyMap<string, OptionRule>;
-  /** Those that may be abbreviated. */
+  /** Long options, which may be abbreviated. */
   readonly longNames: readonly string[];
   /** An option can execute or write, so an unknown one might too. */
   readonly powerful: boolean;
-  /** There are options that it does not have. */
+  /** The table is not complete. */
   readonly open: boolean;
 }
 

@@ -24,7 +24,7 @@ export function toldDenials({ ok, denials = [], connections }: ExecutionResult):
   return [...(ok ? others.filter(({ why }) => why === WHY.restOfTree) : others), ...refused];
 }
 
-/** Those that say something and that nothing else tells: what was refused of a listed network, and a limit, are told apart. */
+/** Denials that nothing else reports: refused connections of a listed network, and limits, are reported separately. */
 function untoldDenials({
   denials = [],
   connections,
@@ -180,7 +180,7 @@ export function shortPath(path: string, cwd: string): string {
   return shortest([relative(cwd, path), ...inHome, path]);
 }
 
-/** The same as a word of a command line: a `~` that a shell expands stands where nothing has to be quoted. */
+/** A short path as a word of a command line: with `~` only if nothing has to be quoted, so that a shell expands it. */
 export function shortWord(path: string, cwd: string): string {
   const short = shortPath(path, cwd);
   const isPlain = /^~[\w@%+=:,./-]*$/.test(short);

@@ -349,7 +349,7 @@ function allowOf(
     case 'connect':
       if (control === 'sockets') return path === 'unix' ? allowing('network', 'allow', '@own', LISTED) : {};
       if (control === 'view') return allowing('network', 'unix', named, LISTED);
-      // Who asks for a name wants another host than the one that knows it; which one only some programs tell.
+      // A program that asks a DNS server wants to reach another host, which is known of some programs only.
       if (isNameServer(path)) {
         const entry = presetOf(program) ?? remoteOf(program, places.workspace);
         return entry === undefined ? {} : allowing('network', 'allow', entry, LISTED);
@@ -362,7 +362,7 @@ function allowOf(
   }
 }
 
-/** They fail where what they make is there, or take it away first. */
+/** Programs that fail if their target exists, or remove it first: they need its directory. */
 const MAKE_ANEW = /^(?:mkdir|mkfifo|mknod|ln|install)$/;
 
 /** Where the directory is too much to open, the file or directory alone that was to be made, once somebody made it. */

@@ -215,11 +215,11 @@ function variantsOf(
   lookup: NameLookup | undefined,
 ): Variants {
   const { addon, finder, resolved } = planned;
-  // Nothing comes into the workspace, so nothing is looked for there.
+  // These commands do not write the workspace, so no guest watches it.
   const beside: Planned = { ...planned, how: { ...planned.how, guests: {} } };
   const prepareBeside = async ({ grant, how }: Planned): Promise<Confinement> =>
     enforceable(await prepared.confinement.another(grant, how));
-  /** They differ in the directories of the layer only, as long as the same is hidden. */
+  /** The last confinement on a layer: while the hidden files stay the same, only the layer's directories change. */
   let last:
     | { readonly leavesOpen: boolean; readonly hidden: HiddenFiles | undefined; readonly made: Confinement }
     | undefined;

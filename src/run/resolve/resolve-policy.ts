@@ -59,7 +59,7 @@ export interface ResolvedPolicy {
   readonly named: Policy;
   /** Each value of it, with the layer that said it. */
   readonly entries: readonly Entry[];
-  /** The same with what is found on the host. */
+  /** `named`, completed with what is found on the host. */
   readonly policy: Policy;
   /** Weakest first, without the profile: files of the operator, the caller's options, the workspace's file. */
   readonly layers: readonly PolicyLayer[];
@@ -77,7 +77,7 @@ export interface ResolvedPolicy {
   readonly settings: CarriedSettings;
   /** What the workspace's file asks for; `undefined`: nothing. */
   readonly project: Project | undefined;
-  /** Of which it is told what it would deny. */
+  /** Another policy, of which the result reports what it would deny. */
   readonly shadow: ResolvedPolicy | undefined;
   /** Canonical: the same where commands may reach /tmp. `undefined`: there is no such place. It is tried, so on demand. */
   readonly parentBesideTmp: () => string | undefined;
@@ -546,7 +546,7 @@ function installedToolChains(home: string): Found {
   return { rules, env };
 }
 
-/** Of which tools this workspace's commands have cached something themselves, and find it in their home. */
+/** Tools for which the workspace's commands have filled their own cache and find it in their home. */
 function ownCaches({ filesystem }: Policy, workspace: string): readonly string[] {
   const { cache, home, workspaceAccess } = filesystem;
   const isKept = cache === 'workspace' && home === 'private' && workspaceAccess === 'write';

@@ -401,7 +401,7 @@ class OpenShell implements ShellSession {
     const after = { leftBehind, connections, secret, warnings };
     const view = { view: this.#output.view, spilled: undefined };
     const result = classify(context, outcome, after, plan, prepared.shadow, view);
-    // Whoever ends the command or the session does not wait for a consumer, which may never be done.
+    // A canceled command does not wait for the consumer of its output, which may never finish.
     const settled = await consumer?.settled(Promise.resolve(result), signal);
     return { result: settled ?? result, alive: how.alive };
   }
