@@ -49,7 +49,7 @@ std::string KeyOf(const ConfinementSpec& spec) {
 
 Status Verdict(const Outcome& outcome, const ConfinementSpec& spec) {
   if (outcome.failure) {
-    // Those two say that a command did run.
+    // With these two stages the command did run.
     const std::string_view stage = outcome.failure->stage;
     if (stage != "wait" && stage != kWardenLost) return *outcome.failure;
     return Failure{kRehearsalStage, outcome.failure->error, ""};

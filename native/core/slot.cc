@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kCacheLook{5};
 
 Slot::~Slot() {
   LetGoOfShared();
-  // They keep the mounts on the directories.
+  // These descriptors keep the mounts on the directories.
   mount_namespace_.fd.reset();
   view_root_.reset();
   // By descriptor: a name may lead elsewhere by now.

@@ -32,12 +32,12 @@ class Slot {
   Slot& operator=(const Slot&) = delete;
   ~Slot();
 
-  // Those that the confinement wants; a slot without one of them is never handed out.
+  // The objects that the confinement wants; a slot without one of them is never handed out.
   int ruleset_fd() const { return ruleset_.get(); }
   const std::string& directory() const { return directory_; }
   // The directories that belong to the command, on the host.
   std::vector<std::string> PrivateDirectories() const;
-  // Those that it shares with the commands of its session; nullptr: none.
+  // The directories that it shares with other commands of its session; nullptr: none.
   const std::shared_ptr<SessionDirectories>& session() const { return session_; }
   // The host path of a spec path.
   std::string HostPath(const std::string& path) const;

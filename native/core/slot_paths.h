@@ -20,7 +20,8 @@ namespace sandbox_run {
 inline constexpr int64_t kCoarsestTickNs = 10'000'000;
 inline constexpr char kTemporaryDirectory[] = "slot:tmp";
 inline constexpr char kStagingDirectory[] = "slot:root";
-// Of links that are mounted over files; beside it, so that no command sees it.
+// Holds the links that are mounted over files; beside the staging directory, so that no command
+// sees it.
 inline constexpr char kLinksDirectory[] = "slot:links";
 // Beside the upper directory of a layer: what stands for a directory that is not there, and a
 // directory with the place for it.
@@ -35,9 +36,9 @@ struct Found {
 };
 Result<Found> LookFor(const std::string& path, const char* stage);
 
-// The same for many paths at one time. Of a directory in which many are looked for, its listing
-// tells what is missing: to look at a hundred protected names, most of which are missing, takes as
-// many round trips on a network file system.
+// LookFor() for many paths at one time. If many are in one directory, its listing shows which are
+// missing: to look at a hundred protected names one by one, most of them missing, takes as many
+// round trips on a network file system.
 class ManyLooks {
  public:
   Result<Found> For(const std::string& path, const char* stage);

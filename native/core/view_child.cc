@@ -328,7 +328,7 @@ int BuildView(ViewSetupPlan* plan) {
     result = RawSyscall(SYS_setns, *plan->user_fd, CLONE_NEWUSER);
     if (result < 0) return Fail(plan, "namespace.user", result);
   }
-  // Of this child alone: what it makes has the modes that are named here, whatever the launcher's.
+  // This child's own umask, so that what it makes has the modes named here.
   RawSyscall(SYS_umask, 0022);
   result = RawSyscall(SYS_unshare, CLONE_NEWNS);
   if (result < 0) return Fail(plan, "namespace.mount", result);

@@ -33,7 +33,7 @@ class PinnedProgram {
 // without.
 int WardenProgram();
 
-// The same for the program that a set-uid launcher starts (begin/handover.h).
+// Like WardenProgram(), for the program that a set-uid launcher starts (begin/handover.h).
 int BeginProgram();
 
 // Stage of a failure: the warden of a command was ended from outside, so the command was ended. In

@@ -27,7 +27,7 @@ class DirectoryWatches {
   int Add(int directory, void* owner);
   // Whether Take() tells its owner what comes and goes.
   bool Covers(int watch, const void* owner) const;
-  // Of the same owner; one that another owner has by now stays.
+  // Removes a watch of this owner; one that belongs to another owner by now stays.
   void Remove(int watch, const void* owner);
   bool IsFull() const;
   // Whether Take() says when something is mounted: over a directory, that is no event of it.

@@ -262,7 +262,7 @@ void IndexedTree::VisitAll(TreeRound& round) {
 
 bool IndexedTree::Check(Directory& directory, TreeRound& round) {
   if (!directory.entered) {
-    // Of an earlier look, which found more than it may or could not.
+    // An earlier look did not enter it: its budget was spent, or it failed.
     if (round.budget == 0) {
       round.spent = true;
       return false;

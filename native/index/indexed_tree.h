@@ -100,7 +100,7 @@ class IndexedTree {
     ino_t listed_inode = 0;  // as its parent lists it
     FileStamp stamp;
     int64_t listed_ns = 0;
-    // Of what is found in it for the first time: when it can have come there with this directory.
+    // When entries that are found in it for the first time can have come there with the directory.
     int64_t fresh_ns = 0;
     TreePlace place;
     bool is_git = false;

@@ -241,9 +241,9 @@ Result<Indexed> TreeIndex::Read() {
   return indexed;
 }
 
-// Of each directory the time of its last change is asked for, which only the clock sets, and its
-// device and number, which a mount or another directory in its place changes. inotify(7) would say
-// sooner where nothing changed, but nothing of mounts, and what it says can be lost.
+// Compares each directory's change time, which only the clock sets, and its device and inode
+// number, which differ after a mount or a replacement. inotify(7) would be faster where nothing
+// changed, but does not report mounts, and its events can be lost.
 void TreeIndex::LookAnew() {
   TreeRound round;
   round.is_anew = true;
@@ -291,7 +291,7 @@ void TreeIndex::LookAtWatched(TreeRound& round) {
       const int64_t changed_ns = now->stamp.changed_ns;
       const bool may_hide =
           changed_ns >= round.began_ns && !IsSettled(changed_ns, before_ns) && MayRepeat(one.path);
-      // Of a directory too: what comes into it is noted nowhere else.
+      // Directories too: nothing else notes that entries came into one.
       if (now->kind != before->kind || now->stamp != before->stamp || may_hide) {
         round.differences.push_back(
             {one.path, EntryChange::kChanged, *now, WhenCame(one.path, changed_ns)});

@@ -346,8 +346,8 @@ HostObject Find(const std::string& path, bool follows, bool& is_unseen) {
   return found;
 }
 
-// Who makes one directory after the other is denied the first that is not shown, which the user
-// has: what is meant is the one that is to be made in the end, or the first on the way that is
+// A program that makes one directory after another (mkdir -p) is denied the first one that its view
+// does not show, although it exists on the host. It means the last one, or the first that is
 // missing.
 bool IsMeantOnHost(Denial& denial, bool& is_unseen) {
   std::string path = denial.on_host.meant;
@@ -1064,7 +1064,7 @@ void CallObserver::LookAtSignal(int listener, const abi::SeccompNotification& ca
   const pid_t process = NumberOf(call) == static_cast<int>(abi::kSysPidfdSendSignal)
                             ? ProcessOfPidfd(target, ArgumentOf(call, 0))
                             : ArgumentOf(call, 0);
-  // Of a group those that may be reached are.
+  // Not reported for a process group (<= 0): the kernel signals those members that may be reached.
   if (process <= 0 || MayBeConfined(process) || !MaySignalOutside(process)) return;
   Denial denial;
   denial.act = Act::kSignal;
@@ -1080,7 +1080,7 @@ void CallObserver::NoteMaking(const Use& use, const std::string& path) {
   std::string program = use.target.Name();
   if (!IsWaiting(use.listener, use.call)) return;
   const std::lock_guard lock(mutex_);
-  // Who made it last.
+  // Only the last program that made the path counts.
   std::erase_if(makings_, [&path](const Making& making) { return making.path == path; });
   if (makings_.size() < kMostMakings) makings_.push_back({path, std::move(program)});
 }
@@ -1123,7 +1123,7 @@ void CallObserver::Tell(int listener, uint64_t call, const Target& target, Denia
     return one.act == Act::kRead && !one.on_host.makes ? read_candidates_ : candidates_;
   };
   {
-    // Who asked for it first is known already, and is expensive to find out.
+    // A denial of the same kind was reported with its process, which is expensive to find.
     const std::lock_guard lock(mutex_);
     if (kept(denial).IsCounted(denial)) return;
   }

@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::seconds kPatience{60};
 // For whoever has ended one direction and is quiet in the other one: it may be gone.
 constexpr std::chrono::seconds kHalfPatience{300};
-// Of what is looked at: more than the longest hello, head, and record.
+// Bytes that are read for an inspection: more than the longest hello, head, and record.
 constexpr size_t kMostBytes = 64 * 1024;
 constexpr size_t kReadBytes = 16 * 1024;
 

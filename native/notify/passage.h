@@ -51,7 +51,7 @@ class Passage {
   // False: it is over.
   bool Judge(bool allowed, std::string rule);
 
-  // Those whose events say that it can go on.
+  // The two sockets to watch for events.
   int host() const { return begun_.host.get(); }
   int command() const { return command_.valid() ? command_.get() : begun_.command.end(); }
   bool is_connected() const { return stage_ > Stage::kCompleting; }

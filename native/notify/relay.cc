@@ -25,7 +25,7 @@ constexpr size_t kLeastCarried = 16;
 constexpr size_t kShareOfDescriptors = 32;
 constexpr std::chrono::seconds kLongestEnd{1};
 constexpr int kMostEvents = 64;
-// Of an event: what has woken the thread, or the number of a passage and which of its sockets.
+// The data of an epoll event: kWoken, or the number of a passage and which of its sockets.
 constexpr uint64_t kWoken = 0;
 constexpr uint64_t DataOf(uint32_t number, bool is_command) {
   return uint64_t{number} << 1 | (is_command ? 1 : 0);

@@ -84,7 +84,7 @@ class Relay {
   pthread_t thread_ = {};
   bool started_ = false;
 
-  // Of the thread alone.
+  // Used only by the relay's thread.
   std::map<uint32_t, Passage> passages_;
   std::vector<uint32_t> unfinished_;  // have more to do at once
   uint32_t last_number_ = 0;

@@ -26,7 +26,7 @@
 namespace sandbox_run {
 namespace {
 
-// Of one command, kept open here: a part of what this process may open.
+// Copies of sockets kept open for one command: a share of this process's descriptor limit.
 constexpr size_t kMostCopies = 64, kLeastCopies = 16, kShareOfDescriptors = 16;
 constexpr size_t kMostWaiting = 64;
 constexpr std::chrono::milliseconds kLookInterval{100};
@@ -208,10 +208,10 @@ void UnixSockets::Make(int listener, const abi::SeccompNotification& call) {
   const int protocol = ArgumentOf(call, 2);
   if ((flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) != 0) return Refuse(listener, call.id, EINVAL);
   if (protocol != 0 && protocol != PF_UNIX) return Refuse(listener, call.id, EPROTONOSUPPORT);
-  // One for datagrams names with each of them where it goes. The filter of the command lets none
-  // through; here it is not relied on.
+  // Each datagram can name another destination. The command's filter refuses such sockets already;
+  // this does not rely on it.
   if (type != SOCK_STREAM && type != SOCK_SEQPACKET) return Refuse(listener, call.id, EACCES);
-  // Those that were closed are found by the next look, and this one waits for it.
+  // The next look finds sockets that the command has closed; this call waits for it.
   if (sockets_.size() >= MostCopies() && Clock::now() < look_again_)
     return postponed_.push_back(call);
   if (!MakeRoom()) return Refuse(listener, call.id, EMFILE);
@@ -410,7 +410,7 @@ int UnixSockets::ListenElsewhere(int listener, const abi::SeccompNotification& c
 
 void UnixSockets::TellName(int listener, const abi::SeccompNotification& call,
                            const Socket& socket) {
-  // Of one that has no other name the kernel knows it, and the call names nothing.
+  // A socket without a replaced name: the kernel answers, and the call names no address.
   if (!socket.asked) return Continue(listener, call.id);
   Target target(static_cast<pid_t>(call.pid));
   if (!IsWaiting(listener, call.id)) return;

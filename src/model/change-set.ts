@@ -95,7 +95,7 @@ export const Gone = z
   .describe('what version control does not bring back, and taking it back does; missing: nothing');
 export type Gone = Value<typeof Gone>;
 
-/** The same with what it is made of. */
+/** A change set with its changes. */
 export const ChangeSetDetail = ChangeSet.extend({
   changes: z.array(Change),
   more: count.describe('further changes that are not listed'),

@@ -56,7 +56,7 @@ export function issueAskedTicket(
   return store({ ...request, principal, session, fingerprint: fingerprintOf(asked) }, 'plug-ins', lifetimeMs);
 }
 
-/** Of no approval: those are made of other things. */
+/** Never equal to the fingerprint of an approval, which is made of other fields. */
 const fingerprintOf = ({ tool, command, cwd, plugins }: AskedPlugIns) =>
   createHash('sha256')
     .update(JSON.stringify(['plug-ins were asked', tool, command, cwd, plugins]))

@@ -20,7 +20,7 @@ import { ensureStateDirectory } from '../workspace/index.ts';
 import { keyOfWorkspace } from './resolve/workspace-cache.ts';
 import { stateDirectory } from './state.ts';
 
-/** Of one record; then the newest entries are written anew. */
+/** Bytes of one record file at most; then only the newest MOST_KEPT entries are written anew. */
 const MOST_BYTES = 2 * 1024 * 1024;
 const MOST_KEPT = 5_000;
 /** A record that no command added to for so long, in milliseconds, is removed. */

@@ -163,9 +163,8 @@ export const isInstalledThere = (path: string, home: string): boolean =>
 const LOCAL = '/usr/local';
 
 /**
- * THE rule of what is proposed to be granted, for whatever proposes it: why a path is not, for a list of the policy;
- * `undefined`: it is. A proposal opens no secret, no home, no state and no settings as a whole, and nothing that programs
- * outside run or obey.
+ * Why a path is not proposed for a list of the policy; `undefined`: it may be. Every proposal goes through this rule: it opens
+ * no secret, no home, no state and no settings as a whole, and nothing that programs outside run or obey.
  */
 export function whyNotProposed(
   named: string,
@@ -178,7 +177,7 @@ export function whyNotProposed(
   return said.find((why) => why !== undefined) ?? whatLiesThere(real, places, limits);
 }
 
-/** The same by the path alone, canonical: nothing is looked at. */
+/** Like `whyNotProposed`, by the canonical path alone: its contents are not read. */
 export function whyNotByPath(
   path: string,
   { home, workspace, secret, env }: Places,
@@ -205,7 +204,7 @@ export function whyNotByPath(
   return isIn([state]) ? 'sandbox-run keeps what it trusts there' : undefined;
 }
 
-/** As a person names it. */
+/** The path with `~` for the home directory. */
 const inTilde = (path: string, home: string) =>
   isBeneath(path, home) ? `~${path.slice(home.length)}` : path;
 

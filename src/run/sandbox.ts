@@ -109,10 +109,10 @@ export interface Sandbox extends AsyncDisposable {
    * ever read as code. A place where a value would be more than text is refused. The text is as it is written (raw).
    */
   run(texts: TemplateStringsArray, ...values: readonly TemplateValue[]): Promise<ExecutionResult>;
-  /** The same with options. */
+  /** A tag for such a template that runs with these options. */
   run(options: JobOptions): RunTemplate<BackgroundJob>;
   run(options: RunOptions): RunTemplate;
-  /** The same, at once. */
+  /** Like `run` with `background`, without waiting for the start. */
   start(command: Command, options: JobOptions): BackgroundJob;
   /** Like `run`, and lets signals be sent and output be read meanwhile. */
   start(command: Command, options?: RunOptions): StartedCommand;
@@ -274,7 +274,7 @@ export class OpenSandbox implements Sandbox {
     this.#launching = { addon: prepared.addon, launch: runner.launch.bind(runner) };
   }
 
-  /** Of the next command. */
+  /** The launch plan of the next command. */
   get plan(): LaunchPlan {
     return this.prepared.plan;
   }
@@ -302,7 +302,7 @@ export class OpenSandbox implements Sandbox {
     const request = this.#ports.makeRequest({
       ...{ command: asked, cwd: judgement.cwd, decision, effects: effects() },
       ...{ variables: resolved.variables, changed: Object.keys(options.env ?? {}), details: [] },
-      // Who compares two of them knows which question it was.
+      // Left empty: fingerprints from check() are compared without it.
       once: '',
     });
     return { decision, request };

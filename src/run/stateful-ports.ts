@@ -54,7 +54,7 @@ export interface StatefulPorts extends Pick<DecisionPorts, 'principal' | 'once' 
   readonly gitGuard: GitGuard | undefined;
   readonly hooks: readonly ToolHook[];
   readonly state: LazyState;
-  /** Who answers; `undefined`: there is nobody to ask, and nothing was ever remembered. */
+  /** Answers questions; `undefined`: there is nobody to ask, and no stored approval. */
   approvals(): MaybePromise<Approvals | undefined>;
   /**
    * Notes that a session is used. Rejects with `session.invalid` if it belongs to another principal, or begins and a hook
@@ -363,7 +363,7 @@ async function openDesk(
   const queue = () => createQueueApprover(store, { onPosted: onQueued });
   const approver = asked ?? (ask === 'queue' ? queue() : undefined);
   const desk = createApprovalDesk({ store, approver, timeoutMs });
-  // Who has approved a command beforehand is not there any more when it runs.
+  // Questions about connections go to the queue: the person who approved the command may have left.
   const whileItRuns =
     once === undefined || ask !== 'queue'
       ? desk

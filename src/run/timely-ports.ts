@@ -47,7 +47,7 @@ function timelyReservation(
   );
 }
 
-/** The same of a place for records. */
+/** An audit sink of the application, with the same time limit. */
 export function timelySink(sink: AuditSink, timeoutMs: number): AuditSink {
   return {
     append: async (record) =>

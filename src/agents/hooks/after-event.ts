@@ -28,7 +28,7 @@ function neededAfter(
   return { after: policy.filesystem.secret.length === 0 ? 'outside' : 'looks', ends };
 }
 
-/** The same for who writes an agent's settings; all of it where the policy cannot be read. */
+/** Like `neededAfter`, for the installer of an agent's settings; everything if the policy cannot be read. */
 export async function neededAfterIn(workspace: string, options: HookCall): Promise<ToldAfterwards> {
   const { mode, sandbox, around } = options;
   try {

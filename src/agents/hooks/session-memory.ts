@@ -45,7 +45,7 @@ export function sessionMemory(id: string): AgentMemory {
 /** The agent's shell finds programs along its own search path, which is about that of its hooks. */
 export const ofAgent = ({ PATH }: Environment) => ({ PATH });
 
-/** The same for a decision and for the end of the command. An agent that gives no id has no result for its decision. */
+/** The request id in the audit trail, equal for the decision and the end of a call. If the agent gives no call id, the decision gets no result record. */
 export function recordOf({ id }: AgentMemory, call: string | undefined): string {
   return `hook:${id}:${call ?? randomBytes(8).toString('hex')}`.slice(0, 400);
 }

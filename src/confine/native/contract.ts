@@ -237,7 +237,7 @@ export interface NativeLaunchExtras {
    * made non-blocking.
    */
   readonly pty?: { readonly cols: number; readonly rows: number };
-  /** Of `outputLimit`, so many bytes are the first of a stream and the others its last. Default: {@link defaultHead}. */
+  /** How many of the `outputLimit` bytes are the first of a stream; the others are its last. Default: {@link defaultHead}. */
   readonly headBytes?: number;
   /** Standard error goes where standard output goes. */
   readonly combined?: boolean;
@@ -285,7 +285,7 @@ interface NativeUsage {
   readonly peakProcesses?: number;
   readonly userCpuUs?: number;
   readonly systemCpuUs?: number;
-  /** Of block devices. Not from a group: those of the command and of the children that it waited for. */
+  /** Bytes read from block devices. Without a control group, only by the command and the children that it waited for. */
   readonly readBytes?: number;
   readonly writtenBytes?: number;
 }

@@ -36,7 +36,7 @@ const hidesFdinfo = (release: string): boolean => {
   return major > 5 || (major === 5 && minor >= 14);
 };
 
-/** Of the processes of a command among themselves. */
+/** What the report says about processes of a command that trace each other. */
 function tracing({ tracing, seccomp }: Mechanisms): string {
   switch (tracing) {
     case 'own':
@@ -344,7 +344,7 @@ function demandFor({ controls, accepted, always }: Demands, id: ControlId, way: 
   return isAccepted && way.givesUp?.includes(id) === true ? 'best-effort' : (controls?.[id] ?? 'best-effort');
 }
 
-/** That a control is demanded and not held. */
+/** The error for a demanded control that does not hold. */
 class Unheld extends SandboxError {
   readonly #control: ControlId;
 

@@ -30,7 +30,7 @@ export interface HostFeatures {
   readonly needsUserNamespace: boolean;
   /** Where control groups (v2) for commands can be made, or why nowhere; found out by making one. */
   readonly cgroup: CgroupPlace | { readonly path: undefined; readonly reason: string };
-  /** Of the host, in bytes. */
+  /** Memory of the host, in bytes. */
   readonly memoryBytes: number;
   /**
    * What runs can be looked at in /proc: how limits are held without control groups, and how a tree is found without a

@@ -12,7 +12,7 @@ import type { PathLookup } from './path-lookup.ts';
 
 /** Where commands find a private home if it cannot lie where the user's is. */
 const VIEW_HOME = '/home/sandbox';
-/** The same if the policy shows what is there, or around it. */
+/** Where the private home is instead of VIEW_HOME, if the policy shows a path in or around that. */
 const VIEW_HOME_BESIDE = '/.sandbox-home';
 /** Directories that are not a user's home, whatever HOME says. Homes may lie beneath them. */
 const NO_HOMES: ReadonlySet<string> = new Set(

@@ -56,7 +56,7 @@ export interface Stake {
 const MOST_NAMES = 6;
 /** A word of the command may stand in the sentence, and must not push what stands above out of sight. */
 const LONGEST_SENTENCE = 400;
-/** Of a name: what is longer is cut in a question, and whole in all that is known of the request. */
+/** Characters of a name in a question; the details of the request have the whole name. */
 const LONGEST_NAME = 300;
 
 /** A shell string by its lines; or an argument vector, each word as a shell would have it written. */

@@ -282,7 +282,7 @@ function answerWithout(why: Unheard, detail: string | undefined): ApprovalAnswer
   }
 }
 
-/** Who typed the answer sees it; what came without them is said. */
+/** Why a question ended without the user's own answer; `undefined`: the user answered, and sees that. */
 function describe(answer: ApprovalAnswer): string | undefined {
   if (answer.approved || answer.reason === 'denied') return undefined;
   return answer.reason === 'failed' ? 'withdrawn' : answer.reason;

@@ -9,7 +9,7 @@ interface ObservedDecision {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly request: string;
-  /** Of a command that was asked about: what makes it what it is; see `commandWords`. */
+  /** The words by which commands that were asked about are compared; see `commandWords`. */
   readonly words: ReadonlySet<string>;
   /** A person was asked, or would have been. */
   readonly asked: boolean;
@@ -96,9 +96,9 @@ function climbs(word: string): boolean {
   return /(?:^|[/=:'"]|%2f)(?:\.|%2e){2}(?:$|[/'"]|%2f)/i.test(word);
 }
 
-/** So many earlier requests that were not approved make the next one conspicuous. */
+/** After this many requests that were not approved, a similar one is reported. */
 const REFUSED_BEFORE = 2;
-/** Of all words of both commands, so many are in both. */
+/** The share of their words that two similar commands have in common. */
 const ALIKE = 0.5;
 
 /** An agent that was not approved asks again in other words, until a person gets tired and approves. */
@@ -263,7 +263,7 @@ export class Recognizer {
   }
 }
 
-/** Of what was launched, only the files that it wrote matter later, unusual options, and where it looked in vain. */
+/** Of a launched command, later patterns need only the files that it wrote, unusual options, and denied reads. */
 function isRemembered({ launched, writes, flags, escapes }: ObservedDecision): boolean {
   return !launched || writes.length > 0 || flags.length > 0 || escapes.length > 0;
 }

@@ -232,7 +232,7 @@ export function trailName(directory: string, give: boolean): string | undefined 
       mode: 0o600,
     });
     try {
-      // Of several that give it a name, one does.
+      // If several processes create it at once, only one link succeeds.
       linkSync(unfinished, path);
     } catch (error) {
       if (errnoOf(error) !== 'EEXIST') throw error;

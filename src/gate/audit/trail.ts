@@ -63,14 +63,14 @@ export interface TrailLine {
 /** How records are written. */
 interface Writing {
   readonly key: Uint8Array | undefined;
-  /** Milliseconds since 1970. */
+  /** The present time in milliseconds since 1970. */
   readonly clock: () => number;
-  /** Days that stay when a new one begins; `undefined`: all. */
+  /** Days to retain when a new one begins; `undefined`: all. */
   readonly keepDays?: number | undefined;
 }
 
 const DAY_MS = 24 * 3_600_000;
-/** Rows that are in memory at once. */
+/** Rows that are read into memory at once. */
 const PAGE = 256;
 /** The time of a line, as every record has it behind its number: ISO 8601, so that the order of texts is that of times. */
 const TIME = `substr(line, instr(line, '"time":"') + 8, 24)`;

@@ -51,9 +51,9 @@ interface AskedCommand {
   readonly details: readonly string[];
   /** The job of a fleet that it is for. */
   readonly job?: JobOrigin | undefined;
-  /** It runs, and this is what is asked about. */
+  /** Set if a running command wants this connection, and the question is about that. */
   readonly connection?: WantedConnection;
-  /** Of this request alone: takes the place of what cannot be known of an open command, which is asked each time. */
+  /** A value unique to this request: an open command is not known completely, so each time is another question. */
   readonly once: string;
 }
 

@@ -51,13 +51,13 @@ async function write({ ports, warnings }: Deciding, record: DecisionRecord | Res
     if (warning !== undefined) warnings.push(warning);
   } catch (error) {
     if (error instanceof SandboxError) throw error;
-    // Of a sink that the application brought.
+    // The application's own sink may throw any error.
     const why = errorMessage(error);
     throw new SandboxError('audit.failed', `the audit trail cannot be written: ${why}`, { cause: error });
   }
 }
 
-/** Another program runs the command, or does not. */
+/** For a decision only: another program runs the command, if any does. */
 const NO_ENFORCEMENT: DecisionRecord['report'] = {
   backend: 'none',
   passedOver: [],

@@ -33,9 +33,9 @@ export type ResolvedCommand =
       /** What a text was read as, where no shell runs it. */
       readonly steps?: Steps;
       readonly cwd: string;
-      /** As the addon takes it. */
+      /** The environment in the form that the addon takes. */
       readonly env: Uint8Array;
-      /** The same by name; HOME and TMPDIR are missing where the addon sets them. */
+      /** The variables of `env` by name; HOME and TMPDIR are missing where the addon sets them. */
       readonly variables: Readonly<Record<string, string | undefined>>;
     }
   | {

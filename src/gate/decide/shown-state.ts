@@ -5,7 +5,7 @@ import { createPathLookup, readRegular } from '../../workspace/index.ts';
 /** Objects of directories that go, or matches of a pattern, which an approval is bound to one by one. */
 const MOST_OBJECTS = 20_000;
 
-/** Of larger files the state says whether they changed: no script that a person writes is one. */
+/** Files up to this many bytes are compared by content, larger ones by inode and time of change. Scripts written by people are smaller. */
 const LARGEST_READ = 4 * 1024 ** 2;
 
 /**

@@ -78,7 +78,7 @@ async function loadHook(plugin: HookPlugin, parts: HookParts): Promise<ToolHook>
   }
 }
 
-/** Of a command line, what an interpreter runs. */
+/** Whether an argument is the script that the program of a command line runs as an interpreter. */
 const isScript = (argument: string, index: number) => index > 0 && argument.startsWith('/');
 
 async function moduleHook(

@@ -106,7 +106,7 @@ async function canonicalDirectory(directory: string): Promise<string> {
   }
 }
 
-/** Whoever can write a directory on the way can put another file in the place of this one. */
+/** Checks every directory above the file: a user who can write one of them can replace the file. */
 async function examineDirectories(path: string): Promise<void> {
   for (const directory of ['/', ...directoriesBetween(path, '/')]) {
     const info = await lstat(directory);

@@ -38,7 +38,7 @@ export async function openFleetStore(settings: FleetStoreSettings, name: string)
   return fleetStoreOn(await connectNats(settings, name), settings);
 }
 
-/** The same on a connection that is there. Closing the store closes it. */
+/** Opens the store on an existing connection. Closing the store closes the connection. */
 export async function fleetStoreOn(
   connection: NatsConnection,
   settings: FleetStoreSettings,

@@ -122,7 +122,7 @@ function withoutCustomHeaders<T>(make: () => T): T {
   }
 }
 
-/** Of a whole response; one that fits is a few hundred bytes. */
+/** The largest response that is read; a usual one has a few hundred bytes. */
 const MAX_RESPONSE_BYTES = 256 * 1024;
 
 /**

@@ -92,7 +92,7 @@ export class SqliteApprovals implements ApprovalStore {
         this.#database.run(`UPDATE approvals SET state = 'used' WHERE id = ?`, id);
       return answerOf(found);
     });
-    // Whoever has its id must not find it unused after a power cut.
+    // After a power cut the approval must still be marked as used, or its id would work again.
     if (answer?.approved === true) await this.#database.durable();
     return answer;
   }

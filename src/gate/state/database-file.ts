@@ -32,7 +32,7 @@ const SQLITE_CANTOPEN = 14;
 const COULD_BE_READ_ONLY: ReadonlySet<number> = new Set([SQLITE_READONLY, SQLITE_CANTOPEN]);
 const FULL = 'the disk is full; make room';
 const damaged = (kind: DatabaseKind) => `is damaged; move it away, ${kind.holds} in it are lost`;
-/** Of our statements none is wrong: tables are missing, or there already. The other one is SQLite's word for damage. */
+/** SQLITE_ERROR and SQLITE_CORRUPT. Our statements are correct, so an error means that tables are missing, or exist already. */
 const OF_DAMAGE: ReadonlySet<number> = new Set([1, 11]);
 const WHY: Readonly<Record<number, string>> = {
   [SQLITE_BUSY]: 'another process keeps it locked; end that one (fuser shows it)',
@@ -118,7 +118,7 @@ export function openDatabaseFile(sqlite: Sqlite, path: string, kind: DatabaseKin
       throw lost(
         `${end === '' ? '' : `has a ${basename(path)}${end} that `}is a symbolic link; move that away`,
       );
-  // Whoever made it was killed before it could take away the other name.
+  // A second name: the process that made the file was killed before it could remove that.
   if (before !== undefined && before.nlink > 1) removeUnfinished(path);
   const database = new sqlite.DatabaseSync(urlOf(path), { timeout: BUSY_TIMEOUT_MS });
   const isInPlace = () => isSame(before, statSync(path, { throwIfNoEntry: false }));
@@ -300,7 +300,7 @@ function removeUnfinished(path: string): void {
   }
 }
 
-/** Of several that make it at the same time, one does. */
+/** Gives the finished file its name; if several processes do so at once, one succeeds. */
 function putInPlace(unfinished: string, path: string): void {
   try {
     linkSync(unfinished, path);

@@ -40,9 +40,9 @@ export interface RulesOfCommands {
    * host's temporary directory, whose place a private one takes, and what of /etc may hold secrets.
    */
   readonly hidden: readonly string[];
-  /** Of `hidden`, what a command can read all the same, as the policy gives a directory with it. */
+  /** Paths of `hidden` that commands can read nevertheless, because the policy grants a directory around them. */
   readonly shown?: readonly string[];
-  /** Where it may read besides these. */
+  /** Where commands may read, beside `writable`. */
   readonly readable: readonly string[];
   /** Paths that must not be written, even inside the workspace. */
   readonly protected: readonly string[];

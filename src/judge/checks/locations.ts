@@ -102,10 +102,10 @@ export function isForeignTo(context: CheckContext): IsForeign {
   };
 }
 
-/** Of the commands of each line that is judged. */
+/** Cache of `useOf`, for each line that is judged. */
 const meanings = new WeakMap<CheckContext, Map<SimpleCommand, Use | undefined>>();
 
-/** What a command means to its program: worked out once for all checks of a line. */
+/** How a command uses its program, by the table of programs; computed once for all checks of a line. */
 export function useOf(command: SimpleCommand, context: CheckContext): Use | undefined {
   const known = meanings.get(context) ?? new Map<SimpleCommand, Use | undefined>();
   meanings.set(context, known);

@@ -222,7 +222,7 @@ function judgeInnerLine(
   const { versions } = context;
   const isCommitted = file !== undefined && versions?.keeps(file) === true;
   const parsed = inner.parse(text);
-  // What a person committed as a recipe may delete what they have git ignore: it is made by other recipes.
+  // A committed recipe may delete files that git ignores: other recipes make them again.
   const line = {
     ...{ ...context, parsed, text, cwd },
     ...(isRecipe && isCommitted && versions !== undefined ? { versions: withoutIgnored(versions) } : {}),
@@ -230,7 +230,7 @@ function judgeInnerLine(
   passLinks(context, line);
   const told = (reasons: readonly Reason[]) =>
     reasons
-      // Of what a person committed, and of what is known in part, only what is sure is asked about.
+      // In committed scripts, and in recipes, which are known only in part, only certain losses are asked about.
       .filter(({ code }) => !(isCommitted || isRecipe) || !code.startsWith('may_delete'))
       .map((one) => ({ ...one, message: `${one.message} (in ${of})` }));
   return andThen(judgeLine([line, ...nesting]), told);
@@ -527,7 +527,7 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
   return [reason(undefined, 'may_delete', message, source)];
 }
 
-/** The same of what lies beneath a name that the line makes a link, where the target or the rest is known only when it runs. */
+/** A path that may be lost through a link that the line makes, if the target or the rest of the path is known only at run time. */
 function perhapsByLink(
   argument: Argument,
   cwds: readonly (string | undefined)[],

@@ -196,7 +196,7 @@ function foundAt(
   return found.length === 0 ? locations : found;
 }
 
-/** The same words lead to several places because of a `cd` that may fail. */
+/** Whether a path has several meanings, because a `cd` before it may fail. */
 function dependsOnDirectory({ argument }: PathUse, cwds: readonly (string | undefined)[]): boolean {
   return cwds.length > 1 && argument.complete && !argument.text.startsWith('/');
 }

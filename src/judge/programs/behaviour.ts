@@ -50,13 +50,13 @@ export interface Grammar {
   readonly writes?: string;
   /** The value is a path of what the program makes anyway (logs, caches, build folders): written, and no risk of its own. */
   readonly produces?: string;
-  /** The same, where the value can only be attached. */
+  /** Like `produces`, but the value can only be attached. */
   readonly producesAttached?: string;
   /** Flags that make the program write something: files of the operands, or others. `i?` may have a value attached. */
   readonly writing?: string;
   /** Flags that make it delete something; `?` as in `writing`. */
   readonly removing?: string;
-  /** The value is a file of code that the program runs: like a script of one's own. */
+  /** The value is a file of code that the program runs, like a script given as an operand. */
   readonly loads?: string;
   /** The value is a program, or code, or settings that name one. */
   readonly executes?: string;
@@ -86,7 +86,7 @@ type Operands =
   /** Unknown: what looks like a path is taken for one. */
   | 'guess';
 
-/** What stands around the command that a program runs behind its options. */
+/** Where in its arguments a program has the command that it runs (`env`, `timeout`). */
 interface Launches {
   /** How many operands stand before the command; default 0. */
   readonly operands?: number;
@@ -94,9 +94,9 @@ interface Launches {
   readonly directory?: string;
   /** Options may also stand behind those operands. */
   readonly optionsBehind?: boolean;
-  /** Options with which nothing is run that stands here. */
+  /** Options with which the program does not run the command. */
   readonly inert?: string;
-  /** The command ends up somewhere that cannot be told. */
+  /** The directory in which the command runs is unknown. */
   readonly elsewhere?: boolean;
 }
 
@@ -129,7 +129,7 @@ export interface Call {
   readonly words: readonly Word[];
   /** What stands behind the program, or behind the verb that runs something. */
   readonly args: readonly Word[];
-  /** That of the program, or of the verb. */
+  /** The grammar of the program, or of the verb. */
   readonly grammar: Grammar;
   /** The options before the verb. */
   readonly outer: readonly OptionUse[];
@@ -343,10 +343,10 @@ export interface Recipes {
   readonly linesIn: (text: string, exists: (name: string) => boolean) => readonly string[];
 }
 
-/** Differences that were not committed: applied in reverse, they are lost. */
+/** Uncommitted changes that a program prints as a patch: applying that in reverse loses them. */
 export interface PrintedChanges {
   readonly what: Loss['what'];
-  /** They stand the other way round already. */
+  /** The patch is printed in reverse (`-R`), so applying it as it is loses them. */
   readonly isReverse: boolean;
 }
 

@@ -1,25 +1,25 @@
 import type { Recipes, Use } from './behaviour.ts';
 
-/** Lines of one makefile that are looked at, and variables within each other that are followed. */
+/** Limits: lines of a makefile that are read, and nested variables that are followed. */
 const MOST_LINES = 200;
 const DEEPEST = 10;
-/** In the place of what only make knows. A shell takes it for a variable. */
+/** Stands for a value that only make knows. The shell parser gets it as a variable. */
 const UNKNOWN = '\0';
 // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell that expands it
 const AS_VARIABLE = '${_}';
 
 /** Options with which make runs no recipe. */
 const RUNS_NOTHING = /^(?:n|just-print|dry-run|recon|q|question|t|touch|v|version|h|help)$/;
-/** What make sets itself; the directory is the one in which recipes run. */
+/** Variables that make itself sets. CURDIR is the directory in which recipes run. */
 const BUILT_IN: Readonly<Record<string, string>> = { RM: 'rm -f', MAKE: 'make', CURDIR: '.' };
 
-/** What a command of make runs: of its goals, and of what they are made from, the recipes that surely run. */
+/** The recipes that a make command surely runs: those of its goals and of their prerequisites. */
 export function recipesOfMake(use: Use): Recipes | undefined {
   if (use.options.some(({ name }) => RUNS_NOTHING.test(name))) return undefined;
   const valuesOf = (names: RegExp) =>
     use.options.flatMap(({ name, value }) => (names.test(name) && value !== undefined ? [value] : []));
   const [file, ...more] = valuesOf(/^(?:f|file|makefile)$/);
-  // Together they may say something else.
+  // One makefile can override rules of another.
   if (more.length > 0 || file?.complete === false) return undefined;
   const words = use.operands.flatMap(({ text, complete }) => (complete ? [text] : []));
   const settings = words.flatMap((text) => settingIn(text) ?? []);
@@ -55,9 +55,9 @@ interface Rule {
 }
 
 interface Makefile {
-  /** As they are written; `undefined`: another value is possible. */
+  /** Unexpanded values by name; `undefined`: another value is possible. */
   readonly variables: Map<string, string | undefined>;
-  /** Those that an environment overrides. */
+  /** Variables that the environment overrides. */
   readonly defaults: Set<string>;
   /** By the words before the colon, in their order. */
   readonly rules: { readonly targets: string; readonly rule: Rule }[];

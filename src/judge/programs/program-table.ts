@@ -152,7 +152,7 @@ function runsOf(behaviour: Behaviour, call: Call): Runs {
   if (!Object.values(behaviour.verbs ?? {}).some(runsSomething)) return otherwise();
   const before = readOptions(call.args, call.grammar);
   if (!before.ok) {
-    // Other verbs have options of their own, and run nothing that stands here.
+    // The options may belong to another verb, and verbs that run no command are not refused for them.
     return call.args.some(({ value }) => value === undefined || runsSomething(verbOf(behaviour, value)))
       ? refused(`${call.name}: ${before.message}`, before.word)
       : otherwise();

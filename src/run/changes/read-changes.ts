@@ -41,11 +41,11 @@ function allCopiesAt({ copies, workspace }: StoredSet, paths: readonly string[])
   return copies.filter(({ source }) => paths.length === 0 || wanted.some((path) => isWithin(source, path)));
 }
 
-/** The same, of what is not taken over: where they belong. */
+/** Sources of the copies at these paths that have not been taken over. */
 export const copiesAt = (set: StoredSet, paths: readonly string[]): readonly string[] =>
   allCopiesAt(set, paths).flatMap(({ source, isTaken }) => (isTaken ? [] : [source]));
 
-/** As its changes have it, of a path that a person may have written in full or with a dot before it. */
+/** A path as the change set has it, from one that a person wrote: absolute, or with a leading `./`. */
 export const inSet = ({ workspace }: StoredSet, path: string): string =>
   (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path).replace(/^(\.\/+)+(?=.)/, '');
 
@@ -119,7 +119,7 @@ export class ReadChanges {
     return [...this.store.damaged().values()];
   }
 
-  /** Of each change set a text that is another one as soon as something in it is. */
+  /** By id: a text that changes whenever anything in the change set does. */
   versions(): ReadonlyMap<string, string> {
     return this.store.versions();
   }
@@ -304,7 +304,7 @@ export class ReadChanges {
     );
   }
 
-  /** Settings of git among them, of which there are no operations. */
+  /** All changes of a set: those of its operations, and those of git's configuration, which has copies and no operations. */
   #allChanges(set: StoredSet): readonly DescribedChange[] {
     const ofCopies = set.copies.map(({ source, after, isTaken, isRefused }): DescribedChange => {
       const change: Change = {
@@ -323,7 +323,7 @@ export class ReadChanges {
   #summaryOf(set: StoredSet, described: readonly DescribedChange[]): ChangeSet {
     const changes = described.map(({ change }) => change);
     const { id, at, workspace, command, appliedAt, undoneAt, on } = set;
-    // Older versions said so of what came to nothing, too.
+    // Older versions also wrote `applied` for a set of which nothing could be placed.
     const state = set.state === 'applied' && !isPlaced(set) ? 'waiting' : set.state;
     const missing = changes.filter(({ applied }) => applied !== true);
     const notApplied = missing.filter(isHeldUp).length;

@@ -25,7 +25,7 @@ export interface SandboxCommandLine {
   readonly env: Record<string, string>;
   /** Where the command starts, canonical; the launcher can be started anywhere. */
   readonly cwd: string;
-  /** The same as one line for a POSIX shell. */
+  /** Program and arguments as one line for a POSIX shell. */
   readonly shell: string;
 }
 
@@ -45,7 +45,7 @@ export interface Embedded {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Of a record: whether and how it ended is not known here. */
+/** Outcome in the audit record: another process runs the command, and its end is not known here. */
 const HANDED_OVER = 'handed-over';
 
 /** What says where things of ours are, and how they are reached. */

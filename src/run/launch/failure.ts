@@ -216,7 +216,7 @@ const STAGES: ReadonlyMap<string, Says> = new Map<string, Says>([
   ],
 ]);
 
-/** The same for stages whose names only begin so. */
+/** Messages for all stages whose names begin so. */
 const FAMILIES: readonly (readonly [string, Says])[] = [
   ['warden.', noWarden],
   ['private_', noPrivatePlace],

@@ -153,7 +153,7 @@ function asExited(result: ExecutionResult, { exitCode, signal }: JobExit): Execu
   return { ...result, ...endedByItself(signal, exitCode ?? 0) };
 }
 
-/** Of a command that left nothing behind. */
+/** The exit of a job's command, if that left no process behind. */
 function exitOf({ status, exitCode, signal, durationMs }: ExecutionResult): JobExit | undefined {
   if (status === 'denied' || status === 'setup-failed') return undefined;
   return exitCode === undefined && signal === undefined ? undefined : { exitCode, signal, durationMs };

@@ -13,9 +13,9 @@ interface ProcessEvents {
   readonly network: NetworkBroker | undefined;
   /** Who takes its output now; `undefined`: nobody reads it. */
   readonly receiver: () => ChunkReceiver | undefined;
-  /** Of a command in the background. */
+  /** Called when the first process of a background command has ended. */
   readonly exited?: ((exit: NativeExit) => void) | undefined;
-  /** Of a shell. */
+  /** Called when a turn of a shell has ended. */
   readonly turnEnded?: (end: NativeTurnEnd) => void;
   readonly ended: (outcome: NativeOutcome) => void;
 }

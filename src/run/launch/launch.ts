@@ -41,7 +41,7 @@ export interface Launch {
   readonly output?: OutputSettings;
   /** Takes output as it arrives. */
   readonly consumer?: ChunkReceiver | undefined;
-  /** The same, once somebody asks for it. */
+  /** Gives output as it arrives to readers that may begin later. */
   readonly feed?: OutputFeed | undefined;
   readonly extras?: NativeLaunchExtras;
   /** Called once it runs. */
@@ -77,7 +77,7 @@ const isCaptured = ({ stdio, extras }: Launch) =>
 
 /** Nothing, if what the sandbox says holds: a plain run shall not be slower. */
 function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
-  // Who writes where nobody looks is not silent.
+  // The idle timeout applies only to captured output: other output is not seen.
   const idleTimeoutMs = isCaptured(how) ? (how.idleTimeout ?? limits.idleTimeoutMs) : 0;
   return idleTimeoutMs === limits.idleTimeoutMs ? undefined : { idleTimeoutMs };
 }
@@ -169,7 +169,7 @@ class LaunchedCommand {
   readonly result: Promise<ExecutionResult>;
   readonly context: RunContext;
   readonly #sandbox: PreparedSandbox;
-  /** Of this command: the sandbox may have others for later ones. */
+  /** The plan of this command; the sandbox may have another one for later commands. */
   readonly #plan: LaunchPlan;
   readonly #network: NetworkBroker | undefined;
   readonly #ready: ReadyCommand;

@@ -335,7 +335,7 @@ function allowOf(
     case 'connect':
       if (control === 'sockets') return path === 'unix' ? allowing('network', 'allow', '@own', LISTED) : {};
       if (control === 'view') return allowing('network', 'unix', named, LISTED);
-      // Who asks for a name wants another host than the one that knows it; which one only some programs tell.
+      // A program that asks a DNS server wants to reach another host, which is known of some programs only.
       if (isNameServer(path)) {
         const entry = presetOf(program) ?? remoteOf(program, places);
         return entry === undefined ? {} : allowing('network', 'allow', entry, LISTED);
@@ -348,7 +348,7 @@ function allowOf(
   }
 }
 
-/** They fail where what they make is there, or take it away first. */
+/** Programs that fail if their target exists, or remove it first: they need its directory. */
 const MAKE_ANEW = /^(?:mkdir|mkfifo|mknod|ln|install)$/;
 
 /** Where the directory is too much to open, the file or directory alone that was to be made, once somebody made it. */
@@ -389,10 +389,10 @@ function remoteOf(program: string, { home, workspace, env }: Places): string | u
   return others.length === 0 ? entry : undefined;
 }
 
-/** Whether it is where names are asked for. */
+/** Whether an endpoint is a DNS server, by its port. */
 export const isNameServer = (endpoint: string) => /:53(?:\/udp)?$/.test(endpoint);
 
-/** A service of this machine is listed by that name, but for those at further addresses of it. */
+/** Names the usual loopback addresses `localhost`; a policy lists other loopback addresses as they are. */
 function hostOf(endpoint: string): string {
   return endpoint.replace(/^127\.0\.0\.1:|^\[(?:0:){7}1\]:/, 'localhost:');
 }

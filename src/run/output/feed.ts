@@ -21,7 +21,7 @@ export interface OutputReader extends LineReader {
    * drained and kept for the result as always. Can be iterated once, and not besides `onOutput`.
    */
   output(): AsyncIterableIterator<OutputChunk>;
-  /** The same, decoded: no character is cut, and `escapes` of the run is obeyed. */
+  /** Like `output()`, as text: no character is split, and the run's `escapes` is applied. */
   outputText(): AsyncIterableIterator<OutputText>;
 }
 

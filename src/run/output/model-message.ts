@@ -23,9 +23,9 @@ import { leftBehindForModel, refusedForModel } from './result-warnings.ts';
 
 export { type Boundaries, boundariesOf } from './model-boundaries.ts';
 
-/** The most of a command, or of a sentence about it, that is repeated to a model. */
+/** Characters of a command, or of a sentence about it, that are repeated to a model at most. */
 const QUOTED_CHARACTERS = 300;
-/** The same of a sentence about a failure of ours, which may name several paths. */
+/** Characters of a sentence about a failure of ours at most; it may name several paths. */
 const FAILURE_CHARACTERS = 1_000;
 /** What can be an id of a question; anything else is not repeated as one. */
 const ID = /^[\w-]{1,64}$/;
@@ -38,7 +38,7 @@ export interface StoppedCommand {
   /** One sentence: what was stopped and why. */
   readonly message: string;
   readonly decision: Decision | undefined;
-  /** Of an error: what it was about. */
+  /** With an error: the path and errno that it was about. */
   readonly about?: Pick<ExecutionError, 'path' | 'errno'>;
   /** The answer of the person who was asked. */
   readonly approval?: ApprovalAnswer | undefined;

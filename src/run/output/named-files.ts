@@ -81,7 +81,7 @@ function withoutLinks(path: string, writable: readonly string[]): string {
   return at;
 }
 
-/** Of the roots that a path is in: what is around it no command can rename. */
+/** The outermost root around a path: commands cannot rename the directories above it. */
 function outermost(roots: readonly string[], path: string): string | undefined {
   return roots.filter((root) => isBeneath(path, root)).sort((one, other) => one.length - other.length)[0];
 }

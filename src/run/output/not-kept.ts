@@ -7,12 +7,12 @@ import { shortPath, shortWord } from './denial-texts.ts';
 
 type NotKept = NonNullable<ExecutionResult['notKept']>;
 
-/** How many are named. */
+/** Paths that a message names at most. */
 const NAMED = 4;
 const QUOTED_CHARACTERS = 200;
 const IN_HOME = 'slot:home/';
 
-/** What a command made in its private home, as its user would name it. */
+/** Paths that a command made in its private home, as its user would name them. */
 export function notKept(
   made: readonly string[],
   { home }: Pick<LaunchPlan, 'home'>,
@@ -30,7 +30,7 @@ export function notKept(
   });
 }
 
-/** The same in one sentence for a person; `undefined`: there is nothing to say. */
+/** Names the paths that were lost with the private home, for a person; `undefined`: none was lost. */
 export function notKeptForPerson({ notKept = [], cwd }: ExecutionResult): string | undefined {
   if (notKept.length === 0) return undefined;
   const flags = notKept.flatMap(({ allow }) =>
@@ -40,7 +40,7 @@ export function notKeptForPerson({ notKept = [], cwd }: ExecutionResult): string
   return `not kept, as the home is the command's own: ${namesOf(notKept, cwd)}; ${next}`;
 }
 
-/** The same for the model that wrote the command. */
+/** Names the paths that were lost with the private home, for the model that wrote the command; `undefined`: none was lost. */
 export function notKeptForModel({ notKept = [], cwd }: ExecutionResult): string | undefined {
   if (notKept.length === 0) return undefined;
   return `Sandbox: gone with the private home of the command: ${namesOf(notKept, cwd)}. What is to last has to be in the workspace; only the user can allow other places.`;

@@ -87,7 +87,7 @@ function homeOf(directory: string, isOpen: (path: string) => boolean): string | 
 }
 
 const PROGRAM_DIRECTORIES: ReadonlySet<string> = new Set(['bin', 'sbin', 'libexec', 'shims', 'Scripts']);
-/** What lies beside the programs where something was installed. */
+/** Names of which an installation prefix has at least one. */
 const OF_A_PREFIX = [
   'lib',
   'lib64',
@@ -100,10 +100,10 @@ const OF_A_PREFIX = [
   'versions',
   'pyvenv.cfg',
 ];
-/** A directory with more files of its own is not looked at for secrets, and so is not granted as a whole. */
+/** A directory with more files than this is not searched for secrets, and so never granted as a whole. */
 const MOST_FILES = 50;
 
-/** Whether it is a place for programs, and no project, with no secret among its own files. `beside`: one of these has to be there. */
+/** Whether a directory holds programs: it is not a project, and no file directly in it is a secret. `beside`: names of which it must have one. */
 function holdsPrograms(directory: string, beside?: readonly string[]): boolean {
   const entries = orElse(() => readdirSync(pathOf(directory), { withFileTypes: true }), []);
   const hasOne = (names: readonly string[]) => entries.some((entry) => names.includes(entry.name));

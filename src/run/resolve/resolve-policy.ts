@@ -60,7 +60,7 @@ export interface ResolvedPolicy {
   readonly named: Policy;
   /** Each value of it, with the layer that said it. */
   readonly entries: readonly Entry[];
-  /** The same with what is found on the host. */
+  /** `named`, completed with what is found on the host. */
   readonly policy: Policy;
   /** Weakest first, without the profile: files of the operator, the caller's options, the workspace's file. */
   readonly layers: readonly PolicyLayer[];
@@ -78,7 +78,7 @@ export interface ResolvedPolicy {
   readonly settings: CarriedSettings;
   /** What the workspace's file asks for; `undefined`: nothing. */
   readonly project: Project | undefined;
-  /** Of which it is told what it would deny. */
+  /** Another policy, of which the result reports what it would deny. */
   readonly shadow: ResolvedPolicy | undefined;
   /** Where the call comes from that the policy was resolved for. */
   readonly around: Surroundings;
@@ -495,14 +495,14 @@ function placesObeyed(home: string, lookup: PathLookup): readonly string[] {
   return [...OBEYED_IN_HOME.map((name) => join(realHome, name)), ...OBEYED_IN_SYSTEM];
 }
 
-/** The place that holds it, if what is in it is run or obeyed by something trusted. */
+/** The directory around the workspace whose contents trusted programs run or obey; `undefined`: there is none. */
 function obeyedPlace(workspace: string, home: string, lookup: PathLookup): string | undefined {
   const realHome = realPath(home, lookup);
   const place = placesObeyed(home, lookup).find((path) => isBeneath(workspace, realPath(path, lookup)));
   if (place !== undefined || !isBeneath(workspace, realHome)) return place;
-  // Also in a project: `.git`, `.claude`, …. As a whole: a project may well be called `mise` or `.github`.
+  // `.git`, `.claude`, … of any project count too, by their whole relative paths: a project may be called `mise` or `.github`.
   const whole = `${workspace.slice(realHome.length)}/`;
-  // Claude Code makes its worktrees in a directory of settings, and obeys nothing there.
+  // Claude Code makes worktrees in `.claude/worktrees` and obeys nothing there: only the path within the worktree counts.
   const [outer = ''] = /^.*\/\.claude\/worktrees(?=\/[^/]+\/)/s.exec(whole) ?? [];
   const beneath = whole.slice(outer.length);
   const found = ['.git', ...PROTECTED_PATHS].find((path) => beneath.includes(`/${path}/`));
@@ -558,7 +558,7 @@ function installedToolChains(home: string): Found {
   return { rules, env };
 }
 
-/** Of which tools this workspace's commands have cached something themselves, and find it in their home. */
+/** Tools for which the workspace's commands have filled their own cache and find it in their home. */
 function ownCaches({ filesystem }: Policy, workspace: string): readonly string[] {
   const { cache, home, workspaceAccess } = filesystem;
   const isKept = cache === 'workspace' && home === 'private' && workspaceAccess === 'write';

@@ -24,9 +24,9 @@ const MAX_LOCK_BYTES = 64 * 1024 ** 2;
 const MAX_PACKAGES = 20_000;
 const MAX_BYTES = 512 * 1024 ** 2;
 
-/** npm's, beneath a home. */
+/** Contents of npm's cache, beneath a home. */
 const CONTENT = '.npm/_cacache/content-v2/sha512';
-/** The same beneath the places of a workspace's cache. */
+/** Contents of npm's cache, beneath the places of a workspace's cache. */
 const PLACE = ['npm', '_cacache', 'content-v2', 'sha512'];
 
 /** Begins the names of what is noted of this, beside the places. */

@@ -45,14 +45,14 @@ export async function systemTree(workspace: string): Promise<readonly PathRule[]
 /** Further down in the tree, with what is in the table. */
 const NAMED = [...SYSTEM_SECRETS.keys(), ...SYSTEM_LOOKED_AT];
 
-/** Of what lies in it and of what is known to hold secrets; `undefined`: it is not there. */
+/** Modes of the entries of a directory, and of paths in it that are known to hold secrets; `undefined`: it does not exist. */
 function modesAtTop(root: string): Modes | undefined {
   const entries = orElse(() => readdirSync(root, { withFileTypes: true, encoding: 'buffer' }), undefined);
   const modeOf = (name: string) =>
     orElse(() => lstatSync(pathOf(`${root}/${name}`), { throwIfNoEntry: false })?.mode, undefined);
   const names = entries?.map((entry): readonly [string, number | undefined] => {
     const name = textOfPath(entry.name);
-    // Of what is not shown in any case it is enough that it is there.
+    // A known secret is never shown, so its mode does not matter.
     if (SYSTEM_SECRETS.has(name) && !entry.isSymbolicLink()) return [name, 0];
     return [name, entry.isSymbolicLink() ? S_IFLNK : modeOf(name)];
   });
@@ -66,7 +66,7 @@ function modesAtTop(root: string): Modes | undefined {
 /** Numbers of an entry of a tree; the first is the mode of the object. */
 const FIELDS = 9;
 
-/** Of what lies in it, and of what is shut or known to hold secrets at any depth; `undefined`: it is not there, or too much lies in it. */
+/** Modes of the entries of a directory, and of paths at any depth that are shut or known to hold secrets; `undefined`: it does not exist, or is too large. */
 async function modesOfShut(root: string): Promise<Modes | undefined> {
   const tree = await new Promise<NativeTree | undefined>((resolve) =>
     loadAddon().findShut(root, NAMED, MOST_LOOKED_AT, resolve),

@@ -49,7 +49,7 @@ import { createIndex, saveIndex } from './saved-index.ts';
 
 /** More directories than this are not looked through; the report says so then. */
 const MAX_DIRECTORIES = 50_000;
-/** The same of what commands can write beside it. */
+/** The limit for writable directories beside the workspace, like MAX_DIRECTORIES. */
 const MAX_BESIDE = 20_000;
 
 /** What a look through the workspace found, before its first command. */

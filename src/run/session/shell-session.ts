@@ -66,14 +66,14 @@ const START_TIMEOUT_MS = 20_000;
 const isClosed = () =>
   new SandboxError('session.closed', 'this session has ended; make a new one with sandbox.session()');
 
-/** What the confinement's own filter leaves to commands and a shell cannot; `undefined`: there is nothing of it. */
+/** A filter for the groups that shells must not have and the confinement's own filter allows; `undefined`: none is needed, or seccomp is not used. */
 async function filterOfShells({ plan, confinement }: PreparedSandbox): Promise<Uint8Array | undefined> {
   const { seccompGroups: held } = plan;
   if (held.length === 0 || SHELL_GROUPS.every((group) => held.includes(group))) return undefined;
   return (await seccompProgram(SHELL_GROUPS, confinement.features.architecture)).bytes;
 }
 
-/** What a session needs of what runs the other commands of its sandbox. */
+/** The parts of its sandbox's command runner that a session uses. */
 type ShellHost = Pick<CommandRunner, 'prepared' | 'decide' | 'resolve' | 'contextOf'>;
 
 /**
@@ -402,7 +402,7 @@ class OpenShell implements ShellSession {
     const after = { leftBehind, connections, places, warnings };
     const view = { view: this.#output.view, spilled: undefined };
     const result = classify(context, outcome, after, plan, prepared.shadow, view);
-    // Whoever ends the command or the session does not wait for a consumer, which may never be done.
+    // A canceled command does not wait for the consumer of its output, which may never finish.
     const settled = await consumer?.settled(Promise.resolve(result), signal);
     return { result: settled ?? result, alive: how.alive };
   }

@@ -68,13 +68,13 @@ export interface NativeIndexEntry {
 /** What the first walk found. */
 export interface NativeIndexed {
   readonly entries: readonly NativeIndexEntry[];
-  /** That were looked at. */
+  /** How many directories were looked at. */
   readonly directories: number;
-  /** That were read, and not only looked at, since the index was made or saved. */
+  /** How many directories were listed, not only looked at, since the index was made or saved. */
   readonly read: number;
   /** There were more than `maxDirectories`: nothing is known of the others, now and later. */
   readonly spent: boolean;
-  /** The same of those beside. */
+  /** Like `spent`, for the directories beside the workspace. */
   readonly spentBeside: boolean;
   readonly unreadable: readonly string[];
 }

@@ -60,7 +60,7 @@ function matches(path: string, pattern: RegExp, group: string): readonly string[
   return [...textOf(path).matchAll(pattern)].map((match) => match.groups?.[group] ?? '');
 }
 
-/** Of a file that is not there or not to be read: nothing, so that nothing is opened for it. */
+/** The text of a file; empty if it cannot be read, so that no host is allowed for it. */
 function textOf(path: string): string {
   return readOr(() => readFileSync(path, 'utf8'), '');
 }

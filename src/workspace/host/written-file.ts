@@ -46,7 +46,7 @@ export interface WriteOptions {
 export interface WritePlace {
   /** The name to use: its directory stays the same one. Valid while the place is held. */
   readonly at: string;
-  /** The same as people write it: of its name on disk, with the links of the user's on the way followed. */
+  /** The path for messages: with the user's own links followed. */
   readonly path: string;
 }
 

@@ -135,7 +135,7 @@ export class Kept {
     );
   }
 
-  /** Of a small file or a link; of a directory, the names in it; `undefined`: it cannot be shown. */
+  /** The content of a small file, the target of a link, or the names in a directory; `undefined`: it cannot be shown. */
   contentOf(id: string): string | undefined {
     const path = bytesOfPath(this.find(id).movedTo ?? join(this.root, id, 'content'));
     const info = lstatSync(path, { throwIfNoEntry: false });

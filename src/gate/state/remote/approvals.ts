@@ -225,7 +225,7 @@ function grantKey(
   return scope === 'always' ? `${of}.always` : `${of}.session-${keyWord(session ?? '')}`;
 }
 
-/** Whoever may write the values must not make one request's grant another one's by its key. */
+/** Compares the grant itself, not only its key: a client that can write values could store a grant under another request's key. */
 function isFor({ grant }: Grant, request: ApprovalRequest, scope: ApprovalGrant['scope']): boolean {
   return (
     grant.scope === scope &&

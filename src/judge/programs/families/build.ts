@@ -133,7 +133,7 @@ const NINJA_PRINTS: ReadonlySet<string> = new Set(
     ' ',
   ),
 );
-/** Those that change the build folder. */
+/** Tools of ninja that change the build folder. */
 const NINJA_CHANGES: ReadonlySet<string> = new Set('clean cleandead recompact restat'.split(' '));
 
 function inspectNinja({ options, operands }: Use): readonly Finding[] {

@@ -55,7 +55,7 @@ const MOCHA_REPORTERS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** `--reporter-option output=FILE`. */
+/** Files that mocha's reporters write: `--reporter-option output=FILE`. */
 function outputsOfMocha({ options }: Use): readonly PathUse[] {
   return options.flatMap(({ name, value }) => {
     const match = /^O$|^reporter-options?$/.test(name)
@@ -72,7 +72,7 @@ function outputsOfMocha({ options }: Use): readonly PathUse[] {
   });
 }
 
-/** `tsc @file` reads more options there. */
+/** `tsc @FILE` reads more options from that file. */
 function inspectTsc({ operands }: Use): readonly Finding[] {
   return operands
     .filter(({ text }) => text[0] === '@')
@@ -113,7 +113,7 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
   ...programs('stylelint', 'low', 'unknown', () => ({ grammar: 'stylelint' })),
   ...programs('c8', 'low', 'unknown', () => ({
     operands: 'none',
-    // Two verbs of its own run nothing.
+    // c8's verbs `report` and `check-coverage` run no command.
     runs: behindOptions((read) =>
       /^(?:report|check-coverage)$/.test(read.rest[0]?.value ?? '') ? NOTHING : runWords(read.rest),
     ),

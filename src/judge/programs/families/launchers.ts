@@ -263,7 +263,6 @@ export const LAUNCHERS: readonly ProgramRow[] = [
   ...launchers('proxychains proxychains4', 'high', 'network', 'proxychains'),
   ...launchers('rlwrap', 'medium', 'unknown', 'rlwrap'),
   ...launchers('faketime', 'medium', 'unknown', 'faketime', { operands: 1 }),
-  // Of the last three no options are understood.
   ...launchers('eatmydata ccache sccache distcc', 'medium', 'unknown', 'eatmydata'),
   ...launchers('ssh-agent', 'high', 'unknown', 'ssh-agent', { inert: 'k' }),
   ...launchers('gpg-agent', 'high', 'unknown', 'gpg-agent'),

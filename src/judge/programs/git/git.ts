@@ -548,7 +548,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     risk: 'medium',
     runsNothing: true,
     operands: 'revisions',
-    // -m merges, and has no value.
+    // Not `git merge`, whose `-m` has a value: here it has none.
     grammar: 'git reset',
     loses: lossOfChanges,
   }),

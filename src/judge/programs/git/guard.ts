@@ -239,11 +239,11 @@ type Aliases = ReadonlyMap<string, string> | 'unreadable';
 
 /** Where a command of git runs, as far as aliases depend on it. */
 interface Place {
-  /** Every directory that it may be; `undefined`: it cannot be told. */
+  /** Every directory in which the command may run; `undefined`: unknown. */
   readonly directories: readonly string[] | undefined;
-  /** Why the aliases that apply cannot be told. */
+  /** Why it is unknown which aliases apply. */
   readonly unsettled: string | undefined;
-  /** Of aliases and texts within each other. */
+  /** How deeply aliases and shell texts are nested. */
   readonly depth: number;
 }
 

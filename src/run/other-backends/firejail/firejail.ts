@@ -195,7 +195,7 @@ function isolation(plan: LaunchPlan, { version, isRoot }: FirejailHost): readonl
   ];
 }
 
-/** Of each directory in `/`: all, some paths, or nothing. */
+/** Options that show each directory in `/`: all of it, some paths, or nothing. */
 function covers(plan: LaunchPlan, host: FirejailHost, slot: string | undefined): readonly string[] {
   const links = plan.links.filter(({ path }) => PLAIN_PATH.test(path));
   const cache = cacheOf(plan);

@@ -124,7 +124,7 @@ function harmlessProgram(granted: readonly string[]): string | undefined {
   });
 }
 
-/** Of a launcher that SIGKILL ended. */
+/** Exit status of a launcher that SIGKILL ended. */
 const KILLED_STATUS = '137';
 
 /**
@@ -312,7 +312,7 @@ export function askFirejail(path: string, options: readonly string[]): Promise<A
 /** A version of Firejail as numbers, for example [0, 9, 72] or [0, 9, 64, 4]. */
 export type FirejailVersion = readonly number[];
 
-/** Of the first line of `firejail --version`; undefined: it says something else. */
+/** The version in the first line of `firejail --version`; `undefined`: there is none. */
 export function parseVersion(output: string): FirejailVersion | undefined {
   const match = /^firejail version (\d+(?:\.\d+){1,3})(?![\d.])/m.exec(output);
   return match?.[1]?.split('.').map(Number);

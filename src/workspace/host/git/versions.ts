@@ -20,7 +20,7 @@ const MOST_LINK = 8192;
 const MOST_CONFIG = 1024 * 1024;
 
 interface Repository {
-  /** Of its working tree. */
+  /** The root of the working tree. */
   readonly root: string;
   /** Where its HEAD and its index are. */
   readonly directory: string;
@@ -132,7 +132,7 @@ function changedIn(
 ): string | undefined {
   if (index === undefined) return undefined;
   if (!index.isAsCommitted && !unstaged) {
-    // Of a path that neither is there nor is tracked nothing is lost.
+    // A path that does not exist and is not tracked loses nothing.
     const isTracked = () => [...entries.keys()].some((entry) => isBeneath(join(root, entry), path));
     return look(path) !== undefined || isTracked() ? path : undefined;
   }
@@ -218,7 +218,7 @@ function readRepository(root: string): Repository | undefined {
   if (look(join(root, '.git')) === undefined) return undefined;
   const directory = gitDirectoryOf(root);
   const has = (name: string) => look(join(directory, name)) !== undefined;
-  // That of a further working tree leads to the rest of it.
+  // The git directory of a linked worktree has `commondir` instead of `objects` and `refs`.
   if (!has('HEAD') || !(has('commondir') || (has('objects') && has('refs')))) return undefined;
   const path = join(directory, 'index');
   const content = readOr(() => readRegular(pathOf(path), INDEX_BYTES), undefined);

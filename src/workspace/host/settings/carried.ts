@@ -30,7 +30,7 @@ export interface SettingsOwner {
   /** Where the files of the machine are: `/`. */
   readonly machine: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Those variables in it that commands do not get, or get another of, by their policy. */
+  /** Variables of `environment` that the policy withholds from commands or gives another value. */
   readonly variables: readonly string[];
   /** Whether a command can reach a server outside. */
   readonly hasNetwork: boolean;
@@ -104,7 +104,7 @@ export class SettingsCollector {
       return undefined;
     };
     try {
-      // Of most there is none, and an exception takes longer than a look.
+      // Most of these files do not exist, and an exception costs more than a stat.
       if (statSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
       const real = realpathSync.native(path);
       if (this.owner.writable.some((root) => isBeneath(real, root)))
@@ -121,7 +121,7 @@ export class SettingsCollector {
     }
   }
 
-  /** The same as text. */
+  /** Like `read`, as text. */
   readText(path: string): string | undefined {
     const content = this.read(path);
     if (content === undefined) return undefined;
