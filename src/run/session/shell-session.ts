@@ -245,6 +245,7 @@ class OpenShell implements ShellSession {
         killGraceMs: prepared.policy.limits.killGraceMs,
         addedFilter: this.#addedFilter,
         network: prepared.network,
+        published: prepared.published,
       });
     } catch (error) {
       // No thread or no descriptor for it.
@@ -394,11 +395,12 @@ class OpenShell implements ShellSession {
     const connections = network?.connectionsOf(shell.id, outcome);
     const { secret } = policy.filesystem;
     const warnings = [
+      ...shell.takeRemarks(),
       ...skippedHooks(),
       ...missingAlternates(outcome.exitCode, plan, secret),
       ...(how.alive || !how.broken ? [] : [BROKEN]),
     ];
-    const after = { leftBehind, connections, secret, warnings };
+    const after = { leftBehind, connections, ports: shell.ports, secret, warnings };
     const view = { view: this.#output.view, spilled: undefined };
     const result = classify(context, outcome, after, plan, prepared.shadow, view);
     // Whoever ends the command or the session does not wait for a consumer, which may never be done.
