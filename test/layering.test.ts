@@ -456,7 +456,7 @@ describe('the includes of native', () => {
     ['sys'],
     ['core', 'attack', 'portable', 'steps', 'client'],
     ['notify', 'index', 'shell', 'begin'],
-    ['guests'],
+    ['guests', 'publish'],
     ['binding'],
   ];
   const nativeLayer = (folder: string) => NATIVE_LAYERS.findIndex((row) => row.includes(folder));

@@ -22,7 +22,12 @@ export {
 } from './host/held-directory.ts';
 export { actsForUser, identityOf } from './host/identity.ts';
 export { listedSockets } from './host/listed-sockets.ts';
-export { isServedHere, type ListeningSocket, listeningSockets } from './host/listening-sockets.ts';
+export {
+  isServedHere,
+  type ListeningSocket,
+  listenerAt,
+  listeningSockets,
+} from './host/listening-sockets.ts';
 export { mountPointsWithin } from './host/mount-points.ts';
 export type { NativeTree } from './host/native-files.ts';
 export type {

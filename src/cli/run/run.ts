@@ -117,6 +117,9 @@ export async function runIn(
       ? undefined
       : describeBackend(sandbox.plan, () => isatty(caller().stdio[2]));
   if (weaker !== undefined) printError(weaker);
+  const { published } = sandbox.prepared;
+  // Who waits for the end of a server would not hear it in time.
+  if (published !== undefined && !wanted.json) published.tell = printError;
   // Signals are delivered between turns of the event loop.
   await new Promise(setImmediate);
   const early = signals.early;

@@ -10,6 +10,7 @@ import type {
   ExecutionResult,
   ExecutionResultBase,
   LeftBehind,
+  PublishedPort,
   ResourceUsage,
   SpilledOutput,
 } from '../../model/index.ts';
@@ -42,6 +43,8 @@ export interface AfterRun {
   readonly leftBehind: readonly LeftBehind[];
   /** Where the network is listed. */
   readonly connections: readonly Connection[] | undefined;
+  /** Those that were published. */
+  readonly ports?: readonly PublishedPort[] | undefined;
   readonly warnings: readonly string[];
   /** What nothing proposes to allow. */
   readonly places: Places;
@@ -142,6 +145,7 @@ export function classify(
     decision,
     approval,
     ...(after.connections === undefined ? {} : { connections: after.connections }),
+    ...(after.ports === undefined || after.ports.length === 0 ? {} : { ports: after.ports }),
     ...(isExplained ? explain(outcome, plan, { ...after, limit: end.limit }) : {}),
     ...end,
   };

@@ -12,6 +12,7 @@ import type { NameLookup, Policy, SandboxOptions } from '../../model/index.ts';
 import { identityOf, makeDirectories, type Settler, type Surroundings } from '../../workspace/index.ts';
 import type { Looked } from '../hidden-files.ts';
 import type { NetworkBroker } from '../network/broker.ts';
+import type { PublishedPorts } from '../network/published-ports.ts';
 import { BACKENDS } from '../other-backends/all-backends.ts';
 import type { WouldDeny } from '../output/shadow.ts';
 import { placesIn } from '../proposals.ts';
@@ -37,6 +38,8 @@ export interface PreparedSandbox {
   readonly settle: Settler;
   /** Where the network is listed. */
   readonly network: NetworkBroker | undefined;
+  /** Where ports are published. */
+  readonly published: PublishedPorts | undefined;
   /** Where the policy hides files. */
   readonly hidden: HiddenNow | undefined;
   /** Tells what another policy would deny. */
@@ -150,7 +153,11 @@ async function prepareResolved(
     if (planned.shadow !== undefined) requireLooking(plan);
     const shadow =
       planned.shadow && (await import('../output/shadow.ts')).shadowOf(planned.shadow, placesIn(resolved));
-    const own = { confinement, plan, addon, policy, resolved, cache, findings, settle, network, shadow };
+    const published = await publishedOf(addon, resolved, plan);
+    const own = {
+      ...{ confinement, plan, addon, policy, resolved, cache, findings },
+      ...{ settle, network, published, shadow },
+    };
     // `hiddenNow` replaces the confinement of this object later, so it must be the one that is returned.
     const prepared = { ...own, hidden: undefined };
     const hidden = hiddenNow(planned, prepared, lookup);
@@ -284,6 +291,18 @@ function effectsOutside(
     ...(copies && { copies: copies.filter(({ source }) => !isBeneath(source, workspace)) }),
     ...(makings && { makings: outside(makings) }),
   };
+}
+
+/** @throws {SandboxError} `publish.unavailable`, `publish.refused`. */
+async function publishedOf(
+  addon: NativeAddon,
+  { policy, entries }: ResolvedPolicy,
+  plan: LaunchPlan,
+): Promise<PublishedPorts | undefined> {
+  const { publish } = policy.network;
+  if (publish.length === 0) return undefined;
+  const { PublishedPorts, wishedPorts } = await import('../listed-network.ts');
+  return new PublishedPorts(addon, wishedPorts(publish, entries), plan);
 }
 
 /** What answers for the commands is loaded where the network is listed only. */

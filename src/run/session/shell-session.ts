@@ -246,6 +246,7 @@ class OpenShell implements ShellSession {
         killGraceMs: prepared.policy.limits.killGraceMs,
         addedFilter: this.#addedFilter,
         network: prepared.network,
+        published: prepared.published,
       });
     } catch (error) {
       // No thread or no descriptor for it.
@@ -395,11 +396,12 @@ class OpenShell implements ShellSession {
     const connections = network?.connectionsOf(shell.id, outcome);
     const places = placesIn(prepared.resolved);
     const warnings = [
+      ...shell.takeRemarks(),
       ...skippedHooks(),
       ...missingAlternates(outcome.exitCode, plan, places),
       ...(how.alive || !how.broken ? [] : [BROKEN]),
     ];
-    const after = { leftBehind, connections, places, warnings };
+    const after = { leftBehind, connections, ports: shell.ports, places, warnings };
     const view = { view: this.#output.view, spilled: undefined };
     const result = classify(context, outcome, after, plan, prepared.shadow, view);
     // A canceled command does not wait for the consumer of its output, which may never finish.
