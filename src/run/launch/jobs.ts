@@ -54,6 +54,8 @@ export interface BackgroundJob extends LineReader {
    * by it; one that had ended before keeps its own, `exited` or `signaled`.
    */
   end(): Promise<ExecutionResult>;
+  /** The ids of its processes at this moment; none before it runs. */
+  members(): Promise<readonly number[]>;
   /** What the processes of the job listen on now. */
   ports(): Promise<readonly ListeningSocket[]>;
 }
@@ -104,6 +106,7 @@ export function startJob(
   };
   whole.then(over, over);
 
+  const members = async () => (await process?.members()) ?? [];
   return {
     id,
     launched: launched.promise,
@@ -136,7 +139,8 @@ export function startJob(
       running.cancel();
       return whole;
     },
-    ports: async () => listeningSockets((await process?.members()) ?? []),
+    members,
+    ports: async () => listeningSockets(await members()),
   };
 }
 
