@@ -177,6 +177,15 @@ export const ERROR_CODES = {
   'cache.in_use': { exitStatus: 125, meaning: 'The cache cannot be cleared while a command uses it.' },
   'session.invalid': { exitStatus: 125, meaning: 'The session is unknown or belongs to another principal.' },
   'session.closed': { exitStatus: 125, meaning: 'The shell session has ended or could not be started.' },
+  'service.unknown': { exitStatus: 125, meaning: 'There is no such service, or it was lost.' },
+  'service.exists': {
+    exitStatus: 125,
+    meaning: 'A service of that name runs in the workspace, or others run there under another supervisor.',
+  },
+  'service.unusable': {
+    exitStatus: 125,
+    meaning: 'The supervisor of services cannot be started, or does not take the call.',
+  },
   'hook.unusable': {
     exitStatus: 125,
     meaning: 'A plug-in of the policy is not trusted or cannot be loaded.',

@@ -42,7 +42,6 @@ const MOST_TYPOS = 2;
 const OTHER_WORDS: Readonly<Record<string, string>> = {
   setup: 'install',
   uninstall: 'install --uninstall',
-  logs: 'audit',
   explain: 'check',
   version: '--version',
 };
@@ -57,6 +56,8 @@ export async function run(args: readonly string[], subcommands: readonly string[
   if (wanted === undefined) return 0;
   // For the next one: this one does not wait for it.
   if (server !== undefined && wanted.warm === true) await startServer(server);
+  if (server !== undefined && !wanted.quiet && !wanted.forModel)
+    (await import('../services/unreached.ts')).sayUnreached(wanted);
   if (wanted.tty && !wanted.json && !wanted.dryRun && !isatty(0)) {
     throw new SandboxError(
       'usage.invalid',

@@ -55,6 +55,8 @@ export interface BackgroundJob extends LineReader {
    * by it; one that had ended before keeps its own, `exited` or `signaled`.
    */
   end(): Promise<ExecutionResult>;
+  /** The ids of its processes at this moment; none before it runs. */
+  members(): Promise<readonly number[]>;
   /** What the processes of the job listen on now, and where that is published. */
   ports(): Promise<readonly JobPort[]>;
   /** Where programs of this machine can connect to (`publish`); none before it runs, or where nothing is published. */
@@ -119,6 +121,7 @@ export function startJob(
   };
   whole.then(over, over);
 
+  const members = async () => (await process?.members()) ?? [];
   return {
     id,
     launched: launched.promise,
@@ -154,8 +157,8 @@ export function startJob(
       running.cancel();
       return whole;
     },
-    ports: async () =>
-      listeningSockets((await process?.members()) ?? []).map((socket) => withPublished(socket, published)),
+    members,
+    ports: async () => listeningSockets(await members()).map((socket) => withPublished(socket, published)),
   };
 }
 

@@ -17,6 +17,8 @@ export interface Caller extends Surroundings {
   ) => Disposable;
   /** Stops it until it is continued. */
   readonly stop: () => void;
+  /** Bytes that were written to it and that it has not taken yet; missing: writing waits for it. */
+  readonly unread?: () => number;
   /** Aborted when nobody waits for the end of the call any more; a process that is gone needs none. */
   readonly gone?: AbortSignal;
 }

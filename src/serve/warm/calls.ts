@@ -8,7 +8,7 @@ import type { NativeAddon } from '../../confine/native/contract.ts';
 import { type Listener, listenOn } from '../core/listener.ts';
 import { descriptorOf, isOurs, type Peer } from '../core/peer.ts';
 import type { Caller } from './caller.ts';
-import { isLikeThisProcess, peerProcess } from './peer-process.ts';
+import { isLikeThisProcess, isWhereThisProcessIs, peerProcess } from './peer-process.ts';
 
 /** A call of this program that a client wants to hand over. */
 export interface Call {
@@ -35,6 +35,10 @@ interface CallsOptions {
   readonly onBehalfOf: <T>(caller: Caller, work: () => T) => T;
   /** What is to be done for a call; `undefined`: the client does it itself, as nothing has begun. */
   readonly take: (call: Call) => Promise<Work | undefined>;
+  /** Calls that start nothing for their caller: it may be unlike the server in what commands would inherit. */
+  readonly startsNothing: (args: readonly string[]) => boolean;
+  /** Whether the server is of use without calls. */
+  readonly isNeeded: () => boolean;
 }
 
 /** The other end of native/client/main.cc, which has the protocol. */
@@ -51,11 +55,12 @@ const MOST_UNREAD_BYTES = 64 * 1024 * 1024;
 const LOST = '\uFFFD';
 
 /** Listens for calls of this user's clients. @throws {SandboxError} `gate.unusable`. */
-export function listenForCalls({ path, addon, unusedTimeout, ...how }: CallsOptions): Promise<Listener> {
+export function listenForCalls(options: CallsOptions): Promise<Listener> {
+  const { path, addon, unusedTimeout, isNeeded } = options;
   const claim = { path, name: 'the warm server', sharedDirectory: false, admits: isOurs, pauses: true };
-  return listenOn({ ...claim, addon, unusedTimeout }, (socket, peer) => {
+  return listenOn({ ...claim, addon, unusedTimeout, isNeeded }, (socket, peer) => {
     const over = deferred<void>();
-    void serveCall(socket, peer, addon, how)
+    void serveCall(socket, peer, options)
       .catch(() => {})
       .finally(() => {
         socket.end();
@@ -74,8 +79,7 @@ export function listenForCalls({ path, addon, unusedTimeout, ...how }: CallsOpti
 async function serveCall(
   socket: Socket,
   peer: Peer,
-  addon: NativeAddon,
-  { onBehalfOf, take }: Pick<CallsOptions, 'onBehalfOf' | 'take'>,
+  { addon, onBehalfOf, take, startsNothing }: CallsOptions,
 ): Promise<void> {
   socket.write(Uint8Array.of(SAID.here));
   const [request, ...stdio] = await descriptorsOf(socket, addon);
@@ -83,7 +87,10 @@ async function serveCall(
     const asked = request === undefined ? undefined : readRequest(request);
     const process = peerProcess(peer.pid);
     const conversation = new Conversation(socket);
-    if (asked === undefined || process === undefined || !isLikeThisProcess(process)) {
+    const isServed =
+      process !== undefined &&
+      (isLikeThisProcess(process) || (startsNothing(asked?.args ?? []) && isWhereThisProcessIs(process)));
+    if (asked === undefined || !isServed) {
       await conversation.say(SAID.cold);
       return;
     }
@@ -96,6 +103,7 @@ async function serveCall(
       onSignals: (signals, handle) => conversation.onSignals(signals, handle),
       // It stops itself.
       stop: () => {},
+      unread: () => socket.writableLength,
       gone: conversation.gone,
     };
     const call: Call = { args: asked.args, caller, hasTerminal: process.hasTerminal };
