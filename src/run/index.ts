@@ -95,6 +95,7 @@ export {
   reasonForModel,
   refusalForModel,
 } from './output/model-message.ts';
+export { createModelStream, DEFAULT_MODEL_OUTPUT } from './output/model-stream.ts';
 export { neutralize } from './output/neutralize.ts';
 export { OutputLog } from './output/output-log.ts';
 export {
