@@ -62,6 +62,8 @@ async function startAfterQuestion(
   const isOfAnother = others.some(({ server: other }) => join(stateDirectory(), other) !== server.path);
   const answer = await askedHere(wish);
   if (answer !== undefined) {
+    // It may have ended while its user thought.
+    await startedServer({ path: server.path, isThere: false });
     const words = ['up', wish.name, '--approved-as', answer, ...args.slice(1)];
     return handedOver(words, server.path);
   }

@@ -132,7 +132,7 @@ const START_MS = 20_000;
  * Starts one if there is none, and waits until it listens.
  * @throws {SandboxError} `service.unusable` if it does not.
  */
-export async function startedServer(address: ServerAddress): Promise<void> {
+export async function startedServer(address: Pick<ServerAddress, 'path' | 'isThere'>): Promise<void> {
   const { createConnection } = await import('node:net');
   const listens = () =>
     new Promise<boolean>((done) => {

@@ -36,6 +36,8 @@ const UNUSED_MS = 1_800_000;
 const LOOK_MS = 10_000;
 /** Time for what is open to be closed. */
 const ENDING_MS = 10_000;
+/** A server that was started for a service has no use for others if that service has not begun by then. */
+const QUESTION_MS = 120_000;
 /** Something of ours went wrong. */
 const FAILED = 125;
 
@@ -67,7 +69,12 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
         if (sessions.endsSoon) return undefined;
         return sessions.during(async () => {
           await keepOpen().catch(() => {});
-          if (first === 'up') return takeService(call, rest, policies, services);
+          if (first === 'up') {
+            const taken = await takeService(call, rest, policies, services);
+            // Its user may be asked now, and come back.
+            if (taken === undefined) setTimeout(() => sessions.servicesEnded(), QUESTION_MS).unref();
+            return taken;
+          }
           return takeCall(call, { policies, sessions, rehearsal, services, path });
         });
       },
