@@ -69,9 +69,10 @@ export function tableOf(services: readonly ServiceInfo[], now: number): string {
 
 /** Where the service can be reached, one word for each port or socket. */
 export function portsInWords(ports: ServiceInfo['ports']): string {
-  const words = ports.map(({ port, address }) =>
-    port === undefined ? visibleLine(address, 108) : `localhost:${port}`,
-  );
+  const words = ports.map(({ port, address, published: [outside] = [] }) => {
+    const inside = port === undefined ? visibleLine(address, 108) : `localhost:${port}`;
+    return outside === undefined ? inside : `${inside} (outside ${visibleLine(outside, 108)})`;
+  });
   return [...new Set(words)].join(' ');
 }
 
