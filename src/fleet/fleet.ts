@@ -226,7 +226,7 @@ class OpenFleet implements Fleet {
   async #refuseUnknown(job: string): Promise<void> {
     const { manager, names, name } = this.#queue;
     const { state } = await this.#answered(() => manager.streams.info(names.jobs));
-    // It may have ended meanwhile.
+    // The job may have ended between the two requests.
     if (state.messages > 0 || (await this.#standing(job))?.record !== undefined) return;
     throw new SandboxError(
       'fleet.unknown',

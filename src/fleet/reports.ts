@@ -10,7 +10,7 @@ import { type Queue, REPORT_KEPT } from './queue.ts';
  * records of jobs once, and a submitter reads it once for all jobs that say its name.
  */
 
-/** As many different ones as a submitter remembers. */
+/** Different reports that a submitter remembers at most. */
 const MOST_KNOWN = 256;
 
 type SentReport = SentExecution['report'];

@@ -252,7 +252,7 @@ async function decideForRun(
     ...checkOnly({ ...ports, session: memory }),
     ...{ record: ports.record, outcome: () => undefined },
   };
-  // As the run has it: nobody waits for the end of what runs in the background, when its changes would be applied.
+  // Like the run itself: a background command changes the workspace at once, because nobody waits for its end.
   const effect = isBackground ? ('direct' as const) : undefined;
   return createDecider(silent)({ command, cwd, effect, said, id: recordOf(memory, call) });
 }

@@ -90,7 +90,7 @@ interface SessionStart {
   readonly session: string;
 }
 
-/** It is over. */
+/** The agent's session has ended. */
 interface SessionEnd {
   readonly kind: 'session-end';
   readonly session: string;

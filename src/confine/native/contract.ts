@@ -229,7 +229,7 @@ export interface NativeCommand {
 export interface NativeLaunchExtras {
   /** What the command leaves behind is kept when it ends, until nothing of it is left or it is canceled. */
   readonly background?: boolean;
-  /** It is told whether something that the command started was ended with it (`leftRunning`), which takes a look at /proc. */
+  /** Report in `leftRunning` whether a process that the command started was ended with it. Costs a scan of /proc. */
   readonly tellsLeftRunning?: boolean;
   /**
    * A pseudo-terminal of this size (from 1 to 65535 each) takes the place of all three descriptors. Its output is standard
@@ -338,7 +338,7 @@ export interface NativeExit {
 /** How a command ended: its last event. */
 export interface NativeOutcome extends NativeCapture, NativeEffects {
   readonly kind: 'ended';
-  /** It did not start, or how it ended is not known (stage `wait`). */
+  /** Why the command did not start, or, with stage `wait`, why its exit status is unknown. */
   readonly failure?: NativeFailure;
   readonly exitCode: number;
   /** 0: it exited. */

@@ -6,7 +6,7 @@ export type Facility = { readonly available: true } | { readonly available: fals
 /** A Firejail that can be trusted and used. */
 export interface FirejailFacility {
   readonly path: string;
-  /** As it says itself, in numbers. */
+  /** The version that it reports, as numbers. */
   readonly version: readonly number[];
 }
 

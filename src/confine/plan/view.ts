@@ -175,7 +175,7 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
   for (const place of parts.home?.places ?? [])
     steps.push(bind('slot:home', place, { writable: true, required: true }));
   for (const target of parts.between) steps.push({ kind: 'between', target });
-  // As a whole, with links in the home: a mount for each part would take longer than the command.
+  // One mount for the whole cache, with links in the home: a mount for each tool would take longer than the command.
   if (parts.cache.kind === 'workspace')
     steps.push(bind(CACHE, VIEW_CACHE, { writable: true, required: true }));
   if (parts.sharedMemory) steps.push(bind('shm:', VIEW_SHARED_MEMORY, { writable: true, required: true }));

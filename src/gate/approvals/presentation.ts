@@ -167,7 +167,7 @@ export function scopeSentence(
   }
 }
 
-/** It is the same for all programs: what one calls itself is its own affair. */
+/** The scope of an approval for a connection. It holds for all programs, because a program chooses its own name. */
 function scopeOfConnection(
   scope: ApprovalScope,
   connection: string,

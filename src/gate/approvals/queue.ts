@@ -107,7 +107,7 @@ export interface PendingChange {
   /** All that wait now, the longest waiting first. */
   readonly pending: readonly StoredApproval[];
   readonly come: readonly StoredApproval[];
-  /** As they are now; not those that were forgotten. */
+  /** Requests that no longer wait, in their present state; without expired ones. */
   readonly gone: readonly StoredApproval[];
 }
 

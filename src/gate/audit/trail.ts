@@ -13,7 +13,7 @@ import { headMac, NO_HASH, sealRecord } from './record-line.ts';
 /** SQLite's `application_id` of a trail: "SbRt". */
 const APPLICATION_ID = 0x53625274;
 
-/** As those of the state: only ever added to. */
+/** Like the migrations of the state database: only ever added to. */
 const MIGRATIONS: readonly string[] = [
   `
   PRAGMA application_id = ${APPLICATION_ID};

@@ -88,9 +88,9 @@ function stateOf({ parts }: CommandEffects, cwd: string) {
  */
 export function approvalRequestMaker(surroundings: ApprovalSurroundings): ApprovalRequestMaker {
   const { policy, plan, given, principal, session, usual = {} } = surroundings;
-  // It is said of its confinement then.
+  // The confinement then says that there is no network, so the question does not name it as reachable.
   const hasNoNetwork = plan !== undefined && policy.network.mode === 'off';
-  // Once there is a request to be made: most commands are asked about by nobody.
+  // Computed for the first request: most commands are never asked about.
   const once = () => ({
     confinement:
       plan === undefined ? ['nothing confines it here: it runs somewhere else'] : confinementOf(policy, plan),

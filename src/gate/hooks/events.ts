@@ -55,7 +55,7 @@ export async function sessionStart(
 async function startWith(hook: ToolHook, session: HookSession, limit: EventLimit): Promise<GuardAnswer> {
   try {
     const work = call(() => hook.sessionStart?.(session));
-    // It comes from outside.
+    // The hook is foreign code: its answer is checked.
     const answer = clearAnswer(await limit.within(work, limit.timeoutMs));
     if (answer === undefined) return { allowed: false, reason: `the hook ${hook.name} gave no clear answer` };
     if (answer.allowed) return answer;

@@ -54,7 +54,7 @@ export function reviewOf(text: string): Review {
   if (text.length > MAX_REPLY_LENGTH) return unclear('the answer is too long');
   const reply = replySchema.safeParse(flatObject(text));
   if (!reply.success) return unclear('the answer is not the JSON object that was asked for');
-  // It comes from somebody whom the command may have talked into something.
+  // The command may have influenced the reviewer by prompt injection, so its reason is only shown as one visible line.
   const reason = visibleLine(reply.data.reason, MAX_REASON_LENGTH);
   return { outcome: reply.data.flagged ? 'flag' : 'clear', ...(reason === '' ? {} : { reason }) };
 }

@@ -17,7 +17,7 @@ export interface InnerLine {
   readonly of: string;
   /** The file that it is the content of, as it is on the disk. */
   readonly file?: string;
-  /** It is a part of that file, of which a program knows better what runs. */
+  /** The text is a recipe in that file (of a makefile, say): its program decides which ones run. */
   readonly isRecipe?: boolean;
 }
 

@@ -227,7 +227,7 @@ function judgeSecrets(commands: readonly SimpleCommand[], context: CheckContext)
     ...redirects.map(({ target }) => target),
   ]);
   if (context.parsed.understood) words.push(...context.parsed.line.loops.flatMap(({ words }) => words));
-  // As it is written, and without the quotes.
+  // Each word as written, and without quotes.
   const secret = words.find(({ source, parts }) =>
     [source, parts.map((part) => ('text' in part ? part.text : ' ')).join('')].some(namesSecretFile),
   );

@@ -740,7 +740,7 @@ function belowAnywhere(shape: string): string {
   return shape.replace(/^(?:.*\/)?\.\.(?:\/|$)/s, '').replace(/^(?:[.\0]\/+)+/, '') || UNKNOWN;
 }
 
-/** As `matchesPattern` takes it: what is not known may be anything, and so may what a pattern of the shell matches. */
+/** A pattern for `matchesPattern`: unknown parts and shell patterns become `*`. */
 function patternFor(shape: string): string {
   const bare = shape.replace(/^(?:\.\/)+|\/+$/g, '');
   return bare.replace(/(?:\0|\*|\?|\[[^\]]*\])+/g, '*');

@@ -203,7 +203,7 @@ interface Source {
   readonly values: readonly Word[] | undefined;
   /** Where it begins; infinite if that is for one command alone. */
   readonly at: number;
-  /** It is why the variable is listed as set by other means than an assignment. */
+  /** Set by other means than an assignment (a loop, `read`), so the variable is listed as such. */
   readonly isImplicit: boolean;
 }
 

@@ -180,7 +180,7 @@ export class Previews {
     return made;
   }
 
-  /** As `begin` of its layer, which is given up if that fails. */
+  /** Begins a layer, and drops it if that fails. */
   async #begins(layered: Layered): Promise<boolean> {
     try {
       return await layered.opened.begin();
@@ -241,7 +241,7 @@ export class Previews {
     try {
       applied = await this.#sets.applyAll(this.#prepared, id);
     } catch (error) {
-      // It is kept, and goes on with whoever applies it. How far it came is not known of what nobody thought of.
+      // The change set is kept and can be applied again. After an unexpected error we do not know how far apply got.
       const isBegun = !(error instanceof SandboxError) || error.code === 'changes.incomplete';
       const state = isBegun ? 'applied' : 'waiting';
       const why = `what the command changed is kept as ${id}, but not all of it is in the workspace: ${errorMessage(error)}`;

@@ -33,7 +33,7 @@ export function pendingCommand(begun: Promise<RunningCommand>, giveUp: () => voi
   let isGivenUp = false;
   const result = begun.then((running) => {
     started = running;
-    // It was launched already, and nobody here knew.
+    // Canceled while the launch was under way.
     if (isGivenUp) running.cancel();
     return running.result;
   });

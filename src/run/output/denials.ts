@@ -192,7 +192,7 @@ export function denialOf(one: NativeDenial, plan: HoldingPlan, secret: readonly 
     tree === undefined
       ? allowOf(one, held.control, { home: homeDirectory(), workspace: plan.workspace, secret })
       : allowing('filesystem', 'write', tree);
-  // As of a listed network; only the line that allows it has to say so.
+  // Without /udp, like connections of a listed network; only the proposed policy line needs it.
   const withoutUdp = (path: string) => (operation === 'connect' ? path.replace(/(:\d+)\/udp$/, '$1') : path);
   return {
     operation,
@@ -384,7 +384,7 @@ function creation(
 const LISTED = 'mode = "listed"\n';
 
 function allowing(table: string, name: string, value: string, before = ''): Pick<Denial, 'allow'> {
-  // It stands for bytes that no policy can name.
+  // U+FFFD stands for bytes that a policy cannot name.
   if (value.includes('\ufffd')) return {};
   const policy = `[${table}]\n${before}${name} = [${visibleToml(value)}]`;
   return { allow: { key: `${table}.${name}`, value, policy } };

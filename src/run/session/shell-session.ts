@@ -96,10 +96,10 @@ export async function openShell(
 /** A shell that runs, and what it said about itself. */
 interface RunningShell {
   readonly process: ShellProcess;
-  /** Of this shell: the sandbox may have others for what is started later. */
+  /** The plan of this shell; the sandbox may have another one for later commands. */
   readonly plan: LaunchPlan;
   readonly network: NetworkBroker | undefined;
-  /** As it began. */
+  /** The state of the shell at its start. */
   readonly first: ShellState;
 }
 

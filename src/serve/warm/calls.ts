@@ -92,7 +92,7 @@ async function serveCall(
       stdio: [input, output, error],
       write: (fd, bytes) => conversation.frame(fd === 1 ? SAID.output : SAID.error, bytes),
       onSignals: (signals, handle) => conversation.onSignals(signals, handle),
-      // It stops itself.
+      // The client stops its own process.
       stop: () => {},
       gone: conversation.gone,
     };
@@ -116,7 +116,7 @@ async function descriptorsOf(socket: Socket, addon: NativeAddon): Promise<readon
     const fd = descriptorOf(socket);
     const found = fd === undefined ? null : addon.receiveCall(fd);
     if (found !== undefined) return found ?? [];
-    // It connects first, and sends in no time.
+    // The client sends right after it connects.
     await (soon-- > 0 ? nextTurn() : pause(1));
   }
   return [];

@@ -107,13 +107,13 @@ export interface NativeIndex {
 export interface NativeMaking {
   /** Absolute, as the command sees it. */
   readonly path: string;
-  /** As the process calls itself. */
+  /** The name of the process, as it set it itself. */
   readonly program: string;
 }
 
 /** A private copy that is not what it was. */
 export interface NativeChangedCopy {
-  /** As in the specification. */
+  /** The source as the confinement's specification has it. */
   readonly source: string;
   /** When the command began, or what was told of it last. */
   readonly before: Buffer;

@@ -45,7 +45,7 @@ export class Baseline {
     return [...this.known.keys(), ...this.tooMuch];
   }
 
-  /** It was too much to remember, or is of a kind that cannot be: it cannot be put back. */
+  /** Whether a path cannot be restored, because it was too large, or of a kind that cannot be remembered. */
   isTooMuch(path: string): boolean {
     return this.tooMuch.has(path);
   }

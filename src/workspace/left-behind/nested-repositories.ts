@@ -11,7 +11,7 @@ export class NestedRepositories {
   private readonly obeyed: readonly string[];
   private readonly byIdentity = new Map<string, string>();
 
-  /** As they are before the commands. `tops`: their working trees. `obeyed`: what git and others obey of them, and that they name. */
+  /** The repositories before the first command. `tops`: their working trees. `obeyed`: paths in them, and named by them, that programs obey. */
   constructor(directories: readonly string[], tops: readonly string[], obeyed: readonly string[]) {
     this.directories = directories;
     this.obeyed = obeyed;

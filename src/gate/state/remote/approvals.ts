@@ -183,12 +183,12 @@ export class FleetApprovals implements ApprovalStore {
     return session?.endedAt === undefined && epochOf(session) === epoch;
   }
 
-  /** As whoever looks at what waits shall see it; `undefined`: it is forgotten. */
+  /** A request with its present state, for readers of the queue; `undefined`: it has expired. */
   async #seen(found: Approval): Promise<StoredApproval | undefined> {
     const now = await this.#store.clock.now();
     if (found.createdAt < now - DAY_MS) return undefined;
     const state = this.#stateOf(found, now);
-    // Only here it is known that who asked is gone; others must see it, too.
+    // Only this machine knows that the asking process is gone: others must see that too.
     if (state === 'abandoned' && found.state !== state)
       await this.#requests.change(requestKey(found.id), (latest) => ({
         result: undefined,

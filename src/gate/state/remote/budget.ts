@@ -64,7 +64,7 @@ export class FleetBudget implements BudgetStore {
     if (!isReserved) return undefined;
     let isCommitted = false;
     return {
-      // It counts from the reservation on: there is nothing to be written.
+      // The reservation counts already: nothing has to be written.
       commit: () => {
         isCommitted = true;
       },
