@@ -206,8 +206,8 @@ Result<ProcessEnd> ProcessTree::Reap() {
     } while (reaped < 0 && errno == EINTR);
   }
   const int error = errno;
-  // Other code in this process waits for every child. The kernel may still know, for who has the
-  // descriptor; else the status is lost.
+  // Other code in this process waits for every child. The kernel may still give the status by the
+  // pidfd; otherwise it is lost.
   const bool known = reaped >= 0 || StatusOfReaped(pidfd_.get(), &status);
   pidfd_.reset();
   if (!known) return Failure{"wait", error, ""};

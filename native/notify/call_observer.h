@@ -97,7 +97,7 @@ struct Denials {
   size_t bytes_ = 0;
 };
 
-// Something of a name that is looked out for, and who made it.
+// A path with a watched name, and the program that made it.
 struct Making {
   std::string path;
   std::string program;
@@ -145,7 +145,7 @@ class CallObserver {
   // Whether the command could make something in a directory (O_PATH), as far as paths say: a
   // read-only mount refuses by itself.
   bool MayMakeIn(int directory);
-  // A socket that is refused by who calls this. Where it would have led is not known yet.
+  // Notes a socket that the caller refuses. Its destination is not known yet.
   void NoteRefusedSocket(int listener, const abi::SeccompNotification& call, bool is_local);
 
  private:

@@ -39,7 +39,7 @@ class ExitTracing {
   // Readable if a process asks; -1: it serves none. If there is no answer, as it is not open any
   // more, calls fail with ENOSYS.
   int fd() const { return listener_.get(); }
-  // Answers one who asks, if there is one. Never waits.
+  // Answers one waiting call, if there is any. Never blocks.
   void Answer();
 
  private:

@@ -56,8 +56,8 @@ struct Connections {
   static constexpr size_t kMost = 256;
   std::vector<Connection> told;
   uint64_t untold = 0;
-  // Counts one that is alike to what is told, or for which there is no room. Another one has to be
-  // added, and only of that it matters who asked for it, which is expensive to find out.
+  // Counts a connection that equals a reported one, or for which there is no room. False: it has to
+  // be added, with its process, which is expensive to find.
   bool IsCounted(const Connection& connection);
   void Add(Connection connection);
   void Add(Connections others);

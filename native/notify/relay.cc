@@ -51,7 +51,7 @@ Result<std::unique_ptr<Relay>> Relay::Start(OnAsk on_ask) {
   made->wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!made->wake_.valid() || !Watch(made->epoll_.get(), made->wake_.get(), kWoken, EPOLLIN))
     return Failure{"network.event", errno, ""};
-  // Signals are for the threads of whoever loaded us, one of which may be the caller.
+  // Signals are for the other threads of this process, so the relay's thread blocks all.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -227,8 +227,8 @@ std::optional<Endpoint> UdpSockets::Judge(const Endpoint& to, Connection& connec
 }
 
 bool UdpSockets::IsNameServer(const Endpoint& to) const {
-  // Unless an entry is for that server itself: an entry for a range or for everything would take
-  // the questions away from who answers them here, and with them what names lead to.
+  // Unless an entry names that server itself: with an entry for a range or for everything,
+  // questions would bypass our name server, and names would lead to addresses that we do not know.
   Connection unused;
   bool is_exact = false;
   Judge(to, unused, is_exact);

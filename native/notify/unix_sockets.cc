@@ -52,7 +52,7 @@ bool IsAbstract(const SocketAddress& address) {
   return reinterpret_cast<const char*>(&address.storage)[kPathOffset] == '\0';
 }
 
-// A name as the kernel gives one who wants any.
+// An abstract name like those that the kernel assigns (autobind).
 SocketAddress AnyName() {
   uint32_t lot = 0;
   [[maybe_unused]] const ssize_t drawn = getrandom(&lot, sizeof(lot), 0);

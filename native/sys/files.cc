@@ -121,7 +121,7 @@ Status EnsurePrivateParent(const std::string& path) {
   if (info.st_uid != geteuid() || (info.st_mode & 0077) != 0)
     return Failure{"private_directory", EPERM, path};
   if ((info.st_mode & 0700) == 0700) return Status();
-  // The umask of who made it.
+  // The umask of its creator may have removed rights of the user itself.
   const std::string of_process = "/proc/self/fd/" + std::to_string(opened.get());
   if (chmod(of_process.c_str(), 0700) != 0) return Failure{"private_directory", errno, path};
   return Status();

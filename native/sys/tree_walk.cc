@@ -46,7 +46,8 @@ void ReadAttributes(int directory, const std::string& name, TreeEntry& entry) {
   if (length < 0) entry.attributes = errno == ERANGE;
   for (ssize_t at = 0; at < length;) {
     const std::string_view one(names.data() + at);
-    // fs/overlayfs/copy_up.c: its value says nothing to whoever may not open by a handle.
+    // fs/overlayfs/copy_up.c. Its value is a file handle, which cannot be opened without
+    // privileges.
     if (one == "user.overlay.origin") entry.copied = true;
     if ((one.starts_with("user.") && !IsLayerMark(one)) || one.starts_with("system.posix_acl") ||
         one == "security.capability") {

@@ -100,7 +100,7 @@ function lookNow(path: string): Entry {
     }
     return { kind: info.isDirectory() ? 'directory' : 'other' };
   } catch (error) {
-    // A path that cannot be looked at cannot be granted; and whoever has to hide it must not take it for missing.
+    // A path that cannot be looked at cannot be granted, and must not count as missing where it has to be hidden.
     const errno = errnoOf(error) ?? 'unknown error';
     if (NOT_THERE.has(errno)) return { kind: 'missing' };
     const isShut = errno === 'EACCES' && isOfAnotherUser(dirname(path));

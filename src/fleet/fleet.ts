@@ -163,7 +163,7 @@ class OpenFleet implements Fleet {
         if (await this.#answered(() => isGone(record.worker)))
           await this.#endLost(job, record, standing.revision);
       } else {
-        // Of our own that nobody has claimed it is known that it is one.
+        // A job that this process submitted and nobody has claimed is known to exist.
         if (standing !== undefined || !this.#awaited.has(job)) await this.#refuseUnknown(job);
         if (standing === undefined) await this.#endUnclaimed(job);
       }
@@ -365,7 +365,7 @@ class OpenFleet implements Fleet {
       });
     ended.catch(() => {});
     const settled = Promise.race([ended, failed.promise]).finally(() => this.#awaited.delete(job));
-    // Who does not wait for it need not hear of it.
+    // A caller that does not wait gets no unhandled rejection.
     settled.catch(() => {});
     return { ended: settled };
   }
@@ -386,7 +386,7 @@ class OpenFleet implements Fleet {
       stderr: Buffer.from(sent.bytes.stderr, 'base64'),
       gapAt: sent.bytes.gapAt,
     };
-    // Of the union either member, with what was sent apart.
+    // One member of the union, completed with the parts that were sent separately.
     return { ...sent.result, report, ...(bytes && { bytes }), ...about } as FleetResult;
   }
 
@@ -454,7 +454,7 @@ class OpenFleet implements Fleet {
     );
     this.#stops.push(() => watched.stop());
     void (async () => {
-      // Of one that was deleted its worker writes another one.
+      // A deleted record is ignored: the job's worker writes another one.
       for await (const entry of watched)
         if (entry.operation === 'PUT' && !isClaim(entry.value))
           this.#onRecord(entry.key, readRecord(entry.value));

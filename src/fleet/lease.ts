@@ -245,7 +245,7 @@ export class LeaseWatch {
     let watched = this.#watched.get(worker);
     if (watched === undefined) {
       watched = this.#watch(worker, signal)
-        // Who cannot look does not know: the job is offered again.
+        // Unknown, because the record cannot be read: the job is offered again.
         .catch(() => false)
         .finally(() => this.#watched.delete(worker));
       this.#watched.set(worker, watched);

@@ -156,7 +156,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   return openSandbox(readOptions.sandbox(options), readOptions);
 }
 
-/** For who gives options and commands as their types have them. */
+/** Skips validation, for internal callers whose options and commands are already typed. */
 const TRUSTED: OptionReader = {
   command: (given) => given,
   run: (given) => given,

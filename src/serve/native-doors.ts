@@ -1,4 +1,4 @@
-// What of the addon is about terminals and about who calls.
+// Functions of the addon about terminals and about the peers of sockets.
 
 declare module '../confine/native/contract.ts' {
   interface NativeAddon {

@@ -25,7 +25,7 @@ import type { BeforeCommand, HookAnswer, HookMode, HookOptions } from './hook-ad
 import { rewrittenCommand } from './rewrite.ts';
 import { type AgentMemory, ofAgent, recordOf } from './session-memory.ts';
 
-/** How long whoever is asked may take: the agent's question stays open for as long as nobody answers. */
+/** How long a ticket waits for the person: the agent's question stays open until it is answered. */
 const TICKET_LIFETIME_MS = 3_600_000;
 /** How long what plug-ins said stands for a command that nobody is asked about: the run asks again where it comes later. */
 const ASKED_LIFETIME_MS = 300_000;

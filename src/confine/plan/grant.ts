@@ -88,7 +88,7 @@ export interface FullGrant {
         readonly settingOf: (configuration: string) => string;
       }
     | undefined;
-  /** Whether the workspace or its repository is a set-group-ID directory, as several people have it who share one. */
+  /** Whether the workspace or its repository is a set-group-ID directory, as in checkouts that several people share. */
   readonly sharedByGroup?: boolean;
   /** A copy-on-write layer over the workspace; `undefined`: commands change the workspace itself. */
   readonly layer?: PlannedLayer | undefined;

@@ -151,7 +151,7 @@ function privateParents(
   };
 }
 
-/** The line that is named makes a directory, which is what most who grant a path before it is there want. */
+/** The message proposes `mkdir`: most missing paths in a grant are meant to be directories. */
 const missingPath = (path: string) =>
   `the policy requires ${path}, which does not exist; make it first: mkdir -p ${readableWord(path)} (a file: touch ${readableWord(path)}), or take the rule away`;
 

@@ -46,7 +46,7 @@ function sentences(view: ApprovalView): readonly string[] {
   return [view.question, ...rows, ...whereabouts(view).map(shortened)];
 }
 
-/** Where it would run, and who of several machines asks. */
+/** Where the command would run, and which machine asks. */
 const whereabouts = ({ cwd, from }: ApprovalView): readonly string[] => [
   `In: ${cwd}`,
   ...(from.length === 0 ? [] : [`From: ${from.join(', ')}`]),

@@ -36,7 +36,7 @@ interface TerminalApproverOptions {
   readonly isOutOfReach?: (() => boolean) | undefined;
   /** Called when Ctrl-C was typed, which is a no. */
   readonly onInterrupt?: (() => void) | undefined;
-  /** Writes a rule for who wants one. Missing: none is offered. */
+  /** Writes the rule of an "always" answer. Missing: none is offered. */
   readonly rules?: RuleWriter | undefined;
 }
 
@@ -214,7 +214,7 @@ export function askOn(
   );
 }
 
-/** The rule that may be written for who answers always. `undefined`: none would do, or the policy is on another machine. */
+/** The rule that an "always" answer may write. `undefined`: no rule covers the request, or the policy is on another machine. */
 export function offeredRule(request: ApprovalRequest): ProposedRule | undefined {
   const isLasting = scopesOf(request).includes('always') && request.host === undefined;
   return isLasting ? request.rule : undefined;

@@ -151,7 +151,7 @@ function terminalFile(): string | undefined {
 const TTY = '/dev/tty';
 const LOCK_POLL_MS = 100;
 
-/** Until when the terminal is wanted, and for whom. */
+/** How long a question waits for the terminal, and what ends it. */
 interface TerminalOptions {
   /** Locks an open file for us alone; false: somebody else has it. Without it two processes may ask at the same time. */
   readonly tryLock: ((fd: number) => boolean) | undefined;
@@ -233,7 +233,7 @@ interface Talk<T> {
   readonly longest?: number;
 }
 
-/** Until when by `performance.now()`, for whom. */
+/** When the talk ends (by `performance.now()`), and what cancels it. */
 export interface TalkOptions {
   readonly end: number;
   readonly signal: AbortSignal | undefined;

@@ -118,7 +118,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
     const rule = effects.proposedRule?.();
     return {
       ...(connection === undefined ? {} : { connection }),
-      // For whoever answers only: who was asked once about a command is not asked again for another job.
+      // Host and job are only shown, and not part of the fingerprint: an approval holds for other jobs with the same command.
       ...(policy.state.url === undefined ? {} : { host: hostname() }),
       ...(job === undefined ? {} : { job }),
       fingerprint:
@@ -224,7 +224,7 @@ function confining(plan: LaunchPlan): object {
   return { ...plan, limits: [], treeLimits: {}, observed: undefined, seccompGroups, report: [backend, held] };
 }
 
-/** A policy without what makes no such difference: who is asked, what is written down, how much may be used. */
+/** The parts of a policy that a fingerprint covers: without approvers, audit and budgets, which do not change what the command can do. */
 function deciding({
   approval,
   audit,
@@ -253,7 +253,7 @@ const NETWORK: Readonly<Record<Policy['network']['mode'], string>> = {
   open: 'it can use the network of this machine',
 };
 
-/** What a command is kept from, for whoever decides about it. */
+/** What confines a command, for the person who decides about it. */
 function confinementOf(policy: Policy, plan: LaunchPlan): readonly string[] {
   const writable = plan.paths.filter(({ access }) => access === 'write').map(({ path }) => path);
   const missing = plan.report.controls.filter(({ state }) => state === 'unsupported' || state === 'degraded');

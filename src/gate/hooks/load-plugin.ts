@@ -105,7 +105,7 @@ async function programHook(name: string, argv: HookPlugin['command'], parts: Hoo
       if ('problem' in outcome) throw unusable(`it ${outcome.problem}`);
       const answer = flatObject(outcome.answer);
       if (answer === undefined) throw unusable('it wrote something else than one JSON object');
-      // What it means is judged by who asks.
+      // The caller checks the answer.
       return answer as HookAnswer;
     },
   };

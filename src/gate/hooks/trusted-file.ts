@@ -71,7 +71,7 @@ export async function requireTrustedProgram(argv: readonly string[], where: Writ
     // It is started in the root directory.
     const path = resolve('/', argument);
     const info = await lstat(path).catch(() => undefined);
-    // An option may name a file as well, after its equals sign: that is for who writes the policy to know.
+    // A file after an option's equals sign is not checked: the author of the policy is responsible for it.
     if (info?.isFile() || info?.isSymbolicLink()) await examineProgramFile(path, where);
   }
 }

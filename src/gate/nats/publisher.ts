@@ -86,7 +86,7 @@ export class Publisher {
     }
   }
 
-  /** Publishes what nobody acknowledges, at once. @throws what the server has against it; who does not hear that is not told. */
+  /** Publishes without waiting for an acknowledgement. @throws the server's error; missing subscribers are not an error. */
   async tell(subject: string, data: string): Promise<void> {
     this.#published += 1;
     const token = String(this.#published);

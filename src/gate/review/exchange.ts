@@ -3,7 +3,7 @@ import { flatObject } from '../../base/flat-object.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import type { Reach, Review, ReviewRequest, Taint } from '../../model/index.ts';
 
-/** Longer commands are not reviewed: whoever reads only a part of one cannot say that nothing is wrong with it. */
+/** Longer commands are not reviewed: a reviewer that reads only a part cannot say that nothing is wrong with the rest. */
 export const MAX_COMMAND_LENGTH = 20_000;
 
 /** What a reviewer is told. */
@@ -44,7 +44,7 @@ const replySchema = z.strictObject({
   reason: z.string().describe('Why, in one sentence.'),
 });
 
-/** For an answer that cannot be used; whoever asked decides without it. */
+/** The review if there is no usable answer; the caller decides without it. */
 export function unclear(reason: string): Review {
   return { outcome: 'unclear', reason: visibleLine(reason, MAX_REASON_LENGTH) };
 }

@@ -65,7 +65,7 @@ export interface RulesOfCommands {
   /** Milliseconds that a reviewer may take. */
   readonly reviewerTimeoutMs: number;
   readonly held: Held;
-  /** What of the policy lets the commands that we run reach outside; `undefined`: nothing, or it is not us who run them. */
+  /** The part of the policy that lets commands reach outside; `undefined`: none does, or another program runs them. */
   readonly opened: string | undefined;
   /** A socket of the host can be reached: the server behind it reads with its own rights. */
   readonly asksServers?: boolean;

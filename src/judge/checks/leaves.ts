@@ -265,7 +265,7 @@ function hostOf({ text, complete }: Argument): string | undefined {
   return host === '' ? undefined : host.toLowerCase().replace(/\.$/, '');
 }
 
-/** The entry of a policy for whom a word names; `undefined`: the port is not known. */
+/** The policy entry for the host that a word names; `undefined`: the port is not known. */
 function entryOf(text: string, use: Use): string | undefined {
   // `nc host 80`.
   const [, further] = use.operands.map((one) => one.text);

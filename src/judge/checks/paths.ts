@@ -209,7 +209,7 @@ function judgeLocation(
 ): Reason | undefined {
   const { source } = use.argument.word;
   const { rules } = context;
-  // The name of the command's own home says nothing to whoever wrote `~`.
+  // Show `~`: the path of the command's private home means nothing to its author.
   const text = isBeneath(place, rules.home) ? `~${place.slice(rules.home.length)}` : place;
   if (resolved === undefined) {
     return reason('deny', 'unresolved', `it cannot be told where ${text} leads`, source);

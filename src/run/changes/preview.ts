@@ -20,7 +20,7 @@ const SHOWN = 200;
 const TOLD = 100;
 const NAMED = 10;
 
-/** How long after a command another layer is made: who runs one and goes does not wait for it. */
+/** How long after a command the next layer is prepared, so that a process that runs one command and exits does not wait for it. */
 const SPARE_AFTER_MS = 20;
 
 const NO_CLOCK =

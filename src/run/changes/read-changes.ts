@@ -95,7 +95,7 @@ export const keptNumbers = ({ operations }: StoredSet): readonly number[] =>
 /** Where what was done away with is kept, by where it was. */
 type KeptPlaces = ReadonlyMap<RawPath, readonly string[]>;
 
-/** What is kept of commands in previews, for who looks at it. */
+/** Reads the stored change sets of previews. */
 export class ReadChanges {
   protected readonly addon: NativeAddon;
   protected readonly store: ChangeStore;

@@ -49,7 +49,7 @@ export class Handover {
   }
 }
 
-/** Never with a name: whoever opened it by that, a command of this user say, would read what is written later. */
+/** Creates a file without a name, so that no other process of this user, a command for example, can open it and read what is written later. */
 function namelessFile(directory: string, bytes: Uint8Array): number {
   const { O_RDWR, O_EXCL } = constants;
   let why: unknown;

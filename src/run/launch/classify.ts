@@ -46,7 +46,7 @@ export interface AfterRun {
   readonly secret: readonly string[];
 }
 
-/** To the caller, who may have wanted what was ended. */
+/** Warns the caller that a background process, which it may have wanted, was ended. */
 const OUTPUT_HELD =
   'the command had ended, but a process that it left in the background kept its output open and was ended after 250 ms: what a command starts with & ends with it; to keep a server, run it as a command in the background, without &';
 

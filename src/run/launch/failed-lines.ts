@@ -5,7 +5,7 @@ import { orElse } from '../../base/or-else.ts';
 
 /** Its name, and the beginning of that of one that is being written. */
 export const FAILED_LINES = 'failed';
-/** The last ones: who mends something tries again soon. */
+/** How many of the last failed lines are remembered: a line that is being fixed is run again soon. */
 const MOST = 64;
 
 /**

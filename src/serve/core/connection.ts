@@ -30,10 +30,10 @@ const LINGER_MS = 1_000;
 const CLIENT_GONE = 'the client went away';
 const REST_MISSING = 'the rest of a line did not come';
 
-/** Said of whoever is turned away. */
+/** The reason for a rejected connection, in reports. */
 export const TOO_MANY = 'too many clients are connected';
 
-/** Said to whoever is turned away. */
+/** The error that a rejected client gets. */
 export const tooManyClients = ({ connections }: ConnectionLimits): SandboxError =>
   new SandboxError(
     'protocol.busy',

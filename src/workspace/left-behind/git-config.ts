@@ -102,7 +102,7 @@ function mayGoOver(setting: GitSetting, { workspace, path }: ConfigPlace): boole
   return effectOfKey(setting).effect === 'names';
 }
 
-/** Without these git reads the repository in another way, or not at all: who takes them away means something else. */
+/** Settings without which git reads the repository differently, or not at all: they are never removed. */
 const OF_FORMAT =
   /^(core\.(repositoryformatversion|bare|filemode|ignorecase|symlinks|logallrefupdates|precomposeunicode)|extensions\.(?!worktreeconfig$).*)$/;
 

@@ -151,7 +151,7 @@ export class FleetApprovals implements ApprovalStore {
       ...{ id: unguessableId(), scope, grantedAt: await this.#store.clock.now(), grantedBy: by, request },
       session,
     };
-    // In place of an equal one: who revokes what is shown must not leave a second one behind.
+    // Replaces an equal grant: revoking the one that is shown must not leave a second one behind.
     await this.#grants.change(grantKey(request, scope), (found) =>
       found?.grant.id === grant.id
         ? { result: undefined }
@@ -204,7 +204,7 @@ export class FleetApprovals implements ApprovalStore {
   }
 }
 
-/** What is too late is so for everybody, whoever looks first; so is an answer that nobody came for. */
+/** Requests, and approvals that nobody fetched, expire for all processes at the same time. */
 function expired({ state, expiresAt }: Approval, now: number): Approval['state'] {
   return (state === 'pending' || state === 'approved') && expiresAt <= now ? 'expired' : state;
 }

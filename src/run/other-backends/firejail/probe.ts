@@ -281,7 +281,7 @@ const PATIENCE_MS = 15_000;
  * @throws {SandboxError} `launch.failed` if there is not enough of something to start it.
  */
 export function askFirejail(path: string, options: readonly string[]): Promise<Answer> {
-  // Loaded here and not before: who has Landlock needs none of it.
+  // Loaded on demand: hosts with Landlock do not need it.
   const { execFile } = process.getBuiltinModule('node:child_process');
   return new Promise<Answer>((answered, failed) => {
     const child = execFile(

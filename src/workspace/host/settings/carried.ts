@@ -239,7 +239,7 @@ export const isSecretSetting = (text: string): boolean => redact(text) !== text 
 /** A sentence in which no address keeps what may be a secret: who asks, or a token. */
 const shownAddresses = (sentence: string): string => withoutAddressTokens(withoutUserInfo(sentence));
 
-/** Before the last `@` of an address: of logins by key (ssh) the user stays, who is part of the address. */
+/** Removes what stands before the last `@` of an address, except the user of a login by key (ssh), which is part of it. */
 export function withoutUserInfo(value: string): string {
   return (
     value
