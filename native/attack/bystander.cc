@@ -23,7 +23,7 @@
 namespace sandbox_run {
 namespace {
 
-// What it listens on, then what called. Each socket is either a listener or read from.
+// The sockets on which it listens, then accepted ones, from which it reads.
 constexpr int kRoom = 128;
 pollfd sockets[kRoom];
 bool listens[kRoom];

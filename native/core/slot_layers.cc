@@ -149,7 +149,7 @@ Result<const Slot::CopiedDirectory*> Slot::AddCopiedDirectory(const ViewStepSpec
   struct stat kept;
   const bool has_kept = !spec.lower.empty() && lstat(spec.lower.front().c_str(), &kept) == 0;
   if (!spec.lower.empty()) Watch(spec.lower.front(), has_kept, kept, Look::kEachTime);
-  // What lies there was written by us, and by nobody else.
+  // Usable only if nobody else can have written there.
   const bool is_usable = has_kept && S_ISDIR(kept.st_mode) && kept.st_uid == geteuid() &&
                          (kept.st_mode & (S_IRWXG | S_IRWXO)) == 0;
   if (copied.is_missing) {

@@ -166,8 +166,8 @@ void Supervision::HandleGuest(const Watch& watch) {
   if (round.began > 0) parts_.tree.CommandBegan(round.began);
   if (round.ended) {
     parts_.tree.CommandEnded();
-    // What it left behind is to end with it, and a launcher that keeps time takes up to two seconds
-    // to notice.
+    // Processes that it left must end with it, and a launcher that checks the time notices the end
+    // only after up to two seconds.
     if (!parts_.spec.background && stage_ == Stage::kRunning) outcome_.tree_ended = KillTree();
   }
   if (round.gives_up) {

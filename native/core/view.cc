@@ -93,7 +93,7 @@ Result<Confinement::Layer> Confinement::OpenLayer(const Slot& slot,
     layer.parts.push_back({path.c_str(), layer.opened.back().get()});
     return "/proc/self/fd/" + std::to_string(layer.opened.back().get());
   };
-  // What goes with the slot needs no time to be safe on a disk.
+  // A layer in the slot is deleted with it, so it need not be synced to disk.
   layer.options = BelongsToSlot(upper) ? "userxattr,volatile" : "userxattr";
   const char* before = ",lowerdir=";
   for (const std::string& lower : lowers) {
@@ -224,7 +224,7 @@ Status Confinement::BuildView(Slot& slot,
         }
       }
     }
-    // What lies inside a directory of the slot has to survive the cleaning between two commands.
+    // A mount point inside a directory of the slot must survive the cleaning between two commands.
     for (const ViewStepSpec& outer : wanted.view) {
       if (outer.kind == ViewStepKind::kBind && BelongsToSlot(outer.source) &&
           outer.target != spec.target && IsBeneathOrSame(spec.target, outer.target)) {

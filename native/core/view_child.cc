@@ -428,7 +428,7 @@ int RunNamespaceSetup(void* argument) {
     result = OpenNamespace("/proc/self/ns/net");
     if (result < 0) return Fail(plan, "namespace.open", result);
     plan->network_fd = static_cast<int>(result);
-    // What only explains uses it, so nothing fails without it.
+    // Only explanations of denials use it, so its failure is ignored.
     result = RawSyscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     if (result >= 0) plan->sockets_fd = static_cast<int>(result);
   }

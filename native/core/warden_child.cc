@@ -26,7 +26,7 @@ constexpr long kSignalSetSize = 8;
 pid_t StartCommand(WardenPlan* plan) {
   ChildPlan* command = plan->command;
   if (command->program == nullptr && !RehearseWarden(command, WardenTier::kCommand)) return -1;
-  // What it leaves behind comes to this process, and to no other.
+  // Orphans of the command become children of this process, not of another.
   const long result = RawSyscall(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   if (result < 0) {
     command->failed_errno = static_cast<int>(-result);
@@ -126,7 +126,7 @@ int RunWarden(void* argument) {
   const pid_t launcher = plan->launcher;
   const bool released = KeepTree(kChannel, launcher, command, has_program) == TreeEnd::kReleased;
   if (!released) return 0;
-  // What it left in the background may stay for long.
+  // Background processes of the command may live for long.
   Execute(kProgram, launcher, 0);
   KeepTree(kChannel, launcher, 0, false);
   return 0;

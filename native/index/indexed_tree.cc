@@ -421,7 +421,7 @@ void IndexedTree::Classify(Directory& directory, int fd, const FileStamp& stamp)
   directory.stamp = stamp;
   int64_t fresh_ns = directory.fresh_ns;
   if (directory.entered) {
-    // What had no meaning there has one now.
+    // The directory has become git's: names in it that meant nothing are obeyed now.
     if (directory.is_git && !was_git) fresh_ns = std::max(fresh_ns, stamp.changed_ns);
   } else if (parent != nullptr) {
     // Making or moving a directory changes both.

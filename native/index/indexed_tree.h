@@ -134,7 +134,7 @@ class IndexedTree {
   void LookAheadAt(size_t begin, size_t end);
   // What a directory is now, or an errno.
   int StampNow(Directory& directory, FileStamp& stamp);
-  // What has to be looked at in this round although it is watched.
+  // Marks watched directories that must be looked at in this round.
   void TakeTouched(const TreeRound& round);
   void VisitAll(TreeRound& round);
   // False: nothing beneath it is to be looked at.

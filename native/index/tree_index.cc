@@ -82,8 +82,7 @@ int64_t WhenWent(const std::string& path) {
   return kSomeTime;
 }
 
-// What went and came at one path was replaced, or is the same under another number of its
-// directory.
+// Joins a removal and an addition at one path: the entry was replaced, or its directory was.
 void JoinReplaced(std::vector<Difference>& differences) {
   std::unordered_map<std::string, Difference*> gone;
   for (Difference& one : differences) {

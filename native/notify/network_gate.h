@@ -27,7 +27,7 @@ struct NetworkGate {
 
   NetworkTable table;
   const bool looks_inside;  // rows may say what connections have to be
-  // What stands for names of which a person is asked; nullopt: nobody is asked about anything.
+  // Addresses that stand for names about which a person is asked; nullopt: nobody is asked.
   std::optional<AddressRange> placeholders;
   DatagramPorts datagrams;
   std::mutex mutex;  // guards what follows

@@ -490,7 +490,7 @@ void NetworkSupervisor::ConnectSocket(const abi::SeccompNotification& call, Targ
     return Ask(call, target, inode, std::move(connection), error);
   if (real && inside != Inside::kAnything) {
     error = ConnectInside(target, inode, socket, *real, inside, connection);
-    // What becomes of it the relay records.
+    // The relay records the outcome.
     return FinishConnecting(call, target, inode, socket, error, std::move(connection),
                             error != EINPROGRESS);
   }

@@ -40,7 +40,7 @@ class Passage {
   using Clock = std::chrono::steady_clock;
   // May it be for this host? To be answered by Judge.
   using OnAsk = std::function<void(const std::string& host)>;
-  // What came of the connection, once or, where it is for one host after the other, for each.
+  // Called with the outcome of the connection: once, or once for each host that it asks for.
   using OnDecided = std::function<void(const Connection&)>;
 
   Passage(BegunConnection begun, OnAsk on_ask, OnDecided on_decided);

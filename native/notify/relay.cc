@@ -18,9 +18,9 @@ namespace {
 constexpr size_t kMostCarried = 256;
 // Each takes two descriptors, and four more while data is held up both ways.
 constexpr size_t kOfOne = 6;
-// What has woken the thread, and what it waits by.
+// The relay's own descriptors: the wake event and the epoll instance.
 constexpr size_t kOfRelay = 2;
-// A part of what this process may open, and enough for a program that has several at a time.
+// A share of this process's descriptor limit, and enough for a program with several connections.
 constexpr size_t kLeastCarried = 16;
 constexpr size_t kShareOfDescriptors = 32;
 constexpr std::chrono::seconds kLongestEnd{1};

@@ -64,7 +64,7 @@ bool IsTheSame(const Endpoint& one, const Endpoint& other) {
   return one.port == other.port && one.address == other.address && one.scope == other.scope;
 }
 
-// What follows the end of what the command sends: it has shut its end, or closed it.
+// Whether the command has shut its end of the pair for writing (POLLRDHUP) or closed it (POLLHUP).
 short EndingOf(int end) {
   pollfd watched = {end, POLLRDHUP, 0};
   return poll(&watched, 1, 0) == 1 ? watched.revents : static_cast<short>(0);

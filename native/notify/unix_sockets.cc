@@ -41,7 +41,7 @@ bool IsUnnamed(const SocketAddress& address) {
   return address.length == kPathOffset && address.get()->sa_family == AF_UNIX;
 }
 
-// What follows the family: of a path as far as its end.
+// The name behind the family; a path without its NUL.
 std::string NameIn(const SocketAddress& address) {
   const char* name = reinterpret_cast<const char*>(&address.storage) + kPathOffset;
   const size_t size = address.length - kPathOffset;

@@ -181,7 +181,7 @@ Result<std::vector<TreeEntry>> FindShut(const std::string& root, const std::set<
       const int looked = fstatat(dirfd(listing), one->d_name, &entry.info, AT_SYMLINK_NOFOLLOW);
       const bool is_gone = looked != 0 && errno == ENOENT;
       errno = 0;
-      // What cannot be looked at is shut.
+      // An entry that cannot be looked at counts as shut.
       if (looked != 0 && !is_gone) entry.info = {};
       // It went meanwhile, or the file system tells the kind of nothing that it lists.
       if (is_gone || S_ISLNK(entry.info.st_mode)) continue;

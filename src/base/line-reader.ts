@@ -18,7 +18,7 @@ export function createLineReader(limit: number): LineReader {
   let line = Buffer.alloc(KEPT_BYTES);
   let size = 0;
   let rest: Buffer = Buffer.alloc(0);
-  /** What comes is the rest of a line that is too long. */
+  /** Whether the next bytes are the rest of a line that is too long. */
   let skipping = false;
 
   function keep(piece: Buffer): void {

@@ -83,7 +83,7 @@ function findInText(text: string, found: Found, remember: Remember, depth: numbe
     if (depth >= DEEPEST) continue;
     for (const word of words) {
       const { value } = word;
-      // What has nothing that divides it was seen as a word.
+      // A value without a separator has been examined as a word.
       if (!/[\s"'`\\()|;&]/.test(value)) continue;
       findInText(value, (from, to) => foundInWord(word, from, to), remember, depth + 1);
       // `OPTIONS="--token X"`

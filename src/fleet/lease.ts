@@ -166,7 +166,7 @@ export class Lease {
         this.#giveUp();
         return;
       }
-      // What somebody deleted or spoiled is not taken away: others wait for longer before they do that.
+      // A deleted or damaged lease is not lost: other workers wait longer before they take it over.
       this.#revision = entry?.revision ?? 0;
       // When that was written is not known: the next renewal counts.
       again();
@@ -186,7 +186,7 @@ export class Lease {
   }
 }
 
-/** What comes within a time. @throws if it does not. */
+/** The result of work that must finish within a time. @throws if it does not. */
 async function within<T>(milliseconds: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

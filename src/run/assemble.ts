@@ -53,7 +53,7 @@ export interface Assembly {
   close(): Promise<void>;
 }
 
-/** What of the policy has its say. */
+/** Which parts of the policy are consulted. */
 export interface WhatCounts {
   /** Git guard, reviewer and plug-ins of the policy. False: only those of `options.gate`. */
   readonly guards: boolean;

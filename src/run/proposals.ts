@@ -227,7 +227,7 @@ function whatLiesThere(path: string, { home }: Places, limits: LookLimits): stri
   let contents = 0;
   for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
     const directory = at;
-    // What cannot be looked into has nothing in it that is reached.
+    // Nothing in a directory that we cannot list can be reached by commands either.
     for (const entry of orElse(() => readdirSync(directory, { withFileTypes: true }), [])) {
       const inner = join(directory, entry.name);
       entries += 1;

@@ -103,7 +103,7 @@ interface EndOptions {
   readonly quiet?: boolean;
   /** Instead of a word that names no program. */
   readonly meant?: string | undefined;
-  /** What becomes of its changes is asked next. */
+  /** The user is asked about its changes next. */
   readonly isAsked?: boolean;
   /** Where it ran, if not here: there is the policy that would let more through, and what waits. */
   readonly elsewhere?: string;
@@ -253,7 +253,7 @@ export function printRemarks(
   result: ExecutionResult,
   { said, plan, quiet, knowsBoundaries = false }: Remarks,
 ): void {
-  // What it left behind is said by the message, without how a person puts it back.
+  // The message names what the command left behind, but not how a person puts it back.
   if (!quiet) for (const warning of result.warnings) printError(`warning: ${warning}`);
   const stopped = messageForModel(result, plan, { command: said, knowsBoundaries });
   if (stopped !== undefined) printNote(`${stopped}\n`);

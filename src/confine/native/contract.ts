@@ -106,7 +106,7 @@ export interface NativeConfinementSpec extends NativeGuests {
   readonly copies: readonly {
     readonly source: string;
     readonly path: string;
-    /** What goes before the content of the source, if the file is there and the source does not say `unless`, in any case. */
+    /** A file whose content is put before the source's, if it exists and the source does not contain `unless` (case is ignored). */
     readonly preface?: { readonly file: string; readonly unless: string } | undefined;
   }[];
   /**
@@ -179,9 +179,9 @@ interface NativeNetworkSpec {
   readonly addresses: readonly NativeAddressRow[];
   /** Ranges of which only rows that lie in them allow something. */
   readonly apart: readonly NativeAddressRange[];
-  /** What stands for names of which somebody is asked; missing: nobody is asked about a connection. */
+  /** Addresses that stand for names about which a person is asked; missing: nobody is asked about connections. */
   readonly placeholders?: NativeAddressRange;
-  /** Rows, also those that are added, may say what connections have to be. */
+  /** Whether rows, now or later, may demand a protocol (`inside`), so that connections are inspected. */
   readonly looksInside: boolean;
   /** Sockets of the host, by canonical path. */
   readonly sockets: readonly { readonly path: string; readonly named: string; readonly rule: string }[];

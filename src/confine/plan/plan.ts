@@ -405,7 +405,7 @@ function resolveRules(
     const resolved = input.lookup.resolve(rule.path);
     const replaceable = rule.path === input.workspaceAsNamed ? undefined : isReplaceable(resolved);
     if (replaceable !== undefined) {
-      // What nobody asked for by name is not granted then.
+      // A rule that nobody asked for by name is left out.
       if (!rule.required) continue;
       throw new SandboxError(
         'policy.path_replaceable',

@@ -94,7 +94,7 @@ export class Blobs {
       let at = 0;
       try {
         for await (const piece of this.#pieces(digest)) {
-          // What came of it before is not given again.
+          // Bytes that an earlier attempt delivered are skipped.
           const fresh = piece.subarray(Math.max(0, bytes - at));
           at += piece.length;
           if (fresh.length === 0) continue;

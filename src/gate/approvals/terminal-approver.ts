@@ -266,7 +266,7 @@ export function confirmRuleOn(
 const describeRule = ({ program, words }: ProposedRule): string =>
   [program, ...words].map((word) => (word === ANY_WORDS ? '…' : readableWord(word))).join(' ');
 
-/** What it is that there was no line of a person. */
+/** The answer if no person typed a line. */
 function answerWithout(why: Unheard, detail: string | undefined): ApprovalAnswer {
   switch (why) {
     case 'ended':

@@ -160,7 +160,7 @@ interface TerminalOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What came of using the terminal. */
+/** The outcome of using the terminal. */
 type Talked<T> =
   | { readonly used: true; readonly result: T }
   /** `late`: it was not free in time, or nobody waits any more; `background`: another job has it; `none`: there is none. */
@@ -225,7 +225,7 @@ interface Talk<T> {
   readonly prompt: string;
   /** What a line means. */
   readonly heard: (line: string) => Turn<T>;
-  /** What it is that nothing was said. */
+  /** The answer if no person typed a line. */
   readonly unheard: (why: Unheard, detail: string | undefined) => T;
   /** The last line, in a word or two; `undefined`: there is none. */
   readonly closing: (answer: T) => string | undefined;
@@ -254,7 +254,7 @@ export function talkOn<T>(
   signal?.addEventListener('abort', cancel, { once: true });
   if (signal?.aborted === true) cancel();
 
-  /** What cannot be shown cannot be answered, nor what is typed on a terminal that fails. */
+  /** Ends the talk if the terminal fails: a question that is not shown cannot be answered. */
   function orFail(use: () => void): void {
     try {
       use();

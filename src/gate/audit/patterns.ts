@@ -29,7 +29,7 @@ interface ObservedDecision {
 
 /** What a pattern recognized. */
 interface Finding {
-  /** What it is about: one event is raised for it within the time that is remembered. */
+  /** Identifies the subject of the event: at most one is raised for it within REMEMBERED_MS. */
   readonly about: string;
   readonly message: string;
   readonly details: Readonly<Record<string, string | number | boolean>>;

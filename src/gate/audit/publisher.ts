@@ -16,7 +16,7 @@ const PUBLISH_MS = 15_000;
 const MOST_BYTES = 512 * 1024;
 const LONGEST_PAUSE_MS = 40;
 
-/** What of a trail is in the stream. */
+/** How much of a trail is in the stream. */
 interface Published {
   /** Where in the stream its last lines are; 0: none are. */
   readonly position: number;

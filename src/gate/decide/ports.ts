@@ -88,7 +88,7 @@ export interface DecisionPorts {
   /** Writes to the audit trail. Rejects if that fails, or settles with a warning where the policy has it so. */
   readonly record: (record: AuditRecord) => Promise<string | undefined>;
   readonly telemetry: Telemetry;
-  /** What stands in the record of what is allowed. `undefined`: it is recorded elsewhere. */
+  /** The outcome in the record of an allowed request. `undefined`: it is recorded elsewhere. */
   readonly outcome: (seen: Seen | undefined) => string | undefined;
   /** Tells the hooks what became of a command; gives sentences about those that failed. */
   readonly tellHooks: (command: Command, cwd: string, result: ExecutionResult) => Promise<readonly string[]>;
@@ -149,7 +149,7 @@ export interface Deciding {
   /** What reviewer and hooks have said. */
   readonly said: Map<string, unknown>;
   readonly warnings: string[];
-  /** What goes on while the next controls are asked, and has to be done before anything starts; what fails objects. */
+  /** Work that runs beside the next controls and must finish before anything starts; a rejection refuses the command. */
   readonly beforeStart: Promise<void>[];
 }
 

@@ -131,7 +131,7 @@ export function effectsOf(
       source: sourceOf(command, source),
       executable,
       directories,
-      // What it writes anyway does not decide what it does.
+      // Files that it writes do not decide what it does.
       files: () =>
         [...new Set([...changeableFiles(command, directories, context), ...codeOf().files])].filter(
           (path) => !written.has(path),

@@ -83,7 +83,7 @@ export interface Taken {
   readonly changed: readonly string[];
 }
 
-/** What of that cannot be had again otherwise; `history`: commits or stashes of git are among it. */
+/** The part of `Taken` that cannot be restored otherwise; `history`: it includes commits or stashes of git. */
 export interface Lost extends Taken {
   readonly history: boolean;
 }
@@ -519,7 +519,7 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
     const message = `${use.program.name} may delete ${shown}, which version control cannot restore: ${unknown} is known only when it runs`;
     return [lossOf(path, 'may_delete', message, [word.source], context)];
   }
-  // What lies elsewhere is not looked at. Where its place is known, an approval is bound to it.
+  // Files outside the workspace or on another machine are not looked at. If their path is known, an approval is bound to it.
   const unknown = removed.find(({ complete }) => !complete || isElsewhere(context));
   if (unknown === undefined || (context.rules.granted.length === 0 && !isElsewhere(context))) return [];
   const { source } = unknown.word;
@@ -546,10 +546,10 @@ function perhapsByLink(
   return [...known, ...words.flatMap((word) => perhapsLost(word, [undefined], context) ?? [])][0];
 }
 
-/** Nothing is held by us, and the files may be those of another machine: what is lost cannot be told by looking here. */
+/** Whether the command runs outside our sandbox, perhaps on another machine, so that the files here do not show what it may lose. */
 const isElsewhere = ({ rules: { held } }: CheckContext) => !held.files;
 
-/** What is gone afterwards. */
+/** The operands that a program removes. */
 function removedBy(use: Use): readonly Argument[] {
   if (inherited(use, 'operands') !== 'removes' || inherited(use, 'keeps')?.(use) === true) return [];
   return use.operands;

@@ -221,10 +221,10 @@ function sourcesIn(
 ): readonly Source[] {
   const sources: Source[] = [];
   for (const { name: set, append, value } of command.assignments) {
-    // What it gets is what it holds already: `name=${name:-text}`.
+    // The variable keeps the value that it has: `name=${name:-text}`.
     if (set !== name || (value.span.start === word.span.start && value.source === word.source)) continue;
     const isKnown = !append && !value.source.startsWith('(');
-    // What stands before a program is for that alone, which may be a shell.
+    // An assignment before a program holds only for that program, which may be a shell.
     const at = command.words.length === 0 ? value.span.start : Number.POSITIVE_INFINITY;
     sources.push({ values: isKnown ? [value] : undefined, at, isImplicit: false });
   }
@@ -282,7 +282,7 @@ function namesNew(command: SimpleCommand | undefined, context: CheckContext): bo
   return passesOn(command, use) && getsNew(command, context);
 }
 
-/** What comes to its standard input. */
+/** Whether its standard input has only names of new files. */
 function getsNew(command: SimpleCommand, context: CheckContext): boolean {
   const [around, ...others] = commandsOf(context.parsed).filter(
     ({ words, span, redirects }) =>
@@ -314,7 +314,7 @@ function passesOn(command: SimpleCommand, use: Use): boolean {
     use.options.every(
       ({ name, value }) => harmless.includes(name) || harmless.includes(`${name}=${value?.text}`),
     ) &&
-    // What it reads by a name, what it finds itself, and what comes in from elsewhere.
+    // It reads no file by name, searches no directory, and has no redirected input.
     pathUses(command, use).length === 0 &&
     use.program.searchesAll?.(use) !== true &&
     !command.redirects.some(({ operator }) => operator.startsWith('<'))

@@ -55,7 +55,7 @@ export class Previews {
   #timer: NodeJS.Timeout | undefined;
   /** For what only reads, which needs no layer because it cannot write the workspace. */
   #reading: Promise<PreparedSandbox> | undefined;
-  /** What goes meanwhile. */
+  /** Work that goes on in the background; `close` waits for it. */
   readonly #going = new Set<Promise<unknown>>();
   /** The layers that are unmounted, the last one after all others. */
   #unmounting: Promise<void> = Promise.resolve();
@@ -270,7 +270,7 @@ export class Previews {
 
   /** Nobody waits for it. What cannot be removed now goes with the next command. */
   #drop({ opened, sandbox }: Layered): void {
-    // What it lies on may be discarded from now on.
+    // The layers beneath it may be discarded from now on.
     opened[Symbol.dispose]();
     void this.#later(this.#unmount(sandbox).then(() => this.#sets.abandon(opened)));
   }

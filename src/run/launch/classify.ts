@@ -200,7 +200,7 @@ function howItEnded(outcome: NativeOutcome, plan: LimitsOfPlan) {
 
 const NOT_OK = { ok: false, limit: undefined } as const;
 
-/** What only results of a command have that ended by itself, or that another program's signal ended. */
+/** Fields of the result of a command that ended by itself, or by another program's signal. */
 export function endedByItself(signal: string | undefined, exitCode: number) {
   return signal === undefined
     ? ({ status: 'exited', ok: exitCode === 0, exitCode, signal, error: undefined } as const)

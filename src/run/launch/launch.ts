@@ -88,7 +88,7 @@ function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
 export class Launcher {
   readonly #running = new Map<Running, Promise<ExecutionResult>>();
   readonly #queue = new LaunchQueue();
-  /** What has to be done before commands that wait for it. */
+  /** Renewals of confinements in progress, for which commands wait. */
   readonly #renewals = new Set<Promise<void>>();
   #ended = false;
 

@@ -23,7 +23,7 @@ import { limitDenial } from '../launch/exceeded-limit.ts';
 import { BRIEF, type Places, propose, whyNotProposed, withoutDetours } from '../proposals.ts';
 import type { NativeDenial } from './native-denials.ts';
 
-/** What of a plan says why something was denied. */
+/** The parts of a plan that explain a denial. */
 export type HoldingPlan = Pick<
   LaunchPlan,
   | 'observed'

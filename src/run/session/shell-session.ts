@@ -116,7 +116,7 @@ class OpenShell implements ShellSession {
   /** What the policy gives every command. */
   readonly #usual: Readonly<Record<string, string | undefined>>;
   #running: RunningShell | undefined;
-  /** What it said last; `undefined`: it said nothing that is understood. */
+  /** The last state that the shell reported; `undefined`: none that is understood. */
   #state: ShellState | undefined;
   #lastKnown: ShellState | undefined;
   #ranUnseenCode = false;
@@ -311,7 +311,7 @@ class OpenShell implements ShellSession {
     return seen !== undefined && [...hidden.matches()].every(([path, which]) => seen.get(path) === which);
   }
 
-  /** What came while a command ran could be read by it: it counts as the shell's own. */
+  /** Notes the hidden files that exist now: those that appeared during a command could be read by it, and count as known to the shell. */
   #noteHidden(): void {
     try {
       this.#seen = this.#sandbox.prepared.hidden?.matches();

@@ -325,7 +325,7 @@ export class Connection {
     this.#reading = false;
     for (const timer of [this.#late, this.#lineTimer, this.#idle]) clearTimeout(timer);
     this.#gone.abort(reason);
-    // What comes after the end of it all is not kept.
+    // Input after the end is read and dropped.
     input.removeAllListeners('data');
     input.resume();
     const stuck = this.#closeWhenStuck();

@@ -26,7 +26,7 @@ export function createGateDecider(
     });
     for (const warning of decided.warnings) onProblem?.(warning);
     if (!decided.allowed) return { decision: 'deny', reason: reasonOf(decided.objection) };
-    // What cannot be counted for certain stays reserved, and so counted.
+    // If the commit fails, the action stays reserved, and so counted.
     await decided.ended?.({ result: undefined, started: true });
     return { decision: 'allow' };
   };

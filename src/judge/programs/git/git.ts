@@ -16,7 +16,7 @@ import { GIT_READING } from './reading.ts';
 import { runsOfGit } from './runs.ts';
 import { isHarmlessSetting } from './settings.ts';
 
-/** What they obey in a repository is out of the reach of commands, so that they reach nothing else. */
+/** Verbs that only read. Commands cannot write the settings that they obey in a repository, so they run nothing. */
 const READING: Behaviour = {
   risk: 'low',
   runsNothing: true,

@@ -340,7 +340,7 @@ interface Feature {
   readonly since: FirejailVersion;
   /** The first version that has it no more. */
   readonly until?: FirejailVersion;
-  /** What cannot be done without it; undefined: it only adds to what others do. */
+  /** What is impossible without it; `undefined`: it is only an additional protection. */
   readonly essential?: string;
 }
 

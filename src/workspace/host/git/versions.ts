@@ -245,7 +245,7 @@ interface FoundEntry {
   readonly isDirectory: boolean;
 }
 
-/** What cannot be looked at is nothing that a command of the same user could delete. */
+/** `undefined` also for a path that cannot be looked at: a command of the same user could not delete it either. */
 function look(path: string): BigIntStats | undefined {
   return readOr(() => lstatSync(pathOf(path), { bigint: true, throwIfNoEntry: false }), undefined);
 }
