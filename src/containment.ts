@@ -61,7 +61,7 @@ function checked(made: Confinement | Unenforceable): Confinement | Unenforceable
   });
 }
 
-/** What a value has to be, where it is not; `undefined`: it is. */
+/** Checks a value: what it must be, if it is not that; `undefined`: it is valid. */
 type Look = (value: unknown) => string | undefined;
 type Table<Of> = Readonly<Record<keyof Of, Look>>;
 

@@ -149,7 +149,8 @@ std::optional<int> Confinement::ViewRootOf(const Slot& slot) const {
   return slot.view_root_.get();
 }
 
-// What the plan wants and a slot does not have would be taken for "none wanted" somewhere.
+// Fails if the slot lacks an object that the plan wants: other code would take that for "not
+// wanted".
 Status Confinement::CheckIsWhole(const Slot& slot) const {
   const auto missing = [](const char* what) { return Failure{"slot.incomplete", EBADF, what}; };
   if (!spec_.landlock.empty() && !slot.ruleset_.valid()) return missing("ruleset");

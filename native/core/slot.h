@@ -53,7 +53,7 @@ class Slot {
 
  private:
   friend class Confinement;
-  // When a path is looked at again.
+  // How often a watched path is checked again.
   enum class Look {
     kOften,          // at most once a second
     kWithDirectory,  // when the directory that it is in has changed

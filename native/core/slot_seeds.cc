@@ -36,8 +36,8 @@ bool IsIntact(const std::string& path, const std::string& content, const FileSta
          found == content;
 }
 
-// True for a directory as EmptyPrivateDirectory() leaves it, in which nothing is but (what leads
-// to) these.
+// True for a directory as EmptyPrivateDirectory() leaves it that contains only these paths and the
+// directories above them.
 bool IsPlain(const std::string& path, const std::map<std::string, std::string>& links,
              const std::vector<std::string>& seeds, const std::vector<std::string>& mount_points) {
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

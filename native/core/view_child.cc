@@ -179,7 +179,7 @@ long Bind(const ViewStep& step) {
 
 // Mounts a directory on itself, so that its flags can be set apart from those of what it lies in.
 long MountOnItself(const ViewStep& step) {
-  // No link is followed: the target may lie in a directory that commands write to meanwhile.
+  // No link is followed: commands may be writing to the directory of the target.
   const long target = RawSyscall(abi::kSysOpenat2, AT_FDCWD, Arg(step.target), Arg(&kWithoutLinks),
                                  sizeof(kWithoutLinks));
   if (target < 0) return target;
@@ -195,7 +195,7 @@ long MountOnItself(const ViewStep& step) {
   return result;
 }
 
-// Makes a mount read-only, and not what is mounted in it.
+// Makes a mount read-only, but not the mounts beneath it.
 long ShutMount(const char* path) {
   abi::MountAttr read_only;
   read_only.attr_set = abi::kMountAttrRdonly;

@@ -154,11 +154,11 @@ void IndexedTree::TakeTouched(const TreeRound& round) {
   if (++rounds_ > kLooksWithoutWatches) may_watch_ = kWatchedPerLook;
 }
 
-// A look at a directory takes the kernel a microsecond, most of it to wait for memory: 30,000 in
-// one process after the other are most of what a small command costs. What is seen here is as good
-// as what a visit would see: it is compared with what was known, and a directory that has the same
-// device, number and time is the same, whatever its path led to meanwhile. Below one that is read
-// in this round it is looked at again (TakeChildren).
+// Stats directories on several threads. One stat takes the kernel a microsecond, mostly waiting for
+// memory, so 30,000 in a row are most of the cost of a small command. The result is as good as that
+// of a visit: a directory with the known device, inode number and time is unchanged, wherever its
+// path led in between. Directories below one that is read in this round are looked at again
+// (TakeChildren).
 void IndexedTree::LookAhead() {
   constexpr size_t kWorthIt = 2'048, kMostThreads = 4, kAtOnce = 512;
   if (directories_ < kWorthIt) return;

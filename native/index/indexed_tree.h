@@ -154,7 +154,7 @@ class IndexedTree {
   void Forget(std::unique_ptr<Directory> directory, int64_t when_ns, TreeRound& round);
   void Refused(Directory& directory, int error, TreeRound& round);
   void TellUnreadable(Directory& directory, TreeRound& round);
-  // Beneath the root.
+  // The path of a directory relative to the root.
   static std::string PathOf(const Directory& directory);
   std::string Absolute(std::string_view name) const;
   std::string_view NameOf(const Listed& listed) const {

@@ -115,5 +115,5 @@ function isOfAnotherUser(directory: string): boolean {
   return user !== undefined && owner !== undefined && user !== 0 && owner !== user && owner !== OVERFLOW_UID;
 }
 
-/** Owners that a user namespace does not know are shown as this one. */
+/** The kernel shows owners without a mapping in the user namespace as this user. */
 const OVERFLOW_UID = 65_534;

@@ -135,7 +135,7 @@ export function printEnd(
 }
 
 interface NotesOptions {
-  /** It is said how more is let through. */
+  /** Whether to say how to allow more. */
   readonly advises: boolean;
   readonly say: (line: string) => void;
 }

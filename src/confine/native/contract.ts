@@ -143,7 +143,7 @@ export interface NativeConfinementSpec extends NativeGuests {
   readonly exitTracing: boolean;
   /** Set-group-ID modes of existing objects are asked about, and given to directories alone: only with `network` or `observed`. */
   readonly groupModes: boolean;
-  /** Calls that change a process which they name by number are asked about, and made for those of the command: with the same. */
+  /** A supervisor gets calls that change a process by its number, and makes them for the command's own processes: only with `network` or `observed`. */
   readonly ownProcesses: boolean;
   /** Families of sockets that a supervisor refuses and tells, which `filter` then need not do: only with `observed`. */
   readonly refusedSockets: { readonly inet: boolean; readonly unix: boolean };

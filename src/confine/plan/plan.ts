@@ -204,7 +204,7 @@ function shutPaths(
 ) {
   if (!used.shutsInside) refuseReadOnlyInsideWritable(paths);
   const ownPaths = ownPathsWithin(input, paths, used.shutsInside);
-  // To put them back without mounts would undo what others did there.
+  // Only with mounts: without them, restoring these paths would undo what people did in other worktrees.
   const ofOthers = used.shutsInside && input.onlyReads !== true ? (input.ofOtherWorktrees ?? []) : [];
   const protectedPaths = outermost([...protection.paths, ...ownPaths.readOnly, ...ofOthers]);
   const watchedLinks = linksByPath([...protection.links, ...ownPaths.links]).filter(
@@ -500,7 +500,7 @@ function withoutHidden(
   return { paths, hidden: { ...hidden, paths: hidden.paths.filter(isGranted) } };
 }
 
-/** With a layer over the workspace, what else could be written would change at once, and is only read unless that is wanted. */
+/** With a layer over the workspace, other writable paths would change at once, so they are read-only unless `leavesOpen`. */
 function layeredOnly(granted: readonly PlannedPath[], input: PlanInput): readonly PlannedPath[] {
   return granted.map((path) => (isShut(path, input) ? { ...path, access: 'read' } : path));
 }

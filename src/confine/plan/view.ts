@@ -66,7 +66,7 @@ export function directoriesTo(
   );
 }
 
-/** What decides where a private home lies. */
+/** The input for the place of a private home. */
 interface HomeInput {
   /** HOME, and the home that the user database names if that is another one. */
   readonly homes: readonly string[];

@@ -113,7 +113,7 @@ export function viewOf(request: ApprovalRequest): ApprovalView {
   };
 }
 
-/** Questions about risk say nothing where another one says more. */
+/** Checks about risk: their reasons are left out where another check has a more specific one. */
 const OF_RISK: ReadonlySet<string> = new Set(['autonomy', 'risk']);
 
 /** In one sentence, of each kind of question the first. */

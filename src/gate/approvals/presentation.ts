@@ -56,7 +56,7 @@ const whereabouts = ({ cwd, from }: ApprovalView): readonly string[] => [
 const LONGEST_PLACE = 300;
 const shortened = (text: string) => (text.length > LONGEST_PLACE ? `${text.slice(0, LONGEST_PLACE)}…` : text);
 
-/** A sentence: rows that it goes on in stand further in, so that none can begin as one of ours does. */
+/** A sentence with its further rows indented, so that none of them can look like a line of ours. */
 const indented = (text: string, width: number): readonly string[] =>
   wrapped(text, Math.max(width - 2 * MARGIN, NARROWEST - MARGIN), true).map(
     (piece, at) => `${' '.repeat(at === 0 ? MARGIN : 2 * MARGIN)}${piece}`,

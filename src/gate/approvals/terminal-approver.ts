@@ -165,7 +165,7 @@ export function askOn(
 
   /** What was chosen for longer than once, and has to be confirmed. */
   let confirmed: (() => ApprovalAnswer) | undefined;
-  /** Always is the rule that is written, if one can answer the question. */
+  /** "Always" writes a rule, if one can answer the question. */
   function lasting(scope: Exclude<ApprovalScope, 'once'>): Turn<ApprovalAnswer> {
     if (scope === 'always' && offer !== undefined && rules !== undefined) {
       const { say, prompt: sure } = ruleQuestion(offer, rules, terminal);

@@ -72,7 +72,7 @@ interface Writing {
 const DAY_MS = 24 * 3_600_000;
 /** Rows that are read into memory at once. */
 const PAGE = 256;
-/** The time of a line, as every record has it behind its number: ISO 8601, so that the order of texts is that of times. */
+/** SQL for the time of a line: ISO 8601, so that texts sort by time. */
 const TIME = `substr(line, instr(line, '"time":"') + 8, 24)`;
 
 /** What every failure to record becomes: one line that says what and where. */

@@ -239,7 +239,7 @@ function deciding({
   const { commands, ...others } = rest;
   return {
     ...others,
-    // A rule that allows says nothing of what is asked about.
+    // Rules that allow are left out: they do not change what is asked about.
     commands: { ...commands, rules: commands.rules.filter(({ verdict }) => verdict !== 'allow') },
     umask: limits.umask,
     autonomy: security.autonomy,

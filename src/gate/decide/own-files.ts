@@ -11,7 +11,7 @@ import { readRegular } from '../../workspace/index.ts';
 
 /** Paths that are remembered; the oldest go first. */
 const MOST_PATHS = 10_000;
-/** The clock of file systems is behind that of processes by up to a tick, in nanoseconds. */
+/** File times lag behind the clock of processes by up to one tick, in nanoseconds. */
 const TICK_NS = 10_000_000n;
 /** Contents up to this size are compared where times prove nothing; a person changes no larger file within a tick. */
 const LARGEST_COMPARED = 16 * 1024 * 1024;

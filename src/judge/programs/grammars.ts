@@ -36,7 +36,7 @@ const KEYS: Readonly<Record<string, 'string' | 'boolean'>> = {
 interface Entry extends Grammar {
   /** The name of another one, whose options this one has too. Options that are listed here are as they are listed here. */
   readonly like?: string;
-  /** A remark for readers. */
+  /** For readers of the JSON file; not used by the program. */
   readonly note?: string;
 }
 

@@ -114,7 +114,7 @@ export class ReadChanges {
       .map((set) => this.#summaryOf(set, this.#allChanges(set)));
   }
 
-  /** Why some cannot be read: a sentence each. */
+  /** Why change sets cannot be read: one sentence for each. */
   damaged(): readonly string[] {
     return [...this.store.damaged().values()];
   }
@@ -274,7 +274,7 @@ export class ReadChanges {
     };
   }
 
-  /** What this command and later ones did away with. */
+  /** Places of the content that this command and later ones removed. */
   #keptSince({ workspace, at }: StoredSet): KeptPlaces {
     const found = new Map<RawPath, string[]>();
     for (const set of this.store.list()) {

@@ -143,7 +143,7 @@ const cannotGo = (what: string) =>
     `${what} cannot go with a command line, because another process runs it; use run(), start() or spawn()`,
   );
 
-/** What lives in this process and is needed while the command runs, or when it has ended. */
+/** Refuses options that need this process while the command runs or when it has ended. */
 function refuseWhatStaysHere({ options, policy, resolved, stateful }: Assembly): void {
   const { network } = policy;
   if ('deno' in process.versions || 'bun' in process.versions)

@@ -8,7 +8,7 @@ import type { PathLookup } from '../../confine/plan/path-lookup.ts';
 import { holdsSecretAt, OF_A_PROJECT, type Places, whyNotByPath } from '../proposals.ts';
 import { realPath } from './own-program.ts';
 
-/** What lies there is granted anyway, or belongs to each command alone. */
+/** Places that are granted anyway, or private to each command. */
 const ELSEWHERE = [
   '/usr',
   '/bin',

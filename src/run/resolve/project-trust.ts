@@ -164,7 +164,7 @@ export function untrustProject(workspace: string): boolean {
   return isThere;
 }
 
-/** What is trusted by this user, by workspace. */
+/** The policy files of workspaces that this user has trusted. */
 export function trustedProjects(): readonly Pick<TrustRecord, 'workspace' | 'sha256' | 'at'>[] {
   return recordNames()
     .flatMap((name) => readRecord(join(trustDirectory(), name)) ?? [])

@@ -61,7 +61,7 @@ export interface WorkspaceFindings {
   readonly roots: readonly string[];
   /** Beside the policy's protected paths: what programs outside obey there, whether it is there or not. */
   readonly obeyed: readonly ObeyedByGit[];
-  /** Where repositories in it have their hooks, if not where git has them by itself. */
+  /** Directories of hooks that repositories in the workspace set instead of git's default. */
   readonly hooks: readonly HooksOfGit[];
   /** The same of repositories that are content of the workspace: it is settled when a command ends, and not shut. */
   readonly nested: readonly ObeyedByGit[];
@@ -76,7 +76,7 @@ export interface WorkspaceFindings {
   readonly manifests: readonly string[];
   /** Why not everything was looked at; `undefined`: it was. */
   readonly shortfall: string | undefined;
-  /** How a person installs the hooks of the project; `undefined`: it has no installer that is known. */
+  /** How a person installs the project's hooks; `undefined`: it has no known installer. */
   readonly hookInstaller: string | undefined;
 }
 

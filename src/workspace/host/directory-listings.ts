@@ -54,7 +54,7 @@ class DirectoryListings {
   }
 }
 
-/** By the names in lower case; `undefined`: it cannot be told by them what is not there. */
+/** Entries by name in lower case; `undefined`: the listing does not show which names are missing. */
 function listingOf(directory: string): ReadonlyMap<string, Dirent<Buffer>> | undefined {
   // A thread is found in /proc, and is not listed there.
   if (isBeneath(directory, '/proc')) return undefined;

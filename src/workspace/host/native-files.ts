@@ -1,4 +1,4 @@
-// What of the addon is about files and locks, and about no command.
+// Functions of the addon for files and locks, without a command.
 
 declare module '../../confine/native/contract.ts' {
   interface NativeAddon {

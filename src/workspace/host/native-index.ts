@@ -1,4 +1,4 @@
-// What of the addon looks after a workspace: the index of what commands leave behind, and their copies.
+// Types of the addon for the index of a workspace, which finds what commands leave behind, and for private copies.
 
 declare module '../../confine/native/contract.ts' {
   interface NativeAddon {
@@ -53,7 +53,7 @@ export interface NativeIndexSpec {
   readonly links?: boolean;
   /** Besides, in directories of git: those that are named `.git`, lie beneath one, or contain `HEAD`. */
   readonly gitNames: readonly string[];
-  /** Of the first walk. */
+  /** Directories that the first walk reads at most. */
   readonly maxDirectories: number;
   /** Further canonical directories, none in another one, and of how many directories of them all the first walk is. */
   readonly beside?: { readonly roots: readonly string[]; readonly maxDirectories: number } | undefined;

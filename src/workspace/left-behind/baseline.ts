@@ -59,7 +59,7 @@ export class Baseline {
     return remembered?.kind === 'file' ? remembered.content : undefined;
   }
 
-  /** Whether there is a file at a path as it was at another one. */
+  /** Whether the file at a path equals the earlier one at another path. */
   isFileFrom(before: string, path: string, shutter: Shutter): boolean {
     const was = this.known.get(before);
     const is = inDirectoryOf(shutter.rootOf(path), path, (at) => look(at, MAX_BYTES));

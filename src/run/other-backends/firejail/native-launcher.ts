@@ -1,4 +1,4 @@
-// What of the addon starts commands by a set-uid program.
+// Types of the addon for commands that a set-uid program starts.
 
 declare module '../../../confine/native/contract.ts' {
   interface NativeConfinementSpec {

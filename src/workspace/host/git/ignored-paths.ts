@@ -69,7 +69,7 @@ function around(path: string): readonly string[] {
   return names.map((_, at) => names.slice(0, at + 1).join('/'));
 }
 
-/** A line with a pattern that cannot be read ignores nothing; one for directories alone counts for files, too. */
+/** The pattern of a line. An unreadable one ignores nothing; one for directories only counts for files too. */
 function patternIn(line: string): readonly Pattern[] {
   const text = line.replace(/\r$/, '').replace(/(?<!\\) +$/, '');
   const isNegated = text.startsWith('!');

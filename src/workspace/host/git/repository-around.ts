@@ -76,7 +76,7 @@ export function findRepository(workspace: string, isTooMuch: (path: string) => b
   if (path !== workspace && (isTooMuch(path) || !isOwn(path))) return NOTHING;
   const directory = directoryOf(own, dotGit);
   if (typeof directory !== 'string') return directory;
-  // Never what holds the workspace, or lies in it.
+  // Never a directory around the workspace or in it.
   if (isBeneath(workspace, directory) || isBeneath(directory, workspace)) return NOTHING;
   if (isTooMuch(directory) || !isRepository(directory) || !isOwn(directory)) return NOTHING;
   return {
@@ -154,7 +154,7 @@ function isStraight(path: string): boolean {
   return readOr(() => realpathSync.native(path) === path, false);
 }
 
-/** Whether git takes a directory for one of its own, with what it needs in it and not elsewhere. */
+/** Whether git accepts a directory as a git directory that is complete in itself. */
 function isRepository(directory: string): boolean {
   const isDirectory = (name: string) => infoOf(join(directory, name))?.isDirectory() === true;
   return (

@@ -163,7 +163,7 @@ export class SettingsCollector {
     return isSecret ? undefined : plain;
   }
 
-  /** A value if every absolute path in it can be read by commands: of another one they would be told that it is not there. */
+  /** A value, if commands can read every absolute path in it; with another one, tools would fail with "no such file". */
   private choice(value: string, where: string): string | undefined {
     if (isSecretSetting(value) || withoutUserInfo(value) !== value) {
       this.say(`${where} stays outside, as it may hold a secret: commands run without it`);
