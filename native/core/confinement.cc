@@ -63,7 +63,7 @@ Result<std::unique_ptr<Slot>> Confinement::Acquire() {
       slot = std::move(idle_.back());
       idle_.pop_back();
     }
-    // One that is out of date or cannot be used is dropped; a new one may do.
+    // A slot that is out of date or unusable is dropped; a new one may be usable.
     if (Refresh(*slot)) return slot;
   }
   std::shared_ptr<SessionDirectories> session;
@@ -168,7 +168,7 @@ Result<std::unique_ptr<Slot>> Confinement::Build(std::shared_ptr<SessionDirector
     if (Status made = EnsurePrivateParent(parent); !made.ok()) return made.failure();
     if (!IsToBeSwept(parent)) continue;
     RemoveStaleDirectories(parent, kPrivateDirectoryPrefix);
-    // Older versions made them right in the shared directory.
+    // Older versions made private directories directly in the shared directory.
     RemoveStaleDirectories(parent.substr(0, parent.rfind('/')), kPrivateDirectoryPrefix);
   }
   KeepDescriptorsForRemoval();

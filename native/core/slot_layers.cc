@@ -189,7 +189,7 @@ bool Slot::IsUntouched(const CopiedDirectory& copied) {
       (info.st_mode & ALLPERMS) != copied.mode) {
     return false;
   }
-  // Whatever the stamp says: the clock may not have gone on since it was taken.
+  // Reads the directory whatever its stamp says: the file system's clock may not have ticked since.
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(copied.upper.c_str()), closedir);
   if (directory == nullptr) return false;
   while (const dirent* entry = readdir(directory.get())) {

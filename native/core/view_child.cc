@@ -256,10 +256,10 @@ long MountLayer(const ViewStep& step) {
 }
 
 long Execute(const ViewStep& step) {
-  // Nothing is made where it is to lie.
+  // These targets exist: no mount point is made for them.
   if (IsOverUsers(step)) return Bind(step);
-  // The read-only mount beneath stays where a kernel, a file system or an outer filter has no
-  // layer.
+  // If the kernel, the file system or an outer filter refuses the layer, the read-only mount
+  // beneath stays.
   if (step.may_fail) {
     MountLayer(step);
     return 0;

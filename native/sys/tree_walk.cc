@@ -183,7 +183,7 @@ Result<std::vector<TreeEntry>> FindShut(const std::string& root, const std::set<
       errno = 0;
       // An entry that cannot be looked at counts as shut.
       if (looked != 0 && !is_gone) entry.info = {};
-      // It went meanwhile, or the file system tells the kind of nothing that it lists.
+      // The entry is gone, or it is a link, which a listing without types does not show.
       if (is_gone || S_ISLNK(entry.info.st_mode)) continue;
       if (S_ISDIR(entry.info.st_mode) && !is_named) {
         pending.push_back(std::move(entry.path));

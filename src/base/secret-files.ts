@@ -67,7 +67,7 @@ export function isJudgedPlace(path: string): boolean {
 export const isSecretPlace = (path: string): boolean =>
   isAmong(SECRET_PLACES, path) && !KNOWN_HOSTS.test(path);
 
-/** Public keys by which ssh knows hosts again: without them it reaches none. */
+/** Public keys of known hosts, which are no secret: without them ssh connects to none. */
 const KNOWN_HOSTS = /(?:^|\/)\.ssh\/known_hosts2?$/;
 
 /** Directories of keys wherever they lie: in a copy of a home, say. */

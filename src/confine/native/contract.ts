@@ -145,7 +145,7 @@ export interface NativeConfinementSpec extends NativeGuests {
   readonly groupModes: boolean;
   /** A supervisor gets calls that change a process by its number, and makes them for the command's own processes: only with `network` or `observed`. */
   readonly ownProcesses: boolean;
-  /** Families of sockets that a supervisor refuses and tells, which `filter` then need not do: only with `observed`. */
+  /** Socket families that a supervisor refuses and reports, so that `filter` need not refuse them: only with `observed`. */
   readonly refusedSockets: { readonly inet: boolean; readonly unix: boolean };
   /**
    * Which calls are looked at, each with those before it, to tell what was denied: none; those that write, create, remove,

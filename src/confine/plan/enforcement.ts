@@ -359,7 +359,7 @@ class Unheld extends SandboxError {
   }
 }
 
-/** The control for which an error, or one that it came of, was thrown; `undefined`: none by itself. */
+/** The control that an error, or its cause, is about; `undefined`: no single one. */
 export const controlOf = (error: unknown): ControlId | undefined => Unheld.controlOf(error);
 
 /**

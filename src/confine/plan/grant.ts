@@ -193,7 +193,7 @@ export interface PathRule {
   readonly parts?: readonly string[];
   /** Paths beneath `path` that this rule grants too, so that they need no rule: not links, not exceptions. */
   readonly covers?: ReadonlySet<string>;
-  /** Where commands find it if they have a view; `undefined`: at its own path. */
+  /** The path at which commands with a view find it; `undefined`: its own path. */
   readonly shownAs?: string;
 }
 

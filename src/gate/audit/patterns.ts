@@ -162,7 +162,7 @@ const createThenExecute: Pattern = {
 /** One such option has a reason; several are somebody who looks for one that works. */
 const DIFFERENT_FLAGS = 2;
 
-/** Programs are given options that make them run others: how a command that is let through runs one that is not. */
+/** Options that make programs run others, by which an allowed command could run a refused one. */
 const unusualFlags: Pattern = {
   code: 'unusual_flags',
   summary: `${DIFFERENT_FLAGS} different options, in one command or several, that make programs run others or use the network (\`git -c core.pager=…\`, \`tar --checkpoint-action\`)`,

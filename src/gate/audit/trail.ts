@@ -36,7 +36,7 @@ const MIGRATIONS: readonly string[] = [
 /** The database of a trail, in its directory. */
 export const trailPath = (directory: string) => join(directory, 'trail.db');
 
-/** Whether a directory has a trail, as a database or in files of before. */
+/** Whether a directory has a trail, as a database or in files of an older version. */
 export const hasTrail = (directory: string) =>
   existsSync(trailPath(directory)) || (existsSync(directory) && listDayFiles(directory).length > 0);
 

@@ -13,7 +13,7 @@ import { readRegular } from '../../workspace/index.ts';
 const MOST_PATHS = 10_000;
 /** File times lag behind the clock of processes by up to one tick, in nanoseconds. */
 const TICK_NS = 10_000_000n;
-/** Contents up to this size are compared where times prove nothing; a person changes no larger file within a tick. */
+/** Files up to this size are compared by content if their times prove nothing; nobody changes a larger file within a tick. */
 const LARGEST_COMPARED = 16 * 1024 * 1024;
 /** Names that are looked at in a directory that a command made. */
 const MOST_NAMES = 1_000;

@@ -53,7 +53,7 @@ async function examinePlace(path: string, { workspace, writable }: Writable): Pr
   }
 }
 
-/** Programs of the system have second names, all of them there. */
+/** Hard links are accepted here: programs of the system have several names, all in this directory. */
 const SYSTEM = '/usr';
 /** As many as the kernel follows. */
 const MOST_LINKS = 40;

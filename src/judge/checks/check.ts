@@ -50,9 +50,9 @@ export interface RulesOfCommands {
   readonly home: string;
   /** Where such a home lies for the command, canonical, if that is where its user's lies; `undefined`: at a path of its own. */
   readonly homeShown?: string | undefined;
-  /** Relative to it: what tools keep in a private home. */
+  /** Places of tools in a private home, relative to it. */
   readonly privatePlaces?: readonly string[];
-  /** The home of its user, which a command may name by its path. */
+  /** The user's own home, which a command may name by its path. */
   readonly userHome: string;
   /** `commands.allow`; `undefined`: every program may run. */
   readonly allow: readonly string[] | undefined;

@@ -273,7 +273,7 @@ function entryOf(text: string, use: Use): string | undefined {
   return networkEntry(text, isPort ? Number(further) : inherited(use, 'connects')?.port);
 }
 
-/** What says that a host is the one that it was, and what signs in there: the keys stay outside. */
+/** What ssh needs: the known hosts, and the agent, which signs in while the keys stay outside. */
 const neededBySsh = (home: string): NonNullable<Reason['needs']> => [
   { key: 'filesystem.read', value: `${home}/.ssh/known_hosts` },
   { key: 'network.unix', value: '@ssh-agent' },

@@ -123,7 +123,7 @@ const isCovered = (context: CheckContext): boolean =>
 const isSafe = (path: string | undefined, context: CheckContext): boolean =>
   path !== undefined && isBeneath(path, context.rules.workspace) && isCovered(context);
 
-/** Where it is a loss that a file is gone: the workspace, or what the policy made writable beside it. `undefined`: it is none. */
+/** The directory in which removing a path counts as a loss: the workspace, or a writable directory beside it. `undefined`: it is no loss. */
 const lossRoot = (path: string, context: CheckContext): string | undefined =>
   isSafe(path, context)
     ? undefined
@@ -155,7 +155,7 @@ export function filesLost(
 
 /** Lines that run each other are not followed further. */
 const DEEPEST_LINE = 4;
-/** Nor more of them: a makefile that calls make in many directories would have no end. */
+/** Inner lines that are judged at most for one command: a makefile may call make in many directories. */
 const MOST_LINES = 400;
 const linesJudged = new WeakMap<CheckContext, number>();
 

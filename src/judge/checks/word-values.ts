@@ -149,7 +149,7 @@ function mayBeGiven(name: string, context: CheckContext): boolean {
   return isListedVariable(name, [...environment, ...Object.keys(variables ?? {})]);
 }
 
-/** Whether the shell makes several words of a value, as it does without quotes. */
+/** Whether the shell splits an unquoted value into several words. */
 function isSplit(part: Word['parts'][number], value: Word): boolean {
   if (part.kind !== 'parameter' || part.quoted === true) return false;
   return value.parts.some((one) => one.kind === 'literal' && /\s/.test(one.text));

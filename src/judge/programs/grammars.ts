@@ -62,7 +62,7 @@ export function grammarOf({ grammar }: Pick<Behaviour, 'grammar'>): Grammar | un
   return typeof grammar === 'string' ? grammarNamed(grammar) : grammar;
 }
 
-/** All of a file is checked when one entry is read. */
+/** Files that were read: the whole file is checked when its first entry is needed. */
 const files = new Map<string, Readonly<Record<string, Entry>>>();
 
 function entryNamed(name: string): Entry {

@@ -142,7 +142,7 @@ function addRule(line: string, { variables, rules }: Makefile, isPossible: boole
 
 interface Asked {
   readonly goals: readonly string[];
-  /** On the command line. */
+  /** Variables set on the command line. */
   readonly given: ReadonlyMap<string, string>;
   readonly environment: ReadonlyMap<string, string>;
   readonly exists: (name: string) => boolean;

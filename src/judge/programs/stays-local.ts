@@ -7,7 +7,7 @@ import { parseOptions } from './options.ts';
  * any other, an abbreviation, and a word that is known only when it runs may lead elsewhere.
  */
 
-/** This machine in a URL; the name is not looked up at a server of names (RFC 6761). */
+/** This machine in a URL; `localhost` is not looked up in the DNS (RFC 6761). */
 const LOOPBACK = String.raw`(?:localhost|127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])`;
 const LOCAL_URL = new RegExp(String.raw`^(?:https?://)?${LOOPBACK}(?::\d{1,5})?(?:[/?#][^\s@\\]*)?$`, 'i');
 const LOCAL_PATH = new RegExp(String.raw`^(?:https?://)?${LOOPBACK}(?::\d{1,5})?/`, 'i');

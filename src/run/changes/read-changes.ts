@@ -92,7 +92,7 @@ export const isOfIndex = ({ operations, copies, index }: StoredSet): boolean =>
 export const keptNumbers = ({ operations }: StoredSet): readonly number[] =>
   operations.flatMap(({ discarded }, number) => (discarded === true ? [] : [number]));
 
-/** Where what was done away with is kept, by where it was. */
+/** Places where removed content is stored, by its former path. */
 type KeptPlaces = ReadonlyMap<RawPath, readonly string[]>;
 
 /** Reads the stored change sets of previews. */
@@ -215,7 +215,7 @@ export class ReadChanges {
     );
   }
 
-  /** Whether a directory that goes is in one place, and not in layers over each other. */
+  /** Whether all content of a removed directory is in one place, not spread over several layers. */
   #isWhole(set: StoredSet, { numbers: [number = -1] }: DescribedChange): boolean {
     const { isOwn, tree } = set.operations[number] ?? {};
     if (tree === undefined) return false;

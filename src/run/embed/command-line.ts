@@ -98,7 +98,7 @@ export class CommandLines {
       const decided = await decide(request);
       if (!decided.allowed || decided.resolved?.ok !== true)
         throw this.#closed ? isClosed() : new CommandError(command, runner.refused(decided));
-      // How it ends is not known here.
+      // The end of the command is not known here.
       await decided.ended?.({ result: undefined, started: !this.#closed });
       if (this.#closed) throw isClosed();
       const { taints = [] } = options;

@@ -21,7 +21,7 @@ import {
 } from '../../workspace/index.ts';
 import { stateDirectory } from '../state.ts';
 
-/** What is kept: so many indexes of so many bytes. One of 50,000 directories has 4 MB. */
+/** Limits of saved indexes: how many, and bytes of each. One of 50,000 directories has 4 MB. */
 const MOST_FILES = 32;
 const MOST_BYTES = 32 * 1024 * 1024;
 /** Directories from which on a tree is saved: a smaller one is walked faster than a file is read and written. */

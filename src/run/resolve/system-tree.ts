@@ -88,7 +88,7 @@ function exceptions(root: string, modes: Modes): readonly string[] | undefined {
   for (const name of new Set([...modes.keys(), ...mounted])) {
     const mode = modes.get(name) ?? 0;
     const isLink = (mode & S_IFMT) === S_IFLNK;
-    // A link is looked at where it leads.
+    // A symbolic link needs no check here: its target is checked.
     if (!mounted.has(name) && (isLink || (isForAll(mode) && !mayHoldSecrets(root, name)))) continue;
     if (isInOut(name)) continue;
     out.add(name);

@@ -65,9 +65,9 @@ export interface WorkspaceFindings {
   readonly hooks: readonly HooksOfGit[];
   /** The same of repositories that are content of the workspace: it is settled when a command ends, and not shut. */
   readonly nested: readonly ObeyedByGit[];
-  /** Git's own directories of those. */
+  /** The git directories of nested repositories. */
   readonly nestedDirectories: readonly string[];
-  /** Their working trees. */
+  /** The working trees of nested repositories. */
   readonly nestedTops: readonly string[];
   /** Configuration files of the repositories that are not. */
   readonly configurations: readonly string[];
@@ -219,7 +219,7 @@ function findIn(
     ...directories.filter((one) => !own.directories.includes(one)).map(({ path }) => path),
     ...parts.links.filter((path) => !own.links.includes(path)),
   ].flatMap((path) => (basename(path) === '.git' ? dirname(path) : []));
-  // What programs obey of a nested repository goes where that goes.
+  // Obeyed files of a nested repository move and vanish with it, so they are settled later and not shut.
   const isContent = (path: string) => innermostAround(path, nestedTops) !== undefined;
   const byName = entries.flatMap(({ path }) => {
     const row = names.rowFor(path);
@@ -319,7 +319,7 @@ export function prepareSettler(
     const { kind, links, unknown } = lookup.resolve(path);
     return kind !== 'missing' || links.length > 0 || unknown !== undefined;
   };
-  // Most are missing, of which one look at their directory tells.
+  // Most paths are missing, which one listing of their directory shows.
   const held = shutsInside
     ? protectedPaths
         .filter(mayBeThere)

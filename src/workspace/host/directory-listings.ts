@@ -34,7 +34,7 @@ class DirectoryListings {
   readonly #asked = new Map<string, number>();
   readonly #listed = new Map<string, ReadonlyMap<string, Dirent<Buffer>> | undefined>();
 
-  /** `undefined`: the listing does not say, and the path has to be looked at. */
+  /** The entry at a path by its directory's listing; `undefined`: the listing does not tell, so the path must be looked up. */
   look(path: string): Entry | undefined {
     const end = path.lastIndexOf('/');
     const directory = path.slice(0, end) || '/';

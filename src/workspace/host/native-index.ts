@@ -94,7 +94,7 @@ export interface NativeLeftBehind {
   readonly entries: readonly NativeChangedEntry[];
   /** There is more than one look enters (200,000 new directories) or tells (10,000 entries): the rest comes next time. */
   readonly spent: boolean;
-  /** Could not be looked at, this time first. */
+  /** Directories that could not be read, for the first time in this look. */
   readonly unreadable: readonly string[];
 }
 
@@ -115,7 +115,7 @@ export interface NativeMaking {
 export interface NativeChangedCopy {
   /** The source as the confinement's specification has it. */
   readonly source: string;
-  /** When the command began, or what was told of it last. */
+  /** The content when the command began, or when it was last reported. */
   readonly before: Buffer;
   /** `undefined`: it is gone, too large, no regular file, or could not be read. */
   readonly after: Buffer | undefined;

@@ -80,7 +80,7 @@ function inspectPhpunit({ options }: Use): readonly Finding[] {
     )
     .map(({ word }) => finding('loads', 'loads_by_option', 'runs code from a file through -d', word.source));
 }
-/** Rules and filters of phpcs may be files, which name code or are such. */
+/** Options of phpcs for rules and filters: their values may be files that contain or name code. */
 function loadsStandard({ options }: Use): readonly Finding[] {
   return options
     .filter(

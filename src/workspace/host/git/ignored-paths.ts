@@ -37,7 +37,7 @@ export function ignoredPaths(
 
   const isMatched = (path: string): boolean => {
     const names = path.split('/');
-    // The last pattern counts, of the directory that is nearest.
+    // The last matching pattern of the nearest directory decides.
     for (let depth = names.length - 1; depth >= -1; depth--) {
       const file =
         depth === -1 ? join(directory, 'info/exclude') : join(root, ...names.slice(0, depth), '.gitignore');

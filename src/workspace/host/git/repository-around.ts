@@ -135,7 +135,7 @@ function directoryOf(own: string, dotGit: string): string | RepositorySearch {
   );
 }
 
-/** What is not in quotes could be read as more than one word. */
+/** A path as one shell word. */
 const quoted = (path: string) =>
   /^[\w@%+=:./-]+$/.test(path) ? path : `'${shownPath(path).replaceAll("'", "'\\''")}'`;
 
