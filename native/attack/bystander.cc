@@ -142,7 +142,7 @@ int RunBystander(char** arguments) {
       Hear(at);
       heard = true;
     }
-    // Asked, it answers only when everything that had arrived is told.
+    // Answers a sync request only after everything that had arrived is reported.
     if (heard || sockets[0].revents == 0) continue;
     char line[16];
     if (read(0, line, sizeof line) <= 0) return 0;

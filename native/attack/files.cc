@@ -1,4 +1,4 @@
-// Moves against files: each takes a path that the attacker was told.
+// Moves against files: each takes the path to attack.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>

@@ -90,7 +90,7 @@ void Supervision::Run() {
       stage_ = Stage::kEnded;
     } else if (watch.Ready(warden_at) && stage_ != Stage::kEnded &&
                parts_.tree.warden_fd(parts_.scope) >= 0) {
-      // Not one that was told to end in this very round.
+      // The warden was not asked to end in this round: it was ended from outside.
       LoseWarden(stage_ == Stage::kExited || watch.Ready(exit_at));
     } else if (watch.Ready(exit_at)) {
       stage_ = HandleExit();

@@ -181,7 +181,8 @@ void CommandGuests::HandleTurns(Round& round) {
     round.streams.Stream(step.streams);
   }
   if (!round.is_ending) {
-    // However the shell ends now, it ends a turn that was told to.
+    // The turn was asked to end, so the shell's end counts as the turn's, whatever the shell
+    // reports.
     round.outcome.timed_out = step.timed_out;
     round.outcome.canceled = step.interrupted;
   }

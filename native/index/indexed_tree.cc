@@ -339,7 +339,8 @@ void IndexedTree::CheckNoted(Directory& directory, TreeRound& round) {
 void IndexedTree::Compare(Directory& directory, Noted& noted, const EntryState& now,
                           int64_t looked_ns, TreeRound& round) {
   const int64_t changed_ns = now.stamp.changed_ns;
-  // In the tick of the last look there may have been another change: rather told twice.
+  // Another change may have come in the clock tick of the last look: report it twice rather than
+  // never.
   const bool may_hide = now.kind != EntryKind::kDirectory && directory.times == FileTimes::kLocal &&
                         changed_ns >= round.began_ns && !IsSettled(changed_ns, noted.looked_ns);
   if (!now.IsSame(noted.state) || may_hide) {

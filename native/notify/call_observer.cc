@@ -132,9 +132,9 @@ constexpr PathCall kPathCalls[] = {
 #endif
 };
 
-// Calls that send a signal. `signal`: the argument with the signal; 0 sends none. `process`: the
-// one with the receiver; a negative one is a group, and the kernel signals the members it may
-// reach.
+// Calls that reach no path: connect(2), and those that send a signal. `signal`: the argument with
+// the signal; 0 sends none. `process`: the one with the receiver; a negative one is a group, and
+// the kernel signals the members it may reach.
 struct OtherCall {
   long number;
   int process = -1, signal = -1;
@@ -664,7 +664,7 @@ Denials CallObserver::Take() {
         ++denied.unseen;
     }
   }
-  // Uses that are not told were not denied, and are not counted among what was.
+  // Uses are no denials, so unreported ones do not count among unreported denials.
   std::move(uses.told.begin(), uses.told.end(), std::back_inserter(denied.told));
   return denied;
 }
@@ -1047,7 +1047,7 @@ void CallObserver::LookAtConnect(int listener, const abi::SeccompNotification& c
         held_by.own_sockets == nullptr
             ? EBADF
             : held_by.own_sockets->Find(endpoint->address, endpoint->port, is_udp, own);
-    // Where that is not known, nothing is told.
+    // Unknown: nothing is reported.
     if (error != ENOENT) return NoteUnseen(error);
   }
   Denial denial;

@@ -86,7 +86,7 @@ struct Denials {
   std::vector<Denial> told;
   uint64_t untold = 0;
   uint64_t unseen = 0;  // calls and denials that could not be looked at: no descriptors or memory
-  // Counts one of a kind that is told already.
+  // Counts a denial of a kind that is reported already.
   bool IsCounted(const Denial& denial);
   void Add(Denial denial, size_t most = kMost);
   bool empty() const { return told.empty() && untold == 0 && unseen == 0; }

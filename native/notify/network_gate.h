@@ -51,7 +51,7 @@ struct Connection {
   uint64_t count = 0;
 };
 
-// Each kind of connection once, so many of them, and how many are not told.
+// Each kind of connection once, at most kMost, and how many more there were.
 struct Connections {
   static constexpr size_t kMost = 256;
   std::vector<Connection> told;

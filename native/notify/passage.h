@@ -17,7 +17,7 @@
 
 namespace sandbox_run {
 
-// What a command's socket is told of the two ends of its connection.
+// The addresses of both ends of its connection that a command's socket sees.
 struct ConnectionNames {
   SocketAddress peer;
   SocketAddress local;

@@ -498,7 +498,7 @@ int UdpSockets::SendOut(Flow& flow, const std::string& bytes) {
                : 0;
   };
   int error = attempt();
-  // It tells of what was sent before.
+  // ECONNREFUSED belongs to an earlier datagram.
   if (error == ECONNREFUSED) error = attempt();
   return error == EAGAIN ? 0 : error;
 }

@@ -288,7 +288,7 @@ int UnixSockets::ConnectTo(const Wanted& wanted, const Socket& socket, Connectio
     // One that is listed may have no name inside.
     listed = table.FindListedByName(wanted.told);
     if (listed == nullptr) {
-      // What a view hides is missed by its name: a person is told that it is there.
+      // The view hides the socket, so its name is missing: report to the person that it exists.
       const bool fits = wanted.told.size() < sizeof(sockaddr_un::sun_path);
       if (wanted.error == ENOENT && fits && IsBound(AddressOfPath(wanted.told.c_str())))
         connection.path = wanted.told;

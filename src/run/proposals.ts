@@ -31,7 +31,7 @@ export interface LookLimits {
 }
 /** A second or two of looking; larger than the tool chains that people have. */
 export const PATIENT: LookLimits = { entries: 500_000, contents: 40_000 };
-/** Some dozen milliseconds, for what is told of each command that fails. */
+/** Limits for a message about a failed command: some dozen milliseconds. */
 export const BRIEF: LookLimits = { entries: 2_000, contents: 1_000 };
 
 /** What is proposed for something that was denied, or why nothing is. */

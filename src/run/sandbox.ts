@@ -88,7 +88,7 @@ export type RunTemplate<Result = ExecutionResult> = (
 export interface Sandbox extends AsyncDisposable {
   /** Canonical path of the workspace. */
   readonly workspace: string;
-  /** What the kernel is told, by name. */
+  /** What the kernel is asked to enforce, by name. */
   readonly plan: LaunchPlan;
   /** What holds for a run that says nothing else. */
   readonly defaults: RunDefaults;

@@ -69,7 +69,7 @@ export async function confinementSpec(
   };
 }
 
-/** What the program of the plan leaves to a supervisor because it is to be told. */
+/** Sockets that the plan's filter leaves to a supervisor, so that refusals are reported. */
 function socketsToRefuse({
   observed,
   network,

@@ -95,7 +95,7 @@ export interface NativeConfinementSpec extends NativeGuests {
   readonly temporaryParent: string;
   readonly memoryParent: string;
   readonly slotDirectories: readonly string[];
-  /** Private directories, such as `slot:home`: what a command makes in them is told (`made`), except names that begin with a dot. */
+  /** Private directories, such as `slot:home`: entries that a command makes in them are reported (`made`), except names that begin with a dot. */
   readonly toldDirectories: readonly string[];
   readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
   /**
@@ -415,7 +415,7 @@ export interface NativeAddon {
   signal(id: number, signal: number): boolean;
   cancel(id: number, now: boolean): boolean;
   acknowledge(id: number, bytes: number): boolean;
-  /** Gives the command's terminal another size, which its processes are told by SIGWINCH. */
+  /** Changes the size of the command's terminal; its processes get SIGWINCH. */
   resize(id: number, cols: number, rows: number): boolean;
   /** Begins to report output, first of all what was kept so far, or ends that; the rest is kept as always. */
   stream(id: number, on: boolean): boolean;

@@ -101,7 +101,7 @@ function listedNetwork(
   ];
 }
 
-/** What is not told, or told beside it, by what is looked at. */
+/** Denials that are not reported, and uses that are, by the value of `observed`. */
 const BUT: Readonly<Record<Exclude<Mechanisms['observed'], 'nothing'>, string>> = {
   changes: '; not what it only reads (sandbox.explain = "always")',
   everything: '',

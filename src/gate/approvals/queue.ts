@@ -65,7 +65,7 @@ const unknown = (why: string) =>
 interface QueueApproverOptions {
   /** How often the store is looked at. */
   readonly pollMs?: number;
-  /** Called with the id of each request that waits, so that somebody can be told. */
+  /** Called with the id of each new request, to notify a person. */
   readonly onPosted?: ((id: string) => void) | undefined;
 }
 

@@ -316,10 +316,10 @@ export function talkOn<T>(
     .finally(() => terminal.close());
 }
 
-/** What a line editor tells. */
+/** Events of the line editor. */
 interface LineEditorEvents {
   readonly echo: (text: string) => void;
-  /** A line with an escape in it is told as that one character. */
+  /** A line that contains an escape is reported as that one character. */
   readonly onLine: (line: string) => void;
   /** Ctrl-D or Ctrl-\. */
   readonly onEnd: () => void;

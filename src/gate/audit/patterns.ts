@@ -15,7 +15,7 @@ interface ObservedDecision {
   readonly asked: boolean;
   /** The policy or a person was against it. */
   readonly refused: boolean;
-  /** It was launched, or a container was told that it may run it. */
+  /** The command was launched, or a gate allowed a container to run it. */
   readonly launched: boolean;
   /** Words that lead out of the workspace, as the check of paths saw them: where it was not launched, or read in vain. */
   readonly escapes: readonly string[];

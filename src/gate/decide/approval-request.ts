@@ -201,7 +201,7 @@ function atStake(
 const fromDirectory = (path: string, cwd: string) =>
   path !== cwd && isBeneath(path, cwd) ? relative(cwd, path) : path;
 
-/** Controls of how much a command may use, and of what is told about it. */
+/** Controls about limits and reports, which do not change what a command can reach. */
 const OF_AMOUNTS: ReadonlySet<ControlId> = new Set<ControlId>(['resource-limits', 'denials']);
 
 /**

@@ -339,7 +339,7 @@ const exposed: Control = {
   },
 };
 
-/** Hooks are told what became of a command that was started. */
+/** Informs hooks about the result of a command that was started. */
 const told: Control = {
   name: 'told',
   isNeeded: ({ tellHooks }) => tellHooks !== WITHOUT.tellHooks,

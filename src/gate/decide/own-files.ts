@@ -90,7 +90,7 @@ const objectOf = ({ dev, ino, birthtimeNs }: BigIntStats) => `${dev}:${ino}:${bi
 const stampOf = (info: BigIntStats) =>
   `${objectOf(info)}${[info.size, info.mtimeNs, info.ctimeNs, info.nlink].join(':')}`;
 
-/** A second change within one tick leaves all times as they are, so that only the content tells of it. */
+/** A second change within one clock tick leaves all times unchanged, so only the content shows it. */
 function stateOf(path: string, info: BigIntStats): string | undefined {
   const isRecent = info.ctimeNs > BigInt(Date.now()) * 1_000_000n - 2n * TICK_NS;
   if (!isRecent || !info.isFile() || info.size > LARGEST_COMPARED) return stampOf(info);

@@ -65,7 +65,7 @@ async function startWith(hook: ToolHook, session: HookSession, limit: EventLimit
   }
 }
 
-/** All are told, at the same time: none of them decides anything. */
+/** Informs all hooks at the same time; they do not decide anything here. */
 async function tellAll(
   hooks: readonly ToolHook[],
   event: string,

@@ -99,7 +99,7 @@ export class Publisher {
     });
     try {
       this.connection.publish(subject, data);
-      // What the server has against it is here before that is answered, and told in the next turn.
+      // The server's error for the message arrives before this answer, and is reported in the next turn.
       const answered = this.connection.flush().then(() => new Promise<void>((next) => setImmediate(next)));
       await Promise.race([refused, answered, patience]);
     } finally {

@@ -6,7 +6,7 @@ import type { Reach, Review, ReviewRequest, Taint } from '../../model/index.ts';
 /** Longer commands are not reviewed: a reviewer that reads only a part cannot say that nothing is wrong with the rest. */
 export const MAX_COMMAND_LENGTH = 20_000;
 
-/** What a reviewer is told. */
+/** The information that a reviewer gets. */
 export interface Subject {
   /** A string for bash, or an argument vector that no shell reads. */
   readonly command: string | readonly string[];

@@ -155,7 +155,7 @@ export function filesLost(
 
 /** Lines that run each other are not followed further. */
 const DEEPEST_LINE = 4;
-/** Inner lines that are judged at most for one command: a makefile may call make in many directories. */
+/** Inner lines that are judged at most for one request: a makefile may call make in many directories. */
 const MOST_LINES = 400;
 const linesJudged = new WeakMap<CheckContext, number>();
 

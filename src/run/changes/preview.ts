@@ -16,7 +16,7 @@ import { ChangeSets } from './change-sets.ts';
 /** What is shown of a command in a list of change sets. */
 const SHOWN = 200;
 
-/** So many changes are told with a result, and so many named that are not in the workspace. */
+/** Limits of a result: changes that are listed, and paths that are named because they are not in the workspace. */
 const TOLD = 100;
 const NAMED = 10;
 

@@ -14,7 +14,7 @@ export class WaitingChanges {
     { readonly version: string; readonly set: ChangeSetDetail | undefined }
   >();
 
-  /** `most`: so many changes are told of each. */
+  /** `most`: changes that are listed of each set at most. */
   constructor(most: number) {
     this.#most = most;
   }

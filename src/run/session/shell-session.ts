@@ -59,7 +59,7 @@ const STARTED_ANEW =
 
 const IDLE_UNSEEN = 'limits.idle_timeout_seconds does not hold for the commands of a session';
 
-/** The first turn tells what the shell begins with; a shell that cannot even do that is of no use. */
+/** The first turn reports the shell's initial state; a shell that is too slow for that is unusable. */
 const START_TIMEOUT_MS = 20_000;
 
 const isClosed = () =>
@@ -348,7 +348,7 @@ class OpenShell implements ShellSession {
       await this.start({ cwd: isUsableDirectory(cwd, plan) ? cwd : plan.workspace, env: exported });
       return this.#after(result, true);
     } catch (error) {
-      // The command has run: its result is told, and the next one is told that there is no shell.
+      // The command has run: its result is returned, and the next command fails because there is no shell.
       this.#closed = true;
       this.#onClosed(this);
       const why = errorMessage(error);

@@ -102,7 +102,7 @@ function mayGoOver(setting: GitSetting, { workspace, path }: ConfigPlace): boole
   return effectOfKey(setting).effect === 'names';
 }
 
-/** Settings without which git reads the repository differently, or not at all: they are never removed. */
+/** Settings without which git reads the repository differently, or not at all: commands may not remove them. */
 const OF_FORMAT =
   /^(core\.(repositoryformatversion|bare|filemode|ignorecase|symlinks|logallrefupdates|precomposeunicode)|extensions\.(?!worktreeconfig$).*)$/;
 

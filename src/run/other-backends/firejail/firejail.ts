@@ -119,7 +119,7 @@ const RLIMITS: Readonly<Partial<Record<ResourceLimitName, string>>> = {
   cpu: 'rlimit-cpu',
 };
 
-/** What Firejail is told: nothing of it comes from a command. Pure but for what the host is asked. */
+/** The options for Firejail; none of them comes from a command. Pure, except for lookups on the host. */
 export function firejailLauncher(plan: LaunchPlan, host: FirejailHost): NativeSetUidLauncher {
   for (const path of [
     ...plan.paths.map((planned) => planned.path),
