@@ -79,7 +79,7 @@ void Execute(int program, pid_t launcher, pid_t command) {
 }
 
 // Most commands take no longer than this. Executing a program meanwhile would slow down the start
-// of the command, and be of no use.
+// of the command, and be useless.
 constexpr long kBriefMilliseconds = 25;
 
 // False: something has happened that must be handled first.
@@ -120,7 +120,7 @@ int RunWarden(void* argument) {
 
   // A program of its own has memory of its own: who ends everybody that shares the launcher's (the
   // kernel, out of memory) does not end it, and it keeps nothing of the launcher's from being
-  // freed. Where it cannot be executed, the code here does as well but for that.
+  // freed. If it cannot be executed, the code here does the same without that protection.
   if (has_program && NothingHappens(kChannel)) Execute(kProgram, plan->launcher, command);
   if (command == kNoCommand) return KeepScope(kChannel, plan->launcher);
   const pid_t launcher = plan->launcher;

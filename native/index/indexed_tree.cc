@@ -193,7 +193,7 @@ void IndexedTree::LookAhead() {
     (*static_cast<decltype(work)*>(argument))();
     return nullptr;
   };
-  // Where there is no thread to be had, this one does it all. No signal that is meant for the
+  // If no thread can be started, this one does all the work. No signal that is meant for the
   // process is to be handled on one of them.
   sigset_t all, before;
   sigfillset(&all);

@@ -85,7 +85,7 @@ class IndexedTree {
   // What is known, of what its times are worth something on the file system of the root.
   void Save(SavedWriter& out);
   // Before the first look, which takes nothing on its word: that has to be one anew. False: it is
-  // none, and this tree is of no use any more.
+  // none, and this tree is unusable.
   [[nodiscard]] bool Restore(SavedReader& in);
 
  private:

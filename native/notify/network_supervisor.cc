@@ -730,7 +730,7 @@ void NetworkSupervisor::TendAsked() {
 }
 
 void NetworkSupervisor::TendWaiting() {
-  // Its connection is on its way all the same.
+  // The connection is being made nevertheless.
   for (const Waiting& waiting : waiting_) {
     if (IsWaiting(listener_.get(), waiting.call) && Target(waiting.thread).HasSignal())
       Refuse(listener_.get(), waiting.call, kRestartForSignal);

@@ -200,7 +200,7 @@ Passage::Looked Passage::LookAtSecondHello() {
   const ClientHello hello = ReadClientHello(bytes_);
   if (hello.flaw != nullptr) return Refuse(hello.flaw), Looked::kIsOver;
   if (hello.size == 0) return Looked::kNeedsMore;
-  // It is to be the same but for what the server wants (RFC 8446, 4.1.2).
+  // The second hello must be the same except for what the server wants (RFC 8446, 4.1.2).
   begun_.connection.name = hello.name;
   if (hello.name != host_)
     return Refuse("a second TLS hello with another server name"), Looked::kIsOver;

@@ -55,7 +55,7 @@ class Passage {
   int host() const { return begun_.host.get(); }
   int command() const { return command_.valid() ? command_.get() : begun_.command.end(); }
   bool is_connected() const { return stage_ > Stage::kCompleting; }
-  // Something of what the command sent may still be handed on. A hello alone is of no use.
+  // Bytes that the command sent may still have to be forwarded. A hello alone need not be.
   bool has_undelivered() const {
     const bool is_known = begun_.inside == Inside::kHttp || stage_ >= Stage::kSecondHello;
     return is_connected() && is_known && !is_up_over_;

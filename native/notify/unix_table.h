@@ -35,7 +35,7 @@ bool IsBound(const SocketAddress& address);
 // and their own. A socket by path is known by its object. Those of their own are bound where nobody
 // finds them by a name; the object that a command made, or the abstract name that it wanted, only
 // says which is meant. So it does not matter what stands behind that object: nothing but a socket
-// of the sandbox is ever connected to for it. Not thread-safe but for what its owner guards.
+// of the sandbox is ever connected to for it. Not thread-safe: its owner guards it.
 class UnixTable {
  public:
   struct Listed {

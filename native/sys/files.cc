@@ -54,7 +54,7 @@ bool WasContentChangedLast(const struct stat& info) {
 
 bool IsUnmarked(int fd, const struct stat& info) {
   return S_ISREG(info.st_mode) && (info.st_mode & 07777) == 0600 && info.st_nlink == 1 &&
-         // A `touch` sets both times to now: the attributes have to be looked at all the same.
+         // A `touch` sets both times to now: the attributes have to be checked nevertheless.
          WasContentChangedLast(info) && HasOnlyLabels(fd);
 }
 

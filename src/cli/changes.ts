@@ -218,7 +218,7 @@ function historyHere(): readonly ChangeSet[] {
     .toSorted((one, other) => cameAt(one) - cameAt(other));
 }
 
-/** The others can be used all the same. */
+/** The other change sets can still be used. */
 function sayDamaged(sets: ChangeSets): void {
   for (const why of sets.damaged()) printError(`warning: ${why}`);
 }

@@ -390,7 +390,7 @@ class OpenFleet implements Fleet {
     return { ...sent.result, report, ...(bytes && { bytes }), ...about } as FleetResult;
   }
 
-  /** @throws {SandboxError} `output.lost`: it is not there any more. */
+  /** @throws {SandboxError} `output.lost`: the output no longer exists. */
   async #fromParts(job: string, parts: readonly number[]): Promise<SentResult> {
     const texts: Uint8Array[] = [];
     for (const seq of parts) {

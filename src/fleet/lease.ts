@@ -109,7 +109,7 @@ export class Lease {
     return this.#held && this.#clock.since(this.#renewedAt) < this.leaseMs - marginOf(this.leaseMs);
   }
 
-  /** Gives it back, with all jobs ended: what is left of them is another worker's at once. */
+  /** Gives the lease back after all jobs have ended: another worker takes unfinished ones at once. */
   async end(): Promise<void> {
     this.#stop();
     await this.#renewing;

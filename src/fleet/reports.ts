@@ -66,7 +66,7 @@ export class KnownReports {
     this.#queue = queue;
   }
 
-  /** `undefined`: it is none, or is not there any more. @throws what the server says. */
+  /** `undefined`: it is not a report, or no longer exists. @throws the server's error. */
   async read(sent: SentReport): Promise<EnforcementReport | undefined> {
     const digest = typeof sent === 'string' ? digestOf(sent) : sent.kept;
     const known = this.#known.get(digest);

@@ -315,6 +315,6 @@ export function isMissing({ parsed, shell, findExecutable, cwd }: CheckContext):
   const name = command.words[0]?.value;
   if (name === undefined || name === '' || name.includes('/') || command.callsFunction === true) return false;
   if (command.assignments.length > 0 || command.redirects.length > 0) return false;
-  // Builtins are listed, but for those that only tell something.
+  // All builtins are listed, except those that only print.
   return describeCommand(command)?.program.unlisted === true && findExecutable(name, cwd) === undefined;
 }

@@ -141,7 +141,7 @@ export interface Call {
 export type Runs =
   | { readonly runs: readonly Run[] }
   | {
-      /** What is recognised of it all the same. */
+      /** The parts of it that are recognised nevertheless. */
       readonly runs?: readonly Run[];
       readonly refusal: {
         readonly code: NotUnderstoodCode;

@@ -20,7 +20,7 @@ export const ENDING: ReadonlySet<NodeJS.Signals> = new Set([
   'SIGKILL',
 ]);
 
-/** A command that does not run, and has its result all the same. */
+/** A command that does not run, but has a result. */
 export function neverBegun(result: ExecutionResult | Promise<ExecutionResult>): RunningCommand {
   return { result: Promise.resolve(result), kill: () => false, cancel: () => {} };
 }

@@ -26,7 +26,7 @@ export class NestedRepositories {
     return innermostAround(path, this.obeyed) !== undefined;
   }
 
-  /** Whether a path that is not there any more went together with its repository, or with the directory it was in. */
+  /** Whether a path that no longer exists vanished together with its repository, or with its directory. */
   isGoneAsAWhole(path: string): boolean {
     const directory = innermostAround(path, this.directories);
     return identityOf(directory === undefined ? dirname(path) : join(directory, 'HEAD')) === undefined;

@@ -77,7 +77,7 @@ function marked(word: Word): Word {
   return marker === undefined ? word : withInput(word, marker, false);
 }
 
-/** `watch [options] words`: a shell reads them, but for -x. */
+/** `watch [options] words`: a shell reads them, except with -x. */
 const runsOfWatch = behindOptions((read) => {
   return hasOption(read, 'x exec') ? runWords(read.rest) : runText(read.rest);
 });

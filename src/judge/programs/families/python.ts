@@ -86,7 +86,7 @@ function reportsOfCoverage({ options }: Use): readonly PathUse[] {
   });
 }
 
-/** Formatters that change what they are given, but for these options; `word` names what does it. */
+/** Formatters change their operands, except with these options; `word` names the option that changes them. */
 function rewritesUnless(asking: string, word: number): (use: Use) => readonly Finding[] {
   return (use) =>
     hasOption(use, asking)

@@ -484,7 +484,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     runsNothing: true,
     operands: 'removes',
     grammar: 'git rm',
-    // Without force it takes what is as it was committed, and nothing else. What is written out is looked at all the same.
+    // Without force it removes only files that are as committed. Operands that are written out are checked anyway.
     // A variable may hold that option: `git rm $flags notes`.
     keeps: (use) =>
       hasOption(use, 'n dry-run cached') ||

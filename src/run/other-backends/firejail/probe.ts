@@ -374,7 +374,7 @@ export function hasFeature(version: FirejailVersion, feature: FirejailFeature): 
   return isSince(version, since) && (until === undefined || !isSince(version, until));
 }
 
-/** Why a version is of no use; undefined: it is. The newest reason, as it names the version that helps. */
+/** Why a version is unusable; `undefined`: it is usable. The newest reason, because that names the version that helps. */
 export function refuseVersion(version: FirejailVersion): string | undefined {
   const missing = FIREJAIL_FEATURES.filter((feature) => !hasFeature(version, feature)).flatMap((feature) => {
     const { essential, since }: Feature = FEATURES[feature];
