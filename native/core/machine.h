@@ -39,6 +39,7 @@ class Machine {
   // In the order in which to enter them; one that is wanted and was not made has no descriptor.
   std::vector<NamespaceEntry> Entries(const NamespaceSpec& wanted) const;
   int user_fd() const;
+  int network_fd() const;
   // Lists the sockets of the network namespace; nullptr: there is none, or it cannot list them.
   std::shared_ptr<DiagSocket> sockets() const;
 

@@ -110,10 +110,10 @@ Result<std::vector<sock_filter>> CallAnswers::Filter() {
     program = NetworkFilter();
   } else {
     // No call of the network is asked about.
-    const Result<OwnLoopback> loopback = OwnLoopback::Draw();
-    if (!loopback.ok()) return loopback.failure();
+    Result<std::shared_ptr<OwnNetwork>> own = OwnNetwork::Make("");
+    if (!own.ok()) return own.failure();
     gate = std::make_shared<NetworkGate>(std::vector<AddressRow>(), std::vector<AddressRange>(),
-                                         loopback.value());
+                                         std::move(own.value()));
   }
   const auto add = [&program](const std::vector<sock_filter>& part) {
     program.insert(program.end(), part.begin(), part.end());

@@ -507,7 +507,7 @@ void NetworkSupervisor::FinishConnecting(const abi::SeccompNotification& call, T
                                          Connection connection, bool is_told) {
   const bool on_its_way = error == EINPROGRESS;
   const bool is_own =
-      gate_->loopback.Is(connection.endpoint) && connection.allowed && connection.rule.empty();
+      gate_->own->loopback.Is(connection.endpoint) && connection.allowed && connection.rule.empty();
   connection.error = on_its_way ? 0 : error;
   // What a program reaches of its own is its own affair.
   if (!is_own && is_told) Record(std::move(connection), target);
@@ -606,9 +606,9 @@ std::optional<Endpoint> NetworkSupervisor::Judge(const Endpoint& wanted, Connect
                                                  int& error, Inside& inside) {
   connection.endpoint = wanted;
   Endpoint real = wanted;
-  if (gate_->loopback.Is(wanted)) {
-    const std::lock_guard lock(gate_->mutex);
-    if (gate_->loopback.FindServer(wanted, real.address)) {
+  if (gate_->own->loopback.Is(wanted)) {
+    const std::lock_guard lock(gate_->own->mutex);
+    if (gate_->own->loopback.FindServer(wanted, real.address)) {
       connection.allowed = true;
       return real;
     }
@@ -628,16 +628,17 @@ std::optional<Endpoint> NetworkSupervisor::Judge(const Endpoint& wanted, Connect
   connection.rule = std::move(verdict.rule);
   inside = verdict.inside;
   if (verdict.allowed) return real;
-  error = gate_->loopback.Is(wanted) ? ECONNREFUSED : EACCES;
+  error = gate_->own->loopback.Is(wanted) ? ECONNREFUSED : EACCES;
   return std::nullopt;
 }
 
 bool NetworkSupervisor::IsNameServer(const Endpoint& wanted) const {
   if (wanted.port != kDnsPort) return false;
   {
-    const std::lock_guard lock(gate_->mutex);
+    const std::lock_guard lock(gate_->own->mutex);
     Address own;
-    if (gate_->loopback.Is(wanted) && gate_->loopback.FindServer(wanted, own)) return false;
+    if (gate_->own->loopback.Is(wanted) && gate_->own->loopback.FindServer(wanted, own))
+      return false;
   }
   // As of UDP (UdpSockets): an entry for that one server leads there.
   const NetworkTable::Verdict verdict = gate_->table.Judge(wanted, Protocol::kTcp);
@@ -875,9 +876,9 @@ int NetworkSupervisor::BindSocket(Socket& socket, const SocketAddress& wanted) {
   std::optional<Endpoint> endpoint = EndpointOf(wanted, socket.family);
   if (!endpoint) return EINVAL;
   // Servers are for the sandbox itself.
-  if (!gate_->loopback.Is(*endpoint)) return EADDRNOTAVAIL;
-  const std::lock_guard lock(gate_->mutex);
-  if (gate_->loopback.IsTakenByHost(endpoint->port)) return EADDRINUSE;
+  if (!gate_->own->loopback.Is(*endpoint)) return EADDRNOTAVAIL;
+  const std::lock_guard lock(gate_->own->mutex);
+  if (gate_->own->loopback.IsTakenByHost(endpoint->port)) return EADDRINUSE;
   const int fd = socket.copy.get();
   int only_v6 = 0;
   if (socket.family == AF_INET6) {
@@ -886,7 +887,7 @@ int NetworkSupervisor::BindSocket(Socket& socket, const SocketAddress& wanted) {
     const int off = 0;
     if (only_v6 != 0 && setsockopt(fd, SOL_IPV6, IPV6_V6ONLY, &off, sizeof(off)) != 0) return errno;
   }
-  endpoint->address = gate_->loopback.ForServer(only_v6 != 0);
+  endpoint->address = gate_->own->loopback.ForServer(only_v6 != 0);
   endpoint->scope = 0;
   SocketAddress real = SocketAddressOf(*endpoint, socket.family);
   if (bind(fd, real.get(), real.length) != 0) return errno;
@@ -915,8 +916,8 @@ void NetworkSupervisor::Listen(const abi::SeccompNotification& call) {
   if (error == 0 && listen(socket->copy.get(), ArgumentOf(call, 1)) != 0) error = errno;
   if (error != 0) return Refuse(listener_.get(), call.id, error);
   {
-    const std::lock_guard lock(gate_->mutex);
-    gate_->loopback.Listens(socket->port);
+    const std::lock_guard lock(gate_->own->mutex);
+    gate_->own->loopback.Listens(socket->port);
   }
   socket->listens = true;
   socket->copy.reset();

@@ -222,7 +222,7 @@ std::optional<Endpoint> UdpSockets::Judge(const Endpoint& to, Connection& connec
   connection.allowed = verdict.allowed;
   connection.rule = std::move(verdict.rule);
   if (verdict.allowed) return real;
-  connection.error = gate_.loopback.Is(to) ? ECONNREFUSED : EACCES;
+  connection.error = gate_.own->loopback.Is(to) ? ECONNREFUSED : EACCES;
   return std::nullopt;
 }
 
@@ -262,7 +262,7 @@ void UdpSockets::Connect(int listener, const abi::SeccompNotification& call, Soc
 int UdpSockets::ConnectTo(const SocketAddress& address, const Endpoint& wanted, Target& target,
                           Socket& socket) {
   if (FindFlow(socket, wanted) != nullptr) return 0;
-  if (gate_.loopback.Is(wanted) && gate_.datagrams.Find(wanted.port) != nullptr)
+  if (gate_.own->loopback.Is(wanted) && gate_.own->datagrams.Find(wanted.port) != nullptr)
     return GetPort(socket, 0);
   if (IsNameServer(wanted)) {
     // From now on its end is closed when the command closes it.
@@ -303,7 +303,7 @@ UdpSockets::Bound UdpSockets::Bind(int listener, const abi::SeccompNotification&
   const std::optional<Endpoint> wanted = EndpointOf(address, socket->family);
   if (error == 0 && (!wanted || socket->asked)) error = EINVAL;
   // Servers are for the sandbox itself.
-  if (error == 0 && !gate_.loopback.Is(*wanted)) error = EADDRNOTAVAIL;
+  if (error == 0 && !gate_.own->loopback.Is(*wanted)) error = EADDRNOTAVAIL;
   if (error == 0) error = GetPort(*socket, wanted->port);
   if (error == EADDRINUSE && !is_last) return Bound::kIsTaken;
   if (error != 0) {
@@ -321,7 +321,7 @@ int UdpSockets::GetPort(Socket& socket, uint16_t wanted) {
   if (socket.box != nullptr) return wanted == 0 || wanted == socket.port ? 0 : EINVAL;
   auto box = std::make_shared<DatagramBox>(wake_);
   uint16_t port = wanted;
-  if (const int error = gate_.datagrams.Take(port, box)) return error;
+  if (const int error = gate_.own->datagrams.Take(port, box)) return error;
   socket.box = std::move(box);
   socket.port = port;
   return 0;
@@ -406,8 +406,8 @@ int UdpSockets::Send(Socket& socket, ino_t inode, const Endpoint& to, std::strin
   if (bytes.size() > kLargestDatagram) return EMSGSIZE;
   // It was judged when it began, as a connection is.
   if (Flow* flow = FindFlow(socket, to)) return SendOut(*flow, bytes);
-  if (gate_.loopback.Is(to)) {
-    if (const auto box = gate_.datagrams.Find(to.port)) {
+  if (gate_.own->loopback.Is(to)) {
+    if (const auto box = gate_.own->datagrams.Find(to.port)) {
       if (const int error = GetPort(socket, 0)) return error;
       Endpoint from = RealOf(to);
       from.port = socket.port;

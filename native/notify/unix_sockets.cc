@@ -174,8 +174,8 @@ void UnixSockets::Retry(int listener) {
 
 void UnixSockets::SweepIfEnded() {
   if (!std::exchange(sweep_, false)) return;
-  const std::lock_guard lock(gate_.mutex);
-  gate_.sockets.Sweep();
+  const std::lock_guard lock(gate_.own->mutex);
+  gate_.own->sockets.Sweep();
 }
 
 void UnixSockets::End(int listener) {
@@ -277,16 +277,16 @@ int UnixSockets::ConnectTo(const Wanted& wanted, const Socket& socket, Connectio
   const auto connect_to = [&](int object) {
     return ConnectNow(socket.copy.get(), AddressOfObject(object));
   };
-  const std::lock_guard lock(gate_.mutex);
-  const UnixTable& table = gate_.sockets;
+  const std::lock_guard lock(gate_.own->mutex);
+  const OwnUnixSockets& own_sockets = gate_.own->sockets;
   struct stat object = {};
   const UnixTable::Listed* listed = nullptr;
   int own = -1;
   if (wanted.abstract) {
-    own = table.FindOwn(*wanted.abstract);
+    own = own_sockets.Find(*wanted.abstract);
   } else if (!wanted.object.valid()) {
     // One that is listed may have no name inside.
-    listed = table.FindListedByName(wanted.told);
+    listed = gate_.sockets.FindByName(wanted.told);
     if (listed == nullptr) {
       // The view hides the socket, so its name is missing: report to the person that it exists.
       const bool fits = wanted.told.size() < sizeof(sockaddr_un::sun_path);
@@ -296,8 +296,8 @@ int UnixSockets::ConnectTo(const Wanted& wanted, const Socket& socket, Connectio
     }
   } else {
     if (fstat(wanted.object.get(), &object) != 0) return errno;
-    listed = table.FindListed(object);
-    if (listed == nullptr) own = table.FindOwn(object);
+    listed = gate_.sockets.Find(object);
+    if (listed == nullptr) own = own_sockets.Find(object);
   }
   // What a program reaches of its own is its own affair.
   if (listed == nullptr && own >= 0) return connect_to(own);
@@ -344,12 +344,12 @@ void UnixSockets::Bind(int listener, const abi::SeccompNotification& call, Socke
 
 int UnixSockets::BindAbstract(Socket& socket, const SocketAddress& wanted) {
   const std::string name = NameIn(wanted);
-  const std::lock_guard lock(gate_.mutex);
-  const int known = gate_.sockets.FindOwn(name);
+  const std::lock_guard lock(gate_.own->mutex);
+  const int known = gate_.own->sockets.Find(name);
   if (known >= 0 && IsBound(AddressOfObject(known))) return EADDRINUSE;
   UniqueFd object;
-  if (const int error = gate_.sockets.Hide(socket.copy.get(), object)) return error;
-  if (const int error = gate_.sockets.AddOwn(name, std::move(object))) return error;
+  if (const int error = gate_.own->sockets.Hide(socket.copy.get(), object)) return error;
+  if (const int error = gate_.own->sockets.Add(name, std::move(object))) return error;
   socket.asked = wanted;
   return 0;
 }
@@ -391,8 +391,8 @@ int UnixSockets::ListenElsewhere(int listener, const abi::SeccompNotification& c
   const bool has_name = object.valid() && fstat(object.get(), &info) == 0;
   UniqueFd hidden;
   {
-    const std::lock_guard lock(gate_.mutex);
-    if (const int error = gate_.sockets.Hide(made.get(), hidden)) return error;
+    const std::lock_guard lock(gate_.own->mutex);
+    if (const int error = gate_.own->sockets.Hide(made.get(), hidden)) return error;
   }
   if (listen(made.get(), ArgumentOf(call, 1)) != 0) return errno;
   const int number = ArgumentOf(call, 0);
@@ -404,8 +404,8 @@ int UnixSockets::ListenElsewhere(int listener, const abi::SeccompNotification& c
   Socket& listening = sockets_[*own];
   listening.asked = name;
   if (!has_name) return 0;
-  const std::lock_guard lock(gate_.mutex);
-  return gate_.sockets.AddOwn(info, std::move(hidden));
+  const std::lock_guard lock(gate_.own->mutex);
+  return gate_.own->sockets.Add(info, std::move(hidden));
 }
 
 void UnixSockets::TellName(int listener, const abi::SeccompNotification& call,

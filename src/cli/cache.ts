@@ -6,7 +6,7 @@ import { visibleLine } from '../base/visible-text.ts';
 import type { NativeAddon } from '../confine/native/contract.ts';
 import { loadAddon } from '../confine/native/load.ts';
 import { CACHE_LIMITS, type CacheEntry, clearCache, listCaches, sizeOfCache } from '../run/index.ts';
-import { currentDirectory } from '../workspace/index.ts';
+import { currentDirectory } from './shared/caller.ts';
 import { withSubcommands } from './shared/parse.ts';
 import { jsonLine } from './shared/print.ts';
 

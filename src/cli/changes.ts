@@ -2,7 +2,7 @@ import { SandboxError } from '../base/errors/sandbox-error.ts';
 import { visibleLine } from '../base/visible-text.ts';
 import type { ChangeSet } from '../model/index.ts';
 import { ChangeSets, visibleDiff } from '../run/index.ts';
-import { currentDirectory } from '../workspace/index.ts';
+import { currentDirectory } from './shared/caller.ts';
 import {
   applyChanges,
   describeChanges,

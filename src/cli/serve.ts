@@ -12,6 +12,7 @@ import {
   type Service,
   serveSchema,
 } from '../serve/index.ts';
+import { caller } from './shared/caller.ts';
 import {
   addSandboxOptions,
   parseSeconds,
@@ -92,6 +93,7 @@ export async function serve(args: readonly string[]): Promise<number> {
   return untilEnded(async ({ signal }) => {
     const service = await createService({
       sandbox: sandboxOptionsOf(options),
+      around: caller(),
       onProblem: printError,
       describe: describeConfinement,
     });

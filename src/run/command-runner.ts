@@ -21,6 +21,7 @@ import { givenUp, type Launch, Launcher, type ReadyCommand } from './launch/laun
 import { neverBegun, pendingCommand, type RunningCommand } from './launch/pending-command.ts';
 import { stepsOf } from './other-backends/application.ts';
 import { deniedByText } from './output/denials.ts';
+import { placesIn } from './proposals.ts';
 import type { PreparedSandbox } from './resolve/prepare-sandbox.ts';
 import { measuredLaunch, measuredRun } from './telemetry.ts';
 
@@ -208,8 +209,7 @@ export class CommandRunner {
     const objection: Objection = decided.allowed ? { status: 'canceled' } : decided.objection;
     const result = notRun(context, objection);
     if (objection.status !== 'denied' || context.decision === undefined) return result;
-    const { plan, policy } = this.prepared;
-    const denials = deniedByText(context.decision, plan, policy.filesystem.secret);
+    const denials = deniedByText(context.decision, placesIn(this.prepared.resolved));
     return denials === undefined ? result : { ...result, denials };
   }
 

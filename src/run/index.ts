@@ -21,6 +21,7 @@ export {
   type CommandCheck,
   createSandbox,
   type OpenSandbox,
+  type OwnRunOptions,
   openSandbox,
   type Sandbox,
   type StartedCommand,

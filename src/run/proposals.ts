@@ -11,8 +11,9 @@ import {
 } from '../base/secret-files.ts';
 import { visibleLine } from '../base/visible-text.ts';
 import { PROGRAMS_IN_HOME } from '../base/words.ts';
+import type { Policy } from '../model/index.ts';
 import { OBEYED_IN_HOME } from '../policy/index.ts';
-import { caller, readRegular, stateDirectoryPath } from '../workspace/index.ts';
+import { type Environment, readRegular, type Surroundings, stateDirectoryPath } from '../workspace/index.ts';
 import { realPath } from './resolve/own-program.ts';
 
 /** Where something is, for what may be proposed. */
@@ -21,7 +22,20 @@ export interface Places {
   readonly workspace: string;
   /** Paths of `filesystem.secret`. */
   readonly secret: readonly string[];
+  /** Of the caller: variables say where settings, state and data of the user are. */
+  readonly env: Environment;
 }
+
+/** Where something is for the commands of a policy that is resolved. */
+export const placesIn = ({
+  home,
+  workspace,
+  policy,
+  around,
+}: Pick<Places, 'home' | 'workspace'> & {
+  readonly policy: Policy;
+  readonly around: Pick<Surroundings, 'env'>;
+}): Places => ({ home, workspace, secret: policy.filesystem.secret, env: around.env });
 
 /** How much of a directory is looked through before it counts as too large. */
 export interface LookLimits {
@@ -166,7 +180,7 @@ export function whyNotProposed(
 /** Like `whyNotProposed`, by the canonical path alone: its contents are not read. */
 export function whyNotByPath(
   path: string,
-  { home, workspace, secret }: Places,
+  { home, workspace, secret, env }: Places,
   list: string,
 ): string | undefined {
   const isIn = (paths: readonly string[]) => paths.some((above) => isBeneath(path, above));
@@ -175,8 +189,8 @@ export function whyNotByPath(
   if (list === 'filesystem.write' && isIn(SYSTEM) && !isBeneath(path, LOCAL))
     return 'the whole system runs or obeys what lies there';
   if (isIn(secret)) return 'filesystem.secret names it';
-  if (isSecretByPath(path, home)) return LOOKS_SECRET;
-  const shared = [...inHome(SHARED_IN_HOME), ...sharedByVariables(home)];
+  if (isSecretByPath(path, home, env)) return LOOKS_SECRET;
+  const shared = [...inHome(SHARED_IN_HOME), ...sharedByVariables(home, env)];
   if (TOO_BROAD.includes(path) || path === homeAround(path) || isAround([home, workspace, ...shared]))
     return `all of ${visibleLine(inTilde(path, home), 100)} would be open, and ${isBeneath(workspace, path) ? 'the workspace' : 'too much'} lies in it`;
   if (isAround(secret)) return 'filesystem.secret names something in it';
@@ -186,7 +200,7 @@ export function whyNotByPath(
     return isInstalledThere(path, home)
       ? `programs are run from there; ${INSTALL_HERE}`
       : 'programs of yours run or obey what lies there';
-  const state = stateDirectoryPath(home, caller().env.XDG_STATE_HOME);
+  const state = stateDirectoryPath(home, env.XDG_STATE_HOME);
   return isIn([state]) ? 'sandbox-run keeps what it trusts there' : undefined;
 }
 
@@ -195,16 +209,19 @@ const inTilde = (path: string, home: string) =>
   isBeneath(path, home) ? `~${path.slice(home.length)}` : path;
 
 /** Directories of settings, state and data that variables put elsewhere. */
-const sharedByVariables = (home: string) =>
+const sharedByVariables = (home: string, env: Environment) =>
   ['XDG_CONFIG_HOME', 'XDG_STATE_HOME', 'XDG_DATA_HOME', 'XDG_CACHE_HOME', 'XDG_RUNTIME_DIR'].map((name) =>
-    absoluteOr(caller().env[name], home),
+    absoluteOr(env[name], home),
   );
 
-function isSecretByPath(path: string, ownHome: string): boolean {
+function isSecretByPath(
+  path: string,
+  ownHome: string,
+  { XDG_CONFIG_HOME, XDG_DATA_HOME }: Environment,
+): boolean {
   if (whatNameSays(path) === 'secret') return true;
   const beneath = (root: string | undefined, before = '') =>
     root !== undefined && isBeneath(path, root) && isSecretPlace(`${before}${path.slice(root.length + 1)}`);
-  const { XDG_CONFIG_HOME, XDG_DATA_HOME } = caller().env;
   return (
     beneath(ownHome) ||
     beneath(homeAround(path)) ||
@@ -217,7 +234,7 @@ function isSecretByPath(path: string, ownHome: string): boolean {
 const homeAround = (path: string) => /^(?:\/root|\/home\/[^/]+)(?=\/|$)/.exec(path)?.[0];
 
 /** What is found at a path, or in the directory there, that keeps it from being proposed. */
-function whatLiesThere(path: string, { home }: Places, limits: LookLimits): string | undefined {
+function whatLiesThere(path: string, { home, env }: Places, limits: LookLimits): string | undefined {
   const found = orElse(() => lstatSync(path, { throwIfNoEntry: false }), undefined);
   if (found?.isSocket() === true) return 'it is a socket, and what listens there is not held by a policy';
   if (found?.isFile() === true) return holdsSecretAt(path, found) ? LOOKS_SECRET : undefined;
@@ -235,7 +252,7 @@ function whatLiesThere(path: string, { home }: Places, limits: LookLimits): stri
       // What cannot be named as text cannot be looked at by this name.
       if (entry.name.includes('\ufffd')) return `a name in it is not UTF-8, ${visibleLine(entry.name, 100)}`;
       if (entry.isSocket()) return 'sockets lie in it, and what listens there is not held by a policy';
-      if (isSecretByPath(inner, home)) return lies(path, inner);
+      if (isSecretByPath(inner, home, env)) return lies(path, inner);
       if (entry.isDirectory()) pending.push(inner);
       if (!entry.isFile()) continue;
       contents += 1;

@@ -31,7 +31,7 @@ import type {
   TemplateValue,
   TerminalSize,
 } from '../model/index.ts';
-import { caller } from '../workspace/index.ts';
+import { OF_THIS_PROCESS, type Surroundings } from '../workspace/index.ts';
 import { type Assembly, assemble, checkOnly, type WhatCounts } from './assemble.ts';
 import { unfinishedIn } from './change-sets/unfinished.ts';
 import { CommandRunner, isClosed, type RunnerPorts } from './command-runner.ts';
@@ -64,6 +64,12 @@ import type { OptionReader } from './validation.ts';
 export interface StartedCommand extends RunningCommand, OutputReader {
   /** The ids of its processes, and of those that it started, at this moment; none before it runs. */
   members(): Promise<readonly number[]>;
+}
+
+/** Options of a command that a door of ours runs. */
+export interface OwnRunOptions extends RunOptions {
+  /** The streams that it inherits, in the place of those of the call that the sandbox was opened for. */
+  readonly inherited?: Surroundings['stdio'];
 }
 
 /** What the policy says about a command at this moment. */
@@ -153,7 +159,7 @@ interface WorkspaceChanges {
  */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { readOptions } = await import('./validation.ts');
-  return openSandbox(readOptions.sandbox(options), readOptions);
+  return openSandbox(readOptions.sandbox(options), OF_THIS_PROCESS, readOptions);
 }
 
 /** Skips validation, for internal callers whose options and commands are already typed. */
@@ -172,10 +178,11 @@ const TRUSTED: OptionReader = {
  * @throws {SandboxError} as `createSandbox`.
  */
 export async function openSandbox(
-  options: SandboxOptions = {},
+  options: SandboxOptions,
+  around: Surroundings,
   read: OptionReader = TRUSTED,
 ): Promise<OpenSandbox> {
-  return sandboxOn(await prepareSandbox(options), options, read);
+  return sandboxOn(await prepareSandbox(options, around), options, read);
 }
 
 /** A sandbox on kernel objects that are ready; `change`: for tests and the doctor, which leave ports out. */
@@ -480,7 +487,7 @@ export class OpenSandbox implements Sandbox {
     };
   }
 
-  #launchOf(options: RunOptions, more: Partial<Launch>): Launch {
+  #launchOf(options: OwnRunOptions, more: Partial<Launch>): Launch {
     const { stdio: where, idleTimeout } = options;
     if (where === 'inherit' && idleTimeout !== undefined) {
       throw new SandboxError(
@@ -488,20 +495,24 @@ export class OpenSandbox implements Sandbox {
         "run: idleTimeout needs output that passes through here, not stdio: 'inherit'",
       );
     }
-    if (where === 'inherit') return { stdio: caller().stdio };
+    if (where === 'inherit') return { stdio: this.#streamsOf(options) };
     const given = isSource(options.input) ? undefined : options.input;
     const input = typeof given === 'string' ? Buffer.from(given) : given;
-    const stdio = [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE] as const;
+    const stdio = [this.#standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE] as const;
     return { stdio, output: this.#outputSettings(options), idleTimeout, input, ...more };
+  }
+
+  #standardInput(options: OwnRunOptions): number {
+    if (options.input !== undefined) return STDIO_CAPTURE;
+    return options.stdin === 'inherit' ? this.#streamsOf(options)[0] : STDIO_NULL;
+  }
+
+  #streamsOf({ inherited }: OwnRunOptions): Surroundings['stdio'] {
+    return inherited ?? this.prepared.resolved.around.stdio;
   }
 }
 
 /** What a tag of a template gets. An array of words, from JSON say, has no `raw`. */
 function isTemplate(given: unknown): given is TemplateStringsArray {
   return Array.isArray(given) && 'raw' in given;
-}
-
-function standardInput(options: RunOptions): number {
-  if (options.input !== undefined) return STDIO_CAPTURE;
-  return options.stdin === 'inherit' ? caller().stdio[0] : STDIO_NULL;
 }

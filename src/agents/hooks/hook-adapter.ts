@@ -1,5 +1,6 @@
 import type { SandboxOptions } from '../../model/index.ts';
 import type { createChecker } from '../../run/index.ts';
+import type { Surroundings } from '../../workspace/index.ts';
 import type { AgentMemory } from './session-memory.ts';
 
 /** What is done with a command that the policy allows. */
@@ -31,6 +32,12 @@ export interface HookOptions extends ToldAfterwards {
   readonly program: readonly string[];
   /** The program that hands calls of it over to a warm server; `undefined`: it is not installed. */
   readonly client?: string | undefined;
+}
+
+/** The same for one call of a hook. */
+export interface HookCall extends HookOptions {
+  /** Of the hook: an agent starts its hooks as it starts commands. */
+  readonly around: Surroundings;
 }
 
 /** A command that an agent wants to run. */

@@ -7,7 +7,7 @@ import {
   operatorStateSettings,
   stateDirectory,
 } from '../../run/index.ts';
-import { caller } from '../../workspace/index.ts';
+import type { Environment } from '../../workspace/index.ts';
 
 /** What is remembered of an agent's session, opened only where something is or will be. */
 export interface AgentMemory extends SessionMemory {
@@ -43,7 +43,7 @@ export function sessionMemory(id: string): AgentMemory {
 }
 
 /** The agent's shell finds programs along its own search path, which is about that of its hooks. */
-export const ofAgent = () => ({ PATH: caller().env.PATH });
+export const ofAgent = ({ PATH }: Environment) => ({ PATH });
 
 /** The request id in the audit trail, equal for the decision and the end of a call. If the agent gives no call id, the decision gets no result record. */
 export function recordOf({ id }: AgentMemory, call: string | undefined): string {

@@ -142,6 +142,16 @@ export const ERROR_CODES = {
     exitStatus: 125,
     meaning: 'The job waited so long that it is not known any more whether it was run, so it was not.',
   },
+  'publish.unavailable': {
+    exitStatus: 126,
+    meaning: 'This host or backend has no way to the ports of a command.',
+  },
+  'publish.refused': {
+    exitStatus: 126,
+    meaning: 'A port was asked for at an address that only the policy of the user or the machine can name.',
+  },
+  'publish.taken': { exitStatus: 125, meaning: 'A port that was to be published is taken.' },
+  'publish.failed': { exitStatus: 125, meaning: 'A port cannot be published, for another reason.' },
   'changes.unavailable': {
     exitStatus: 126,
     meaning: 'This host or backend cannot hold the changes of a command back.',

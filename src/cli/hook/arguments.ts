@@ -11,7 +11,7 @@ import {
 } from '../../agents/index.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import type { SandboxOptions } from '../../model/index.ts';
-import { currentDirectory } from '../../workspace/index.ts';
+import { currentDirectory } from '../shared/caller.ts';
 import {
   autonomyOption,
   backendOption,

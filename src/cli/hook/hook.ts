@@ -1,6 +1,7 @@
 import { Console } from 'node:console';
 import { errorMessage } from '../../base/error-message.ts';
-import { currentDirectory, requireExactArguments, requireExactVariables } from '../../workspace/index.ts';
+import { requireExactArguments, requireExactVariables } from '../../workspace/index.ts';
+import { caller, currentDirectory } from '../shared/caller.ts';
 import { printError } from '../shared/print.ts';
 import {
   forgetEnds,
@@ -29,7 +30,7 @@ export async function hook(args: readonly string[]): Promise<number> {
       process.exit(EXIT_BLOCKS);
     });
     requireExactArguments(args);
-    requireExactVariables();
+    requireExactVariables(caller().env);
     return await answerCall(wanted, (event) => {
       // Without a session, nothing says when the server is no longer needed.
       if (event.kind === 'other') server = undefined;

@@ -25,6 +25,7 @@ import {
   goneInWords,
   isAllHeldUp,
   messageForModel,
+  type OwnRunOptions,
   type Sandbox,
   type StartedCommand,
   shortWord,
@@ -32,7 +33,8 @@ import {
   warningsBesideDenials,
   whyNotProposed,
 } from '../../run/index.ts';
-import { caller, currentDirectory, homeDirectory } from '../../workspace/index.ts';
+import { homeDirectory } from '../../workspace/index.ts';
+import { caller, currentDirectory } from '../shared/caller.ts';
 import { printError, printNote } from '../shared/print.ts';
 import type { SignalForwarding } from '../shared/signals.ts';
 
@@ -40,12 +42,13 @@ import type { SignalForwarding } from '../shared/signals.ts';
 const READER_GONE = new Error('the reader of the output is gone');
 
 /** The command's own streams are ours, unless we have to see what passes. */
-export function ownStreams({ plan }: Sandbox): RunOptions {
+export function ownStreams({ plan }: Sandbox): OwnRunOptions {
   // Output comes when nothing tells any more whose it is.
-  const { write } = caller();
-  if (plan.treeLimits.idleTimeoutMs === undefined) return { stdio: 'inherit' };
+  const { write, stdio: inherited } = caller();
+  if (plan.treeLimits.idleTimeoutMs === undefined) return { stdio: 'inherit', inherited };
   return {
     stdin: 'inherit',
+    inherited,
     onOutput: ({ stream, bytes }) => {
       if (!write(stream === 'stdout' ? 1 : 2, bytes)) throw READER_GONE;
     },
@@ -57,17 +60,18 @@ export function ownStreams({ plan }: Sandbox): RunOptions {
  * and the end comes when `finish` is called.
  */
 export function streamsForModel({ cut }: { readonly cut: boolean }): {
-  readonly options: RunOptions;
+  readonly options: OwnRunOptions;
   readonly finish: () => void;
 } {
   const most = cut ? DEFAULT_MODEL_OUTPUT : undefined;
   const streams = { stdout: createModelStream(most), stderr: createModelStream(most) };
-  const { write } = caller();
+  const { write, stdio: inherited } = caller();
   const print = (stream: OutputStream, text: string) =>
     text === '' || write(stream === 'stdout' ? 1 : 2, Buffer.from(text));
   return {
     options: {
       stdin: 'inherit',
+      inherited,
       onOutput: ({ stream, bytes }) => {
         if (!print(stream, streams[stream].write(bytes))) throw READER_GONE;
       },
@@ -201,7 +205,7 @@ function printDenials(
 const mayBeProposed = (program: string) =>
   whyNotProposed(
     program,
-    { home: homeDirectory(), workspace: currentDirectory(), secret: [] },
+    { home: homeDirectory(), workspace: currentDirectory(), secret: [], env: caller().env },
     'filesystem.read',
   ) === undefined;
 

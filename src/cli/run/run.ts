@@ -12,12 +12,13 @@ import {
   failureForModel,
   messageForModel,
   type OpenSandbox,
+  type OwnRunOptions,
   openSandbox,
   type Sandbox,
   type StartedCommand,
 } from '../../run/index.ts';
-import { caller, currentDirectory } from '../../workspace/index.ts';
 import { gateOf, hasTerminal } from '../shared/ask-here.ts';
+import { caller, currentDirectory } from '../shared/caller.ts';
 import { jsonText, printError, printNote, printOut } from '../shared/print.ts';
 import { describeBackend, describePlan, describeReport } from '../shared/show-plan.ts';
 import { SignalForwarding, untilEnded } from '../shared/signals.ts';
@@ -64,7 +65,7 @@ export async function run(args: readonly string[], subcommands: readonly string[
   }
   using signals = new SignalForwarding();
   try {
-    await using sandbox = await openSandbox(sandboxFor(wanted, signals));
+    await using sandbox = await openSandbox(sandboxFor(wanted, signals), caller());
     return await runIn(sandbox, wanted, signals, subcommands);
   } catch (error) {
     if (!wanted.forModel || !(error instanceof SandboxError)) throw error;
@@ -116,6 +117,9 @@ export async function runIn(
       ? undefined
       : describeBackend(sandbox.plan, () => isatty(caller().stdio[2]));
   if (weaker !== undefined) printError(weaker);
+  const { published } = sandbox.prepared;
+  // Who waits for the end of a server would not hear it in time.
+  if (published !== undefined && !wanted.json) published.tell = printError;
   // Signals are delivered between turns of the event loop.
   await new Promise(setImmediate);
   const early = signals.early;
@@ -236,12 +240,13 @@ async function askNow(id: string, { prepared }: OpenSandbox): Promise<void> {
  * The command's own streams, unless its output is captured. Where no person looks at the terminal of a command, it has the
  * size of the one outside, or the usual one.
  */
-function streamsOf(sandbox: Sandbox, { json, tty, output }: RunArguments): RunOptions {
+function streamsOf(sandbox: Sandbox, { json, tty, output }: RunArguments): OwnRunOptions {
+  const { stdio: inherited } = caller();
   if (json && tty) {
     const [cols, rows] = [0, 1, 2].map((fd) => loadAddon().terminalSize(fd)).find(Boolean) ?? [80, 24];
-    return { stdin: 'inherit', pty: { cols, rows }, ...output };
+    return { stdin: 'inherit', inherited, pty: { cols, rows }, ...output };
   }
-  if (json) return { stdin: 'inherit', ...output };
+  if (json) return { stdin: 'inherit', inherited, ...output };
   return ownStreams(sandbox);
 }
 

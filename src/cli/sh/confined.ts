@@ -13,9 +13,10 @@ import {
   type Sandbox,
   workspaceNamed,
 } from '../../run/index.ts';
-import { caller, currentDirectory, homeDirectory } from '../../workspace/index.ts';
+import { homeDirectory } from '../../workspace/index.ts';
 import { ownStreams, printRemarks, runForwarding } from '../run/pass-through.ts';
 import { gateOf } from '../shared/ask-here.ts';
+import { caller, currentDirectory } from '../shared/caller.ts';
 import { printError, printNote } from '../shared/print.ts';
 import { describeBackend } from '../shared/show-plan.ts';
 import type { SignalForwarding } from '../shared/signals.ts';

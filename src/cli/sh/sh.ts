@@ -2,6 +2,7 @@ import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import { openSandbox } from '../../run/index.ts';
 import { requireExactArguments, requireExactVariables } from '../../workspace/index.ts';
+import { caller } from '../shared/caller.ts';
 import { printNote, printOut } from '../shared/print.ts';
 import { SignalForwarding } from '../shared/signals.ts';
 import { takeServerAddress } from '../warm/start.ts';
@@ -19,7 +20,7 @@ export async function shell(given: readonly string[]): Promise<number> {
   takeServerAddress();
   try {
     requireExactArguments(given);
-    requireExactVariables();
+    requireExactVariables(caller().env);
     // A process in here has what the sandbox around it gives, and no more. So sandbox-sh is plain bash there.
     if (isInsideOwnView()) return await plainShell(SHELL, given);
     const wanted = parseShellArguments(given);
@@ -44,6 +45,6 @@ export async function shell(given: readonly string[]): Promise<number> {
 async function runConfined(wanted: Wanted | readonly [string, ...string[]]): Promise<number> {
   const confined = { wanted, settings: readShellSettings(process.env) };
   using signals = new SignalForwarding();
-  await using sandbox = await openSandbox(await sandboxFor(confined, signals));
+  await using sandbox = await openSandbox(await sandboxFor(confined, signals), caller());
   return await runIn(sandbox, confined, signals);
 }

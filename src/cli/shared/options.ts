@@ -7,6 +7,8 @@ import {
   PLACED_KEYS,
   type PlacedKey,
   type PolicyKey,
+  PUBLICATION_FORMS,
+  readPublication,
   type SandboxOptions,
   type Taint,
 } from '../../model/index.ts';
@@ -61,6 +63,10 @@ const READERS: Readonly<Record<FlagKind, ((text: string, before: unknown) => unk
   choice: undefined,
   word: undefined,
   paths: (path, before) => [...(Array.isArray(before) ? before : []), path],
+  ports: (text, before) => {
+    if (readPublication(text) === undefined) throw new InvalidArgumentError(`it ${PUBLICATION_FORMS}.`);
+    return [...(Array.isArray(before) ? before : []), text];
+  },
   seconds: parseSeconds,
   size: parseSize,
   count: wholeNumber(1, Number.MAX_SAFE_INTEGER, 'it must be a whole number above 0.'),

@@ -20,7 +20,7 @@ import {
   resolvePolicy,
   sandboxOn,
 } from '../../run/index.ts';
-import { caller, createPathLookup, identityOf } from '../../workspace/index.ts';
+import { createPathLookup, type Environment, identityOf, type Surroundings } from '../../workspace/index.ts';
 import { SessionBackground } from './background.ts';
 
 /** Something that stays open for the next call, lent to one or several. */
@@ -164,8 +164,8 @@ export class OpenPolicies {
   }
 
   /** @throws {SandboxError} as `openSandbox`. */
-  async sandbox(options: SandboxOptions): Promise<Lease<OpenSandbox>> {
-    const { from, resolved } = await this.#sandboxOf(options);
+  async sandbox(options: SandboxOptions, around: Surroundings): Promise<Lease<OpenSandbox>> {
+    const { from, resolved } = await this.#sandboxOf(options, around);
     const shared = sharedOf(options, resolved);
     const make = async () =>
       sandboxOn(
@@ -217,8 +217,8 @@ export class OpenPolicies {
   }
 
   /** Makes the kernel objects of a sandbox for when it is asked for: no session begins by that, and nothing is recorded. */
-  async prepare(options: SandboxOptions): Promise<void> {
-    const { from, resolved } = await this.#sandboxOf(options);
+  async prepare(options: SandboxOptions, around: Surroundings): Promise<void> {
+    const { from, resolved } = await this.#sandboxOf(options, around);
     if (this.#sandboxes.has(from) || this.#prepared?.from === from) return;
     this.#dropPrepared();
     const shared = sharedOf(options, resolved);
@@ -228,8 +228,8 @@ export class OpenPolicies {
   }
 
   /** Whether anything that is opened for these options is worth it for a later call. */
-  async isWorthOpening(options: SandboxOptions): Promise<boolean> {
-    return (await resolvePolicy(options)).policy.hooks.plugins.length === 0;
+  async isWorthOpening(options: SandboxOptions, around: Surroundings): Promise<boolean> {
+    return (await resolvePolicy(options, around)).policy.hooks.plugins.length === 0;
   }
 
   #takePrepared(from: string): Promise<PreparedSandbox> | undefined {
@@ -245,8 +245,8 @@ export class OpenPolicies {
     void made?.then(closePrepared).catch(() => {});
   }
 
-  async #sandboxOf(options: SandboxOptions) {
-    const resolved = await this.#resolve(options);
+  async #sandboxOf(options: SandboxOptions, around: Surroundings) {
+    const resolved = await this.#resolve(options, around);
     // A repository that came since the last call, say: only a sandbox that is made now keeps commands off its hooks.
     const found = await this.#lookThrough(resolved.workspace).find(loadAddon(), resolved);
     // What is to be hidden is looked for by the sandbox itself, before each command.
@@ -263,8 +263,8 @@ export class OpenPolicies {
   }
 
   /** A checker that is given back when it is closed. @throws {SandboxError} as `createChecker`. */
-  async checker(options: SandboxOptions, parts: CheckerParts = {}): Promise<Checker> {
-    const resolved = await this.#resolve(options);
+  async checker(options: SandboxOptions, around: Surroundings, parts: CheckerParts = {}): Promise<Checker> {
+    const resolved = await this.#resolve(options, around);
     const { lent, ...lease } = await this.#checkers.lease(inputsOf(options, resolved, parts), () =>
       checkerOf(resolved, options, parts),
     );
@@ -280,8 +280,9 @@ export class OpenPolicies {
     return look;
   }
 
-  async #resolve(options: SandboxOptions): Promise<ResolvedPolicy> {
-    const resolved = await resolvePolicy(options);
+  /** What stays open serves other calls, too, each of which has a directory and streams of its own. */
+  async #resolve(options: SandboxOptions, around: Surroundings): Promise<ResolvedPolicy> {
+    const resolved = { ...(await resolvePolicy(options, around)), around: ofNoCall(around) };
     if (resolved.policy.hooks.plugins.length > 0) this.#onPlugins();
     return resolved;
   }
@@ -291,6 +292,20 @@ export class OpenPolicies {
     await Promise.all([this.#sandboxes.close(), this.#checkers.close()]);
   }
 }
+
+/** Variables of a caller that say where its git, its agents and its directories are: what is told of denials depends on them. */
+const TELLING = /^(?:GIT|SSH|XDG)_/;
+
+/** The variables of a call alone. */
+const ofNoCall = ({ env }: Surroundings): Surroundings => ({
+  env,
+  cwd: () => {
+    throw new Error('what stays open from call to call has no current directory');
+  },
+  get stdio(): never {
+    throw new Error('what stays open from call to call has no streams');
+  },
+});
 
 /**
  * All that a sandbox depends on and that can be another one for the next command, as text. The rest of a resolved policy is
@@ -303,6 +318,7 @@ function inputsOf(
 ): string {
   const { layers, workspace, workspaceAsNamed, home, temporaryParent, settings, policy, networkRules } =
     resolved;
+  const { env } = resolved.around;
   return JSON.stringify([
     // Of the gate which parts there are: what they do is the same for every caller.
     ...[
@@ -316,8 +332,8 @@ function inputsOf(
       temporaryParent,
       settings,
     ],
-    ...[networkRules, policy.filesystem.rules, policy.environment.set, commandEnvironment(policy)],
-    openedWith(policy),
+    ...[networkRules, policy.filesystem.rules, policy.environment.set, commandEnvironment(policy, env)],
+    ...[openedWith(policy, env), Object.entries(env).filter(([name]) => TELLING.test(name))],
   ]);
 }
 
@@ -337,10 +353,10 @@ function sharedOf(options: SandboxOptions, resolved: ResolvedPolicy): Shared {
 }
 
 /** What is looked at when one is opened, and of which the policy has the name only: as it is now. */
-function openedWith(policy: Policy): readonly (string | undefined)[] {
+function openedWith(policy: Policy, env: Environment): readonly (string | undefined)[] {
   const { hmacKeyFile } = policy.audit;
   const reviewer = reviewerSettings(policy);
-  const key = reviewer?.kind === 'model' ? caller().env[reviewer.keyVariable] : undefined;
+  const key = reviewer?.kind === 'model' ? env[reviewer.keyVariable] : undefined;
   return [
     hmacKeyFile && stampOf(hmacKeyFile),
     reviewer?.kind === 'command' ? realPath(reviewer.argv[0]) : undefined,

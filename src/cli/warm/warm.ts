@@ -11,19 +11,14 @@ import { within } from '../../gate/index.ts';
 import type { Command, SandboxOptions, Taint } from '../../model/index.ts';
 import { hasState, lazyState, type OpenSandbox, stateDirectory } from '../../run/index.ts';
 import { type Call, listenForCalls, type Work } from '../../serve/index.ts';
-import {
-  caller,
-  currentDirectory,
-  ensureStateDirectory,
-  onBehalfOf,
-  serveOthersOnly,
-} from '../../workspace/index.ts';
+import { ensureStateDirectory } from '../../workspace/index.ts';
 import { answerCall, parseHookArguments } from '../hook/answer.ts';
 import { parseRunArguments } from '../run/options.ts';
 import * as run from '../run/run.ts';
 import { parseShellArguments } from '../sh/arguments.ts';
 import * as sh from '../sh/confined.ts';
 import { readShellSettings } from '../sh/settings.ts';
+import { caller, currentDirectory, onBehalfOf, serveOthersOnly } from '../shared/caller.ts';
 import { printError } from '../shared/print.ts';
 import { aborted, SignalForwarding, untilEnded } from '../shared/signals.ts';
 import type { SessionBackground } from './background.ts';
@@ -57,7 +52,7 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
     const keepOpen = async () => void (hasState() && (await state()));
     const session: Rehearsed | undefined = rehearsed === undefined ? undefined : JSON.parse(rehearsed);
     const listener = await listenForCalls({
-      ...{ path, addon, unusedTimeout: UNUSED_MS },
+      ...{ path, addon, unusedTimeout: UNUSED_MS, onBehalfOf },
       take: async (call) => {
         if (sessions.endsSoon) return undefined;
         return sessions.during(async () => {
@@ -341,7 +336,7 @@ async function borrow(
   policies: OpenPolicies,
 ): Promise<Lease<OpenSandbox> | undefined> {
   try {
-    return await policies.sandbox(await asked.options(signals));
+    return await policies.sandbox(await asked.options(signals), caller());
   } catch (error) {
     if (error instanceof SandboxError) return undefined;
     throw error;

@@ -61,10 +61,7 @@ export interface FullGrant {
   readonly parentBesideTmp?: (() => string | undefined) | undefined;
   /** Makes the lookup of paths for one plan. Default: each path is looked up separately. */
   readonly pathLookup?: (() => PathLookup) | undefined;
-  /**
-   * By parent (`temporaryParent`, `memoryParent`): the directory in it that only this user can use. Without one, private
-   * directories are made directly in the parent.
-   */
+  /** By parent directory: the one in it that only this user can use. Missing: private directories are made directly in the parent. */
   readonly privateParents?: ReadonlyMap<string, string> | undefined;
   /** Where private directories on shared memory are made. Canonical; `undefined`: the host has no such directory that we can write to. */
   readonly memoryParent: string | undefined;

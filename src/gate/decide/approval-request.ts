@@ -18,7 +18,7 @@ import {
   type WantedConnection,
 } from '../../model/index.ts';
 import { packageVersion } from '../../version.ts';
-import { caller, describePush } from '../../workspace/index.ts';
+import { describePush, type Environment } from '../../workspace/index.ts';
 import { directoryIdentityOf, expanded, identityOf, treeIdentityOf } from './shown-state.ts';
 
 /** What does not change from command to command of one sandbox. */
@@ -28,6 +28,8 @@ interface ApprovalSurroundings {
   readonly plan: LaunchPlan | undefined;
   /** Names of variables that the policy or the caller asked for, beyond what every command has. */
   readonly given: () => ReadonlySet<string>;
+  /** Of the caller. */
+  readonly env: Environment;
   readonly principal: string;
   readonly session: string | undefined;
   /** What the policy gives every command. */
@@ -87,7 +89,7 @@ function stateOf({ parts }: CommandEffects, cwd: string) {
  * launch, it has the same fingerprint only if nothing of it has changed.
  */
 export function approvalRequestMaker(surroundings: ApprovalSurroundings): ApprovalRequestMaker {
-  const { policy, plan, given, principal, session, usual = {} } = surroundings;
+  const { policy, plan, given, env, principal, session, usual = {} } = surroundings;
   // The confinement then says that there is no network, so the question does not name it as reachable.
   const hasNoNetwork = plan !== undefined && policy.network.mode === 'off';
   // Computed for the first request: most commands are never asked about.
@@ -152,7 +154,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
       parts: effects.parts.map(({ source, executable, remarks }) => ({ source, executable, remarks })),
       environment: names.filter((name) => changed.has(name) || namesGiven.has(name)).map(text),
       profile: policy.profile,
-      ...atStake(effects, decision, cwd),
+      ...atStake(effects, decision, cwd, env),
       touches: [
         ...effects.writes.map((path) => fromDirectory(path, cwd)),
         ...(decision.reach === 'network' && !hasNoNetwork ? ['the network'] : []),
@@ -185,13 +187,17 @@ function atStake(
   { lost = () => [], hosts = [], pushes = [] }: CommandEffects,
   { verdict, reach }: Decision,
   cwd: string,
+  env: Environment,
 ): Pick<ApprovalRequest, 'lost' | 'reached'> {
   if (verdict !== 'ask') return {};
   const gone = lost().map((path) => fromDirectory(path, cwd));
   const reached =
     reach === 'local'
       ? []
-      : [...hosts.map((host) => readableWord(redact(host))), ...pushes.flatMap(describePush)];
+      : [
+          ...hosts.map((host) => readableWord(redact(host))),
+          ...pushes.flatMap((push) => describePush(push, env)),
+        ];
   return {
     ...(gone.length === 0 ? {} : { lost: gone }),
     ...(reached.length === 0 ? {} : { reached }),
@@ -270,10 +276,10 @@ function confinementOf(policy: Policy, plan: LaunchPlan): readonly string[] {
   ];
 }
 
-/** Names of variables that somebody asked for, beyond those that all profiles pass. */
-export function givenVariables({ named }: { readonly named: Policy }): ReadonlySet<string> {
+/** Names of variables of a caller that somebody asked for, beyond those that all profiles pass. */
+export function givenVariables(named: Policy, env: Environment): ReadonlySet<string> {
   const builtIn: readonly string[] = POLICY_KEYS.environment.pass.default;
-  const passed = Object.keys(caller().env).filter((name) =>
+  const passed = Object.keys(env).filter((name) =>
     named.environment.pass.some((entry) => !builtIn.includes(entry) && isListedVariable(name, [entry])),
   );
   return new Set([...Object.keys(named.environment.set), ...passed]);

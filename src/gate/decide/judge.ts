@@ -30,10 +30,11 @@ import {
   createLookAtObeyed,
   createPathLookup,
   createVersions,
+  type Environment,
   type FoundProgram,
 } from '../../workspace/index.ts';
 import { bashSyntaxError } from './bash-syntax.ts';
-import { INNER_TEXTS } from './inner-texts.ts';
+import { innerTexts } from './inner-texts.ts';
 import {
   CHECKS,
   CHECKS_IN_SESSION,
@@ -126,6 +127,8 @@ function usualEffect({ workspace }: Policy, { shell, approved }: JudgeRequest): 
 interface JudgeParts {
   readonly policy: Policy;
   readonly rules: RulesOfCommands;
+  /** Of the caller, for where git finds the user's settings. */
+  readonly env: Environment;
   /** PATH of the command, if the request says nothing else. */
   readonly searchPath: string;
   readonly find: ProgramFinder;
@@ -198,7 +201,7 @@ function askedOnce(ports: GatePorts, said: Map<string, unknown>): GatePorts {
 }
 
 /** Wires parser, checks and ports: the stages do not know each other. */
-export function createJudge({ policy, rules, searchPath, find, gate, made }: JudgeParts): Judge {
+export function createJudge({ policy, rules, env, searchPath, find, gate, made }: JudgeParts): Judge {
   const ports: GatePorts = {
     budget: gate.budget,
     reviewer: gate.reviewer,
@@ -211,6 +214,7 @@ export function createJudge({ policy, rules, searchPath, find, gate, made }: Jud
   const canonicalProgram = programsWithMemory(rules);
   const parse = parserWithMemory();
   const own = new OwnFiles(made);
+  const inner = innerTexts(env);
 
   return function judge(request) {
     const { command, cwd = '.' } = request;
@@ -248,7 +252,7 @@ export function createJudge({ policy, rules, searchPath, find, gate, made }: Jud
       shell: request.shell,
       variables: request.env,
       versions: createVersions((path) => own.isOwn(path)),
-      inner: INNER_TEXTS,
+      inner,
       syntaxError: typeof command === 'string' ? bashSyntaxError : undefined,
       obeyed: createLookAtObeyed(rules.workspace),
       steps,

@@ -7,7 +7,7 @@ import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
 import { createDecider, type DecisionPorts, type DecisionRequest, WITHOUT } from '../../gate/index.ts';
 import type { Command, CommandLineOptions, SandboxOptions, SpawnOptions } from '../../model/index.ts';
 import { packageVersion } from '../../version.ts';
-import { caller } from '../../workspace/index.ts';
+import type { Environment } from '../../workspace/index.ts';
 import { type Assembly, assemble, checkOnly } from '../assemble.ts';
 import { type CommandRunner, isClosed, type RunnerPorts } from '../command-runner.ts';
 import { CommandError } from '../launch/command-error.ts';
@@ -33,7 +33,7 @@ export interface SandboxCommandLine {
 export interface Embedded {
   readonly version: string;
   /** Without what is no data. */
-  readonly resolved: Omit<ResolvedPolicy, 'parentBesideTmp' | 'shadow'>;
+  readonly resolved: Omit<ResolvedPolicy, 'parentBesideTmp' | 'shadow' | 'around'>;
   readonly options: Pick<SandboxOptions, 'principal' | 'isCopy' | 'tool'>;
   readonly isOfSession: boolean;
   /** What holds the commands of this sandbox. */
@@ -124,7 +124,8 @@ export class CommandLines {
         terminal,
         env: variablesFor(assembly),
       };
-      return lineOf(this.#handover.put(assembly.resolved.temporaryParent, value), cwd);
+      const { temporaryParent, around } = assembly.resolved;
+      return lineOf(this.#handover.put(temporaryParent, value), cwd, around.env);
     } finally {
       this.#asking.delete(controller);
     }
@@ -158,7 +159,12 @@ function refuseWhatStaysHere({ options, policy, resolved, stateful }: Assembly):
   if (resolved.shadow !== undefined) throw cannotGo('the option shadow');
 }
 
-function asData({ parentBesideTmp: _, shadow: __, ...data }: ResolvedPolicy): Embedded['resolved'] {
+function asData({
+  parentBesideTmp: _,
+  shadow: __,
+  around: ___,
+  ...data
+}: ResolvedPolicy): Embedded['resolved'] {
   return data;
 }
 
@@ -211,19 +217,19 @@ export const portsThere = (ports: DecisionPorts): DecisionPorts => {
   return { ...ports, approvals, budget, record, tellHooks, session };
 };
 
-function variablesFor({ environment }: Assembly): Embedded['env'] {
-  const own = Object.entries(caller().env).filter(
+function variablesFor({ environment, resolved }: Assembly): Embedded['env'] {
+  const own = Object.entries(resolved.around.env).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && OF_LAUNCHER.test(entry[0]),
   );
   return { ...environment.variables, ...Object.fromEntries(own) };
 }
 
-function lineOf(claim: readonly string[], cwd: string): SandboxCommandLine {
+function lineOf(claim: readonly string[], cwd: string, around: Environment): SandboxCommandLine {
   const program = process.execPath;
   const args = [join(packageDirectory(), 'dist/cli.cjs'), 'embedded', ...claim];
   const env: Record<string, string> = {};
   for (const name of OF_LOADER) {
-    const value = caller().env[name];
+    const value = around[name];
     if (value !== undefined) env[name] = value;
   }
   // Where this process is none of Node's own.

@@ -2,8 +2,7 @@ import { isAbsolute } from 'node:path';
 import { visibleLine } from '../../base/visible-text.ts';
 import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
 import type { ExecutionResult } from '../../model/index.ts';
-import { homeDirectory } from '../../workspace/index.ts';
-import { BRIEF, INSTALL_HERE, whyNotProposed } from '../proposals.ts';
+import { BRIEF, INSTALL_HERE, type Places, whyNotProposed } from '../proposals.ts';
 import { shortPath, shortWord } from './denial-texts.ts';
 
 type NotKept = NonNullable<ExecutionResult['notKept']>;
@@ -13,19 +12,18 @@ const NAMED = 4;
 const QUOTED_CHARACTERS = 200;
 const IN_HOME = 'slot:home/';
 
-/** Paths that a command made in its private home, as its user would name them. `secret`: the paths of `filesystem.secret`. */
+/** Paths that a command made in its private home, as its user would name them. */
 export function notKept(
   made: readonly string[],
-  { home, workspace }: Pick<LaunchPlan, 'home' | 'workspace'>,
-  secret: readonly string[],
+  { home }: Pick<LaunchPlan, 'home'>,
+  places: Places,
 ): NotKept {
   return made.map((at) => {
     const inner = at.slice(IN_HOME.length);
-    const user = homeDirectory();
     // Where the private home lies elsewhere, the same name in the user's own is another file.
-    if (home !== user) return { path: isAbsolute(home) ? `${home}/${inner}` : `~/${inner}` };
+    if (home !== places.home) return { path: isAbsolute(home) ? `${home}/${inner}` : `~/${inner}` };
     const path = `${home}/${inner}`;
-    const why = whyNotProposed(path, { home: user, workspace, secret }, 'filesystem.write', BRIEF);
+    const why = whyNotProposed(path, places, 'filesystem.write', BRIEF);
     return why === undefined && visibleLine(path, QUOTED_CHARACTERS) === path && !path.includes('\ufffd')
       ? { path, allow: path }
       : { path };

@@ -9,11 +9,13 @@ import type { Grant, HiddenFiles } from '../../confine/plan/grant.ts';
 import type { HostFeatures } from '../../confine/plan/host-features.ts';
 import type { LaunchPlan, PlannedLayer } from '../../confine/plan/launch-plan.ts';
 import type { NameLookup, Policy, SandboxOptions } from '../../model/index.ts';
-import { identityOf, makeDirectories, type Settler } from '../../workspace/index.ts';
+import { identityOf, makeDirectories, type Settler, type Surroundings } from '../../workspace/index.ts';
 import type { Looked } from '../hidden-files.ts';
 import type { NetworkBroker } from '../network/broker.ts';
+import type { PublishedPorts } from '../network/published-ports.ts';
 import { BACKENDS } from '../other-backends/all-backends.ts';
 import type { WouldDeny } from '../output/shadow.ts';
+import { placesIn } from '../proposals.ts';
 import { confinerOf, enforceable, hiddenIn, type PlannedSandbox, planResolved } from './plan-sandbox.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import { hasNpmCache, seedNpmCache } from './seed-npm-cache.ts';
@@ -36,6 +38,8 @@ export interface PreparedSandbox {
   readonly settle: Settler;
   /** Where the network is listed. */
   readonly network: NetworkBroker | undefined;
+  /** Where ports are published. */
+  readonly published: PublishedPorts | undefined;
   /** Where the policy hides files. */
   readonly hidden: HiddenNow | undefined;
   /** Tells what another policy would deny. */
@@ -75,10 +79,11 @@ interface HiddenNow {
  */
 export async function prepareSandbox(
   options: SandboxOptions,
+  around: Surroundings,
   asIf: (host: HostFeatures) => HostFeatures = (host) => host,
   backends: readonly Backend[] = BACKENDS,
 ): Promise<PreparedSandbox> {
-  return prepareOf(await resolvePolicy(options), options, { asIf, backends });
+  return prepareOf(await resolvePolicy(options, around), options, { asIf, backends });
 }
 
 /**
@@ -147,9 +152,12 @@ async function prepareResolved(
     const network = await brokerFor(addon, confinement, lookup);
     if (planned.shadow !== undefined) requireLooking(plan);
     const shadow =
-      planned.shadow &&
-      (await import('../output/shadow.ts')).shadowOf(planned.shadow, policy.filesystem.secret);
-    const own = { confinement, plan, addon, policy, resolved, cache, findings, settle, network, shadow };
+      planned.shadow && (await import('../output/shadow.ts')).shadowOf(planned.shadow, placesIn(resolved));
+    const published = await publishedOf(addon, resolved, plan);
+    const own = {
+      ...{ confinement, plan, addon, policy, resolved, cache, findings },
+      ...{ settle, network, published, shadow },
+    };
     // `hiddenNow` replaces the confinement of this object later, so it must be the one that is returned.
     const prepared = { ...own, hidden: undefined };
     const hidden = hiddenNow(planned, prepared, lookup);
@@ -283,6 +291,18 @@ function effectsOutside(
     ...(copies && { copies: copies.filter(({ source }) => !isBeneath(source, workspace)) }),
     ...(makings && { makings: outside(makings) }),
   };
+}
+
+/** @throws {SandboxError} `publish.unavailable`, `publish.refused`. */
+async function publishedOf(
+  addon: NativeAddon,
+  { policy, entries }: ResolvedPolicy,
+  plan: LaunchPlan,
+): Promise<PublishedPorts | undefined> {
+  const { publish } = policy.network;
+  if (publish.length === 0) return undefined;
+  const { PublishedPorts, wishedPorts } = await import('../listed-network.ts');
+  return new PublishedPorts(addon, wishedPorts(publish, entries), plan);
 }
 
 /** What answers for the commands is loaded where the network is listed only. */

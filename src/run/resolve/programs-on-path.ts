@@ -30,7 +30,6 @@ const MOST_LINKS = 1_000;
  * (credentials, settings, state, a home as a whole) is not granted with them.
  */
 export function programsOnPath(
-  path: string,
   places: Places,
   granted: readonly PathRule[],
   lookup: PathLookup,
@@ -46,7 +45,7 @@ export function programsOnPath(
     const real = homeOf(directory, isOpen) ?? (isOpen(itself) ? itself : undefined);
     if (real !== undefined && !isKnown(real)) found.push(real);
   };
-  for (const named of new Set(path.split(delimiter))) {
+  for (const named of new Set((places.env.PATH ?? '').split(delimiter))) {
     if (!isAbsolute(named)) continue;
     const directory = realPath(named, lookup);
     if (elsewhere.some((root) => isBeneath(directory, root))) continue;

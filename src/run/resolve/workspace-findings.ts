@@ -12,7 +12,6 @@ import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
 import { OBEYED_FILES } from '../../policy/index.ts';
 import {
   Baseline,
-  caller,
   createSettler,
   createStartLookup,
   Expected,
@@ -189,7 +188,7 @@ export class RepeatedLook {
 
 function findIn(
   { places: { roots, untended }, names, index }: WritableTrees,
-  { workspace, home, repository }: ResolvedPolicy,
+  { workspace, home, repository, around }: ResolvedPolicy,
   { entries, unreadable, spent, spentBeside }: NativeIndexed,
 ): WorkspaceFindings {
   const shut = unreadable.find((path) => `${path}/`.includes('/.git/'));
@@ -205,7 +204,7 @@ function findIn(
     lookup,
   );
   const leading = entries.filter(({ path, kind }) => path.endsWith('/.git') && kind !== 'directory');
-  const surroundings = { workspace, roots, home, configFiles: userConfigFiles(home, caller().env), lookup };
+  const surroundings = { workspace, roots, home, configFiles: userConfigFiles(home, around.env), lookup };
   const parts = { directories, links: leading.map(({ path }) => path) };
   const own = ownParts(parts, roots);
   const byGit = obeyedByGit(own, surroundings);

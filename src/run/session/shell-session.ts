@@ -25,6 +25,7 @@ import type { NetworkBroker } from '../network/broker.ts';
 import { missingAlternates } from '../output/alternates.ts';
 import { OutputConsumer } from '../output/consumer.ts';
 import { createOutputSettings, type OutputSettings } from '../output/settings.ts';
+import { placesIn } from '../proposals.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
 import type { OptionReader } from '../validation.ts';
 import { ShellProcess, type TurnOutcome } from './shell-process.ts';
@@ -245,6 +246,7 @@ class OpenShell implements ShellSession {
         killGraceMs: prepared.policy.limits.killGraceMs,
         addedFilter: this.#addedFilter,
         network: prepared.network,
+        published: prepared.published,
       });
     } catch (error) {
       // No thread or no descriptor for it.
@@ -392,13 +394,14 @@ class OpenShell implements ShellSession {
     const leftBehind = prepared.settle(outcome);
     this.#noteHidden();
     const connections = network?.connectionsOf(shell.id, outcome);
-    const { secret } = policy.filesystem;
+    const places = placesIn(prepared.resolved);
     const warnings = [
+      ...shell.takeRemarks(),
       ...skippedHooks(),
-      ...missingAlternates(outcome.exitCode, plan, secret),
+      ...missingAlternates(outcome.exitCode, plan, places),
       ...(how.alive || !how.broken ? [] : [BROKEN]),
     ];
-    const after = { leftBehind, connections, secret, warnings };
+    const after = { leftBehind, connections, ports: shell.ports, places, warnings };
     const view = { view: this.#output.view, spilled: undefined };
     const result = classify(context, outcome, after, plan, prepared.shadow, view);
     // A canceled command does not wait for the consumer of its output, which may never finish.

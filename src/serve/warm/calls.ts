@@ -5,9 +5,9 @@ import { resolve } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { deferred } from '../../base/deferred.ts';
 import type { NativeAddon } from '../../confine/native/contract.ts';
-import { type Caller, onBehalfOf } from '../../workspace/index.ts';
 import { type Listener, listenOn } from '../core/listener.ts';
 import { descriptorOf, isOurs, type Peer } from '../core/peer.ts';
+import type { Caller } from './caller.ts';
 import { isLikeThisProcess, peerProcess } from './peer-process.ts';
 
 /** A call of this program that a client wants to hand over. */
@@ -31,6 +31,8 @@ interface CallsOptions {
   readonly addon: NativeAddon;
   /** Milliseconds without any call after which `ended` settles. */
   readonly unusedTimeout: number;
+  /** Does work for a caller, with everything that it starts. */
+  readonly onBehalfOf: <T>(caller: Caller, work: () => T) => T;
   /** What is to be done for a call; `undefined`: the client does it itself, as nothing has begun. */
   readonly take: (call: Call) => Promise<Work | undefined>;
 }
@@ -49,11 +51,11 @@ const MOST_UNREAD_BYTES = 64 * 1024 * 1024;
 const LOST = '\uFFFD';
 
 /** Listens for calls of this user's clients. @throws {SandboxError} `gate.unusable`. */
-export function listenForCalls({ path, addon, unusedTimeout, take }: CallsOptions): Promise<Listener> {
+export function listenForCalls({ path, addon, unusedTimeout, ...how }: CallsOptions): Promise<Listener> {
   const claim = { path, name: 'the warm server', sharedDirectory: false, admits: isOurs, pauses: true };
   return listenOn({ ...claim, addon, unusedTimeout }, (socket, peer) => {
     const over = deferred<void>();
-    void serveCall(socket, peer, addon, take)
+    void serveCall(socket, peer, addon, how)
       .catch(() => {})
       .finally(() => {
         socket.end();
@@ -73,7 +75,7 @@ async function serveCall(
   socket: Socket,
   peer: Peer,
   addon: NativeAddon,
-  take: CallsOptions['take'],
+  { onBehalfOf, take }: Pick<CallsOptions, 'onBehalfOf' | 'take'>,
 ): Promise<void> {
   socket.write(Uint8Array.of(SAID.here));
   const [request, ...stdio] = await descriptorsOf(socket, addon);

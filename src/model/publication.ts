@@ -1,0 +1,55 @@
+/** A port of the sandbox that programs of this machine can connect to. */
+export interface Publication {
+  /** Where they connect; 0: any port that is free. */
+  readonly port: number;
+  /** If the port is taken, the next free one above it. */
+  readonly orFree: boolean;
+  /** Where the server listens in the sandbox. */
+  readonly inner: number;
+  /** Where it can be reached; `undefined`: at 127.0.0.1 and ::1. */
+  readonly address: string | undefined;
+}
+
+/** How a {@link Publication} is written. */
+export const PUBLICATION_FORMS =
+  'must be [ADDRESS:]PORT[:INNER], such as 3000, 8080:80, 3000? (or the next free port) or 0:3000 (any free port); PORT is 1024 or higher';
+
+const HIGHEST_PORT = 65535;
+const LOWEST_OUTER_PORT = 1024;
+
+/** Reads `[ADDRESS:]PORT[:INNER]`; `undefined`: it is not that. */
+export function readPublication(text: string): Publication | undefined {
+  const match = /^(?:(\[[^\]]+\]|\d+\.[\d.]+):)?(\d{1,5})(\?)?(?::(\d{1,5}))?$/.exec(text);
+  if (match === null) return undefined;
+  const [, given, outer, mark, within = outer] = match;
+  const address = given?.replace(/^\[(.*)\]$/, '$1');
+  if (address !== undefined && !isAddress(address, given?.startsWith('[') === true ? 6 : 4)) return undefined;
+  const [port, inner] = [Number(outer), Number(within)];
+  const isOuter = port === 0 ? mark === undefined : port >= LOWEST_OUTER_PORT && port <= HIGHEST_PORT;
+  if (!isOuter || inner < 1 || inner > HIGHEST_PORT) return undefined;
+  return { port, orFree: mark !== undefined, inner, address };
+}
+
+/** The module is loaded only where an address is written: it would take longer than all else here. */
+const isAddress = (text: string, family: number) =>
+  process.getBuiltinModule('node:net').isIP(text) === family && !text.includes('%');
+
+/** A publication as text, for {@link readPublication}. */
+export function publicationText({
+  port,
+  orFree = false,
+  inner,
+  address,
+}: {
+  readonly port: number;
+  readonly orFree?: boolean | undefined;
+  readonly inner?: number | undefined;
+  readonly address?: string | undefined;
+}): string {
+  const place = address === undefined ? '' : `${address.includes(':') ? `[${address}]` : address}:`;
+  return `${place}${port}${orFree ? '?' : ''}${inner === undefined || inner === port ? '' : `:${inner}`}`;
+}
+
+/** Whether an address is one of the loopback interface, which other machines cannot reach; none stands for these. */
+export const isLoopback = (address: string | undefined): boolean =>
+  address === undefined || address === '::1' || address.startsWith('127.');
