@@ -58,8 +58,8 @@ bool BelongsToSlot(const std::string& path);
 // Whether the next commands of the session must find the content of a path.
 bool IsSharedBySession(const Slot& slot, const std::string& path);
 
-// Makes a directory of the slot. One that leads to a mount point may be there, and no link is
-// taken for it: what is put into it would lie outside.
+// Makes a directory of the slot. One that leads to a mount point may exist already, but a link is
+// refused: what is put into it would lie outside.
 Status EnsureDirectory(const std::string& path);
 // Makes the directories that lead from a private directory of the slot to a seeded file. What the
 // command before left there is gone by now.

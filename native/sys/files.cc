@@ -85,7 +85,7 @@ Result<UniqueFd> MakeLockedDirectory(const std::string& parent, const std::strin
     Result<std::string> made = MakePrivateDirectory(parent, prefix);
     if (!made.ok()) {
       failure = made.failure();
-      // Removed before it had its mode.
+      // Another launcher removed the new directory before it had its mode: try again.
       if (failure.error == ENOENT && failure.path != parent) continue;
       break;
     }

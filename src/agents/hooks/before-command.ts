@@ -27,7 +27,7 @@ import { type AgentMemory, ofAgent, recordOf } from './session-memory.ts';
 
 /** How long a ticket waits for the person: the agent's question stays open until it is answered. */
 const TICKET_LIFETIME_MS = 3_600_000;
-/** How long what plug-ins said stands for a command that nobody is asked about: the run asks again where it comes later. */
+/** How long an answer of plug-ins is valid for a command that no person is asked about; a later run asks them again. */
 const ASKED_LIFETIME_MS = 300_000;
 /** Rows of a command that a question shows: the agent shows all of it beside the question. */
 const MOST_ROWS = 3;

@@ -145,9 +145,9 @@ interface NotesOptions {
 }
 
 interface DenialOptions {
-  /** What paths are shown relative to. */
+  /** The directory to which shown paths are relative. */
   readonly cwd: string;
-  /** What the first line begins with. */
+  /** The beginning of the first line. */
   readonly begin?: string;
   readonly isSaid?: boolean;
 }

@@ -335,7 +335,7 @@ export function enforcementReport(
   return { backend, passedOver, landlockAbi, processTree, controls };
 }
 
-/** Whether there is something that it does on no host: it is for hosts on which no other can be used at all. */
+/** Whether a backend gives up controls on every host: it is used only where no other backend works. */
 export const givesUpByNature = ({ givesUp = [] }: Way): boolean => givesUp.length > 0;
 
 /** A policy file's own word holds under each backend, a profile's only where the operator did not accept less. */

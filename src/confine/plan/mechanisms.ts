@@ -94,10 +94,7 @@ export interface Way {
   readonly givesUp?: readonly ControlId[];
   /** Why its commands share no cache; missing: they may. */
   readonly noCache?: string;
-  /**
-   * Another program makes the mounts of each command: private directories are made directly in the temporary directory, and
-   * commands share none.
-   */
+  /** Another program makes the mounts of each command: private directories lie directly in the temporary one, and none is shared. */
   readonly ownMounts?: boolean;
 }
 

@@ -37,7 +37,7 @@ const VIEW_SHARED_MEMORY = '/dev/shm';
 
 /** The private home of a view. */
 export interface ViewHome {
-  /** What HOME says. */
+  /** The value of HOME. */
   readonly named: string;
   /** Where it is shown, canonical: the same directory at each place. */
   readonly places: readonly string[];
@@ -123,7 +123,7 @@ export interface ViewParts {
   readonly protectedPaths: readonly string[];
   /** Directories in whose place nothing is shown. */
   readonly hiddenPaths: readonly string[];
-  /** Files and directories that are empty and shut where they are there: of `filesystem.hide`, and what is taken out of a tree. */
+  /** Existing files and directories that are shown empty: those of `filesystem.hide`, and exceptions of granted trees. */
   readonly emptied: readonly string[];
   /** Files among these that cannot even be opened. */
   readonly refused: readonly string[];

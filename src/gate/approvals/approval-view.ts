@@ -54,7 +54,7 @@ export interface Stake {
 }
 
 const MOST_NAMES = 6;
-/** A word of the command may stand in the sentence, and must not push what stands above out of sight. */
+/** Characters of a sentence at most: a long word of the command in it must not push the lines above out of sight. */
 const LONGEST_SENTENCE = 400;
 /** Characters of a name in a question; the details of the request have the whole name. */
 const LONGEST_NAME = 300;

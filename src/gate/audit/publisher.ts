@@ -196,7 +196,7 @@ export function notedIn(directory: string): Published | undefined {
     if (errnoOf(error) === 'ENOENT') return undefined;
     throw error;
   }
-  // Older versions noted more.
+  // Older versions wrote more fields.
   const [, position, seq] = /^\{"position":(\d{1,16}),"seq":(\d{1,16})[,}].*\n$/.exec(text) ?? [];
   if (seq === undefined)
     throw new SandboxError(

@@ -172,7 +172,7 @@ function boundTo(
   const questions = decision.reasons.filter(({ verdict }) => verdict === 'ask');
   return [
     ...details,
-    // Where each part runs, and why it is asked: a session that was tainted since has more to ask.
+    // The directory of each part, and the reasons for the question: a session that was tainted since has more of them.
     digest([effects.parts.map(({ directories }) => directories), decision.risk, decision.reach]),
     bound,
     digest(questions.map(({ check, code, words }) => [check, code, words])),

@@ -30,7 +30,7 @@ export type ResolvedCommand =
       readonly argv: readonly [string, ...string[]];
       /** What was asked for, where something else starts it. */
       readonly asked?: readonly [string, ...string[]];
-      /** What a text was read as, where no shell runs it. */
+      /** The parsed steps of a text that runs without a shell. */
       readonly steps?: Steps;
       readonly cwd: string;
       /** The environment in the form that the addon takes. */
@@ -79,7 +79,7 @@ export interface DecisionPorts {
     request: Pick<JudgeRequest, 'cwd' | 'env'>,
   ) => ResolvedCommand | undefined;
   readonly makeRequest: ApprovalRequestMaker;
-  /** Stands in requests for what cannot be known beforehand, for a command that was approved beforehand. `undefined`: its id. */
+  /** The `once` value of requests for a command that was approved beforehand. `undefined`: the request's id. */
   readonly once: string | undefined;
   readonly session: SessionMemory;
   /** `elsewhere`: the caller asks by itself. An `undefined` desk: there is nobody to ask, and nothing was ever remembered. */

@@ -141,7 +141,7 @@ function examineFile(info: Stats, isSystem = false): void {
   if (isForeign(info)) throw unusable('somebody else than root and the user owns it');
   if ((info.mode & GROUP_OR_OTHERS_WRITE) !== 0)
     throw unusable('others than its owner can write it: change that, or pin its SHA-256');
-  // The other name may lie where commands can write.
+  // Commands may be able to write the file by its other name.
   if (info.nlink > 1 && !isSystem)
     throw unusable('it has a second name (a hard link): copy it, or pin its SHA-256');
 }

@@ -34,7 +34,7 @@ const reason = reasonFor('losses');
 /** In what the policy made writable beside the workspace, which no undo covers: it leaves what the sandbox can bring back. */
 const outside = reasonFor('leaves');
 
-/** Whether a path is outside of the workspace and in a granted writable path. Elsewhere outside nothing can be lost. */
+/** Whether a path is outside the workspace, in a granted writable directory. In other places outside, nothing can be lost. */
 const isGrantedBeside = (path: string, { workspace, granted }: CheckContext['rules']): boolean =>
   !isBeneath(path, workspace) && innermostAround(path, granted) !== undefined;
 
@@ -68,7 +68,7 @@ export const lossesCheck: Check = {
     const found = andThen(judgeLine([context]), (reasons) => {
       const isBeside = ({ code }: Reason) => code.endsWith(BESIDE);
       const all = [...reasons, ...takesIn(reasons, context)];
-      // The first one is told: of the others the question would not be asked where undo brings them back.
+      // The first reason is shown: it is the one that undo does not cover.
       return [...all.filter(isBeside), ...all.filter((one) => !isBeside(one))];
     });
     if (context.autonomy === 'contained') return found;

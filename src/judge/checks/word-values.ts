@@ -12,7 +12,7 @@ const DEEPEST = 4;
 /** More possibilities are not told apart. */
 const MOST = 64;
 
-/** One of the words that a word of a line may stand for, with the variables put in that the line sets. */
+/** One of the possible values of a word, with the variables expanded that the line sets. */
 interface Meaning {
   readonly word: Word;
   /** It names only new files, or work that tools make anew: `$(mktemp -d)`, `$(find . -name '*.pyc')`. */
@@ -91,7 +91,7 @@ export function wordValues(word: Word, command: SimpleCommand, context: CheckCon
     .slice(0, MOST);
 }
 
-/** All words that one may stand for; `undefined`: it is known only when it runs. */
+/** All possible values of a word; `undefined`: they are known only at run time. */
 export function settledWords(
   word: Word,
   command: SimpleCommand,
@@ -108,7 +108,7 @@ const isSettled = (part: Word['parts'][number]): boolean =>
   /^(?:literal|glob|tilde|brace)$/.test(part.kind) ||
   (part.kind === 'parameter' && part.plain && /^(?:HOME|PWD)$/.test(part.name));
 
-/** Whether nothing stands before a part that makes another path of it. */
+/** Whether only `./` stands before a part, so that the path begins with it. */
 const isAtStart = ({ parts }: Word, at: number) =>
   parts.slice(0, at).every((part) => part.kind === 'literal' && /^(?:\.\/)*$/.test(part.text));
 
@@ -164,7 +164,7 @@ function wordsOf({ parts, span }: Word): readonly Word[] {
   );
 }
 
-/** `{a,b}`; `undefined`: of another form, or too many. */
+/** The alternatives of `{a,b}`; `undefined`: another form, or too many. */
 function branchesOf(brace: string, { span }: Word): readonly Word[] | undefined {
   const texts = alternatives(brace);
   return texts.length === 1 || texts.length > MOST ? undefined : texts.map((text) => literalWord(text, span));
@@ -260,7 +260,7 @@ function valuesGivenBy(use: Use | undefined, name: Word, context: CheckContext):
   return isWhole && namesNew(use.command, context) ? [] : undefined;
 }
 
-/** `$(mktemp)`, `$(find . -name '*.pyc')`, `<(find build)`. */
+/** Whether a word is a substitution that names only new or regenerable files: `$(mktemp)`, `$(find . -name '*.pyc')`, `<(find build)`. */
 function isSubstitutedByNew(word: Word, context: CheckContext): boolean {
   const [first, ...others] = word.parts;
   if (first?.kind !== 'command-substitution' && first?.kind !== 'process-substitution') return false;

@@ -356,7 +356,7 @@ export interface Connects {
   readonly port?: number | 'web';
   /** It signs in by ssh, unless a URL says otherwise. */
   readonly ssh?: true;
-  /** The hosts that it always goes to. */
+  /** The policy entry for the hosts that it always contacts. */
   readonly entry?: string;
 }
 
@@ -368,11 +368,11 @@ export interface PathUse {
   readonly guessed?: true;
   /** The file is replaced by another, so its parent directory is written too. */
   readonly replaced?: true;
-  /** What is made in it, if it is a directory: the word by which the source is named. */
+  /** The source's word: if this path is a directory, an entry with the source's name is made in it. */
   readonly receives?: Argument;
-  /** A directory is made or written in: what is not there would have to be one. */
+  /** A directory that is made or written in: a missing path would have to become one. */
   readonly directory?: true;
-  /** The value of an option: a directory by which something is found (`make -C ..`), and not what is looked at. */
+  /** The value of an option that is a starting directory (`make -C ..`), not an operand. */
   readonly byOption?: true;
 }
 

@@ -25,14 +25,14 @@ export const GROUPS = {
 type Group = keyof typeof GROUPS;
 export const GROUP_NAMES = Object.keys(GROUPS) as readonly Group[];
 
-/** What may stand in a grammar's entry, and of which type. */
+/** The keys of a grammar's entry, and their types. */
 const KEYS: Readonly<Record<string, 'string' | 'boolean'>> = {
   ...{ source: 'string', like: 'string', note: 'string', style: 'string' },
   ...{ stopAtOperand: 'boolean', numeric: 'boolean', exact: 'boolean', open: 'boolean' },
   ...Object.fromEntries(GROUP_NAMES.map((name) => [name, 'string' as const])),
 };
 
-/** A grammar as its file has it. */
+/** An entry of a grammar file. */
 interface Entry extends Grammar {
   /** The name of another one, whose options this one has too. Options that are listed here are as they are listed here. */
   readonly like?: string;

@@ -208,7 +208,7 @@ export const optionsThere = (options: Embedded['options']): SandboxOptions => ({
   gate: { budget: WITHOUT.budget },
 });
 
-/** In the process that launches it nobody is asked, and nothing is counted or recorded again. */
+/** In the launching process nobody is asked, and nothing is counted or recorded a second time. */
 export const COUNTS_THERE = { guards: false, records: false } as const;
 
 /** @see COUNTS_THERE */

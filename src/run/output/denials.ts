@@ -262,7 +262,7 @@ function heldBy(
           control: 'hidden-paths',
           why: isIn(plan.emptied) ? WHY.hidden : WHY.aroundHidden,
         };
-      // What is listed by itself is a mount point.
+      // A path that is granted itself is a mount point.
       if (
         plan.paths.some((one) => one.path === path) &&
         !plan.protectedPaths.some((inner) => isBeneath(inner, path))

@@ -192,6 +192,6 @@ function readRecord(path: string): TrustRecord | undefined {
   if (!isObject(value)) return undefined;
   const { workspace, identity, sha256, text, at } = value;
   const isWhole = [workspace, identity, sha256, text, at].every((part) => typeof part === 'string');
-  // Each was just found to be a string.
+  // All fields were just checked to be strings.
   return isWhole ? (value as unknown as TrustRecord) : undefined;
 }

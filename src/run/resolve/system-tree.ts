@@ -97,14 +97,14 @@ function exceptions(root: string, modes: Modes): readonly string[] | undefined {
   return found;
 }
 
-/** Files and directories that everybody may read. */
+/** Whether everybody may read a file, or list and enter a directory. */
 function isForAll(mode: number): boolean {
   const kind = mode & S_IFMT;
   if (kind === S_IFDIR) return (mode & (S_IROTH | S_IXOTH)) === (S_IROTH | S_IXOTH);
   return kind === S_IFREG && (mode & S_IROTH) !== 0;
 }
 
-/** What is called so in /etc itself, where the table does not know it. For each start: one expression, and not those of all secrets. */
+/** Names of secrets in /etc that the table does not list. Tested at each start, so one expression instead of those for all secrets. */
 const CALLED_SECRET = /^\.env|secret|credential|passw|\.key$/i;
 
 function mayHoldSecrets(root: string, name: string): boolean {

@@ -135,7 +135,7 @@ function treesOf(addon: NativeAddon, places: WritablePlaces, workspace: string):
   const [root, ...roots] = places.roots;
   if (root === undefined) return undefined;
   const beside = places.roots.filter((one) => one !== workspace);
-  // One that cannot be looked into is taken for a project: more names are looked for in it.
+  // A directory that cannot be read counts as a project, so that more names are looked for in it.
   const projects = beside.filter((one) => orElse(() => identityOf(join(one, '.git')) !== undefined, true));
   const names = obeyedNames(OBEYED_FILES, { workspace, beside, projects });
   const spec: NativeIndexSpec = {

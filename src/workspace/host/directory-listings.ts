@@ -14,7 +14,7 @@ const LARGE_DIRECTORY = 64 * 1024;
 const SETTLED_MS = 1_100;
 /** AUTOFS_SUPER_MAGIC (statfs(2)): what is mounted there on demand need not be listed before. */
 const AUTOFS = 0x0187;
-/** A file system that ignores case, or has short names (`GIT~1`), finds others than those that it lists. */
+/** Names for which a listing is enough: a file system that ignores case, or has short names (`GIT~1`), finds names that it does not list. */
 const PLAIN_NAME = /^[\w.-]*[\w-]$/;
 
 /**

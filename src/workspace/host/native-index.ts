@@ -136,7 +136,7 @@ export interface NativeChangedDirectory {
   readonly source: string;
   /** Whether what earlier commands left (`lower`) lay between. */
   readonly isOverKept: boolean;
-  /** When it was seen what the source holds, in milliseconds since 1970. */
+  /** When the content of the source was read, in milliseconds since 1970. */
   readonly lookedMs: number;
   /** False: some of it is too large, too much or of another kind, and not among the entries. */
   readonly isComplete: boolean;

@@ -144,7 +144,7 @@ function fixes({ command, verbs: [, inner] }: Use): readonly Finding[] {
     .map(({ source }) => finding('writes', 'rewrites', 'changes what is installed', source));
 }
 
-/** Programs of packages with the same name, which print their version and no more. */
+/** Programs of packages with the same name that only print their version with `--version`. */
 const TOOLS_ASKED: ReadonlySet<string> = new Set(
   'tsc eslint prettier jest vitest mocha vite webpack rollup esbuild tsx stylelint'.split(' '),
 );

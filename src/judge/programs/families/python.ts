@@ -139,7 +139,7 @@ export const PYTHON: readonly ProgramRow[] = [
       ...verbs('tree help', ASKS),
       version: {
         ...UV_CHANGES,
-        // Else it sets the version of the project.
+        // With operands or `--bump` it sets the project's version.
         onlyReads: ({ operands, command }) =>
           operands.length === 0 && command.words.every(({ value }) => value?.startsWith('--bump') === false),
       },

@@ -200,7 +200,7 @@ function othersIn(
     .map((name) => join(worktrees, name))
     .map((path) => ({ path, dotGit: pointerIn(join(path, 'gitdir'), /^(.+)$/s, path) }))
     .filter(({ path, dotGit }) => path !== own && (dotGit === undefined || !isBeneath(dotGit, workspace)));
-  // The rest of the directory that is shared belongs to the main working tree and to all.
+  // In the shared directory, HEAD and index belong to the main working tree, the rest to all.
   const ofMain = own === directory ? [] : ['HEAD', 'index'].map((name) => join(directory, name));
   return {
     ofOthers: [
