@@ -66,7 +66,7 @@ const fingerprintOf = ({ tool, command, cwd, plugins }: AskedPlugIns) =>
  * Whether the plug-ins were asked before, as a ticket says. What belongs to another command, or is used or expired, says no.
  * @throws {SandboxError} `usage.invalid` for what is no ticket.
  */
-export function askedByTicket(ticket: string): NonNullable<GateOptions['pluginsAsked']> {
+export function askedByTicket(ticket: string): (asked: AskedPlugIns) => Promise<boolean> {
   if (!ASKED_TICKET.test(ticket))
     throw new SandboxError('usage.invalid', '--asked takes what a hook of sandbox-run has written there');
   let found: { readonly of: string; readonly isGood: Promise<boolean> } | undefined;

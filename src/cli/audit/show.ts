@@ -107,9 +107,10 @@ function partsOf(record: StoredRecord): readonly string[] {
 }
 
 function bytesOf(value: unknown): string {
+  if (!isObject(value)) return '-';
+  const counts = [value.stdout, value.stderr].map((bytes) => (typeof bytes === 'number' ? bytes : '?'));
   // What went to the caller's own streams was not counted.
-  const count = (bytes: unknown) => (typeof bytes === 'number' ? String(bytes) : '?');
-  return isObject(value) ? `${count(value.stdout)}+${count(value.stderr)} bytes` : '-';
+  return counts.every((count) => count === '?') ? 'output not counted' : `${counts.join('+')} bytes`;
 }
 
 function shorten(text: string): string {

@@ -293,8 +293,14 @@ export class OpenPolicies {
   }
 }
 
-/** Variables of a caller that say where its git, its agents and its directories are: what is told of denials depends on them. */
-const TELLING = /^(?:GIT|SSH|XDG)_/;
+/** Variables of a caller that say where the settings of its git, its agent of SSH and its directories are: what is told of denials depends on them. */
+const TELLING = /^(?:GIT_CONFIG_\w+|SSH_AUTH_SOCK|XDG_\w+)$/;
+
+const tellingOf = (env: Environment) =>
+  Object.keys(env)
+    .filter((name) => TELLING.test(name))
+    .sort()
+    .map((name) => [name, env[name]]);
 
 /** The variables of a call alone. */
 const ofNoCall = ({ env }: Surroundings): Surroundings => ({
@@ -333,7 +339,7 @@ function inputsOf(
       settings,
     ],
     ...[networkRules, policy.filesystem.rules, policy.environment.set, commandEnvironment(policy, env)],
-    ...[openedWith(policy, env), Object.entries(env).filter(([name]) => TELLING.test(name))],
+    ...[openedWith(policy, env), tellingOf(env)],
   ]);
 }
 

@@ -1,5 +1,6 @@
 import { existsSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { errnoOf } from '../../base/errno-of.ts';
 import { errorMessage } from '../../base/error-message.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import type { EventRecord } from '../../model/index.ts';
@@ -36,9 +37,22 @@ const MIGRATIONS: readonly string[] = [
 /** The database of a trail, in its directory. */
 export const trailPath = (directory: string) => join(directory, 'trail.db');
 
-/** Whether a directory has a trail, as a database or in files of an older version. */
-export const hasTrail = (directory: string) =>
-  existsSync(trailPath(directory)) || (existsSync(directory) && listDayFiles(directory).length > 0);
+/**
+ * Whether a directory has a trail, as a database or in files of an older version.
+ * @throws {SandboxError} `audit.unreadable`: the directory cannot be read.
+ */
+export function hasTrail(directory: string): boolean {
+  try {
+    return existsSync(trailPath(directory)) || (existsSync(directory) && listDayFiles(directory).length > 0);
+  } catch (error) {
+    const why = errnoOf(error) ?? errorMessage(error);
+    throw new SandboxError(
+      'audit.unreadable',
+      `the audit trail in ${directory} cannot be read (${why}); look at the owner and the mode of the directory`,
+      { cause: error },
+    );
+  }
+}
 
 /** How a trail is opened. */
 export interface TrailOptions {

@@ -31,15 +31,15 @@ const SQLITE_READONLY = 8;
 const SQLITE_CANTOPEN = 14;
 const COULD_BE_READ_ONLY: ReadonlySet<number> = new Set([SQLITE_READONLY, SQLITE_CANTOPEN]);
 const FULL = 'the disk is full; make room';
+const NOT_OPENED = 'it cannot be opened; look at its owner and mode';
 const damaged = (kind: DatabaseKind) => `is damaged; move it away, ${kind.holds} in it are lost`;
 /** SQLITE_ERROR and SQLITE_CORRUPT. Our statements are correct, so an error means that tables are missing, or exist already. */
 const OF_DAMAGE: ReadonlySet<number> = new Set([1, 11]);
 const WHY: Readonly<Record<number, string>> = {
   [SQLITE_BUSY]: 'another process keeps it locked; end that one (fuser shows it)',
-  [SQLITE_READONLY]: 'it cannot be written; make it writable or set XDG_STATE_HOME',
   10: 'reading or writing it failed; look at the disk',
   13: FULL,
-  [SQLITE_CANTOPEN]: 'it cannot be opened; look at its owner and mode',
+  [SQLITE_CANTOPEN]: NOT_OPENED,
   26: 'it is not a database; move it away',
 };
 
@@ -58,8 +58,19 @@ function why(path: string, error: unknown, kind: DatabaseKind): string {
   // SQLite tries to read what it may not make, and then finds nothing.
   if (number === systemConstants.errno.EROFS || (COULD_BE_READ_ONLY.has(code) && isReadOnly(dirname(path))))
     return 'its file system is read-only; make it writable or set XDG_STATE_HOME';
+  if (code === SQLITE_READONLY)
+    return `${notWritable(path)} cannot be written; make it writable or set XDG_STATE_HOME`;
+  // What Node looked at before SQLite did.
+  if (number === systemConstants.errno.EACCES) return NOT_OPENED;
   if (OF_DAMAGE.has(code)) return `it ${damaged(kind)}`;
   return WHY[code] ?? errorMessage(error);
+}
+
+/** Of a database, what SQLite keeps beside it and its directory, the one that this process cannot write. */
+function notWritable(path: string): string {
+  const there = COMPANIONS.map((end) => `${path}${end}`).filter((file) => existsSync(file));
+  const found = [path, ...there, dirname(path)].find((file) => !isWritable(file));
+  return found === undefined || found === path ? 'it' : found;
 }
 
 /** The number of the system's error behind one of SQLite or of Node. */
@@ -70,12 +81,15 @@ function systemError(error: unknown): number | undefined {
   return 'errno' in error ? -Number(error.errno) : undefined;
 }
 
-function isReadOnly(directory: string): boolean {
+const isReadOnly = (directory: string) => whyNotWritable(directory) === 'EROFS';
+const isWritable = (path: string) => whyNotWritable(path) === undefined;
+
+function whyNotWritable(path: string): string | undefined {
   try {
-    accessSync(directory, constants.W_OK);
-    return false;
+    accessSync(path, constants.W_OK);
+    return undefined;
   } catch (error) {
-    return errnoOf(error) === 'EROFS';
+    return errnoOf(error) ?? String(error);
   }
 }
 

@@ -16,6 +16,11 @@ export interface Location {
   readonly partial: boolean;
 }
 
+/** A place as messages name it: the name of the command's own home says nothing to the user, who wrote `~`. */
+export function placeAsShown(place: string, { home }: CheckContext['rules']): string {
+  return isBeneath(place, home) ? `~${place.slice(home.length)}` : place;
+}
+
 /** Why an argument has no locations to judge. */
 type Unlocated = 'foreign-home';
 

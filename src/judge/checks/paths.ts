@@ -15,6 +15,7 @@ import {
   type Location,
   locationsOf,
   mayWrite,
+  placeAsShown,
   useOf,
   wordTexts,
 } from './locations.ts';
@@ -209,8 +210,7 @@ function judgeLocation(
 ): Reason | undefined {
   const { source } = use.argument.word;
   const { rules } = context;
-  // Show `~`: the path of the command's private home means nothing to its author.
-  const text = isBeneath(place, rules.home) ? `~${place.slice(rules.home.length)}` : place;
+  const text = placeAsShown(place, rules);
   if (resolved === undefined) {
     return reason('deny', 'unresolved', `it cannot be told where ${text} leads`, source);
   }

@@ -1,6 +1,11 @@
+import { statSync } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { errnoOf } from '../../base/errno-of.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { shellWord } from '../../base/shell-quote.ts';
+import type { NativeFailure } from '../../confine/native/contract.ts';
 import { packageDirectory } from '../../confine/native/load.ts';
 import type { ControlId } from '../../confine/plan/enforcement-report.ts';
 import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
@@ -10,8 +15,10 @@ import { packageVersion } from '../../version.ts';
 import type { Environment } from '../../workspace/index.ts';
 import { type Assembly, assemble, checkOnly } from '../assemble.ts';
 import { type CommandRunner, isClosed, type RunnerPorts } from '../command-runner.ts';
+import { notRun } from '../launch/classify.ts';
 import { CommandError } from '../launch/command-error.ts';
 import { requestOf } from '../launch/decided-command.ts';
+import { describeFailure } from '../launch/failure.ts';
 import type { ResolvedPolicy } from '../resolve/resolve-policy.ts';
 import { Handover } from './handover.ts';
 
@@ -86,6 +93,7 @@ export class CommandLines {
    */
   async make(command: Command, given: CommandLineOptions): Promise<SandboxCommandLine> {
     const { runner, assembly, ports } = this.#sandbox;
+    const { plan, policy } = runner.prepared;
     refuseWhatStaysHere(assembly);
     const { terminal = false, ...said } = given;
     const asked = { ...said, ...(terminal ? { pty: { cols: 80, rows: 24 } } : {}) };
@@ -98,11 +106,16 @@ export class CommandLines {
       const decided = await decide(request);
       if (!decided.allowed || decided.resolved?.ok !== true)
         throw this.#closed ? isClosed() : new CommandError(command, runner.refused(decided));
+      const unusable = notEnterable(decided.resolved.cwd, plan.workspace, options);
+      if (unusable !== undefined) {
+        await decided.ended?.({ result: undefined, started: false });
+        const error = describeFailure(unusable);
+        throw new CommandError(command, notRun(runner.contextOf(decided), { status: 'setup-failed', error }));
+      }
       // The end of the command is not known here.
       await decided.ended?.({ result: undefined, started: !this.#closed });
       if (this.#closed) throw isClosed();
       const { taints = [] } = options;
-      const { plan, policy } = runner.prepared;
       const inForce = await ports.session.taints(taints, policy.gate.taints);
       const { cwd } = decided.resolved;
       const again: DecisionRequest = { ...request, cwd, taints: inForce, approved: undefined };
@@ -157,6 +170,25 @@ function refuseWhatStaysHere({ options, policy, resolved, stateful }: Assembly):
   if (network.mode === 'listed' && options.gate?.lookup !== undefined) throw cannotGo('gate.lookup');
   if (stateful.tellHooks !== WITHOUT.tellHooks) throw cannotGo('a hook that is told how commands end');
   if (resolved.shadow !== undefined) throw cannotGo('the option shadow');
+}
+
+/**
+ * Why a command cannot start in a directory of the workspace: a spawn of the caller's there would say that the program is missing.
+ * A layer may have what the workspace has not.
+ */
+function notEnterable(cwd: string, workspace: string, { effect }: SpawnOptions): NativeFailure | undefined {
+  if (!isBeneath(cwd, workspace) || (effect !== undefined && effect !== 'direct')) return undefined;
+  const { ENOENT, ENOTDIR } = constants.errno;
+  let errno = ENOTDIR;
+  try {
+    if (statSync(cwd).isDirectory()) return undefined;
+  } catch (error) {
+    const code = errnoOf(error);
+    // Anything else is for the launch to say.
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') return undefined;
+    if (code === 'ENOENT') errno = ENOENT;
+  }
+  return { stage: 'cwd', errno, path: cwd };
 }
 
 function asData({

@@ -93,6 +93,19 @@ function notExecuted({ errno, path }: FailedStep): Meaning {
   }
 }
 
+function notEntered(path: string, errno: string | undefined): string {
+  const where = `the working directory ${path}`;
+  const allow = 'allow it with the option readable or the option writable';
+  switch (errno) {
+    case 'ENOTDIR':
+      return `${where} is not a directory`;
+    case 'ENOENT':
+      return `${where} does not exist in the sandbox; make it, or, if it exists outside, ${allow}`;
+    default:
+      return `${where} cannot be entered in the sandbox (${errno}); ${allow}`;
+  }
+}
+
 function notOpened({ errno, path }: FailedStep): Meaning {
   const what =
     errno === 'ELOOP'
@@ -129,13 +142,7 @@ const noWarden: Says = ({ stage, errno }) =>
 const STAGES: ReadonlyMap<string, Says> = new Map<string, Says>([
   ['exec', notExecuted],
   ['view.layer', noLayer],
-  [
-    'cwd',
-    ({ errno, path }) => [
-      'cwd.unusable',
-      `the working directory ${path} cannot be entered in the sandbox (${errno}); allow it with the option readable or the option writable`,
-    ],
-  ],
+  ['cwd', ({ errno, path }) => ['cwd.unusable', notEntered(path, errno)]],
   [
     'stdio',
     ({ errno }) =>

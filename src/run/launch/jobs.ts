@@ -63,7 +63,7 @@ export interface BackgroundJob extends LineReader {
 
 /** A socket of a job that waits for connections. */
 export interface JobPort extends ListeningSocket {
-  /** Where programs of this machine reach it, such as `127.0.0.1:3000`; missing: it is not published. */
+  /** Where programs of this machine reach it, such as `127.0.0.1:3000` or the path of a Unix socket; missing: it is not published. */
   readonly published?: readonly string[];
 }
 
@@ -162,7 +162,9 @@ export function startJob(
 function withPublished(socket: ListeningSocket, published: readonly PublishedPort[]): JobPort {
   const outside = published
     .filter(({ inner }) => inner === socket.port)
-    .flatMap(({ addresses, port }) => addresses.map((address) => hostAndPort(address, port)));
+    .flatMap(({ addresses, port, socket }) =>
+      socket === undefined ? addresses.map((address) => hostAndPort(address, port)) : [socket],
+    );
   return outside.length === 0 ? socket : { ...socket, published: outside };
 }
 
