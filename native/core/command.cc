@@ -116,7 +116,7 @@ Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()
                         !place.slot->HasMoved();
   const bool kept = reusable && offer();
   observer_->OnEnd(std::move(outcome));
-  // What follows costs the command's owner no time.
+  // The result has been delivered: the rest delays nobody.
   tree_.Finish();
   if (spec_.rehearsal) {
     // Nothing was run that could have left anything in it.

@@ -54,7 +54,7 @@ class LauncherEnd {
   explicit LauncherEnd(pid_t launcher)
       : launcher_(launcher),
         fd_(static_cast<int>(RawSyscall(abi::kSysPidfdOpen, static_cast<int>(launcher), 0))) {}
-  // Readable once it has ended; negative: not to be had.
+  // Readable once it has ended; negative: not available.
   int fd() const { return fd_; }
   // To be asked whenever there was something, or nothing for a while: it may have ended before the
   // descriptor came to be, which is another process's then, or none.

@@ -14,7 +14,7 @@
 
 namespace sandbox_run {
 
-// What the parts of a slot have in common: its places, and how paths are looked at.
+// Shared by the parts of a slot: its places, and the lookup of paths.
 
 // The clock of file systems ticks at least a hundred times a second (CONFIG_HZ).
 inline constexpr int64_t kCoarsestTickNs = 10'000'000;
@@ -53,13 +53,13 @@ class ManyLooks {
 };
 
 bool IsBeneathOrSame(const std::string& path, const std::string& ancestor);
-// Neither comes nor goes while the slot is there.
+// Whether a path is the slot's own, so that it does not appear or vanish while the slot exists.
 bool BelongsToSlot(const std::string& path);
-// What the next commands of the session are to find.
+// Whether the next commands of the session must find the content of a path.
 bool IsSharedBySession(const Slot& slot, const std::string& path);
 
-// Makes a directory of the slot. One that leads to a mount point may be there, and no link is
-// taken for it: what is put into it would lie outside.
+// Makes a directory of the slot. One that leads to a mount point may exist already, but a link is
+// refused: what is put into it would lie outside.
 Status EnsureDirectory(const std::string& path);
 // Makes the directories that lead from a private directory of the slot to a seeded file. What the
 // command before left there is gone by now.

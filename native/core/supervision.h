@@ -66,7 +66,8 @@ class Supervision {
   Stage HandleExit();
   // Whether what the command left behind has more time.
   bool MayStay(const Requests& requests);
-  // To be called before what the command left behind is ended; does nothing unless that is told.
+  // Notes processes that the command left; call it before they are ended. Does nothing unless they
+  // are to be reported.
   void NoteLeftRunning();
   // Kills every process of the tree; true if it is provably gone.
   bool KillTree();

@@ -16,9 +16,9 @@
 
 namespace sandbox_run {
 
-// Which guests the commands of one sandbox have.
+// The guests of the commands of one sandbox.
 struct GuestSpec {
-  // Finds what commands leave behind; nullptr: nobody asks for that.
+  // Finds what commands leave behind; nullptr: it is not wanted.
   std::shared_ptr<TreeIndex> index;
   // A set-uid program that confines the command in place of Landlock and namespaces. Each command
   // gets a warden.

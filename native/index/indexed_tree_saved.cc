@@ -91,7 +91,7 @@ bool IndexedTree::Restore(SavedReader& in) {
     Directory* one = &top_;
     if (!open.empty()) {
       Directory& parent = *open.back().directory;
-      // Names are searched for by their order.
+      // Children must be sorted by name: lookups use binary search.
       if (!IsName(*name) || (!parent.children.empty() && parent.children.back()->name >= *name))
         return false;
       one = parent.children.emplace_back(std::make_unique<Directory>()).get();

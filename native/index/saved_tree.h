@@ -36,7 +36,7 @@ class SavedWriter {
     Put(static_cast<uint64_t>(text.size()));
     bytes_ += text;
   }
-  // With what tells damage.
+  // With a checksum.
   std::string Take() &&;
 
  private:

@@ -25,7 +25,7 @@ namespace {
 
 constexpr long kSysFchmodat2 = 452;
 
-// A call that gives an existing object a mode. An argument that is not there is -1.
+// A call that changes the mode of an object. Members are the indexes of its arguments; -1: none.
 struct ModeCall {
   long number;
   int mode;

@@ -244,11 +244,12 @@ void NetworkSupervisor::Work() {
     udp_.Advance(listener_.get());
     names_.Advance();
     if (!postponed_.empty() && Clock::now() >= look_again_) TakePostponed();
-    // One at a time: who calls without end does not keep questions from being taken.
+    // One call per round, so that a program that calls without end does not hold up questions.
     abi::SeccompNotification call;
     if ((watched[kWatchedListener].revents & POLLIN) == 0 || !Receive(listener_.get(), call))
       continue;
-    // It looks at files, which can take long, and whoever waits for the lock may be told to end.
+    // Without the lock: it reads files, which can take long, and a thread that waits for the lock
+    // may have to end.
     lock.unlock();
     if (answer_other_ != nullptr && answer_other_(listener_.get(), call)) continue;
     lock.lock();
@@ -489,7 +490,7 @@ void NetworkSupervisor::ConnectSocket(const abi::SeccompNotification& call, Targ
     return Ask(call, target, inode, std::move(connection), error);
   if (real && inside != Inside::kAnything) {
     error = ConnectInside(target, inode, socket, *real, inside, connection);
-    // What becomes of it the relay records.
+    // The relay records the outcome.
     return FinishConnecting(call, target, inode, socket, error, std::move(connection),
                             error != EINPROGRESS);
   }
@@ -730,7 +731,7 @@ void NetworkSupervisor::TendAsked() {
 }
 
 void NetworkSupervisor::TendWaiting() {
-  // Its connection is on its way all the same.
+  // The connection is being made nevertheless.
   for (const Waiting& waiting : waiting_) {
     if (IsWaiting(listener_.get(), waiting.call) && Target(waiting.thread).HasSignal())
       Refuse(listener_.get(), waiting.call, kRestartForSignal);
@@ -752,7 +753,7 @@ void NetworkSupervisor::FinishAsked(Asked asked, const std::optional<Address>& a
   const bool has_socket = socket != nullptr && socket->copy.valid();
   if (asked.held && has_socket)
     return FinishHeld(std::move(asked), *socket, address, error, inside);
-  // Nobody waits for it any more; who does later asks again.
+  // The call has ended; a later one asks again.
   if (!asked.has_call || !IsWaiting(listener_.get(), call.id))
     return RecordUnanswered(std::move(asked.connection));
   if (!has_socket) {

@@ -179,7 +179,7 @@ class NetworkSupervisor {
   void FinishReady(const std::vector<pollfd>& watched);
   // How many descriptors are kept for the command, at most.
   size_t CountKept() const;
-  // Drops what is kept of sockets that the command has closed, if that can be told.
+  // Forgets sockets that the command has closed, as far as that is known.
   void ForgetClosed();
 
   const std::shared_ptr<NetworkGate> gate_;

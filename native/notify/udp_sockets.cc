@@ -64,7 +64,7 @@ bool IsTheSame(const Endpoint& one, const Endpoint& other) {
   return one.port == other.port && one.address == other.address && one.scope == other.scope;
 }
 
-// What follows the end of what the command sends: it has shut its end, or closed it.
+// Whether the command has shut its end of the pair for writing (POLLRDHUP) or closed it (POLLHUP).
 short EndingOf(int end) {
   pollfd watched = {end, POLLRDHUP, 0};
   return poll(&watched, 1, 0) == 1 ? watched.revents : static_cast<short>(0);
@@ -227,8 +227,8 @@ std::optional<Endpoint> UdpSockets::Judge(const Endpoint& to, Connection& connec
 }
 
 bool UdpSockets::IsNameServer(const Endpoint& to) const {
-  // Unless an entry is for that server itself: an entry for a range or for everything would take
-  // the questions away from who answers them here, and with them what names lead to.
+  // Unless an entry names that server itself: with an entry for a range or for everything,
+  // questions would bypass our name server, and names would lead to addresses that we do not know.
   Connection unused;
   bool is_exact = false;
   Judge(to, unused, is_exact);
@@ -498,7 +498,7 @@ int UdpSockets::SendOut(Flow& flow, const std::string& bytes) {
                : 0;
   };
   int error = attempt();
-  // It tells of what was sent before.
+  // ECONNREFUSED belongs to an earlier datagram.
   if (error == ECONNREFUSED) error = attempt();
   return error == EAGAIN ? 0 : error;
 }

@@ -41,7 +41,7 @@ bool IsUnnamed(const SocketAddress& address) {
   return address.length == kPathOffset && address.get()->sa_family == AF_UNIX;
 }
 
-// What follows the family: of a path as far as its end.
+// The name behind the family; a path without its NUL.
 std::string NameIn(const SocketAddress& address) {
   const char* name = reinterpret_cast<const char*>(&address.storage) + kPathOffset;
   const size_t size = address.length - kPathOffset;
@@ -52,7 +52,7 @@ bool IsAbstract(const SocketAddress& address) {
   return reinterpret_cast<const char*>(&address.storage)[kPathOffset] == '\0';
 }
 
-// A name as the kernel gives one who wants any.
+// An abstract name like those that the kernel assigns (autobind).
 SocketAddress AnyName() {
   uint32_t lot = 0;
   [[maybe_unused]] const ssize_t drawn = getrandom(&lot, sizeof(lot), 0);
@@ -288,7 +288,7 @@ int UnixSockets::ConnectTo(const Wanted& wanted, const Socket& socket, Connectio
     // One that is listed may have no name inside.
     listed = gate_.sockets.FindByName(wanted.told);
     if (listed == nullptr) {
-      // What a view hides is missed by its name: a person is told that it is there.
+      // The view hides the socket, so its name is missing: report to the person that it exists.
       const bool fits = wanted.told.size() < sizeof(sockaddr_un::sun_path);
       if (wanted.error == ENOENT && fits && IsBound(AddressOfPath(wanted.told.c_str())))
         connection.path = wanted.told;

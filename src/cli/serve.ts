@@ -107,7 +107,7 @@ export async function serve(args: readonly string[]): Promise<number> {
   });
 }
 
-/** How often it is looked whether who started the server lives. */
+/** How often to check whether the process that started the server is alive. */
 const LOOK_MS = 250;
 const STOPPING = 'the server is stopping';
 

@@ -88,7 +88,7 @@ function listed(json: boolean): string {
     .join('');
 }
 
-/** Asks on the controlling terminal, which standard streams need not be: an answer that is piped in is none. */
+/** Asks on the controlling terminal, not on standard streams: an answer from a pipe does not count. */
 async function isWanted(project: Project): Promise<boolean> {
   const end = performance.now() + PATIENCE_MS;
   const tryLock = orElse(() => loadAddon().tryLock, undefined);

@@ -85,7 +85,7 @@ export const ChangeSet = z.strictObject({
 });
 export type ChangeSet = Value<typeof ChangeSet>;
 
-/** What a command took away that version control does not bring back, and taking its changes back does. */
+/** Content that a command removed, which version control cannot restore and undo can. */
 export const Gone = z
   .strictObject({
     files: count.describe('files that were deleted'),

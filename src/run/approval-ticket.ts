@@ -9,7 +9,7 @@ import type {
 } from '../model/index.ts';
 import { lazyState, stateDirectory } from './state.ts';
 
-/** As it stands on a command line: the id of the stored approval, and what stands for what cannot be known beforehand. */
+/** A ticket on a command line: the id of the stored approval, and the `once` value of the request. */
 const TICKET = /^([0-9a-f]{16,64})\.([0-9a-f]{16,64})$/;
 const ASKED_TICKET = /^[0-9a-f]{16,64}$/;
 
@@ -107,7 +107,7 @@ export function gateOfTicket(ticket: string): GateOptions {
     once,
     approver: {
       ask: async (request) => {
-        // It is for the command, and says nothing of what that does.
+        // The ticket approves the command, not its connections.
         if (request.connection !== undefined)
           return { approved: false, reason: 'nobody', by: 'approval ticket' };
         const state = lazyState(stateDirectory());

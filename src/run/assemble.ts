@@ -53,7 +53,7 @@ export interface Assembly {
   close(): Promise<void>;
 }
 
-/** What of the policy has its say. */
+/** Which parts of the policy are consulted. */
 export interface WhatCounts {
   /** Git guard, reviewer and plug-ins of the policy. False: only those of `options.gate`. */
   readonly guards: boolean;
@@ -175,11 +175,11 @@ export async function checkerOf(
   options: SandboxOptions,
   { kernel = 'planned', ...counts }: CheckerParts,
 ): Promise<Checker> {
-  // Whether namespaces are to be had, which a preview needs, a container's filter says only to who tries.
+  // A preview needs namespaces, and in a container only an attempt shows whether they are allowed.
   const previews = resolved.policy.commands.rules.some(({ verdict }) => verdict === 'preview');
   const looked = kernel === 'planned' && previews ? 'tried' : kernel;
   const { plan, problem } = looked === 'none' ? {} : await planIfPossible(resolved, looked);
-  // A session is named in requests, and not begun by who only looks.
+  // A check names the session in requests and does not begin it.
   const { session, ...unbegun } = options;
   const assembly = await assemble(resolved, plan, unbegun, { guards: false, records: false, ...counts });
   const judge = narrowed(await assembly.judge(), resolved);

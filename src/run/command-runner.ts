@@ -104,7 +104,7 @@ export class CommandRunner {
     if (isUndone && rules.previews)
       void this.#previews().then(
         (previews) => previews.prepareNext(),
-        // Why it cannot be is for the command to say.
+        // The command reports why layers are not available.
         () => {},
       );
   }

@@ -66,10 +66,10 @@ export function madeFilesOf(
 
 const versionOf = ({ ino, size, mtimeMs, ctimeMs }: Stats) => `${ino}:${size}:${mtimeMs}:${ctimeMs}`;
 
-/** Behind a line that was never finished another one begins. */
+/** Each record begins with a line break, because the one before may be incomplete. */
 const lineOf = ([path, state]: readonly [string, string]) => `\n${JSON.stringify([path, state])}`;
 
-/** It is a file that nobody else could have written. */
+/** Whether only this user can have written a file. */
 const isOurs = (info: Stats) =>
   info.isFile() && info.uid === process.geteuid?.() && (info.mode & 0o077) === 0 && info.nlink === 1;
 

@@ -45,7 +45,7 @@ export interface LookLimits {
 }
 /** A second or two of looking; larger than the tool chains that people have. */
 export const PATIENT: LookLimits = { entries: 500_000, contents: 40_000 };
-/** Some dozen milliseconds, for what is told of each command that fails. */
+/** Limits for a message about a failed command: some dozen milliseconds. */
 export const BRIEF: LookLimits = { entries: 2_000, contents: 1_000 };
 
 /** What is proposed for something that was denied, or why nothing is. */
@@ -244,7 +244,7 @@ function whatLiesThere(path: string, { home, env }: Places, limits: LookLimits):
   let contents = 0;
   for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
     const directory = at;
-    // What cannot be looked into has nothing in it that is reached.
+    // Nothing in a directory that we cannot list can be reached by commands either.
     for (const entry of orElse(() => readdirSync(directory, { withFileTypes: true }), [])) {
       const inner = join(directory, entry.name);
       entries += 1;

@@ -94,7 +94,7 @@ export type RunTemplate<Result = ExecutionResult> = (
 export interface Sandbox extends AsyncDisposable {
   /** Canonical path of the workspace. */
   readonly workspace: string;
-  /** What the kernel is told, by name. */
+  /** What the kernel is asked to enforce, by name. */
   readonly plan: LaunchPlan;
   /** What holds for a run that says nothing else. */
   readonly defaults: RunDefaults;
@@ -162,7 +162,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   return openSandbox(readOptions.sandbox(options), OF_THIS_PROCESS, readOptions);
 }
 
-/** For who gives options and commands as their types have them. */
+/** Skips validation, for internal callers whose options and commands are already typed. */
 const TRUSTED: OptionReader = {
   command: (given) => given,
   run: (given) => given,

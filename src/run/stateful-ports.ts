@@ -206,7 +206,7 @@ export function memoryOf(
       ),
     );
   if (url === undefined || onFailure === 'refuse') return { id, taint, begin: () => {}, taints: remembered };
-  // What it was exposed to is not known: it counts as exposed to everything.
+  // The exposure of the session is unknown: it counts as exposed to everything.
   return {
     id,
     taint,

@@ -72,7 +72,7 @@ async function answerTo(
   }
 }
 
-/** What the model is told of its commands; that none will run, where that is known already. */
+/** Tells the model what its commands may do, or that none will run, if that is known already. */
 async function sessionStart(options: HookCall, project: string | undefined): Promise<HookAnswer> {
   try {
     // Tried, as it is said only once: what a model is told is what it will meet.

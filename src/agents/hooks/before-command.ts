@@ -25,9 +25,9 @@ import type { BeforeCommand, HookAnswer, HookCall, HookMode } from './hook-adapt
 import { rewrittenCommand } from './rewrite.ts';
 import { type AgentMemory, ofAgent, recordOf } from './session-memory.ts';
 
-/** How long whoever is asked may take: the agent's question stays open for as long as nobody answers. */
+/** How long a ticket waits for the person: the agent's question stays open until it is answered. */
 const TICKET_LIFETIME_MS = 3_600_000;
-/** How long what plug-ins said stands for a command that nobody is asked about: the run asks again where it comes later. */
+/** How long an answer of plug-ins is valid for a command that no person is asked about; a later run asks them again. */
 const ASKED_LIFETIME_MS = 300_000;
 /** Rows of a command that a question shows: the agent shows all of it beside the question. */
 const MOST_ROWS = 3;
@@ -257,7 +257,7 @@ async function decideForRun(
     ...checkOnly({ ...ports, session: memory }),
     ...{ record: ports.record, outcome: () => undefined },
   };
-  // As the run has it: nobody waits for the end of what runs in the background, when its changes would be applied.
+  // Like the run itself: a background command changes the workspace at once, because nobody waits for its end.
   const effect = isBackground ? ('direct' as const) : undefined;
   return createDecider(silent)({ command, cwd, effect, said, id: recordOf(memory, call) });
 }

@@ -56,7 +56,7 @@ export const narrower = (why: string, use?: string): Outcome => {
 export const wider = (why: string, use: string): Outcome => {
   return { effect: 'wider', why, what: `use ${use} if that is too wide` };
 };
-/** It is not about what commands may do. */
+/** A setting that does not concern what commands may do. */
 export const unrelated = (why: string): Outcome => ({ effect: 'none', why, what: NOTHING_TO_DO });
 
 const NOTHING = as('nothing, as it is empty');

@@ -67,7 +67,7 @@ export async function serveMcp(options: McpOptions): Promise<void> {
       },
     },
   };
-  // One client is one session, whether or not something of it is remembered.
+  // One client is one session, even if no state is stored for it.
   const prepared = await prepareOf(await resolvePolicy(given, options.around), given, { isOfSession: true });
   await using sandbox = await sandboxOn(prepared, given);
   server = new McpServer(

@@ -100,7 +100,7 @@ function partsOf(record: StoredRecord): readonly string[] {
     }
     case 'event':
       return [text('code'), text('session'), text('message')];
-    // Of a newer version, or forged: shown all the same.
+    // A record of a newer version, or a forged one, is shown too.
     default:
       return [JSON.stringify(fields)];
   }

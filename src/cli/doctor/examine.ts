@@ -189,7 +189,7 @@ function temporaryWorkspace(): string {
   }
 }
 
-/** What the kernel said when it was asked. Where no backend could be prepared it was asked all the same. */
+/** What the kernel reported. It is asked even if no backend could be prepared. */
 interface Asked {
   readonly kernel: ReturnType<NativeAddon['probe']>;
   readonly features: HostFeatures;

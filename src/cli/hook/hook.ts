@@ -32,7 +32,7 @@ export async function hook(args: readonly string[]): Promise<number> {
     requireExactArguments(args);
     requireExactVariables(caller().env);
     return await answerCall(wanted, (event) => {
-      // Of a call that belongs to no session nobody says when its server is of no use any more.
+      // Without a session, nothing says when the server is no longer needed.
       if (event.kind === 'other') server = undefined;
       if (server === undefined || event.kind === 'other') return;
       const { session } = event;

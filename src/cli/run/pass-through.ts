@@ -107,7 +107,7 @@ interface EndOptions {
   readonly quiet?: boolean;
   /** Instead of a word that names no program. */
   readonly meant?: string | undefined;
-  /** What becomes of its changes is asked next. */
+  /** The user is asked about its changes next. */
   readonly isAsked?: boolean;
   /** Where it ran, if not here: there is the policy that would let more through, and what waits. */
   readonly elsewhere?: string;
@@ -139,15 +139,15 @@ export function printEnd(
 }
 
 interface NotesOptions {
-  /** It is said how more is let through. */
+  /** Whether to say how to allow more. */
   readonly advises: boolean;
   readonly say: (line: string) => void;
 }
 
 interface DenialOptions {
-  /** What paths are shown relative to. */
+  /** The directory to which shown paths are relative. */
   readonly cwd: string;
-  /** What the first line begins with. */
+  /** The beginning of the first line. */
   readonly begin?: string;
   readonly isSaid?: boolean;
 }
@@ -257,7 +257,7 @@ export function printRemarks(
   result: ExecutionResult,
   { said, plan, quiet, knowsBoundaries = false }: Remarks,
 ): void {
-  // What it left behind is said by the message, without how a person puts it back.
+  // The message names what the command left behind, but not how a person puts it back.
   if (!quiet) for (const warning of result.warnings) printError(`warning: ${warning}`);
   const stopped = messageForModel(result, plan, { command: said, knowsBoundaries });
   if (stopped !== undefined) printNote(`${stopped}\n`);

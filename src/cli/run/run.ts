@@ -159,7 +159,7 @@ export async function runIn(
     const all = { ...options, ...streams.options };
     const running = runForwarding(sandbox, wanted.command, all, signals, onStart);
     const settled = await running.finally(() => ended());
-    // As of the command, had it written there itself.
+    // The reader of our output is gone: end like a command that wrote there itself.
     if (settled === undefined) return endedBy('SIGPIPE');
     streams.finish();
     result = settled;

@@ -212,7 +212,7 @@ function newShellName(): string {
 /** What `session start` waits for. */
 const READY_FD = 3;
 
-/** Internal: the server of a session, in the background. Tells whoever started it that it is ready, or why not. */
+/** Internal: the server of a session, in the background. Tells the process that started it that it is ready, or why not. */
 async function serveShell(args: readonly string[]): Promise<number> {
   try {
     const program = addStartOptions(new Command('serve')).exitOverride();

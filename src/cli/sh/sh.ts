@@ -16,7 +16,7 @@ const USAGE_STATUS = 2;
 
 /** `sandbox-sh [arguments of bash]`: runs it and returns the exit status. */
 export async function shell(given: readonly string[]): Promise<number> {
-  // It uses a server that is there, and starts none.
+  // Uses a warm server that runs already, and starts none.
   takeServerAddress();
   try {
     requireExactArguments(given);

@@ -101,7 +101,7 @@ function listedNetwork(
   ];
 }
 
-/** What is not told, or told beside it, by what is looked at. */
+/** Denials that are not reported, and uses that are, by the value of `observed`. */
 const BUT: Readonly<Record<Exclude<Mechanisms['observed'], 'nothing'>, string>> = {
   changes: '; not what it only reads (sandbox.explain = "always")',
   everything: '',
@@ -335,7 +335,7 @@ export function enforcementReport(
   return { backend, passedOver, landlockAbi, processTree, controls };
 }
 
-/** Whether there is something that it does on no host: it is for hosts on which no other can be used at all. */
+/** Whether a backend gives up controls on every host: it is used only where no other backend works. */
 export const givesUpByNature = ({ givesUp = [] }: Way): boolean => givesUp.length > 0;
 
 /** A policy file's own word holds under each backend, a profile's only where the operator did not accept less. */
@@ -359,7 +359,7 @@ class Unheld extends SandboxError {
   }
 }
 
-/** The control for which an error, or one that it came of, was thrown; `undefined`: none by itself. */
+/** The control that an error, or its cause, is about; `undefined`: no single one. */
 export const controlOf = (error: unknown): ControlId | undefined => Unheld.controlOf(error);
 
 /**

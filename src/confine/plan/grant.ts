@@ -61,10 +61,7 @@ export interface FullGrant {
   readonly parentBesideTmp?: (() => string | undefined) | undefined;
   /** Makes the lookup of paths for one plan. Default: each path is looked up separately. */
   readonly pathLookup?: (() => PathLookup) | undefined;
-  /**
-   * By parent (`temporaryParent`, `memoryParent`): the directory in it that only this user can use. Without one, private
-   * directories are made directly in the parent.
-   */
+  /** By parent directory: the one in it that only this user can use. Missing: private directories are made directly in the parent. */
   readonly privateParents?: ReadonlyMap<string, string> | undefined;
   /** Where private directories on shared memory are made. Canonical; `undefined`: the host has no such directory that we can write to. */
   readonly memoryParent: string | undefined;
@@ -88,7 +85,7 @@ export interface FullGrant {
         readonly settingOf: (configuration: string) => string;
       }
     | undefined;
-  /** Whether the workspace or its repository is a set-group-ID directory, as several people have it who share one. */
+  /** Whether the workspace or its repository is a set-group-ID directory, as in checkouts that several people share. */
   readonly sharedByGroup?: boolean;
   /** A copy-on-write layer over the workspace; `undefined`: commands change the workspace itself. */
   readonly layer?: PlannedLayer | undefined;
@@ -193,7 +190,7 @@ export interface PathRule {
   readonly parts?: readonly string[];
   /** Paths beneath `path` that this rule grants too, so that they need no rule: not links, not exceptions. */
   readonly covers?: ReadonlySet<string>;
-  /** Where commands find it if they have a view; `undefined`: at its own path. */
+  /** The path at which commands with a view find it; `undefined`: its own path. */
   readonly shownAs?: string;
 }
 

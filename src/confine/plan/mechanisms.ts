@@ -80,10 +80,10 @@ export interface Mechanisms {
   readonly cgroup: CgroupPlace | undefined;
 }
 
-/** What a way to keep commands in chooses. */
+/** The mechanisms that a backend chooses. */
 export type Chosen = Omit<Mechanisms, 'backend' | 'seccomp' | 'cgroup'>;
 
-/** A way to keep commands in, as far as plan and report depend on it. */
+/** The part of a backend on which plan and report depend. */
 export interface Way {
   readonly id: BackendId;
   /** The mechanisms that it uses on a host, except seccomp and control groups. */
@@ -94,10 +94,7 @@ export interface Way {
   readonly givesUp?: readonly ControlId[];
   /** Why its commands share no cache; missing: they may. */
   readonly noCache?: string;
-  /**
-   * Another program makes the mounts of each command: private directories are made directly in the temporary directory, and
-   * commands share none.
-   */
+  /** Another program makes the mounts of each command: private directories lie directly in the temporary one, and none is shared. */
   readonly ownMounts?: boolean;
 }
 

@@ -6,9 +6,9 @@ import type { PlannedPath, SymbolicLink } from './launch-plan.ts';
 import type { Mechanisms, TmpOfHost } from './mechanisms.ts';
 import type { PathLookup, ResolvedPath } from './path-lookup.ts';
 
-/** What has to be done about our own paths in what the policy grants. */
+/** What a plan does about our own paths that lie in granted ones. */
 interface OwnPathsWithin {
-  /** Directories in whose place the view puts nothing. */
+  /** Directories that the view covers with an empty one. */
   readonly hidden: readonly string[];
   /** Files and directories that are shut for writing. */
   readonly readOnly: readonly string[];

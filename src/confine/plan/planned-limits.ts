@@ -4,7 +4,7 @@ import type { LaunchPlan, PlannedTreeLimits, ResourceLimitName } from './launch-
 
 import type { Judge, Mechanisms } from './mechanisms.ts';
 
-/** By what each limit is held. */
+/** The finding for limits: what enforces each of them. */
 export const resourceLimits: Judge = ({ cgroup }, { limits, tmp: ofTmp, home }, features, { tmp }) => {
   const sharesTmp = ofTmp === 'host' || (tmp !== undefined && 'granted' in tmp);
   const shared = sharesTmp || home === 'host';

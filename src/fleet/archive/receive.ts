@@ -154,7 +154,7 @@ function completed(
   return all;
 }
 
-/** What has to go: what was deleted, and what is of another kind now; that which is deepest first. */
+/** Entries to remove before the new ones are written: deleted ones, and those of another kind now; the deepest first. */
 function replaced(
   entries: readonly ManifestEntry[],
   here: ReadonlyMap<string, ManifestEntry>,

@@ -54,7 +54,7 @@ export interface Stake {
 }
 
 const MOST_NAMES = 6;
-/** A word of the command may stand in the sentence, and must not push what stands above out of sight. */
+/** Characters of a sentence at most: a long word of the command in it must not push the lines above out of sight. */
 const LONGEST_SENTENCE = 400;
 /** Characters of a name in a question; the details of the request have the whole name. */
 const LONGEST_NAME = 300;
@@ -113,7 +113,7 @@ export function viewOf(request: ApprovalRequest): ApprovalView {
   };
 }
 
-/** Questions about risk say nothing where another one says more. */
+/** Checks about risk: their reasons are left out where another check has a more specific one. */
 const OF_RISK: ReadonlySet<string> = new Set(['autonomy', 'risk']);
 
 /** In one sentence, of each kind of question the first. */

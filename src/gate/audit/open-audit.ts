@@ -125,7 +125,7 @@ class TrailObserver {
   }
 }
 
-/** What tells records apart without parsing them. */
+/** The start of a record, which shows its type and time without parsing. */
 const startOf = (line: string) => line.slice(0, 160);
 
 /** Parts of a record that make a launched command count for a pattern: unusual options, and reads out of its reach. */

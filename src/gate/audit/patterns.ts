@@ -15,7 +15,7 @@ interface ObservedDecision {
   readonly asked: boolean;
   /** The policy or a person was against it. */
   readonly refused: boolean;
-  /** It was launched, or a container was told that it may run it. */
+  /** The command was launched, or a gate allowed a container to run it. */
   readonly launched: boolean;
   /** Words that lead out of the workspace, as the check of paths saw them: where it was not launched, or read in vain. */
   readonly escapes: readonly string[];
@@ -29,7 +29,7 @@ interface ObservedDecision {
 
 /** What a pattern recognized. */
 interface Finding {
-  /** What it is about: one event is raised for it within the time that is remembered. */
+  /** Identifies the subject of the event: at most one is raised for it within REMEMBERED_MS. */
   readonly about: string;
   readonly message: string;
   readonly details: Readonly<Record<string, string | number | boolean>>;
@@ -162,7 +162,7 @@ const createThenExecute: Pattern = {
 /** One such option has a reason; several are somebody who looks for one that works. */
 const DIFFERENT_FLAGS = 2;
 
-/** Programs are given options that make them run others: how a command that is let through runs one that is not. */
+/** Options that make programs run others, by which an allowed command could run a refused one. */
 const unusualFlags: Pattern = {
   code: 'unusual_flags',
   summary: `${DIFFERENT_FLAGS} different options, in one command or several, that make programs run others or use the network (\`git -c core.pager=…\`, \`tar --checkpoint-action\`)`,

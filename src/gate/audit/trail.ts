@@ -14,7 +14,7 @@ import { headMac, NO_HASH, sealRecord } from './record-line.ts';
 /** SQLite's `application_id` of a trail: "SbRt". */
 const APPLICATION_ID = 0x53625274;
 
-/** As those of the state: only ever added to. */
+/** Like the migrations of the state database: only ever added to. */
 const MIGRATIONS: readonly string[] = [
   `
   PRAGMA application_id = ${APPLICATION_ID};
@@ -38,7 +38,7 @@ const MIGRATIONS: readonly string[] = [
 export const trailPath = (directory: string) => join(directory, 'trail.db');
 
 /**
- * Whether a directory has a trail, as a database or in files of before.
+ * Whether a directory has a trail, as a database or in files of an older version.
  * @throws {SandboxError} `audit.unreadable`: the directory cannot be read.
  */
 export function hasTrail(directory: string): boolean {
@@ -86,7 +86,7 @@ interface Writing {
 const DAY_MS = 24 * 3_600_000;
 /** Rows that are read into memory at once. */
 const PAGE = 256;
-/** The time of a line, as every record has it behind its number: ISO 8601, so that the order of texts is that of times. */
+/** SQL for the time of a line: ISO 8601, so that texts sort by time. */
 const TIME = `substr(line, instr(line, '"time":"') + 8, 24)`;
 
 /** What every failure to record becomes: one line that says what and where. */

@@ -90,9 +90,9 @@ function stateOf({ parts }: CommandEffects, cwd: string) {
  */
 export function approvalRequestMaker(surroundings: ApprovalSurroundings): ApprovalRequestMaker {
   const { policy, plan, given, env, principal, session, usual = {} } = surroundings;
-  // It is said of its confinement then.
+  // The confinement then says that there is no network, so the question does not name it as reachable.
   const hasNoNetwork = plan !== undefined && policy.network.mode === 'off';
-  // Once there is a request to be made: most commands are asked about by nobody.
+  // Computed for the first request: most commands are never asked about.
   const once = () => ({
     confinement:
       plan === undefined ? ['nothing confines it here: it runs somewhere else'] : confinementOf(policy, plan),
@@ -120,7 +120,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
     const rule = effects.proposedRule?.();
     return {
       ...(connection === undefined ? {} : { connection }),
-      // For whoever answers only: who was asked once about a command is not asked again for another job.
+      // Host and job are only shown, and not part of the fingerprint: an approval holds for other jobs with the same command.
       ...(policy.state.url === undefined ? {} : { host: hostname() }),
       ...(job === undefined ? {} : { job }),
       fingerprint:
@@ -172,7 +172,7 @@ function boundTo(
   const questions = decision.reasons.filter(({ verdict }) => verdict === 'ask');
   return [
     ...details,
-    // Where each part runs, and why it is asked: a session that was tainted since has more to ask.
+    // The directory of each part, and the reasons for the question: a session that was tainted since has more of them.
     digest([effects.parts.map(({ directories }) => directories), decision.risk, decision.reach]),
     bound,
     digest(questions.map(({ check, code, words }) => [check, code, words])),
@@ -207,7 +207,7 @@ function atStake(
 const fromDirectory = (path: string, cwd: string) =>
   path !== cwd && isBeneath(path, cwd) ? relative(cwd, path) : path;
 
-/** Controls of how much a command may use, and of what is told about it. */
+/** Controls about limits and reports, which do not change what a command can reach. */
 const OF_AMOUNTS: ReadonlySet<ControlId> = new Set<ControlId>(['resource-limits', 'denials']);
 
 /**
@@ -230,7 +230,7 @@ function confining(plan: LaunchPlan): object {
   return { ...plan, limits: [], treeLimits: {}, observed: undefined, seccompGroups, report: [backend, held] };
 }
 
-/** A policy without what makes no such difference: who is asked, what is written down, how much may be used. */
+/** The parts of a policy that a fingerprint covers: without approvers, audit and budgets, which do not change what the command can do. */
 function deciding({
   approval,
   audit,
@@ -245,7 +245,7 @@ function deciding({
   const { commands, ...others } = rest;
   return {
     ...others,
-    // A rule that allows says nothing of what is asked about.
+    // Rules that allow are left out: they do not change what is asked about.
     commands: { ...commands, rules: commands.rules.filter(({ verdict }) => verdict !== 'allow') },
     umask: limits.umask,
     autonomy: security.autonomy,
@@ -259,7 +259,7 @@ const NETWORK: Readonly<Record<Policy['network']['mode'], string>> = {
   open: 'it can use the network of this machine',
 };
 
-/** What a command is kept from, for whoever decides about it. */
+/** What confines a command, for the person who decides about it. */
 function confinementOf(policy: Policy, plan: LaunchPlan): readonly string[] {
   const writable = plan.paths.filter(({ access }) => access === 'write').map(({ path }) => path);
   const missing = plan.report.controls.filter(({ state }) => state === 'unsupported' || state === 'degraded');

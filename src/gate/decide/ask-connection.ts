@@ -44,7 +44,7 @@ async function ask(
       job: request.job,
     });
     const answer = desk === undefined ? NOBODY : await desk.decide(shown, signal);
-    // What nobody waits for any more came too late to be an answer.
+    // An answer that came after the connection was given up is not recorded.
     if (!signal.aborted) await ports.record(recordOf(deciding, wanted, answer));
     return answer;
   } catch (error) {

@@ -304,7 +304,7 @@ const counted: Control = {
     const { durable, warning } = reservation;
     if (warning !== undefined) deciding.warnings.push(warning);
     if (durable !== undefined) {
-      // It may fail while something else is waited for, or after another control has objected.
+      // May reject before it is awaited, or after another control has objected: that is no unhandled rejection.
       durable.catch(() => {});
       deciding.beforeStart.push(durable);
     }
@@ -314,7 +314,7 @@ const counted: Control = {
     try {
       await reserved.get(deciding)?.release();
     } catch {
-      // It stays counted.
+      // The action stays counted.
     }
   },
   async ended(deciding, { started }) {
@@ -339,7 +339,7 @@ const exposed: Control = {
   },
 };
 
-/** Hooks are told what became of a command that was started. */
+/** Informs hooks about the result of a command that was started. */
 const told: Control = {
   name: 'told',
   isNeeded: ({ tellHooks }) => tellHooks !== WITHOUT.tellHooks,

@@ -191,7 +191,7 @@ function clockOf(kv: KV, url: string): FleetStore['clock'] {
       }, OPEN_MS);
       const after = performance.now();
       if (written === null) throw new Error(`the key ${CLOCK_KEY} is not kept`);
-      // It was done before this moment: what we take for now is late by two requests at most.
+      // The server wrote the time before `after`, so our estimate lags by two requests at most.
       known = { at: after, wall: Date.now(), server: written.created.getTime() };
     } catch (error) {
       throw natsFailure(error, url);

@@ -37,7 +37,7 @@ export function modelReviewer(settings: ModelSettings, env: Environment, timeout
           maxRetries: 0,
           timeout: timeoutMs,
           fetch: boundedFetch,
-          // It would write to the console, and the command to whoever collects traces.
+          // The SDK would write to the console, and put the command into traces.
           logLevel: 'off',
           openTelemetry: false,
         }),

@@ -304,7 +304,7 @@ function makeFile(sqlite: Sqlite, path: string, kind: DatabaseKind): void {
   }
 }
 
-/** What processes left that were killed while they made it; what is young may be somebody's who does. */
+/** Removes unfinished files of processes that were killed; a recent one may belong to a process that still writes it. */
 function removeUnfinished(path: string): void {
   const start = `${basename(path)}${UNFINISHED}`;
   for (const name of readdirSync(dirname(path)).filter((other) => other.startsWith(start))) {

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../base/errors/codes.ts';
 
-/** What is needed of a database that is being made. */
+/** The functions of a new database that its creation needs. */
 export interface NewDatabase {
   exec(sql: string): void;
   prepare(sql: string): {

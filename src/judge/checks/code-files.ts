@@ -141,7 +141,7 @@ function namedInShell(text: string): Named {
   return { loads, unseen };
 }
 
-/** What stands behind the name of a module, there or not: a file that comes may take its place. */
+/** Endings that a module's file may have. All are checked, because a file that appears later may be loaded instead. */
 const ENDINGS = [
   '',
   '.js',

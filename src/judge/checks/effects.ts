@@ -74,7 +74,7 @@ interface PartOfLine {
 /** More files than that no person looks through. */
 const MOST_FILES = 256;
 
-/** Whether what is in a file that is written stays in it. */
+/** Whether a write keeps the present content of the file. */
 function leavesContent({ redirects, words }: SimpleCommand, { argument: { word } }: PathUse): boolean {
   const redirect = redirects.find(({ target }) => target === word);
   if (redirect !== undefined) return /^(?:>>|&>>)$/.test(redirect.operator);
@@ -131,7 +131,7 @@ export function effectsOf(
       source: sourceOf(command, source),
       executable,
       directories,
-      // What it writes anyway does not decide what it does.
+      // Files that it writes do not decide what it does.
       files: () =>
         [...new Set([...changeableFiles(command, directories, context), ...codeOf().files])].filter(
           (path) => !written.has(path),

@@ -8,7 +8,7 @@ import type { CheckContext } from './check.ts';
 
 /** Where one argument may lead, with one of the directories that may be in force. */
 export interface Location {
-  /** As the program will see it, expansions that are known resolved. */
+  /** The argument as the program will see it, with known expansions done. */
   readonly text: string;
   /** `undefined`: it could not be resolved. */
   readonly resolved: ResolvedPath | undefined;

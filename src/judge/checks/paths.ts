@@ -113,7 +113,7 @@ function mayRead(path: string, context: CheckContext): boolean {
   return granted !== undefined && (innermostAround(path, hidden)?.length ?? 0) <= granted.length;
 }
 
-/** Whether the kernel lets a command read there, be it something that the policy gave with a whole directory and that may be secret. */
+/** Whether the kernel lets a command read a path, also one that may be secret and lies in a granted directory. */
 const isShown = (path: string, context: CheckContext) =>
   mayRead(path, context) || (context.rules.shown ?? []).some((root) => isBeneath(path, root));
 
@@ -314,7 +314,7 @@ function isProgramWord({ argument, effect }: PathUse): boolean {
   );
 }
 
-/** What is to be said where a file is on the way: in a worktree or a submodule `.git` is one. `undefined`: there is none. */
+/** The reason if a part of the path is a file, like `.git` in a worktree or a submodule. `undefined`: none is. */
 function beneathFile(text: string, path: string, { rules, paths }: CheckContext): string | undefined {
   const file = directoriesBetween(path, rules.workspace).find((one) => paths.resolve(one).kind === 'other');
   if (file === undefined) return undefined;

@@ -66,7 +66,7 @@ interface Makefile {
 const DIRECTIVE = /^\s*(?:-?include|sinclude|vpath|unexport|undefine|load)\b/;
 const ASSIGNMENT = /^\s*(?:(?:export|override|private)\s+)*([\w.-]+)\s*(\?|\+|!|:{1,3})?=\s*(.*)$/s;
 
-/** Reads rules and variables. What stands in a conditional may count or not, and is left out. */
+/** Reads rules and variables, without those in a conditional, which may not apply. */
 function readMakefile(text: string): Makefile {
   const makefile: Makefile = { variables: new Map(), defaults: new Set(), rules: [] };
   let rule: Rule | undefined;
@@ -142,7 +142,7 @@ function addRule(line: string, { variables, rules }: Makefile, isPossible: boole
 
 interface Asked {
   readonly goals: readonly string[];
-  /** On the command line. */
+  /** Variables set on the command line. */
   readonly given: ReadonlyMap<string, string>;
   readonly environment: ReadonlyMap<string, string>;
   readonly exists: (name: string) => boolean;
@@ -187,7 +187,7 @@ function linesOf({ variables, defaults, rules }: Makefile, asked: Asked): readon
     seen.add(name);
     const own = byName.get(name) ?? [];
     for (const { prerequisites } of own) for (const one of namesIn(prerequisites.join(' '))) visit(one);
-    // What is there may be up to date.
+    // An existing file may be up to date, so its recipe need not run.
     if (!phony.has(name) && exists(name)) return;
     for (const { recipe } of own)
       for (const line of has('.ONESHELL') ? [recipe.join('\n')] : recipe) {

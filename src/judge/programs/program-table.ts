@@ -62,7 +62,7 @@ export const PROGRAM_ROWS: readonly ProgramRow[] = FAMILIES.flat();
 
 const WITH_MORE_NAMES = PROGRAM_ROWS.filter(({ alsoCalled }) => alsoCalled !== undefined);
 
-/** What was asked for: a start asks for few names, so that a table of all would cost more than it saves. */
+/** Cache of looked-up programs: a start needs few names, so a table of all would cost more than it saves. */
 const programs = new Map<string, Program | undefined>();
 
 function programOf(name: string): Program | undefined {

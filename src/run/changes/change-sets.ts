@@ -263,7 +263,7 @@ export class ChangeSets extends ReadChanges {
       try {
         await this.#applier.resume(set, (effects) => void prepared.settle(effects));
       } catch (error) {
-        // A full disk is no reason to run nothing more: what waits is finished by whoever looks next.
+        // A full disk must not stop further commands: the next process that looks finishes the change set.
         if (!(error instanceof SandboxError)) throw error;
         unfinished.push(error.message);
       }

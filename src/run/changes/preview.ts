@@ -16,11 +16,11 @@ import { ChangeSets } from './change-sets.ts';
 /** What is shown of a command in a list of change sets. */
 const SHOWN = 200;
 
-/** So many changes are told with a result, and so many named that are not in the workspace. */
+/** Limits of a result: changes that are listed, and paths that are named because they are not in the workspace. */
 const TOLD = 100;
 const NAMED = 10;
 
-/** How long after a command another layer is made: who runs one and goes does not wait for it. */
+/** How long after a command the next layer is prepared, so that a process that runs one command and exits does not wait for it. */
 const SPARE_AFTER_MS = 20;
 
 const NO_CLOCK =
@@ -55,7 +55,7 @@ export class Previews {
   #timer: NodeJS.Timeout | undefined;
   /** For what only reads, which needs no layer because it cannot write the workspace. */
   #reading: Promise<PreparedSandbox> | undefined;
-  /** What goes meanwhile. */
+  /** Work that goes on in the background; `close` waits for it. */
   readonly #going = new Set<Promise<unknown>>();
   /** The layers that are unmounted, the last one after all others. */
   #unmounting: Promise<void> = Promise.resolve();
@@ -180,7 +180,7 @@ export class Previews {
     return made;
   }
 
-  /** As `begin` of its layer, which is given up if that fails. */
+  /** Begins a layer, and drops it if that fails. */
   async #begins(layered: Layered): Promise<boolean> {
     try {
       return await layered.opened.begin();
@@ -241,7 +241,7 @@ export class Previews {
     try {
       applied = await this.#sets.applyAll(this.#prepared, id);
     } catch (error) {
-      // It is kept, and goes on with whoever applies it. How far it came is not known of what nobody thought of.
+      // The change set is kept and can be applied again. After an unexpected error we do not know how far apply got.
       const isBegun = !(error instanceof SandboxError) || error.code === 'changes.incomplete';
       const state = isBegun ? 'applied' : 'waiting';
       const why = `what the command changed is kept as ${id}, but not all of it is in the workspace: ${errorMessage(error)}`;
@@ -270,7 +270,7 @@ export class Previews {
 
   /** Nobody waits for it. What cannot be removed now goes with the next command. */
   #drop({ opened, sandbox }: Layered): void {
-    // What it lies on may be discarded from now on.
+    // The layers beneath it may be discarded from now on.
     opened[Symbol.dispose]();
     void this.#later(this.#unmount(sandbox).then(() => this.#sets.abandon(opened)));
   }

@@ -92,10 +92,10 @@ export const isOfIndex = ({ operations, copies, index }: StoredSet): boolean =>
 export const keptNumbers = ({ operations }: StoredSet): readonly number[] =>
   operations.flatMap(({ discarded }, number) => (discarded === true ? [] : [number]));
 
-/** Where what was done away with is kept, by where it was. */
+/** Places where removed content is stored, by its former path. */
 type KeptPlaces = ReadonlyMap<RawPath, readonly string[]>;
 
-/** What is kept of commands in previews, for who looks at it. */
+/** Reads the stored change sets of previews. */
 export class ReadChanges {
   protected readonly addon: NativeAddon;
   protected readonly store: ChangeStore;
@@ -114,7 +114,7 @@ export class ReadChanges {
       .map((set) => this.#summaryOf(set, this.#allChanges(set)));
   }
 
-  /** Why some cannot be read: a sentence each. */
+  /** Why change sets cannot be read: one sentence for each. */
   damaged(): readonly string[] {
     return [...this.store.damaged().values()];
   }
@@ -215,7 +215,7 @@ export class ReadChanges {
     );
   }
 
-  /** Whether a directory that goes is in one place, and not in layers over each other. */
+  /** Whether all content of a removed directory is in one place, not spread over several layers. */
   #isWhole(set: StoredSet, { numbers: [number = -1] }: DescribedChange): boolean {
     const { isOwn, tree } = set.operations[number] ?? {};
     if (tree === undefined) return false;
@@ -274,7 +274,7 @@ export class ReadChanges {
     };
   }
 
-  /** What this command and later ones did away with. */
+  /** Places of the content that this command and later ones removed. */
   #keptSince({ workspace, at }: StoredSet): KeptPlaces {
     const found = new Map<RawPath, string[]>();
     for (const set of this.store.list()) {

@@ -112,7 +112,7 @@ export class CommandLines {
         const error = describeFailure(unusable);
         throw new CommandError(command, notRun(runner.contextOf(decided), { status: 'setup-failed', error }));
       }
-      // How it ends is not known here.
+      // The end of the command is not known here.
       await decided.ended?.({ result: undefined, started: !this.#closed });
       if (this.#closed) throw isClosed();
       const { taints = [] } = options;
@@ -157,7 +157,7 @@ const cannotGo = (what: string) =>
     `${what} cannot go with a command line, because another process runs it; use run(), start() or spawn()`,
   );
 
-/** What lives in this process and is needed while the command runs, or when it has ended. */
+/** Refuses options that need this process while the command runs or when it has ended. */
 function refuseWhatStaysHere({ options, policy, resolved, stateful }: Assembly): void {
   const { network } = policy;
   if ('deno' in process.versions || 'bun' in process.versions)
@@ -240,7 +240,7 @@ export const optionsThere = (options: Embedded['options']): SandboxOptions => ({
   gate: { budget: WITHOUT.budget },
 });
 
-/** In the process that launches it nobody is asked, and nothing is counted or recorded again. */
+/** In the launching process nobody is asked, and nothing is counted or recorded a second time. */
 export const COUNTS_THERE = { guards: false, records: false } as const;
 
 /** @see COUNTS_THERE */

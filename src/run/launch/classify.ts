@@ -50,7 +50,7 @@ export interface AfterRun {
   readonly places: Places;
 }
 
-/** To the caller, who may have wanted what was ended. */
+/** Warns the caller that a background process, which it may have wanted, was ended. */
 const OUTPUT_HELD =
   'the command had ended, but a process that it left in the background kept its output open and was ended after 250 ms: what a command starts with & ends with it; to keep a server, run it as a command in the background, without &';
 
@@ -205,7 +205,7 @@ function howItEnded(outcome: NativeOutcome, plan: LimitsOfPlan) {
 
 const NOT_OK = { ok: false, limit: undefined } as const;
 
-/** What only results of a command have that ended by itself, or that another program's signal ended. */
+/** Fields of the result of a command that ended by itself, or by another program's signal. */
 export function endedByItself(signal: string | undefined, exitCode: number) {
   return signal === undefined
     ? ({ status: 'exited', ok: exitCode === 0, exitCode, signal, error: undefined } as const)

@@ -6,7 +6,7 @@ import type { Denial, ExceededLimit, ExecutionError } from '../../model/index.ts
 
 const SHELL_SAYS_SIGNAL = 128;
 
-/** What of a plan a command can exceed. */
+/** The limits of a plan. */
 export type LimitsOfPlan = Pick<LaunchPlan, 'limits' | 'treeLimits'>;
 
 /** The limit for which a command ended, whether we ended it or the kernel did. */

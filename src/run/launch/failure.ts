@@ -36,7 +36,7 @@ interface FailedStep {
   readonly path: string;
 }
 
-/** What it is called, and what a person is told. */
+/** The code of a failure, and its message for a person. */
 type Meaning = readonly [ErrorCode, string];
 
 /** A text alone is a `launch.failed`; `undefined`: the step means nothing of its own this time. */
@@ -195,7 +195,7 @@ const STAGES: ReadonlyMap<string, Says> = new Map<string, Says>([
     () =>
       'the program sandbox-run-begin, beside the addon, is missing or was changed; install sandbox-run again (in a checkout: npm run build:native)',
   ],
-  // What follows comes to a command that ran.
+  // The following stages fail after the command has run.
   [
     'wait',
     () =>

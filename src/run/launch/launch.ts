@@ -98,7 +98,7 @@ function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
 export class Launcher {
   readonly #running = new Map<Running, Promise<ExecutionResult>>();
   readonly #queue = new LaunchQueue();
-  /** What has to be done before commands that wait for it. */
+  /** Renewals of confinements in progress, for which commands wait. */
   readonly #renewals = new Set<Promise<void>>();
   #ended = false;
 
@@ -283,7 +283,7 @@ class LaunchedCommand {
   }
 }
 
-/** What the result says of the sandbox in which it is launched, which may not be the one that it was decided about. */
+/** The context of a result with the report of the launching sandbox, which may differ from the one at the decision. */
 function contextIn({ plan, policy }: PreparedSandbox, { context, how }: ReadyCommand): RunContext {
   const isUnseen = policy.limits.idleTimeoutMs !== 0 && !isCaptured(how);
   if (!isUnseen && context.report === plan.report) return context;

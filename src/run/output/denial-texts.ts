@@ -45,7 +45,7 @@ const asksAboutMachine = ({ operation, object }: Denial) =>
 interface ForPerson {
   /** What paths are shown relative to. */
   readonly cwd: string;
-  /** How a person lets something through: an option, or a line of a policy; `undefined`: in no such way. */
+  /** How a person allows something: an option, or a policy line; `undefined`: neither can. */
   readonly remedyFor: (allow: NonNullable<Denial['allow']>) => string | undefined;
   /** What the sentence begins with. */
   readonly begin?: string;

@@ -15,7 +15,7 @@ import { limitDenial } from '../launch/exceeded-limit.ts';
 import { BRIEF, type Places, propose, whyNotProposed, withoutDetours } from '../proposals.ts';
 import type { NativeDenial } from './native-denials.ts';
 
-/** What of a plan says why something was denied. */
+/** The parts of a plan that explain a denial. */
 export type HoldingPlan = Pick<
   LaunchPlan,
   | 'observed'
@@ -178,7 +178,7 @@ export function denialOf(one: NativeDenial, plan: HoldingPlan, places: Places): 
     tree === undefined ? heldBy(one, plan) : { control: 'filesystem' as const, why: WHY.restOfTree };
   const allowed =
     tree === undefined ? allowOf(one, held.control, places) : allowing('filesystem', 'write', tree);
-  // As of a listed network; only the line that allows it has to say so.
+  // Without /udp, like connections of a listed network; only the proposed policy line needs it.
   const withoutUdp = (path: string) => (operation === 'connect' ? path.replace(/(:\d+)\/udp$/, '$1') : path);
   return {
     operation,
@@ -262,7 +262,7 @@ function heldBy(
           control: 'hidden-paths',
           why: isIn(plan.emptied) ? WHY.hidden : WHY.aroundHidden,
         };
-      // What is listed by itself is a mount point.
+      // A path that is granted itself is a mount point.
       if (
         plan.paths.some((one) => one.path === path) &&
         !plan.protectedPaths.some((inner) => isBeneath(inner, path))
@@ -370,7 +370,7 @@ function creation(
 const LISTED = 'mode = "listed"\n';
 
 function allowing(table: string, name: string, value: string, before = ''): Pick<Denial, 'allow'> {
-  // It stands for bytes that no policy can name.
+  // U+FFFD stands for bytes that a policy cannot name.
   if (value.includes('\ufffd')) return {};
   const policy = `[${table}]\n${before}${name} = [${visibleToml(value)}]`;
   return { allow: { key: `${table}.${name}`, value, policy } };

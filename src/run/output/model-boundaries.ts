@@ -8,7 +8,7 @@ import { PACKAGE_CACHES, SYSTEM_PATHS, TOOL_CHAINS } from '../../policy/index.ts
 /** The limits of a command, for a text about one that was stopped. */
 export interface Boundaries {
   readonly writable: readonly string[];
-  /** What may be read and not written, what `system` has among it. */
+  /** Paths that may be read and not written, those of `system` among them. */
   readonly readable: readonly string[];
   readonly network: NetworkMode;
   /** The entries that are listed, where some are. */
@@ -21,7 +21,7 @@ export interface Boundaries {
   readonly protectedPaths?: readonly string[];
   /** The command, or its session, has its own directory for temporary files, which is deleted with it. */
   readonly privateTmp?: boolean;
-  /** What stands behind it: the kernel, or nothing but a look at the command before it runs. */
+  /** What enforces the boundaries: the kernel, or only checks of the command's text. */
   readonly heldBy?: 'kernel' | 'checks';
   /** The policy hides files, some or none at the moment. */
   readonly hidesFiles?: boolean;

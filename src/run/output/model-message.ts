@@ -48,7 +48,7 @@ export interface StoppedCommand {
 
 /** What a result does not know itself. */
 export interface AboutResult {
-  /** As it was asked for. Default: what the argument vector of the result tells. */
+  /** The command as it was requested. Default: the result's argument vector. */
   readonly command?: string | readonly string[];
   readonly approvalId?: string | undefined;
   /** True: the model was told when its session began what is allowed, so it is not said again. */

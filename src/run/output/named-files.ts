@@ -90,7 +90,7 @@ function openRegular(at: Buffer): number {
   const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
   let fd: number;
   try {
-    // To append is to lose nothing, whoever else writes.
+    // Opened with O_APPEND, so that nothing is lost if another process writes too.
     fd = openSync(at, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600);
   } catch (error) {
     const errno = errnoOf(error);

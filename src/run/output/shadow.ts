@@ -45,7 +45,7 @@ export const shadowOf =
     return denied.size === 0 ? undefined : [...denied.values()].slice(0, MOST_TOLD);
   };
 
-/** As many as of what was denied. */
+/** Reported at most, like real denials. */
 const MOST_TOLD = 64;
 
 /** By what a plan denies a use; `undefined`: it does not. */

@@ -6,7 +6,7 @@ import { createNeutralizer, neutralize, openSequence } from './neutralize.ts';
 interface Gap {
   readonly head: Uint8Array;
   readonly tail: Uint8Array;
-  /** What came right before the tail, if that was kept. */
+  /** Retained bytes directly before the tail. */
   readonly beforeTail: Uint8Array;
   /** Bytes of the stream that are in neither. */
   readonly missing: number;

@@ -8,7 +8,7 @@ import type { PathLookup } from '../../confine/plan/path-lookup.ts';
 import { holdsSecretAt, OF_A_PROJECT, type Places, whyNotByPath } from '../proposals.ts';
 import { realPath } from './own-program.ts';
 
-/** What lies there is granted anyway, or belongs to each command alone. */
+/** Places that are granted anyway, or private to each command. */
 const ELSEWHERE = [
   '/usr',
   '/bin',
@@ -74,7 +74,7 @@ const isProgram = (path: string): boolean =>
     return statSync(pathOf(path)).isFile();
   }, false);
 
-/** What was installed with the programs of a directory, as wide as it may be open; `undefined`: nothing. The files of each are read. */
+/** The widest directory around a directory of programs that may be granted: its installation prefix, or itself; `undefined`: none. */
 function homeOf(directory: string, isOpen: (path: string) => boolean): string | undefined {
   const at = directory.indexOf('/node_modules/');
   // Packages use each other, and where they lie nothing else does.

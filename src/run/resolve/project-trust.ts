@@ -164,7 +164,7 @@ export function untrustProject(workspace: string): boolean {
   return isThere;
 }
 
-/** What is trusted by this user, by workspace. */
+/** The policy files of workspaces that this user has trusted. */
 export function trustedProjects(): readonly Pick<TrustRecord, 'workspace' | 'sha256' | 'at'>[] {
   return recordNames()
     .flatMap((name) => readRecord(join(trustDirectory(), name)) ?? [])
@@ -192,6 +192,6 @@ function readRecord(path: string): TrustRecord | undefined {
   if (!isObject(value)) return undefined;
   const { workspace, identity, sha256, text, at } = value;
   const isWhole = [workspace, identity, sha256, text, at].every((part) => typeof part === 'string');
-  // Each was just found to be a string.
+  // All fields were just checked to be strings.
   return isWhole ? (value as unknown as TrustRecord) : undefined;
 }

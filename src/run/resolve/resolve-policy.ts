@@ -251,7 +251,7 @@ function rulesOfRepository(
     env: {
       // With a layer over it the workspace is another file system to git, which does not look beyond that.
       ...(top === undefined ? {} : { GIT_DISCOVERY_ACROSS_FILESYSTEM: '1' }),
-      // `git gc` would have to write in the directories of other working trees, and fails where it cannot.
+      // `git gc` expires reflogs in the directories of other worktrees, and fails if it cannot write there.
       ...(ofOthers.length === 0 || env.GIT_CONFIG_COUNT !== undefined ? {} : REFLOGS_STAY),
     },
   };

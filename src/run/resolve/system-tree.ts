@@ -88,7 +88,7 @@ function exceptions(root: string, modes: Modes): readonly string[] | undefined {
   for (const name of new Set([...modes.keys(), ...mounted])) {
     const mode = modes.get(name) ?? 0;
     const isLink = (mode & S_IFMT) === S_IFLNK;
-    // A link is looked at where it leads.
+    // A symbolic link needs no check here: its target is checked.
     if (!mounted.has(name) && (isLink || (isForAll(mode) && !mayHoldSecrets(root, name)))) continue;
     if (isInOut(name)) continue;
     out.add(name);
@@ -97,14 +97,14 @@ function exceptions(root: string, modes: Modes): readonly string[] | undefined {
   return found;
 }
 
-/** Files and directories that everybody may read. */
+/** Whether everybody may read a file, or list and enter a directory. */
 function isForAll(mode: number): boolean {
   const kind = mode & S_IFMT;
   if (kind === S_IFDIR) return (mode & (S_IROTH | S_IXOTH)) === (S_IROTH | S_IXOTH);
   return kind === S_IFREG && (mode & S_IROTH) !== 0;
 }
 
-/** What is called so in /etc itself, where the table does not know it. For each start: one expression, and not those of all secrets. */
+/** Names of secrets in /etc that the table does not list. Tested at each start, so one expression instead of those for all secrets. */
 const CALLED_SECRET = /^\.env|secret|credential|passw|\.key$/i;
 
 function mayHoldSecrets(root: string, name: string): boolean {

@@ -60,7 +60,7 @@ const STARTED_ANEW =
 
 const IDLE_UNSEEN = 'limits.idle_timeout_seconds does not hold for the commands of a session';
 
-/** The first turn tells what the shell begins with; a shell that cannot even do that is of no use. */
+/** The first turn reports the shell's initial state; a shell that is too slow for that is unusable. */
 const START_TIMEOUT_MS = 20_000;
 
 const isClosed = () =>
@@ -97,10 +97,10 @@ export async function openShell(
 /** A shell that runs, and what it said about itself. */
 interface RunningShell {
   readonly process: ShellProcess;
-  /** Of this shell: the sandbox may have others for what is started later. */
+  /** The plan of this shell; the sandbox may have another one for later commands. */
   readonly plan: LaunchPlan;
   readonly network: NetworkBroker | undefined;
-  /** As it began. */
+  /** The state of the shell at its start. */
   readonly first: ShellState;
 }
 
@@ -117,7 +117,7 @@ class OpenShell implements ShellSession {
   /** What the policy gives every command. */
   readonly #usual: Readonly<Record<string, string | undefined>>;
   #running: RunningShell | undefined;
-  /** What it said last; `undefined`: it said nothing that is understood. */
+  /** The last state that the shell reported; `undefined`: none that is understood. */
   #state: ShellState | undefined;
   #lastKnown: ShellState | undefined;
   #ranUnseenCode = false;
@@ -313,7 +313,7 @@ class OpenShell implements ShellSession {
     return seen !== undefined && [...hidden.matches()].every(([path, which]) => seen.get(path) === which);
   }
 
-  /** What came while a command ran could be read by it: it counts as the shell's own. */
+  /** Notes the hidden files that exist now: those that appeared during a command could be read by it, and count as known to the shell. */
   #noteHidden(): void {
     try {
       this.#seen = this.#sandbox.prepared.hidden?.matches();
@@ -350,7 +350,7 @@ class OpenShell implements ShellSession {
       await this.start({ cwd: isUsableDirectory(cwd, plan) ? cwd : plan.workspace, env: exported });
       return this.#after(result, true);
     } catch (error) {
-      // The command has run: its result is told, and the next one is told that there is no shell.
+      // The command has run: its result is returned, and the next command fails because there is no shell.
       this.#closed = true;
       this.#onClosed(this);
       const why = errorMessage(error);

@@ -99,7 +99,7 @@ interface GateParts {
 
 const principalOf = (peer: Peer | undefined) => (peer === undefined ? 'unknown' : `uid:${peer.uid}`);
 
-/** What a gate offers: whoever asks is who the kernel says it is. */
+/** The methods of a gate. The kernel's peer credentials say who asks. */
 export function gateOffer({ answer, report, onProblem, limits }: GateParts): Offer {
   return {
     limits: { ...GATE_LIMITS, ...limits },

@@ -101,7 +101,7 @@ async function serveCall(
       stdio: [input, output, error],
       write: (fd, bytes) => conversation.frame(fd === 1 ? SAID.output : SAID.error, bytes),
       onSignals: (signals, handle) => conversation.onSignals(signals, handle),
-      // It stops itself.
+      // The client stops its own process.
       stop: () => {},
       unread: () => socket.writableLength,
       gone: conversation.gone,
@@ -126,7 +126,7 @@ async function descriptorsOf(socket: Socket, addon: NativeAddon): Promise<readon
     const fd = descriptorOf(socket);
     const found = fd === undefined ? null : addon.receiveCall(fd);
     if (found !== undefined) return found ?? [];
-    // It connects first, and sends in no time.
+    // The client sends right after it connects.
     await (soon-- > 0 ? nextTurn() : pause(1));
   }
   return [];

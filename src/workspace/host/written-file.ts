@@ -42,7 +42,7 @@ export interface WriteOptions {
   readonly directoryMode?: number;
 }
 
-/** Where a file that a user names really is, held: what is renamed on the way meanwhile does not matter. */
+/** The real place of a file that a user names, with its directory held open, so that later renames above it do not matter. */
 export interface WritePlace {
   /** The name to use: its directory stays the same one. Valid while the place is held. */
   readonly at: string;

@@ -43,7 +43,7 @@ export interface KeptItem {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly workspace: string;
-  /** As `textOfPath` makes it, also in its file, as JSON can say each half of a pair. */
+  /** A path made by `textOfPath`. Its file has it in the same form: JSON can hold unpaired surrogates. */
   readonly path: string;
   readonly reason: string;
   /** Where it is now; `undefined`: in the state directory. */

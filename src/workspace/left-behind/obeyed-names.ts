@@ -91,7 +91,7 @@ function restsIn(root: string, path: string): readonly string[] {
   );
 }
 
-/** The row by which a path is obeyed itself, or lies in what is: who grants it wants it written. */
+/** The row for a path that is obeyed, or that lies in an obeyed directory: granting it lets commands write that. */
 export function rowAround(rows: readonly ObeyedFile[], path: string): ObeyedFile | undefined {
   return rows.find(
     (row) =>

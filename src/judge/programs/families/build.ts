@@ -219,7 +219,7 @@ export const BUILD: readonly ProgramRow[] = [
     withVersion('gcc g++ clang clang++'),
   ),
   ...OBJECT_READERS,
-  // It has the loader open the file, which may run code of it: only what the system brought is read.
+  // ldd lets the loader open the file, which can run its code: only system files count as read.
   ...programs('ldd', 'medium', 'local', () => ({
     grammar: 'ldd',
     onlyReads: ({ operands }) =>

@@ -169,7 +169,7 @@ export const FILES: readonly ProgramRow[] = [
   })),
   ...programs('mkdir', 'medium', 'local', () => ({
     grammar: 'mkdir',
-    // With -p, it may be there.
+    // With -p the directory may exist.
     paths: (use) =>
       hasOption(use, 'p parents') ? directoryPaths(use.operands) : replacedPaths(use.operands),
     operands: 'writes',

@@ -77,7 +77,7 @@ function marked(word: Word): Word {
   return marker === undefined ? word : withInput(word, marker, false);
 }
 
-/** `watch [options] words`: a shell reads them, but for -x. */
+/** `watch [options] words`: a shell reads them, except with -x. */
 const runsOfWatch = behindOptions((read) => {
   return hasOption(read, 'x exec') ? runWords(read.rest) : runText(read.rest);
 });
@@ -185,7 +185,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
   ...launchers('catchsegv', 'low', 'local', 'catchsegv'),
   ...launchers('caffeinate', 'low', 'local', 'caffeinate'),
   ...launchers('dbus-run-session', 'low', 'local', 'dbus-run-session'),
-  // It has no options; env refuses the same words.
+  // cross-env has no options of its own, and refuses the same words as env.
   ...programs('cross-env', 'low', 'local', () => ({
     operands: 'none',
     runs: runsOfEnv,

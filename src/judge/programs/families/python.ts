@@ -86,7 +86,7 @@ function reportsOfCoverage({ options }: Use): readonly PathUse[] {
   });
 }
 
-/** Formatters that change what they are given, but for these options; `word` names what does it. */
+/** Formatters change their operands, except with these options; `word` names the option that changes them. */
 function rewritesUnless(asking: string, word: number): (use: Use) => readonly Finding[] {
   return (use) =>
     hasOption(use, asking)
@@ -139,7 +139,7 @@ export const PYTHON: readonly ProgramRow[] = [
       ...verbs('tree help', ASKS),
       version: {
         ...UV_CHANGES,
-        // Else it sets the version of the project.
+        // With operands or `--bump` it sets the project's version.
         onlyReads: ({ operands, command }) =>
           operands.length === 0 && command.words.every(({ value }) => value?.startsWith('--bump') === false),
       },

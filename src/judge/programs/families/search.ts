@@ -113,7 +113,7 @@ function lossOfFind(use: Use): Loss | undefined {
 
 /** `find build`, `find . -name '*.o'`: all that it prints is made anew. */
 function findsOnlyNew(use: Use): boolean {
-  // It prints what it likes.
+  // With these, find can print any text.
   if (use.command.words.some(({ value }) => /^-(?:f?printf|(?:exec|ok)(?:dir)?)$/.test(value ?? '')))
     return false;
   return !startsInWork(use) || findsByName(use.command.words, () => false, true);

@@ -128,7 +128,7 @@ function examineLine(parsed: Parsed, text: string, place: Place, asking: Asking)
   );
 }
 
-/** As a word of its own, with quotes and backslashes taken away: `.git`, `GIT_DIR`, `g"i"t`, but not `github`. */
+/** Whether `git` occurs as a separate word after quotes and backslashes are removed: `.git`, `GIT_DIR`, `g"i"t`, but not `github`. */
 function mentionsGit(text: string): boolean {
   return /(?<![a-z0-9])git(?![a-z0-9])/i.test(text.replace(/\\\n|["'\\]/g, ''));
 }

@@ -352,7 +352,7 @@ function settingsOf(file: string): readonly GitSetting[] {
     // Most of these files do not exist, and an exception costs more than a stat.
     if (statSync(pathOf(file), { throwIfNoEntry: false }) === undefined) return [];
     const path = realpathSync(pathOf(file), 'buffer');
-    // Git reads it all the same, and what it names would be left open.
+    // Git reads it anyway, and the paths that it names would be left open.
     if (statSync(path).size > CONFIG_BYTES)
       throw new SandboxError(
         'confinement.failed',

@@ -171,7 +171,7 @@ function stoppedAt({ directory }: Repository): bigint | undefined {
   return look(join(directory, 'rebase-apply')) === undefined ? last : last + MERGED_NS;
 }
 
-/** As long as a merge may take, in nanoseconds. */
+/** The time that is allowed for a merge, in nanoseconds. */
 const MERGED_NS = 1_000_000_000n;
 
 /**
@@ -245,7 +245,7 @@ interface FoundEntry {
   readonly isDirectory: boolean;
 }
 
-/** What cannot be looked at is nothing that a command of the same user could delete. */
+/** `undefined` also for a path that cannot be looked at: a command of the same user could not delete it either. */
 function look(path: string): BigIntStats | undefined {
   return readOr(() => lstatSync(pathOf(path), { bigint: true, throwIfNoEntry: false }), undefined);
 }
@@ -262,7 +262,7 @@ function entriesOf(directory: string): readonly FoundEntry[] {
   }));
 }
 
-/** As the shell finds them: `*`, `?` and, with more of a chance than is right, brackets; no hidden files. */
+/** Names that a shell pattern matches: `*`, `?`, and a bracket expression as any character; no hidden files. */
 function matching(directory: string, pattern: string): string[] {
   const text = pattern
     .replace(/[.+^${}()|\\]/g, '\\$&')

@@ -163,7 +163,7 @@ export class SettingsCollector {
     return isSecret ? undefined : plain;
   }
 
-  /** A value if every absolute path in it can be read by commands: of another one they would be told that it is not there. */
+  /** A value, if commands can read every absolute path in it; with another one, tools would fail with "no such file". */
   private choice(value: string, where: string): string | undefined {
     if (isSecretSetting(value) || withoutUserInfo(value) !== value) {
       this.say(`${where} stays outside, as it may hold a secret: commands run without it`);
@@ -239,7 +239,7 @@ export const isSecretSetting = (text: string): boolean => redact(text) !== text 
 /** A sentence in which no address keeps what may be a secret: who asks, or a token. */
 const shownAddresses = (sentence: string): string => withoutAddressTokens(withoutUserInfo(sentence));
 
-/** Before the last `@` of an address: of logins by key (ssh) the user stays, who is part of the address. */
+/** Removes what stands before the last `@` of an address, except the user of a login by key (ssh), which is part of it. */
 export function withoutUserInfo(value: string): string {
   return (
     value
