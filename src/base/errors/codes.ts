@@ -144,12 +144,9 @@ export const ERROR_CODES = {
   },
   'publish.unavailable': {
     exitStatus: 126,
-    meaning: 'This host or backend has no way to the ports of a command.',
+    meaning: 'No port can be published on this host, or by this backend.',
   },
-  'publish.refused': {
-    exitStatus: 126,
-    meaning: 'A port was asked for at an address that only the policy of the user or the machine can name.',
-  },
+  'publish.refused': { exitStatus: 126, meaning: 'A port or socket may not be published at that place.' },
   'publish.taken': { exitStatus: 125, meaning: 'A port that was to be published is taken.' },
   'publish.failed': { exitStatus: 125, meaning: 'A port cannot be published, for another reason.' },
   'changes.unavailable': {
@@ -178,13 +175,10 @@ export const ERROR_CODES = {
   'session.invalid': { exitStatus: 125, meaning: 'The session is unknown or belongs to another principal.' },
   'session.closed': { exitStatus: 125, meaning: 'The shell session has ended or could not be started.' },
   'service.unknown': { exitStatus: 125, meaning: 'There is no such service, or it was lost.' },
-  'service.exists': {
-    exitStatus: 125,
-    meaning: 'A service of that name runs in the workspace, or others run there under another supervisor.',
-  },
+  'service.exists': { exitStatus: 125, meaning: 'Such a service runs already, or under another supervisor.' },
   'service.unusable': {
     exitStatus: 125,
-    meaning: 'The supervisor of services cannot be started, or does not take the call.',
+    meaning: 'The supervisor of services does not start, or take the call.',
   },
   'hook.unusable': {
     exitStatus: 125,
