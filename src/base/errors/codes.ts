@@ -142,10 +142,7 @@ export const ERROR_CODES = {
     exitStatus: 125,
     meaning: 'The job waited so long that it is not known any more whether it was run, so it was not.',
   },
-  'publish.unavailable': {
-    exitStatus: 126,
-    meaning: 'No port can be published on this host, or by this backend.',
-  },
+  'publish.unavailable': { exitStatus: 126, meaning: 'No port can be published on this host.' },
   'publish.refused': { exitStatus: 126, meaning: 'A port or socket may not be published at that place.' },
   'publish.taken': { exitStatus: 125, meaning: 'A port that was to be published is taken.' },
   'publish.failed': { exitStatus: 125, meaning: 'A port cannot be published, for another reason.' },
@@ -176,10 +173,7 @@ export const ERROR_CODES = {
   'session.closed': { exitStatus: 125, meaning: 'The shell session has ended or could not be started.' },
   'service.unknown': { exitStatus: 125, meaning: 'There is no such service, or it was lost.' },
   'service.exists': { exitStatus: 125, meaning: 'Such a service runs already, or under another supervisor.' },
-  'service.unusable': {
-    exitStatus: 125,
-    meaning: 'The supervisor of services does not start, or take the call.',
-  },
+  'service.unusable': { exitStatus: 125, meaning: 'The supervisor of services is not usable.' },
   'hook.unusable': {
     exitStatus: 125,
     meaning: 'A plug-in of the policy is not trusted or cannot be loaded.',
