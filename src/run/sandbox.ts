@@ -23,6 +23,7 @@ import type {
   ExecutionResult,
   JobOptions,
   Policy,
+  PublishedPort,
   RunDefaults,
   RunOptions,
   SandboxOptions,
@@ -38,7 +39,7 @@ import { CommandRunner, isClosed, type RunnerPorts } from './command-runner.ts';
 import type { CommandLines, SandboxCommandLine } from './embed/command-line.ts';
 import { settled } from './launch/command-error.ts';
 import { isSource, launchWithSource } from './launch/input-source.ts';
-import { type BackgroundJob, startJob } from './launch/jobs.ts';
+import { type BackgroundJob, type JobPort, portsOf, startJob } from './launch/jobs.ts';
 import type { Launch } from './launch/launch.ts';
 import type { RunningCommand } from './launch/pending-command.ts';
 import {
@@ -64,6 +65,8 @@ import type { OptionReader } from './validation.ts';
 export interface StartedCommand extends RunningCommand, OutputReader {
   /** The ids of its processes, and of those that it started, at this moment; none before it runs. */
   members(): Promise<readonly number[]>;
+  /** What these listen on, and where that is published. */
+  ports(): Promise<readonly JobPort[]>;
 }
 
 /** Options of a command that a door of ours runs. */
@@ -339,10 +342,15 @@ export class OpenSandbox implements Sandbox {
     const onLaunch = (launchedAs: Running) => {
       running = launchedAs;
     };
-    const started = this.#begin(command, options, { feed, onLaunch });
+    let published: readonly PublishedPort[] = [];
+    const onPublished = (ports: readonly PublishedPort[]) => {
+      published = ports;
+    };
+    const started = this.#begin(command, options, { feed, onLaunch, onPublished });
     const result = settled(command, started.result, reject);
     const members = async () => (await running?.members()) ?? [];
-    return { ...started, result, members, ...readersOf(feed) };
+    const ports = async () => portsOf(await members(), published);
+    return { ...started, result, members, ports, ...readersOf(feed) };
   }
 
   spawn(command: Command, options: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;

@@ -144,7 +144,8 @@ export async function runIn(
       started.cancel();
       await started.result.catch(() => {});
     };
-    ended = background.began({ command: inWords(wanted.command), members: started.members, stop });
+    const { members, ports } = started;
+    ended = background.began({ command: inWords(wanted.command), members, ports, stop });
   };
   let result: ExecutionResult;
   if (wanted.tty && !wanted.json) {

@@ -5,12 +5,19 @@ import { describeShortage } from '../../base/errors/shortage.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import { within } from '../../gate/index.ts';
 import type { ServiceInfo } from '../../model/index.ts';
-import { endedBy, exitStatus, type OpenSandbox, Service, type ServiceEnd } from '../../run/index.ts';
+import {
+  endedBy,
+  exitStatus,
+  type OpenSandbox,
+  portsInWords,
+  Service,
+  type ServiceEnd,
+} from '../../run/index.ts';
 import type { Caller, Work } from '../../serve/index.ts';
 import { caller, currentDirectory, onBehalfOf } from '../shared/caller.ts';
 import { jsonLine, printError, printNote, printOut } from '../shared/print.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
-import { endInWords, portsInWords, tableOf } from './describe.ts';
+import { endInWords, tableOf } from './describe.ts';
 import { printLog } from './logs.ts';
 import { parseChoice, type ServiceChoice, type ServiceCommand, type UpWish } from './options.ts';
 import { chosen, noSuchService } from './places.ts';

@@ -1,5 +1,6 @@
 import { deferred } from '../../base/deferred.ts';
 import { hostAndPort } from '../../base/host-and-port.ts';
+import { visibleLine } from '../../base/visible-text.ts';
 import { signalName } from '../../confine/kernel/errno.ts';
 import type { NativeCapture, NativeExit } from '../../confine/native/contract.ts';
 import type { Running } from '../../confine/running.ts';
@@ -66,7 +67,7 @@ export interface BackgroundJob extends LineReader {
 /** A socket of a job that waits for connections. */
 export interface JobPort extends ListeningSocket {
   /** Where programs of this machine reach it, such as `127.0.0.1:3000` or the path of a Unix socket; missing: it is not published. */
-  readonly published?: readonly string[];
+  readonly published?: readonly string[] | undefined;
 }
 
 const NOTHING_YET: NativeCapture = { stdout: undefined, stderr: undefined, stdoutBytes: 0, stderrBytes: 0 };
@@ -158,9 +159,27 @@ export function startJob(
       return whole;
     },
     members,
-    ports: async () => listeningSockets(await members()).map((socket) => withPublished(socket, published)),
+    ports: async () => portsOf(await members(), published),
   };
 }
+
+/** What processes listen on, and where that is published. */
+export const portsOf = (
+  members: readonly number[],
+  published: readonly PublishedPort[],
+): readonly JobPort[] => listeningSockets(members).map((socket) => withPublished(socket, published));
+
+/** Where servers are reached, a word or two for each port or socket: `localhost:3000 (outside 127.0.0.1:8080)`. */
+export function portsInWords(ports: readonly Pick<JobPort, 'port' | 'address' | 'published'>[]): string {
+  const words = ports.map(({ port, address, published: [outside] = [] }) => {
+    const inside = port === undefined ? visibleLine(address, LONGEST_SOCKET) : `localhost:${port}`;
+    return outside === undefined ? inside : `${inside} (outside ${visibleLine(outside, LONGEST_SOCKET)})`;
+  });
+  return [...new Set(words)].join(' ');
+}
+
+/** Characters of the path of a socket, which has at most 107 bytes. */
+const LONGEST_SOCKET = 108;
 
 function withPublished(socket: ListeningSocket, published: readonly PublishedPort[]): JobPort {
   const outside = published
