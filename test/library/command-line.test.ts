@@ -203,7 +203,9 @@ it('one for which too few files can be open says so, and what holds them', () =>
     })();`;
   const node = [process.execPath, '-e', script, join(ROOT, 'dist/index.cjs'), place.workspace];
   const { stdout } = spawnSync('sh', ['-c', 'ulimit -n 64; exec "$@"', '-', ...node], { encoding: 'utf8' });
-  expect(stdout).toMatch(/^launch\.failed too many files are open .*ulimit -n.*; a command line holds a file until/);
+  expect(stdout).toMatch(
+    /^launch\.failed too many files are open .*ulimit -n.*; a command line holds a file until/,
+  );
 });
 
 describe('what is decided about it', () => {
