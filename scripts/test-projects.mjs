@@ -179,6 +179,7 @@ export const AS_BOTH = [
   ),
   ...inFolder('library', 'session', 'spilled-output', 'terminal'),
   'test/fleet/security',
+  ...inFolder('unit/gate/state', 'database.'),
 ];
 
 /** What an ordinary user alone runs, as user and rights make no difference to it. */

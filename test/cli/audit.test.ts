@@ -275,6 +275,9 @@ describe('audit verify', () => {
 describe.skipIf(process.getuid?.() === 0)('a trail that its user may not open (not run: by root)', () => {
   it('is told in one line by what reads it, if its directory is shut', async () => {
     await writeDays();
+    chmodSync(state, 0);
+    expect((await audit('verify')).stderr).toContain(`${directory} cannot be read (EACCES)`);
+    chmodSync(state, 0o700);
     chmodSync(directory, 0);
     try {
       for (const name of ['tail', 'verify', 'stats', 'search']) {
@@ -291,27 +294,6 @@ describe.skipIf(process.getuid?.() === 0)('a trail that its user may not open (n
     } finally {
       chmodSync(directory, 0o700);
     }
-  });
-
-  it('is told with the file that cannot be written, which a reader of a read-only trail leaves', async () => {
-    await writeDays();
-    const file = join(directory, 'trail.db');
-    chmodSync(file, 0o400);
-    expect((await audit('verify')).exitCode).toBe(0);
-    const index = `${file}-shm`;
-    if (!existsSync(index)) writeFileSync(index, '', { mode: 0o400 });
-    for (const [shut, why] of [
-      [file, /: it cannot be written; make it writable/],
-      [index, /: \S+\/trail\.db-shm cannot be written; make it writable/],
-    ] as const) {
-      chmodSync(file, shut === file ? 0o400 : 0o600);
-      const refused = await cli(place, ['--audit', '--', 'true'], { env });
-      expect(refused.exitCode).toBe(125);
-      expectOneLine(refused.stderr);
-      expect(refused.stderr).toMatch(why);
-    }
-    chmodSync(index, 0o600);
-    expect((await cli(place, ['--audit', '--', 'true'], { env })).exitCode).toBe(0);
   });
 });
 

@@ -29,7 +29,7 @@ import {
 } from '../../src/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
-import { makePlaceWithSandbox } from './support.ts';
+import { makePlaceWithSandbox, ROOT } from './support.ts';
 
 const { place, sandbox } = await makePlaceWithSandbox();
 const inWorkspace = (name: string) => join(place.workspace, name);
@@ -188,6 +188,24 @@ describe('a command line for a program of the application’s own', () => {
     expect((await get(`http://127.0.0.2:${port}/`)).status).not.toBe(0);
     server.close();
   });
+});
+
+it('one for which too few files can be open says so, and what holds them', () => {
+  const script = `
+    const { createSandbox } = require(process.argv[1]);
+    (async () => {
+      const sandbox = await createSandbox({ workspace: process.argv[2] });
+      const makeUntilItFails = async () => {
+        for (;;) await sandbox.commandLine(['true']);
+      };
+      await makeUntilItFails().catch(({ code, message }) => console.log(code, message));
+      await sandbox.close();
+    })();`;
+  const node = [process.execPath, '-e', script, join(ROOT, 'dist/index.cjs'), place.workspace];
+  const { stdout } = spawnSync('sh', ['-c', 'ulimit -n 64; exec "$@"', '-', ...node], { encoding: 'utf8' });
+  expect(stdout).toMatch(
+    /^launch\.failed too many files are open .*ulimit -n.*; a command line holds a file until/,
+  );
 });
 
 describe('what is decided about it', () => {

@@ -1,4 +1,4 @@
-import { existsSync, unlinkSync } from 'node:fs';
+import { existsSync, statSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { errnoOf } from '../../base/errno-of.ts';
 import { errorMessage } from '../../base/error-message.ts';
@@ -43,7 +43,7 @@ export const trailPath = (directory: string) => join(directory, 'trail.db');
  */
 export function hasTrail(directory: string): boolean {
   try {
-    return existsSync(trailPath(directory)) || (existsSync(directory) && listDayFiles(directory).length > 0);
+    return isThere(trailPath(directory)) || (isThere(directory) && listDayFiles(directory).length > 0);
   } catch (error) {
     const why = errnoOf(error) ?? errorMessage(error);
     throw new SandboxError(
@@ -53,6 +53,9 @@ export function hasTrail(directory: string): boolean {
     );
   }
 }
+
+/** Unlike `existsSync`, it does not take what is behind a shut directory as missing. */
+const isThere = (path: string) => statSync(path, { throwIfNoEntry: false }) !== undefined;
 
 /** How a trail is opened. */
 export interface TrailOptions {

@@ -89,7 +89,7 @@ export class CommandLines {
 
   /**
    * Decides about a command, and hands over what runs it.
-   * @throws {CommandError} it is refused; `handover.unavailable`; `state.unusable`.
+   * @throws {CommandError} it is refused; `handover.unavailable`; `state.unusable`; `launch.failed`.
    */
   async make(command: Command, given: CommandLineOptions): Promise<SandboxCommandLine> {
     const { runner, assembly, ports } = this.#sandbox;

@@ -3,6 +3,7 @@ import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync,
 import { deserialize, serialize } from 'node:v8';
 import { errnoOf } from '../../base/errno-of.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { shortageOf } from '../../base/errors/shortage.ts';
 import type { NativeAddon } from '../../confine/native/contract.ts';
 import { O_TMPFILE } from '../../workspace/index.ts';
 
@@ -24,7 +25,7 @@ export class Handover {
 
   /**
    * Puts a value. `directory`: where there is room for it.
-   * @throws {SandboxError} `state.unusable`: no file can be made there.
+   * @throws {SandboxError} `state.unusable`: no file can be made there; `launch.failed`: too many files are open.
    */
   put(directory: string, value: unknown): Claim {
     this.#forgetTaken();
@@ -65,6 +66,13 @@ function namelessFile(directory: string, bytes: Uint8Array): number {
       why ??= error;
     }
   }
+  const short = shortageOf(errnoOf(why));
+  if (short !== undefined)
+    throw new SandboxError(
+      'launch.failed',
+      `${short}; a command line holds a file until it is started, or the sandbox is closed`,
+      { cause: why },
+    );
   throw new SandboxError(
     'state.unusable',
     `no private file can be made in ${directory} or /dev/shm (${errnoOf(why) ?? String(why)}); make room there`,
