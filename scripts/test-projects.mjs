@@ -194,6 +194,7 @@ export const AS_USER = [
     'in-containers',
     'in-use',
   ),
+  ...inFolder('cli', 'audit.'),
   ...inFolder('changes', 'only-reads', 'page', 'queue', 'real-programs', 'settings', 'terminal', 'told'),
   ...inFolder(
     'left-behind',

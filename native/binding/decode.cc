@@ -147,11 +147,11 @@ void DecodeExtras(const Napi::Value& value, CommandSpec& spec, bool& is_shell) {
   }
 }
 
-// What the command needs of the descriptors that there are, before any is used for it.
+// Reserves the descriptors that the command needs, before any is used for it.
 std::optional<DescriptorRoom> TakeRoom(const Napi::CallbackInfo& info, bool is_supervised) {
-  // A terminal, a channel for turns, files for output: the most that there is at once.
+  // A terminal, a channel for turns, files for output: the most at one time.
   constexpr size_t kForExtras = 8;
-  // Of a supervisor without any socket. What it keeps of those it says itself (KeptDescriptors).
+  // A supervisor's own; those that it keeps for sockets it counts itself (KeptDescriptors).
   constexpr size_t kForSupervisor = 6;
   size_t own = is_supervised ? kForSupervisor : 0;
   bool is_long_lived = false;

@@ -24,18 +24,19 @@
 namespace sandbox_run {
 namespace {
 
-// Of one command, kept open here: a part of what this process may open, as others run beside it.
+// Copies of sockets kept open for one command: a share of this process's descriptor limit, because
+// other commands run beside it.
 constexpr size_t kMostCopies = 256, kLeastCopies = 16, kShareOfDescriptors = 16;
 constexpr std::chrono::milliseconds kLookInterval{100};
 // What is known of sockets without a copy.
 constexpr size_t kMostKnown = 1024;
-// Of one command. Those that it has given up count until there is an answer.
+// Unanswered questions of one command. Those that it has given up count until there is an answer.
 constexpr size_t kMostAsked = 128;
-// Of those, on their way: each takes four descriptors. The calls of others wait.
+// Held connections among them: each takes four descriptors. Further calls wait.
 constexpr ptrdiff_t kMostHeld = 32;
-// How often it is looked whether a signal came for a call that waits for an answer.
+// How often waiting calls are checked for a signal.
 constexpr std::chrono::milliseconds kTendInterval{100};
-// Of what is watched: what has woken the thread, the listener, UDP, name servers, and connections.
+// Indexes of the watched descriptors: the wake event, the listener, UDP, name servers, connections.
 enum Watched : size_t { kWatchedWake, kWatchedListener, kWatchedUdp, kWatchedNames, kWatchedFirst };
 constexpr uint16_t kDnsPort = 53;
 
@@ -46,7 +47,7 @@ int64_t NowMs() {
 }
 
 void TellWho(Connection& connection, const Target& target) {
-  // Of one that somebody was asked about it is known already.
+  // If a person was asked about the connection, its process is known already.
   if (connection.process == 0) {
     connection.process = target.Process();
     connection.program = target.Name();
@@ -243,11 +244,12 @@ void NetworkSupervisor::Work() {
     udp_.Advance(listener_.get());
     names_.Advance();
     if (!postponed_.empty() && Clock::now() >= look_again_) TakePostponed();
-    // One at a time: who calls without end does not keep questions from being taken.
+    // One call per round, so that a program that calls without end does not hold up questions.
     abi::SeccompNotification call;
     if ((watched[kWatchedListener].revents & POLLIN) == 0 || !Receive(listener_.get(), call))
       continue;
-    // It looks at files, which can take long, and whoever waits for the lock may be told to end.
+    // Without the lock: it reads files, which can take long, and a thread that waits for the lock
+    // may have to end.
     lock.unlock();
     if (answer_other_ != nullptr && answer_other_(listener_.get(), call)) continue;
     lock.lock();
@@ -287,7 +289,7 @@ void NetworkSupervisor::FinishReady(const std::vector<pollfd>& watched) {
   std::vector<Waiting> still;
   size_t at = kWatchedFirst;
   for (Waiting& waiting : std::exchange(waiting_, {})) {
-    // Those that began since are behind the others.
+    // Connections that began after the poll() come last and have no event.
     const bool has_event = at < watched.size() && watched[at].revents != 0;
     ++at;
     const bool is_ready = FindSocket(waiting.inode) == nullptr || has_event;
@@ -337,8 +339,8 @@ void NetworkSupervisor::HandleCall(const abi::SeccompNotification& call) {
     case SYS_recvfrom:
     case SYS_recvmsg:
     case SYS_recvmmsg:
-      // Of no UDP socket. No other one that a command has goes by an address in a message, and no
-      // option says where something leads, but for those that the command's filter refuses.
+      // Not a UDP socket. No other socket that a command has takes its destination from a message,
+      // and the filter refuses all socket options that set one.
       return Continue(listener_.get(), call.id);
     default:
       Refuse(listener_.get(), call.id, ENOSYS);
@@ -488,7 +490,7 @@ void NetworkSupervisor::ConnectSocket(const abi::SeccompNotification& call, Targ
     return Ask(call, target, inode, std::move(connection), error);
   if (real && inside != Inside::kAnything) {
     error = ConnectInside(target, inode, socket, *real, inside, connection);
-    // What becomes of it the relay records.
+    // The relay records the outcome.
     return FinishConnecting(call, target, inode, socket, error, std::move(connection),
                             error != EINPROGRESS);
   }
@@ -729,7 +731,7 @@ void NetworkSupervisor::TendAsked() {
 }
 
 void NetworkSupervisor::TendWaiting() {
-  // Its connection is on its way all the same.
+  // The connection is being made nevertheless.
   for (const Waiting& waiting : waiting_) {
     if (IsWaiting(listener_.get(), waiting.call) && Target(waiting.thread).HasSignal())
       Refuse(listener_.get(), waiting.call, kRestartForSignal);
@@ -751,7 +753,7 @@ void NetworkSupervisor::FinishAsked(Asked asked, const std::optional<Address>& a
   const bool has_socket = socket != nullptr && socket->copy.valid();
   if (asked.held && has_socket)
     return FinishHeld(std::move(asked), *socket, address, error, inside);
-  // Nobody waits for it any more; who does later asks again.
+  // The call has ended; a later one asks again.
   if (!asked.has_call || !IsWaiting(listener_.get(), call.id))
     return RecordUnanswered(std::move(asked.connection));
   if (!has_socket) {

@@ -24,11 +24,11 @@ struct UnixRow {
 // Stage of a failure: what stands at a listed path is not the socket that it was.
 inline constexpr char kListedSocketStage[] = "network.socket";
 
-// Of a path that fits into an address (108 bytes).
+// The address of a path, which must fit into one (108 bytes).
 SocketAddress AddressOfPath(const char* path);
-// What leads to the object of an O_PATH descriptor of this process, whatever its name became.
+// An address that leads to the object of an O_PATH descriptor of this process, whatever its name.
 SocketAddress AddressOfObject(int object);
-// Whether a socket is bound there. Nobody notices: what asks is a socket that sends nothing.
+// Whether a socket is bound there. Its owner does not notice: nothing is sent to it.
 bool IsBound(const SocketAddress& address);
 
 // The unix sockets of the host that the commands of one sandbox may connect to. Each is known by

@@ -21,6 +21,7 @@ export {
   type CommandCheck,
   createSandbox,
   type OpenSandbox,
+  type OwnRunOptions,
   openSandbox,
   type Sandbox,
   type StartedCommand,
@@ -94,8 +95,9 @@ export {
   reasonForModel,
   refusalForModel,
 } from './output/model-message.ts';
-export { createModelStream, DEFAULT_MODEL_OUTPUT, isInsidePair } from './output/model-stream.ts';
+export { createModelStream, DEFAULT_MODEL_OUTPUT } from './output/model-stream.ts';
 export { neutralize } from './output/neutralize.ts';
+export { OutputLog } from './output/output-log.ts';
 export {
   leftBehindForModel,
   refusedForModel,
@@ -139,6 +141,11 @@ export {
   sizeOfCache,
 } from './resolve/workspace-cache.ts';
 export { RepeatedLook } from './resolve/workspace-findings.ts';
+
+// Services
+
+export { LinePattern } from './services/line-pattern.ts';
+export { Service, type ServiceEnd, type ServiceWish } from './services/service.ts';
 
 // Sessions
 

@@ -200,6 +200,23 @@ describe('what is decided about it', () => {
     await expect(missing).rejects.toMatchObject({ code: 'program.not_found' });
   });
 
+  it('is refused for a directory of the workspace that is not there, which a spawn would not name', async () => {
+    writeFileSync(inWorkspace('file'), '');
+    for (const [cwd, why] of [
+      ['nowhere', /nowhere does not exist/],
+      ['file', /file is not a directory/],
+      ['file/in', /file\/in is not a directory/],
+    ] as const) {
+      const refusal = await sandbox.commandLine('pwd', { cwd }).catch((error: unknown) => error);
+      expect(refusal).toBeInstanceOf(CommandError);
+      expect(refusal).toMatchObject({ code: 'cwd.unusable', result: { status: 'setup-failed' } });
+      expect(String(refusal)).toMatch(why);
+      expect(await sandbox.run('pwd', { cwd })).toMatchObject({
+        error: { message: expect.stringMatching(why) },
+      });
+    }
+  });
+
   const asks = { commands: { rules: [{ program: 'tool', verdict: 'ask' }] } } as const;
   function tool(text: string) {
     writeFileSync(inWorkspace('tool'), `#!/bin/sh\n${text}\n`);

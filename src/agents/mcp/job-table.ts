@@ -1,5 +1,5 @@
 import { visibleLine } from '../../base/visible-text.ts';
-import { type BackgroundJob, createDecoder, isInsidePair } from '../../run/index.ts';
+import { type BackgroundJob, OutputLog } from '../../run/index.ts';
 import type { ToolOutcome } from '../shell-tool.ts';
 
 /** Jobs that may run, or be about to, at the same time. */
@@ -13,7 +13,7 @@ export interface Job {
   readonly id: string;
   readonly command: string;
   readonly running: BackgroundJob;
-  readonly log: JobLog;
+  readonly log: OutputLog;
 }
 
 /** The background jobs of one client. */
@@ -29,11 +29,11 @@ export class JobTable {
    */
   async start(
     command: string,
-    begin: (log: JobLog) => Promise<BackgroundJob | ToolOutcome>,
+    begin: (log: OutputLog) => Promise<BackgroundJob | ToolOutcome>,
   ): Promise<Job | ToolOutcome | 'too-many'> {
     if (this.#active >= MOST_JOBS) return 'too-many';
     this.#active += 1;
-    const log = new JobLog();
+    const log = new OutputLog();
     try {
       const running = await begin(log);
       if (!('launched' in running)) {
@@ -90,62 +90,4 @@ async function lineFor({ id, command, running }: Job): Promise<string> {
   );
   const reached = ports.size === 0 ? '' : `, reach it at ${[...ports].join(' ')}`;
   return `In the background: ${id} runs ${JSON.stringify(visibleLine(command, LONGEST_COMMAND))}${reached}; shell_kill ends it`;
-}
-
-/** Characters that are kept of the output of a job: its last ones. */
-const KEPT = 128 * 1024;
-
-/** A part of what a job wrote. */
-interface LogPart {
-  readonly output: string;
-  /** Where the next part begins: characters from the start of the job. */
-  readonly next: number;
-  /** Characters that were asked for and are not kept any more. */
-  readonly leftOut: number;
-  /** There is more behind this part already. */
-  readonly more: boolean;
-}
-
-/** The output of a job as text for a model, to be read piece by piece. It keeps its last `limit` characters. */
-export class JobLog {
-  readonly #decoder = createDecoder(true);
-  readonly #limit: number;
-  #text = '';
-  /** Characters before `#text`. */
-  #gone = 0;
-  #cursor = 0;
-
-  constructor(limit = KEPT) {
-    this.#limit = limit;
-  }
-
-  write(bytes: Uint8Array): void {
-    this.#add(this.#decoder.write(bytes));
-  }
-
-  /** Nothing more will come. */
-  end(): void {
-    this.#add(this.#decoder.end());
-  }
-
-  /** At most so many characters, from `since`, or from where the last part ended. */
-  read(since = this.#cursor, most: number): LogPart {
-    const asked = Math.min(since, this.#gone + this.#text.length);
-    const from = Math.max(asked, this.#gone);
-    const end = from - this.#gone + most;
-    const output = this.#text.slice(from - this.#gone, isInsidePair(this.#text, end) ? end - 1 : end);
-    const next = from + output.length;
-    this.#cursor = next;
-    return { output, next, leftOut: from - asked, more: next < this.#gone + this.#text.length };
-  }
-
-  #add(piece: string): void {
-    this.#text += piece;
-    // Not each time: cutting copies what is left.
-    if (this.#text.length <= 2 * this.#limit) return;
-    const count = this.#text.length - this.#limit;
-    const from = isInsidePair(this.#text, count) ? count + 1 : count;
-    this.#text = this.#text.slice(from);
-    this.#gone += from;
-  }
 }

@@ -16,6 +16,7 @@ import {
   warningsOf,
 } from '../../run/index.ts';
 import { packageVersion } from '../../version.ts';
+import type { Surroundings } from '../../workspace/index.ts';
 import { outsideWorkspace, placeOf } from '../shell-tool.ts';
 import { answered, type ToolContext } from './context.ts';
 import { canElicit, createElicitApprover } from './elicit-approver.ts';
@@ -33,6 +34,8 @@ const LONGEST_WARNING = 5_000;
 /** How commands are served to one MCP client. All of it is the operator's. */
 interface McpOptions {
   readonly sandbox: SandboxOptions;
+  /** Where the call comes from. */
+  readonly around: Surroundings;
   /** Milliseconds after which a background command is ended; 0: with the server. */
   readonly longestJob: number;
   /** Whether a client that can is asked what the policy asks. */
@@ -64,8 +67,8 @@ export async function serveMcp(options: McpOptions): Promise<void> {
       },
     },
   };
-  // One client is one session, whether or not something of it is remembered.
-  const prepared = await prepareOf(await resolvePolicy(given), given, { isOfSession: true });
+  // One client is one session, even if no state is stored for it.
+  const prepared = await prepareOf(await resolvePolicy(given, options.around), given, { isOfSession: true });
   await using sandbox = await sandboxOn(prepared, given);
   server = new McpServer(
     { name: 'sandbox-run', title: 'sandbox-run', version: packageVersion },

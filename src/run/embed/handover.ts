@@ -49,7 +49,7 @@ export class Handover {
   }
 }
 
-/** Never with a name: whoever opened it by that, a command of this user say, would read what is written later. */
+/** Creates a file without a name, so that no other process of this user, a command for example, can open it and read what is written later. */
 function namelessFile(directory: string, bytes: Uint8Array): number {
   const { O_RDWR, O_EXCL } = constants;
   let why: unknown;
@@ -88,10 +88,10 @@ export function takeOver([address, digest]: readonly string[], addon: Pick<Nativ
   const fd = openAt(address);
   try {
     const { size, nlink, uid, mode } = fstatSync(fd);
-    // Another file has the number by now, if it is not this one at all.
+    // The descriptor was closed, and its number may belong to another file by now.
     if (nlink !== 0 || uid !== process.geteuid?.() || (mode & 0o777) !== 0o600)
       throw isSpent('the sandbox was closed');
-    // Two processes that take it at the same time are not to have both.
+    // Locked, so that only one of two processes that start at the same time takes it.
     if (size === 0 || !addon.tryLock(fd)) throw isSpent('this command line was used before');
     const bytes = readFileSync(fd);
     if (bytes.length === 0) throw isSpent('this command line was used before');

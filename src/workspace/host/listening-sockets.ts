@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { orElse } from '../../base/or-else.ts';
+import { visibleLine } from '../../base/visible-text.ts';
 
 /** A socket that waits for connections. */
 export interface ListeningSocket {
@@ -47,6 +48,23 @@ export function isServedHere(port: number): boolean {
     tables.every((table) => table === undefined) ||
     tables.some((table = '') => listedTcp(table).some(([, listed]) => listed.port === port))
   );
+}
+
+/** The program that listens at a port of this machine, as far as this user can know it. */
+export function listenerAt(port: number): { readonly pid: number; readonly name: string } | undefined {
+  const inodes = new Set(
+    ['tcp', 'tcp6']
+      .flatMap((name) => listedTcp(orElse(() => readFileSync(`/proc/self/net/${name}`, 'utf8'), '')))
+      .flatMap(([inode, listed]) => (listed.port === port ? [inode] : [])),
+  );
+  // It may live in another network namespace than its socket.
+  const pid = orElse(() => readdirSync('/proc'), [])
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .find((candidate) => socketsOf(candidate).some((inode) => inodes.has(inode)));
+  if (pid === undefined) return undefined;
+  const name = orElse(() => readFileSync(`/proc/${pid}/comm`, 'utf8'), '');
+  return { pid, name: visibleLine(name.trim(), 40) };
 }
 
 /** The inodes of a process's sockets. */
