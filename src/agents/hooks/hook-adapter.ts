@@ -131,7 +131,7 @@ export type HookAnswer =
 
 /** What one agent speaks. All of it comes from the agent: nothing in it may grant anything. */
 export interface HookAdapter {
-  /** As on the command line. */
+  /** The name of the agent on the command line. */
   readonly agent: string;
   /** The hook modes that the agent supports. */
   readonly modes: readonly HookMode[];
