@@ -77,8 +77,9 @@ export class PublishedPorts {
       if (held.failure === undefined) {
         ids.push(held.id);
         ports.push({ addresses: held.addresses, port: held.port, inner, relayed: true });
+        // Results have it, too: this is for who needs it before.
         if (held.port !== port)
-          said.push(
+          this.tell?.(
             `port ${inner} of the command is published at ${hostAndPort(held.addresses[0] ?? '', held.port)}`,
           );
         continue;
@@ -95,6 +96,9 @@ export class PublishedPorts {
     return { ports, warnings, release: () => (release() ? [] : [LOST]) };
   }
 }
+
+/** What carries connections, as the kernel shows its name. */
+const RELAY = 'sandbox-run-rel';
 
 const LOST =
   'what carries connections to a published port was ended from outside while the command ran, which could not be reached from then on';
@@ -158,7 +162,8 @@ function notHeld(
         : `port ${port} cannot be published: what carries connections does not start (${failure.path === '' ? why : failure.path})`,
     );
   const holder = listenerAt(port);
-  const by = holder === undefined ? '' : ` by ${holder.name} (process ${holder.pid})`;
+  const name = holder?.name === RELAY ? 'another command of sandbox-run' : holder?.name;
+  const by = holder === undefined ? '' : ` by ${name} (process ${holder.pid})`;
   const others = new Set(wishes.map((wish) => wish.publication.port));
   const next = free === 0 || others.has(free) ? undefined : publicationText({ port: free, inner, address });
   return new SandboxError(
