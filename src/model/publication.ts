@@ -30,9 +30,11 @@ export function readPublication(text: string): Publication | undefined {
   return { port, orFree: mark !== undefined, inner, address };
 }
 
-/** The module is loaded only where an address is written: it would take longer than all else here. */
-const isAddress = (text: string, family: number) =>
-  process.getBuiltinModule('node:net').isIP(text) === family && !text.includes('%');
+/** The URL of a host has an IPv6 address in brackets, and an IPv4 one as it is if all of its parts are decimal. */
+function isAddress(text: string, family: number): boolean {
+  if (family === 4) return URL.canParse(`http://${text}`) && new URL(`http://${text}`).hostname === text;
+  return text.includes(':') && URL.canParse(`http://[${text}]`);
+}
 
 /** A publication as text, for {@link readPublication}. */
 export function publicationText({
