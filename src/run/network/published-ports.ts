@@ -13,6 +13,7 @@ import {
 } from '../../model/index.ts';
 import { addressBytes, type Entry } from '../../policy/index.ts';
 import { listenerAt } from '../../workspace/index.ts';
+import { whyNotPublished } from './published-in-plan.ts';
 
 /** A port to publish. */
 interface Wish {
@@ -48,7 +49,7 @@ export class PublishedPorts {
     this.#addon = addon;
     this.#wishes = wishes;
     this.#isOpen = plan.network === 'open';
-    this.#impossible = whyImpossible(plan);
+    this.#impossible = whyNotPublished(plan);
     if (this.#impossible !== undefined && wishes.some(({ isAsked }) => isAsked))
       throw new SandboxError('publish.unavailable', this.#impossible);
   }
@@ -129,16 +130,6 @@ function onlyByPolicy(publication: Publication): SandboxError {
     'publish.refused',
     `other machines may reach ${publication.address}: only the policy of the user or the machine can publish a port there, with publish = ["${entry}"] in [network]; without an address it is published at 127.0.0.1 and ::1`,
   );
-}
-
-/** Why nothing can be published with a plan; `undefined`: it can. */
-function whyImpossible({ report, network, namespaces }: LaunchPlan): string | undefined {
-  const { backend } = report;
-  if (backend === 'firejail' || backend === 'application')
-    return `the backend ${backend} cannot publish ports, only landlock and namespaces can`;
-  if (network === 'refused' || (network === 'isolated' && namespaces?.network !== true))
-    return 'with the network off commands have no sockets on this host, as it has no namespaces for them; --net @own gives them a loopback interface of their own, and ports can be published then';
-  return undefined;
 }
 
 function notHeld(
