@@ -14,7 +14,7 @@ export function whyNotPublished({ report, network, namespaces }: LaunchPlan): st
 /** The plan with a report that says who can connect to commands. */
 export function withPublished(plan: LaunchPlan, { network: { publish } }: Policy): LaunchPlan {
   if (publish.length === 0 || whyNotPublished(plan) !== undefined) return plan;
-  const others = publish.every(({ address }) => isLoopback(address)) ? '' : ', and other machines';
+  const others = publish.every(({ address }) => isLoopback(address)) ? '' : ' and other machines';
   const said = `; programs of this machine (also those of other users)${others} can connect in, to ${publish.map(portOf).join(', ')} (network.publish)`;
   const { report } = plan;
   const controls = report.controls.map((control) =>
