@@ -3,6 +3,7 @@
 // where that has one of its own, and connects to the server in there. It connects to nothing else,
 // and takes no orders but from the launcher: a command that talks with it is a server that answers.
 
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -29,7 +30,6 @@
 
 #include "base/unique_fd.h"
 #include "notify/endpoint.h"
-#include "notify/flow.h"
 #include "publish/relay_protocol.h"
 
 namespace sandbox_run {
@@ -132,10 +132,116 @@ bool IsToItself(int socket) {
          own_length == peer_length && memcmp(&own, &peer, own_length) == 0;
 }
 
+// Through which what is short goes: that takes fewer calls than a pipe, and less time.
+char buffer[32 * 1024];
+constexpr int kPipeBytes = 256 * 1024;
+// Then others have their turn.
+constexpr int kMostSteps = 16;
+constexpr size_t kMostIdlePipes = 4;
+
+struct Pipe {
+  UniqueFd in, out;
+};
+
+// What is empty is handed on, so that only directions whose reader is slow have a pipe of their
+// own: the kernel limits the pages in pipes of all programs of a user.
+class Pipes {
+ public:
+  bool Take(Pipe& into) {
+    if (into.in.valid()) return true;
+    if (!idle_.empty()) {
+      into = std::move(idle_.back());
+      idle_.pop_back();
+      return true;
+    }
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+    into.out.reset(ends[0]);
+    into.in.reset(ends[1]);
+    // It works with less, where the user has as many pages in pipes as there may be.
+    [[maybe_unused]] const int size = fcntl(into.in.get(), F_SETPIPE_SZ, kPipeBytes);
+    return true;
+  }
+  void GiveBack(Pipe& pipe) {
+    if (pipe.in.valid() && idle_.size() < kMostIdlePipes) idle_.push_back(std::move(pipe));
+    pipe = Pipe();
+  }
+
+ private:
+  std::vector<Pipe> idle_;
+};
+
+// One direction of a connection. What is long goes from socket to socket inside the kernel. A
+// reader that is slow holds up its writer, and nobody else.
+class Direction {
+ public:
+  enum class Moved {
+    kAll,     // as far as it goes for now
+    kSome,    // there may be more at once
+    kBroken,  // one of the two is
+  };
+  // Of sockets that never wait. At the end of `from`, `to` is told that nothing more comes.
+  // `has_ended`: the kernel says that `from` has, behind what there still is to read.
+  Moved Move(int from, int to, bool has_ended, Pipes& pipes) {
+    for (int step = 0; step < kMostSteps; ++step) {
+      ssize_t moved = 0;
+      if (!rest_.empty()) {
+        moved = send(to, rest_.data(), rest_.size(), MSG_NOSIGNAL);
+        if (moved > 0) rest_.erase(rest_.begin(), rest_.begin() + moved);
+      } else if (in_pipe_ > 0) {
+        moved = splice(pipe_.out.get(), nullptr, to, nullptr, in_pipe_, kSplice);
+        if (moved > 0) in_pipe_ -= static_cast<size_t>(moved);
+      } else if (ended_) {
+        over_ = true;
+        pipes.GiveBack(pipe_);
+        // ENOTCONN: it has been reset, which its other direction tells.
+        return shutdown(to, SHUT_WR) != 0 && errno != ENOTCONN ? Moved::kBroken : Moved::kAll;
+      } else if (is_long_ && pipes.Take(pipe_)) {
+        moved = splice(from, nullptr, pipe_.in.get(), nullptr, kPipeBytes, kSplice);
+        if (moved > 0) in_pipe_ = static_cast<size_t>(moved);
+        ended_ = moved == 0;
+        if (moved < 0 && errno == EAGAIN) {
+          is_long_ = false;
+          pipes.GiveBack(pipe_);
+          return Moved::kAll;
+        }
+      } else {
+        moved = recv(from, buffer, sizeof(buffer), 0);
+        ended_ = moved == 0;
+        const size_t got = moved < 0 ? 0 : static_cast<size_t>(moved);
+        const ssize_t sent = got == 0 ? 0 : send(to, buffer, got, MSG_NOSIGNAL);
+        const size_t put = sent < 0 ? 0 : static_cast<size_t>(sent);
+        if (sent < 0) moved = sent;
+        if (put < got) {
+          rest_.assign(buffer + put, buffer + got);
+        } else if (got > 0 && got < sizeof(buffer) && !has_ended) {
+          // There was no more, and when more comes the kernel says so.
+          return Moved::kAll;
+        }
+        is_long_ = got == sizeof(buffer);
+      }
+      if (moved < 0 && errno == EAGAIN) return Moved::kAll;
+      if (moved < 0 && errno != EINTR) return Moved::kBroken;
+    }
+    return Moved::kSome;
+  }
+  bool is_over() const { return over_; }
+  bool holds() const { return in_pipe_ > 0 || !rest_.empty(); }
+
+ private:
+  static constexpr unsigned kSplice = SPLICE_F_MOVE | SPLICE_F_NONBLOCK;
+
+  std::vector<char> rest_;  // of what is short
+  Pipe pipe_;               // while there is something in it
+  size_t in_pipe_ = 0;
+  bool is_long_ = false, ended_ = false, over_ = false;
+};
+
 struct Connection {
   uint32_t generation = 0;
   UniqueFd outer, inner;
-  Flow inward, outward;
+  Direction inward, outward;
+  bool outer_ended = false, inner_ended = false;  // behind what there may be to read
   bool connected = false;
   size_t tried = 0;  // targets
 };
@@ -302,13 +408,31 @@ class PortRelay {
       return;
     }
     if ((events & EPOLLERR) != 0) return Drop(slot, true);
-    const Flow::Moved inward =
-        connection.inward.Move(connection.outer.get(), connection.inner.get());
-    const Flow::Moved outward =
-        connection.outward.Move(connection.inner.get(), connection.outer.get());
-    if (inward == Flow::Moved::kBroken || outward == Flow::Moved::kBroken) return Drop(slot, true);
+    const bool is_inner = (data & 4) != 0;
+    if ((events & (EPOLLRDHUP | EPOLLHUP)) != 0)
+      (is_inner ? connection.inner_ended : connection.outer_ended) = true;
+    // What can be read of one side and written to the other; all, if nobody says.
+    constexpr uint32_t kReads = EPOLLIN | EPOLLRDHUP | EPOLLHUP;
+    const auto is_due = [&](const Direction& direction, bool from_inner) {
+      if (direction.is_over()) return false;
+      if (events == 0) return true;
+      return is_inner == from_inner ? (events & kReads) != 0
+                                    : (events & EPOLLOUT) != 0 && direction.holds();
+    };
+    Direction::Moved inward = Direction::Moved::kAll, outward = Direction::Moved::kAll;
+    if (is_due(connection.inward, false)) {
+      inward = connection.inward.Move(connection.outer.get(), connection.inner.get(),
+                                      connection.outer_ended, pipes_);
+    }
+    if (is_due(connection.outward, true)) {
+      outward = connection.outward.Move(connection.inner.get(), connection.outer.get(),
+                                        connection.inner_ended, pipes_);
+    }
+    if (inward == Direction::Moved::kBroken || outward == Direction::Moved::kBroken)
+      return Drop(slot, true);
     if (connection.inward.is_over() && connection.outward.is_over()) return Drop(slot, false);
-    if (inward == Flow::Moved::kSome || outward == Flow::Moved::kSome) unfinished_.push_back(data);
+    if (inward == Direction::Moved::kSome || outward == Direction::Moved::kSome)
+      unfinished_.push_back(data);
   }
 
   void Drop(size_t slot, bool is_broken) {
@@ -332,6 +456,7 @@ class PortRelay {
   uint16_t port_ = 0;
   std::vector<Connection> connections_;
   std::vector<size_t> free_;
+  Pipes pipes_;
   std::vector<uint64_t> unfinished_;  // have more to do at once
   int64_t until_ms_ = 0;              // 0: it was not told to finish
 };

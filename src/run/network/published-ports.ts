@@ -16,6 +16,7 @@ import {
 } from '../../model/index.ts';
 import { addressBytes, type Entry } from '../../policy/index.ts';
 import { atPlaceOf, homeDirectory, listenerAt } from '../../workspace/index.ts';
+import { whyNotPublished } from './published-in-plan.ts';
 
 /** A port to publish. */
 interface Wish {
@@ -54,7 +55,7 @@ export class PublishedPorts {
     this.#wishes = wishes;
     this.#isOpen = plan.network === 'open';
     this.#commandsWrite = plan.paths.flatMap(({ path, access }) => (access === 'write' ? [path] : []));
-    this.#impossible = whyImpossible(plan);
+    this.#impossible = whyNotPublished(plan);
     if (this.#impossible !== undefined && wishes.some(({ isAsked }) => isAsked))
       throw new SandboxError('publish.unavailable', this.#impossible);
   }
@@ -81,8 +82,9 @@ export class PublishedPorts {
         const held = this.#publish(confinement, publication);
         ids.push(held.id);
         ports.push(held.published);
+        // Results have it, too: this is for who needs it before.
         if (held.published.port !== port)
-          said.push(
+          this.tell?.(
             `port ${inner} of the command is published at ${hostAndPort(held.published.addresses[0] ?? '', held.published.port)}`,
           );
       } catch (error) {
@@ -139,6 +141,9 @@ const quoted = (path: string) => visibleLine(path, LONGEST_SAID);
 /** Characters of a path in a message. */
 const LONGEST_SAID = 300;
 
+/** What carries connections, as the kernel shows its name. */
+const RELAY = 'sandbox-run-rel';
+
 const LOST =
   'what carries connections to a published port was ended from outside while the command ran, which could not be reached from then on';
 
@@ -170,16 +175,6 @@ function onlyByPolicy(publication: Publication): SandboxError {
   );
 }
 
-/** Why nothing can be published with a plan; `undefined`: it can. */
-function whyImpossible({ report, network, namespaces }: LaunchPlan): string | undefined {
-  const { backend } = report;
-  if (backend === 'firejail' || backend === 'application')
-    return `the backend ${backend} cannot publish ports, only landlock and namespaces can`;
-  if (network === 'refused' || (network === 'isolated' && namespaces?.network !== true))
-    return 'with the network off commands have no sockets on this host, as it has no namespaces for them; --net @own gives them a loopback interface of their own, and ports can be published then';
-  return undefined;
-}
-
 function notHeld(
   publication: Publication,
   {
@@ -205,7 +200,8 @@ function notHeld(
         : `port ${port} cannot be published: what carries connections does not start (${failure.path === '' ? why : failure.path})`,
     );
   const holder = listenerAt(port);
-  const by = holder === undefined ? '' : ` by ${holder.name} (process ${holder.pid})`;
+  const name = holder?.name === RELAY ? 'another command of sandbox-run' : holder?.name;
+  const by = holder === undefined ? '' : ` by ${name} (process ${holder.pid})`;
   const others = new Set(wishes.map((wish) => wish.publication.port));
   const next = free === 0 || others.has(free) ? undefined : publicationText({ port: free, inner, address });
   return new SandboxError(

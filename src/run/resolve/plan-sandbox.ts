@@ -26,6 +26,7 @@ import {
 } from '../../workspace/index.ts';
 import type { HiddenFinder, Looked } from '../hidden-files.ts';
 import { describeFailure } from '../launch/failure.ts';
+import { withPublished } from '../network/published-in-plan.ts';
 import { BACKENDS } from '../other-backends/all-backends.ts';
 import { layersRefused, stateDirectory } from '../state.ts';
 import { demandsOf, grantOf } from './grant.ts';
@@ -184,7 +185,8 @@ export function enforceable<Made>(made: Made | Unenforceable): Made {
 
 /** The plan of the first backend that has one, without touching the kernel: what turns out when it is prepared is not in it. */
 export async function planOnly(planned: PlannedSandbox): Promise<LaunchPlan> {
-  return enforceable(await confinerOf(planned).plan(planned.grant, planned.demands));
+  const plan = enforceable(await confinerOf(planned).plan(planned.grant, planned.demands));
+  return withPublished(plan, planned.resolved.policy);
 }
 
 const SHARED_MEMORY = '/dev/shm';

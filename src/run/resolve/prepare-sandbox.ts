@@ -12,6 +12,7 @@ import type { NameLookup, Policy, SandboxOptions } from '../../model/index.ts';
 import { identityOf, makeDirectories, type Settler, type Surroundings } from '../../workspace/index.ts';
 import type { Looked } from '../hidden-files.ts';
 import type { NetworkBroker } from '../network/broker.ts';
+import { withPublished } from '../network/published-in-plan.ts';
 import type { PublishedPorts } from '../network/published-ports.ts';
 import { BACKENDS } from '../other-backends/all-backends.ts';
 import type { WouldDeny } from '../output/shadow.ts';
@@ -147,7 +148,7 @@ async function prepareResolved(
     await confiner.prepare(grant, demands, { ...how, beside: beside?.confinement }),
   );
   try {
-    const { plan } = confinement;
+    const plan = withPublished(confinement.plan, policy);
     const settle = prepareSettler(addon, plan, findings);
     const network = await brokerFor(addon, confinement, lookup);
     if (planned.shadow !== undefined) requireLooking(plan);
@@ -185,6 +186,7 @@ function hiddenNow(
   lookup: NameLookup | undefined,
 ): HiddenNow | undefined {
   const { finder, addon } = planned;
+  const { policy } = planned.resolved;
   if (finder === undefined) return undefined;
   let current = planned.hidden;
   let renewing: Promise<void> | undefined;
@@ -195,7 +197,7 @@ function hiddenNow(
     const confinement = enforceable(made);
     const network = await brokerFor(addon, confinement, lookup);
     prepared.confinement.close();
-    Object.assign(prepared, { confinement, plan: confinement.plan, network });
+    Object.assign(prepared, { confinement, plan: withPublished(confinement.plan, policy), network });
     current = looked;
   };
   const keepHidden = (): Promise<void> | undefined => {
@@ -242,7 +244,7 @@ function variantsOf(
             grant: { ...all.grant, hidden: hidden && hiddenIn(resolved, hidden), layer, leavesOpen },
           });
     last = { leavesOpen, hidden, made };
-    const { plan } = made;
+    const plan = withPublished(made.plan, resolved.policy);
     const network = await brokerFor(addon, made, lookup);
     const settle: Settler = leavesOpen
       ? (effects) => prepared.settle(effectsOutside(effects, plan.workspace))
@@ -258,7 +260,8 @@ function variantsOf(
     const one: Planned = { ...all, grant: { ...all.grant, ...how } };
     const confinement = await prepareBeside(one);
     const network = await brokerFor(addon, confinement, lookup);
-    const own = { ...prepared, confinement, plan: confinement.plan, network, settle, ...variants };
+    const plan = withPublished(confinement.plan, resolved.policy);
+    const own = { ...prepared, confinement, plan, network, settle, ...variants };
     return Object.assign(own, { hidden: hiddenNow(one, own, lookup) });
   };
   const variants: Variants = {
@@ -328,7 +331,7 @@ export async function planTried(resolved: ResolvedPolicy): Promise<LaunchPlan> {
     const how = preparationOf(planned, false);
     const confinement = enforceable(await confinerOf(planned).prepare(grant, demands, how));
     confinement.close();
-    return confinement.plan;
+    return withPublished(confinement.plan, resolved.policy);
   } finally {
     cache?.close();
   }

@@ -16,10 +16,15 @@ export interface ListeningSocket {
 /** What a table of a network namespace says of a listening socket. */
 type Listed = Omit<ListeningSocket, 'pid'>;
 
-/** What the processes listen on, each in its own network namespace. A process that is gone meanwhile has nothing. */
+/** What the processes listen on, each in its own network namespace or in ours. A process that is gone meanwhile has nothing. */
 export function listeningSockets(pids: readonly number[]): readonly ListeningSocket[] {
   const tables = new Map<string, ReadonlyMap<string, Listed>>();
   const found = new Map<string, ListeningSocket>();
+  let ownTable: ReadonlyMap<string, Listed> | undefined;
+  const own = () => {
+    ownTable ??= readTables('self');
+    return ownTable;
+  };
   for (const pid of [...pids].sort((one, other) => one - other)) {
     const namespace = whereLinkLeads(`/proc/${pid}/ns/net`);
     const inodes = socketsOf(pid);
@@ -27,7 +32,8 @@ export function listeningSockets(pids: readonly number[]): readonly ListeningSoc
     const table = tables.get(namespace) ?? readTables(pid);
     tables.set(namespace, table);
     for (const inode of inodes) {
-      const listed = table.get(inode);
+      // Where the network is listed, TCP sockets are of this process's namespace.
+      const listed = table.get(inode) ?? own().get(inode);
       if (listed !== undefined && !found.has(inode)) found.set(inode, { ...listed, pid });
     }
   }
@@ -74,7 +80,7 @@ function socketsOf(pid: number): readonly string[] {
   );
 }
 
-function readTables(pid: number): ReadonlyMap<string, Listed> {
+function readTables(pid: number | 'self'): ReadonlyMap<string, Listed> {
   // No IPv6 here, or the process is gone.
   const read = (name: string) => orElse(() => readFileSync(`/proc/${pid}/net/${name}`, 'utf8'), '');
   return new Map([...listedTcp(read('tcp')), ...listedTcp(read('tcp6')), ...listedUnix(read('unix'))]);
