@@ -6,6 +6,7 @@ const ServicePort = z.strictObject({
   protocol: z.enum(['tcp', 'unix']),
   address: text,
   port: maybe(count).describe('missing: it is a Unix socket'),
+  published: maybe(z.array(text)).describe('where programs of this machine reach it; missing: nowhere'),
 });
 
 /** What a service of a workspace does now. */

@@ -94,7 +94,7 @@ export {
   reasonForModel,
   refusalForModel,
 } from './output/model-message.ts';
-export { createModelStream, DEFAULT_MODEL_OUTPUT, isInsidePair } from './output/model-stream.ts';
+export { createModelStream, DEFAULT_MODEL_OUTPUT } from './output/model-stream.ts';
 export { neutralize } from './output/neutralize.ts';
 export { OutputLog } from './output/output-log.ts';
 export {
@@ -144,7 +144,7 @@ export { RepeatedLook } from './resolve/workspace-findings.ts';
 // Services
 
 export { LinePattern } from './services/line-pattern.ts';
-export { Service, type ServiceEnd, type ServiceState, type ServiceWish } from './services/service.ts';
+export { Service, type ServiceEnd, type ServiceWish } from './services/service.ts';
 
 // Sessions
 

@@ -51,9 +51,12 @@ describe('a command in a sandbox', () => {
     expect(outside.stdout).toBe('told H');
     const inside = await sr(place, ['-q', ...words, '--', ...knock]);
     expect(inside.stdout).not.toContain('told');
-    const program = `${process.execPath} ${join(import.meta.dirname, '../../dist/cli.cjs')}`;
+    const root = join(import.meta.dirname, '../..');
+    const program = `${process.execPath} ${root}/dist/cli.cjs`;
     const asking = `${program} logs web; ${program} stop web; ${program} stop --all; ${program} ps`;
-    const asked = await sr(place, ['-q', ...words, '-c', asking]);
+    const asked = await sr(place, ['-q', '--ro', root, ...words, '-c', asking]);
+    // Each of the four ran, and found nobody.
+    expect(asked.stderr.match(/^sandbox-run: /gm)).toHaveLength(4);
     expect(asked.stdout).not.toContain('its-output');
     expect(asked.stdout).not.toContain(`sleep ${long(1)}`);
     expect(processesWith(long(1))).toHaveLength(1);

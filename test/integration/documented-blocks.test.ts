@@ -94,7 +94,8 @@ class World {
     for (const directory of [join(this.root, 'tmp'), join(this.home, 'data/keys'), join(this.root, 'run')])
       mkdirSync(directory, { recursive: true, mode: 0o700 });
     const write = (name: string, text: string) => writeFileSync(join(this.project, name), text);
-    const scripts = { test: 'node -e "console.log(1)"', watch: 'echo watching' };
+    const dev = `node -e "require('node:http').createServer((_, r) => r.end('hello')).listen(5173, '127.0.0.1')"`;
+    const scripts = { test: 'node -e "console.log(1)"', watch: 'echo watching', dev };
     write(
       'package.json',
       JSON.stringify({ name: 'p', version: '1.0.0', scripts, dependencies: { tiny: '1.0.0' } }),

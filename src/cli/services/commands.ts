@@ -7,6 +7,7 @@ import { visibleLine } from '../../base/visible-text.ts';
 import type { ServiceInfo } from '../../model/index.ts';
 import { openSandbox, stateDirectory } from '../../run/index.ts';
 import { currentDirectory } from '../../workspace/index.ts';
+import { isInsideOwnView } from '../sh/inside.ts';
 import { gateOf, terminalApprover } from '../shared/ask-here.ts';
 import { jsonLine, printError, printOut } from '../shared/print.ts';
 import { SignalForwarding } from '../shared/signals.ts';
@@ -27,6 +28,7 @@ export async function up(args: readonly string[]): Promise<number> {
   const server = takeServerAddress();
   const wish = parseUp(args);
   if (wish === undefined) return 0;
+  refuseInside();
   if (!('command' in wish)) return upAll(await wordsFromFiles(wish));
   if (server === undefined) return handedOver(['up', ...args], undefined);
   if (!server.isThere) {
@@ -34,6 +36,15 @@ export async function up(args: readonly string[]): Promise<number> {
     return handedOver(['up', ...args], server.path);
   }
   return startAfterQuestion(wish, args, server);
+}
+
+/** No command in a sandbox reaches a supervisor: it is told why, instead of that there is none. */
+function refuseInside(): void {
+  if (!isInsideOwnView()) return;
+  throw new SandboxError(
+    'service.unusable',
+    'services are not started, seen or stopped from inside a sandbox: their user does that on a terminal outside (sandbox-run ps)',
+  );
 }
 
 /** One after the other: those that are ready already are of use to the next. */
@@ -97,6 +108,7 @@ export async function ps(args: readonly string[]): Promise<number> {
   takeServerAddress();
   const choice = parseChoice('ps', args);
   if (choice === undefined) return 0;
+  refuseInside();
   const records = readRecords();
   const lost = records.filter((record) => !isSupervised(record));
   const servers = new Set(records.filter(isSupervised).map(({ server }) => server));
@@ -129,6 +141,7 @@ async function ofOneSupervisor(
   const server = takeServerAddress();
   const choice = parseChoice(which, args);
   if (choice === undefined) return 0;
+  refuseInside();
   if (server?.wasAsked === true || choice.here) throw noAnswer(choice);
   const meant = chosen(readRecords(), choice);
   const lost = meant.filter((record) => !isSupervised(record));

@@ -67,11 +67,12 @@ export function tableOf(services: readonly ServiceInfo[], now: number): string {
     .join('');
 }
 
-/** Where the service can be reached, one word for each port or socket. */
+/** Where the service can be reached, one word for each port or socket: inside, and behind a = by programs of this machine. */
 export function portsInWords(ports: ServiceInfo['ports']): string {
-  const words = ports.map(({ port, address }) =>
-    port === undefined ? visibleLine(address, 108) : `localhost:${port}`,
-  );
+  const words = ports.map(({ port, address, published = [] }) => {
+    const inside = port === undefined ? visibleLine(address, 108) : `localhost:${port}`;
+    return published.length === 0 ? inside : `${inside}=${published.join(',')}`;
+  });
   return [...new Set(words)].join(' ');
 }
 

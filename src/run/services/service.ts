@@ -42,6 +42,9 @@ export interface ServiceEnd {
   readonly problem?: string;
 }
 
+/** A socket of a service, and where it is published, if it is. */
+type ServiceSocket = ListeningSocket & { readonly published?: readonly string[] };
+
 /** What a service needs of a sandbox. */
 interface Starter {
   start(command: Command, options: JobOptions): BackgroundJob;
@@ -102,7 +105,7 @@ export class Service {
   }
 
   /** What its processes listen on now. */
-  async ports(): Promise<readonly ListeningSocket[]> {
+  async ports(): Promise<readonly ServiceSocket[]> {
     return (await this.#job?.ports()) ?? [];
   }
 
@@ -230,8 +233,9 @@ export class Service {
   }
 }
 
-/** What ended in a way that another start may not. What was refused stays refused. */
+/** What ended in a way that another start may not. What was refused, or could not begin, is so the next time, too. */
 function mayBeTriedAgain(result: ExecutionResult): boolean {
-  if (result.status === 'denied' || result.status === 'canceled') return false;
+  if (result.status === 'denied' || result.status === 'canceled' || result.status === 'setup-failed')
+    return false;
   return !(result.status === 'exited' && result.exitCode === 0);
 }
