@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { isBeneath } from '../../base/absolute-path.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { parsedJson } from '../../base/parsed-json.ts';
@@ -22,6 +23,9 @@ import { wordsFromFiles } from './services-of-files.ts';
  * What the commands about services do as processes of their own, where no supervisor took the call: they find the one that has
  * the service, start one, or ask the user, and hand the call over once more.
  */
+
+/** Time for a supervisor that ends to take its socket away. */
+const ENDING_MS = 100;
 
 /** `sandbox-run up`. */
 export async function up(args: readonly string[]): Promise<number> {
@@ -69,18 +73,17 @@ async function startAfterQuestion(
   args: readonly string[],
   server: ServerAddress,
 ): Promise<number> {
-  const others = readRecords().filter(isSupervised);
-  const isOfAnother = others.some(({ server: other }) => join(stateDirectory(), other) !== server.path);
   const answer = await askedHere(wish);
-  if (answer !== undefined) {
-    // It may have ended while its user thought.
+  // A supervisor whose last service ended just now ends, too: another one takes the call then.
+  if (answer !== undefined || !server.wasAsked) {
+    await pause(ENDING_MS);
     await startedServer({ path: server.path, isThere: false });
-    const words = ['up', wish.name, '--approved-as', answer, ...args.slice(1)];
-    return handedOver(words, server.path);
+    const words = answer === undefined ? args : [wish.name, '--approved-as', answer, ...args.slice(1)];
+    return handedOver(['up', ...words], server.path);
   }
   throw new SandboxError(
     'service.unusable',
-    `${wish.name} was not started: the supervisor of services at ${visibleLine(server.path, 200)} does not take it${isOfAnother ? ', and others have services, too (sandbox-run ps)' : ''}. It takes calls of its own control group, limits and rights, and none under plug-ins that it has loaded before: sandbox-run stop --all, then try again`,
+    `${wish.name} was not started: the supervisor of services at ${visibleLine(server.path, 200)} does not take it. It takes calls of its own control group, limits and rights, and none under plug-ins that it has loaded before: sandbox-run stop --all, then try again`,
   );
 }
 
