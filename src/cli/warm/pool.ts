@@ -431,28 +431,15 @@ function sharedOf(options: SandboxOptions, resolved: ResolvedPolicy): Shared {
   return { machine: sharing(same, workspaceAsNamed), place, session: options.session };
 }
 
-/** Options that say which files, hosts and controls commands have: not whose they are, how much they may use or what they are told. */
-function policyOptions({
-  workspace,
-  session,
-  tool,
-  timeout,
-  idleTimeout,
-  maxOutput,
-  limits,
-  audit,
-  env,
-  passEnv,
-  ask,
-  autonomy,
-  undo,
-  explain,
-  gate,
-  publish,
-  ...policy
-}: SandboxOptions): SandboxOptions {
-  return policy;
-}
+/** Options of single commands: whose they are, how much they may use, what they are told and what they serve. */
+const OF_ONE_COMMAND: readonly string[] = [
+  ...['workspace', 'session', 'tool', 'gate', 'timeout', 'idleTimeout', 'maxOutput', 'limits', 'audit'],
+  ...['env', 'passEnv', 'ask', 'autonomy', 'undo', 'explain', 'publish'],
+];
+
+/** Options that say which files, hosts and controls commands have. */
+const policyOptions = (options: SandboxOptions): SandboxOptions =>
+  Object.fromEntries(Object.entries(options).filter(([name]) => !OF_ONE_COMMAND.includes(name)));
 
 /** What is looked at when one is opened, and of which the policy has the name only: as it is now. */
 function openedWith(policy: Policy, env: Environment): readonly (string | undefined)[] {
