@@ -108,6 +108,7 @@ export { createDecoder } from './output/show.ts';
 // Preparing a sandbox
 
 export { demandsOf, grantOf } from './resolve/grant.ts';
+export { HostFindings } from './resolve/host-findings.ts';
 export { realPath } from './resolve/own-program.ts';
 export {
   callerLayer,

@@ -11,6 +11,7 @@ import {
   checkerOf,
   closePrepared,
   commandEnvironment,
+  HostFindings,
   type OpenSandbox,
   type PreparedSandbox,
   prepareOf,
@@ -51,6 +52,8 @@ interface Kept<T> extends Shared {
 const MOST_IDLE = 6;
 const IDLE_MS = 600_000;
 const LOOK_MS = 60_000;
+/** An agent runs what a hook has answered within so long, unless it asks its user first. */
+const LOOK_LASTS_MS = 1_000;
 
 /** What stays open, by what it was made of. */
 class Pool<T extends { close(): Promise<void> }> {
@@ -154,6 +157,8 @@ export class OpenPolicies {
       }
     | undefined;
   readonly #onPlugins: () => void;
+  /** What the last decision for the session of an agent found on the host. */
+  #lastLook: { readonly session: string; readonly host: HostFindings; readonly at: number } | undefined;
 
   /**
    * `onPlugins`: a policy has plug-ins. They are loaded once in a process, so that the next call needs another one to see what
@@ -246,7 +251,7 @@ export class OpenPolicies {
   }
 
   async #sandboxOf(options: SandboxOptions, around: Surroundings) {
-    const resolved = await this.#resolve(options, around);
+    const resolved = await this.#resolve(options, around, this.#takeLook(options));
     // A repository that came since the last call, say: only a sandbox that is made now keeps commands off its hooks.
     const found = await this.#lookThrough(resolved.workspace).find(loadAddon(), resolved);
     // What is to be hidden is looked for by the sandbox itself, before each command.
@@ -264,11 +269,22 @@ export class OpenPolicies {
 
   /** A checker that is given back when it is closed. @throws {SandboxError} as `createChecker`. */
   async checker(options: SandboxOptions, around: Surroundings, parts: CheckerParts = {}): Promise<Checker> {
-    const resolved = await this.#resolve(options, around);
+    const host = new HostFindings();
+    const resolved = await this.#resolve(options, around, host);
+    if (typeof options.session === 'string')
+      this.#lastLook = { session: options.session, host, at: performance.now() };
     const { lent, ...lease } = await this.#checkers.lease(inputsOf(options, resolved, parts), () =>
       checkerOf(resolved, options, parts),
     );
     return { ...lent, close: async () => lease[Symbol.dispose]() };
+  }
+
+  /** What the hook found for the command that it has just decided about: good for one run, which comes at once. */
+  #takeLook({ session }: SandboxOptions): HostFindings | undefined {
+    const look = this.#lastLook;
+    if (look === undefined || look.session !== session) return undefined;
+    this.#lastLook = undefined;
+    return performance.now() - look.at < LOOK_LASTS_MS ? look.host : undefined;
   }
 
   #lookThrough(workspace: string): RepeatedLook {
@@ -281,8 +297,12 @@ export class OpenPolicies {
   }
 
   /** What stays open serves other calls, too, each of which has a directory and streams of its own. */
-  async #resolve(options: SandboxOptions, around: Surroundings): Promise<ResolvedPolicy> {
-    const resolved = { ...(await resolvePolicy(options, around)), around: ofNoCall(around) };
+  async #resolve(
+    options: SandboxOptions,
+    around: Surroundings,
+    host?: HostFindings,
+  ): Promise<ResolvedPolicy> {
+    const resolved = { ...(await resolvePolicy(options, around, host)), around: ofNoCall(around) };
     if (resolved.policy.hooks.plugins.length > 0) this.#onPlugins();
     return resolved;
   }
