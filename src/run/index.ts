@@ -116,6 +116,7 @@ export {
   loadOperatorLayers,
   operatorPolicy,
   operatorStateSettings,
+  policyFiles,
   userPolicyPath,
   validateFile,
   WORKSPACE_POLICY,
@@ -129,7 +130,13 @@ export {
   prepareSandbox,
   requireLooking,
 } from './resolve/prepare-sandbox.ts';
-export { type Project, trustedProjects, trustProject, untrustProject } from './resolve/project-trust.ts';
+export {
+  type Project,
+  trustDirectory,
+  trustedProjects,
+  trustProject,
+  untrustProject,
+} from './resolve/project-trust.ts';
 export { argumentVector } from './resolve/resolve-command.ts';
 export { type ResolvedPolicy, resolvePolicy } from './resolve/resolve-policy.ts';
 export { CACHE_LIMITS, trimCaches } from './resolve/trim-caches.ts';
