@@ -175,9 +175,22 @@ const SQLITE_BESIDE_ADDON = {
 
 /** The programs: the file in dist/, and the module that starts it and loads the others. */
 const PROGRAMS = [
-  { file: 'cli', start: 'main', when: '[ "$1" = --warm ]', words: '' },
+  { file: 'cli', start: 'main', when: whenHandedOver(), words: '' },
   { file: 'sandbox-sh', start: 'sandbox-sh', when: ':', words: ' sandbox-sh' },
 ];
+/**
+ * What is done by a server of ours: what is asked of services, what the user wants, and any command while services run, which
+ * it may have to reach. The last is known by a directory that is there as long as they are (src/cli/services/records.ts). No
+ * variable of the shell is used, as it may be one that the command is to get.
+ */
+function whenHandedOver() {
+  const places = [
+    '/*) [ -e "$XDG_STATE_HOME/sandbox-run/services" ];;',
+    '*) [ -e "$HOME/.local/state/sandbox-run/services" ];;',
+  ];
+  return `case "$1" in --warm|up|ps|logs|stop|restart);; *) case "$XDG_STATE_HOME" in ${places.join(' ')} esac;; esac`;
+}
+
 /**
  * The first lines of a program: for a shell a script, for Node a text and a remark. A start by the shell takes no longer than
  * one by env(1), and where a warm server is to be asked Node is not started at all: native/client is. `when`: words of the

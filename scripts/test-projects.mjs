@@ -179,6 +179,7 @@ export const AS_BOTH = [
   ),
   ...inFolder('library', 'session', 'spilled-output', 'terminal'),
   'test/fleet/security',
+  ...inFolder('unit/gate/state', 'database.'),
 ];
 
 /** What an ordinary user alone runs, as user and rights make no difference to it. */
@@ -194,6 +195,7 @@ export const AS_USER = [
     'in-containers',
     'in-use',
   ),
+  ...inFolder('cli', 'audit.'),
   ...inFolder('changes', 'only-reads', 'page', 'queue', 'real-programs', 'settings', 'terminal', 'told'),
   ...inFolder(
     'left-behind',

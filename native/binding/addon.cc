@@ -387,13 +387,14 @@ std::string TextOf(const Address& address) {
   return text;
 }
 
-// publish(confinement, address | undefined, port, orFree, inner): {id, port, addresses}, or
+// publish(confinement, address | path | undefined, port, orFree, inner): {id, port, addresses}, or
 // {failure, free}: NativePublished in native-publish.ts.
 Napi::Value Publish(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const ConfinementRef& confinement = AsConfinement(info[0]);
   PublicationWish wish;
   if (info[1].IsTypedArray()) wish.addresses.push_back(DecodeAddress(info[1]));
+  if (info[1].IsString()) wish.socket = info[1].As<Napi::String>();
   wish.port = static_cast<uint16_t>(Unsigned(info[2]));
   wish.or_free = info[3].ToBoolean();
   wish.inner = static_cast<uint16_t>(Unsigned(info[4]));
@@ -401,8 +402,7 @@ Napi::Value Publish(const Napi::CallbackInfo& info) {
   PublicationTarget target = {{LoopbackAddress(0, 0, 1), kLoopbackV6}, false};
   // Where the network is listed, sockets of commands are the host's.
   if (NetworkGate* network = confinement.guests->network.get()) {
-    const std::lock_guard lock(network->mutex);
-    const auto own = network->loopback.addresses();
+    const auto own = network->own->loopback.addresses();
     target = {{own.begin(), own.end()}, true};
   }
   const Result<HeldPublication> held =
@@ -410,7 +410,7 @@ Napi::Value Publish(const Napi::CallbackInfo& info) {
   Napi::Object object = Napi::Object::New(env);
   if (!held.ok()) {
     object["failure"] = EncodeFailure(env, held.failure());
-    if (held.failure().error == EADDRINUSE)
+    if (held.failure().error == EADDRINUSE && wish.socket.empty())
       object["free"] = Number(env, Publications::FreePort(wish.addresses, wish.port + 1u));
     return object;
   }

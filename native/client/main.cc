@@ -68,6 +68,11 @@ constexpr int kFailed = 125;
 // did not take the call: then with kIsThere before it.
 constexpr const char* kServerVariable = "SANDBOX_RUN_WARM_SERVER";
 constexpr char kIsThere = '!';
+// Set by the program for a call that one server has to take: its address, or kAsked for that of
+// calls like this one. If it does not take it, the program is started with kAsked before the
+// address, so that it does not ask again.
+constexpr const char* kAddressVariable = "SANDBOX_RUN_WARM_AT";
+constexpr char kAsked = '?';
 
 int failure_status = kFailed;
 
@@ -124,13 +129,55 @@ void AddStatus(Digest* digest) {
   fclose(status);
 }
 
+// Limits of this process (proc_pid_limits(5)) but the soft one of open files, which Node raises at
+// its start: a call is the same whether Node or a shell makes it.
+void AddLimits(Digest* digest) {
+  constexpr char kOpenFiles[] = "Max open files";
+  FILE* limits = fopen("/proc/self/limits", "re");
+  if (limits == nullptr) return;
+  char line[256];
+  while (fgets(line, sizeof line, limits) != nullptr) {
+    const char* at = line;
+    if (strncmp(line, kOpenFiles, sizeof kOpenFiles - 1) == 0) {
+      at += sizeof kOpenFiles - 1;
+      at += strspn(at, " ");
+      at += strcspn(at, " ");
+    }
+    digest->AddText(at);
+  }
+  fclose(limits);
+}
+
+// Where a program is that is started by its name, as Node says it of itself; else the name.
+void AddProgram(Digest* digest, const char* name) {
+  char found[PATH_MAX];
+  if (strchr(name, '/') != nullptr) {
+    digest->AddText(realpath(name, found) == nullptr ? name : found);
+    return;
+  }
+  const char* path = getenv("PATH");
+  for (const char* at = path == nullptr ? "" : path; *at != 0;) {
+    const size_t length = strcspn(at, ":");
+    char place[PATH_MAX];
+    const int whole = snprintf(place, sizeof place, "%.*s/%s", static_cast<int>(length), at, name);
+    const bool fits = whole > 0 && static_cast<size_t>(whole) < sizeof place;
+    if (length > 0 && fits && access(place, X_OK) == 0 && realpath(place, found) != nullptr) {
+      digest->AddText(found);
+      return;
+    }
+    at += length;
+    at += strspn(at, ":");
+  }
+  digest->AddText(name);
+}
+
 bool IsAbsolute(const char* path) { return path != nullptr && path[0] == '/'; }
 
 // The address of the server for calls like this one: of this very program, with these places, of a
 // process like this. False: it fits into no address.
 bool FindAddress(const char* node, const char* script, sockaddr_un* address) {
   Digest digest;
-  digest.AddText(node);
+  AddProgram(&digest, node);
   digest.AddText(script);
   struct stat info;
   // Another release in the same place is another program.
@@ -146,7 +193,7 @@ bool FindAddress(const char* node, const char* script, sockaddr_un* address) {
   }
   // What a command inherits, as src/serve/warm/peer-process.ts compares it once more.
   AddStatus(&digest);
-  digest.AddFile("/proc/self/limits");
+  AddLimits(&digest);
   digest.AddFile("/proc/self/cgroup");
   for (const char* name : {"mnt", "net", "pid", "user", "ipc", "uts"}) {
     char path[32];
@@ -172,6 +219,23 @@ bool FindAddress(const char* node, const char* script, sockaddr_un* address) {
   const int whole = snprintf(address->sun_path, sizeof address->sun_path, "%s/warm-%016llx.sock",
                              directory, digest.value());
   return whole > 0 && static_cast<size_t>(whole) < sizeof address->sun_path;
+}
+
+// The address that the program said, or found as above. False: there is none.
+bool ChooseAddress(const char* node, const char* script, const char* said, sockaddr_un* address) {
+  if (said == nullptr || said[0] == kAsked) return FindAddress(node, script, address);
+  address->sun_family = AF_UNIX;
+  if (strlen(said) >= sizeof address->sun_path) return false;
+  strcpy(address->sun_path, said);
+  return true;
+}
+
+// Tells the program that is started in place of a server where one would listen.
+void TellProgram(bool asked, bool is_there, const sockaddr_un& address) {
+  char text[sizeof address.sun_path + 1];
+  const char mark[] = {asked ? kAsked : kIsThere, '\0'};
+  snprintf(text, sizeof text, "%s%s", asked || is_there ? mark : "", address.sun_path);
+  setenv(kServerVariable, text, 1);
 }
 
 // A connection to a server of this user, or none.
@@ -437,21 +501,23 @@ int Main(int count, char** words) {
   }
   sockaddr_un address{};
   UniqueFd input = MemoryFile("sandbox-run-input");
-  if (input.valid() && FindAddress(node, script, &address)) {
+  char said[sizeof address.sun_path] = {};
+  const char* variable = getenv(kAddressVariable);
+  const bool asked = variable != nullptr;
+  if (asked) snprintf(said, sizeof said, "%s", variable);
+  // No command and no server is to see it.
+  unsetenv(kAddressVariable);
+  if (input.valid() && ChooseAddress(node, script, asked ? said : nullptr, &address)) {
     // A server must not wait for somebody to write. What runs instead of it reads the same.
     if (is_hook && (!ReadInputInto(input.get()) || dup2(input.get(), STDIN_FILENO) < 0))
       Fail("the call cannot be read from standard input");
     // Before there is a connection: a server that takes one up and finds nothing looks again later.
     const UniqueFd request = WriteRequest(count - 3, words + 3);
     const UniqueFd server = Connect(address);
-    if (!server.valid()) {
-      setenv(kServerVariable, address.sun_path, 1);
-    } else {
-      if (request.valid()) HandOver(server, request);
-      char busy[sizeof address.sun_path + 1];
-      snprintf(busy, sizeof busy, "%c%s", kIsThere, address.sun_path);
-      setenv(kServerVariable, busy, 1);
-    }
+    if (server.valid() && request.valid()) HandOver(server, request);
+    TellProgram(asked && said[0] != kAsked, server.valid(), address);
+  } else if (asked) {
+    TellProgram(true, false, sockaddr_un{});
   }
   execvp(node, words + 1);
   dprintf(STDERR_FILENO, "sandbox-run: %s cannot be started: %s\n", node, strerror(errno));

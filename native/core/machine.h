@@ -40,7 +40,7 @@ class Machine {
   std::vector<NamespaceEntry> Entries(const NamespaceSpec& wanted) const;
   int user_fd() const;
   int network_fd() const;
-  // Asks for the sockets of the network namespace; nullptr: it was not made, or cannot be asked.
+  // Lists the sockets of the network namespace; nullptr: there is none, or it cannot list them.
   std::shared_ptr<DiagSocket> sockets() const;
 
   // The directories of the session, new ones if the last were given up. The parents count when they

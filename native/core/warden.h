@@ -33,7 +33,7 @@ class PinnedProgram {
 // without.
 int WardenProgram();
 
-// The same for the program that a set-uid launcher starts (begin/handover.h).
+// Like WardenProgram(), for the program that a set-uid launcher starts (begin/handover.h).
 int BeginProgram();
 
 // The same for the program that carries connections to published ports (publish/relay_protocol.h).

@@ -13,7 +13,7 @@ namespace sandbox_run {
 // The loopback interface of a sandbox whose sockets are those of the host. It is one address of
 // 127.0.0.0/8, drawn by lot, in place of 127.0.0.1, and another one in place of ::1: so its servers
 // are out of the way of the host's, and the host's programs do not come upon them when they connect
-// to localhost. Not thread-safe but for what its owner guards.
+// to localhost. Not thread-safe: its owner guards it.
 class OwnLoopback {
  public:
   static Result<OwnLoopback> Draw();

@@ -6,7 +6,9 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,8 +17,10 @@
 #include "core/clone_child.h"
 #include "core/outside.h"
 #include "core/warden.h"
+#include "notify/unix_table.h"
 #include "publish/relay_child.h"
 #include "publish/relay_protocol.h"
+#include "sys/files.h"
 #include "sys/kernel_abi.h"
 #include "sys/raw_syscall.h"
 
@@ -90,6 +94,37 @@ int ListenAtAll(const std::vector<Address>& addresses, uint16_t port, Listeners&
   }
 }
 
+// 0, or the errno.
+int ListenAtPath(const std::string& path, Listeners& into, MadeSocket& made) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return EINVAL;
+  Result<UniqueFd> directory = OpenPath(slash == 0 ? "/" : path.substr(0, slash), kPublishBind);
+  if (!directory.ok()) return directory.failure().error;
+  const int in = directory.value().get();
+  const std::string name = path.substr(slash + 1);
+  const SocketAddress address =
+      AddressOfPath(("/proc/self/fd/" + std::to_string(in) + "/" + name).c_str());
+  struct stat found;
+  // What a launcher left that was killed: nobody listens there.
+  if (fstatat(in, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (!S_ISSOCK(found.st_mode) || found.st_uid != geteuid() || IsBound(address))
+      return EADDRINUSE;
+    if (unlinkat(in, name.c_str(), 0) != 0) return errno;
+  }
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) return errno;
+  if (bind(socket.get(), address.get(), address.length) != 0) return errno;
+  if (fstatat(in, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return errno;
+  made.directory = std::move(directory.value());
+  made.name = name;
+  made.inode = found.st_ino;
+  // Nobody can connect before it listens.
+  if (fchmodat(in, name.c_str(), S_IRUSR | S_IWUSR, 0) != 0) return errno;
+  if (listen(socket.get(), SOMAXCONN) != 0) return errno;
+  into.sockets.push_back(std::move(socket));
+  return 0;
+}
+
 bool IsReadable(int fd, int patience_ms) {
   pollfd watched = {fd, POLLIN, 0};
   int ready;
@@ -125,6 +160,15 @@ void ReapLater(pid_t pid, int pidfd) {
 
 }  // namespace
 
+MadeSocket::~MadeSocket() {
+  struct stat found;
+  if (directory.valid() &&
+      fstatat(directory.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISSOCK(found.st_mode) && found.st_ino == inode) {
+    unlinkat(directory.get(), name.c_str(), 0);
+  }
+}
+
 Publications& Publications::OfProcess() {
   // Never destroyed: workers may outlive static objects.
   static auto* const all = new Publications();
@@ -146,15 +190,16 @@ Result<HeldPublication> Publications::Hold(const std::shared_ptr<Machine>& machi
     held.id = id;
     return held;
   }
-  const std::vector<Address> addresses = AddressesOf(wish);
+  Publication made;
   Listeners listeners;
-  int error = ListenAtAll(addresses, wish.port, listeners);
+  const std::vector<Address> addresses = AddressesOf(wish);
+  int error = wish.socket.empty() ? ListenAtAll(addresses, wish.port, listeners)
+                                  : ListenAtPath(wish.socket, listeners, made.socket);
   for (uint32_t port = wish.port + 1u; error == EADDRINUSE && wish.or_free; ++port) {
     if (port > kHighestPort || port > wish.port + kTriesOfNextPort) break;
     error = ListenAtAll(addresses, static_cast<uint16_t>(port), listeners);
   }
   if (error != 0) return Failure{kPublishBind, error, ""};
-  Publication made;
   made.machine = machine;
   made.wish = wish;
   made.held = {id, listeners.port, std::move(listeners.addresses)};

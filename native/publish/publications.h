@@ -7,6 +7,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -29,6 +30,8 @@ struct PublicationWish {
   uint16_t port = 0;     // 0: any that is free
   bool or_free = false;  // if it is taken, the next one that is free
   uint16_t inner = 0;    // where the server listens in the sandbox
+  // The canonical path of a Unix socket, in place of addresses and a port; empty: there is none.
+  std::string socket;
   bool operator==(const PublicationWish&) const = default;
 };
 
@@ -38,10 +41,22 @@ struct HeldPublication {
   std::vector<Address> addresses;
 };
 
+// A Unix socket that is made at a path, and goes with this.
+struct MadeSocket {
+  UniqueFd directory;
+  std::string name;
+  ino_t inode = 0;
+
+  MadeSocket() = default;
+  MadeSocket(MadeSocket&&) = default;
+  MadeSocket& operator=(MadeSocket&&) = default;
+  ~MadeSocket();
+};
+
 // ::1
 inline constexpr Address kLoopbackV6 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 
-// Stage of a failure: the port is taken (EADDRINUSE), or there is no such address.
+// Stage of a failure: the port or the path is taken (EADDRINUSE), or there is no such address.
 inline constexpr char kPublishBind[] = "publish.bind";
 // Stage of a failure: the relay did not start.
 inline constexpr char kPublishRelay[] = "publish.relay";
@@ -71,6 +86,7 @@ class Publications {
     std::shared_ptr<Machine> machine;
     PublicationWish wish;
     HeldPublication held;
+    MadeSocket socket;
     std::vector<Share> holds;
     UniqueFd channel, pidfd;
     pid_t pid = -1;

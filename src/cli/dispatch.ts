@@ -1,5 +1,6 @@
 import { SandboxError } from '../base/errors/sandbox-error.ts';
 import { requireExactArguments, requireExactVariables } from '../workspace/index.ts';
+import { caller } from './shared/caller.ts';
 import { printError } from './shared/print.ts';
 
 /** A subcommand: takes its arguments, returns the exit status. */
@@ -25,16 +26,21 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   install: async () => (await import('./install.ts')).install,
   kept: async () => (await import('./kept.ts')).kept,
   learn: async () => (await import('./learn/learn.ts')).learn,
+  logs: async () => (await import('./services/commands.ts')).logs,
   mcp: async () => (await import('./mcp.ts')).mcp,
   policy: async () => (await import('./policy/policy.ts')).policy,
+  ps: async () => (await import('./services/commands.ts')).ps,
   redo: async () => (await import('./changes.ts')).redo,
+  restart: async () => (await import('./services/commands.ts')).restart,
   schema: async () => (await import('./schema.ts')).schema,
   serve: async () => (await import('./serve.ts')).serve,
   session: async () => (await import('./session/session.ts')).session,
+  stop: async () => (await import('./services/commands.ts')).stop,
   submit: async () => (await import('./fleet/submit.ts')).submit,
   trust: async () => (await import('./trust.ts')).trust,
   undo: async () => (await import('./changes.ts')).undo,
   untrust: async () => (await import('./trust.ts')).untrust,
+  up: async () => (await import('./services/commands.ts')).up,
   worker: async () => (await import('./fleet/worker.ts')).worker,
 };
 
@@ -45,7 +51,7 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
 export async function dispatch(args: readonly string[]): Promise<number> {
   try {
     requireExactArguments(args);
-    requireExactVariables();
+    requireExactVariables(caller().env);
     const [first = '', ...rest] = args;
     const subcommand = Object.hasOwn(SUBCOMMANDS, first) ? SUBCOMMANDS[first] : undefined;
     if (subcommand !== undefined) return await (await subcommand())(rest);

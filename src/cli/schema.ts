@@ -18,6 +18,7 @@ import {
   QueuedRequest,
   RunAnswer,
   RunDefaults,
+  ServiceInfo,
   SessionInfo,
   ShellInfo,
   StreamVerification,
@@ -46,7 +47,7 @@ interface PublishedSchema {
   /** Where it comes out, for people. */
   readonly of: string;
   readonly schema: z.ZodType;
-  /** It is about what is read, not about what is written. */
+  /** Describes input that is read, not output. */
   readonly input?: true;
 }
 
@@ -217,6 +218,7 @@ const PUBLISHED_SCHEMAS: Readonly<Record<string, PublishedSchema>> = {
   'session-run-full': { of: 'sandbox-run session run --json=full', schema: FullTurnAnswer },
   'session-list': { of: 'a line of sandbox-run session list --json', schema: SessionLine },
   'session-show': { of: 'sandbox-run session show --json', schema: SessionShown },
+  ps: { of: 'a line of sandbox-run ps --json', schema: ServiceInfo },
   'gate-check': { of: 'sandbox-run gate check --json', schema: GateCheckAnswer },
   submit: { of: 'sandbox-run submit --wait --json, and fleet job --json', schema: FleetAnswer },
   'fleet-status': { of: 'sandbox-run fleet status --json', schema: FleetStatus },

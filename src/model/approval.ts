@@ -27,7 +27,7 @@ export const WantedConnection = z.strictObject({
 });
 export type WantedConnection = Value<typeof WantedConnection>;
 
-/** A rule that would answer the question from now on. It is written only by who answers, and only once it was shown. */
+/** A rule that would answer the question from now on. It is written only after the person who answers has seen and accepted it. */
 export const ProposedRule = z.strictObject({
   program: text,
   words: texts.describe('as in commands.rules, where a last * stands for any further words'),

@@ -9,7 +9,7 @@ import { RunOptions } from './options.ts';
 import type { OutputChunk } from './output.ts';
 import type { PolicyFile } from './policy-keys.ts';
 
-/** Where a NATS server is, and who we are to it. */
+/** The address of a NATS server, and our credentials. */
 export interface NatsSettings {
   /** `nats://host[:port]` or `tls://host[:port]`; those of a cluster with commas between. Never with a user or password. */
   readonly url: string;

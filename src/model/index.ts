@@ -160,6 +160,7 @@ export {
 } from './publication.ts';
 export type { RecordStream, StreamedLines } from './record-stream.ts';
 export { RunDefaults } from './run-defaults.ts';
+export { ServiceInfo } from './service.ts';
 export { type AgentSession, SessionInfo, ShellInfo } from './session.ts';
 export type { ApprovalStore, BudgetStore, SessionStore, State, StoredApproval } from './state.ts';
 export type { ResolvedStage, ResolvedSteps, Stage, StepPipeline, StepRedirect, Steps } from './steps.ts';

@@ -41,7 +41,8 @@ export const PublishedPort = z.strictObject({
   addresses: z
     .array(text)
     .describe('where they connect: usually 127.0.0.1 and ::1, as far as this machine has them'),
-  port: count.describe('at these addresses'),
+  port: count.describe('at these addresses; 0: at the socket'),
+  socket: text.optional().describe('the Unix socket that they connect to; missing: there is a port'),
   inner: count.describe('where the server listens in the sandbox'),
   relayed: z
     .boolean()

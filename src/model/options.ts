@@ -103,7 +103,7 @@ const isTextOrNone = (value: unknown): value is string | undefined => value === 
 /** The shell assigns them itself. */
 const isAssignable = (value: unknown): value is string => isText(value) && !value.includes('\0');
 
-const PUBLISH = `an array of ports to publish: each ${PUBLICATION_FORMS}, or { port, inner, orFree, address }`;
+const PUBLISH = `an array of ports to publish: each ${PUBLICATION_FORMS}, { port, inner, orFree, address } or { socket, inner }`;
 const portNumber = numberOf(PUBLISH, 0, 65535).int(PUBLISH);
 const PublishedPort = z
   .union(
@@ -115,6 +115,15 @@ const PublishedPort = z
           inner: portNumber.optional().describe('where the server listens in the sandbox. Default: the same'),
           orFree: z.boolean(PUBLISH).optional().describe('the next free port if this one is taken'),
           address: z.string(PUBLISH).optional().describe('a loopback address. Default: 127.0.0.1 and ::1'),
+        },
+        PUBLISH,
+      ),
+      z.strictObject(
+        {
+          socket: z
+            .string(PUBLISH)
+            .describe('the absolute path of a Unix socket to make, which only this user can connect to'),
+          inner: portNumber.describe('where the server listens in the sandbox'),
         },
         PUBLISH,
       ),

@@ -74,7 +74,7 @@ interface KeyRow<
   readonly trust?: {
     readonly opens: string;
     readonly risk: (typeof TRUST_RISKS)[number];
-    /** Where less may be trusted than an operator may say. */
+    /** A narrower schema, if a trusted file may set less than the operator. */
     readonly schema?: (zod: Zod) => z.ZodType;
   };
   /** What is weaker than the default, for `policy show`. */

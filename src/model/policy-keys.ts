@@ -120,13 +120,13 @@ function socketGrants(
 const publication = (zod: Zod) =>
   zod.string().refine((entry) => readPublication(entry) !== undefined, PUBLICATION_FORMS);
 const publications = (zod: Zod) => zod.array(publication(zod));
-/** Those of a project, which is not asked whether other machines may connect. */
+/** Those of a project, which does not say whether other machines may connect, nor where a socket is made. */
 const ownPublications = (zod: Zod) =>
   zod.array(
-    publication(zod).refine(
-      (entry) => isLoopback(readPublication(entry)?.address),
-      'must have no address, or one of the loopback interface',
-    ),
+    publication(zod).refine((entry) => {
+      const read = readPublication(entry);
+      return isLoopback(read?.address) && read?.socket === undefined;
+    }, 'must be a port, with no address or one of the loopback interface'),
   );
 
 /** Each place in the sandbox and outside once. */
@@ -168,6 +168,24 @@ const plugin = (zod: Zod) =>
     .refine(
       ({ path, sha256, command }) => (path === undefined) !== (command === undefined) && !(sha256 && command),
       'must have either path (with sha256, if you like) or command',
+    );
+
+const service = (zod: Zod) =>
+  zod
+    .strictObject({
+      command: zod.union(
+        [zod.string().min(1), zod.array(zod.string()).min(1)],
+        'must be a shell string, or an array of words',
+      ),
+      ready: zod.number().int().min(1).max(65_535).optional(),
+      ready_line: zod.string().min(1).max(512).optional(),
+      ready_timeout_seconds: duration(zod).optional(),
+      restart: zod.enum(['on-failure']).optional(),
+      publish: zod.array(zod.string().min(1)).optional(),
+    })
+    .refine(
+      ({ ready, ready_line }) => ready === undefined || ready_line === undefined,
+      'has ready and ready_line, which say the same in two ways; leave one out',
     );
 
 /** A module or a program that is asked about tools. */
@@ -476,7 +494,7 @@ export const POLICY_KEYS = {
     }),
     publish: key({
       schema: publications,
-      text: 'Ports that commands listen on and programs of this machine can connect to: [ADDRESS:]PORT[:INNER]. PORT is where programs connect (1024 or higher), INNER where the server listens in the sandbox (default: the same). PORT? is the next free one if PORT is taken, 0 any free one. Without an address at 127.0.0.1 and ::1; another address, which other machines may reach, only in the policy of the user or the machine. A port is held while a command runs. Where it is taken, commands run without it and say so.',
+      text: 'Ports that commands listen on and programs of this machine can connect to: [ADDRESS:]PORT[:INNER]. PORT is where programs connect (1024 or higher), INNER where the server listens in the sandbox (default: the same). PORT? is the next free one if PORT is taken, 0 any free one. SOCKET:INNER makes a Unix socket at a path, which other users cannot connect to. Without an address at 127.0.0.1 and ::1; another address, which other machines may reach, only in the policy of the user or the machine. A port is held while a command runs. Where it is taken, commands run without it and say so.',
       trust: {
         opens: 'programs of this machine, also those of other users, connect to what commands serve',
         risk: 'low',
@@ -489,7 +507,7 @@ export const POLICY_KEYS = {
       option: { name: 'publish', said: publicationTexts },
       flag: {
         name: '--publish <port>',
-        text: 'a port that the command listens on and programs of this machine can connect to: [ADDRESS:]PORT[:INNER], such as 3000, 8080:80, 3000? or 0:3000; repeatable',
+        text: 'a port that the command listens on and programs of this machine can connect to: [ADDRESS:]PORT[:INNER], such as 3000, 8080:80, 3000? or 0:3000; or SOCKET:INNER, at the path of a Unix socket; repeatable',
         kind: 'ports',
       },
       weaker: {
@@ -903,6 +921,20 @@ export const POLICY_KEYS = {
       },
     }),
   },
+  services: key({
+    schema: (zod) =>
+      zod.record(
+        zod
+          .string()
+          .regex(/^[a-z0-9][a-z0-9_-]{0,31}$/, 'must be a name of a to z, digits, "-" and "_", at most 32'),
+        service(zod),
+      ),
+    text: 'Commands that sandbox-run up starts and that go on until they are stopped, by name: command (a shell string, or an array of words), ready (a TCP port at which it listens then), ready_line (a regular expression for a line of its output), ready_timeout_seconds, restart (on-failure) and publish (ports for this machine, as --publish).',
+    example: '{ web = { command = "npm run dev", ready = 5173 } }',
+    default: {},
+    layers: 'by-name',
+    trust: { opens: 'sandbox-run up starts this, in the sandbox, until it is stopped', risk: 'low' },
+  }),
   unsafe: {
     unjudged_commands: key({
       schema: (zod) => zod.boolean(),

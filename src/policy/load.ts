@@ -42,9 +42,9 @@ export async function loadLayer(
 
 /** The workspace's file: what it takes away, and what it asks for. */
 export interface WorkspaceFile {
-  /** What it takes away, which holds. */
+  /** The restrictions of the workspace's file, which always hold. */
   readonly layer: PolicyLayer;
-  /** What it asks for, which holds once a person has trusted the file; `undefined`: nothing. Weaker than every file of the operator. */
+  /** The permissions that the file asks for, valid once a person has trusted it; `undefined`: none. Weaker than every file of the operator. */
   readonly wanted: PolicyLayer | undefined;
 }
 

@@ -21,6 +21,7 @@ export {
   type CommandCheck,
   createSandbox,
   type OpenSandbox,
+  type OwnRunOptions,
   openSandbox,
   type Sandbox,
   type StartedCommand,
@@ -64,7 +65,7 @@ export { WaitingChanges } from './changes/waiting-changes.ts';
 
 export { notRun } from './launch/classify.ts';
 export { EXIT_STATUS, endedBy, exitStatus } from './launch/exit-status.ts';
-export type { BackgroundJob } from './launch/jobs.ts';
+export { type BackgroundJob, type JobPort, portsInWords } from './launch/jobs.ts';
 export type { SandboxProcess, TerminalProcess } from './launch/spawn.ts';
 
 // For programs that start commands themselves
@@ -94,8 +95,9 @@ export {
   reasonForModel,
   refusalForModel,
 } from './output/model-message.ts';
-export { createModelStream, DEFAULT_MODEL_OUTPUT, isInsidePair } from './output/model-stream.ts';
+export { createModelStream, DEFAULT_MODEL_OUTPUT } from './output/model-stream.ts';
 export { neutralize } from './output/neutralize.ts';
+export { OutputLog } from './output/output-log.ts';
 export {
   leftBehindForModel,
   refusedForModel,
@@ -139,6 +141,11 @@ export {
   sizeOfCache,
 } from './resolve/workspace-cache.ts';
 export { RepeatedLook } from './resolve/workspace-findings.ts';
+
+// Services
+
+export { LinePattern } from './services/line-pattern.ts';
+export { Service, type ServiceEnd, type ServiceWish } from './services/service.ts';
 
 // Sessions
 

@@ -2,10 +2,9 @@
 
 // The machine: paths, identity, files that are written
 
-export { type Caller, caller, onBehalfOf, serveOthersOnly } from './host/caller.ts';
 export { createStartLookup } from './host/directory-listings.ts';
 export {
-  currentDirectory,
+  currentDirectoryOf,
   exactRealPath,
   namedCurrentDirectory,
   requireExactArguments,
@@ -42,6 +41,7 @@ export { createLookAtObeyed } from './host/obeyed-files.ts';
 export { loadAuditKey, readPrivateFile } from './host/private-file.ts';
 export { createPathLookup } from './host/resolve-path.ts';
 export { behindAlias } from './host/ssh-aliases.ts';
+export { type Environment, OF_THIS_PROCESS, type Surroundings } from './host/surroundings.ts';
 export { isTimedId, timedId } from './host/timed-id.ts';
 export { hostsOfTool } from './host/tool-hosts.ts';
 export {

@@ -65,7 +65,7 @@ describe('--publish', () => {
     expect(JSON.parse(ran.stdout).ports).toMatchObject([{ addresses: ['0.0.0.0'], inner: 3000 }]);
     const shown = await cli(place, [...net, '--dry-run', '--policy', policy, 'true']);
     expect(shown.stdout).toMatch(
-      /^ {2}network .*\(also those of other users\) and other machines can connect in/m,
+      /^ {2}network .*\(also those of other users\) and other machines to port 3000/m,
     );
   });
 
@@ -75,7 +75,7 @@ describe('--publish', () => {
     const shown = await cli(place, [...net, '--dry-run', '--policy', policy, 'true']);
     expect(shown.stdout).toMatch(
       new RegExp(
-        `^  network .* can connect in, to port ${port}, port 3000 at any free one \\(network.publish\\)$`,
+        `^  network .* \\(also those of other users\\) to port ${port}, port 3000 at any free one \\(network.publish\\)$`,
         'm',
       ),
     );
@@ -93,7 +93,7 @@ describe('--publish', () => {
     writeFileSync(file, '[network]\npublish = ["0.0.0.0:0:3000"]\n');
     const refused = await cli(place, [...net, 'true']);
     expect(refused.exitCode).toBe(125);
-    expect(refused.stderr).toContain('must have no address, or one of the loopback interface');
+    expect(refused.stderr).toContain('must be a port, with no address or one of the loopback interface');
   });
 
   it('is refused where nothing but the text of a command is looked at', async () => {

@@ -1,5 +1,5 @@
 import { visibleLine } from '../../base/visible-text.ts';
-import { type BackgroundJob, createDecoder, isInsidePair } from '../../run/index.ts';
+import { type BackgroundJob, OutputLog, portsInWords } from '../../run/index.ts';
 import type { ToolOutcome } from '../shell-tool.ts';
 
 /** Jobs that may run, or be about to, at the same time. */
@@ -13,7 +13,7 @@ export interface Job {
   readonly id: string;
   readonly command: string;
   readonly running: BackgroundJob;
-  readonly log: JobLog;
+  readonly log: OutputLog;
 }
 
 /** The background jobs of one client. */
@@ -29,11 +29,11 @@ export class JobTable {
    */
   async start(
     command: string,
-    begin: (log: JobLog) => Promise<BackgroundJob | ToolOutcome>,
+    begin: (log: OutputLog) => Promise<BackgroundJob | ToolOutcome>,
   ): Promise<Job | ToolOutcome | 'too-many'> {
     if (this.#active >= MOST_JOBS) return 'too-many';
     this.#active += 1;
-    const log = new JobLog();
+    const log = new OutputLog();
     try {
       const running = await begin(log);
       if (!('launched' in running)) {
@@ -60,14 +60,19 @@ export class JobTable {
     return this.#jobs.get(id);
   }
 
-  /** Ids of those that can be asked about, oldest first. */
-  ids(): readonly string[] {
-    return [...this.#jobs.keys()];
+  /** Those that can be asked about, oldest first. */
+  all(): readonly Job[] {
+    return [...this.#jobs.values()];
+  }
+
+  /** Those that run, oldest first. */
+  running(): readonly Job[] {
+    return this.all().filter((job) => job.running.result === undefined);
   }
 
   /** A line for each that runs, for a model; `undefined`: it was told just that, or has started none. */
   async news(): Promise<string | undefined> {
-    const running = [...this.#jobs.values()].filter((job) => job.running.result === undefined);
+    const running = this.running();
     if (running.length === 0 && this.#told === '') return undefined;
     const text = (await Promise.all(running.map(lineFor))).join('\n');
     if (text === this.#told) return undefined;
@@ -76,7 +81,7 @@ export class JobTable {
   }
 
   #forgetOldest(): void {
-    const ended = [...this.#jobs.values()].filter(({ running }) => running.result !== undefined);
+    const ended = this.all().filter(({ running }) => running.result !== undefined);
     for (const { id } of ended.slice(0, Math.max(ended.length - MOST_ENDED, 0))) this.#jobs.delete(id);
   }
 }
@@ -84,68 +89,12 @@ export class JobTable {
 /** Length at which a command is cut off in a line about its job. */
 const LONGEST_COMMAND = 60;
 
-async function lineFor({ id, command, running }: Job): Promise<string> {
-  const ports = new Set(
-    (await running.ports()).flatMap(({ port }) => (port === undefined ? [] : [`localhost:${port}`])),
-  );
-  const reached = ports.size === 0 ? '' : `, reach it at ${[...ports].join(' ')}`;
-  return `In the background: ${id} runs ${JSON.stringify(visibleLine(command, LONGEST_COMMAND))}${reached}; shell_kill ends it`;
-}
+/** The command of a job, as short as it is named in a line. */
+export const shortCommandOf = ({ command }: Job): string => visibleLine(command, LONGEST_COMMAND);
 
-/** Characters that are kept of the output of a job: its last ones. */
-const KEPT = 128 * 1024;
-
-/** A part of what a job wrote. */
-interface LogPart {
-  readonly output: string;
-  /** Where the next part begins: characters from the start of the job. */
-  readonly next: number;
-  /** Characters that were asked for and are not kept any more. */
-  readonly leftOut: number;
-  /** There is more behind this part already. */
-  readonly more: boolean;
-}
-
-/** The output of a job as text for a model, to be read piece by piece. It keeps its last `limit` characters. */
-export class JobLog {
-  readonly #decoder = createDecoder(true);
-  readonly #limit: number;
-  #text = '';
-  /** Characters before `#text`. */
-  #gone = 0;
-  #cursor = 0;
-
-  constructor(limit = KEPT) {
-    this.#limit = limit;
-  }
-
-  write(bytes: Uint8Array): void {
-    this.#add(this.#decoder.write(bytes));
-  }
-
-  /** Nothing more will come. */
-  end(): void {
-    this.#add(this.#decoder.end());
-  }
-
-  /** At most so many characters, from `since`, or from where the last part ended. */
-  read(since = this.#cursor, most: number): LogPart {
-    const asked = Math.min(since, this.#gone + this.#text.length);
-    const from = Math.max(asked, this.#gone);
-    const end = from - this.#gone + most;
-    const output = this.#text.slice(from - this.#gone, isInsidePair(this.#text, end) ? end - 1 : end);
-    const next = from + output.length;
-    this.#cursor = next;
-    return { output, next, leftOut: from - asked, more: next < this.#gone + this.#text.length };
-  }
-
-  #add(piece: string): void {
-    this.#text += piece;
-    // Not each time: cutting copies what is left.
-    if (this.#text.length <= 2 * this.#limit) return;
-    const count = this.#text.length - this.#limit;
-    const from = isInsidePair(this.#text, count) ? count + 1 : count;
-    this.#text = this.#text.slice(from);
-    this.#gone += from;
-  }
+async function lineFor(job: Job): Promise<string> {
+  const { id, running } = job;
+  const ports = (await running.ports()).filter(({ port }) => port !== undefined);
+  const reached = ports.length === 0 ? '' : `, reach it at ${portsInWords(ports)}`;
+  return `In the background: ${id} runs ${JSON.stringify(shortCommandOf(job))}${reached}; shell_kill ends it`;
 }

@@ -142,14 +142,8 @@ export const ERROR_CODES = {
     exitStatus: 125,
     meaning: 'The job waited so long that it is not known any more whether it was run, so it was not.',
   },
-  'publish.unavailable': {
-    exitStatus: 126,
-    meaning: 'This host or backend has no way to the ports of a command.',
-  },
-  'publish.refused': {
-    exitStatus: 126,
-    meaning: 'A port was asked for at an address that only the policy of the user or the machine can name.',
-  },
+  'publish.unavailable': { exitStatus: 126, meaning: 'No port can be published on this host.' },
+  'publish.refused': { exitStatus: 126, meaning: 'A port or socket may not be published at that place.' },
   'publish.taken': { exitStatus: 125, meaning: 'A port that was to be published is taken.' },
   'publish.failed': { exitStatus: 125, meaning: 'A port cannot be published, for another reason.' },
   'changes.unavailable': {
@@ -177,6 +171,9 @@ export const ERROR_CODES = {
   'cache.in_use': { exitStatus: 125, meaning: 'The cache cannot be cleared while a command uses it.' },
   'session.invalid': { exitStatus: 125, meaning: 'The session is unknown or belongs to another principal.' },
   'session.closed': { exitStatus: 125, meaning: 'The shell session has ended or could not be started.' },
+  'service.unknown': { exitStatus: 125, meaning: 'There is no such service, or it was lost.' },
+  'service.exists': { exitStatus: 125, meaning: 'Such a service runs already, or under another supervisor.' },
+  'service.unusable': { exitStatus: 125, meaning: 'The supervisor of services is not usable.' },
   'hook.unusable': {
     exitStatus: 125,
     meaning: 'A plug-in of the policy is not trusted or cannot be loaded.',

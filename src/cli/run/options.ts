@@ -22,7 +22,7 @@ interface Options extends SandboxArguments {
   readonly on?: string;
   /** What a hook left for it, approved beforehand. */
   readonly approval?: string;
-  /** The same: plug-ins were asked about it. */
+  /** A ticket which proves that plug-ins were asked about the command. */
   readonly asked?: string;
   readonly taint?: readonly Taint[];
   /** On a terminal of its own. */
@@ -94,16 +94,21 @@ Commands:
   install           puts sandbox-run into an agent's settings, or takes it out
   kept              shows what commands left behind and sandbox-run set aside, or puts it back
   learn             runs a command and proposes the least policy under which it runs
+  logs              prints what a service wrote
   mcp               serves agents over the Model Context Protocol
   policy            shows, checks and makes policy files
+  ps                shows the services that run
   redo              applies again what was taken back
+  restart           starts a service again
   schema            prints the JSON Schemas of the output with --json
   serve             runs commands for programs in any language: JSON-RPC on a socket or pipes
   session           shells that live on, and what sessions of agents were exposed to
+  stop              ends services
   submit            hands a command over to the workers of a queue
   trust             trusts what a project’s .sandbox-run.toml asks for
   undo              takes back what the last command changed in the workspace
   untrust           ends that trust
+  up                starts a service: a command that goes on, such as a dev server
   worker            runs commands of a queue on this machine
 
 Examples:
@@ -143,6 +148,7 @@ All options, profiles, backends, commands and examples: sandbox-run help all
   trust                 let what this project's .sandbox-run.toml asks for hold
   check COMMAND         say what the policy thinks of it, and run nothing
   approvals             answer what waits for a person, see and revoke what was allowed
+  up, ps, logs, stop    start a service such as a dev server, see it, read it, end it
   undo, changes         take back what a command changed; apply what a preview held back
   audit                 read what was run, asked and refused
   doctor                show what this machine can enforce; --attack tests it

@@ -20,7 +20,7 @@ import {
   resolvePolicy,
   sandboxOn,
 } from '../../run/index.ts';
-import { caller, createPathLookup, identityOf } from '../../workspace/index.ts';
+import { createPathLookup, type Environment, identityOf, type Surroundings } from '../../workspace/index.ts';
 import { SessionBackground } from './background.ts';
 
 /** Something that stays open for the next call, lent to one or several. */
@@ -34,13 +34,17 @@ export interface Lease<T> extends Disposable {
 interface Shared {
   /** `undefined`: it has a machine alone. */
   readonly machine: string | undefined;
+  /** The machine of services of the same workspace and policy, which it joins if they run. */
+  readonly place: string;
   /** The session of an agent that it is for. */
   readonly session: string | undefined;
 }
 
-const ALONE: Shared = { machine: undefined, session: undefined };
+type Sharing = Pick<Shared, 'machine' | 'session'>;
 
-interface Kept<T> extends Shared {
+const ALONE: Sharing = { machine: undefined, session: undefined };
+
+interface Kept<T> extends Sharing {
   readonly made: Promise<T>;
   /** Calls that it is lent to. */
   users: number;
@@ -64,7 +68,7 @@ class Pool<T extends { close(): Promise<void> }> {
   }
 
   /** What was made of the same before, or is made now. */
-  async lease(from: string, make: () => Promise<T>, shared: Shared = ALONE): Promise<Lease<T>> {
+  async lease(from: string, make: () => Promise<T>, shared: Sharing = ALONE): Promise<Lease<T>> {
     const kept = this.#kept.get(from) ?? { made: make(), ...shared, users: 0, lastUsed: 0 };
     this.#kept.set(from, kept);
     kept.users += 1;
@@ -142,6 +146,10 @@ export class OpenPolicies {
   readonly #machines = new Map<string, Promise<Beside | undefined>>();
   /** By machine. */
   readonly #backgrounds = new Map<string, SessionBackground>();
+  /** The machine of the session that was used last in each place, which services that begin there join. */
+  readonly #lastSessions = new Map<string, string>();
+  /** How many services run in each place. */
+  readonly #services = new Map<string, number>();
   readonly #checkers = new Pool<Checker>();
   /** By workspace; the one that was used last comes last. */
   readonly #looks = new Map<string, RepeatedLook>();
@@ -164,31 +172,90 @@ export class OpenPolicies {
   }
 
   /** @throws {SandboxError} as `openSandbox`. */
-  async sandbox(options: SandboxOptions): Promise<Lease<OpenSandbox>> {
-    const { from, resolved } = await this.#sandboxOf(options);
-    const shared = sharedOf(options, resolved);
-    const make = async () =>
-      sandboxOn(
-        await (this.#takePrepared(from) ?? this.#prepareOn(shared.machine, resolved, options)),
-        options,
-      );
-    const lease = await this.#sandboxes.lease(from, make, shared);
+  async sandbox(options: SandboxOptions, around: Surroundings): Promise<Lease<OpenSandbox>> {
+    const { from, resolved } = await this.#sandboxOf(options, around);
+    const shared = this.#joined(sharedOf(options, resolved));
+    const lease = await this.#lease(from, shared, resolved, options);
     const { machine } = shared;
+    if (shared.session !== undefined && machine !== undefined) this.#lastSessions.set(shared.place, machine);
     if (machine === undefined || !this.#sandboxes.shares(machine)) return lease;
     const background = this.#backgrounds.get(machine) ?? new SessionBackground();
     this.#backgrounds.set(machine, background);
     return Object.assign(lease, { background });
   }
 
-  /** What commands of one session start is reached by the others, though they have other time limits, say. */
+  /**
+   * The same for a service: commands of the same workspace and policy share its machine from now on, until what is returned is
+   * given back.
+   * @throws {SandboxError} as `openSandbox`.
+   */
+  async serviceSandbox(options: SandboxOptions, around: Surroundings): Promise<Lease<OpenSandbox>> {
+    const { from, resolved } = await this.#sandboxOf(options, around);
+    const { place, session } = sharedOf(options, resolved);
+    const count = (more: number) => this.#services.set(place, (this.#services.get(place) ?? 0) + more);
+    count(1);
+    try {
+      const { lent, ...lease } = await this.#lease(
+        from,
+        { machine: place, place, session },
+        resolved,
+        options,
+      );
+      let isBack = false;
+      const giveBack = () => {
+        if (!isBack) count(-1);
+        isBack = true;
+        lease[Symbol.dispose]();
+      };
+      return { lent, [Symbol.dispose]: giveBack };
+    } catch (error) {
+      count(-1);
+      throw error;
+    }
+  }
+
+  /** Whether commands with these options would share a machine with services that run. @throws {SandboxError} for a wrong policy. */
+  async reachesServices(options: SandboxOptions, around: Surroundings): Promise<boolean> {
+    const isAny = [...this.#services.values()].some((count) => count > 0);
+    return isAny && this.#hasServices(sharedOf(options, await this.#resolve(options, around)).place);
+  }
+
+  #hasServices(place: string): boolean {
+    return (this.#services.get(place) ?? 0) > 0;
+  }
+
+  /** What belongs to no session shares the machine of services that run. */
+  #joined(shared: Shared): Shared {
+    const isJoined = shared.machine === undefined && this.#hasServices(shared.place);
+    return isJoined ? { ...shared, machine: shared.place } : shared;
+  }
+
+  /** `from`: what it is made of. Made on another machine it is another one. */
+  #lease(from: string, shared: Shared, resolved: ResolvedPolicy, options: SandboxOptions) {
+    const make = async () =>
+      sandboxOn(await (this.#takePrepared(from) ?? this.#prepareOn(shared, resolved, options)), options);
+    return this.#sandboxes.lease(JSON.stringify([from, shared.machine]), make, shared);
+  }
+
+  /**
+   * What commands of one session start is reached by the others, though they have other time limits, say. The first sandbox on a
+   * machine begins it, unless services run in its place, or a session was before them there: then it is theirs.
+   */
   #prepareOn(
-    machine: string | undefined,
+    { machine, place, session }: Shared,
     resolved: ResolvedPolicy,
     options: SandboxOptions,
   ): Promise<PreparedSandbox> {
     if (machine === undefined) return prepareOf(resolved, options);
-    const before: Promise<Beside | undefined> = this.#machines.get(machine) ?? Promise.resolve(undefined);
-    const made = before.then((beside) => prepareOf(resolved, options, { beside }));
+    const isOfServices = machine === place;
+    const other = isOfServices ? this.#lastSessions.get(place) : this.#hasServices(place) ? place : undefined;
+    const before: Promise<Beside | undefined> =
+      this.#machines.get(machine) ??
+      (other === undefined ? undefined : this.#machines.get(other)) ??
+      Promise.resolve(undefined);
+    const made = before.then((beside) =>
+      prepareOf(resolved, options, { beside, isOfSession: isOfServices || session !== undefined }),
+    );
     // One that cannot be made takes nothing from the others.
     this.#machines.set(
       machine,
@@ -204,6 +271,9 @@ export class OpenPolicies {
         this.#machines.delete(machine);
     for (const machine of this.#backgrounds.keys())
       if (!this.#machines.has(machine)) this.#backgrounds.delete(machine);
+    for (const [place, machine] of this.#lastSessions)
+      if (!this.#machines.has(machine)) this.#lastSessions.delete(place);
+    for (const [place, count] of this.#services) if (count === 0) this.#services.delete(place);
   }
 
   /**
@@ -211,25 +281,26 @@ export class OpenPolicies {
    * later is of a session that was begun anew.
    */
   endSession(isOver: (session: string) => boolean): void {
-    const { session } = this.#prepared?.shared ?? ALONE;
+    const session = this.#prepared?.shared.session;
     if (session !== undefined && isOver(session)) this.#dropPrepared();
     this.#sandboxes.endSession(isOver);
   }
 
   /** Makes the kernel objects of a sandbox for when it is asked for: no session begins by that, and nothing is recorded. */
-  async prepare(options: SandboxOptions): Promise<void> {
-    const { from, resolved } = await this.#sandboxOf(options);
-    if (this.#sandboxes.has(from) || this.#prepared?.from === from) return;
-    this.#dropPrepared();
+  async prepare(options: SandboxOptions, around: Surroundings): Promise<void> {
+    const { from, resolved } = await this.#sandboxOf(options, around);
     const shared = sharedOf(options, resolved);
-    const made = this.#prepareOn(shared.machine, resolved, options);
+    const isMade = this.#sandboxes.has(JSON.stringify([from, shared.machine]));
+    if (isMade || this.#prepared?.from === from) return;
+    this.#dropPrepared();
+    const made = this.#prepareOn(shared, resolved, options);
     this.#prepared = { from, shared, made };
     await made;
   }
 
   /** Whether anything that is opened for these options is worth it for a later call. */
-  async isWorthOpening(options: SandboxOptions): Promise<boolean> {
-    return (await resolvePolicy(options)).policy.hooks.plugins.length === 0;
+  async isWorthOpening(options: SandboxOptions, around: Surroundings): Promise<boolean> {
+    return (await resolvePolicy(options, around)).policy.hooks.plugins.length === 0;
   }
 
   #takePrepared(from: string): Promise<PreparedSandbox> | undefined {
@@ -245,8 +316,8 @@ export class OpenPolicies {
     void made?.then(closePrepared).catch(() => {});
   }
 
-  async #sandboxOf(options: SandboxOptions) {
-    const resolved = await this.#resolve(options);
+  async #sandboxOf(options: SandboxOptions, around: Surroundings) {
+    const resolved = await this.#resolve(options, around);
     // A repository that came since the last call, say: only a sandbox that is made now keeps commands off its hooks.
     const found = await this.#lookThrough(resolved.workspace).find(loadAddon(), resolved);
     // What is to be hidden is looked for by the sandbox itself, before each command.
@@ -263,8 +334,8 @@ export class OpenPolicies {
   }
 
   /** A checker that is given back when it is closed. @throws {SandboxError} as `createChecker`. */
-  async checker(options: SandboxOptions, parts: CheckerParts = {}): Promise<Checker> {
-    const resolved = await this.#resolve(options);
+  async checker(options: SandboxOptions, around: Surroundings, parts: CheckerParts = {}): Promise<Checker> {
+    const resolved = await this.#resolve(options, around);
     const { lent, ...lease } = await this.#checkers.lease(inputsOf(options, resolved, parts), () =>
       checkerOf(resolved, options, parts),
     );
@@ -280,8 +351,9 @@ export class OpenPolicies {
     return look;
   }
 
-  async #resolve(options: SandboxOptions): Promise<ResolvedPolicy> {
-    const resolved = await resolvePolicy(options);
+  /** What stays open serves other calls, too, each of which has a directory and streams of its own. */
+  async #resolve(options: SandboxOptions, around: Surroundings): Promise<ResolvedPolicy> {
+    const resolved = { ...(await resolvePolicy(options, around)), around: ofNoCall(around) };
     if (resolved.policy.hooks.plugins.length > 0) this.#onPlugins();
     return resolved;
   }
@@ -291,6 +363,26 @@ export class OpenPolicies {
     await Promise.all([this.#sandboxes.close(), this.#checkers.close()]);
   }
 }
+
+/** Variables of a caller that say where the settings of its git, its agent of SSH and its directories are: what is told of denials depends on them. */
+const TELLING = /^(?:GIT_CONFIG_\w+|SSH_AUTH_SOCK|XDG_\w+)$/;
+
+const tellingOf = (env: Environment) =>
+  Object.keys(env)
+    .filter((name) => TELLING.test(name))
+    .sort()
+    .map((name) => [name, env[name]]);
+
+/** The variables of a call alone. */
+const ofNoCall = ({ env }: Surroundings): Surroundings => ({
+  env,
+  cwd: () => {
+    throw new Error('what stays open from call to call has no current directory');
+  },
+  get stdio(): never {
+    throw new Error('what stays open from call to call has no streams');
+  },
+});
 
 /**
  * All that a sandbox depends on and that can be another one for the next command, as text. The rest of a resolved policy is
@@ -303,6 +395,7 @@ function inputsOf(
 ): string {
   const { layers, workspace, workspaceAsNamed, home, temporaryParent, settings, policy, networkRules } =
     resolved;
+  const { env } = resolved.around;
   return JSON.stringify([
     // Of the gate which parts there are: what they do is the same for every caller.
     ...[
@@ -316,8 +409,8 @@ function inputsOf(
       temporaryParent,
       settings,
     ],
-    ...[networkRules, policy.filesystem.rules, policy.environment.set, commandEnvironment(policy)],
-    openedWith(policy),
+    ...[networkRules, policy.filesystem.rules, policy.environment.set, commandEnvironment(policy, env)],
+    ...[openedWith(policy, env), tellingOf(env)],
   ]);
 }
 
@@ -327,20 +420,45 @@ function inputsOf(
  */
 function sharedOf(options: SandboxOptions, resolved: ResolvedPolicy): Shared {
   const { timeout, tool, gate, ...same } = options;
-  // A session that a caller opened itself has its own life, which is not known here.
-  if (typeof options.session !== 'string') return ALONE;
   const { workspace, workspaceAsNamed, home, networkRules } = resolved;
-  const layers = resolved.layers.map((layer) => (layer.name === 'caller' ? callerLayer(same) : layer));
-  const identity = identityOf(workspace);
-  const machine = JSON.stringify([same, layers, workspace, identity, workspaceAsNamed, home, networkRules]);
-  return { machine, session: options.session };
+  const sharing = (kept: SandboxOptions, ...others: readonly unknown[]) => {
+    const layers = resolved.layers.map((layer) => (layer.name === 'caller' ? callerLayer(kept) : layer));
+    return JSON.stringify([kept, layers, workspace, identityOf(workspace), ...others, home, networkRules]);
+  };
+  const place = sharing(policyOptions(same));
+  // A session that a caller opened itself has its own life, which is not known here.
+  if (typeof options.session !== 'string') return { machine: undefined, place, session: undefined };
+  return { machine: sharing(same, workspaceAsNamed), place, session: options.session };
+}
+
+/** Options that say which files, hosts and controls commands have: not whose they are, how much they may use or what they are told. */
+function policyOptions({
+  workspace,
+  session,
+  tool,
+  timeout,
+  idleTimeout,
+  maxOutput,
+  limits,
+  audit,
+  env,
+  passEnv,
+  ask,
+  autonomy,
+  undo,
+  explain,
+  gate,
+  publish,
+  ...policy
+}: SandboxOptions): SandboxOptions {
+  return policy;
 }
 
 /** What is looked at when one is opened, and of which the policy has the name only: as it is now. */
-function openedWith(policy: Policy): readonly (string | undefined)[] {
+function openedWith(policy: Policy, env: Environment): readonly (string | undefined)[] {
   const { hmacKeyFile } = policy.audit;
   const reviewer = reviewerSettings(policy);
-  const key = reviewer?.kind === 'model' ? caller().env[reviewer.keyVariable] : undefined;
+  const key = reviewer?.kind === 'model' ? env[reviewer.keyVariable] : undefined;
   return [
     hmacKeyFile && stampOf(hmacKeyFile),
     reviewer?.kind === 'command' ? realPath(reviewer.argv[0]) : undefined,

@@ -1,10 +1,13 @@
 import { appendFileSync, existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { orElse } from '../../base/or-else.ts';
 import { parsedJson } from '../../base/parsed-json.ts';
 import { builtAddon, hostLibc, installedAddons, unfitFor } from '../../confine/native/addon-locations.ts';
 import { packageDirectory } from '../../confine/native/load.ts';
+import { endedBy } from '../../run/index.ts';
 import { ensureStateDirectory } from '../../workspace/index.ts';
+import { ENDING, onSignals } from '../shared/signals.ts';
 
 /** The session of an agent that begins, for which a server is made ready. */
 export interface Rehearsed {
@@ -23,15 +26,60 @@ export interface ServerAddress {
   readonly path: string;
   /** One is there, which did not take this call. */
   readonly isThere: boolean;
+  /** This program had the client ask just that one: asking it again is of no use. */
+  readonly wasAsked: boolean;
 }
+
+/** Says to native/client which server is to take a call, or `?`: that of calls like it. */
+const ASKED_ADDRESS = 'SANDBOX_RUN_WARM_AT';
 
 /** Where a server did not take this call; `undefined`: nowhere. No command and no server is to see it. */
 export function takeServerAddress(): ServerAddress | undefined {
   const said = process.env[SERVER_ADDRESS];
   delete process.env[SERVER_ADDRESS];
   if (said === undefined) return undefined;
-  const isThere = said.startsWith('!');
-  return { path: said.slice(isThere ? 1 : 0), isThere };
+  const wasAsked = said.startsWith('?');
+  const isThere = wasAsked || said.startsWith('!');
+  return { path: said.slice(isThere ? 1 : 0), isThere, wasAsked };
+}
+
+/** How a call is handed to one server. */
+interface HandOver {
+  /** Where it listens; `undefined`: where a server for calls like this one would. */
+  readonly path: string | undefined;
+  /** Where its output goes: to this process’s own, or into the result. */
+  readonly output: 'own' | 'captured';
+}
+
+/**
+ * Has a server do a call of this program, and waits for its end. What this process was told by a signal is told to it. If the
+ * server does not take it, the call is made as a process of its own, which finds `wasAsked`.
+ * @throws {SandboxError} `service.unusable` where the client is missing.
+ */
+export async function handOver(
+  words: readonly string[],
+  { path, output }: HandOver,
+): Promise<{ readonly status: number; readonly stdout: string }> {
+  const { program, client } = ownWords();
+  if (client === undefined)
+    throw new SandboxError(
+      'service.unusable',
+      'sandbox-run-client is missing, which hands calls over to a supervisor; build or install the addon',
+    );
+  const { spawn } = await import('node:child_process');
+  const child = spawn(client, [...program, ...words], {
+    stdio: ['inherit', output === 'own' ? 'inherit' : 'pipe', 'inherit'],
+    env: { ...process.env, [ASKED_ADDRESS]: path ?? '?' },
+  });
+  using _ = onSignals(ENDING, (signal) => void child.kill(signal));
+  let stdout = '';
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  return new Promise((done, fail) => {
+    child.once('error', fail);
+    child.once('close', (code, signal) => done({ status: code ?? endedBy(signal ?? 'SIGKILL'), stdout }));
+  });
 }
 
 /** The program that hands calls over to a warm server, which lies beside the addon; without loading that. `undefined`: none. */
@@ -60,7 +108,10 @@ export function ownWords(): { readonly program: readonly string[]; readonly clie
  * Starts a server in the background, unless one is there. It ends at once where one listens already, and is not waited for. `rehearsed`: whose
  * calls it makes itself ready for.
  */
-export async function startServer({ path, isThere }: ServerAddress, rehearsed?: Rehearsed): Promise<void> {
+export async function startServer(
+  { path, isThere }: Pick<ServerAddress, 'path' | 'isThere'>,
+  rehearsed?: Rehearsed,
+): Promise<void> {
   if (isThere) return;
   // It makes it as well, but an end may have to be noted before.
   orElse(() => ensureStateDirectory(dirname(path)), undefined);
@@ -72,6 +123,35 @@ export async function startServer({ path, isThere }: ServerAddress, rehearsed?: 
   // What cannot be started is not there the next time, either.
   server.once('error', () => {});
   server.unref();
+}
+
+/** A server that is started makes itself ready for so long at most. */
+const START_MS = 20_000;
+
+/**
+ * Starts one if there is none, and waits until it listens.
+ * @throws {SandboxError} `service.unusable` if it does not.
+ */
+export async function startedServer(address: Pick<ServerAddress, 'path' | 'isThere'>): Promise<void> {
+  const { createConnection } = await import('node:net');
+  const listens = () =>
+    new Promise<boolean>((done) => {
+      const socket = createConnection(address.path);
+      socket.once('connect', () => {
+        socket.destroy();
+        done(true);
+      });
+      socket.once('error', () => done(false));
+    });
+  await startServer(address);
+  for (const end = performance.now() + START_MS; performance.now() < end; ) {
+    if (await listens()) return;
+    await new Promise((done) => setTimeout(done, 20));
+  }
+  throw new SandboxError(
+    'service.unusable',
+    `the supervisor of services did not start within ${START_MS / 1000} s: see sandbox-run doctor`,
+  );
 }
 
 /** A hook may come so long after the end of its session, and a server may be on its way. */

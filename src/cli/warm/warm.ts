@@ -11,19 +11,18 @@ import { within } from '../../gate/index.ts';
 import type { Command, SandboxOptions, Taint } from '../../model/index.ts';
 import { hasState, lazyState, type OpenSandbox, stateDirectory } from '../../run/index.ts';
 import { type Call, listenForCalls, type Work } from '../../serve/index.ts';
-import {
-  caller,
-  currentDirectory,
-  ensureStateDirectory,
-  onBehalfOf,
-  serveOthersOnly,
-} from '../../workspace/index.ts';
+import { ensureStateDirectory } from '../../workspace/index.ts';
+import { SUBCOMMANDS } from '../dispatch.ts';
 import { answerCall, parseHookArguments } from '../hook/answer.ts';
 import { parseRunArguments } from '../run/options.ts';
 import * as run from '../run/run.ts';
+import { isServiceCommand, parseUp } from '../services/options.ts';
+import { Supervisor, statusOf } from '../services/supervisor.ts';
 import { parseShellArguments } from '../sh/arguments.ts';
 import * as sh from '../sh/confined.ts';
 import { readShellSettings } from '../sh/settings.ts';
+import { gateOf } from '../shared/ask-here.ts';
+import { caller, currentDirectory, onBehalfOf, serveOthersOnly } from '../shared/caller.ts';
 import { printError } from '../shared/print.ts';
 import { aborted, SignalForwarding, untilEnded } from '../shared/signals.ts';
 import type { SessionBackground } from './background.ts';
@@ -37,6 +36,8 @@ const UNUSED_MS = 1_800_000;
 const LOOK_MS = 10_000;
 /** Time for what is open to be closed. */
 const ENDING_MS = 10_000;
+/** A server that was started for a service has no use for others if that service has not begun by then. */
+const QUESTION_MS = 120_000;
 /** Something of ours went wrong. */
 const FAILED = 125;
 
@@ -50,19 +51,31 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
   return untilEnded(async ({ signal }) => {
     const addon = loadAddon();
     const policies = new OpenPolicies(() => sessions.endSoon());
-    const sessions = new Sessions();
+    const services = new Supervisor(path, () => sessions.servicesEnded());
+    const sessions = new Sessions(services);
     const rehearsal = new Rehearsal(policies, () => sessions.isBusy);
     const state = lazyState(stateDirectory());
     // Each call opens and closes the database, which takes long for who is the only one.
     const keepOpen = async () => void (hasState() && (await state()));
     const session: Rehearsed | undefined = rehearsed === undefined ? undefined : JSON.parse(rehearsed);
     const listener = await listenForCalls({
-      ...{ path, addon, unusedTimeout: UNUSED_MS },
+      ...{ path, addon, unusedTimeout: UNUSED_MS, onBehalfOf },
+      startsNothing: ([first = '']) => isServiceCommand(first) && first !== 'up',
+      isNeeded: () => services.isBusy,
       take: async (call) => {
+        const [first = '', ...rest] = call.args;
+        if (isServiceCommand(first) && first !== 'up')
+          return sessions.during(async () => quietly(call.caller, () => services.answer(first, rest)));
         if (sessions.endsSoon) return undefined;
         return sessions.during(async () => {
           await keepOpen().catch(() => {});
-          return takeCall(call, policies, sessions, rehearsal, path);
+          if (first === 'up') {
+            const taken = await takeService(call, rest, policies, services);
+            // Its user may be asked now, and come back.
+            if (taken === undefined) setTimeout(() => sessions.servicesEnded(), QUESTION_MS).unref();
+            return taken;
+          }
+          return takeCall(call, { policies, sessions, rehearsal, services, path });
         });
       },
     });
@@ -81,7 +94,7 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
         if ((at >= performance.timeOrigin || ended === session?.session) && sessions.hasEnded(ended)) {
           // Which agent's it was is not noted.
           const name = sessionNameOf('', ended);
-          policies.endSession((one) => one.endsWith(name));
+          endSession({ policies, services }, (one) => one.endsWith(name));
         }
     };
     look();
@@ -91,6 +104,7 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
     rehearsal.end();
     // One that cannot end, for a thread that waits for something, ends with the process.
     const closed = async () => {
+      await services.endAll();
       await listener.close('the server is stopping');
       await policies.close();
       await state.close();
@@ -100,11 +114,30 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
   });
 }
 
+/** What the calls of one server share. */
+interface Parts {
+  readonly policies: OpenPolicies;
+  readonly sessions: Sessions;
+  readonly rehearsal: Rehearsal;
+  readonly services: Supervisor;
+  readonly path: string;
+}
+
+/** The session of an agent has ended, and its services with it. */
+function endSession(
+  { policies, services }: Pick<Parts, 'policies' | 'services'>,
+  isOver: (session: string) => boolean,
+): void {
+  void services.endSession(isOver);
+  policies.endSession(isOver);
+}
+
 /** Whether the path still leads to our socket: else nobody finds us any more. */
 const isThere = (path: string, inode: number) => statSync(path, { throwIfNoEntry: false })?.ino === inode;
 
-/** The sessions of agents whose hooks were answered here. With the last of them the server is over. */
+/** The sessions of agents whose hooks were answered here. With the last of them, and the last service, the server is over. */
 class Sessions {
+  readonly #services: Pick<Supervisor, 'isBusy'>;
   readonly #open = new Set<string>();
   readonly #ended = new Set<string>();
   readonly #over = deferred<void>();
@@ -112,8 +145,12 @@ class Sessions {
   #isOver = false;
   #isLast = false;
   #hook: { readonly from: string; readonly wanted: ReturnType<typeof parseHookArguments> } | undefined;
-  /** Settles when the last session has ended, and every call with it. */
+  /** Settles when the last session has ended, and every call and service with it. */
   readonly over: Promise<void> = this.#over.promise;
+
+  constructor(services: Pick<Supervisor, 'isBusy'>) {
+    this.#services = services;
+  }
 
   /** As `parseHookArguments`: a session calls its hooks with the same words from the same place. */
   hookOf(args: readonly string[]): ReturnType<typeof parseHookArguments> {
@@ -140,14 +177,24 @@ class Sessions {
   hasEnded(session: string): boolean {
     if (this.#ended.has(session)) return false;
     this.saw({ kind: 'session-end', session });
-    if (this.#isOver && this.#calls === 0) this.#over.resolve();
+    this.#endIfOver();
     return true;
+  }
+
+  /** Nobody has a use for the server but sessions that are open. */
+  servicesEnded(): void {
+    this.#isOver = this.#open.size === 0;
+    this.#endIfOver();
+  }
+
+  #endIfOver(): void {
+    if ((this.#isOver || this.#isLast) && this.#calls === 0 && !this.#services.isBusy) this.#over.resolve();
   }
 
   /** It is over with the calls that there are, and takes no others, however long those take. */
   endSoon(): void {
     this.#isLast = true;
-    if (this.#calls === 0) this.#over.resolve();
+    this.#endIfOver();
   }
 
   get endsSoon(): boolean {
@@ -165,7 +212,7 @@ class Sessions {
     let work: Work | undefined;
     const end = () => {
       this.#calls -= 1;
-      if ((this.#isOver || this.#isLast) && this.#calls === 0) this.#over.resolve();
+      this.#endIfOver();
     };
     try {
       work = await take();
@@ -187,10 +234,7 @@ class Sessions {
 /** What is to be done for a call; `undefined`: the client does it. */
 async function takeCall(
   { args, caller, hasTerminal }: Call,
-  policies: OpenPolicies,
-  sessions: Sessions,
-  rehearsal: Rehearsal,
-  path: string,
+  { policies, sessions, rehearsal, services, path }: Parts,
 ): Promise<Work | undefined> {
   const [first = '', ...rest] = args;
   if (first === 'hook') {
@@ -205,7 +249,7 @@ async function takeCall(
           if (event.kind === 'session-end') {
             noteEnd(path, event.session);
             const ended = sessionNameOf(agent, event.session);
-            policies.endSession((session) => session === ended);
+            endSession({ policies, services }, (session) => session === ended);
           }
           if (event.kind !== 'session-start') return;
           forgetEnds(path, [event.session]);
@@ -216,6 +260,38 @@ async function takeCall(
   }
   const asked = await quietly(caller, () => (first === 'sandbox-sh' ? ofShell(rest) : ofRun(args)));
   return asked && takeCommand(asked, hasTerminal, policies);
+}
+
+/** A service that is to begin; `undefined`: the client says what is wrong, asks its user, or reads which services there are. */
+async function takeService(
+  { caller, hasTerminal }: Call,
+  args: readonly string[],
+  policies: OpenPolicies,
+  services: Supervisor,
+): Promise<Work | undefined> {
+  const wish = quietly(caller, () => parseUp(args));
+  if (wish === undefined || !('command' in wish)) return undefined;
+  const signals = new SignalForwarding();
+  const gate = gateOf({ quiet: wish.quiet }, signals);
+  // Signals of the call have no command to go to: a service has its own life.
+  signals[Symbol.dispose]();
+  const options = { ...whereCalled(wish.sandbox), gate };
+  if (!hasPlainPolicy(options)) return undefined;
+  const lease = await leased(() => policies.serviceSandbox(options, caller));
+  if (lease === undefined) return undefined;
+  const asked = {
+    command: wish.command,
+    taints: wish.run.taints ?? [],
+    asksNobody: wish.run.approved !== false,
+  };
+  if (hasTerminal && (await isAskedThere(lease.lent, asked))) {
+    lease[Symbol.dispose]();
+    return undefined;
+  }
+  return {
+    do: () => services.up({ ...wish, sandbox: options }, lease).catch(statusOf),
+    [Symbol.dispose]: () => {},
+  };
 }
 
 /** What is said of arguments is said by the client itself, which has to parse them then. */
@@ -234,6 +310,8 @@ interface Asked {
   readonly taints?: readonly Taint[];
   /** Its user has approved it, or must not be asked on a terminal that may be the model's. */
   readonly asksNobody?: boolean;
+  /** It is handed over only to reach services that run. */
+  readonly onlyForServices?: boolean;
   readonly options: (signals: SignalForwarding) => MaybePromise<SandboxOptions>;
   readonly run: (
     sandbox: OpenSandbox,
@@ -244,8 +322,8 @@ interface Asked {
 }
 
 function ofRun(args: readonly string[]): Asked | undefined {
-  // Another first word may be a subcommand.
-  if (args[0]?.startsWith('-') !== true) return undefined;
+  const [first = ''] = args;
+  if (Object.hasOwn(SUBCOMMANDS, first)) return undefined;
   const parsed = parseRunArguments(args);
   if (
     parsed === undefined ||
@@ -261,6 +339,7 @@ function ofRun(args: readonly string[]): Asked | undefined {
       command: wanted.command,
       taints: wanted.taints,
       asksNobody: wanted.approved === true || wanted.forModel === true,
+      onlyForServices: wanted.warm !== true && wanted.sandbox.session === undefined,
     },
     options: (signals) => run.sandboxFor(wanted, signals),
     run: (sandbox, signals, background) =>
@@ -310,7 +389,12 @@ async function takeCommand(
   policies: OpenPolicies,
 ): Promise<Work | undefined> {
   const signals = new SignalForwarding();
-  const lease = await borrow(asked, signals, policies);
+  const lease = await leased(async () => {
+    const options = await asked.options(signals);
+    if (asked.onlyForServices === true && !(await policies.reachesServices(options, caller())))
+      return undefined;
+    return policies.sandbox(options, caller());
+  });
   const giveUp = () => {
     signals[Symbol.dispose]();
     lease?.[Symbol.dispose]();
@@ -335,13 +419,11 @@ async function takeCommand(
 }
 
 /** `undefined`: there is none, which the client says when it has none, either. */
-async function borrow(
-  asked: Asked,
-  signals: SignalForwarding,
-  policies: OpenPolicies,
+async function leased(
+  open: () => Promise<Lease<OpenSandbox> | undefined>,
 ): Promise<Lease<OpenSandbox> | undefined> {
   try {
-    return await policies.sandbox(await asked.options(signals));
+    return await open();
   } catch (error) {
     if (error instanceof SandboxError) return undefined;
     throw error;
@@ -351,7 +433,7 @@ async function borrow(
 /** Whether its user would be asked on the caller's terminal, where only the caller can. */
 async function isAskedThere(
   sandbox: OpenSandbox,
-  { command, taints = [], asksNobody }: Asked,
+  { command, taints = [], asksNobody }: Pick<Asked, 'command' | 'taints' | 'asksNobody'>,
 ): Promise<boolean> {
   if (asksNobody === true || sandbox.policy.approval.ask !== 'terminal') return false;
   const { decision } = await sandbox.check(command, { taints, cwd: currentDirectory() });

@@ -1,5 +1,6 @@
 import { deferred } from '../../base/deferred.ts';
 import { hostAndPort } from '../../base/host-and-port.ts';
+import { visibleLine } from '../../base/visible-text.ts';
 import { signalName } from '../../confine/kernel/errno.ts';
 import type { NativeCapture, NativeExit } from '../../confine/native/contract.ts';
 import type { Running } from '../../confine/running.ts';
@@ -55,6 +56,8 @@ export interface BackgroundJob extends LineReader {
    * by it; one that had ended before keeps its own, `exited` or `signaled`.
    */
   end(): Promise<ExecutionResult>;
+  /** The ids of its processes at this moment; none before it runs. */
+  members(): Promise<readonly number[]>;
   /** What the processes of the job listen on now, and where that is published. */
   ports(): Promise<readonly JobPort[]>;
   /** Where programs of this machine can connect to (`publish`); none before it runs, or where nothing is published. */
@@ -63,8 +66,8 @@ export interface BackgroundJob extends LineReader {
 
 /** A socket of a job that waits for connections. */
 export interface JobPort extends ListeningSocket {
-  /** Where programs of this machine reach it, such as `127.0.0.1:3000`; missing: it is not published. */
-  readonly published?: readonly string[];
+  /** Where programs of this machine reach it, such as `127.0.0.1:3000` or the path of a Unix socket; missing: it is not published. */
+  readonly published?: readonly string[] | undefined;
 }
 
 const NOTHING_YET: NativeCapture = { stdout: undefined, stderr: undefined, stdoutBytes: 0, stderrBytes: 0 };
@@ -119,6 +122,7 @@ export function startJob(
   };
   whole.then(over, over);
 
+  const members = async () => (await process?.members()) ?? [];
   return {
     id,
     launched: launched.promise,
@@ -154,15 +158,35 @@ export function startJob(
       running.cancel();
       return whole;
     },
-    ports: async () =>
-      listeningSockets((await process?.members()) ?? []).map((socket) => withPublished(socket, published)),
+    members,
+    ports: async () => portsOf(await members(), published),
   };
 }
+
+/** What processes listen on, and where that is published. */
+export const portsOf = (
+  members: readonly number[],
+  published: readonly PublishedPort[],
+): readonly JobPort[] => listeningSockets(members).map((socket) => withPublished(socket, published));
+
+/** Where servers are reached, a word or two for each port or socket: `localhost:3000 (outside 127.0.0.1:8080)`. */
+export function portsInWords(ports: readonly Pick<JobPort, 'port' | 'address' | 'published'>[]): string {
+  const words = ports.map(({ port, address, published: [outside] = [] }) => {
+    const inside = port === undefined ? visibleLine(address, LONGEST_SOCKET) : `localhost:${port}`;
+    return outside === undefined ? inside : `${inside} (outside ${visibleLine(outside, LONGEST_SOCKET)})`;
+  });
+  return [...new Set(words)].join(' ');
+}
+
+/** Characters of the path of a socket, which has at most 107 bytes. */
+const LONGEST_SOCKET = 108;
 
 function withPublished(socket: ListeningSocket, published: readonly PublishedPort[]): JobPort {
   const outside = published
     .filter(({ inner }) => inner === socket.port)
-    .flatMap(({ addresses, port }) => addresses.map((address) => hostAndPort(address, port)));
+    .flatMap(({ addresses, port, socket }) =>
+      socket === undefined ? addresses.map((address) => hostAndPort(address, port)) : [socket],
+    );
   return outside.length === 0 ? socket : { ...socket, published: outside };
 }
 
@@ -179,7 +203,7 @@ function asExited(result: ExecutionResult, { exitCode, signal }: JobExit): Execu
   return { ...result, ...endedByItself(signal, exitCode ?? 0) };
 }
 
-/** Of a command that left nothing behind. */
+/** The exit of a job's command, if that left no process behind. */
 function exitOf({ status, exitCode, signal, durationMs }: ExecutionResult): JobExit | undefined {
   if (status === 'denied' || status === 'setup-failed') return undefined;
   return exitCode === undefined && signal === undefined ? undefined : { exitCode, signal, durationMs };

@@ -16,9 +16,9 @@ interface ProcessEvents {
   readonly published: PublishedPorts | undefined;
   /** Who takes its output now; `undefined`: nobody reads it. */
   readonly receiver: () => ChunkReceiver | undefined;
-  /** Of a command in the background. */
+  /** Called when the first process of a background command has ended. */
   readonly exited?: ((exit: NativeExit) => void) | undefined;
-  /** Of a shell. */
+  /** Called when a turn of a shell has ended. */
   readonly turnEnded?: (end: NativeTurnEnd) => void;
   /** `published`: what there is to say about ports at the end. */
   readonly ended: (outcome: NativeOutcome, published: readonly string[]) => void;

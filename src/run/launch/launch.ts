@@ -27,6 +27,7 @@ import type { ChunkReceiver, OutputFeed } from '../output/feed.ts';
 import { openNamedFiles } from '../output/named-files.ts';
 import type { OutputSettings } from '../output/settings.ts';
 import { openSpill, type Spill } from '../output/spill.ts';
+import { placesIn } from '../proposals.ts';
 import { type PreparedSandbox, writableRoots } from '../resolve/prepare-sandbox.ts';
 import { stateDirectory } from '../state.ts';
 import { classify, notRun, type RunContext } from './classify.ts';
@@ -47,7 +48,7 @@ export interface Launch {
   readonly output?: OutputSettings;
   /** Takes output as it arrives. */
   readonly consumer?: ChunkReceiver | undefined;
-  /** The same, once somebody asks for it. */
+  /** Gives output as it arrives to readers that may begin later. */
   readonly feed?: OutputFeed | undefined;
   readonly extras?: NativeLaunchExtras;
   /** Called once it runs. */
@@ -85,7 +86,7 @@ const isCaptured = ({ stdio, extras }: Launch) =>
 
 /** Nothing, if what the sandbox says holds: a plain run shall not be slower. */
 function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
-  // Who writes where nobody looks is not silent.
+  // The idle timeout applies only to captured output: other output is not seen.
   const idleTimeoutMs = isCaptured(how) ? (how.idleTimeout ?? limits.idleTimeoutMs) : 0;
   return idleTimeoutMs === limits.idleTimeoutMs ? undefined : { idleTimeoutMs };
 }
@@ -97,7 +98,7 @@ function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
 export class Launcher {
   readonly #running = new Map<Running, Promise<ExecutionResult>>();
   readonly #queue = new LaunchQueue();
-  /** What has to be done before commands that wait for it. */
+  /** Renewals of confinements in progress, for which commands wait. */
   readonly #renewals = new Set<Promise<void>>();
   #ended = false;
 
@@ -180,7 +181,7 @@ class LaunchedCommand {
   readonly result: Promise<ExecutionResult>;
   readonly context: RunContext;
   readonly #sandbox: PreparedSandbox;
-  /** Of this command: the sandbox may have others for later ones. */
+  /** The plan of this command; the sandbox may have another one for later commands. */
   readonly #plan: LaunchPlan;
   readonly #network: NetworkBroker | undefined;
   readonly #ready: ReadyCommand;
@@ -252,7 +253,7 @@ class LaunchedCommand {
   };
 
   #end(running: Running, outcome: NativeOutcome, published: EndedPorts): void {
-    const { settle, shadow, policy } = this.#sandbox;
+    const { settle, shadow, resolved } = this.#sandbox;
     const plan = this.#plan;
     const { how, options } = this.#ready;
     const { output, feed } = how;
@@ -263,15 +264,15 @@ class LaunchedCommand {
     try {
       this.#network?.end(running.id);
       const connections = this.#network?.connectionsOf(running.id, outcome);
-      const { secret } = policy.filesystem;
+      const places = placesIn(resolved);
       const { ports, warnings: ofPorts = [], told } = published;
       const warnings = [
         ...ofPorts,
         ...told,
         ...this.#skippedHooks(),
-        ...missingAlternates(outcome.exitCode, plan, secret),
+        ...missingAlternates(outcome.exitCode, plan, places),
       ];
-      const after = { leftBehind: settle(outcome), connections, ports, warnings, secret };
+      const after = { leftBehind: settle(outcome), connections, ports, warnings, places };
       const head = output?.view.headBytes ?? 0;
       feed?.end(outcome, outcome.headBytes ?? [head, head]);
       const captured = output && { view: output.view, spilled: this.#spill?.result(outcome) };
@@ -282,7 +283,7 @@ class LaunchedCommand {
   }
 }
 
-/** What the result says of the sandbox in which it is launched, which may not be the one that it was decided about. */
+/** The context of a result with the report of the launching sandbox, which may differ from the one at the decision. */
 function contextIn({ plan, policy }: PreparedSandbox, { context, how }: ReadyCommand): RunContext {
   const isUnseen = policy.limits.idleTimeoutMs !== 0 && !isCaptured(how);
   if (!isUnseen && context.report === plan.report) return context;

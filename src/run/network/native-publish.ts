@@ -6,11 +6,12 @@ declare module '../../confine/native/contract.ts' {
   interface NativeAddon {
     /**
      * Listens at a port of this machine and carries connections to a port of the commands of a confinement, until
-     * `unpublish`. Those who share a machine and want the same share it. `address`: 16 bytes; `undefined`: 127.0.0.1 and ::1.
+     * `unpublish`. Those who share a machine and want the same share it. `address`: 16 bytes, the canonical path of a Unix
+     * socket, or `undefined`: 127.0.0.1 and ::1.
      */
     publish(
       confinement: NativeConfinement,
-      address: Uint8Array | undefined,
+      address: Uint8Array | string | undefined,
       port: number,
       orFree: boolean,
       inner: number,

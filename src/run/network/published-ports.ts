@@ -1,5 +1,8 @@
+import { join } from 'node:path';
+import { isBeneath } from '../../base/absolute-path.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { hostAndPort } from '../../base/host-and-port.ts';
+import { visibleLine } from '../../base/visible-text.ts';
 import type { Confinement } from '../../confine/confine.ts';
 import { errnoName } from '../../confine/kernel/errno.ts';
 import type { NativeAddon } from '../../confine/native/contract.ts';
@@ -12,7 +15,7 @@ import {
   readPublication,
 } from '../../model/index.ts';
 import { addressBytes, type Entry } from '../../policy/index.ts';
-import { listenerAt } from '../../workspace/index.ts';
+import { atPlaceOf, homeDirectory, listenerAt } from '../../workspace/index.ts';
 import { whyNotPublished } from './published-in-plan.ts';
 
 /** A port to publish. */
@@ -38,6 +41,8 @@ export class PublishedPorts {
   /** Why nothing can be published; `undefined`: it can. */
   readonly #impossible: string | undefined;
   readonly #isOpen: boolean;
+  /** Directories that the commands can write. */
+  readonly #commandsWrite: readonly string[];
   /**
    * Called before a command runs, with a sentence about its ports: where they are, if that was not said, and what is taken.
    * `undefined`: these are among the warnings of its result.
@@ -49,6 +54,7 @@ export class PublishedPorts {
     this.#addon = addon;
     this.#wishes = wishes;
     this.#isOpen = plan.network === 'open';
+    this.#commandsWrite = plan.paths.flatMap(({ path, access }) => (access === 'write' ? [path] : []));
     this.#impossible = whyNotPublished(plan);
     if (this.#impossible !== undefined && wishes.some(({ isAsked }) => isAsked))
       throw new SandboxError('publish.unavailable', this.#impossible);
@@ -66,40 +72,78 @@ export class PublishedPorts {
     if (this.#impossible !== undefined) said.push(`nothing is published: ${this.#impossible}`);
     for (const wish of this.#impossible === undefined ? this.#wishes : []) {
       const { publication } = wish;
-      const { port, inner, orFree } = publication;
+      const { port, inner } = publication;
       // The server listens at the host's own port.
       if (this.#isOpen && port === inner) {
         ports.push({ addresses: [], port, inner, relayed: false });
         continue;
       }
-      const bytes = addressBytes(publication.address ?? '');
-      const address = bytes && Uint8Array.from(bytes);
-      const held = this.#addon.publish(confinement.native, address, port, orFree, inner);
-      if (held.failure === undefined) {
+      try {
+        const held = this.#publish(confinement, publication);
         ids.push(held.id);
-        ports.push({ addresses: held.addresses, port: held.port, inner, relayed: true });
-        // Results have it, too: this is for who needs it before.
-        if (held.port !== port)
+        const { published } = held;
+        ports.push(published);
+        // Results have it, too: this is for callers that need it before.
+        if (published.port !== port)
           this.tell?.(
-            `port ${inner} of the command is published at ${hostAndPort(held.addresses[0] ?? '', held.port)}`,
+            `port ${inner} of the command is published at ${hostAndPort(published.addresses[0] ?? '', published.port)}`,
           );
-        continue;
-      }
-      const error = notHeld(publication, held, this.#wishes);
-      if (!wish.isAsked) said.push(`${error.message}; the command runs without it`);
-      else {
-        release();
-        throw error;
+      } catch (error) {
+        if (wish.isAsked || !(error instanceof SandboxError)) {
+          release();
+          throw error;
+        }
+        said.push(`${error.message}; the command runs without it`);
       }
     }
     const warnings = this.tell === undefined ? said : [];
     for (const sentence of said) this.tell?.(sentence);
     return { ports, warnings, release: () => (release() ? [] : [LOST]) };
   }
+
+  /** @throws {SandboxError} `publish.taken`, `publish.refused`, `publish.failed`, `file.unusable`. */
+  #publish(
+    { native }: Confinement,
+    publication: Publication,
+  ): { readonly id: number; readonly published: PublishedPort } {
+    const { port, orFree, inner, address, socket } = publication;
+    const bytes = addressBytes(address ?? '');
+    const where =
+      socket === undefined ? bytes && Uint8Array.from(bytes) : placeOfSocket(socket, this.#commandsWrite);
+    const held = this.#addon.publish(native, where, port, orFree, inner);
+    if (held.failure !== undefined) throw notHeld(publication, held, this.#wishes);
+    const at = typeof where === 'string' ? { addresses: [], socket: where } : { addresses: held.addresses };
+    return { id: held.id, published: { ...at, port: held.port, inner, relayed: true } };
+  }
 }
 
 /** What carries connections, as the kernel shows its name. */
 const RELAY = 'sandbox-run-rel';
+
+/**
+ * The canonical path of a socket that is to be made. Whoever connects there trusts that it leads to the command.
+ * @throws {SandboxError} `publish.refused`: commands can write its directory; `file.unusable`: a link on the way that a command could have made.
+ */
+function placeOfSocket(named: string, commandsWrite: readonly string[]): string {
+  const path = named.startsWith('~/') ? join(homeDirectory(), named.slice(2)) : named;
+  const place = atPlaceOf(path, { commandsWrite }, (found) => found.path);
+  if (place === undefined)
+    throw new SandboxError(
+      'publish.failed',
+      `no socket can be made at ${quoted(path)}: its directory is missing`,
+    );
+  if (commandsWrite.some((root) => isBeneath(place, root)))
+    throw new SandboxError(
+      'publish.refused',
+      `no socket is made at ${quoted(place)}: commands can write there, and put another one in its place; name a directory that only you can write, such as $XDG_RUNTIME_DIR`,
+    );
+  return place;
+}
+
+const quoted = (path: string) => visibleLine(path, LONGEST_SAID);
+
+/** Characters of a path in a message. */
+const LONGEST_SAID = 300;
 
 const LOST =
   'what carries connections to a published port was ended from outside while the command ran, which could not be reached from then on';
@@ -143,8 +187,12 @@ function notHeld(
   },
   wishes: readonly Wish[],
 ): SandboxError {
-  const { port, inner, address } = publication;
+  const { port, inner, address, socket } = publication;
   const why = errnoName(failure.errno);
+  if (socket !== undefined)
+    return why === 'EADDRINUSE'
+      ? new SandboxError('publish.taken', `no socket is made at ${quoted(socket)}: something else is there`)
+      : new SandboxError('publish.failed', `no socket can be made at ${quoted(socket)}: ${why}`);
   if (why !== 'EADDRINUSE')
     return new SandboxError(
       'publish.failed',

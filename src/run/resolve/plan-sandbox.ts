@@ -208,7 +208,7 @@ function privateParentsOf(
     .filter(({ usable }) => usable);
   return {
     usable: new Map(found.map(({ place, path }) => [place, path])),
-    // It is made to be hidden, but not in a workspace.
+    // A missing parent is hidden too, but never created inside the workspace for that.
     own: found.flatMap(({ path, exists }) =>
       exists || !isBeneath(path, workspace) ? [{ path, kind: 'private' as const }] : [],
     ),

@@ -13,7 +13,7 @@ import { type Peer, peerOf } from './peer.ts';
 /** For a client that is turned away to read why. */
 const FAREWELL_MS = 1_000;
 
-/** Where to listen, to whom, and for how long. */
+/** Where to listen, whose connections to serve, and for how long. */
 interface ListenOptions extends PathClaim {
   readonly path: string;
   /** Whose connection is served; of all others not a byte is read. */
@@ -24,6 +24,8 @@ interface ListenOptions extends PathClaim {
   readonly check?: (path: string) => void;
   /** Milliseconds without any connection after which `ended` settles; 0: never. */
   readonly unusedTimeout?: number;
+  /** Asked when nobody was connected for so long: true, and `ended` does not settle yet. */
+  readonly isNeeded?: () => boolean;
   /** True: nothing is read of a connection before it is resumed, so that descriptors can be taken out of it. */
   readonly pauses?: boolean;
   readonly addon: SocketAddon;
@@ -117,7 +119,8 @@ export async function listenOn(
   const { promise: ended, resolve: end } = deferred<void>();
   const rest = () => {
     clearTimeout(idle);
-    if (unusedTimeout > 0 && served.size === 0) idle = setTimeout(end, unusedTimeout);
+    if (unusedTimeout === 0 || served.size > 0) return;
+    idle = setTimeout(() => (options.isNeeded?.() === true ? rest() : end()), unusedTimeout);
   };
 
   function accept(socket: Socket): void {

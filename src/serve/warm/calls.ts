@@ -5,10 +5,10 @@ import { resolve } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { deferred } from '../../base/deferred.ts';
 import type { NativeAddon } from '../../confine/native/contract.ts';
-import { type Caller, onBehalfOf } from '../../workspace/index.ts';
 import { type Listener, listenOn } from '../core/listener.ts';
 import { descriptorOf, isOurs, type Peer } from '../core/peer.ts';
-import { isLikeThisProcess, peerProcess } from './peer-process.ts';
+import type { Caller } from './caller.ts';
+import { isLikeThisProcess, isWhereThisProcessIs, peerProcess } from './peer-process.ts';
 
 /** A call of this program that a client wants to hand over. */
 export interface Call {
@@ -31,8 +31,14 @@ interface CallsOptions {
   readonly addon: NativeAddon;
   /** Milliseconds without any call after which `ended` settles. */
   readonly unusedTimeout: number;
+  /** Does work for a caller, with everything that it starts. */
+  readonly onBehalfOf: <T>(caller: Caller, work: () => T) => T;
   /** What is to be done for a call; `undefined`: the client does it itself, as nothing has begun. */
   readonly take: (call: Call) => Promise<Work | undefined>;
+  /** Calls that start nothing for their caller: it may be unlike the server in what commands would inherit. */
+  readonly startsNothing: (args: readonly string[]) => boolean;
+  /** Whether the server is of use without calls. */
+  readonly isNeeded: () => boolean;
 }
 
 /** The other end of native/client/main.cc, which has the protocol. */
@@ -49,11 +55,12 @@ const MOST_UNREAD_BYTES = 64 * 1024 * 1024;
 const LOST = '\uFFFD';
 
 /** Listens for calls of this user's clients. @throws {SandboxError} `gate.unusable`. */
-export function listenForCalls({ path, addon, unusedTimeout, take }: CallsOptions): Promise<Listener> {
+export function listenForCalls(options: CallsOptions): Promise<Listener> {
+  const { path, addon, unusedTimeout, isNeeded } = options;
   const claim = { path, name: 'the warm server', sharedDirectory: false, admits: isOurs, pauses: true };
-  return listenOn({ ...claim, addon, unusedTimeout }, (socket, peer) => {
+  return listenOn({ ...claim, addon, unusedTimeout, isNeeded }, (socket, peer) => {
     const over = deferred<void>();
-    void serveCall(socket, peer, addon, take)
+    void serveCall(socket, peer, options)
       .catch(() => {})
       .finally(() => {
         socket.end();
@@ -72,8 +79,7 @@ export function listenForCalls({ path, addon, unusedTimeout, take }: CallsOption
 async function serveCall(
   socket: Socket,
   peer: Peer,
-  addon: NativeAddon,
-  take: CallsOptions['take'],
+  { addon, onBehalfOf, take, startsNothing }: CallsOptions,
 ): Promise<void> {
   socket.write(Uint8Array.of(SAID.here));
   const [request, ...stdio] = await descriptorsOf(socket, addon);
@@ -81,7 +87,10 @@ async function serveCall(
     const asked = request === undefined ? undefined : readRequest(request);
     const process = peerProcess(peer.pid);
     const conversation = new Conversation(socket);
-    if (asked === undefined || process === undefined || !isLikeThisProcess(process)) {
+    const isServed =
+      process !== undefined &&
+      (isLikeThisProcess(process) || (startsNothing(asked?.args ?? []) && isWhereThisProcessIs(process)));
+    if (asked === undefined || !isServed) {
       await conversation.say(SAID.cold);
       return;
     }
@@ -92,8 +101,9 @@ async function serveCall(
       stdio: [input, output, error],
       write: (fd, bytes) => conversation.frame(fd === 1 ? SAID.output : SAID.error, bytes),
       onSignals: (signals, handle) => conversation.onSignals(signals, handle),
-      // It stops itself.
+      // The client stops its own process.
       stop: () => {},
+      unread: () => socket.writableLength,
       gone: conversation.gone,
     };
     const call: Call = { args: asked.args, caller, hasTerminal: process.hasTerminal };
@@ -116,7 +126,7 @@ async function descriptorsOf(socket: Socket, addon: NativeAddon): Promise<readon
     const fd = descriptorOf(socket);
     const found = fd === undefined ? null : addon.receiveCall(fd);
     if (found !== undefined) return found ?? [];
-    // It connects first, and sends in no time.
+    // The client sends right after it connects.
     await (soon-- > 0 ? nextTurn() : pause(1));
   }
   return [];

@@ -5,6 +5,8 @@ import { orElse } from '../../base/or-else.ts';
 interface ProcessLooks {
   /** As text, to be compared and nothing else. */
   readonly inherited: string;
+  /** The part of it that says where the process is: its namespaces and root directory. */
+  readonly place: string;
   readonly hasTerminal: boolean;
 }
 
@@ -23,26 +25,42 @@ export function peerProcess(process: number | 'self'): ProcessLooks | undefined 
   return orElse(() => {
     const stat = read('stat');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    const inherited = [
-      ...(read('status').match(INHERITED) ?? []),
+    const place = [
       ...NAMESPACES.map((name) => readlinkSync(`/proc/${process}/ns/${name}`)),
       readlinkSync(`/proc/${process}/root`),
+    ].join('\n');
+    const inherited = [
+      ...(read('status').match(INHERITED) ?? []),
+      place,
       // Node raises its own soft limit of files at its start.
       read('limits').replace(/^(Max open files +)\S+/m, '$1'),
       read('cgroup', 'latin1'),
       `nice ${fields[NICE]}`,
     ];
-    return { inherited: inherited.join('\n'), hasTerminal: fields[TERMINAL] !== '0' };
+    return { inherited: inherited.join('\n'), place, hasTerminal: fields[TERMINAL] !== '0' };
   }, undefined);
 }
 
-let own: string | undefined;
+let own: Pick<ProcessLooks, 'inherited' | 'place'> | undefined;
+
+/** As it was when it was asked for first; empty texts, which no other process has, if it cannot be known. */
+function ownLooks(): NonNullable<typeof own> {
+  own ??= peerProcess('self');
+  return own ?? { inherited: '', place: '' };
+}
 
 /**
  * Whether a command that this process starts for another one has what it would have there: who it is, what it may, where
  * it is, and how much it can have. A sandboxed command, which has filters of its own, is never like us.
  */
 export function isLikeThisProcess({ inherited }: ProcessLooks): boolean {
-  own ??= peerProcess('self')?.inherited;
-  return inherited === own;
+  return inherited === ownLooks().inherited;
+}
+
+/**
+ * Whether a process is in the same namespaces with the same root directory, whatever its control group, limits and rights.
+ * That it is of the same user and no more confined was asked before (`isOurs`).
+ */
+export function isWhereThisProcessIs({ place }: ProcessLooks): boolean {
+  return place === ownLooks().place;
 }

@@ -82,7 +82,7 @@ export function isNoDirectory(error: unknown): boolean {
   return errno === 'ENOENT' || errno === 'ENOTDIR' || errno === 'ELOOP';
 }
 
-/** As `inDirectoryOf`, for who changes something there: a command may have taken its user's right to write away. */
+/** Like `inDirectoryOf`, but restores the user's write permission if it is missing: a command may have removed it. */
 export function inWritableDirectoryOf<T>(root: string, path: string, use: (at: Buffer) => T): T | undefined {
   return inDirectoryOf(root, path, (at) => {
     try {

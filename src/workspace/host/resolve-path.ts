@@ -10,7 +10,7 @@ const DOT = 0x2e;
 /** Entries that an expansion looks at. */
 const MOST_ENTRIES = 10_000;
 
-/** As the core walks paths (`createPathWalk`), and what patterns match besides. */
+/** The core's walk of paths (`createPathWalk`), with the expansion of patterns. */
 export function createPathLookup(...how: Parameters<typeof createPathWalk>): PathSearch {
   return {
     ...createPathWalk(...how),

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { JobLog } from '../../../src/agents/mcp/job-table.ts';
+import { OutputLog } from '../../../../src/run/output/output-log.ts';
 
 const bytes = (text: string) => Buffer.from(text);
 
 describe('the log of a job', () => {
   it('is read where the last part ended, or from anywhere that is kept', () => {
-    const log = new JobLog();
+    const log = new OutputLog();
     log.write(bytes('one\n'));
     expect(log.read(undefined, 100)).toEqual({ output: 'one\n', next: 4, leftOut: 0, more: false });
     log.write(bytes('two\n'));
@@ -17,7 +17,7 @@ describe('the log of a job', () => {
   });
 
   it('keeps the end of what is long, and counts what is gone', () => {
-    const log = new JobLog(10);
+    const log = new OutputLog(10);
     for (let i = 0; i < 1000; i += 1) log.write(bytes(`${i % 10}`));
     const { output, next, leftOut, more } = log.read(undefined, 100);
     expect(output.length).toBeGreaterThanOrEqual(10);
@@ -28,7 +28,7 @@ describe('the log of a job', () => {
   });
 
   it('cuts no character in two, wherever a piece or a part ends', () => {
-    const log = new JobLog(10);
+    const log = new OutputLog(10);
     const whole = bytes('😀'.repeat(100));
     for (let at = 0; at < whole.length; at += 3) log.write(whole.subarray(at, at + 3));
     log.end();
@@ -38,7 +38,7 @@ describe('the log of a job', () => {
   });
 
   it('has nothing that a terminal would obey, also where a sequence comes in pieces', () => {
-    const log = new JobLog();
+    const log = new OutputLog();
     for (const piece of ['a\u001b', '[31', 'mred\u001b]0;ti', 'tle\u0007\u202e\n', '10%\r20%\r\n'])
       log.write(bytes(piece));
     log.end();

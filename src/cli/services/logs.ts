@@ -1,0 +1,57 @@
+import { isatty } from 'node:tty';
+import { createDecoder, type OutputLog } from '../../run/index.ts';
+import { caller } from '../shared/caller.ts';
+import { ENDING, onSignals } from '../shared/signals.ts';
+
+/** Bytes that are handed on at a time. */
+const PIECE = 64 * 1024;
+/** Bytes that a reader may not have read yet before the next ones are kept from it. */
+const MOST_UNREAD = 1024 * 1024;
+/** How often it is looked whether a slow reader has read. */
+const SLOW_MS = 50;
+
+/**
+ * Prints a log to the caller, and with `follow` what comes until it ends. Returns the signal that ended it, if one did. A
+ * reader that is slower than the service loses what the log does not keep, which is said; nobody waits for it.
+ */
+export async function printLog(log: OutputLog, follow: boolean): Promise<NodeJS.Signals | undefined> {
+  const { write, stdio, gone, unread } = caller();
+  const isTerminal = isatty(stdio[1]);
+  const decoder = createDecoder(true);
+  const print = (text: string) => {
+    const bytes = Buffer.from(text, 'latin1');
+    return write(1, isTerminal ? Buffer.from(decoder.write(bytes)) : bytes);
+  };
+  let wake = () => {};
+  let ended: NodeJS.Signals | undefined;
+  using _ = onSignals(ENDING, (signal) => {
+    ended = signal;
+    wake();
+  });
+  using __ = log.watch(() => wake());
+  const leave = () => wake();
+  gone?.addEventListener('abort', leave, { once: true });
+  const isOver = () => ended !== undefined || gone?.aborted === true;
+  for (let at = log.start; !isOver(); ) {
+    if ((unread?.() ?? 0) > MOST_UNREAD) {
+      await new Promise((done) => setTimeout(done, SLOW_MS));
+      continue;
+    }
+    const part = log.read(at, PIECE);
+    at = part.next;
+    if (part.leftOut > 0) write(2, Buffer.from(`[... ${part.leftOut} bytes left out ...]\n`));
+    if (part.output !== '' && !print(part.output)) break;
+    if (part.more) {
+      await new Promise(setImmediate);
+      continue;
+    }
+    if (!follow || log.isEnded) break;
+    await new Promise<void>((done) => {
+      wake = done;
+      if (log.length > at || log.isEnded || isOver()) done();
+    });
+  }
+  gone?.removeEventListener('abort', leave);
+  if (isTerminal) write(1, Buffer.from(decoder.end()));
+  return ended;
+}

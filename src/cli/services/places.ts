@@ -1,0 +1,31 @@
+import { realpathSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { orElse } from '../../base/or-else.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import { currentDirectory } from '../shared/caller.ts';
+import type { ServiceChoice } from './options.ts';
+
+/** What a service is called, and where. */
+interface Named {
+  readonly name: string;
+  readonly workspace: string;
+}
+
+/** The services that are meant: of the workspace that was named, or of the nearest one around the current directory that has any. */
+export function chosen<T extends Named>(all: readonly T[], { name, workspace }: ServiceChoice): readonly T[] {
+  const isMeant = (one: Named) => name === undefined || one.name === name;
+  const real = (path: string) => orElse(() => realpathSync.native(path), path);
+  const start = real(resolve(currentDirectory(), workspace ?? '.'));
+  for (let at = start; ; at = dirname(at)) {
+    const found = all.filter((one) => one.workspace === at && isMeant(one));
+    if (found.length > 0 || workspace !== undefined || at === dirname(at)) return found;
+  }
+}
+
+/** No service is meant. */
+export function noSuchService({ name, workspace }: ServiceChoice): SandboxError {
+  const where = visibleLine(resolve(currentDirectory(), workspace ?? '.'), 4096);
+  const what = name === undefined ? 'no service runs' : `no service ${name} runs`;
+  return new SandboxError('service.unknown', `${what} in ${where} (sandbox-run ps shows those that do)`);
+}

@@ -1,0 +1,41 @@
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import { resolvePolicy } from '../../run/index.ts';
+import { caller } from '../shared/caller.ts';
+import type { FileWish } from './options.ts';
+
+/**
+ * The words behind `up` for services of policy files: of all, or of the one that is named.
+ * @throws {SandboxError} `service.unknown` if there is none; as `resolvePolicy`.
+ */
+export async function wordsFromFiles({
+  name,
+  sandbox,
+  words,
+}: FileWish): Promise<readonly (readonly string[])[]> {
+  const { policy, project, workspace } = await resolvePolicy(sandbox, caller());
+  const all = Object.entries(policy.services).filter(([known]) => name === undefined || known === name);
+  if (all.length > 0)
+    return all.map(([known, service]) => {
+      const { command, ready, ready_line, ready_timeout_seconds, restart, publish = [] } = service;
+      return [
+        ...[known, ...words],
+        ...(ready === undefined ? [] : ['--ready', String(ready)]),
+        ...(ready_line === undefined ? [] : ['--ready-line', ready_line]),
+        ...(ready_timeout_seconds === undefined ? [] : ['--ready-timeout', String(ready_timeout_seconds)]),
+        ...(restart === undefined ? [] : ['--restart', restart]),
+        ...publish.flatMap((port) => ['--publish', port]),
+        ...(typeof command === 'string' ? ['-c', command] : ['--', ...command]),
+      ];
+    });
+  const asks =
+    project?.standing !== 'trusted' && project?.widenings.some(({ key }) => key.startsWith('services.'));
+  const where = visibleLine(workspace, 4096);
+  const what = name === undefined ? 'no services' : `no service ${name}`;
+  throw new SandboxError(
+    'service.unknown',
+    asks === true
+      ? `nothing was started: the .sandbox-run.toml of ${where} is not trusted, so its services do not count. Look at them and decide: sandbox-run trust`
+      : `nothing was started: your policy file and a trusted .sandbox-run.toml name ${what} for ${where}. Add [services.${name ?? 'web'}] with command = "…", or give the command: sandbox-run up ${name ?? 'web'} -- COMMAND`,
+  );
+}

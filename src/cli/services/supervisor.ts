@@ -1,0 +1,358 @@
+import { basename } from 'node:path';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { describeShortage } from '../../base/errors/shortage.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import { within } from '../../gate/index.ts';
+import type { ServiceInfo } from '../../model/index.ts';
+import {
+  endedBy,
+  exitStatus,
+  type OpenSandbox,
+  portsInWords,
+  Service,
+  type ServiceEnd,
+} from '../../run/index.ts';
+import type { Caller, Work } from '../../serve/index.ts';
+import { caller, currentDirectory, onBehalfOf } from '../shared/caller.ts';
+import { jsonLine, printError, printNote, printOut } from '../shared/print.ts';
+import { ENDING, onSignals } from '../shared/signals.ts';
+import { endInWords, tableOf } from './describe.ts';
+import { printLog } from './logs.ts';
+import { parseChoice, type ServiceChoice, type ServiceCommand, type UpWish } from './options.ts';
+import { chosen, noSuchService } from './places.ts';
+import { claimRecord, isSupervised, readRecords, removeRecord, type ServiceRecord } from './records.ts';
+
+/** What has ended by itself can be asked about for so long. */
+const REMEMBERED_MS = 600_000;
+/** Characters of the last output that are shown of a service that ended before it was ready. */
+const LAST_OUTPUT = 2_000;
+/** Milliseconds in which a service that nothing says is ready may fail, and `up` with it. */
+const EARLY_MS = 150;
+const FAILED = 125;
+const NOT_READY = 124;
+
+/** What a service has of the warm server as long as it runs. */
+interface Lent extends Disposable {
+  readonly lent: OpenSandbox;
+}
+
+interface Entry {
+  readonly name: string;
+  readonly workspace: string;
+  readonly wish: UpWish;
+  /** Given back when nobody asks about the service any more: until then it can be started again. */
+  readonly lease: Lent;
+  service: Service;
+  /** Whose environment its starts have; it outlives the call. */
+  readonly caller: ServiceCaller;
+  end: ServiceEnd | undefined;
+  endedAt: number;
+  forgetting: NodeJS.Timeout | undefined;
+}
+
+/** The services of one warm server. */
+export class Supervisor {
+  readonly #entries = new Map<string, Entry>();
+  /** The name of the server's socket. */
+  readonly #server: string;
+  readonly #onIdle: () => void;
+  #starting = 0;
+
+  /** `path`: where the server listens. `onIdle`: the last service has ended and nobody asks about it any more. */
+  constructor(path: string, onIdle: () => void) {
+    this.#server = basename(path);
+    this.#onIdle = onIdle;
+  }
+
+  /** Whether something runs, or can still be asked about. */
+  get isBusy(): boolean {
+    return this.#entries.size > 0 || this.#starting > 0;
+  }
+
+  /** Ends all of them; settles when they have ended. */
+  async endAll(): Promise<void> {
+    await Promise.all([...this.#entries.values()].map((entry) => this.#stop(entry)));
+  }
+
+  /** Ends those that were started with the id of a session that is over. */
+  async endSession(isOver: (session: string) => boolean): Promise<void> {
+    const meant = [...this.#entries.values()].filter(
+      ({ wish: { sandbox } }) => typeof sandbox.session === 'string' && isOver(sandbox.session),
+    );
+    await Promise.all(meant.map((entry) => this.#stop(entry)));
+  }
+
+  /** Why no service of this name can begin in a workspace; `undefined`: it can. */
+  inTheWay(name: string, workspace: string): SandboxError | undefined {
+    const entry = this.#entries.get(keyOf({ name, workspace }));
+    if (entry !== undefined && entry.service.state !== 'ended')
+      return exists(name, workspace, entry.service.state);
+    const other = readRecords().find(
+      (record) => record.workspace === workspace && record.server !== this.#server && isSupervised(record),
+    );
+    return other && underAnother(other);
+  }
+
+  /** Starts a service, waits until it is ready, and returns the exit status of `up`. `lease` is given back when it has ended. */
+  async up(wish: UpWish, lease: Lent): Promise<number> {
+    this.#starting += 1;
+    try {
+      return await this.#up(wish, lease);
+    } finally {
+      this.#starting -= 1;
+      if (!this.isBusy) this.#onIdle();
+    }
+  }
+
+  async #up(wish: UpWish, lease: Lent): Promise<number> {
+    const { name } = wish;
+    const { workspace } = lease.lent;
+    let entry: Entry;
+    try {
+      const problem = this.inTheWay(name, workspace);
+      if (problem !== undefined) throw problem;
+      const before = this.#entries.get(keyOf({ name, workspace }));
+      if (before !== undefined) this.#forget(before);
+      const taken = claimRecord(name, workspace, this.#server);
+      if (taken !== undefined) throw exists(name, workspace, 'running');
+      entry = this.#begin(wish, lease, workspace);
+    } catch (error) {
+      lease[Symbol.dispose]();
+      throw error;
+    }
+    return this.#awaitReady(entry);
+  }
+
+  #begin(wish: UpWish, lease: Lent, workspace: string): Entry {
+    const current = currentDirectory();
+    const own = new ServiceCaller(caller(), isBeneath(current, workspace) ? current : workspace);
+    const service = launched(wish, lease, own);
+    const entry: Entry = {
+      ...{ name: wish.name, workspace, wish, lease, service, caller: own },
+      ...{ end: undefined, endedAt: 0, forgetting: undefined },
+    };
+    this.#entries.set(keyOf(entry), entry);
+    this.#watch(entry);
+    return entry;
+  }
+
+  /** What was not ended by its user can be asked about for a while. */
+  #watch(entry: Entry): void {
+    void entry.service.ended.then((end) => {
+      Object.assign(entry, { end, endedAt: Date.now() });
+      if (end.why === 'stopped' || end.why === 'lifetime') this.#forget(entry);
+      else entry.forgetting = setTimeout(() => this.#forget(entry), REMEMBERED_MS);
+    });
+  }
+
+  /** Says what became of a start, as soon as that is known. */
+  async #awaitReady({ name, service, wish, caller: own }: Entry): Promise<number> {
+    const { gone } = caller();
+    let leave: (why: 'late' | 'left') => void = () => {};
+    const left = new Promise<'late' | 'left'>((done) => {
+      leave = done;
+    });
+    let signal: NodeJS.Signals | undefined;
+    using _ = onSignals(ENDING, (came) => {
+      signal = came;
+      leave('left');
+    });
+    gone?.addEventListener('abort', () => leave('left'), { once: true });
+    const isWaitedFor = wish.ready !== undefined && wish.readyTimeoutMs > 0;
+    const late = isWaitedFor ? setTimeout(() => leave('late'), wish.readyTimeoutMs) : undefined;
+    const came = await Promise.race([service.ready.then(() => 'ready' as const), service.ended, left]);
+    clearTimeout(late);
+    own.isHeard = false;
+    // What cannot run at all mostly ends at once.
+    const early =
+      came === 'ready' && wish.ready === undefined ? await within(service.ended, EARLY_MS) : undefined;
+    if (early !== undefined) return sayEnd(name, early, service, wish);
+    if (came === 'ready') {
+      const ports = portsInWords(await service.ports());
+      const where = ports === '' ? '' : `, reach it at ${ports}`;
+      const state = wish.ready === undefined ? 'runs' : 'is ready';
+      if (!wish.quiet) printOut(`${name} ${state}${where} (process ${await service.pid()})\n`);
+      return 0;
+    }
+    if (came === 'late') {
+      printError(
+        `${name} is not ready after ${wish.readyTimeoutMs / 1000} s and goes on: sandbox-run logs ${name}, stop ${name}`,
+      );
+      return NOT_READY;
+    }
+    if (came === 'left') {
+      printError(`${name} goes on: sandbox-run logs ${name}, stop ${name}`);
+      return signal === undefined ? FAILED : endedBy(signal);
+    }
+    return sayEnd(name, came, service, wish);
+  }
+
+  /** What is to be done for a call of another command; `undefined`: another process has to look at other supervisors, too. */
+  answer(which: Exclude<ServiceCommand, 'up'>, args: readonly string[]): Work | undefined {
+    const choice = parseChoice(which, args);
+    if (choice === undefined) return undefined;
+    const others = readRecords().filter(({ server }) => server !== this.#server);
+    if (which === 'ps') {
+      if (others.length > 0 && !choice.here) return undefined;
+      return work(() => this.#list(choice));
+    }
+    const meant = chosen([...this.#entries.values()], choice);
+    if (
+      !choice.here &&
+      (meant.length === 0 || (choice.name === undefined && chosen(others, choice).length > 0))
+    )
+      return undefined;
+    return work(async () => {
+      if (meant.length === 0) throw noSuchService(choice);
+      if (which === 'stop') return this.#stopAll(meant);
+      const [entry] = meant;
+      if (entry === undefined) throw noSuchService(choice);
+      return which === 'restart' ? this.#restart(entry) : this.#log(entry, choice);
+    });
+  }
+
+  async #list({ json }: ServiceChoice): Promise<number> {
+    const infos = await Promise.all([...this.#entries.values()].map(infoOf));
+    printOut(json ? infos.map(jsonLine).join('') : tableOf(infos, Date.now()));
+    return 0;
+  }
+
+  async #stopAll(meant: readonly Entry[]): Promise<number> {
+    await Promise.all(
+      meant.map(async (entry) => {
+        const { end } = entry;
+        await this.#stop(entry);
+        printOut(`${entry.name} ${end === undefined ? 'has ended' : `had ended: ${endInWords(end)}`}\n`);
+      }),
+    );
+    return 0;
+  }
+
+  async #stop(entry: Entry): Promise<void> {
+    await entry.service.stop();
+    this.#forget(entry);
+  }
+
+  async #restart(entry: Entry): Promise<number> {
+    if (!(await entry.service.startAgain())) {
+      await entry.service.ended;
+      // It was stopped meanwhile.
+      if (this.#entries.get(keyOf(entry)) !== entry) throw gone(entry.name);
+      clearTimeout(entry.forgetting);
+      Object.assign(entry, { service: launched(entry.wish, entry.lease, entry.caller), end: undefined });
+      this.#watch(entry);
+    }
+    printOut(`${entry.name} was started again\n`);
+    return 0;
+  }
+
+  async #log({ service }: Entry, { follow }: ServiceChoice): Promise<number> {
+    const signal = await printLog(service.log, follow);
+    return signal === undefined ? 0 : endedBy(signal);
+  }
+
+  /** Nothing of it is known any more. */
+  #forget(entry: Entry): void {
+    clearTimeout(entry.forgetting);
+    const key = keyOf(entry);
+    if (this.#entries.get(key) !== entry) return;
+    this.#entries.delete(key);
+    entry.lease[Symbol.dispose]();
+    removeRecord(entry);
+    if (!this.isBusy) this.#onIdle();
+  }
+}
+
+const keyOf = ({ name, workspace }: Pick<ServiceRecord, 'name' | 'workspace'>) => `${workspace}\0${name}`;
+
+const exists = (name: string, workspace: string, state: string) =>
+  new SandboxError(
+    'service.exists',
+    `${name} is there already in ${visibleLine(workspace, 4096)} (${state}): sandbox-run restart ${name}, or stop ${name}`,
+  );
+
+const gone = (name: string) =>
+  new SandboxError('service.unknown', `${name} was stopped: start it with sandbox-run up`);
+
+const underAnother = ({ name, pid, workspace }: ServiceRecord) =>
+  new SandboxError(
+    'service.exists',
+    `services of ${visibleLine(workspace, 4096)} (${name}) belong to another supervisor, process ${pid}, started from another control group or with other limits, and would not be reached by this one: start it from there, or sandbox-run stop --all first`,
+  );
+
+/** Starts a service in its sandbox, for its caller. */
+function launched(wish: UpWish, { lent }: Lent, own: ServiceCaller): Service {
+  const { run, ready, restart, lifetimeMs, command } = wish;
+  const all = { ...run, cwd: own.cwd(), effect: 'direct' as const };
+  return onBehalfOf(own, () => new Service(lent, { command, ready, restart, lifetimeMs, run: all }));
+}
+
+async function infoOf({ name, workspace, service, wish, end, endedAt }: Entry): Promise<ServiceInfo> {
+  const [pid, ports] = await Promise.all([service.pid(), service.ports()]);
+  const { command } = wish;
+  return {
+    ...{ name, workspace, pid, state: service.state, restarts: service.restarts },
+    command: typeof command === 'string' ? command : command.join(' '),
+    since: end === undefined ? service.startedAt : endedAt,
+    ports: ports.map(({ protocol, address, port, published }) => ({ protocol, address, port, published })),
+    end: end && endInWords(end),
+    supervisor: process.pid,
+  };
+}
+
+/** The service ended before it was ready. */
+function sayEnd(name: string, end: ServiceEnd, { log }: Service, { ready }: UpWish): number {
+  const { output } = log.read(Math.max(log.start, log.length - LAST_OUTPUT), LAST_OUTPUT);
+  const last = Buffer.from(output, 'latin1').toString('utf8').trimEnd();
+  if (last !== '') printNote(`${last}\n`);
+  const { result } = end;
+  const when = ready === undefined ? '' : ' before it was ready';
+  printError(`${name} ended${when}: ${endInWords(end)}`);
+  return (result === undefined ? FAILED : exitStatus(result)) || 1;
+}
+
+/** A call that is taken. What goes wrong is said to its caller. */
+function work(task: () => Promise<number>): Work {
+  return {
+    do: async () => {
+      try {
+        return await task();
+      } catch (error) {
+        return statusOf(error);
+      }
+    },
+    [Symbol.dispose]: () => {},
+  };
+}
+
+/** Says what went wrong, and gives the exit status. */
+export function statusOf(error: unknown): number {
+  if (error instanceof SandboxError) {
+    printError(error.problem, error.remedy);
+    return error.exitStatus;
+  }
+  const ours = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  printError(describeShortage(error) ?? ours);
+  return FAILED;
+}
+
+/** Who a service runs for: as the call that began it, which hears what is said until its service is ready, and never ends it. */
+class ServiceCaller implements Caller {
+  readonly env: Caller['env'];
+  readonly stdio = [-1, -1, -1] as const;
+  readonly #cwd: string;
+  readonly #first: Caller;
+  isHeard = true;
+
+  constructor(first: Caller, cwd: string) {
+    this.env = { ...first.env };
+    this.#first = first;
+    this.#cwd = cwd;
+  }
+
+  cwd = () => this.#cwd;
+  write = (fd: 1 | 2, bytes: Uint8Array) => (this.isHeard ? this.#first.write(fd, bytes) : true);
+  onSignals = () => ({ [Symbol.dispose]: () => {} });
+  stop = () => {};
+}

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { count, maybe, text, texts, time, type Value } from '../base/value.ts';
+
+/** A socket that a process of a service listens on. */
+const ServicePort = z.strictObject({
+  protocol: z.enum(['tcp', 'unix']),
+  address: text,
+  port: maybe(count).describe('missing: it is a Unix socket'),
+  published: texts
+    .optional()
+    .describe('where programs outside reach it, such as 127.0.0.1:3000; missing: it is not published'),
+});
+
+/** What a service of a workspace does now. */
+export const ServiceInfo = z
+  .strictObject({
+    name: text,
+    workspace: text,
+    command: text,
+    state: z
+      .enum(['starting', 'running', 'ready', 'waiting', 'stopping', 'ended', 'lost'])
+      .describe('waiting: for its next start; lost: its supervisor was killed, and the service with it'),
+    since: time.describe('when it was started last, or ended'),
+    pid: maybe(count).describe('missing: no process of it runs'),
+    ports: z.array(ServicePort),
+    restarts: count,
+    end: maybe(text).describe('how it ended; missing: it has not'),
+    supervisor: count.describe('the process that has it'),
+  })
+  .describe('a service');
+export type ServiceInfo = Value<typeof ServiceInfo>;

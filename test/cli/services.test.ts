@@ -1,0 +1,339 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { HOST } from '../support/tiers.ts';
+import { makeConfiguration } from '../support/unjudged-policy.ts';
+import {
+  begin,
+  clientWords,
+  expectNothingLeft,
+  processesWith,
+  recordsOf,
+  serverWords,
+  services,
+  sr,
+} from './services-support.ts';
+import { CLI, expectOneLine, PTY_DRIVER, serversOf } from './support.ts';
+import { call, makeWarmPlace } from './warm-support.ts';
+
+const place = makeWarmPlace();
+afterEach(async () => {
+  await sr(place, ['stop', '--all']);
+});
+afterAll(() => place.dispose());
+
+/** So long that nothing ends by itself, and as nobody else sleeps. */
+const long = (number: number) => `${7_000 + number}.${process.pid}`;
+const up = (...words: readonly string[]) => sr(place, ['up', ...words]);
+
+describe('a service', () => {
+  it('goes on after the command line that started it, and ends with everything on stop', async () => {
+    const began = await up('web', '--ready', '5173', '--', ...serverWords(5173, 'hello'));
+    expect(began).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(began.stdout).toMatch(/^web is ready, reach it at localhost:5173 \(process \d+\)\n$/);
+    expect(await services(place)).toMatchObject([
+      { name: 'web', workspace: place.workspace, state: 'ready', restarts: 0, ports: [{ port: 5173 }] },
+    ]);
+    expect(recordsOf(place)).toHaveLength(1);
+    expect(await sr(place, ['stop', 'web'])).toEqual({ exitCode: 0, stdout: 'web has ended\n', stderr: '' });
+    expect(await services(place)).toEqual([]);
+    expect(recordsOf(place)).toBeUndefined();
+    // With the last service its supervisor ends.
+    await eventually(() => expect(serversOf(place.state)).toEqual([]));
+  });
+
+  it.runIf(HOST.namespaces)('is reached at localhost by commands and services of its workspace', async () => {
+    await up('web', '--ready', '5173', '--', ...serverWords(5173, 'from web'));
+    await up(
+      'other',
+      '--ready',
+      '5174',
+      '-c',
+      `echo in-tmp > /tmp/shared; exec ${quoted(serverWords(5174, 'from other'))}`,
+    );
+    for (const words of [['--'], ['--warm', '--'], []])
+      expect(await sr(place, [...words, ...clientWords(5173)])).toEqual({
+        ...{ exitCode: 0, stdout: 'from web\n', stderr: '' },
+      });
+    expect((await sr(place, ['-c', 'cat /tmp/shared'])).stdout).toBe('in-tmp\n');
+    // As the rewritten command of an agent, whose session has a machine of its own otherwise.
+    const agent = ['--for-model', '--workspace', place.workspace, '--session', 'one', '--timeout', '60'];
+    expect(await call(place, [...agent, '-c', quoted(clientWords(5174))])).toMatchObject({
+      ...{ exitCode: 0, stdout: 'from other\n' },
+    });
+  });
+
+  it.runIf(HOST.namespaces)('joins the machine of a session that was there before', async () => {
+    const agent = ['--for-model', '--workspace', place.workspace, '--session', 'two', '--timeout', '60'];
+    await up('first', '--', 'sleep', long(1));
+    await sr(place, ['stop', 'first']);
+    await call(place, ['--warm', '--', 'true']);
+    await eventually(() => expect(serversOf(place.state)).toHaveLength(1));
+    await call(place, [...agent, '-c', 'echo of-session > /tmp/before']);
+    await up('web', '--ready', '5173', '--', ...serverWords(5173, 'from web'));
+    const seen = await call(place, [...agent, '-c', `cat /tmp/before; ${quoted(clientWords(5173))}`]);
+    expect(seen.stdout).toBe('of-session\nfrom web\n');
+  });
+
+  it.runIf(HOST.namespaces)('is not reached under another policy, and one line says so', async () => {
+    await up('web', '--ready', '5173', '--', ...serverWords(5173, 'from web'));
+    mkdirSync(join(place.root, 'beside'), { recursive: true });
+    const other = await sr(place, ['--rw', join(place.root, 'beside'), '--', ...clientWords(5173)]);
+    expect(other.stdout).toBe('ECONNREFUSED\n');
+    expectOneLine(other.stderr);
+    expect(other.stderr).toContain('does not reach the services of this workspace (web)');
+    // Nor from another workspace, where there is nothing to say.
+    expect(await sr(place, ['--', ...clientWords(5173)], { cwd: join(place.root, 'beside') })).toMatchObject({
+      ...{ stdout: 'ECONNREFUSED\n', stderr: '' },
+    });
+  });
+
+  it('that ends before it is ready fails up, with its status and its last lines', async () => {
+    const failed = await up('web', '--ready', '5173', '-c', 'echo starting; echo broken >&2; exit 7');
+    expect(failed).toEqual({
+      exitCode: 7,
+      stdout: '',
+      stderr: 'starting\nbroken\nsandbox-run: web ended before it was ready: exited with 7\n',
+    });
+    expect(await services(place)).toMatchObject([{ name: 'web', state: 'ended', end: 'exited with 7' }]);
+    expect((await sr(place, ['logs', 'web'])).stdout).toBe('starting\nbroken\n');
+    // It can be started anew under its name.
+    expect((await up('web', '--', 'sleep', long(2))).exitCode).toBe(0);
+  });
+
+  it('that is not ready in time goes on, and up fails with a line', async () => {
+    const late = await up('web', '--ready', '5173', '--ready-timeout', '0.3', '--', 'sleep', long(3));
+    expect(late.exitCode).toBe(124);
+    expectOneLine(late.stderr);
+    expect(await services(place)).toMatchObject([{ name: 'web', state: 'starting' }]);
+  });
+
+  it('is ready by a line of its output, also where the pattern would take for ever', async () => {
+    const ready = await up(
+      'web',
+      '--ready-line',
+      'listening on \\d+$',
+      '-c',
+      `echo listening on 80; exec sleep ${long(4)}`,
+    );
+    expect(ready.exitCode).toBe(0);
+    const stuck = `while :; do echo ${'a'.repeat(60)}b; sleep 0.01; done`;
+    const late = await up('slow', '--ready-line', '^(a+)+$', '--ready-timeout', '1', '-c', stuck);
+    expect(late.exitCode).toBe(124);
+    expect(await services(place)).toHaveLength(2);
+    const wrong = await up('wrong', '--ready-line', '(', '--', 'true');
+    expect(wrong.exitCode).toBe(125);
+    expectOneLine(wrong.stderr);
+  });
+
+  it('has one line for a name that it cannot have', async () => {
+    for (const name of ['Web', 'a b', '../x', 'a\u001b[31m', 'a'.repeat(33), 'ä', '_a']) {
+      const refused = await up(name, '--', 'true');
+      expect(refused.exitCode, name).toBe(125);
+      expectOneLine(refused.stderr);
+    }
+    expect(recordsOf(place)).toBeUndefined();
+  });
+
+  it('is started once by two that want it at the same time', async () => {
+    await up('other', '--', 'sleep', long(5));
+    const both = await Promise.all([1, 2].map(() => up('web', '--', 'sleep', long(6))));
+    expect(both.map(({ exitCode }) => exitCode).sort()).toEqual([0, 125]);
+    const refused = both.find(({ exitCode }) => exitCode === 125);
+    expectOneLine(refused?.stderr ?? '');
+    expect(refused?.stderr).toContain('web is there already');
+    expect(processesWith(long(6))).toHaveLength(1);
+  });
+
+  it('is started again when it fails, with its runs counted, and ends after its time', async () => {
+    const counted = 'echo run >> runs; test $(wc -l < runs) -ge 3 || exit 1; echo well; exec sleep';
+    const began = await up(
+      'web',
+      '--restart',
+      'on-failure',
+      '--ready-line',
+      'well',
+      '-c',
+      `${counted} ${long(7)}`,
+    );
+    expect(began).toMatchObject({ exitCode: 0 });
+    expect(await services(place)).toMatchObject([{ restarts: 2, state: 'ready' }]);
+    await up('short', '--for', '1s', '--', 'sleep', long(8));
+    await eventually(async () => expect((await services(place)).map(({ name }) => name)).toEqual(['web']));
+    expect(processesWith(long(8))).toEqual([]);
+  });
+
+  it('is started anew by restart, as it was', async () => {
+    await up('web', '--env', 'GIVEN=a value', '-c', `echo "$GIVEN $PWD"; exec sleep ${long(9)}`);
+    const [before = 0] = processesWith(long(9));
+    expect(await sr(place, ['restart', 'web'])).toMatchObject({
+      exitCode: 0,
+      stdout: 'web was started again\n',
+    });
+    await eventually(() => {
+      expect(processesWith(long(9))).toHaveLength(1);
+      expect(processesWith(long(9))).not.toEqual([before]);
+    });
+    await eventually(async () =>
+      expect((await sr(place, ['logs', 'web'])).stdout).toBe(`a value ${place.workspace}\n`.repeat(2)),
+    );
+  });
+
+  it('is followed until it ends, or the reader leaves', async () => {
+    await up(
+      'web',
+      '-c',
+      `echo one; until test -e go; do sleep 0.02; done; echo two; exec sleep ${long(10)}`,
+    );
+    const [whole, left] = [begin(place, ['logs', '-f', 'web']), begin(place, ['logs', '-f', 'web'])];
+    let seen = '';
+    left.stdout.on('data', (bytes) => {
+      seen += String(bytes);
+    });
+    await eventually(() => expect(seen).toBe('one\n'));
+    writeFileSync(join(place.workspace, 'go'), '');
+    await eventually(() => expect(seen).toBe('one\ntwo\n'));
+    left.kill('SIGTERM');
+    expect((await left).exitCode).toBe(143);
+    await sr(place, ['stop', 'web']);
+    expect(await whole).toMatchObject({ exitCode: 0, stdout: 'one\ntwo\n' });
+  });
+
+  it('gives its output byte by byte to a pipe, and without escapes to a terminal', async () => {
+    await up('web', '-c', `printf 'a\\033[31mred\\377\\n'; exec sleep ${long(11)}`);
+    await eventually(async () => expect((await sr(place, ['logs', 'web'])).stdout).toContain('red'));
+    const { stdout } = await execa('/bin/sh', [CLI, 'logs', 'web'], {
+      ...{ cwd: place.workspace, env: place.env, extendEnv: false, encoding: 'buffer' },
+    });
+    expect(Buffer.from(stdout)).toEqual(Buffer.from('a\u001b[31mred\u00ff', 'latin1'));
+    const shown = await onTerminal(['/bin/sh', CLI, 'logs', 'web'], []);
+    expect(shown.output).toContain('ared');
+    expect(shown.output).not.toContain('\u001b[31m');
+  });
+
+  it('is asked about on the terminal of its call, and refused where nobody answers', async () => {
+    const asks = { XDG_CONFIG_HOME: makeConfiguration(join(place.root, 'asks'), ASKS) };
+    const words = ['up', 'web', '--', 'sleep', long(12)];
+    const nobody = await sr(place, words, { env: asks });
+    expect(nobody.exitCode).toBe(126);
+    expect(processesWith(long(12))).toEqual([]);
+    const steps = [{ expect: 'sleep' }, { insist: 'yes\r', until: 'web runs' }];
+    const asked = await onTerminal(['/bin/sh', CLI, ...words], steps, asks);
+    expect(asked).toMatchObject({ failed: null, status: 0 });
+    expect(processesWith(long(12))).toHaveLength(1);
+    await sr(place, ['stop', 'web'], { env: asks });
+    const no = await onTerminal(
+      ['/bin/sh', CLI, ...words],
+      [{ expect: 'sleep' }, { insist: 'n\r', until: 'was not started' }],
+      asks,
+    );
+    expect(no.status).toBe(126);
+    expect(processesWith(long(12))).toEqual([]);
+  });
+
+  it('ends with the session of the agent that started it', async () => {
+    await up('web', '--session', 'claude-code.three', '--', 'sleep', long(13));
+    await up('mine', '--', 'sleep', long(14));
+    const input = JSON.stringify({
+      session_id: 'three',
+      hook_event_name: 'SessionEnd',
+      cwd: place.workspace,
+    });
+    await call(place, ['hook', 'claude-code', '--mode', 'rewrite'], { input });
+    await eventually(() => expect(processesWith(long(13))).toEqual([]));
+    expect((await services(place)).map(({ name }) => name)).toEqual(['mine']);
+  });
+});
+
+describe('services of a project', () => {
+  const file = join(place.workspace, '.sandbox-run.toml');
+
+  it('count once their file is trusted, and are started together', async () => {
+    writeFileSync(
+      file,
+      `[services.web]\ncommand = ${JSON.stringify(serverWords(5173, 'from web'))}\nready = 5173\n[services.job]\ncommand = "sleep ${long(15)}"\n`,
+    );
+    const untrusted = await up();
+    expect(untrusted.exitCode).toBe(125);
+    expectOneLine(untrusted.stderr);
+    expect(untrusted.stderr).toContain('sandbox-run trust');
+    const steps = [{ expect: 'Enter for no' }, { insist: 'yes\r', until: 'trusted as it was shown' }];
+    const trusted = await onTerminal([process.execPath, CLI, 'trust'], steps);
+    // Without namespaces commands could change the file, and a policy with it is refused.
+    if (!HOST.namespaces) return;
+    expect(trusted).toMatchObject({ failed: null, status: 0 });
+    expect((await up()).stdout).toMatch(/^web is ready.*\njob runs.*\n$/);
+    await sr(place, ['stop', 'job']);
+    expect((await up('job')).exitCode).toBe(0);
+    expect((await services(place)).map(({ name }) => name)).toEqual(['web', 'job']);
+    // Changed, it is another file.
+    writeFileSync(file, readFileSync(file, 'utf8').replace('from web', 'from elsewhere'));
+    await sr(place, ['stop', '--all']);
+    expect((await up('job')).exitCode).toBe(125);
+    writeFileSync(file, '');
+  });
+});
+
+describe('a supervisor', () => {
+  it('goes on when the terminal is closed', async () => {
+    const [program = '', ...words] = ['/bin/sh', CLI, 'up', 'web', '--', 'sleep', long(16)];
+    const driver = `import os, pty, sys, time
+pid, fd = pty.fork()
+if pid == 0: os.execvp(sys.argv[1], sys.argv[1:])
+seen = b""
+while b"web runs" not in seen: seen += os.read(fd, 1000)
+os.close(fd)`;
+    await execa('python3', ['-c', driver, program, ...words], {
+      ...{ cwd: place.workspace, env: place.env, extendEnv: false },
+    });
+    expect(processesWith(long(16))).toHaveLength(1);
+    expect(await services(place)).toMatchObject([{ name: 'web', state: 'running' }]);
+  });
+
+  it('answers about its services whoever of the same user asks, and starts nothing for a caller that is unlike it', async () => {
+    await up('web', '-c', `echo written; exec sleep ${long(17)}`);
+    const unlike = { by: ['nice', '-n', '3'] };
+    expect((await sr(place, ['ps'], unlike)).stdout).toContain('web');
+    expect((await sr(place, ['logs', 'web'], unlike)).stdout).toBe('written\n');
+    const refused = await sr(place, ['up', 'other', '--', 'sleep', long(18)], unlike);
+    expect(refused.exitCode).toBe(125);
+    expectOneLine(refused.stderr);
+    expect(refused.stderr).toContain('belong to another supervisor');
+    expect(processesWith(long(18))).toEqual([]);
+    expect((await sr(place, ['--', 'true'], unlike)).stderr).toContain('does not reach the services');
+    expect(await sr(place, ['restart', 'web'], unlike)).toMatchObject({ exitCode: 0 });
+    expect(await sr(place, ['stop', '--all'], unlike)).toMatchObject({
+      exitCode: 0,
+      stdout: 'web has ended\n',
+    });
+    await expectNothingLeft(place, long(17));
+  });
+
+  it('takes its services with it when it is asked to end', async () => {
+    await up('web', '--', 'sleep', long(19));
+    const [{ supervisor }] = await services(place);
+    process.kill(supervisor, 'SIGTERM');
+    await expectNothingLeft(place, long(19));
+    expect(await services(place)).toEqual([]);
+  });
+});
+
+const ASKS = '[[commands.rules]]\nverdict = "ask"\nprogram = "sleep"\n';
+
+const quoted = (words: readonly string[]) =>
+  words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
+
+/** Runs on a terminal of its own, where something is typed. */
+async function onTerminal(
+  argv: readonly string[],
+  steps: readonly object[],
+  env: Readonly<Record<string, string>> = {},
+) {
+  const input = JSON.stringify({
+    ...{ argv, cwd: place.workspace, env: { ...place.env, ...env }, size: [40, 200], steps },
+  });
+  const { stdout } = await execa('python3', [PTY_DRIVER], { input });
+  return JSON.parse(stdout) as { output: string; failed: object | null; status: number | null };
+}
