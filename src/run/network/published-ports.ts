@@ -79,7 +79,7 @@ export class PublishedPorts {
         continue;
       }
       try {
-        const held = this.#publish(confinement, publication);
+        const held = this.#publish(confinement, wish);
         ids.push(held.id);
         const { published } = held;
         ports.push(published);
@@ -102,16 +102,13 @@ export class PublishedPorts {
   }
 
   /** @throws {SandboxError} `publish.taken`, `publish.refused`, `publish.failed`, `file.unusable`. */
-  #publish(
-    { native }: Confinement,
-    publication: Publication,
-  ): { readonly id: number; readonly published: PublishedPort } {
-    const { port, orFree, inner, address, socket } = publication;
+  #publish({ native }: Confinement, wish: Wish): { readonly id: number; readonly published: PublishedPort } {
+    const { port, orFree, inner, address, socket } = wish.publication;
     const bytes = addressBytes(address ?? '');
     const where =
       socket === undefined ? bytes && Uint8Array.from(bytes) : placeOfSocket(socket, this.#commandsWrite);
     const held = this.#addon.publish(native, where, port, orFree, inner);
-    if (held.failure !== undefined) throw notHeld(publication, held, this.#wishes);
+    if (held.failure !== undefined) throw notHeld(wish, held, this.#wishes);
     const at = typeof where === 'string' ? { addresses: [], socket: where } : { addresses: held.addresses };
     return { id: held.id, published: { ...at, port: held.port, inner, relayed: true } };
   }
@@ -177,7 +174,7 @@ function onlyByPolicy(publication: Publication): SandboxError {
 }
 
 function notHeld(
-  publication: Publication,
+  { publication, isAsked }: Wish,
   {
     failure,
     free = 0,
@@ -204,7 +201,9 @@ function notHeld(
   const name = holder?.name === RELAY ? 'another command of sandbox-run' : holder?.name;
   const by = holder === undefined ? '' : ` by ${name} (process ${holder.pid})`;
   const others = new Set(wishes.map((wish) => wish.publication.port));
-  const next = free === 0 || others.has(free) ? undefined : publicationText({ port: free, inner, address });
+  // A command of a policy runs on without it.
+  const isOffered = isAsked && free !== 0 && !others.has(free);
+  const next = isOffered ? publicationText({ port: free, inner, address }) : undefined;
   return new SandboxError(
     'publish.taken',
     `port ${port} is taken${by}${next === undefined ? '' : `; ${free} is free: --publish ${next}`}`,
