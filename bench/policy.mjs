@@ -50,7 +50,7 @@ async function loadChecker() {
     logLevel: 'error',
   });
   const { createChecker } = await import(pathToFileURL(outfile).href);
-  return createChecker({ workspace });
+  return createChecker({ workspace }, { env: process.env, cwd: () => process.cwd(), stdio: [0, 1, 2] });
 }
 
 async function measureSingle() {

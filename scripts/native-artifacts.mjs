@@ -15,6 +15,7 @@ export const NATIVE_ARTIFACTS = [
   { file: 'sandbox-run-begin', isProgram: true },
   { file: 'sandbox-run-steps', isProgram: true },
   { file: 'sandbox-run-client', isProgram: true },
+  { file: 'sandbox-run-relay', isProgram: true },
 ];
 
 /**

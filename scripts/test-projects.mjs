@@ -156,7 +156,7 @@ export const AS_BOTH = [
   'test/enforcement/',
   'test/conformance/',
   'test/application/',
-  ...inFolder('changes', 'attacks', 'full-disk', 'previews', 'races'),
+  ...inFolder('changes', 'attacks', 'crashes', 'full-disk', 'previews', 'races'),
   ...inFolder(
     'left-behind',
     'file-kinds',
@@ -179,6 +179,7 @@ export const AS_BOTH = [
   ),
   ...inFolder('library', 'session', 'spilled-output', 'terminal'),
   'test/fleet/security',
+  ...inFolder('unit/gate/state', 'database.'),
 ];
 
 /** What an ordinary user alone runs, as user and rights make no difference to it. */
@@ -194,6 +195,7 @@ export const AS_USER = [
     'in-containers',
     'in-use',
   ),
+  ...inFolder('cli', 'audit.'),
   ...inFolder('changes', 'only-reads', 'page', 'queue', 'real-programs', 'settings', 'terminal', 'told'),
   ...inFolder(
     'left-behind',

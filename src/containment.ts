@@ -61,7 +61,7 @@ function checked(made: Confinement | Unenforceable): Confinement | Unenforceable
   });
 }
 
-/** What a value has to be, where it is not; `undefined`: it is. */
+/** Checks a value: what it must be, if it is not that; `undefined`: it is valid. */
 type Look = (value: unknown) => string | undefined;
 type Table<Of> = Readonly<Record<keyof Of, Look>>;
 
@@ -84,7 +84,7 @@ const count = be('a number, 0 or more', (value) => typeof value === 'number' && 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value);
 const record = be('an object', isRecord);
-/** A text that is shown, or a function: who makes such a field makes the rest of a grant, too. */
+/** A field that is not checked: a text that is shown, or a function, whose author makes the rest of the grant too. */
 const anything = () => undefined;
 
 /** Looks at each field that is there. */

@@ -77,6 +77,19 @@ const IMPURE_FILES = new Map([
 const PURE_BUILTINS =
   /^import (\{[^}]*\} from 'node:path'|\{ constants \} from 'node:os'|\{ fileURLToPath \} from 'node:url');$/;
 
+/** Where calls come in: what a caller brings (`Surroundings`) is read here and handed on. */
+const DOORS = [
+  // Of the command line, and by way of it of all servers.
+  'cli/shared/caller.ts',
+  // The library's.
+  'run/sandbox.ts',
+  'fleet/sandboxes.ts',
+  'fleet/archive/receive.ts',
+  // Of a process that has taken a command over, with its variables.
+  'run/embed/embedded.ts',
+];
+const SURROUNDINGS = 'workspace/host/surroundings.ts';
+
 interface Import {
   readonly from: string;
   readonly to: string;
@@ -230,6 +243,25 @@ describe('the import graph of src', () => {
         (folder) => !['confine', 'run', 'serve', 'cli/attack', 'cli'].includes(folder),
       ),
     ).toEqual([]);
+  });
+
+  it('asks at the doors who called and from where, and nowhere behind them', () => {
+    const asks = (file: string, source: string) => {
+      const code = source.replace(/^\s*(?:\/?\*|\/\/).*$/gm, '');
+      const isDoor = DOORS.includes(file) || file === SURROUNDINGS || file === 'workspace/index.ts';
+      const ambient = folderOf(file) !== 'cli' && !file.startsWith('serve/warm/') && /\bcaller\(/.test(code);
+      return ambient || (!isDoor && /\bOF_THIS_PROCESS\b|\bprocess\.cwd\(/.test(code));
+    };
+    expect(SOURCES.filter((file) => asks(file, text(`src/${file}`)))).toEqual([]);
+    // Each is one.
+    expect(DOORS.filter((file) => !text(`src/${file}`).includes('OF_THIS_PROCESS'))).toEqual([]);
+    // A control: these are seen.
+    expect(asks('run/a.ts', 'const { env } = caller();')).toBe(true);
+    expect(asks('run/sandbox.ts', 'const { env } = caller();')).toBe(true);
+    expect(asks('cli/a.ts', 'const { env } = caller();')).toBe(false);
+    expect(asks('cli/a.ts', 'resolve(process.cwd())')).toBe(true);
+    expect(asks('gate/a.ts', 'judge(OF_THIS_PROCESS.env)')).toBe(true);
+    expect(asks('gate/a.ts', '// Not caller(): a server has many.')).toBe(false);
   });
 
   it(`has no class over ${CLASS_LINES} lines on the way of a command, and finds one that is`, () => {
@@ -424,7 +456,7 @@ describe('the includes of native', () => {
     ['sys'],
     ['core', 'attack', 'portable', 'steps', 'client'],
     ['notify', 'index', 'shell', 'begin'],
-    ['guests'],
+    ['guests', 'publish'],
     ['binding'],
   ];
   const nativeLayer = (folder: string) => NATIVE_LAYERS.findIndex((row) => row.includes(folder));

@@ -23,7 +23,7 @@
 namespace sandbox_run {
 namespace {
 
-// What it listens on, then what called. Each socket is either a listener or read from.
+// The sockets on which it listens, then accepted ones, from which it reads.
 constexpr int kRoom = 128;
 pollfd sockets[kRoom];
 bool listens[kRoom];
@@ -142,7 +142,7 @@ int RunBystander(char** arguments) {
       Hear(at);
       heard = true;
     }
-    // Asked, it answers only when everything that had arrived is told.
+    // Answers a sync request only after everything that had arrived is reported.
     if (heard || sockets[0].revents == 0) continue;
     char line[16];
     if (read(0, line, sizeof line) <= 0) return 0;

@@ -1,4 +1,4 @@
-// Moves against files: each takes a path that the attacker was told.
+// Moves against files: each takes the path to attack.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -30,7 +30,7 @@ long Create(char** a) { return WriteText(open(a[0], O_WRONLY | O_CREAT | O_EXCL,
 long Remove(char** a) { return unlink(a[0]); }
 long MakeDirectory(char** a) { return mkdir(a[0], 0700); }
 
-// Where nothing may stay, whatever becomes of who looks after it.
+// Makes a file and removes it at once, so that none is left if the caller is killed.
 long CreateBriefly(char** a) {
   return open(a[0], O_WRONLY | O_CREAT | O_EXCL, 0600) < 0 ? -1 : unlink(a[0]);
 }

@@ -150,7 +150,7 @@ long Lease(char** a) {
 }
 
 #if defined(__x86_64__)
-// The same call by a table with other numbers.
+// A call by its number in the x32 table.
 long OtherTable(char**) { return syscall(0x40000000 | 39); }
 long OldTable(char**) {
   long result;

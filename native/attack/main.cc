@@ -20,7 +20,7 @@ namespace {
 // No move takes longer than this by itself.
 constexpr unsigned kSecondsAtMost = 10;
 
-// What the process of a move tells the one that prints.
+// The report of a move's process to the process that prints.
 struct Outcome {
   bool done;
   long result;

@@ -96,7 +96,7 @@ long Type(char** a) {
   }
   return ioctl(fd, TIOCSTI, "#");
 }
-// The same with bits that the kernel does not look at.
+// TIOCSTI with higher bits, which the kernel ignores.
 long TypeWithHighBits(char** a) {
   if (strcmp(a[0], "own") == 0) return Type(a);
   return syscall(SYS_ioctl, 0, 0x100000000ul | TIOCSTI, "#");

@@ -213,7 +213,7 @@ long SwapWhileSending(char** a) {
   return sent;
 }
 
-// To change who answers.
+// Opens the memory of a process, to change its answers.
 long OpenMemory(char** a) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/mem", atoi(a[0]));

@@ -217,7 +217,7 @@ std::string LauncherSettings(const LauncherSpec& spec, const std::string& slot, 
   if (!spec.slot_setting.empty()) settings += spec.slot_setting + slot + "\n";
   for (const LauncherSpec::Conditional& one : spec.conditional) {
     struct stat info;
-    // What cannot be looked at may be there.
+    // A path that cannot be looked at may exist.
     const bool is_there =
         lstat(one.path.c_str(), &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
     if (is_there) settings += one.settings;

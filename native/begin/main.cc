@@ -164,12 +164,12 @@ extern "C" [[noreturn]] void BeginMain() {
   if (blocked < 0) GiveUp("signals", blocked);
   if (shut < 0) GiveUp("handover", shut);
   if (closing < 0) GiveUp("close_descriptors", closing);
-  // What has the launcher's filters only would do for the command what ours keeps it from.
+  // A process that has only the launcher's filters could do for the command what ours refuses.
   if (reinterpret_cast<const Handover*>(base)->alone != 0) {
     const long others = OthersInReach();
     if (others != 0) GiveUp("others", others < 0 ? others : 0);
   }
-  // What may do everything to `/` is not what the launcher was to make.
+  // If `/` can be changed, the launcher did not make the sandbox that was asked for.
   if (RootFailure root;
       reinterpret_cast<const Handover*>(base)->checks_root != 0 && !IsRootShut(&root)) {
     GiveUp(root.stage, root.error);

@@ -1,6 +1,7 @@
 // The Node-API surface. Decodes plain objects into specs, encodes outcomes; no decision is taken
 // here.
 
+#include <arpa/inet.h>
 #include <linux/seccomp.h>
 #include <napi.h>
 #include <signal.h>
@@ -24,6 +25,7 @@
 #include "core/process_list.h"
 #include "core/ruleset.h"
 #include "core/tree_kill.h"
+#include "publish/publications.h"
 #include "sys/raw_syscall.h"
 
 namespace sandbox_run {
@@ -373,6 +375,59 @@ Napi::Value JudgeAddress(const Napi::CallbackInfo& info) {
   return object;
 }
 
+std::string TextOf(const Address& address) {
+  Endpoint endpoint;
+  endpoint.address = address;
+  char text[INET6_ADDRSTRLEN] = "";
+  if (endpoint.IsV4()) {
+    inet_ntop(AF_INET, address.data() + 12, text, sizeof(text));
+  } else {
+    inet_ntop(AF_INET6, address.data(), text, sizeof(text));
+  }
+  return text;
+}
+
+// publish(confinement, address | path | undefined, port, orFree, inner): {id, port, addresses}, or
+// {failure, free}: NativePublished in native-publish.ts.
+Napi::Value Publish(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const ConfinementRef& confinement = AsConfinement(info[0]);
+  PublicationWish wish;
+  if (info[1].IsTypedArray()) wish.addresses.push_back(DecodeAddress(info[1]));
+  if (info[1].IsString()) wish.socket = info[1].As<Napi::String>();
+  wish.port = static_cast<uint16_t>(Unsigned(info[2]));
+  wish.or_free = info[3].ToBoolean();
+  wish.inner = static_cast<uint16_t>(Unsigned(info[4]));
+  if (env.IsExceptionPending()) return env.Undefined();
+  PublicationTarget target = {{LoopbackAddress(0, 0, 1), kLoopbackV6}, false};
+  // Where the network is listed, sockets of commands are the host's.
+  if (NetworkGate* network = confinement.guests->network.get()) {
+    const auto own = network->own->loopback.addresses();
+    target = {{own.begin(), own.end()}, true};
+  }
+  const Result<HeldPublication> held =
+      Publications::OfProcess().Hold(confinement->machine(), wish, std::move(target));
+  Napi::Object object = Napi::Object::New(env);
+  if (!held.ok()) {
+    object["failure"] = EncodeFailure(env, held.failure());
+    if (held.failure().error == EADDRINUSE && wish.socket.empty())
+      object["free"] = Number(env, Publications::FreePort(wish.addresses, wish.port + 1u));
+    return object;
+  }
+  std::vector<std::string> addresses;
+  for (const Address& address : held.value().addresses) addresses.push_back(TextOf(address));
+  object["id"] = Number(env, held.value().id);
+  object["port"] = Number(env, held.value().port);
+  object["addresses"] = EncodePaths(env, addresses);
+  return object;
+}
+
+// unpublish(id): false if the relay had ended before.
+Napi::Value Unpublish(const Napi::CallbackInfo& info) {
+  const uint32_t id = info[0].As<Napi::Number>().Uint32Value();
+  return Napi::Boolean::New(info.Env(), Publications::OfProcess().Release(id));
+}
+
 // endAll(): ends every command and removes the private directories; for the exit of the process,
 // where Node runs no clean-up of addons.
 Napi::Value EndAll(const Napi::CallbackInfo& info) {
@@ -409,6 +464,8 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["answerHost"] = Napi::Function::New(env, AnswerHost);
   exports["allowAddresses"] = Napi::Function::New(env, AllowAddresses);
   exports["judgeAddress"] = Napi::Function::New(env, JudgeAddress);
+  exports["publish"] = Napi::Function::New(env, Publish);
+  exports["unpublish"] = Napi::Function::New(env, Unpublish);
   exports["endAll"] = Napi::Function::New(env, EndAll);
   exports["makePipe"] = Napi::Function::New(env, MakePipe);
   exports["tryLock"] = Napi::Function::New(env, TryLock);

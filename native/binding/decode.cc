@@ -54,25 +54,22 @@ AddressRange DecodeRange(const Napi::Object& object) {
   return range;
 }
 
-// `private_parent`: where private directories are made.
 Result<std::shared_ptr<NetworkGate>> DecodeNetwork(const Napi::Object& object,
-                                                   std::string private_parent) {
+                                                   std::shared_ptr<OwnNetwork> own) {
   std::vector<AddressRange> apart;
   ForEach(object.Get("apart"), [&](const Napi::Value& value) {
     apart.push_back(DecodeRange(value.As<Napi::Object>()));
   });
-  Result<OwnLoopback> loopback = OwnLoopback::Draw();
-  if (!loopback.ok()) return loopback.failure();
   std::vector<UnixRow> sockets;
   ForEach(object.Get("sockets"), [&](const Napi::Value& value) {
     const Napi::Object row = value.As<Napi::Object>();
     sockets.push_back({Text(row, "path"), Text(row, "named"), Text(row, "rule")});
   });
-  Result<UnixTable> table = UnixTable::Open(std::move(sockets), std::move(private_parent));
+  Result<UnixTable> table = UnixTable::Open(std::move(sockets));
   if (!table.ok()) return table.failure();
   auto gate =
       std::make_shared<NetworkGate>(DecodeAddressRows(object.Get("addresses")), std::move(apart),
-                                    loopback.value(), Flag(object, "looksInside"));
+                                    std::move(own), Flag(object, "looksInside"));
   gate->sockets = std::move(table.value());
   if (const Napi::Value value = object.Get("placeholders"); value.IsObject())
     gate->placeholders = DecodeRange(value.As<Napi::Object>());
@@ -150,11 +147,11 @@ void DecodeExtras(const Napi::Value& value, CommandSpec& spec, bool& is_shell) {
   }
 }
 
-// What the command needs of the descriptors that there are, before any is used for it.
+// Reserves the descriptors that the command needs, before any is used for it.
 std::optional<DescriptorRoom> TakeRoom(const Napi::CallbackInfo& info, bool is_supervised) {
-  // A terminal, a channel for turns, files for output: the most that there is at once.
+  // A terminal, a channel for turns, files for output: the most at one time.
   constexpr size_t kForExtras = 8;
-  // Of a supervisor without any socket. What it keeps of those it says itself (KeptDescriptors).
+  // A supervisor's own; those that it keeps for sockets it counts itself (KeptDescriptors).
   constexpr size_t kForSupervisor = 6;
   size_t own = is_supervised ? kForSupervisor : 0;
   bool is_long_lived = false;
@@ -388,6 +385,15 @@ ConfinementSpec DecodeConfinement(const Napi::Object& object) {
   return spec;
 }
 
+// That of the confinement whose machine is shared, if it has one.
+Result<std::shared_ptr<OwnNetwork>> OwnNetworkOf(const Napi::Object& object) {
+  if (const Napi::Value other = object.Get("machineOf"); other.IsExternal()) {
+    const auto& guests = other.As<Napi::External<ConfinementRef>>().Data()->guests;
+    if (guests->network != nullptr) return guests->network->own;
+  }
+  return OwnNetwork::Make(Text(object, "temporaryParent"));
+}
+
 GuestSpec DecodeGuests(const Napi::Object& object) {
   GuestSpec spec;
   if (const Napi::Value index = object.Get("index"); index.IsExternal()) {
@@ -413,8 +419,10 @@ GuestSpec DecodeGuests(const Napi::Object& object) {
     spec.launcher = std::move(decoded);
   }
   if (const Napi::Value value = object.Get("network"); value.IsObject()) {
+    Result<std::shared_ptr<OwnNetwork>> own = OwnNetworkOf(object);
     Result<std::shared_ptr<NetworkGate>> gate =
-        DecodeNetwork(value.As<Napi::Object>(), Text(object, "temporaryParent"));
+        own.ok() ? DecodeNetwork(value.As<Napi::Object>(), std::move(own.value()))
+                 : Result<std::shared_ptr<NetworkGate>>(own.failure());
     if (gate.ok()) {
       spec.network = std::move(gate.value());
     } else {

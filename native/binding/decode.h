@@ -41,7 +41,7 @@ IndexSpec DecodeIndex(const Napi::Object& object);
 
 // NativeConfinementSpec in contract.ts. An exception may be pending afterwards.
 ConfinementSpec DecodeConfinement(const Napi::Object& object);
-// What of it is for the guests of the commands. The same.
+// The parts of that object for the guests of commands. An exception may be pending afterwards.
 GuestSpec DecodeGuests(const Napi::Object& object);
 
 // The arguments of launch() in contract.ts but the first two. Nothing: an exception is pending.

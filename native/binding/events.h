@@ -12,7 +12,8 @@
 
 namespace sandbox_run {
 
-// What a command's thread tells its handler: NativeEvent in contract.ts. Streams are 1 and 2.
+// The events of a command's thread for its handler: NativeEvent in contract.ts. Streams are 1
+// and 2.
 struct Chunk {
   int stream;
   std::string bytes;

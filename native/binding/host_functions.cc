@@ -208,7 +208,8 @@ Napi::Value ExchangeNames(const Napi::CallbackInfo& info) {
 
 Napi::Value HasWriter(const Napi::CallbackInfo& info) {
   const int fd = Descriptor(info);
-  // Who opens it just now is told of the lease, and we of that: by a signal that ends nobody.
+  // If a process opens the file now, the kernel signals the lease's holder; SIGURG is ignored by
+  // default.
   if (fcntl(fd, F_SETSIG, SIGURG) != 0) return Throw(info.Env(), "fcntl");
   // A lease for readers is refused where there is a writer (fcntl(2)).
   const int leased = fcntl(fd, F_SETLEASE, F_RDLCK);

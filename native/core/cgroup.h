@@ -35,7 +35,7 @@ class Cgroup {
   int process_events_fd() const { return process_events_.get(); }
   int memory_events_fd() const { return memory_events_.get(); }
 
-  // The limit that was met, if any; also clears POLLPRI. A failure (kCgroupLost): the group was
+  // The limit that was reached, if any; also clears POLLPRI. A failure (kCgroupLost): the group was
   // removed, and its limits with it.
   Result<std::optional<LimitExcess>> Excess() const;
   // The processor time that was used. A failure (kCgroupLost): as for Excess().

@@ -76,7 +76,7 @@ bool KillOneByOne(int directory) {
   return !populated;
 }
 
-// Of a removal that failed.
+// Whether a removal that failed with this error may succeed later.
 bool MayGoLater(int error) { return error == EBUSY || IsMomentary(error); }
 
 // False: there is still a process in it.

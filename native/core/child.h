@@ -86,8 +86,8 @@ struct ChildPlan {
 // in which nothing failed (0).
 int RunChild(void* plan);
 
-// Of a rehearsal: makes the calls without which a warden would only seem to watch. They do nothing
-// here, or fail because of what they are given. False: one is refused, which is in the plan.
+// In a rehearsal: makes the calls that a warden depends on, with arguments for which they do
+// nothing or fail. False: one of them is refused, and the plan has that failure.
 enum class WardenTier { kScope, kCommand };
 bool RehearseWarden(ChildPlan* plan, WardenTier tier);
 

@@ -30,7 +30,7 @@ pid_t CloneChild(int (*body)(void*), void* argument, int flags, int* pidfd) {
 
 pid_t CloneIntoCgroup(int (*body)(void*), void* stack, size_t stack_size, void* argument,
                       int group_fd, int* pidfd) {
-  // Of <linux/sched.h>, which older headers have without the last field.
+  // struct clone_args of <linux/sched.h>, which older headers have without the last field.
   struct {
     uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid,
         set_tid_size, cgroup;

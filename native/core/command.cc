@@ -116,7 +116,7 @@ Command::Afterwards Command::Run(CommandPlace& place, const std::function<bool()
                         !place.slot->HasMoved();
   const bool kept = reusable && offer();
   observer_->OnEnd(std::move(outcome));
-  // What follows costs the command's owner no time.
+  // The result has been delivered: the rest delays nobody.
   tree_.Finish();
   if (spec_.rehearsal) {
     // Nothing was run that could have left anything in it.
@@ -193,7 +193,7 @@ Outcome Command::RunIn(CommandPlace& place) {
   outcome.tree_usage = limits_.Usage();
   if (!outcome.tree_usage.read_bytes &&
       (outcome.usage.ru_inblock | outcome.usage.ru_oublock) != 0) {
-    // Of what the command waited for, in sectors.
+    // Without a control group: of the processes that the command waited for, in sectors.
     outcome.tree_usage.read_bytes = static_cast<uint64_t>(outcome.usage.ru_inblock) * 512;
     outcome.tree_usage.written_bytes = static_cast<uint64_t>(outcome.usage.ru_oublock) * 512;
   }

@@ -23,8 +23,8 @@ namespace sandbox_run {
 struct CommandPlace {
   CommandPlace();
   ~CommandPlace();
-  // Who answers the calls of the thread goes last: what is below makes some as it goes, and without
-  // an answer a directory would stay, or a warden.
+  // Destroyed last, because it answers the thread's calls: the members below make some when they
+  // are destroyed, and without an answer a directory or a warden would be left.
   std::unique_ptr<ThreadGuest> guest;
   std::unique_ptr<Slot> slot;  // clean, or none yet
   SignalScope scope;           // knows the slot's view

@@ -63,7 +63,7 @@ Result<std::unique_ptr<Slot>> Confinement::Acquire() {
       slot = std::move(idle_.back());
       idle_.pop_back();
     }
-    // One that is out of date or cannot be used is dropped; a new one may do.
+    // A slot that is out of date or unusable is dropped; a new one may be usable.
     if (Refresh(*slot)) return slot;
   }
   std::shared_ptr<SessionDirectories> session;
@@ -149,7 +149,8 @@ std::optional<int> Confinement::ViewRootOf(const Slot& slot) const {
   return slot.view_root_.get();
 }
 
-// What the plan wants and a slot does not have would be taken for "none wanted" somewhere.
+// Fails if the slot lacks an object that the plan wants: other code would take that for "not
+// wanted".
 Status Confinement::CheckIsWhole(const Slot& slot) const {
   const auto missing = [](const char* what) { return Failure{"slot.incomplete", EBADF, what}; };
   if (!spec_.landlock.empty() && !slot.ruleset_.valid()) return missing("ruleset");
@@ -167,7 +168,7 @@ Result<std::unique_ptr<Slot>> Confinement::Build(std::shared_ptr<SessionDirector
     if (Status made = EnsurePrivateParent(parent); !made.ok()) return made.failure();
     if (!IsToBeSwept(parent)) continue;
     RemoveStaleDirectories(parent, kPrivateDirectoryPrefix);
-    // Older versions made them right in the shared directory.
+    // Older versions made private directories directly in the shared directory.
     RemoveStaleDirectories(parent.substr(0, parent.rfind('/')), kPrivateDirectoryPrefix);
   }
   KeepDescriptorsForRemoval();

@@ -38,7 +38,7 @@ class Confinement {
   // Also false while another process clears the cache: the next Acquire() reports that.
   bool Refresh(Slot& slot) const;
 
-  // Removes what a command left in the slot. Where that fails, it is of no more use.
+  // Removes what a command left in the slot. If that fails, the slot must not be used again.
   void Clean(Slot& slot) const;
 
   // Drops idle slots; later releases drop theirs too.

@@ -107,8 +107,8 @@ struct ConfinementSpec {
   std::string temporary_parent;               // where private directories are made
   std::string memory_parent;                  // "" = no directory on shared memory
   std::vector<std::string> slot_directories;  // "slot:tmp", ...
-  // Those and directories in them: what a command makes there is told, except names that begin with
-  // a dot, which tools make for themselves.
+  // Slot directories and directories in them: what a command makes there is reported, except names
+  // that begin with a dot, which tools make for themselves.
   std::vector<std::string> told_directories;
   std::vector<SeedFileSpec> seed_files;      // written anew before each command
   std::vector<SeedLinkSpec> seed_links;      // made anew before each command

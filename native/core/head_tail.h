@@ -76,9 +76,9 @@ class HeadTail {
 
   uint64_t total() const { return total_; }
 
-  // What is kept so far. Where memory for the copy is short, less of it is there.
+  // A copy of what is kept so far; shorter if memory for the copy is short.
   CapturedStream Copy() const;
-  // The same, and begins anew.
+  // Like Copy(), and empties the buffer.
   CapturedStream Take();
 
  private:

@@ -54,7 +54,7 @@ class LauncherEnd {
   explicit LauncherEnd(pid_t launcher)
       : launcher_(launcher),
         fd_(static_cast<int>(RawSyscall(abi::kSysPidfdOpen, static_cast<int>(launcher), 0))) {}
-  // Readable once it has ended; negative: not to be had.
+  // Readable once it has ended; negative: not available.
   int fd() const { return fd_; }
   // To be asked whenever there was something, or nothing for a while: it may have ended before the
   // descriptor came to be, which is another process's then, or none.
@@ -66,9 +66,9 @@ class LauncherEnd {
   const int fd_;
 };
 
-// Who cannot wait would watch over nothing: what it keeps is ended at once.
+// The wait failed. A warden that cannot wait ends its tree at once.
 constexpr long kCannotWait = -1;
-// How often it is looked where a descriptor is missing that would say that there is something.
+// How often to look if there is no descriptor to wait for.
 constexpr long kLookMilliseconds = 50;
 
 // How many are ready, 0 if there is no telling yet, or kCannotWait. Before it waits for long, it
@@ -185,7 +185,7 @@ class Descendants {
   }
 
   bool IsOurs(long pid, long self) const {
-    // Of this look or the last one: a number does not come round again in so short a time.
+    // Seen in this look or the last one: process numbers are not reused in so short a time.
     return pid == self ||
            (pid > kInit && pid < kMaxPids && seen_[pid] != 0 && seen_[pid] + 1 >= round_);
   }

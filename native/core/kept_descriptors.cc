@@ -19,7 +19,7 @@ size_t ShareOfDescriptors(size_t parts, size_t least, size_t most) {
 }
 
 void KeptDescriptors::Set(size_t count) {
-  // Of unsigned numbers: less is taken away by adding what is beyond the largest.
+  // Unsigned: if `count` is smaller, the addition wraps around to the right sum.
   all_kept += count - count_;
   count_ = count;
 }

@@ -19,7 +19,7 @@ class KeptDescriptors {
   KeptDescriptors& operator=(const KeptDescriptors&) = delete;
 
   void Set(size_t count);
-  // Those of all supervisors of this process. From any thread.
+  // The kept descriptors of all supervisors of this process. Callable from any thread.
   static size_t All();
 
  private:

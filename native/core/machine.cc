@@ -108,6 +108,11 @@ int Machine::user_fd() const {
   return user_.fd.get();
 }
 
+int Machine::network_fd() const {
+  const std::lock_guard lock(mutex_);
+  return network_.fd.get();
+}
+
 std::shared_ptr<DiagSocket> Machine::sockets() const {
   const std::lock_guard lock(mutex_);
   return sockets_;

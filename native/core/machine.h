@@ -39,7 +39,8 @@ class Machine {
   // In the order in which to enter them; one that is wanted and was not made has no descriptor.
   std::vector<NamespaceEntry> Entries(const NamespaceSpec& wanted) const;
   int user_fd() const;
-  // Asks for the sockets of the network namespace; nullptr: it was not made, or cannot be asked.
+  int network_fd() const;
+  // Lists the sockets of the network namespace; nullptr: there is none, or it cannot list them.
   std::shared_ptr<DiagSocket> sockets() const;
 
   // The directories of the session, new ones if the last were given up. The parents count when they

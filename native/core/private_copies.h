@@ -28,7 +28,7 @@ struct ChangedCopy {
   std::optional<std::string> after;  // none: it is no regular file of a fair size that can be read
 };
 
-// Something in the writable layer of a directory. `path` is relative to that.
+// An entry in the writable layer of a directory. `path` is relative to the directory.
 struct CopiedEntry {
   enum class Kind { kFile, kLink, kDirectory, kGone };
   std::string path;

@@ -33,7 +33,7 @@ std::optional<ListedProcess> LookAt(pid_t pid);
 // All processes that can be seen.
 std::vector<ListedProcess> ListProcesses();
 
-// Those that descend from `ancestor` and are alive, without itself.
+// Living descendants of `ancestor`, without itself.
 std::vector<pid_t> DescendantsOf(pid_t ancestor);
 
 }  // namespace sandbox_run

@@ -21,7 +21,7 @@ namespace {
 
 // The warden says at once how the command ended, unless it was stopped or ended from outside.
 constexpr std::chrono::milliseconds kExitPatience{5000};
-// A debugger that is told of the end of its program takes notice of it at once.
+// A debugger that is notified of its program's end reaps it at once.
 constexpr std::chrono::milliseconds kTracerPatience{500};
 // How long orphans that were killed may take to come to this process and to end: next to nothing,
 // unless the machine has more to do than it can.
@@ -206,8 +206,8 @@ Result<ProcessEnd> ProcessTree::Reap() {
     } while (reaped < 0 && errno == EINTR);
   }
   const int error = errno;
-  // Other code in this process waits for every child. The kernel may still know, for who has the
-  // descriptor; else the status is lost.
+  // Other code in this process waits for every child. The kernel may still give the status by the
+  // pidfd; otherwise it is lost.
   const bool known = reaped >= 0 || StatusOfReaped(pidfd_.get(), &status);
   pidfd_.reset();
   if (!known) return Failure{"wait", error, ""};

@@ -62,7 +62,7 @@ class ProcessTree {
   // should the launcher end. -1: it has been told to end, or there is none.
   int warden_fd(const SignalScope& scope) const;
 
-  // It has ended without having ended the tree that it was told to.
+  // The warden has ended without ending its tree.
   bool warden_lost() const { return warden_ && warden_->lost(); }
 
   // Sends a signal to the first process's group. Nothing happens once that process is reaped.

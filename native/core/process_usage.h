@@ -23,8 +23,8 @@ std::optional<ProcessCounts> ReadProcessCounts(pid_t pid);
 // for each of them, so that the sum over a tree is too high rather than too low. Cheap.
 std::optional<uint64_t> ReadMemoryAtMost(pid_t pid);
 
-// The same with what is shared divided among those who share it: the kernel walks every page, which
-// takes milliseconds. nullopt: gone, or it does not let itself be looked at.
+// Like ReadMemoryAtMost(), with shared memory divided among the processes that share it: the kernel
+// walks every page, which takes milliseconds. nullopt: it is gone, or cannot be inspected.
 std::optional<uint64_t> ReadMemoryShare(pid_t pid);
 
 }  // namespace sandbox_run

@@ -30,7 +30,7 @@ class Audience : public CommandObserver {
   Outcome ended_;
 };
 
-// What the kernel is asked for: two confinements with the same key need one rehearsal.
+// The kernel features of a confinement as a key: two confinements with one key need one rehearsal.
 std::string KeyOf(const ConfinementSpec& spec) {
   std::string key = spec.landlock.empty() ? "-" : "l" + std::to_string(spec.landlock.scoped);
   key += spec.filter.empty() ? '-' : 's';
@@ -49,7 +49,7 @@ std::string KeyOf(const ConfinementSpec& spec) {
 
 Status Verdict(const Outcome& outcome, const ConfinementSpec& spec) {
   if (outcome.failure) {
-    // Those two say that a command did run.
+    // With these two stages the command did run.
     const std::string_view stage = outcome.failure->stage;
     if (stage != "wait" && stage != kWardenLost) return *outcome.failure;
     return Failure{kRehearsalStage, outcome.failure->error, ""};

@@ -18,7 +18,8 @@ Result<std::shared_ptr<SessionDirectories>> SessionDirectories::Make(
       MakeLockedDirectory(temporary_parent, kPrivateDirectoryPrefix, made->directory_);
   if (!lock.ok()) return lock.failure();
   made->lock_ = std::move(lock.value());
-  // One level deeper, so that a command without a view, which can write to it, cannot rename it.
+  // tmp_ lies one level deeper, so that a command without a view, which can write in it, cannot
+  // rename it.
   made->tmp_ = made->directory_ + "/tmp";
   if (mkdir(made->tmp_.c_str(), 0700) != 0 || chmod(made->tmp_.c_str(), 0700) != 0)
     return Failure{"private_directory", errno, made->tmp_};
@@ -35,7 +36,7 @@ Result<std::shared_ptr<SessionDirectories>> SessionDirectories::Make(
 }
 
 SessionDirectories::~SessionDirectories() {
-  // By descriptor: a name may lead elsewhere by now.
+  // Removed by descriptor: the name may lead elsewhere by now.
   if (lock_.valid()) RemoveTree(std::move(lock_), directory_);
   if (memory_lock_.valid()) RemoveTree(std::move(memory_lock_), memory_);
 }

@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kCacheLook{5};
 
 Slot::~Slot() {
   LetGoOfShared();
-  // They keep the mounts on the directories.
+  // These descriptors keep the mounts on the directories.
   mount_namespace_.fd.reset();
   view_root_.reset();
   // By descriptor: a name may lead elsewhere by now.
@@ -68,7 +68,7 @@ std::vector<std::string> Slot::TakeMade(const ConfinementSpec& spec) {
   std::set<std::string> found;
   for (const std::string& directory : spec.told_directories) {
     const std::string place = HostPath(directory);
-    // An outer one comes before those in it, and most of these are not there.
+    // An outer directory comes before those in it; if it is missing, so are they.
     const size_t name_end = directory.find('/', directory.find('/') + 1);
     if (!found.empty() && name_end != std::string::npos &&
         found.count(directory.substr(0, name_end)) == 0) {

@@ -32,12 +32,12 @@ class Slot {
   Slot& operator=(const Slot&) = delete;
   ~Slot();
 
-  // Those that the confinement wants; a slot without one of them is never handed out.
+  // The objects that the confinement wants; a slot without one of them is never handed out.
   int ruleset_fd() const { return ruleset_.get(); }
   const std::string& directory() const { return directory_; }
   // The directories that belong to the command, on the host.
   std::vector<std::string> PrivateDirectories() const;
-  // Those that it shares with the commands of its session; nullptr: none.
+  // The directories that it shares with other commands of its session; nullptr: none.
   const std::shared_ptr<SessionDirectories>& session() const { return session_; }
   // The host path of a spec path.
   std::string HostPath(const std::string& path) const;
@@ -45,15 +45,15 @@ class Slot {
   // whose writable layer it changed, and the first few things that it made in `told_directories` of
   // the confinement, which go with it.
   Effects TakeEffects(const ConfinementSpec& spec);
-  // No command uses it: what it shares with others may be cleared, or removed.
+  // No command uses the slot any more: directories that it shares may be cleared, or removed.
   void LetGoOfShared();
-  // The command renamed a directory of the slot or what lies above a mount point in it: the next
-  // one, and who cleans up, would find something else at that path.
+  // Whether the command renamed a directory of the slot, or one above a mount point in it: the next
+  // command, and the removal, would find something else at that path.
   bool HasMoved() const;
 
  private:
   friend class Confinement;
-  // When a path is looked at again.
+  // How often a watched path is checked again.
   enum class Look {
     kOften,          // at most once a second
     kWithDirectory,  // when the directory that it is in has changed
@@ -113,9 +113,9 @@ class Slot {
   // Whether it lies deeper than directly in a directory of the slot.
   bool IsDeep(const std::string& path) const;
   Status MakeWays();
-  // Remembers what they are, once all is in them.
+  // Notes the state of all ways, once everything is in them.
   Status NoteWays();
-  // It is as NoteWays() saw it, and nothing else is in it.
+  // Whether a way is as NoteWays() saw it, with nothing else in it.
   static bool IsUntouched(Way& way);
   // Locks the cache against clearing. Waits this long for a process that is clearing it.
   Status LockCache(std::chrono::milliseconds wait);

@@ -149,7 +149,7 @@ Result<const Slot::CopiedDirectory*> Slot::AddCopiedDirectory(const ViewStepSpec
   struct stat kept;
   const bool has_kept = !spec.lower.empty() && lstat(spec.lower.front().c_str(), &kept) == 0;
   if (!spec.lower.empty()) Watch(spec.lower.front(), has_kept, kept, Look::kEachTime);
-  // What lies there was written by us, and by nobody else.
+  // Usable only if nobody else can have written there.
   const bool is_usable = has_kept && S_ISDIR(kept.st_mode) && kept.st_uid == geteuid() &&
                          (kept.st_mode & (S_IRWXG | S_IRWXO)) == 0;
   if (copied.is_missing) {
@@ -189,7 +189,7 @@ bool Slot::IsUntouched(const CopiedDirectory& copied) {
       (info.st_mode & ALLPERMS) != copied.mode) {
     return false;
   }
-  // Whatever the stamp says: the clock may not have gone on since it was taken.
+  // Reads the directory whatever its stamp says: the file system's clock may not have ticked since.
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(copied.upper.c_str()), closedir);
   if (directory == nullptr) return false;
   while (const dirent* entry = readdir(directory.get())) {

@@ -14,13 +14,14 @@
 
 namespace sandbox_run {
 
-// What the parts of a slot have in common: its places, and how paths are looked at.
+// Shared by the parts of a slot: its places, and the lookup of paths.
 
 // The clock of file systems ticks at least a hundred times a second (CONFIG_HZ).
 inline constexpr int64_t kCoarsestTickNs = 10'000'000;
 inline constexpr char kTemporaryDirectory[] = "slot:tmp";
 inline constexpr char kStagingDirectory[] = "slot:root";
-// Of links that are mounted over files; beside it, so that no command sees it.
+// Holds the links that are mounted over files; beside the staging directory, so that no command
+// sees it.
 inline constexpr char kLinksDirectory[] = "slot:links";
 // Beside the upper directory of a layer: what stands for a directory that is not there, and a
 // directory with the place for it.
@@ -35,9 +36,9 @@ struct Found {
 };
 Result<Found> LookFor(const std::string& path, const char* stage);
 
-// The same for many paths at one time. Of a directory in which many are looked for, its listing
-// tells what is missing: to look at a hundred protected names, most of which are missing, takes as
-// many round trips on a network file system.
+// LookFor() for many paths at one time. If many are in one directory, its listing shows which are
+// missing: to look at a hundred protected names one by one, most of them missing, takes as many
+// round trips on a network file system.
 class ManyLooks {
  public:
   Result<Found> For(const std::string& path, const char* stage);
@@ -52,13 +53,13 @@ class ManyLooks {
 };
 
 bool IsBeneathOrSame(const std::string& path, const std::string& ancestor);
-// Neither comes nor goes while the slot is there.
+// Whether a path is the slot's own, so that it does not appear or vanish while the slot exists.
 bool BelongsToSlot(const std::string& path);
-// What the next commands of the session are to find.
+// Whether the next commands of the session must find the content of a path.
 bool IsSharedBySession(const Slot& slot, const std::string& path);
 
-// Makes a directory of the slot. One that leads to a mount point may be there, and no link is
-// taken for it: what is put into it would lie outside.
+// Makes a directory of the slot. One that leads to a mount point may exist already, but a link is
+// refused: what is put into it would lie outside.
 Status EnsureDirectory(const std::string& path);
 // Makes the directories that lead from a private directory of the slot to a seeded file. What the
 // command before left there is gone by now.

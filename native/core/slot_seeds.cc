@@ -36,8 +36,8 @@ bool IsIntact(const std::string& path, const std::string& content, const FileSta
          found == content;
 }
 
-// True for a directory as EmptyPrivateDirectory() leaves it, in which nothing is but (what leads
-// to) these.
+// True for a directory as EmptyPrivateDirectory() leaves it that contains only these paths and the
+// directories above them.
 bool IsPlain(const std::string& path, const std::map<std::string, std::string>& links,
              const std::vector<std::string>& seeds, const std::vector<std::string>& mount_points) {
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -69,7 +69,7 @@ bool IsPlain(const std::string& path, const std::map<std::string, std::string>& 
 }  // namespace
 
 Slot::Way& Slot::WayTo(const std::string& path) {
-  // The second name beneath the slot: the first is that of one of its directories.
+  // `top` ends with the second name beneath the slot; the first is one of the slot's directories.
   const size_t begin = path.find('/', directory_.size() + 1) + 1;
   const std::string top = path.substr(0, path.find('/', begin));
   auto way = std::find_if(ways_.begin(), ways_.end(),
@@ -181,7 +181,7 @@ void Confinement::Clean(Slot& slot) const {
       if (intact) keep.push_back(path);
       continue;
     }
-    // It stays with its way or goes with it.
+    // A seed inside a way is kept or removed with that way.
     way->intact = way->intact && intact;
     if (std::find(way->seeds.begin(), way->seeds.end(), path) == way->seeds.end()) {
       way->seeds.push_back(path);

@@ -227,7 +227,7 @@ void StandardStreams::DrainNow() {
 
 bool StandardStreams::output_held() const {
   for (const UniqueFd& fd : output_) {
-    // Of nothing it is asked; that the last writer is gone is said all the same.
+    // poll() without requested events still reports that the last writer is gone.
     pollfd one = {fd.get(), 0, 0};
     if (fd.valid() && poll(&one, 1, 0) == 0) return true;
   }

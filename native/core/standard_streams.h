@@ -38,8 +38,8 @@ struct StreamsSpec {
   // stdio[0] says what is typed: nothing, `input`, or what comes from a pipe (kFd) that has no
   // other reader.
   std::optional<TerminalSize> terminal;
-  // Of these, so many are the first of the stream and the others the last. Not set: one half, and
-  // the odd byte.
+  // How many of these bytes are the first of the stream; the others are its last. Not set: half of
+  // them, and the odd byte.
   std::optional<size_t> head_limit;
   bool combined = false;     // standard error goes where standard output goes, if that is captured
   UniqueFd spill[2];         // everything that is captured is also written to these, where given

@@ -90,7 +90,7 @@ void Supervision::Run() {
       stage_ = Stage::kEnded;
     } else if (watch.Ready(warden_at) && stage_ != Stage::kEnded &&
                parts_.tree.warden_fd(parts_.scope) >= 0) {
-      // Not one that was told to end in this very round.
+      // The warden was not asked to end in this round: it was ended from outside.
       LoseWarden(stage_ == Stage::kExited || watch.Ready(exit_at));
     } else if (watch.Ready(exit_at)) {
       stage_ = HandleExit();
@@ -166,8 +166,8 @@ void Supervision::HandleGuest(const Watch& watch) {
   if (round.began > 0) parts_.tree.CommandBegan(round.began);
   if (round.ended) {
     parts_.tree.CommandEnded();
-    // What it left behind is to end with it, and a launcher that keeps time takes up to two seconds
-    // to notice.
+    // Processes that it left must end with it, and a launcher that checks the time notices the end
+    // only after up to two seconds.
     if (!parts_.spec.background && stage_ == Stage::kRunning) outcome_.tree_ended = KillTree();
   }
   if (round.gives_up) {

@@ -66,11 +66,12 @@ class Supervision {
   Stage HandleExit();
   // Whether what the command left behind has more time.
   bool MayStay(const Requests& requests);
-  // To be called before what the command left behind is ended; does nothing unless that is told.
+  // Notes processes that the command left; call it before they are ended. Does nothing unless they
+  // are to be reported.
   void NoteLeftRunning();
-  // Sends everything of the tree its end; true if it is provably gone.
+  // Kills every process of the tree; true if it is provably gone.
   bool KillTree();
-  // The same, and takes notice of the command's own end.
+  // Kills the tree, and notes in the outcome what only its end shows.
   void EndTree();
   void Reap();
   void HandleGuest(const Watch& watch);

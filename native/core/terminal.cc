@@ -75,7 +75,7 @@ Result<Terminal> OpenTerminal(std::optional<int> view_root, TerminalSize size) {
   terminal.slave.reset(ioctl(terminal.master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!terminal.slave.valid()) return Failure{kStage, errno, "TIOCGPTPEER"};
 
-  // The kernel's settings are those of a terminal that a person uses, but for this: erasing takes a
+  // The kernel's settings are those of a terminal that a person uses, except that erasing takes a
   // whole character.
   termios settings;
   if (tcgetattr(terminal.slave.get(), &settings) != 0) return Failure{kStage, errno, "tcgetattr"};

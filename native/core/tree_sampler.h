@@ -20,9 +20,9 @@
 
 namespace sandbox_run {
 
-// Holds the limits of a tree that nothing else holds, by looking at it now and then: every 100 ms
-// while the host's processes or its use of memory grow, else at least twice a second. What comes
-// and goes between two looks, and what a burst takes before the next one, is not seen.
+// Enforces those limits of a process tree that nothing else enforces, by sampling it: every 100 ms
+// while the host's processes or its use of memory grow, else at least twice a second. Processes
+// that begin and end between two samples, and bursts before the next sample, are missed.
 class TreeSampler {
  public:
   // Knows the tree, as it is right now.
@@ -59,9 +59,9 @@ class TreeSampler {
 
   // What the host could give to processes, in bytes.
   std::optional<uint64_t> AvailableMemory();
-  // How long nothing need be looked at, as long as nothing grows; `cost`: of the last look.
+  // The time until the next full look if nothing grows; `cost`: how long the last one took.
   std::chrono::milliseconds Patience(Clock::duration cost);
-  // The host has much less memory than at the last look.
+  // Whether the host has much less available memory than at the last full look.
   bool MemoryShrinks();
   // The last number given to a process, if there are many more of them on the host than before.
   std::optional<pid_t> HostGrows();
@@ -78,7 +78,7 @@ class TreeSampler {
   std::optional<Clock::time_point> next_;
   Clock::time_point next_full_;
   Clock::time_point next_in_detail_;
-  Clock::time_point next_glance_;      // at what says that the next full look is due
+  Clock::time_point next_glance_;      // when to check whether a full look is due
   std::optional<uint64_t> available_;  // at the last full look
   UniqueFd load_;                      // /proc/loadavg
   uint64_t host_processes_ = 0;        // at the last full look

@@ -17,8 +17,8 @@
 namespace sandbox_run {
 namespace {
 
-// The directories between `outer` and what the view mounts beneath it, the outermost first. What
-// lies in another mount is not theirs.
+// The directories between `outer` and the view's mounts beneath it, the outermost first; without
+// those inside another mount.
 std::set<std::string> DirectoriesToMounts(const std::string& outer,
                                           const std::vector<ViewStepSpec>& view) {
   const auto is_mounted = [&view](const std::string& path) {
@@ -93,7 +93,7 @@ Result<Confinement::Layer> Confinement::OpenLayer(const Slot& slot,
     layer.parts.push_back({path.c_str(), layer.opened.back().get()});
     return "/proc/self/fd/" + std::to_string(layer.opened.back().get());
   };
-  // What goes with the slot needs no time to be safe on a disk.
+  // A layer in the slot is deleted with it, so it need not be synced to disk.
   layer.options = BelongsToSlot(upper) ? "userxattr,volatile" : "userxattr";
   const char* before = ",lowerdir=";
   for (const std::string& lower : lowers) {
@@ -119,7 +119,7 @@ Status Confinement::BuildView(Slot& slot,
   if (mkdir(staging.c_str(), 0700) != 0 || chmod(staging.c_str(), 0700) != 0)
     return Failure{"private_directory", errno, staging};
 
-  // Strings first: the steps point into them.
+  // Declared before the steps, which point into these strings.
   std::vector<std::string> sources, targets, session_mount_points;
   std::string empty_file;
   std::vector<ViewStep> steps;
@@ -199,8 +199,8 @@ Status Confinement::BuildView(Slot& slot,
       const Result<Found> found = looks.For(spec.target, "view.hide");
       if (!found.ok()) return found.failure();
       const auto& [exists, info] = found.value();
-      // Only of the system's own settings: on a file system of another program, as a workspace may
-      // be, a directory need not change when a name in it is replaced.
+      // Only for the system's settings: on another file system, as a workspace may have (FUSE), a
+      // directory need not change when an entry in it is replaced.
       const bool is_of_system = spec.target.starts_with("/etc/");
       slot.Watch(spec.target, exists, info,
                  is_of_system ? Slot::Look::kWithDirectory : Slot::Look::kEachTime);
@@ -224,7 +224,7 @@ Status Confinement::BuildView(Slot& slot,
         }
       }
     }
-    // What lies inside a directory of the slot has to survive the cleaning between two commands.
+    // A mount point inside a directory of the slot must survive the cleaning between two commands.
     for (const ViewStepSpec& outer : wanted.view) {
       if (outer.kind == ViewStepKind::kBind && BelongsToSlot(outer.source) &&
           outer.target != spec.target && IsBeneathOrSame(spec.target, outer.target)) {
@@ -294,7 +294,7 @@ Status Confinement::BuildView(Slot& slot,
   }
   std::erase_if(slot.mount_points_, [](const std::string& path) {
     struct stat info;
-    // What lies inside another mount has no directory here.
+    // A mount point inside another mount has no directory here.
     return lstat(path.c_str(), &info) != 0;
   });
   for (const std::string& path : session_mount_points) slot.Hold(path);

@@ -179,7 +179,7 @@ long Bind(const ViewStep& step) {
 
 // Mounts a directory on itself, so that its flags can be set apart from those of what it lies in.
 long MountOnItself(const ViewStep& step) {
-  // No link is followed: the target may lie in a directory that commands write to meanwhile.
+  // No link is followed: commands may be writing to the directory of the target.
   const long target = RawSyscall(abi::kSysOpenat2, AT_FDCWD, Arg(step.target), Arg(&kWithoutLinks),
                                  sizeof(kWithoutLinks));
   if (target < 0) return target;
@@ -195,7 +195,7 @@ long MountOnItself(const ViewStep& step) {
   return result;
 }
 
-// Makes a mount read-only, and not what is mounted in it.
+// Makes a mount read-only, but not the mounts beneath it.
 long ShutMount(const char* path) {
   abi::MountAttr read_only;
   read_only.attr_set = abi::kMountAttrRdonly;
@@ -256,10 +256,10 @@ long MountLayer(const ViewStep& step) {
 }
 
 long Execute(const ViewStep& step) {
-  // Nothing is made where it is to lie.
+  // These targets exist: no mount point is made for them.
   if (IsOverUsers(step)) return Bind(step);
-  // The read-only mount beneath stays where a kernel, a file system or an outer filter has no
-  // layer.
+  // If the kernel, the file system or an outer filter refuses the layer, the read-only mount
+  // beneath stays.
   if (step.may_fail) {
     MountLayer(step);
     return 0;
@@ -328,7 +328,7 @@ int BuildView(ViewSetupPlan* plan) {
     result = RawSyscall(SYS_setns, *plan->user_fd, CLONE_NEWUSER);
     if (result < 0) return Fail(plan, "namespace.user", result);
   }
-  // Of this child alone: what it makes has the modes that are named here, whatever the launcher's.
+  // This child's own umask, so that what it makes has the modes named here.
   RawSyscall(SYS_umask, 0022);
   result = RawSyscall(SYS_unshare, CLONE_NEWNS);
   if (result < 0) return Fail(plan, "namespace.mount", result);
@@ -428,7 +428,7 @@ int RunNamespaceSetup(void* argument) {
     result = OpenNamespace("/proc/self/ns/net");
     if (result < 0) return Fail(plan, "namespace.open", result);
     plan->network_fd = static_cast<int>(result);
-    // What only explains uses it, so nothing fails without it.
+    // Only explanations of denials use it, so its failure is ignored.
     result = RawSyscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     if (result >= 0) plan->sockets_fd = static_cast<int>(result);
   }

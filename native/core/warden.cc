@@ -81,6 +81,11 @@ int BeginProgram() {
   return program.fd();
 }
 
+int RelayProgram() {
+  static const PinnedProgram program(OwnProgram("sandbox-run-relay"));
+  return program.fd();
+}
+
 struct Warden::Memory {
   WardenPlan plan;
   // The addon's own code may have to run here for good.

@@ -33,8 +33,11 @@ class PinnedProgram {
 // without.
 int WardenProgram();
 
-// The same for the program that a set-uid launcher starts (begin/handover.h).
+// Like WardenProgram(), for the program that a set-uid launcher starts (begin/handover.h).
 int BeginProgram();
+
+// The same for the program that carries connections to published ports (publish/relay_protocol.h).
+int RelayProgram();
 
 // Stage of a failure: the warden of a command was ended from outside, so the command was ended. In
 // tier "subreaper" processes that it started may be left.

@@ -26,7 +26,7 @@ constexpr long kSignalSetSize = 8;
 pid_t StartCommand(WardenPlan* plan) {
   ChildPlan* command = plan->command;
   if (command->program == nullptr && !RehearseWarden(command, WardenTier::kCommand)) return -1;
-  // What it leaves behind comes to this process, and to no other.
+  // Orphans of the command become children of this process, not of another.
   const long result = RawSyscall(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   if (result < 0) {
     command->failed_errno = static_cast<int>(-result);
@@ -79,7 +79,7 @@ void Execute(int program, pid_t launcher, pid_t command) {
 }
 
 // Most commands take no longer than this. Executing a program meanwhile would slow down the start
-// of the command, and be of no use.
+// of the command, and be useless.
 constexpr long kBriefMilliseconds = 25;
 
 // False: something has happened that must be handled first.
@@ -120,13 +120,13 @@ int RunWarden(void* argument) {
 
   // A program of its own has memory of its own: who ends everybody that shares the launcher's (the
   // kernel, out of memory) does not end it, and it keeps nothing of the launcher's from being
-  // freed. Where it cannot be executed, the code here does as well but for that.
+  // freed. If it cannot be executed, the code here does the same without that protection.
   if (has_program && NothingHappens(kChannel)) Execute(kProgram, plan->launcher, command);
   if (command == kNoCommand) return KeepScope(kChannel, plan->launcher);
   const pid_t launcher = plan->launcher;
   const bool released = KeepTree(kChannel, launcher, command, has_program) == TreeEnd::kReleased;
   if (!released) return 0;
-  // What it left in the background may stay for long.
+  // Background processes of the command may live for long.
   Execute(kProgram, launcher, 0);
   KeepTree(kChannel, launcher, 0, false);
   return 0;

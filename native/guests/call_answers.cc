@@ -110,10 +110,10 @@ Result<std::vector<sock_filter>> CallAnswers::Filter() {
     program = NetworkFilter();
   } else {
     // No call of the network is asked about.
-    const Result<OwnLoopback> loopback = OwnLoopback::Draw();
-    if (!loopback.ok()) return loopback.failure();
+    Result<std::shared_ptr<OwnNetwork>> own = OwnNetwork::Make("");
+    if (!own.ok()) return own.failure();
     gate = std::make_shared<NetworkGate>(std::vector<AddressRow>(), std::vector<AddressRange>(),
-                                         loopback.value());
+                                         std::move(own.value()));
   }
   const auto add = [&program](const std::vector<sock_filter>& part) {
     program.insert(program.end(), part.begin(), part.end());
@@ -148,7 +148,7 @@ Status CallAnswers::Serve(UniqueFd listener) {
 }
 
 bool CallAnswers::AnswerOther(int fd, const abi::SeccompNotification& call) {
-  // Who only looks lets every call go on.
+  // The observer lets every call continue, so those that may refuse one are asked first.
   const bool looks = spec_->observed != Observed::kNothing;
   const auto may_change = [this, looks](int directory) {
     return !looks || calls_.MayMakeIn(directory);
@@ -156,7 +156,7 @@ bool CallAnswers::AnswerOther(int fd, const abi::SeccompNotification& call) {
   if (spec_->group_modes && GroupModes::Answer(fd, call, may_change)) return true;
   if (spec_->refused_sockets.any() && RefusedSockets::Answer(fd, call, calls_)) return true;
   if (spec_->own_processes && OwnProcesses::Answer(fd, call, scopes_signals_)) return true;
-  // A connection that is listed or not is never let go on by who only looks.
+  // The observer must not continue a connect(): the network supervisor decides about it.
   const bool is_of_network = spec_->network != nullptr && NumberOf(call) == SYS_connect;
   if (looks && !is_of_network && calls_.Observe(fd, call)) return true;
   if (!spec_->exit_tracing || NumberOf(call) != SYS_ptrace) return false;

@@ -13,7 +13,7 @@
 namespace sandbox_run {
 namespace {
 
-// What the child reads until it executes the launcher.
+// Memory that the child reads until it executes the launcher.
 struct LauncherMemory {
   std::shared_ptr<const GuestSpec> spec;
   std::vector<std::string> arguments;
@@ -172,7 +172,7 @@ void CommandGuests::HandleTurns(Round& round) {
     if (activity_ != nullptr) effects.left_behind = activity_->Look();
     step.end->effects = round.slot.TakeEffects(round.confinement);
     if (calls_ != nullptr) calls_->Take(effects);
-    // What jobs in the background write from now on is kept for the next turn.
+    // Output of background jobs from now on is buffered for the next turn.
     round.streams.Stream(false);
     observer_.OnTurn(std::move(*step.end), std::move(effects));
   }
@@ -181,7 +181,8 @@ void CommandGuests::HandleTurns(Round& round) {
     round.streams.Stream(step.streams);
   }
   if (!round.is_ending) {
-    // However the shell ends now, it ends a turn that was told to.
+    // The turn was asked to end, so the shell's end counts as the turn's, whatever the shell
+    // reports.
     round.outcome.timed_out = step.timed_out;
     round.outcome.canceled = step.interrupted;
   }
@@ -200,7 +201,7 @@ void CommandGuests::TellEnd(Outcome& outcome) {
     if (outcome.failure->stage == std::string_view("exec")) outcome.failure->path = program_;
     if (outcome.failure->stage == std::string_view("cwd")) outcome.failure->path = cwd_;
   } else if (link_->command() < 0 && !outcome.was_ended() && !outcome.failure) {
-    // Whatever the launcher says its end was, the command never began.
+    // Whatever exit status the launcher reports, the command never began.
     const int status = outcome.signal != 0 ? 128 + outcome.signal : outcome.exit_code;
     outcome.failure = Failure{"launcher", 0, std::to_string(status)};
   } else if (link_->end()) {

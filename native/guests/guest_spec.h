@@ -16,9 +16,9 @@
 
 namespace sandbox_run {
 
-// Which guests the commands of one sandbox have.
+// The guests of the commands of one sandbox.
 struct GuestSpec {
-  // Finds what commands leave behind; nullptr: nobody asks for that.
+  // Finds what commands leave behind; nullptr: it is not wanted.
   std::shared_ptr<TreeIndex> index;
   // A set-uid program that confines the command in place of Landlock and namespaces. Each command
   // gets a warden.
@@ -49,8 +49,8 @@ struct GuestEffects {
 class GuestObserver {
  public:
   virtual ~GuestObserver() = default;
-  // A program of the command looks up a name. On the network supervisor's thread, like the next
-  // two.
+  // A program of the command looks up a name. Called on the network supervisor's thread, as are
+  // OnConnectionAsked() and OnHost().
   virtual void OnQuery(uint32_t /*query*/, std::string /*message*/) {}
   // No rule covers this connection, and a person may decide.
   virtual void OnConnectionAsked(uint32_t /*number*/, Connection) {}

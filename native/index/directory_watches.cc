@@ -15,10 +15,10 @@
 namespace sandbox_run {
 namespace {
 
-// Of one tree: a quarter of what the user may have, between these.
+// Watches of one tree: a quarter of the user's limit, between these bounds.
 constexpr size_t kMaxWatches = 8192, kMostWatches = 65'536, kShareOfWatches = 4;
-// Of this process. A user has 128 by default (fs.inotify.max_user_instances), and an editor wants
-// its own; whoever gets none looks at every directory.
+// inotify instances of this process. A user has 128 by default (fs.inotify.max_user_instances), and
+// editors need some; a tree without one looks at every directory.
 constexpr int kMaxInstances = 32;
 constexpr uint32_t kMask = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR;
 

@@ -25,9 +25,9 @@ class DirectoryWatches {
   void Close();
   // -1: it is not watched. `directory`: open. To be called before the directory is listed.
   int Add(int directory, void* owner);
-  // Whether Take() tells its owner what comes and goes.
+  // Whether Take() reports entries that come and go in a directory to its owner.
   bool Covers(int watch, const void* owner) const;
-  // Of the same owner; one that another owner has by now stays.
+  // Removes a watch of this owner; one that belongs to another owner by now stays.
   void Remove(int watch, const void* owner);
   bool IsFull() const;
   // Whether Take() says when something is mounted: over a directory, that is no event of it.

@@ -154,11 +154,11 @@ void IndexedTree::TakeTouched(const TreeRound& round) {
   if (++rounds_ > kLooksWithoutWatches) may_watch_ = kWatchedPerLook;
 }
 
-// A look at a directory takes the kernel a microsecond, most of it to wait for memory: 30,000 in
-// one process after the other are most of what a small command costs. What is seen here is as good
-// as what a visit would see: it is compared with what was known, and a directory that has the same
-// device, number and time is the same, whatever its path led to meanwhile. Below one that is read
-// in this round it is looked at again (TakeChildren).
+// Stats directories on several threads. One stat takes the kernel a microsecond, mostly waiting for
+// memory, so 30,000 in a row are most of the cost of a small command. The result is as good as that
+// of a visit: a directory with the known device, inode number and time is unchanged, wherever its
+// path led in between. Directories below one that is read in this round are looked at again
+// (TakeChildren).
 void IndexedTree::LookAhead() {
   constexpr size_t kWorthIt = 2'048, kMostThreads = 4, kAtOnce = 512;
   if (directories_ < kWorthIt) return;
@@ -193,7 +193,7 @@ void IndexedTree::LookAhead() {
     (*static_cast<decltype(work)*>(argument))();
     return nullptr;
   };
-  // Where there is no thread to be had, this one does it all. No signal that is meant for the
+  // If no thread can be started, this one does all the work. No signal that is meant for the
   // process is to be handled on one of them.
   sigset_t all, before;
   sigfillset(&all);
@@ -262,7 +262,7 @@ void IndexedTree::VisitAll(TreeRound& round) {
 
 bool IndexedTree::Check(Directory& directory, TreeRound& round) {
   if (!directory.entered) {
-    // Of an earlier look, which found more than it may or could not.
+    // An earlier look did not enter it: its budget was spent, or it failed.
     if (round.budget == 0) {
       round.spent = true;
       return false;
@@ -339,7 +339,8 @@ void IndexedTree::CheckNoted(Directory& directory, TreeRound& round) {
 void IndexedTree::Compare(Directory& directory, Noted& noted, const EntryState& now,
                           int64_t looked_ns, TreeRound& round) {
   const int64_t changed_ns = now.stamp.changed_ns;
-  // In the tick of the last look there may have been another change: rather told twice.
+  // Another change may have come in the clock tick of the last look: report it twice rather than
+  // never.
   const bool may_hide = now.kind != EntryKind::kDirectory && directory.times == FileTimes::kLocal &&
                         changed_ns >= round.began_ns && !IsSettled(changed_ns, noted.looked_ns);
   if (!now.IsSame(noted.state) || may_hide) {
@@ -421,7 +422,7 @@ void IndexedTree::Classify(Directory& directory, int fd, const FileStamp& stamp)
   directory.stamp = stamp;
   int64_t fresh_ns = directory.fresh_ns;
   if (directory.entered) {
-    // What had no meaning there has one now.
+    // The directory has become git's: names in it that meant nothing are obeyed now.
     if (directory.is_git && !was_git) fresh_ns = std::max(fresh_ns, stamp.changed_ns);
   } else if (parent != nullptr) {
     // Making or moving a directory changes both.

@@ -85,7 +85,7 @@ class IndexedTree {
   // What is known, of what its times are worth something on the file system of the root.
   void Save(SavedWriter& out);
   // Before the first look, which takes nothing on its word: that has to be one anew. False: it is
-  // none, and this tree is of no use any more.
+  // none, and this tree is unusable.
   [[nodiscard]] bool Restore(SavedReader& in);
 
  private:
@@ -100,7 +100,7 @@ class IndexedTree {
     ino_t listed_inode = 0;  // as its parent lists it
     FileStamp stamp;
     int64_t listed_ns = 0;
-    // Of what is found in it for the first time: when it can have come there with this directory.
+    // When entries that are found in it for the first time can have come there with the directory.
     int64_t fresh_ns = 0;
     TreePlace place;
     bool is_git = false;
@@ -134,7 +134,7 @@ class IndexedTree {
   void LookAheadAt(size_t begin, size_t end);
   // What a directory is now, or an errno.
   int StampNow(Directory& directory, FileStamp& stamp);
-  // What has to be looked at in this round although it is watched.
+  // Marks watched directories that must be looked at in this round.
   void TakeTouched(const TreeRound& round);
   void VisitAll(TreeRound& round);
   // False: nothing beneath it is to be looked at.
@@ -154,7 +154,7 @@ class IndexedTree {
   void Forget(std::unique_ptr<Directory> directory, int64_t when_ns, TreeRound& round);
   void Refused(Directory& directory, int error, TreeRound& round);
   void TellUnreadable(Directory& directory, TreeRound& round);
-  // Beneath the root.
+  // The path of a directory relative to the root.
   static std::string PathOf(const Directory& directory);
   std::string Absolute(std::string_view name) const;
   std::string_view NameOf(const Listed& listed) const {

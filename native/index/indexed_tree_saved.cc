@@ -1,4 +1,4 @@
-// What an IndexedTree knows, for another process: written, and taken back.
+// Saves an IndexedTree for another process, and restores it.
 
 #include <algorithm>
 #include <utility>
@@ -21,7 +21,7 @@ struct SavedDirectory {
   int64_t listed_ns;
   uint32_t noted;
   uint32_t children;
-  uint32_t is_entered;  // else it is to be looked at for the first time
+  uint32_t is_entered;  // else it must be read as if new
   uint16_t is_stale;
   uint16_t is_git;
 };
@@ -41,7 +41,7 @@ bool IsName(std::string_view name) {
 
 }  // namespace
 
-// In the order of a walk, each directory before what is in it.
+// Saves each directory before those in it, as Restore() expects them.
 void IndexedTree::Save(SavedWriter& out) {
   read_ = 0;
   const dev_t device = top_.stamp.device;
@@ -52,8 +52,8 @@ void IndexedTree::Save(SavedWriter& out) {
   while (!rest.empty()) {
     const Directory& one = *rest.back();
     rest.pop_back();
-    // On another file system the number of a device may be given again to another one, with the
-    // same numbers and times: a subvolume that a command made, and another one in its place.
+    // Directories on other file systems are read again: a device number can be reused by a file
+    // system with the same inode numbers and times (a subvolume that was replaced by another).
     const bool is_entered =
         one.entered && one.stamp.device == device && one.times != FileTimes::kForeign;
     const size_t noted = is_entered ? one.noted.size() : 0;
@@ -91,7 +91,7 @@ bool IndexedTree::Restore(SavedReader& in) {
     Directory* one = &top_;
     if (!open.empty()) {
       Directory& parent = *open.back().directory;
-      // Names are searched for by their order.
+      // Children must be sorted by name: lookups use binary search.
       if (!IsName(*name) || (!parent.children.empty() && parent.children.back()->name >= *name))
         return false;
       one = parent.children.emplace_back(std::make_unique<Directory>()).get();

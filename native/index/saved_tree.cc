@@ -42,7 +42,7 @@ std::string BootId() {
   return length > 0 ? std::string(id, static_cast<size_t>(length)) : "";
 }
 
-// Clocks that count have another start in another time namespace.
+// Monotonic clocks have a different start in each time namespace.
 std::string TimeNamespace() {
   char name[64];
   const ssize_t length = readlink("/proc/self/ns/time", name, sizeof(name));

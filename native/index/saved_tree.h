@@ -11,13 +11,13 @@
 
 namespace sandbox_run {
 
-// By what a later process tells whether times on disk mean what they meant when an index was saved.
+// Shows a later process whether times on disk still mean what they meant when an index was saved.
 struct SavedMoment {
-  // Of this boot of the kernel, and the addon that is loaded: numbers of devices mean nothing after
-  // a boot, and what is noted where is code. Empty: it cannot be known.
+  // Identifies the kernel's boot and the loaded addon: device numbers change with a boot, and what
+  // is noted with the code. Empty: unknown.
   std::string of;
   int64_t real_ns = 0;     // FileClockNow()
-  int64_t counted_ns = 0;  // of a clock that nobody sets, from the same start for all processes
+  int64_t counted_ns = 0;  // of a clock that is never set, with one start for all processes
 
   static SavedMoment Now();
   // Times of changes since `saved` are later than those before it.
@@ -36,7 +36,7 @@ class SavedWriter {
     Put(static_cast<uint64_t>(text.size()));
     bytes_ += text;
   }
-  // With what tells damage.
+  // With a checksum.
   std::string Take() &&;
 
  private:

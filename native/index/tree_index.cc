@@ -21,7 +21,7 @@ constexpr size_t kMaxNewDirectories = 200'000;
 // A clock that was set back by more makes every time doubtful.
 constexpr int64_t kSetBackNs = 100'000'000;
 
-// The first of what is to be told, `most` of them; the others stay.
+// Takes the first `most` changes to report; the others stay.
 template <typename T>
 std::vector<T> TakeSome(std::vector<T>& all, size_t most) {
   if (all.size() <= most) return std::exchange(all, {});
@@ -82,8 +82,7 @@ int64_t WhenWent(const std::string& path) {
   return kSomeTime;
 }
 
-// What went and came at one path was replaced, or is the same under another number of its
-// directory.
+// Joins a removal and an addition at one path: the entry was replaced, or its directory was.
 void JoinReplaced(std::vector<Difference>& differences) {
   std::unordered_map<std::string, Difference*> gone;
   for (Difference& one : differences) {
@@ -241,14 +240,14 @@ Result<Indexed> TreeIndex::Read() {
   return indexed;
 }
 
-// Of each directory the time of its last change is asked for, which only the clock sets, and its
-// device and number, which a mount or another directory in its place changes. inotify(7) would say
-// sooner where nothing changed, but nothing of mounts, and what it says can be lost.
+// Compares each directory's change time, which only the clock sets, and its device and inode
+// number, which differ after a mount or a replacement. inotify(7) would be faster where nothing
+// changed, but does not report mounts, and its events can be lost.
 void TreeIndex::LookAnew() {
   TreeRound round;
   round.is_anew = true;
   const bool is_over = trees_.front().directories() > spec_.max_directories;
-  // A root that is gone meanwhile is told as one that cannot be read.
+  // A root that has vanished is reported as unreadable.
   (void)Walk(round);
   spent_ = spent_ || is_over;
 }
@@ -291,7 +290,7 @@ void TreeIndex::LookAtWatched(TreeRound& round) {
       const int64_t changed_ns = now->stamp.changed_ns;
       const bool may_hide =
           changed_ns >= round.began_ns && !IsSettled(changed_ns, before_ns) && MayRepeat(one.path);
-      // Of a directory too: what comes into it is noted nowhere else.
+      // Directories too: nothing else notes that entries came into one.
       if (now->kind != before->kind || now->stamp != before->stamp || may_hide) {
         round.differences.push_back(
             {one.path, EntryChange::kChanged, *now, WhenCame(one.path, changed_ns)});
@@ -314,7 +313,7 @@ TreeIndex::Activity::Activity(std::shared_ptr<TreeIndex> index) : index_(std::mo
   const auto has_local_times = [](const IndexedTree& tree) { return tree.has_local_times(); };
   if (index_->running_.empty() &&
       !std::all_of(index_->trees_.begin(), index_->trees_.end(), has_local_times)) {
-    // No time tells later whose a change was: the user's own are taken note of now.
+    // Times do not show later who made a change, so the user's own changes are noted now.
     TreeRound round;
     round.budget = kMaxNewDirectories;
     index_->LookAtTrees(round);

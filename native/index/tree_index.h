@@ -84,7 +84,7 @@ class TreeIndex : public std::enable_shared_from_this<TreeIndex> {
 
     // `began_ns`: by FileClockNow().
     void BeginTurn(int64_t began_ns);
-    // What there is to be told now. What changes from here on may be this one's again.
+    // The changes to report now. Later changes may belong to this command again.
     LeftBehind Look();
 
    private:

@@ -41,7 +41,7 @@ bool TreePlaces::Notes(const TreePlace& place, bool is_git, std::string_view nam
 bool TreePlaces::Enters(const TreePlace& place, bool has_head, std::string_view name) {
   switch (place.modules) {
     case TreePlace::Modules::kPackage:
-      // Not deeper, but for a repository in it, which the user may stand in.
+      // Not deeper, except for a repository in it, in which the user may work.
       return name == ".git";
     case TreePlace::Modules::kPrograms:
       return false;

@@ -132,8 +132,9 @@ constexpr PathCall kPathCalls[] = {
 #endif
 };
 
-// Calls that end somewhere else. `signal`: the argument with it; 0 sends none. `process`: the one
-// that says to whom; what is negative is a group, of which those that may be reached are.
+// Calls that reach no path: connect(2), and those that send a signal. `signal`: the argument with
+// the signal; 0 sends none. `process`: the one with the receiver; a negative one is a group, and
+// the kernel signals the members it may reach.
 struct OtherCall {
   long number;
   int process = -1, signal = -1;
@@ -180,7 +181,7 @@ uint64_t RightsAt(const HeldBy& held_by, const std::string& path) {
   }
 }
 
-// What a descriptor stands for, as whoever sees its mounts names it; "": nothing that has a path.
+// The path of a descriptor's object, as seen with its mounts; "": it has none.
 std::string PathOf(int fd) {
   char name[32], path[PATH_MAX];
   snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
@@ -188,7 +189,7 @@ std::string PathOf(int fd) {
   return size > 0 && path[0] == '/' ? std::string(path, static_cast<size_t>(size)) : std::string();
 }
 
-// Whether it is looked out for who makes something of this name.
+// Whether the program that makes something of this name is to be noted.
 bool IsWatched(const HeldBy& held_by, const std::string& path) {
   const std::string_view name = std::string_view(path).substr(path.find_last_of('/') + 1);
   const std::string parent = ParentOf(path);
@@ -331,7 +332,7 @@ bool CannotBeRemoved(int object, mode_t mode, bool of_directory) {
   return S_ISDIR(mode) != of_directory || (of_directory && !MayBeEmpty(object));
 }
 
-// Whether something cannot be given the name of what is there, whoever wants it (rename(2)).
+// Whether rename(2) cannot replace the object that is there, with any permissions.
 bool CannotReplace(mode_t mode, int there, unsigned flags) {
   struct stat about;
   if (there < 0 || fstat(there, &about) != 0 || (flags & kExchange) != 0) return false;
@@ -346,8 +347,8 @@ HostObject Find(const std::string& path, bool follows, bool& is_unseen) {
   return found;
 }
 
-// Who makes one directory after the other is denied the first that is not shown, which the user
-// has: what is meant is the one that is to be made in the end, or the first on the way that is
+// A program that makes one directory after another (mkdir -p) is denied the first one that its view
+// does not show, although it exists on the host. It means the last one, or the first that is
 // missing.
 bool IsMeantOnHost(Denial& denial, bool& is_unseen) {
   std::string path = denial.on_host.meant;
@@ -407,8 +408,8 @@ bool IsHiddenFromCommand(Denial& denial, int root, bool& is_unseen) {
   return MayDo(found.object, wanted.executes ? X_OK : wanted.alters ? W_OK : R_OK);
 }
 
-// Whether the superuser needs capabilities for it, by its owner and mode (acl_permission_check in
-// fs/namei.c). `object`: a descriptor of it. Where a list says who may do what, nothing is known.
+// Whether the superuser needs capabilities for an object, by its owner and mode
+// (acl_permission_check in fs/namei.c). `object`: its descriptor. Access control lists are ignored.
 bool NeedsCapabilities(int object, int mode, bool by_owner) {
   struct stat about;
   if (geteuid() != 0 || fstat(object, &about) != 0 || about.st_uid == 0) return false;
@@ -663,7 +664,7 @@ Denials CallObserver::Take() {
         ++denied.unseen;
     }
   }
-  // Uses that are not told were not denied, and are not counted among what was.
+  // Uses are no denials, so unreported ones do not count among unreported denials.
   std::move(uses.told.begin(), uses.told.end(), std::back_inserter(denied.told));
   return denied;
 }
@@ -793,7 +794,7 @@ void CallObserver::Look(int listener, const abi::SeccompNotification& call, int 
         to.follows = false;
         if (path_of(found->directory2, found->path2, to) && IsFree(from) && IsFree(to)) return;
       }
-      // What is not there gets no new name, whoever wants it.
+      // A missing object cannot be linked, with any permissions.
       const bool follows =
           found->kind == Kind::kHardLink && (at(found->flags) & AT_SYMLINK_FOLLOW) != 0;
       const UniqueFd named(std::max(target.OpenObject(use.path, follows), -1));
@@ -1046,7 +1047,7 @@ void CallObserver::LookAtConnect(int listener, const abi::SeccompNotification& c
         held_by.own_sockets == nullptr
             ? EBADF
             : held_by.own_sockets->Find(endpoint->address, endpoint->port, is_udp, own);
-    // Where that is not known, nothing is told.
+    // Unknown: nothing is reported.
     if (error != ENOENT) return NoteUnseen(error);
   }
   Denial denial;
@@ -1064,7 +1065,7 @@ void CallObserver::LookAtSignal(int listener, const abi::SeccompNotification& ca
   const pid_t process = NumberOf(call) == static_cast<int>(abi::kSysPidfdSendSignal)
                             ? ProcessOfPidfd(target, ArgumentOf(call, 0))
                             : ArgumentOf(call, 0);
-  // Of a group those that may be reached are.
+  // Not reported for a process group (<= 0): the kernel signals those members that may be reached.
   if (process <= 0 || MayBeConfined(process) || !MaySignalOutside(process)) return;
   Denial denial;
   denial.act = Act::kSignal;
@@ -1080,7 +1081,7 @@ void CallObserver::NoteMaking(const Use& use, const std::string& path) {
   std::string program = use.target.Name();
   if (!IsWaiting(use.listener, use.call)) return;
   const std::lock_guard lock(mutex_);
-  // Who made it last.
+  // Only the last program that made the path counts.
   std::erase_if(makings_, [&path](const Making& making) { return making.path == path; });
   if (makings_.size() < kMostMakings) makings_.push_back({path, std::move(program)});
 }
@@ -1123,7 +1124,7 @@ void CallObserver::Tell(int listener, uint64_t call, const Target& target, Denia
     return one.act == Act::kRead && !one.on_host.makes ? read_candidates_ : candidates_;
   };
   {
-    // Who asked for it first is known already, and is expensive to find out.
+    // A denial of the same kind was reported with its process, which is expensive to find.
     const std::lock_guard lock(mutex_);
     if (kept(denial).IsCounted(denial)) return;
   }

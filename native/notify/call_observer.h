@@ -86,7 +86,7 @@ struct Denials {
   std::vector<Denial> told;
   uint64_t untold = 0;
   uint64_t unseen = 0;  // calls and denials that could not be looked at: no descriptors or memory
-  // Counts one of a kind that is told already.
+  // Counts a denial of a kind that is reported already.
   bool IsCounted(const Denial& denial);
   void Add(Denial denial, size_t most = kMost);
   bool empty() const { return told.empty() && untold == 0 && unseen == 0; }
@@ -97,7 +97,7 @@ struct Denials {
   size_t bytes_ = 0;
 };
 
-// Something of a name that is looked out for, and who made it.
+// A path with a watched name, and the program that made it.
 struct Making {
   std::string path;
   std::string program;
@@ -145,7 +145,7 @@ class CallObserver {
   // Whether the command could make something in a directory (O_PATH), as far as paths say: a
   // read-only mount refuses by itself.
   bool MayMakeIn(int directory);
-  // A socket that is refused by who calls this. Where it would have led is not known yet.
+  // Notes a socket that the caller refuses. Its destination is not known yet.
   void NoteRefusedSocket(int listener, const abi::SeccompNotification& call, bool is_local);
 
  private:

@@ -163,7 +163,7 @@ ClientHello ReadClientHello(std::string_view bytes) {
 }
 
 ServerStart ReadServerStart(std::string_view bytes) {
-  // That it does not know the name (RFC 6066, 3): it may go on with another one.
+  // A warning alert may come first: the server does not know the name (RFC 6066, 3) and goes on.
   if (!bytes.empty() && ByteAt(bytes, 0) == kAlert) {
     if (bytes.size() < kWarning) return ServerStart::kMoreBytes;
     if (ByteAt(bytes, kRecordHead) != kWarningLevel) return ServerStart::kAnotherHello;

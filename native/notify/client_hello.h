@@ -7,7 +7,7 @@
 
 namespace sandbox_run {
 
-// What the first bytes of a TLS client say of whom they are for.
+// What the first bytes of a TLS client say about the server that they are for.
 struct ClientHello {
   const char* flaw = nullptr;  // why they may not pass, in a few words; nullptr: nothing is wrong
   size_t size = 0;             // of the records that the hello takes; 0: more bytes are needed
@@ -17,8 +17,8 @@ struct ClientHello {
 // A hello that takes more bytes is refused.
 constexpr size_t kLargestHello = 32 * 1024;
 
-// Reads the hello at the front of `bytes`, however it is cut into records. What could be read in
-// two ways is a flaw, and so is a name that is hidden (ECH): whom that is for cannot be known.
+// Reads the hello at the front of `bytes`, however it is split into records. Ambiguous bytes are a
+// flaw, and so is an encrypted name (ECH), because the server cannot be known.
 ClientHello ReadClientHello(std::string_view bytes);
 
 // What the first bytes of a server mean for what the client may send next. Another hello, which a

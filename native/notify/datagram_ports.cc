@@ -11,7 +11,7 @@ namespace {
 // About as much as the kernel keeps of a socket (net.core.rmem_default).
 constexpr size_t kMostBytes = 256 * 1024;
 constexpr size_t kMostDatagrams = 256;
-// Those that the kernel gives who wants any (net.ipv4.ip_local_port_range).
+// The ephemeral ports, as the kernel has them by default (net.ipv4.ip_local_port_range).
 constexpr uint16_t kFirstFree = 32768, kFreePorts = 28232;
 
 }  // namespace

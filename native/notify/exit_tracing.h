@@ -15,7 +15,7 @@
 namespace sandbox_run {
 
 // Lets the commands of a thread halt the processes that they trace on their way out
-// (PTRACE_O_TRACEEXIT, without which strace does not start), but for one process at a time.
+// (PTRACE_O_TRACEEXIT, without which strace does not start), one process at a time.
 //
 // Of two that trace each other so, each would halt for the other, where not even SIGKILL reaches
 // them (since Linux 6.5). So no process may be halted by one that it halts itself, however long the
@@ -39,7 +39,7 @@ class ExitTracing {
   // Readable if a process asks; -1: it serves none. If there is no answer, as it is not open any
   // more, calls fail with ENOSYS.
   int fd() const { return listener_.get(); }
-  // Answers one who asks, if there is one. Never waits.
+  // Answers one waiting call, if there is any. Never blocks.
   void Answer();
 
  private:

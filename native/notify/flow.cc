@@ -53,7 +53,7 @@ Flow::Moved Flow::Move(int from, int to) {
       continue;
     }
     over_ = ended_;
-    // ENOTCONN: it has been reset, which its other direction tells.
+    // ENOTCONN: the connection was reset, which the other direction reports.
     if (over_ && shutdown(to, SHUT_WR) != 0 && errno != ENOTCONN) return Moved::kBroken;
     if (over_) moved = Moved::kAll;
     if (over_) break;

@@ -16,7 +16,7 @@ class Flow {
     kSome,    // there may be more at once
     kBroken,  // one of the two is
   };
-  // Of sockets that never wait. At the end of `from`, `to` is told that nothing more comes.
+  // Moves bytes between two non-blocking sockets. At the end of `from`, shuts `to` for writing.
   Moved Move(int from, int to);
   bool is_over() const { return over_; }
 

@@ -25,7 +25,7 @@ namespace {
 
 constexpr long kSysFchmodat2 = 452;
 
-// A call that gives an existing object a mode. An argument that is not there is -1.
+// A call that changes the mode of an object. Members are the indexes of its arguments; -1: none.
 struct ModeCall {
   long number;
   int mode;
@@ -45,12 +45,12 @@ const ModeCall* Find(const abi::SeccompNotification& call) {
   const auto* found =
       std::find_if(std::begin(kModeCalls), std::end(kModeCalls),
                    [&call](const ModeCall& one) { return one.number == NumberOf(call); });
-  // As the filter asks: the kernel takes a mode for 16 bits.
+  // Tests the same bit as the filter: the kernel reads only the low 16 bits as the mode.
   return found == std::end(kModeCalls) || (ArgumentOf(call, found->mode) & S_ISGID) == 0 ? nullptr
                                                                                          : found;
 }
 
-// What a descriptor of a process stands for (O_PATH), or a negative errno.
+// Opens the object of a process's descriptor (O_PATH), or returns a negative errno.
 int OpenDescriptor(pid_t thread, int fd) {
   if (fd < 0) return -EBADF;
   char name[64];
@@ -70,7 +70,7 @@ std::optional<int> DescriptorIn(const std::string& path) {
   return atoi(number.c_str());
 }
 
-// Opens what a call is about (O_PATH), or a negative errno.
+// Opens the object whose mode a call changes (O_PATH), or returns a negative errno.
 int OpenObject(const abi::SeccompNotification& call, const ModeCall& how) {
   const auto thread = static_cast<pid_t>(call.pid);
   if (how.path < 0) return OpenDescriptor(thread, ArgumentOf(call, how.directory));

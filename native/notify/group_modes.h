@@ -10,12 +10,12 @@
 
 namespace sandbox_run {
 
-// Gives directories of commands the set-group-ID bit, by which what is made in them gets their
-// group, and refuses it to files, which would run with the rights of their group.
+// Sets the set-group-ID bit of commands' directories, whose new entries then get their group, and
+// refuses it for files, which would run with the rights of their group.
 //
-// A filter does not see what a mode is for, and a process may have something else under the same
-// path or descriptor by the time its call goes on. So no such call ever goes on: the object is
-// opened here, looked at, and changed by that descriptor.
+// A filter does not see whose mode is changed, and the path or descriptor of a call may lead to
+// another object by the time that the call continues. So no such call is continued: the object is
+// opened here, checked, and changed by that descriptor.
 class GroupModes {
  public:
   // The filter's part that asks about chmod(2) and its kin with that bit, without an end of its

@@ -47,7 +47,7 @@ int HeldConnection::Prepare(int socket, int family, SocketAddress& to) {
     end_family_ = AF_INET6;
     endpoint.address[15] = 1;
   } else {
-    // Of a range with many addresses, each with ports of its own.
+    // A random loopback address: each has its own ports, so they do not run out.
     uint8_t lot[3];
     if (getrandom(lot, sizeof(lot), 0) != sizeof(lot)) return EAGAIN;
     endpoint.address = LoopbackAddress(static_cast<uint8_t>(1 + lot[0] % 254), lot[1],

@@ -10,8 +10,8 @@ namespace sandbox_run {
 namespace {
 
 void Send(int listener, const abi::SeccompAnswer& answer) {
-  // Who asks waits for ever without an answer. ENOENT: it does not ask any more. EINPROGRESS: it
-  // has one.
+  // Without an answer the caller waits for ever, so other errors are retried. ENOENT: the call has
+  // ended. EINPROGRESS: it has an answer.
   constexpr int kAttempts = 8;
   for (int i = 0; i < kAttempts; ++i) {
     if (ioctl(listener, abi::kSeccompSend, &answer) == 0 || errno == ENOENT || errno == EINPROGRESS)

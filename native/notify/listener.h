@@ -18,7 +18,7 @@ inline uint64_t PointerOf(const abi::SeccompNotification& call, int argument) {
 
 // Whether a call waits for an answer.
 bool HasCall(int listener);
-// Takes it; waits for one if there is none. False: who asked has given up since.
+// Takes a call; waits for one if there is none. False: the calling thread has given up since.
 bool Receive(int listener, abi::SeccompNotification& call);
 
 // Has who asks and who answers take turns on one processor, instead of waking another one for each

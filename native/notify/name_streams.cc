@@ -13,14 +13,14 @@
 namespace sandbox_run {
 namespace {
 
-// Of one command at a time.
+// Streams of one command at a time.
 constexpr size_t kMostStreams = 32;
-// Of one stream. Who asks faster than is answered waits.
+// Unanswered questions of one stream; beyond it, nothing more is read until an answer is sent.
 constexpr uint32_t kMostUnanswered = 8;
-// A longer question is none.
+// A longer message is not taken as a question.
 constexpr size_t kLargestQuery = 4096;
 constexpr size_t kReadBytes = 4096;
-// Of answers that nobody takes.
+// Bytes of answers that the program has not read.
 constexpr size_t kMostHeldUp = 256 * 1024;
 constexpr int kMostReads = 16;
 constexpr int kMostEvents = 32;

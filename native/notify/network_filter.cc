@@ -23,7 +23,7 @@ constexpr uint32_t HighHalfOf(int argument) { return LowHalfOf(argument) + 4; }
 constexpr uint32_t kAlways[] = {SYS_connect,     SYS_bind,        SYS_listen,
                                 SYS_getsockname, SYS_getpeername, SYS_sendmsg,
                                 SYS_sendmmsg,    SYS_recvmsg,     SYS_recvmmsg};
-// With an address as their argument: who says where to, or wants to know where from.
+// Calls with an address argument: the destination, or a buffer for the source.
 constexpr uint32_t kWithAddress[] = {SYS_sendto, SYS_recvfrom};
 
 const sock_filter kAsk = BPF_STMT(BPF_RET | BPF_K, abi::kSeccompRetUserNotification);

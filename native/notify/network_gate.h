@@ -5,34 +5,33 @@
 
 #include <chrono>
 #include <cstdint>
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "notify/datagram_ports.h"
 #include "notify/endpoint.h"
 #include "notify/network_table.h"
-#include "notify/own_loopback.h"
+#include "notify/own_network.h"
 #include "notify/unix_table.h"
 
 namespace sandbox_run {
 
 // What the commands of one sandbox have of the network.
 struct NetworkGate {
-  NetworkGate(std::vector<AddressRow> rows, std::vector<AddressRange> apart, OwnLoopback own,
-              bool may_look_inside = false)
-      : table(std::move(rows), std::move(apart)), looks_inside(may_look_inside), loopback(own) {}
+  NetworkGate(std::vector<AddressRow> rows, std::vector<AddressRange> apart,
+              std::shared_ptr<OwnNetwork> own_network, bool may_look_inside = false)
+      : table(std::move(rows), std::move(apart)),
+        looks_inside(may_look_inside),
+        own(std::move(own_network)) {}
 
   NetworkTable table;
   const bool looks_inside;  // rows may say what connections have to be
-  // What stands for names of which a person is asked; nullopt: nobody is asked about anything.
+  // Addresses that stand for names about which a person is asked; nullopt: nobody is asked.
   std::optional<AddressRange> placeholders;
-  DatagramPorts datagrams;
-  std::mutex mutex;  // guards what follows
-  OwnLoopback loopback;
   UnixTable sockets;
+  const std::shared_ptr<OwnNetwork> own;
 };
 
 // A connection that a command asked for, or several alike.
@@ -51,13 +50,13 @@ struct Connection {
   uint64_t count = 0;
 };
 
-// Each kind of connection once, so many of them, and how many are not told.
+// Each kind of connection once, at most kMost, and how many more there were.
 struct Connections {
   static constexpr size_t kMost = 256;
   std::vector<Connection> told;
   uint64_t untold = 0;
-  // Counts one that is alike to what is told, or for which there is no room. Another one has to be
-  // added, and only of that it matters who asked for it, which is expensive to find out.
+  // Counts a connection that equals a reported one, or for which there is no room. False: it has to
+  // be added, with its process, which is expensive to find.
   bool IsCounted(const Connection& connection);
   void Add(Connection connection);
   void Add(Connections others);

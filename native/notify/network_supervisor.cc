@@ -24,18 +24,19 @@
 namespace sandbox_run {
 namespace {
 
-// Of one command, kept open here: a part of what this process may open, as others run beside it.
+// Copies of sockets kept open for one command: a share of this process's descriptor limit, because
+// other commands run beside it.
 constexpr size_t kMostCopies = 256, kLeastCopies = 16, kShareOfDescriptors = 16;
 constexpr std::chrono::milliseconds kLookInterval{100};
 // What is known of sockets without a copy.
 constexpr size_t kMostKnown = 1024;
-// Of one command. Those that it has given up count until there is an answer.
+// Unanswered questions of one command. Those that it has given up count until there is an answer.
 constexpr size_t kMostAsked = 128;
-// Of those, on their way: each takes four descriptors. The calls of others wait.
+// Held connections among them: each takes four descriptors. Further calls wait.
 constexpr ptrdiff_t kMostHeld = 32;
-// How often it is looked whether a signal came for a call that waits for an answer.
+// How often waiting calls are checked for a signal.
 constexpr std::chrono::milliseconds kTendInterval{100};
-// Of what is watched: what has woken the thread, the listener, UDP, name servers, and connections.
+// Indexes of the watched descriptors: the wake event, the listener, UDP, name servers, connections.
 enum Watched : size_t { kWatchedWake, kWatchedListener, kWatchedUdp, kWatchedNames, kWatchedFirst };
 constexpr uint16_t kDnsPort = 53;
 
@@ -46,7 +47,7 @@ int64_t NowMs() {
 }
 
 void TellWho(Connection& connection, const Target& target) {
-  // Of one that somebody was asked about it is known already.
+  // If a person was asked about the connection, its process is known already.
   if (connection.process == 0) {
     connection.process = target.Process();
     connection.program = target.Name();
@@ -243,11 +244,12 @@ void NetworkSupervisor::Work() {
     udp_.Advance(listener_.get());
     names_.Advance();
     if (!postponed_.empty() && Clock::now() >= look_again_) TakePostponed();
-    // One at a time: who calls without end does not keep questions from being taken.
+    // One call per round, so that a program that calls without end does not hold up questions.
     abi::SeccompNotification call;
     if ((watched[kWatchedListener].revents & POLLIN) == 0 || !Receive(listener_.get(), call))
       continue;
-    // It looks at files, which can take long, and whoever waits for the lock may be told to end.
+    // Without the lock: it reads files, which can take long, and a thread that waits for the lock
+    // may have to end.
     lock.unlock();
     if (answer_other_ != nullptr && answer_other_(listener_.get(), call)) continue;
     lock.lock();
@@ -287,7 +289,7 @@ void NetworkSupervisor::FinishReady(const std::vector<pollfd>& watched) {
   std::vector<Waiting> still;
   size_t at = kWatchedFirst;
   for (Waiting& waiting : std::exchange(waiting_, {})) {
-    // Those that began since are behind the others.
+    // Connections that began after the poll() come last and have no event.
     const bool has_event = at < watched.size() && watched[at].revents != 0;
     ++at;
     const bool is_ready = FindSocket(waiting.inode) == nullptr || has_event;
@@ -337,8 +339,8 @@ void NetworkSupervisor::HandleCall(const abi::SeccompNotification& call) {
     case SYS_recvfrom:
     case SYS_recvmsg:
     case SYS_recvmmsg:
-      // Of no UDP socket. No other one that a command has goes by an address in a message, and no
-      // option says where something leads, but for those that the command's filter refuses.
+      // Not a UDP socket. No other socket that a command has takes its destination from a message,
+      // and the filter refuses all socket options that set one.
       return Continue(listener_.get(), call.id);
     default:
       Refuse(listener_.get(), call.id, ENOSYS);
@@ -488,7 +490,7 @@ void NetworkSupervisor::ConnectSocket(const abi::SeccompNotification& call, Targ
     return Ask(call, target, inode, std::move(connection), error);
   if (real && inside != Inside::kAnything) {
     error = ConnectInside(target, inode, socket, *real, inside, connection);
-    // What becomes of it the relay records.
+    // The relay records the outcome.
     return FinishConnecting(call, target, inode, socket, error, std::move(connection),
                             error != EINPROGRESS);
   }
@@ -505,7 +507,7 @@ void NetworkSupervisor::FinishConnecting(const abi::SeccompNotification& call, T
                                          Connection connection, bool is_told) {
   const bool on_its_way = error == EINPROGRESS;
   const bool is_own =
-      gate_->loopback.Is(connection.endpoint) && connection.allowed && connection.rule.empty();
+      gate_->own->loopback.Is(connection.endpoint) && connection.allowed && connection.rule.empty();
   connection.error = on_its_way ? 0 : error;
   // What a program reaches of its own is its own affair.
   if (!is_own && is_told) Record(std::move(connection), target);
@@ -604,9 +606,9 @@ std::optional<Endpoint> NetworkSupervisor::Judge(const Endpoint& wanted, Connect
                                                  int& error, Inside& inside) {
   connection.endpoint = wanted;
   Endpoint real = wanted;
-  if (gate_->loopback.Is(wanted)) {
-    const std::lock_guard lock(gate_->mutex);
-    if (gate_->loopback.FindServer(wanted, real.address)) {
+  if (gate_->own->loopback.Is(wanted)) {
+    const std::lock_guard lock(gate_->own->mutex);
+    if (gate_->own->loopback.FindServer(wanted, real.address)) {
       connection.allowed = true;
       return real;
     }
@@ -626,16 +628,17 @@ std::optional<Endpoint> NetworkSupervisor::Judge(const Endpoint& wanted, Connect
   connection.rule = std::move(verdict.rule);
   inside = verdict.inside;
   if (verdict.allowed) return real;
-  error = gate_->loopback.Is(wanted) ? ECONNREFUSED : EACCES;
+  error = gate_->own->loopback.Is(wanted) ? ECONNREFUSED : EACCES;
   return std::nullopt;
 }
 
 bool NetworkSupervisor::IsNameServer(const Endpoint& wanted) const {
   if (wanted.port != kDnsPort) return false;
   {
-    const std::lock_guard lock(gate_->mutex);
+    const std::lock_guard lock(gate_->own->mutex);
     Address own;
-    if (gate_->loopback.Is(wanted) && gate_->loopback.FindServer(wanted, own)) return false;
+    if (gate_->own->loopback.Is(wanted) && gate_->own->loopback.FindServer(wanted, own))
+      return false;
   }
   // As of UDP (UdpSockets): an entry for that one server leads there.
   const NetworkTable::Verdict verdict = gate_->table.Judge(wanted, Protocol::kTcp);
@@ -728,7 +731,7 @@ void NetworkSupervisor::TendAsked() {
 }
 
 void NetworkSupervisor::TendWaiting() {
-  // Its connection is on its way all the same.
+  // The connection is being made nevertheless.
   for (const Waiting& waiting : waiting_) {
     if (IsWaiting(listener_.get(), waiting.call) && Target(waiting.thread).HasSignal())
       Refuse(listener_.get(), waiting.call, kRestartForSignal);
@@ -750,7 +753,7 @@ void NetworkSupervisor::FinishAsked(Asked asked, const std::optional<Address>& a
   const bool has_socket = socket != nullptr && socket->copy.valid();
   if (asked.held && has_socket)
     return FinishHeld(std::move(asked), *socket, address, error, inside);
-  // Nobody waits for it any more; who does later asks again.
+  // The call has ended; a later one asks again.
   if (!asked.has_call || !IsWaiting(listener_.get(), call.id))
     return RecordUnanswered(std::move(asked.connection));
   if (!has_socket) {
@@ -873,9 +876,9 @@ int NetworkSupervisor::BindSocket(Socket& socket, const SocketAddress& wanted) {
   std::optional<Endpoint> endpoint = EndpointOf(wanted, socket.family);
   if (!endpoint) return EINVAL;
   // Servers are for the sandbox itself.
-  if (!gate_->loopback.Is(*endpoint)) return EADDRNOTAVAIL;
-  const std::lock_guard lock(gate_->mutex);
-  if (gate_->loopback.IsTakenByHost(endpoint->port)) return EADDRINUSE;
+  if (!gate_->own->loopback.Is(*endpoint)) return EADDRNOTAVAIL;
+  const std::lock_guard lock(gate_->own->mutex);
+  if (gate_->own->loopback.IsTakenByHost(endpoint->port)) return EADDRINUSE;
   const int fd = socket.copy.get();
   int only_v6 = 0;
   if (socket.family == AF_INET6) {
@@ -884,7 +887,7 @@ int NetworkSupervisor::BindSocket(Socket& socket, const SocketAddress& wanted) {
     const int off = 0;
     if (only_v6 != 0 && setsockopt(fd, SOL_IPV6, IPV6_V6ONLY, &off, sizeof(off)) != 0) return errno;
   }
-  endpoint->address = gate_->loopback.ForServer(only_v6 != 0);
+  endpoint->address = gate_->own->loopback.ForServer(only_v6 != 0);
   endpoint->scope = 0;
   SocketAddress real = SocketAddressOf(*endpoint, socket.family);
   if (bind(fd, real.get(), real.length) != 0) return errno;
@@ -913,8 +916,8 @@ void NetworkSupervisor::Listen(const abi::SeccompNotification& call) {
   if (error == 0 && listen(socket->copy.get(), ArgumentOf(call, 1)) != 0) error = errno;
   if (error != 0) return Refuse(listener_.get(), call.id, error);
   {
-    const std::lock_guard lock(gate_->mutex);
-    gate_->loopback.Listens(socket->port);
+    const std::lock_guard lock(gate_->own->mutex);
+    gate_->own->loopback.Listens(socket->port);
   }
   socket->listens = true;
   socket->copy.reset();

@@ -64,11 +64,11 @@ class NetworkSupervisor {
   // The answer to a question, from any thread; empty: there is none. Each question gets one. One
   // that nobody waits for any more is dropped.
   void Answer(uint32_t query, const std::string& message);
-  // The same for a connection: the address to connect to, or nullopt and with which errno it is
-  // refused (0: the usual one). `inside`: what it has to be.
+  // Answers a question about a connection, like Answer(): the address to connect to, or nullopt and
+  // the errno of the refusal (0: the usual one). `inside`: the protocol that it must speak.
   void AnswerConnection(uint32_t number, const std::optional<Address>& address, int error,
                         Inside inside);
-  // The same for a question about a host.
+  // Answers a question about a host, like Answer().
   void AnswerHost(uint32_t question, bool allowed, std::string rule);
 
  private:
@@ -158,10 +158,10 @@ class NetworkSupervisor {
   // Ends calls that a signal came for.
   void TendAsked();
   void TendWaiting();
-  // Of one that nobody waits for any more.
+  // Records a connection whose call ended before there was an answer.
   void RecordUnanswered(Connection connection);
   void FinishAsked(Asked asked, const std::optional<Address>& address, int error, Inside inside);
-  // Of one that is held: carried, or told that it failed.
+  // Finishes a held connection: carries it, or reports the failure to its program.
   void FinishHeld(Asked asked, Socket& socket, const std::optional<Address>& address, int error,
                   Inside inside);
   void Record(Connection connection, Target& target);
@@ -179,7 +179,7 @@ class NetworkSupervisor {
   void FinishReady(const std::vector<pollfd>& watched);
   // How many descriptors are kept for the command, at most.
   size_t CountKept() const;
-  // Drops what is kept of sockets that the command has closed, if that can be told.
+  // Forgets sockets that the command has closed, as far as that is known.
   void ForgetClosed();
 
   const std::shared_ptr<NetworkGate> gate_;

@@ -6,7 +6,7 @@
 namespace sandbox_run {
 namespace {
 
-// Of names; a command that looks up more of them finds the first ones gone.
+// Addresses given to names; a command that looks up more names loses the first ones.
 constexpr size_t kMostLeased = 4096;
 
 constexpr int kEveryBit = 128;

@@ -1,6 +1,7 @@
 #ifndef SANDBOX_RUN_NOTIFY_OWN_LOOPBACK_H_
 #define SANDBOX_RUN_NOTIFY_OWN_LOOPBACK_H_
 
+#include <array>
 #include <bitset>
 #include <cstdint>
 
@@ -12,7 +13,7 @@ namespace sandbox_run {
 // The loopback interface of a sandbox whose sockets are those of the host. It is one address of
 // 127.0.0.0/8, drawn by lot, in place of 127.0.0.1, and another one in place of ::1: so its servers
 // are out of the way of the host's, and the host's programs do not come upon them when they connect
-// to localhost. Not thread-safe but for what its owner guards.
+// to localhost. Not thread-safe: its owner guards it.
 class OwnLoopback {
  public:
   static Result<OwnLoopback> Draw();
@@ -22,6 +23,8 @@ class OwnLoopback {
   // Where a server is to be bound that wants any address, or one of the loopback interface.
   // `only_v6`: it wants no connections over IPv4.
   Address ForServer(bool only_v6) const { return only_v6 ? v6_ : v4_; }
+  // All of its addresses.
+  std::array<Address, 2> addresses() const { return {v4_, v6_}; }
   // Notes that a server of the sandbox listens at a port.
   void Listens(uint16_t port);
   // The server of the sandbox that a connection to its loopback interface at `port` would reach, if

@@ -27,7 +27,7 @@ constexpr uint32_t kPriorityOfProcess = 0;    // PRIO_PROCESS
 constexpr uint32_t kIoPriorityOfProcess = 1;  // IOPRIO_WHO_PROCESS
 constexpr int kNone = -1;
 
-// A call that names a thread or process by number. `who`: the argument with it.
+// A call that names a thread or process by number. `who`: the argument with the number.
 struct NumberCall {
   long number;
   int who = 0;

@@ -12,11 +12,11 @@
 namespace sandbox_run {
 namespace {
 
-// For whoever connects and says nothing, or half of it.
+// How long a connection may send nothing, or only a part of its hello.
 constexpr std::chrono::seconds kPatience{60};
-// For whoever has ended one direction and is quiet in the other one: it may be gone.
+// How long the other direction may be quiet once one has ended: the peer may be gone.
 constexpr std::chrono::seconds kHalfPatience{300};
-// Of what is looked at: more than the longest hello, head, and record.
+// Bytes that are read for an inspection: more than the longest hello, head, and record.
 constexpr size_t kMostBytes = 64 * 1024;
 constexpr size_t kReadBytes = 16 * 1024;
 
@@ -200,7 +200,7 @@ Passage::Looked Passage::LookAtSecondHello() {
   const ClientHello hello = ReadClientHello(bytes_);
   if (hello.flaw != nullptr) return Refuse(hello.flaw), Looked::kIsOver;
   if (hello.size == 0) return Looked::kNeedsMore;
-  // It is to be the same but for what the server wants (RFC 8446, 4.1.2).
+  // The second hello must be the same except for what the server wants (RFC 8446, 4.1.2).
   begun_.connection.name = hello.name;
   if (hello.name != host_)
     return Refuse("a second TLS hello with another server name"), Looked::kIsOver;

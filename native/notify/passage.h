@@ -17,7 +17,7 @@
 
 namespace sandbox_run {
 
-// What a command's socket is told of the two ends of its connection.
+// The addresses of both ends of its connection that a command's socket sees.
 struct ConnectionNames {
   SocketAddress peer;
   SocketAddress local;
@@ -40,7 +40,7 @@ class Passage {
   using Clock = std::chrono::steady_clock;
   // May it be for this host? To be answered by Judge.
   using OnAsk = std::function<void(const std::string& host)>;
-  // What came of the connection, once or, where it is for one host after the other, for each.
+  // Called with the outcome of the connection: once, or once for each host that it asks for.
   using OnDecided = std::function<void(const Connection&)>;
 
   Passage(BegunConnection begun, OnAsk on_ask, OnDecided on_decided);
@@ -51,11 +51,11 @@ class Passage {
   // False: it is over.
   bool Judge(bool allowed, std::string rule);
 
-  // Those whose events say that it can go on.
+  // The two sockets to watch for events.
   int host() const { return begun_.host.get(); }
   int command() const { return command_.valid() ? command_.get() : begun_.command.end(); }
   bool is_connected() const { return stage_ > Stage::kCompleting; }
-  // Something of what the command sent may still be handed on. A hello alone is of no use.
+  // Bytes that the command sent may still have to be forwarded. A hello alone need not be.
   bool has_undelivered() const {
     const bool is_known = begun_.inside == Inside::kHttp || stage_ >= Stage::kSecondHello;
     return is_connected() && is_known && !is_up_over_;

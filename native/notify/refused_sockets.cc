@@ -17,8 +17,8 @@ constexpr uint32_t LowHalfOf(int argument) {
   return offsetof(seccomp_data, args) + 8 * static_cast<uint32_t>(argument);
 }
 
-// By such a socket libc asks nscd for users, groups and hosts before it reads the files itself:
-// every `ls -l` does. To tell of it would hide why a command failed.
+// The type of socket by which libc asks nscd for users, groups and hosts before it reads the files
+// itself, as in every `ls -l`. It is not reported: that would hide why a command failed.
 constexpr int kLikeNscd = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
 }  // namespace
@@ -28,7 +28,7 @@ std::vector<sock_filter> RefusedSockets::Filter(SocketFamilies families) {
   if (families.inet) asked = {AF_INET, AF_INET6};
   if (families.local) asked.push_back(AF_UNIX);
   if (asked.empty()) return {};
-  // The kernel takes the family for 32 bits.
+  // The kernel reads the family as an int, so only the low 32 bits count.
   std::vector<sock_filter> part = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LowHalfOf(0))};
   for (const uint32_t family : asked) {
     part.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, family, 0, 1));

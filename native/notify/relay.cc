@@ -18,14 +18,14 @@ namespace {
 constexpr size_t kMostCarried = 256;
 // Each takes two descriptors, and four more while data is held up both ways.
 constexpr size_t kOfOne = 6;
-// What has woken the thread, and what it waits by.
+// The relay's own descriptors: the wake event and the epoll instance.
 constexpr size_t kOfRelay = 2;
-// A part of what this process may open, and enough for a program that has several at a time.
+// A share of this process's descriptor limit, and enough for a program with several connections.
 constexpr size_t kLeastCarried = 16;
 constexpr size_t kShareOfDescriptors = 32;
 constexpr std::chrono::seconds kLongestEnd{1};
 constexpr int kMostEvents = 64;
-// Of an event: what has woken the thread, or the number of a passage and which of its sockets.
+// The data of an epoll event: kWoken, or the number of a passage and which of its sockets.
 constexpr uint64_t kWoken = 0;
 constexpr uint64_t DataOf(uint32_t number, bool is_command) {
   return uint64_t{number} << 1 | (is_command ? 1 : 0);
@@ -51,7 +51,7 @@ Result<std::unique_ptr<Relay>> Relay::Start(OnAsk on_ask) {
   made->wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!made->wake_.valid() || !Watch(made->epoll_.get(), made->wake_.get(), kWoken, EPOLLIN))
     return Failure{"network.event", errno, ""};
-  // Signals are for the threads of whoever loaded us, one of which may be the caller.
+  // Signals are for the other threads of this process, so the relay's thread blocks all.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -50,9 +50,9 @@ class Relay {
   // Why a command's socket was not connected; nullopt: it was not this that failed.
   std::optional<int> TakeFailure(ino_t inode);
 
-  // What came of connections since the last call.
+  // The outcomes of connections since the last call.
   Connections Take();
-  // The command has ended: what it sent and may send is still handed on, if that takes a moment.
+  // The command has ended: forwards what it has sent, for a moment, and then closes everything.
   void Finish();
 
  private:
@@ -84,7 +84,7 @@ class Relay {
   pthread_t thread_ = {};
   bool started_ = false;
 
-  // Of the thread alone.
+  // Used only by the relay's thread.
   std::map<uint32_t, Passage> passages_;
   std::vector<uint32_t> unfinished_;  // have more to do at once
   uint32_t last_number_ = 0;

@@ -51,8 +51,8 @@ int ConnectNow(int fd, const SocketAddress& address) {
   if (flags == -1 || (flags & O_NONBLOCK) != 0) return begin();
   if (fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return errno;
   int error = begin();
-  // Who waits for one to this machine need not be woken once more: the same call again says that it
-  // is made by now, or refused.
+  // A connection to this machine is made or refused at once: a second call returns the result, and
+  // nothing has to wait for an event.
   if (error == EINPROGRESS) error = begin();
   if (error == EALREADY) error = EINPROGRESS;
   fcntl(fd, F_SETFL, flags);

@@ -64,7 +64,7 @@ class Target {
   std::string Name() const;
   // Whether a signal waits for the thread, which is to end its call for it.
   bool HasSignal() const;
-  // Of the process, not of the thread; 0: it is gone.
+  // The ID of the process, not of the thread; 0: it is gone.
   pid_t Process() const;
 
  private:

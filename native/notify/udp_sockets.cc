@@ -23,18 +23,18 @@ namespace {
 constexpr uint16_t kDnsPort = 53;
 // A question fits into a datagram (EDNS0 buffers are seldom larger).
 constexpr size_t kLargestQuery = 4096;
-// Of one socket; programs ask for two kinds of address at a time. Who asks faster than is answered
-// waits, and what is sent without waiting is lost.
+// Unanswered questions of one socket; programs ask for two kinds of address at a time. Beyond the
+// first number nothing more is read from the socket, beyond the second a question is lost.
 constexpr uint32_t kMostUnanswered = 8, kMostAtAll = 64;
-// Of one socket: places that it sends to at a time.
+// Destinations of one socket at a time.
 constexpr size_t kMostFlows = 16;
 constexpr size_t kMostInbox = 256;
 constexpr size_t kMostWaiting = 256;
-// Then others have their turn.
+// Datagrams of one socket before other sockets have their turn.
 constexpr int kMostAtOnce = 32;
 constexpr int kMostEvents = 64;
 constexpr std::chrono::milliseconds kTendInterval{100};
-// Of an event; others are numbers of what is watched.
+// Data of the wake event; other events have the number of a watched descriptor.
 constexpr uint32_t kWoken = 0;
 
 // Linux takes them for the loopback interface, and so do rules.
@@ -64,7 +64,7 @@ bool IsTheSame(const Endpoint& one, const Endpoint& other) {
   return one.port == other.port && one.address == other.address && one.scope == other.scope;
 }
 
-// What follows the end of what the command sends: it has shut its end, or closed it.
+// Whether the command has shut its end of the pair for writing (POLLRDHUP) or closed it (POLLHUP).
 short EndingOf(int end) {
   pollfd watched = {end, POLLRDHUP, 0};
   return poll(&watched, 1, 0) == 1 ? watched.revents : static_cast<short>(0);
@@ -100,7 +100,7 @@ UdpSockets::Socket* UdpSockets::Find(ino_t inode) {
 uint32_t UdpSockets::Watch(int fd, ino_t inode, bool is_flow) {
   const uint32_t number = ++last_number_ == kWoken ? ++last_number_ : last_number_;
   epoll_event event = {};
-  // That the pair can be written to is told each time that something was taken out of it.
+  // Edge-triggered: EPOLLOUT comes each time that the program has taken something out of the pair.
   event.events = is_flow ? EPOLLIN | EPOLLET : EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
   event.data.u32 = number;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return 0;
@@ -189,7 +189,8 @@ bool UdpSockets::Answer(int listener, const abi::SeccompNotification& call) {
       TellPeer(listener, call, *socket);
       return true;
     case SYS_setsockopt:
-      // Those of IP, and of ports that are shared: a pair does not have them.
+      // Options of IP and for shared ports succeed without effect: a socket pair does not have
+      // them.
       Return(listener, call.id, 0);
       return true;
     case SYS_sendto:
@@ -221,13 +222,13 @@ std::optional<Endpoint> UdpSockets::Judge(const Endpoint& to, Connection& connec
   connection.allowed = verdict.allowed;
   connection.rule = std::move(verdict.rule);
   if (verdict.allowed) return real;
-  connection.error = gate_.loopback.Is(to) ? ECONNREFUSED : EACCES;
+  connection.error = gate_.own->loopback.Is(to) ? ECONNREFUSED : EACCES;
   return std::nullopt;
 }
 
 bool UdpSockets::IsNameServer(const Endpoint& to) const {
-  // Unless an entry is for that server itself: an entry for a range or for everything would take
-  // the questions away from who answers them here, and with them what names lead to.
+  // Unless an entry names that server itself: with an entry for a range or for everything,
+  // questions would bypass our name server, and names would lead to addresses that we do not know.
   Connection unused;
   bool is_exact = false;
   Judge(to, unused, is_exact);
@@ -261,7 +262,7 @@ void UdpSockets::Connect(int listener, const abi::SeccompNotification& call, Soc
 int UdpSockets::ConnectTo(const SocketAddress& address, const Endpoint& wanted, Target& target,
                           Socket& socket) {
   if (FindFlow(socket, wanted) != nullptr) return 0;
-  if (gate_.loopback.Is(wanted) && gate_.datagrams.Find(wanted.port) != nullptr)
+  if (gate_.own->loopback.Is(wanted) && gate_.own->datagrams.Find(wanted.port) != nullptr)
     return GetPort(socket, 0);
   if (IsNameServer(wanted)) {
     // From now on its end is closed when the command closes it.
@@ -302,7 +303,7 @@ UdpSockets::Bound UdpSockets::Bind(int listener, const abi::SeccompNotification&
   const std::optional<Endpoint> wanted = EndpointOf(address, socket->family);
   if (error == 0 && (!wanted || socket->asked)) error = EINVAL;
   // Servers are for the sandbox itself.
-  if (error == 0 && !gate_.loopback.Is(*wanted)) error = EADDRNOTAVAIL;
+  if (error == 0 && !gate_.own->loopback.Is(*wanted)) error = EADDRNOTAVAIL;
   if (error == 0) error = GetPort(*socket, wanted->port);
   if (error == EADDRINUSE && !is_last) return Bound::kIsTaken;
   if (error != 0) {
@@ -320,7 +321,7 @@ int UdpSockets::GetPort(Socket& socket, uint16_t wanted) {
   if (socket.box != nullptr) return wanted == 0 || wanted == socket.port ? 0 : EINVAL;
   auto box = std::make_shared<DatagramBox>(wake_);
   uint16_t port = wanted;
-  if (const int error = gate_.datagrams.Take(port, box)) return error;
+  if (const int error = gate_.own->datagrams.Take(port, box)) return error;
   socket.box = std::move(box);
   socket.port = port;
   return 0;
@@ -394,7 +395,7 @@ void UdpSockets::SendMessages(int listener, const abi::SeccompNotification& call
     sent += has_several ? 1 : size;
     if (!message.WriteCount(target, size)) error = EFAULT;
   }
-  // Of several the first ones were sent, which is told.
+  // sendmmsg(2) returns how many messages were sent before the failure.
   if (error != 0 && !(has_several && sent > 0)) return Refuse(listener, call.id, error);
   Return(listener, call.id, sent);
 }
@@ -405,8 +406,8 @@ int UdpSockets::Send(Socket& socket, ino_t inode, const Endpoint& to, std::strin
   if (bytes.size() > kLargestDatagram) return EMSGSIZE;
   // It was judged when it began, as a connection is.
   if (Flow* flow = FindFlow(socket, to)) return SendOut(*flow, bytes);
-  if (gate_.loopback.Is(to)) {
-    if (const auto box = gate_.datagrams.Find(to.port)) {
+  if (gate_.own->loopback.Is(to)) {
+    if (const auto box = gate_.own->datagrams.Find(to.port)) {
       if (const int error = GetPort(socket, 0)) return error;
       Endpoint from = RealOf(to);
       from.port = socket.port;
@@ -497,7 +498,7 @@ int UdpSockets::SendOut(Flow& flow, const std::string& bytes) {
                : 0;
   };
   int error = attempt();
-  // It tells of what was sent before.
+  // ECONNREFUSED belongs to an earlier datagram.
   if (error == ECONNREFUSED) error = attempt();
   return error == EAGAIN ? 0 : error;
 }
@@ -516,7 +517,7 @@ void UdpSockets::HandOnRest(ino_t inode) {
 bool UdpSockets::TakeSent(Socket& socket, ino_t inode) {
   std::string bytes(kLargestDatagram + 1, '\0');
   for (int taken = 0; taken < kMostAtOnce; ++taken) {
-    // Who asks faster than is answered waits, and does not keep the answering from others.
+    // A program that asks faster than it gets answers waits, so that others get theirs.
     if (socket.unanswered >= kMostUnanswered) return true;
     const ssize_t size =
         recv(socket.end.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_TRUNC);
@@ -530,7 +531,7 @@ bool UdpSockets::TakeSent(Socket& socket, ino_t inode) {
     Target target(socket.process);
     std::string sent = bytes.substr(0, static_cast<size_t>(size));
     if (!socket.peer) {
-      // Of a process into which nobody may look. It can only be a question.
+      // The process cannot be inspected for the destination, so this can only be a DNS question.
       Endpoint server;
       server.address = LoopbackAddress(0, 0, 1);
       server.port = kDnsPort;
@@ -554,7 +555,7 @@ void UdpSockets::TakeFrom(Socket& socket, uint32_t number) {
   for (int errors = 0; errors < kMostAtOnce;) {
     const ssize_t size = recv(flow->socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (size < 0 && errno == EAGAIN) return;
-    // That nobody listened there is told by no answer.
+    // Nobody listened there: the program sees that no answer comes.
     if (size < 0) ++errors;
     if (size >= 0) Arrive(socket, {RealOf(flow->to), bytes.substr(0, static_cast<size_t>(size))});
   }

@@ -52,11 +52,11 @@ class UdpSockets {
 
   // Answers a call that is about a socket that was made here; false: another one.
   bool Answer(int listener, const abi::SeccompNotification& call);
-  // The same for bind, which is not answered if a socket has the port that may be closed by now:
-  // `is_last`: then it is refused.
+  // Answers bind(2). kIsTaken: another socket, perhaps closed by now, has the port, and the call
+  // got no answer; with `is_last` it is refused instead.
   enum class Bound { kNotOurs, kAnswered, kIsTaken };
   Bound Bind(int listener, const abi::SeccompNotification& call, bool is_last);
-  // An answer to a question. False: it is none of these.
+  // Passes on the answer to a question. False: the question is not from one of these sockets.
   bool AnswerName(uint32_t question, const std::string& message);
 
   // Readable if there is something to do; -1: there is nothing yet.
@@ -123,7 +123,7 @@ class UdpSockets {
   void Receive(int listener, const abi::SeccompNotification& call, ino_t inode);
   // False: nothing is there, and the call may wait.
   bool TryReceive(int listener, const abi::SeccompNotification& call, Socket& socket);
-  // Of a socket whose end is not kept here: the address is written before the kernel receives.
+  // For a socket whose other end is not here: writes the address before the kernel receives.
   void TellSource(int listener, const abi::SeccompNotification& call, const Socket& socket);
 
   // Takes what the command sent. False: it has closed its end.

@@ -26,7 +26,7 @@
 namespace sandbox_run {
 namespace {
 
-// Of one command, kept open here: a part of what this process may open.
+// Copies of sockets kept open for one command: a share of this process's descriptor limit.
 constexpr size_t kMostCopies = 64, kLeastCopies = 16, kShareOfDescriptors = 16;
 constexpr size_t kMostWaiting = 64;
 constexpr std::chrono::milliseconds kLookInterval{100};
@@ -41,7 +41,7 @@ bool IsUnnamed(const SocketAddress& address) {
   return address.length == kPathOffset && address.get()->sa_family == AF_UNIX;
 }
 
-// What follows the family: of a path as far as its end.
+// The name behind the family; a path without its NUL.
 std::string NameIn(const SocketAddress& address) {
   const char* name = reinterpret_cast<const char*>(&address.storage) + kPathOffset;
   const size_t size = address.length - kPathOffset;
@@ -52,7 +52,7 @@ bool IsAbstract(const SocketAddress& address) {
   return reinterpret_cast<const char*>(&address.storage)[kPathOffset] == '\0';
 }
 
-// A name as the kernel gives one who wants any.
+// An abstract name like those that the kernel assigns (autobind).
 SocketAddress AnyName() {
   uint32_t lot = 0;
   [[maybe_unused]] const ssize_t drawn = getrandom(&lot, sizeof(lot), 0);
@@ -174,8 +174,8 @@ void UnixSockets::Retry(int listener) {
 
 void UnixSockets::SweepIfEnded() {
   if (!std::exchange(sweep_, false)) return;
-  const std::lock_guard lock(gate_.mutex);
-  gate_.sockets.Sweep();
+  const std::lock_guard lock(gate_.own->mutex);
+  gate_.own->sockets.Sweep();
 }
 
 void UnixSockets::End(int listener) {
@@ -208,10 +208,10 @@ void UnixSockets::Make(int listener, const abi::SeccompNotification& call) {
   const int protocol = ArgumentOf(call, 2);
   if ((flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) != 0) return Refuse(listener, call.id, EINVAL);
   if (protocol != 0 && protocol != PF_UNIX) return Refuse(listener, call.id, EPROTONOSUPPORT);
-  // One for datagrams names with each of them where it goes. The filter of the command lets none
-  // through; here it is not relied on.
+  // Each datagram can name another destination. The command's filter refuses such sockets already;
+  // this does not rely on it.
   if (type != SOCK_STREAM && type != SOCK_SEQPACKET) return Refuse(listener, call.id, EACCES);
-  // Those that were closed are found by the next look, and this one waits for it.
+  // The next look finds sockets that the command has closed; this call waits for it.
   if (sockets_.size() >= MostCopies() && Clock::now() < look_again_)
     return postponed_.push_back(call);
   if (!MakeRoom()) return Refuse(listener, call.id, EMFILE);
@@ -277,18 +277,18 @@ int UnixSockets::ConnectTo(const Wanted& wanted, const Socket& socket, Connectio
   const auto connect_to = [&](int object) {
     return ConnectNow(socket.copy.get(), AddressOfObject(object));
   };
-  const std::lock_guard lock(gate_.mutex);
-  const UnixTable& table = gate_.sockets;
+  const std::lock_guard lock(gate_.own->mutex);
+  const OwnUnixSockets& own_sockets = gate_.own->sockets;
   struct stat object = {};
   const UnixTable::Listed* listed = nullptr;
   int own = -1;
   if (wanted.abstract) {
-    own = table.FindOwn(*wanted.abstract);
+    own = own_sockets.Find(*wanted.abstract);
   } else if (!wanted.object.valid()) {
     // One that is listed may have no name inside.
-    listed = table.FindListedByName(wanted.told);
+    listed = gate_.sockets.FindByName(wanted.told);
     if (listed == nullptr) {
-      // What a view hides is missed by its name: a person is told that it is there.
+      // The view hides the socket, so its name is missing: report to the person that it exists.
       const bool fits = wanted.told.size() < sizeof(sockaddr_un::sun_path);
       if (wanted.error == ENOENT && fits && IsBound(AddressOfPath(wanted.told.c_str())))
         connection.path = wanted.told;
@@ -296,8 +296,8 @@ int UnixSockets::ConnectTo(const Wanted& wanted, const Socket& socket, Connectio
     }
   } else {
     if (fstat(wanted.object.get(), &object) != 0) return errno;
-    listed = table.FindListed(object);
-    if (listed == nullptr) own = table.FindOwn(object);
+    listed = gate_.sockets.Find(object);
+    if (listed == nullptr) own = own_sockets.Find(object);
   }
   // What a program reaches of its own is its own affair.
   if (listed == nullptr && own >= 0) return connect_to(own);
@@ -344,12 +344,12 @@ void UnixSockets::Bind(int listener, const abi::SeccompNotification& call, Socke
 
 int UnixSockets::BindAbstract(Socket& socket, const SocketAddress& wanted) {
   const std::string name = NameIn(wanted);
-  const std::lock_guard lock(gate_.mutex);
-  const int known = gate_.sockets.FindOwn(name);
+  const std::lock_guard lock(gate_.own->mutex);
+  const int known = gate_.own->sockets.Find(name);
   if (known >= 0 && IsBound(AddressOfObject(known))) return EADDRINUSE;
   UniqueFd object;
-  if (const int error = gate_.sockets.Hide(socket.copy.get(), object)) return error;
-  if (const int error = gate_.sockets.AddOwn(name, std::move(object))) return error;
+  if (const int error = gate_.own->sockets.Hide(socket.copy.get(), object)) return error;
+  if (const int error = gate_.own->sockets.Add(name, std::move(object))) return error;
   socket.asked = wanted;
   return 0;
 }
@@ -391,8 +391,8 @@ int UnixSockets::ListenElsewhere(int listener, const abi::SeccompNotification& c
   const bool has_name = object.valid() && fstat(object.get(), &info) == 0;
   UniqueFd hidden;
   {
-    const std::lock_guard lock(gate_.mutex);
-    if (const int error = gate_.sockets.Hide(made.get(), hidden)) return error;
+    const std::lock_guard lock(gate_.own->mutex);
+    if (const int error = gate_.own->sockets.Hide(made.get(), hidden)) return error;
   }
   if (listen(made.get(), ArgumentOf(call, 1)) != 0) return errno;
   const int number = ArgumentOf(call, 0);
@@ -404,13 +404,13 @@ int UnixSockets::ListenElsewhere(int listener, const abi::SeccompNotification& c
   Socket& listening = sockets_[*own];
   listening.asked = name;
   if (!has_name) return 0;
-  const std::lock_guard lock(gate_.mutex);
-  return gate_.sockets.AddOwn(info, std::move(hidden));
+  const std::lock_guard lock(gate_.own->mutex);
+  return gate_.own->sockets.Add(info, std::move(hidden));
 }
 
 void UnixSockets::TellName(int listener, const abi::SeccompNotification& call,
                            const Socket& socket) {
-  // Of one that has no other name the kernel knows it, and the call names nothing.
+  // A socket without a replaced name: the kernel answers, and the call names no address.
   if (!socket.asked) return Continue(listener, call.id);
   Target target(static_cast<pid_t>(call.pid));
   if (!IsWaiting(listener, call.id)) return;

@@ -49,9 +49,8 @@ bool IsBound(const SocketAddress& address) {
          (errno != ECONNREFUSED && errno != ENOENT && errno != ENOTDIR);
 }
 
-Result<UnixTable> UnixTable::Open(std::vector<UnixRow> rows, std::string private_parent) {
+Result<UnixTable> UnixTable::Open(std::vector<UnixRow> rows) {
   UnixTable table;
-  table.private_parent_ = std::move(private_parent);
   for (UnixRow& row : rows) {
     // A symbolic link is followed nowhere: that was done, and looked at, before.
     Result<UniqueFd> object = OpenPath(row.path, kListedSocketStage);
@@ -65,30 +64,30 @@ Result<UnixTable> UnixTable::Open(std::vector<UnixRow> rows, std::string private
   return table;
 }
 
-const UnixTable::Listed* UnixTable::FindListed(const struct stat& object) const {
+const UnixTable::Listed* UnixTable::Find(const struct stat& object) const {
   const auto found = std::find_if(listed_.begin(), listed_.end(),
                                   [&](const Listed& listed) { return listed.id == IdOf(object); });
   return found == listed_.end() ? nullptr : &*found;
 }
 
-const UnixTable::Listed* UnixTable::FindListedByName(const std::string& path) const {
+const UnixTable::Listed* UnixTable::FindByName(const std::string& path) const {
   const auto found = std::find_if(listed_.begin(), listed_.end(), [&](const Listed& listed) {
     return listed.row.named == path || listed.row.path == path;
   });
   return found == listed_.end() ? nullptr : &*found;
 }
 
-int UnixTable::FindOwn(const struct stat& object) const {
-  const auto found = own_.find(IdOf(object));
-  return found == own_.end() ? -1 : found->second.get();
+int OwnUnixSockets::Find(const struct stat& object) const {
+  const auto found = by_object_.find(IdOf(object));
+  return found == by_object_.end() ? -1 : found->second.get();
 }
 
-int UnixTable::FindOwn(const std::string& abstract_name) const {
-  const auto found = own_abstract_.find(abstract_name);
-  return found == own_abstract_.end() ? -1 : found->second.get();
+int OwnUnixSockets::Find(const std::string& abstract_name) const {
+  const auto found = by_abstract_name_.find(abstract_name);
+  return found == by_abstract_name_.end() ? -1 : found->second.get();
 }
 
-int UnixTable::Hide(int socket, UniqueFd& object) const {
+int OwnUnixSockets::Hide(int socket, UniqueFd& object) const {
   std::string path;
   // Locked: other launchers remove what nobody holds.
   const Result<UniqueFd> made = MakeLockedDirectory(private_parent_, kDirectoryPrefix, path);
@@ -108,29 +107,29 @@ int UnixTable::Hide(int socket, UniqueFd& object) const {
   return error;
 }
 
-int UnixTable::MakeRoom() {
-  if (own_.size() + own_abstract_.size() >= kMostOwn) Sweep();
-  return own_.size() + own_abstract_.size() < kMostOwn ? 0 : EMFILE;
+int OwnUnixSockets::MakeRoom() {
+  if (by_object_.size() + by_abstract_name_.size() >= kMostOwn) Sweep();
+  return by_object_.size() + by_abstract_name_.size() < kMostOwn ? 0 : EMFILE;
 }
 
-int UnixTable::AddOwn(const struct stat& object, UniqueFd own) {
+int OwnUnixSockets::Add(const struct stat& object, UniqueFd own) {
   if (const int error = MakeRoom()) return error;
-  own_[IdOf(object)] = std::move(own);
+  by_object_[IdOf(object)] = std::move(own);
   return 0;
 }
 
-int UnixTable::AddOwn(const std::string& abstract_name, UniqueFd own) {
+int OwnUnixSockets::Add(const std::string& abstract_name, UniqueFd own) {
   if (const int error = MakeRoom()) return error;
-  own_abstract_[abstract_name] = std::move(own);
+  by_abstract_name_[abstract_name] = std::move(own);
   return 0;
 }
 
-void UnixTable::Sweep() {
+void OwnUnixSockets::Sweep() {
   const auto is_closed = [](const auto& entry) {
     return !IsBound(AddressOfObject(entry.second.get()));
   };
-  std::erase_if(own_, is_closed);
-  std::erase_if(own_abstract_, is_closed);
+  std::erase_if(by_object_, is_closed);
+  std::erase_if(by_abstract_name_, is_closed);
 }
 
 }  // namespace sandbox_run

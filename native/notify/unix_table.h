@@ -24,18 +24,15 @@ struct UnixRow {
 // Stage of a failure: what stands at a listed path is not the socket that it was.
 inline constexpr char kListedSocketStage[] = "network.socket";
 
-// Of a path that fits into an address (108 bytes).
+// The address of a path, which must fit into one (108 bytes).
 SocketAddress AddressOfPath(const char* path);
-// What leads to the object of an O_PATH descriptor of this process, whatever its name became.
+// An address that leads to the object of an O_PATH descriptor of this process, whatever its name.
 SocketAddress AddressOfObject(int object);
-// Whether a socket is bound there. Nobody notices: what asks is a socket that sends nothing.
+// Whether a socket is bound there. Its owner does not notice: nothing is sent to it.
 bool IsBound(const SocketAddress& address);
 
-// Which unix sockets the commands of one sandbox may connect to: those of the host that are listed,
-// and their own. A socket by path is known by its object. Those of their own are bound where nobody
-// finds them by a name; the object that a command made, or the abstract name that it wanted, only
-// says which is meant. So it does not matter what stands behind that object: nothing but a socket
-// of the sandbox is ever connected to for it. Not thread-safe but for what its owner guards.
+// The unix sockets of the host that the commands of one sandbox may connect to. Each is known by
+// its object, whatever stands at its path later.
 class UnixTable {
  public:
   struct Listed {
@@ -44,20 +41,35 @@ class UnixTable {
     std::pair<dev_t, ino_t> id;
   };
 
-  // Keeps hold of what is listed. `private_parent`: where private directories are made.
-  static Result<UnixTable> Open(std::vector<UnixRow> rows, std::string private_parent);
+  // Keeps hold of what is listed.
+  static Result<UnixTable> Open(std::vector<UnixRow> rows);
 
-  const Listed* FindListed(const struct stat& object) const;
-  const Listed* FindListedByName(const std::string& path) const;
-  // The object that leads to a socket of the sandbox's own; -1: there is none.
-  int FindOwn(const struct stat& object) const;
-  int FindOwn(const std::string& abstract_name) const;
+  const Listed* Find(const struct stat& object) const;
+  const Listed* FindByName(const std::string& path) const;
+
+ private:
+  std::vector<Listed> listed_;
+};
+
+// The unix sockets that commands bound themselves, for each other. They are bound where nobody
+// finds them by a name; the object that a command made, or the abstract name that it wanted, only
+// says which is meant. So it does not matter what stands behind that object: nothing but such a
+// socket is ever connected to for it. Not thread-safe but for what its owner guards.
+class OwnUnixSockets {
+ public:
+  // `private_parent`: where private directories are made.
+  explicit OwnUnixSockets(std::string private_parent)
+      : private_parent_(std::move(private_parent)) {}
+
+  // The object that leads to a socket; -1: there is none.
+  int Find(const struct stat& object) const;
+  int Find(const std::string& abstract_name) const;
 
   // Binds a socket where nobody finds it. Gives the object that leads to it. 0 or the errno.
   int Hide(int socket, UniqueFd& object) const;
   // Takes the place of what was known by the same object or name. 0 or the errno.
-  int AddOwn(const struct stat& object, UniqueFd own);
-  int AddOwn(const std::string& abstract_name, UniqueFd own);
+  int Add(const struct stat& object, UniqueFd own);
+  int Add(const std::string& abstract_name, UniqueFd own);
   // Forgets those that are closed.
   void Sweep();
 
@@ -65,9 +77,8 @@ class UnixTable {
   int MakeRoom();
 
   std::string private_parent_;
-  std::vector<Listed> listed_;
-  std::map<std::pair<dev_t, ino_t>, UniqueFd> own_;
-  std::map<std::string, UniqueFd> own_abstract_;
+  std::map<std::pair<dev_t, ino_t>, UniqueFd> by_object_;
+  std::map<std::string, UniqueFd> by_abstract_name_;
 };
 
 }  // namespace sandbox_run

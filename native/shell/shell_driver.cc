@@ -46,7 +46,7 @@ constexpr std::string_view kReportFields =
     " \"${BASH_COMPAT-}\" \"${MAILCHECK+set}${MAILPATH+set}\" \"${PS0-}${PS1-}${PS2-}\""
     " \"${PS4-}\" >&0;";
 
-// The nonce tells it from whatever commands write.
+// The nonce distinguishes it from output of commands.
 std::string Mark(std::string_view nonce, std::string_view what) {
   std::string mark(1, '\0');
   mark += nonce;

@@ -269,7 +269,7 @@ void ShellTurns::Ask(const Tree& tree) {
   kill(shell_, SIGURG);
   kill(-shell_, SIGINT);
   kill(-shell_, SIGCONT);
-  // Those in groups of their own.
+  // Programs in other process groups.
   for (const pid_t pid : Programs(tree)) {
     if (getpgid(pid) == shell_) continue;
     kill(pid, SIGINT);

@@ -69,7 +69,7 @@ class ShellTurns {
     bool begun = false;    // a turn: its output is wanted from now on
     bool streams = false;  // that turn's output is to be streamed
     bool give_up = false;  // the shell is to be ended
-    // Of the turn that the end of the shell would end now.
+    // Why the turn ends that the end of the shell would end now.
     bool timed_out = false;
     bool interrupted = false;
   };

@@ -3,7 +3,7 @@
 
 namespace sandbox_run {
 
-// Of the program itself: nothing was run.
+// Exit status of sandbox-run-steps itself: nothing was run.
 inline constexpr int kStepsFailed = 125;
 
 // `sandbox-run-steps ROOT TOKEN...`: runs a list of steps (steps/step_list.h) as a shell would,

@@ -30,7 +30,7 @@ struct Redirect {
   int fd;
   // A path, or a text.
   const char* value;
-  // Of a copy.
+  // The descriptor to copy, with RedirectKind::kCopy.
   int from;
 };
 
@@ -38,7 +38,7 @@ struct StepCommand {
   CommandKind kind;
   // Program, name or directory.
   const char* name;
-  // Of a command that cannot be run.
+  // The exit status of a command that cannot be run.
   int status;
   char** words;
   size_t word_count;

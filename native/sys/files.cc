@@ -54,7 +54,7 @@ bool WasContentChangedLast(const struct stat& info) {
 
 bool IsUnmarked(int fd, const struct stat& info) {
   return S_ISREG(info.st_mode) && (info.st_mode & 07777) == 0600 && info.st_nlink == 1 &&
-         // A `touch` sets both times to now: the attributes have to be looked at all the same.
+         // A `touch` sets both times to now: the attributes have to be checked nevertheless.
          WasContentChangedLast(info) && HasOnlyLabels(fd);
 }
 
@@ -85,7 +85,7 @@ Result<UniqueFd> MakeLockedDirectory(const std::string& parent, const std::strin
     Result<std::string> made = MakePrivateDirectory(parent, prefix);
     if (!made.ok()) {
       failure = made.failure();
-      // Removed before it had its mode.
+      // Another launcher removed the new directory before it had its mode: try again.
       if (failure.error == ENOENT && failure.path != parent) continue;
       break;
     }
@@ -121,7 +121,7 @@ Status EnsurePrivateParent(const std::string& path) {
   if (info.st_uid != geteuid() || (info.st_mode & 0077) != 0)
     return Failure{"private_directory", EPERM, path};
   if ((info.st_mode & 0700) == 0700) return Status();
-  // The umask of who made it.
+  // The umask of its creator may have removed rights of the user itself.
   const std::string of_process = "/proc/self/fd/" + std::to_string(opened.get());
   if (chmod(of_process.c_str(), 0700) != 0) return Failure{"private_directory", errno, path};
   return Status();

@@ -40,9 +40,9 @@ Result<UniqueFd> LockDirectory(const std::string& path);
 Result<UniqueFd> MakeLockedDirectory(const std::string& parent, const std::string& prefix,
                                      std::string& path);
 
-// Makes a directory in which private ones of this user are made, if it has the name of such a one
-// and is not there; it may have been removed as old since the last time. A failure if something
-// else has the name. Any other parent is left as it is.
+// Makes this user's parent of private directories if it is missing: it may have been removed as old
+// since the last time. Fails if something else has its name. A path with another name is left as it
+// is.
 Status EnsurePrivateParent(const std::string& path);
 
 // Removes the directories of this user in `parent` whose name begins with `prefix` and that no

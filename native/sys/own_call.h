@@ -13,8 +13,8 @@ namespace sandbox_run {
 // is looked at goes on in any case.
 inline constexpr uint32_t kOwnCall = 0x5ab0c0de;
 
-// Such a call. A warden makes no other: it ends a tree when the launcher is gone, and with it
-// whoever would look.
+// Makes a system call with that mark. A warden makes all its calls so: it ends a tree when the
+// launcher, and with it the observer, is gone.
 inline long OwnCall(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0) {
   return RawSyscall(number, a, b, c, d, e, kOwnCall);
 }

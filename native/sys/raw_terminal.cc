@@ -26,7 +26,7 @@ constexpr size_t kSignals = NSIG;
 struct RawTerminal {
   std::atomic<int> fd = -1;  // set: it is raw
   termios before = {};
-  // Of those signals that are handled here meanwhile.
+  // The former handlers of the signals that are handled here while it is raw.
   std::array<std::optional<struct sigaction>, kSignals> handlers = {};
 };
 RawTerminal terminal;

@@ -14,9 +14,9 @@ namespace sandbox_run {
 [[nodiscard]] bool RemoveContents(const std::string& path,
                                   const std::vector<std::string>& keep = {});
 
-// The same, and gives the directory, as those that lead to what is kept, the mode 0700 and the time
-// of now, and takes away the attributes that its owner can set (extended ones of the user, access
-// control lists). False as well: it may have some yet.
+// Like RemoveContents(). Also gives the directory, and those that lead to what is kept, the mode
+// 0700 and the present time, and removes the attributes that its owner can set (extended user
+// attributes, access control lists). False also if some of these may be left.
 [[nodiscard]] bool EmptyPrivateDirectory(const std::string& path,
                                          const std::vector<std::string>& keep);
 

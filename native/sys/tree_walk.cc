@@ -46,7 +46,8 @@ void ReadAttributes(int directory, const std::string& name, TreeEntry& entry) {
   if (length < 0) entry.attributes = errno == ERANGE;
   for (ssize_t at = 0; at < length;) {
     const std::string_view one(names.data() + at);
-    // fs/overlayfs/copy_up.c: its value says nothing to whoever may not open by a handle.
+    // fs/overlayfs/copy_up.c. Its value is a file handle, which cannot be opened without
+    // privileges.
     if (one == "user.overlay.origin") entry.copied = true;
     if ((one.starts_with("user.") && !IsLayerMark(one)) || one.starts_with("system.posix_acl") ||
         one == "security.capability") {
@@ -180,9 +181,9 @@ Result<std::vector<TreeEntry>> FindShut(const std::string& root, const std::set<
       const int looked = fstatat(dirfd(listing), one->d_name, &entry.info, AT_SYMLINK_NOFOLLOW);
       const bool is_gone = looked != 0 && errno == ENOENT;
       errno = 0;
-      // What cannot be looked at is shut.
+      // An entry that cannot be looked at counts as shut.
       if (looked != 0 && !is_gone) entry.info = {};
-      // It went meanwhile, or the file system tells the kind of nothing that it lists.
+      // The entry is gone, or it is a link, which a listing without types does not show.
       if (is_gone || S_ISLNK(entry.info.st_mode)) continue;
       if (S_ISDIR(entry.info.st_mode) && !is_named) {
         pending.push_back(std::move(entry.path));

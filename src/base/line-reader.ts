@@ -14,11 +14,11 @@ export interface LineReader {
 
 /** A reader of lines of at most `limit` bytes, the line break not counted. */
 export function createLineReader(limit: number): LineReader {
-  // One buffer that grows: whoever sends single bytes must not make us keep an object for each.
+  // One growing buffer, so that a sender of single bytes does not cost an object for each.
   let line = Buffer.alloc(KEPT_BYTES);
   let size = 0;
   let rest: Buffer = Buffer.alloc(0);
-  /** What comes is the rest of a line that is too long. */
+  /** Whether the next bytes are the rest of a line that is too long. */
   let skipping = false;
 
   function keep(piece: Buffer): void {

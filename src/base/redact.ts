@@ -83,7 +83,7 @@ function findInText(text: string, found: Found, remember: Remember, depth: numbe
     if (depth >= DEEPEST) continue;
     for (const word of words) {
       const { value } = word;
-      // What has nothing that divides it was seen as a word.
+      // A value without a separator has been examined as a word.
       if (!/[\s"'`\\()|;&]/.test(value)) continue;
       findInText(value, (from, to) => foundInWord(word, from, to), remember, depth + 1);
       // `OPTIONS="--token X"`
@@ -135,7 +135,7 @@ function withoutParts(text: string, parts: readonly Part[]): string {
 /** A word of a command: what the program is given, and where each of its characters was written. */
 interface LexedWord {
   readonly value: string;
-  /** It was quoted from its beginning, or was never written for a shell: it may be a command of its own. */
+  /** The word may contain a command: it was quoted from its beginning, or comes from an argument vector. */
   readonly mayBeText: boolean;
   /** The place in the text of a part of the value; whole quotes, if the part reaches over one of their ends. */
   place(from: number, to: number): readonly [from: number, to: number];

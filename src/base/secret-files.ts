@@ -67,7 +67,7 @@ export function isJudgedPlace(path: string): boolean {
 export const isSecretPlace = (path: string): boolean =>
   isAmong(SECRET_PLACES, path) && !KNOWN_HOSTS.test(path);
 
-/** Public keys by which ssh knows hosts again: without them it reaches none. */
+/** Public keys of known hosts, which are no secret: without them ssh connects to none. */
 const KNOWN_HOSTS = /(?:^|\/)\.ssh\/known_hosts2?$/;
 
 /** Directories of keys wherever they lie: in a copy of a home, say. */
@@ -139,6 +139,6 @@ const PUBLIC =
   /-----BEGIN (?:(?:TRUSTED |X509 )?CERTIFICATE|(?:X509 )?CRL|(?:RSA )?PUBLIC KEY|DH PARAMETERS)/;
 /** Only one thing, in which nothing is to be read: `token` is such a file. */
 const BARE = /^\s*["']?(?=[^\s]*\d)[\w+/=.~:-]{16,4096}["']?\s*$/;
-/** Of XML, NuGet and settings with a blank between: `<password>x</password>`, `<add key="Password" value="x"`, `machine h login u password p`. */
+/** A secret in XML, NuGet or netrc settings: `<password>x</password>`, `<add key="Password" value="x"`, `machine h login u password p`. */
 const PAIR =
   /<(?:password|passphrase|privateKey|token|apiKey|clearTextPassword)>(?!\s*(?:\$\{[^<]*)?<)[^<]{4,}<|\skey="(?:clearTextP|p)assword"\s+value="(?!%)[^"]|(?:^|\s)login\s+\S+\s+password\s+\S/i;

@@ -176,5 +176,5 @@ export const PROGRAMS_IN_HOME: readonly string[] = [
   ...['.dotnet/tools', '.composer/vendor/bin', '.ghcup/bin', '.cabal/bin', '.luarocks/bin'],
 ];
 
-/** Code of the reason that allows a line to read where the kernel shows it nothing: when it fails, it is told why. */
+/** Code of the reason for a line that reads outside what the kernel shows it: the line is allowed, and its failure explained. */
 export const LOOKS_OUTSIDE = 'looks_outside';

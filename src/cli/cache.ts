@@ -6,7 +6,7 @@ import { visibleLine } from '../base/visible-text.ts';
 import type { NativeAddon } from '../confine/native/contract.ts';
 import { loadAddon } from '../confine/native/load.ts';
 import { CACHE_LIMITS, type CacheEntry, clearCache, listCaches, sizeOfCache } from '../run/index.ts';
-import { currentDirectory } from '../workspace/index.ts';
+import { currentDirectory } from './shared/caller.ts';
 import { withSubcommands } from './shared/parse.ts';
 import { jsonLine } from './shared/print.ts';
 
@@ -101,7 +101,7 @@ async function clear(
   if (all === true && workspace !== undefined)
     throw new SandboxError('usage.invalid', '--all and --workspace exclude each other; give one of them');
   const named = resolve(workspace ?? (all === true ? '/' : currentDirectory()));
-  // As it is known to caches: of a workspace that is gone, as it was named.
+  // Caches know a workspace by its canonical path; if it is gone, by the path as named.
   const path = orElse(() => realpathSync(named), named);
   const chosen = listCaches(addon).filter((entry) => all === true || entry.workspace === path);
   if (chosen.length === 0) return all === true ? 'nothing is cached\n' : `nothing is cached for ${path}\n`;

@@ -2,7 +2,7 @@ import { SandboxError } from '../base/errors/sandbox-error.ts';
 import { visibleLine } from '../base/visible-text.ts';
 import type { ChangeSet } from '../model/index.ts';
 import { ChangeSets, visibleDiff } from '../run/index.ts';
-import { currentDirectory } from '../workspace/index.ts';
+import { currentDirectory } from './shared/caller.ts';
 import {
   applyChanges,
   describeChanges,
@@ -154,7 +154,7 @@ export async function undo(args: readonly string[]): Promise<number> {
   const status = await each(ids, 'take back', (one) =>
     doInItsWorkspace(one, 'taken back', (all, prepared) => all.undo(prepared, one)),
   );
-  // It stays the last one.
+  // The failed change set stays the last one, so the next `undo` would fail too.
   if (status !== 0 && id === undefined && to === undefined && sets.length > 1)
     printError('earlier ones are taken back by their id: sandbox-run history');
   return status;
@@ -218,7 +218,7 @@ function historyHere(): readonly ChangeSet[] {
     .toSorted((one, other) => cameAt(one) - cameAt(other));
 }
 
-/** The others can be used all the same. */
+/** The other change sets can still be used. */
 function sayDamaged(sets: ChangeSets): void {
   for (const why of sets.damaged()) printError(`warning: ${why}`);
 }

@@ -1,5 +1,6 @@
 import { SandboxError } from '../base/errors/sandbox-error.ts';
 import { requireExactArguments, requireExactVariables } from '../workspace/index.ts';
+import { caller } from './shared/caller.ts';
 import { printError } from './shared/print.ts';
 
 /** A subcommand: takes its arguments, returns the exit status. */
@@ -50,7 +51,7 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
 export async function dispatch(args: readonly string[]): Promise<number> {
   try {
     requireExactArguments(args);
-    requireExactVariables();
+    requireExactVariables(caller().env);
     const [first = '', ...rest] = args;
     const subcommand = Object.hasOwn(SUBCOMMANDS, first) ? SUBCOMMANDS[first] : undefined;
     if (subcommand !== undefined) return await (await subcommand())(rest);

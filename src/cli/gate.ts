@@ -7,6 +7,7 @@ import { visibleLine, visibleText } from '../base/visible-text.ts';
 import type { SandboxOptions, Taint } from '../model/index.ts';
 import { createChecker } from '../run/index.ts';
 import type { GateAnswer, GateOutcome, GateRequest, RefusedMessage } from '../serve/index.ts';
+import { caller } from './shared/caller.ts';
 import { POLICY_FILE, parseTaints, profileOption, wholeNumber } from './shared/options.ts';
 import { withSubcommands } from './shared/parse.ts';
 import { jsonLine, printError, printOut } from './shared/print.ts';
@@ -122,7 +123,7 @@ async function serveGate(options: ServeOptions): Promise<number> {
   // From the first moment on: a signal during the start is not lost either.
   await untilEnded(async ({ signal }) => {
     const service = await startGateService({
-      ...{ sandbox, allowedUids, socket: path },
+      ...{ sandbox, allowedUids, socket: path, around: caller() },
       onAnswer: (request, answer) => say(describeAnswer(request, answer)),
       onRefusal: (refused, count) => say(describeRefusal(refused, count)),
       onProblem: printError,
@@ -173,7 +174,7 @@ async function checkAtGate(options: CheckOptions): Promise<number> {
 async function isProvablyLocal(options: CheckOptions): Promise<boolean> {
   const { shell: command, session, tool, taint = [], timeout, json, socket, ...sandbox } = options;
   if (taint.length > 0) return false;
-  const { judge } = await createChecker(sandbox, { kernel: 'none' });
+  const { judge } = await createChecker(sandbox, caller(), { kernel: 'none' });
   const judgement = judge({ command });
   const decision = await judgement.decision;
   const { verdict, risk, reach } = decision;

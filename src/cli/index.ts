@@ -32,6 +32,10 @@ export { EXAMPLE_LINES, exitStatuses, FILES } from './help/help.ts';
 export { explainProgram } from './policy/explain-program.ts';
 export { policyTemplate } from './policy/init.ts';
 
+// Calls
+
+export { onBehalfOf } from './shared/caller.ts';
+
 // Arguments
 
 export { policyOptions } from './shared/options.ts';

@@ -8,8 +8,9 @@ import {
 } from '../agents/index.ts';
 import { SandboxError } from '../base/errors/sandbox-error.ts';
 import { visibleText } from '../base/visible-text.ts';
-import { currentDirectory, homeDirectory } from '../workspace/index.ts';
+import { homeDirectory } from '../workspace/index.ts';
 import { addHookOptions, agentOf, type HookArguments, hookOptionsOf } from './hook/arguments.ts';
+import { caller, currentDirectory } from './shared/caller.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
 import { printError, printOut } from './shared/print.ts';
 
@@ -81,7 +82,9 @@ export async function install(args: readonly string[]): Promise<number> {
   const scope = project === true ? 'project' : 'user';
   const places = { home: homeDirectory(), project: place, env: process.env };
   const given = hookOptionsOf(hook);
-  const options = uninstall ? undefined : { ...given, ...(await neededAfterIn(place, given)) };
+  const options = uninstall
+    ? undefined
+    : { ...given, ...(await neededAfterIn(place, { ...given, around: caller() })) };
   const ways = [installer.hooks, installer.mcp].filter((way) => way !== undefined);
   // What is not wanted any more goes first, and nothing is written if one of the files cannot be changed.
   const changes = ways

@@ -16,7 +16,7 @@ else if (first === 'sandbox-sh')
     import('./sh/sh.ts').then(({ shell }) => shell(rest)),
     125,
   );
-// What `sandbox.commandLine()` of the library names.
+// The program of a command line from `sandbox.commandLine()` of the library.
 else if (first === 'embedded')
   endWith(
     import('./embedded/embedded.ts').then(({ embedded }) => embedded(rest)),

@@ -1,5 +1,6 @@
 import { Console } from 'node:console';
 import { visibleText } from '../base/visible-text.ts';
+import { caller } from './shared/caller.ts';
 import {
   addSandboxOptions,
   parseSeconds,
@@ -68,6 +69,7 @@ export async function mcp(args: readonly string[]): Promise<number> {
     const { serveMcp } = await import('../agents/mcp/server.ts');
     await serveMcp({
       sandbox: sandboxOptionsOf(options),
+      around: caller(),
       longestJob: options.backgroundTimeout,
       elicitation: options.elicitation,
       input: process.stdin,

@@ -47,7 +47,7 @@ interface PublishedSchema {
   /** Where it comes out, for people. */
   readonly of: string;
   readonly schema: z.ZodType;
-  /** It is about what is read, not about what is written. */
+  /** Describes input that is read, not output. */
   readonly input?: true;
 }
 

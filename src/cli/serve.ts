@@ -12,6 +12,7 @@ import {
   type Service,
   serveSchema,
 } from '../serve/index.ts';
+import { caller } from './shared/caller.ts';
 import {
   addSandboxOptions,
   parseSeconds,
@@ -92,6 +93,7 @@ export async function serve(args: readonly string[]): Promise<number> {
   return untilEnded(async ({ signal }) => {
     const service = await createService({
       sandbox: sandboxOptionsOf(options),
+      around: caller(),
       onProblem: printError,
       describe: describeConfinement,
     });
@@ -105,7 +107,7 @@ export async function serve(args: readonly string[]): Promise<number> {
   });
 }
 
-/** How often it is looked whether who started the server lives. */
+/** How often to check whether the process that started the server is alive. */
 const LOOK_MS = 250;
 const STOPPING = 'the server is stopping';
 

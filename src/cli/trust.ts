@@ -6,8 +6,9 @@ import { loadAddon } from '../confine/native/load.ts';
 import { presentRows, talkOn, withTerminal } from '../gate/index.ts';
 import { type SandboxOptions, TRUST_RISKS } from '../model/index.ts';
 import { type Project, resolvePolicy, trustedProjects, trustProject, untrustProject } from '../run/index.ts';
-import { currentDirectory, exactRealPath } from '../workspace/index.ts';
+import { exactRealPath } from '../workspace/index.ts';
 import { confinementHere } from './confined.ts';
+import { caller, currentDirectory } from './shared/caller.ts';
 import { createProgram, parseArguments } from './shared/parse.ts';
 import { jsonLine, printOut } from './shared/print.ts';
 
@@ -57,7 +58,7 @@ export async function trust(args: readonly string[]): Promise<number> {
       'usage.invalid',
       'nothing is trusted from inside a sandbox: run sandbox-run trust on a terminal of your own',
     );
-  const { project, workspace } = await resolvePolicy(where);
+  const { project, workspace } = await resolvePolicy(where, caller());
   const shownWorkspace = visibleLine(workspace, 4096);
   if (project === undefined || project.widenings.length === 0) {
     if (project?.standing === 'trusted') printOut(`the file of ${shownWorkspace} is trusted already\n`);
@@ -87,7 +88,7 @@ function listed(json: boolean): string {
     .join('');
 }
 
-/** Asks on the controlling terminal, which standard streams need not be: an answer that is piped in is none. */
+/** Asks on the controlling terminal, not on standard streams: an answer from a pipe does not count. */
 async function isWanted(project: Project): Promise<boolean> {
   const end = performance.now() + PATIENCE_MS;
   const tryLock = orElse(() => loadAddon().tryLock, undefined);

@@ -263,7 +263,7 @@ function sharesWith({ namespaces: one }: LaunchPlan, { namespaces: other }: Laun
   return one?.user === other?.user && one?.network === other?.network && one?.ipc === other?.ipc;
 }
 
-/** The same with another layer. */
+/** A spec or plan with the directories of another layer. */
 function onLayer<
   Step extends { readonly kind: string },
   Of extends { namespaces?: { view: readonly Step[] } | undefined },

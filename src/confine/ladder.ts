@@ -21,7 +21,7 @@ export interface Rung {
   readonly passedOver: readonly PassedOver[];
 }
 
-/** What came of it. A rung that is refused leaves what it learned of the host to the next. */
+/** The outcome of a rung. A refused one passes on what it learned about the host. */
 export type RungOutcome<Result> =
   | { readonly result: Result }
   | { readonly refused: SandboxError; readonly features: HostFeatures };

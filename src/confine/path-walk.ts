@@ -100,7 +100,7 @@ function lookNow(path: string): Entry {
     }
     return { kind: info.isDirectory() ? 'directory' : 'other' };
   } catch (error) {
-    // A path that cannot be looked at cannot be granted; and whoever has to hide it must not take it for missing.
+    // A path that cannot be looked at cannot be granted, and must not count as missing where it has to be hidden.
     const errno = errnoOf(error) ?? 'unknown error';
     if (NOT_THERE.has(errno)) return { kind: 'missing' };
     const isShut = errno === 'EACCES' && isOfAnotherUser(dirname(path));
@@ -115,5 +115,5 @@ function isOfAnotherUser(directory: string): boolean {
   return user !== undefined && owner !== undefined && user !== 0 && owner !== user && owner !== OVERFLOW_UID;
 }
 
-/** Owners that a user namespace does not know are shown as this one. */
+/** The kernel shows owners without a mapping in the user namespace as this user. */
 const OVERFLOW_UID = 65_534;

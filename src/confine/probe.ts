@@ -104,10 +104,7 @@ export function hasCapability(number: bigint): boolean {
 /** `ESRCH` of `NativeAddon.processListErrno`. */
 const OTHER_NAMESPACE = 'ESRCH';
 
-/**
- * Whether every process of a tree can be seen in /proc.
- * `seesAll`: we have CAP_SYS_PTRACE, from which no mount option hides anything.
- */
+/** Whether /proc shows every process of a tree. `seesAll`: we have CAP_SYS_PTRACE, from which no mount option hides any. */
 export function processListFacility(errno: number, seesAll: boolean, mounts = readMounts): Facility {
   if (errno !== 0) {
     const name = errnoName(errno);

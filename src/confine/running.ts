@@ -87,10 +87,7 @@ export class Running {
     });
   }
 
-  /**
-   * How the command ended; never rejects. `failure`: its program was not executed (except with stage `wait`: then it is not known
-   * how it ended).
-   */
+  /** How the command ended; never rejects. `failure`: its program was not executed, or, with stage `wait`, its end is unknown. */
   get exited(): Promise<NativeOutcome> {
     // Created on demand: a caller that uses events() needs no promise.
     this.#exited ??= new Promise((settle) => {

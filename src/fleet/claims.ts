@@ -24,7 +24,7 @@ export async function standingOf(queue: Queue, job: string): Promise<Standing | 
 
 const CLAIM = Buffer.from('{"state":"claimed",');
 
-/** Whether this begins like a claim: who waits for the end of a job need not read it. */
+/** Whether a value begins like a claim, which a submitter that waits for the end of a job need not read. */
 export const isClaim = (value: Uint8Array) => CLAIM.equals(value.subarray(0, CLAIM.length));
 
 /** A record of a job; `undefined`: it is none. */
@@ -54,7 +54,7 @@ export async function writeRecord(
     readonly revision: number;
     readonly isOurs: (record: JobRecord) => boolean;
     readonly signal: AbortSignal;
-    /** Who may not write it is told so. A worker goes on: what became of a job is not to be lost while permissions are changed. */
+    /** Reject if permission to write is denied. A worker retries instead: a result must not be lost while permissions are changed. */
     readonly untilRefused?: boolean;
   },
 ): Promise<number | undefined> {

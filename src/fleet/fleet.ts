@@ -163,7 +163,7 @@ class OpenFleet implements Fleet {
         if (await this.#answered(() => isGone(record.worker)))
           await this.#endLost(job, record, standing.revision);
       } else {
-        // Of our own that nobody has claimed it is known that it is one.
+        // A job that this process submitted and nobody has claimed is known to exist.
         if (standing !== undefined || !this.#awaited.has(job)) await this.#refuseUnknown(job);
         if (standing === undefined) await this.#endUnclaimed(job);
       }
@@ -226,7 +226,7 @@ class OpenFleet implements Fleet {
   async #refuseUnknown(job: string): Promise<void> {
     const { manager, names, name } = this.#queue;
     const { state } = await this.#answered(() => manager.streams.info(names.jobs));
-    // It may have ended meanwhile.
+    // The job may have ended between the two requests.
     if (state.messages > 0 || (await this.#standing(job))?.record !== undefined) return;
     throw new SandboxError(
       'fleet.unknown',
@@ -365,7 +365,7 @@ class OpenFleet implements Fleet {
       });
     ended.catch(() => {});
     const settled = Promise.race([ended, failed.promise]).finally(() => this.#awaited.delete(job));
-    // Who does not wait for it need not hear of it.
+    // A caller that does not wait gets no unhandled rejection.
     settled.catch(() => {});
     return { ended: settled };
   }
@@ -386,11 +386,11 @@ class OpenFleet implements Fleet {
       stderr: Buffer.from(sent.bytes.stderr, 'base64'),
       gapAt: sent.bytes.gapAt,
     };
-    // Of the union either member, with what was sent apart.
+    // One member of the union, completed with the parts that were sent separately.
     return { ...sent.result, report, ...(bytes && { bytes }), ...about } as FleetResult;
   }
 
-  /** @throws {SandboxError} `output.lost`: it is not there any more. */
+  /** @throws {SandboxError} `output.lost`: the output no longer exists. */
   async #fromParts(job: string, parts: readonly number[]): Promise<SentResult> {
     const texts: Uint8Array[] = [];
     for (const seq of parts) {
@@ -454,7 +454,7 @@ class OpenFleet implements Fleet {
     );
     this.#stops.push(() => watched.stop());
     void (async () => {
-      // Of one that was deleted its worker writes another one.
+      // A deleted record is ignored: the job's worker writes another one.
       for await (const entry of watched)
         if (entry.operation === 'PUT' && !isClaim(entry.value))
           this.#onRecord(entry.key, readRecord(entry.value));

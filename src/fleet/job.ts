@@ -121,7 +121,7 @@ function optionsOf(
   };
 }
 
-/** What comes back of the workspace. What cannot is a remark: the command was run, whatever became of its files. */
+/** Collects the files of the workspace that are sent back. A failure is only a remark, because the command did run. */
 async function collect(
   queue: Queue,
   { job, abandoned }: ClaimedJob,

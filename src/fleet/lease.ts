@@ -109,7 +109,7 @@ export class Lease {
     return this.#held && this.#clock.since(this.#renewedAt) < this.leaseMs - marginOf(this.leaseMs);
   }
 
-  /** Gives it back, with all jobs ended: what is left of them is another worker's at once. */
+  /** Gives the lease back after all jobs have ended: another worker takes unfinished ones at once. */
   async end(): Promise<void> {
     this.#stop();
     await this.#renewing;
@@ -166,7 +166,7 @@ export class Lease {
         this.#giveUp();
         return;
       }
-      // What somebody deleted or spoiled is not taken away: others wait for longer before they do that.
+      // A deleted or damaged lease is not lost: other workers wait longer before they take it over.
       this.#revision = entry?.revision ?? 0;
       // When that was written is not known: the next renewal counts.
       again();
@@ -186,7 +186,7 @@ export class Lease {
   }
 }
 
-/** What comes within a time. @throws if it does not. */
+/** The result of work that must finish within a time. @throws if it does not. */
 async function within<T>(milliseconds: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -245,7 +245,7 @@ export class LeaseWatch {
     let watched = this.#watched.get(worker);
     if (watched === undefined) {
       watched = this.#watch(worker, signal)
-        // Who cannot look does not know: the job is offered again.
+        // Unknown, because the record cannot be read: the job is offered again.
         .catch(() => false)
         .finally(() => this.#watched.delete(worker));
       this.#watched.set(worker, watched);

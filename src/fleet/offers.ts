@@ -32,12 +32,12 @@ export class Offer {
     this.at = Number(parts[parts.length < 11 ? 7 : 9]) / 1e6;
   }
 
-  /** It is over. Until that is heard, its record says so to whom it is offered. */
+  /** The job is over. Until the server has this, another worker that gets the offer sees it in the job's record. */
   ack(): void {
     this.#onOver(this.#subject);
   }
 
-  /** Others may have it, after a time in milliseconds. */
+  /** Offers the job to other workers, after a delay in milliseconds. */
   giveBack(delay = 0): void {
     const data = delay === 0 ? '-NAK' : `-NAK ${JSON.stringify({ delay: nanoseconds(delay) })}`;
     this.#publisher.send({ subject: this.#subject, data });

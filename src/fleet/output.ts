@@ -93,7 +93,7 @@ export class OutputSender {
     }
   }
 
-  /** What came meanwhile of one stream goes as one message. */
+  /** Joins pending pieces of one stream into one message. */
   #take(): OutputChunk | undefined {
     const [first, ...rest] = this.#pending;
     if (first === undefined) return undefined;

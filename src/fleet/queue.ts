@@ -155,9 +155,9 @@ async function ensureStreams(manager: JetStreamManager, names: QueueNames, repli
   } as const;
   const bucket = (name: string, kept: number) => ({
     ...{ ...common, name: `KV_${name}`, subjects: [`$KV.${name}.>`], max_msgs_per_subject: 1 },
-    // Who takes all records away with one message, or a purge, would have jobs run a second time.
+    // Without these, one message or a purge could remove all records, and jobs would run a second time.
     ...({ max_age: nanoseconds(kept), discard: 'new', deny_delete: true, deny_purge: true } as const),
-    // Who reads a copy may read what is over.
+    // No reads from replicas: they may be out of date.
     allow_direct: false,
   });
   const streams = [
@@ -202,7 +202,7 @@ const isThere = (manager: JetStreamManager, stream: string) =>
     },
   );
 
-/** Who asks right after a submitter finds what that one is about to make. @throws {SandboxError} `fleet.unknown`. */
+/** Waits a moment before it reports a missing stream: a submitter may be creating it. @throws {SandboxError} `fleet.unknown`. */
 async function refuseMissing(manager: JetStreamManager, names: QueueNames, name: string): Promise<void> {
   const until = performance.now() + BEING_MADE_MS;
   // The last that is made.

@@ -10,7 +10,7 @@ import { type Queue, REPORT_KEPT } from './queue.ts';
  * records of jobs once, and a submitter reads it once for all jobs that say its name.
  */
 
-/** As many different ones as a submitter remembers. */
+/** Different reports that a submitter remembers at most. */
 const MOST_KNOWN = 256;
 
 type SentReport = SentExecution['report'];
@@ -66,7 +66,7 @@ export class KnownReports {
     this.#queue = queue;
   }
 
-  /** `undefined`: it is none, or is not there any more. @throws what the server says. */
+  /** `undefined`: it is not a report, or no longer exists. @throws the server's error. */
   async read(sent: SentReport): Promise<EnforcementReport | undefined> {
     const digest = typeof sent === 'string' ? digestOf(sent) : sent.kept;
     const known = this.#known.get(digest);

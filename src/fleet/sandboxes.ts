@@ -4,6 +4,7 @@ import { SandboxError } from '../base/errors/sandbox-error.ts';
 import type { JobNarrowing } from '../model/fleet.ts';
 import { NARROWINGS, type SandboxOptions } from '../model/index.ts';
 import { type OpenSandbox, openSandbox, removeTree } from '../run/index.ts';
+import { OF_THIS_PROCESS } from '../workspace/index.ts';
 
 /** Sandboxes of the worker's own workspace that are kept open, one for each way to narrow the policy. */
 const MOST_KEPT = 16;
@@ -33,7 +34,7 @@ export class JobSandboxes {
     const key = JSON.stringify(narrow);
     let opened = this.#kept.get(key);
     const isKept = opened !== undefined || this.#kept.size < MOST_KEPT;
-    opened ??= openSandbox({ ...this.#options, narrow });
+    opened ??= openSandbox({ ...this.#options, narrow }, OF_THIS_PROCESS);
     if (isKept && !this.#kept.has(key)) {
       this.#kept.set(key, opened);
       opened.catch(() => this.#kept.delete(key));
@@ -54,7 +55,8 @@ export class JobSandboxes {
     const remove = () => removeTree(directory);
     try {
       await fill(directory);
-      const sandbox = await openSandbox({ ...this.#options, narrow, workspace: directory, isCopy: true });
+      const options = { ...this.#options, narrow, workspace: directory, isCopy: true };
+      const sandbox = await openSandbox(options, OF_THIS_PROCESS);
       const done = () => sandbox.close().finally(remove);
       return { sandbox, workspace: directory, done };
     } catch (error) {

@@ -56,7 +56,7 @@ async function workersOf(queue: Queue, now: number): Promise<FleetStatus['worker
         const record = entry === null ? undefined : readWorker(entry.value);
         if (entry === null || record === undefined) return [];
         const seenMs = Math.max(0, now - entry.created.getTime());
-        // Of one that had no job no other worker has noticed it.
+        // If the worker had no job, no other worker has marked it as lost.
         const is = record.state === 'live' && seenMs > record.leaseMs ? 'lost' : record.state;
         return [{ ...record, state: is, worker, seenMs } as const];
       }),

@@ -209,7 +209,7 @@ export class FleetWorker {
     this.#timers.push(setInterval(working, WORKING_MS), setInterval(look, NEEDS_MS));
     look();
     connection.subscribe(names.needs, {
-      // Who may not hear it sees it later.
+      // A worker without permission to subscribe here finds it out later.
       callback: (error, message) => {
         if (error === null) void this.#findNeeds([message.string()]).catch(() => {});
       },
@@ -461,7 +461,7 @@ export class FleetWorker {
         held.offered.ack();
         return undefined;
       }
-      // Of one of our own that does not run nobody knows what became of it.
+      // If our own job does not run here any more, its outcome is unknown.
       const isOurs = record.worker === lease.worker;
       if (!isOurs && !(await this.#watch.isGone(record.worker, held.ending.signal))) {
         held.offered.giveBack(ACK_WAIT);
@@ -475,7 +475,7 @@ export class FleetWorker {
     return undefined;
   }
 
-  /** What is not known to be nobody's is not run: it ends if its record was deleted, else it is left to who understands that. */
+  /** Does not run a job that may be claimed. A deleted record ends the job; an unreadable one is left to newer workers. */
   async #leave(
     job: JobMessage,
     held: Held,

@@ -37,7 +37,7 @@ export { approvalRequestMaker, givenVariables } from './decide/approval-request.
 export type { AskConnection } from './decide/ask-connection.ts';
 export { SHELL } from './decide/bash-syntax.ts';
 export { createDecider, type Decide, type Decided, decisionOf } from './decide/decide.ts';
-export { INNER_TEXTS } from './decide/inner-texts.ts';
+export { innerTexts } from './decide/inner-texts.ts';
 export type { Judge, JudgeRequest } from './decide/judge.ts';
 export { CHECKS_IN_SESSION, isIncomplete, secretAmong } from './decide/judgement.ts';
 export {

@@ -27,7 +27,7 @@ export const WantedConnection = z.strictObject({
 });
 export type WantedConnection = Value<typeof WantedConnection>;
 
-/** A rule that would answer the question from now on. It is written only by who answers, and only once it was shown. */
+/** A rule that would answer the question from now on. It is written only after the person who answers has seen and accepted it. */
 export const ProposedRule = z.strictObject({
   program: text,
   words: texts.describe('as in commands.rules, where a last * stands for any further words'),
@@ -129,7 +129,7 @@ export const WatchedRequest = z.discriminatedUnion('type', [
       .describe('of changes: applied, undone or discarded'),
   }),
 ]);
-/** The same as a value. */
+/** A request, or changes, as watchers of the queue get it. */
 export type WatchedRequest = Value<typeof WatchedRequest>;
 
 /** Answers requests. Only an answer that clearly approves is an approval. */

@@ -85,7 +85,7 @@ export const ChangeSet = z.strictObject({
 });
 export type ChangeSet = Value<typeof ChangeSet>;
 
-/** What a command took away that version control does not bring back, and taking its changes back does. */
+/** Content that a command removed, which version control cannot restore and undo can. */
 export const Gone = z
   .strictObject({
     files: count.describe('files that were deleted'),
@@ -95,7 +95,7 @@ export const Gone = z
   .describe('what version control does not bring back, and taking it back does; missing: nothing');
 export type Gone = Value<typeof Gone>;
 
-/** The same with what it is made of. */
+/** A change set with its changes. */
 export const ChangeSetDetail = ChangeSet.extend({
   changes: z.array(Change),
   more: count.describe('further changes that are not listed'),

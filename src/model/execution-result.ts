@@ -8,7 +8,7 @@ import { ChangeSetDetail, Effect, Gone } from './change-set.ts';
 import { Decision, forModel } from './decision.ts';
 import { Denial } from './denial.ts';
 import { LeftBehind } from './left-behind.ts';
-import { Connection } from './network.ts';
+import { Connection, PublishedPort } from './network.ts';
 
 /** Why a command was not run, or which limit it exceeded. */
 export const ExecutionError = z.strictObject({
@@ -127,6 +127,10 @@ export const ExecutionResultBase = z.strictObject({
     .describe(
       'with network.mode = "listed": what the command connected to or was refused, each kind once, at most 256; missing: nothing',
     ),
+  ports: z
+    .array(PublishedPort)
+    .optional()
+    .describe('where programs of this machine could connect to while it ran (publish); missing: nowhere'),
   denials: maybe(z.array(Denial)).describe(
     'of a command that failed: what the sandbox denied it, each kind once; it may have gone on without. Of one that was refused by its text: what it would have needed, where a policy could list that. Missing: nothing that was looked at',
   ),

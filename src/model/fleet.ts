@@ -9,7 +9,7 @@ import { RunOptions } from './options.ts';
 import type { OutputChunk } from './output.ts';
 import type { PolicyFile } from './policy-keys.ts';
 
-/** Where a NATS server is, and who we are to it. */
+/** The address of a NATS server, and our credentials. */
 export interface NatsSettings {
   /** `nats://host[:port]` or `tls://host[:port]`; those of a cluster with commas between. Never with a user or password. */
   readonly url: string;
@@ -292,7 +292,7 @@ export const SentResult = z.union([
   z.strictObject({ result: UnfinishedJob }),
 ]);
 export type SentResult = Value<typeof SentResult>;
-/** Of a command, and not of a job that no worker brought to an end. */
+/** The result of a command that ran; the other kind is of a job that no worker brought to an end. */
 export type SentExecution = Extract<SentResult, { readonly report: unknown }>;
 
 /** Where a job stands: the one record of it, which changes by compare-and-set only. */

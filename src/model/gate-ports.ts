@@ -117,7 +117,7 @@ export interface GatePorts {
   readonly within: <T>(work: Promise<T>, milliseconds: number) => Promise<T | undefined>;
 }
 
-/** What the plug-ins of a policy are asked, and by whom: what they have said is the answer to nothing else. */
+/** A question to the plug-ins of a policy, and who asks: their answer is valid for nothing else. */
 export interface AskedPlugIns {
   readonly tool: string;
   readonly command: unknown;
@@ -149,6 +149,6 @@ export interface GateOptions extends Partial<Omit<GatePorts, 'within'>> {
   readonly audit?: AuditSink;
   /** @internal For one command that was approved beforehand: what stood in its request for what cannot be known. */
   readonly once?: string;
-  /** @internal Whether a hook has asked the plug-ins of the policy already, who had no objection. */
+  /** @internal Whether a hook has asked the plug-ins of the policy already, and none objected. */
   readonly pluginsAsked?: (asked: AskedPlugIns) => Promise<boolean>;
 }

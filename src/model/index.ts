@@ -113,7 +113,7 @@ export type {
 export { clearAnswer } from './guard-answer.ts';
 export type { FleetStore, KeyValue, KeyValueEntry } from './key-value.ts';
 export { LeftBehind } from './left-behind.ts';
-export type { Connection } from './network.ts';
+export type { Connection, PublishedPort } from './network.ts';
 export {
   type ApprovedRequest,
   CheckOptions,
@@ -151,6 +151,13 @@ export {
   UNIX_ENTRY,
   whyNeverTrusted,
 } from './policy-keys.ts';
+export {
+  isLoopback,
+  PUBLICATION_FORMS,
+  type Publication,
+  publicationText,
+  readPublication,
+} from './publication.ts';
 export type { RecordStream, StreamedLines } from './record-stream.ts';
 export { RunDefaults } from './run-defaults.ts';
 export { ServiceInfo } from './service.ts';
@@ -180,7 +187,7 @@ export {
   wordFrom,
 } from './word.ts';
 
-// Of confine
+// Types of `confine` that other houses read in values of this one.
 
 export type {
   BackendId,

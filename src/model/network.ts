@@ -35,3 +35,19 @@ export const Connection = z.strictObject({
   count,
 });
 export type Connection = Value<typeof Connection>;
+
+/** A port of a command that programs of this machine can connect to (`network.publish`). */
+export const PublishedPort = z.strictObject({
+  addresses: z
+    .array(text)
+    .describe('where they connect: usually 127.0.0.1 and ::1, as far as this machine has them'),
+  port: count.describe('at these addresses; 0: at the socket'),
+  socket: text.optional().describe('the Unix socket that they connect to; missing: there is a port'),
+  inner: count.describe('where the server listens in the sandbox'),
+  relayed: z
+    .boolean()
+    .describe(
+      'false: the command has the network of the host (network.mode = "open") and the port is the same, so that nothing stands between: its server decides itself where it listens',
+    ),
+});
+export type PublishedPort = Value<typeof PublishedPort>;

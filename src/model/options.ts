@@ -17,6 +17,7 @@ import { JobOrigin } from './command.ts';
 import type { GateOptions } from './gate-ports.ts';
 import { MaxOutput, type OutputChunk } from './output.ts';
 import type { PolicyFile } from './policy-keys.ts';
+import { PUBLICATION_FORMS, publicationText, readPublication } from './publication.ts';
 import type { AgentSession } from './session.ts';
 
 /*
@@ -101,6 +102,35 @@ const isText = (value: unknown): value is string => typeof value === 'string';
 const isTextOrNone = (value: unknown): value is string | undefined => value === undefined || isText(value);
 /** The shell assigns them itself. */
 const isAssignable = (value: unknown): value is string => isText(value) && !value.includes('\0');
+
+const PUBLISH = `an array of ports to publish: each ${PUBLICATION_FORMS}, { port, inner, orFree, address } or { socket, inner }`;
+const portNumber = numberOf(PUBLISH, 0, 65535).int(PUBLISH);
+const PublishedPort = z
+  .union(
+    [
+      z.string(PUBLISH),
+      z.strictObject(
+        {
+          port: portNumber.describe('where programs of this machine connect; 0: any free port'),
+          inner: portNumber.optional().describe('where the server listens in the sandbox. Default: the same'),
+          orFree: z.boolean(PUBLISH).optional().describe('the next free port if this one is taken'),
+          address: z.string(PUBLISH).optional().describe('a loopback address. Default: 127.0.0.1 and ::1'),
+        },
+        PUBLISH,
+      ),
+      z.strictObject(
+        {
+          socket: z
+            .string(PUBLISH)
+            .describe('the absolute path of a Unix socket to make, which only this user can connect to'),
+          inner: portNumber.describe('where the server listens in the sandbox'),
+        },
+        PUBLISH,
+      ),
+    ],
+    PUBLISH,
+  )
+  .refine((given) => readPublication(typeof given === 'string' ? given : publicationText(given)), PUBLISH);
 
 /** Variables with values. */
 const Variables = variables(VARIABLES, isText);
@@ -242,6 +272,12 @@ export const SandboxOptions = z.strictObject({
     .optional()
     .describe(
       'Sockets of this machine that commands may connect to, as entries of `network.unix` in a policy file; the network is then `listed`, and these are added to those of the policy.',
+    ),
+  publish: z
+    .array(PublishedPort, PUBLISH)
+    .optional()
+    .describe(
+      'Ports of the sandbox that programs of this machine can connect to, as entries of `network.publish` in a policy file or as objects; these are added to those of the policy. They are held while a command runs. If a port is taken, commands do not run.',
     ),
   explain: z
     .enum(EXPLAIN)

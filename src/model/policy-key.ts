@@ -35,7 +35,7 @@ export const NARROWINGS = {
 export const TRUST_RISKS = ['high', 'medium', 'low'] as const;
 
 /** How a flag's word is read: `src/cli/shared/options.ts` has one reader for each. */
-export type FlagKind = 'choice' | 'word' | 'paths' | 'seconds' | 'size' | 'count';
+export type FlagKind = 'choice' | 'word' | 'paths' | 'ports' | 'seconds' | 'size' | 'count';
 
 /** A row of the table of keys, as it is written. */
 interface KeyRow<
@@ -74,7 +74,7 @@ interface KeyRow<
   readonly trust?: {
     readonly opens: string;
     readonly risk: (typeof TRUST_RISKS)[number];
-    /** Where less may be trusted than an operator may say. */
+    /** A narrower schema, if a trusted file may set less than the operator. */
     readonly schema?: (zod: Zod) => z.ZodType;
   };
   /** What is weaker than the default, for `policy show`. */

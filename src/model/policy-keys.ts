@@ -25,6 +25,13 @@ import {
   type ValueOf,
   type Zod,
 } from './policy-key.ts';
+import {
+  isLoopback,
+  PUBLICATION_FORMS,
+  type Publication,
+  publicationText,
+  readPublication,
+} from './publication.ts';
 
 const MIB = 1024 ** 2;
 
@@ -109,6 +116,32 @@ function socketGrants(
   }
   return [...grants.values()];
 }
+
+const publication = (zod: Zod) =>
+  zod.string().refine((entry) => readPublication(entry) !== undefined, PUBLICATION_FORMS);
+const publications = (zod: Zod) => zod.array(publication(zod));
+/** Those of a project, which does not say whether other machines may connect, nor where a socket is made. */
+const ownPublications = (zod: Zod) =>
+  zod.array(
+    publication(zod).refine((entry) => {
+      const read = readPublication(entry);
+      return isLoopback(read?.address) && read?.socket === undefined;
+    }, 'must be a port, with no address or one of the loopback interface'),
+  );
+
+/** Each place in the sandbox and outside once. */
+function publicationsOf(entries: readonly string[]): readonly Publication[] {
+  const found = new Map<string, Publication>();
+  for (const entry of entries) {
+    const read = readPublication(entry);
+    if (read !== undefined) found.set(publicationText(read), read);
+  }
+  return [...found.values()];
+}
+
+const publicationTexts = (given: readonly (string | Parameters<typeof publicationText>[0])[]) =>
+  given.map((one) => (typeof one === 'string' ? one : publicationText(one)));
+
 const plugin = (zod: Zod) =>
   zod
     .strictObject({
@@ -457,6 +490,29 @@ export const POLICY_KEYS = {
       weaker: {
         is: (sockets) => sockets.length > 0,
         meaning: 'programs outside the sandbox act for commands, each as far as it lets them',
+      },
+    }),
+    publish: key({
+      schema: publications,
+      text: 'Ports that commands listen on and programs of this machine can connect to: [ADDRESS:]PORT[:INNER]. PORT is where programs connect (1024 or higher), INNER where the server listens in the sandbox (default: the same). PORT? is the next free one if PORT is taken, 0 any free one. SOCKET:INNER makes a Unix socket at a path, which other users cannot connect to. Without an address at 127.0.0.1 and ::1; another address, which other machines may reach, only in the policy of the user or the machine. A port is held while a command runs. Where it is taken, commands run without it and say so.',
+      trust: {
+        opens: 'programs of this machine, also those of other users, connect to what commands serve',
+        risk: 'low',
+        schema: ownPublications,
+      },
+      example: '["3000", "8080:80", "5173?"]',
+      default: [],
+      layers: 'add',
+      value: publicationsOf,
+      option: { name: 'publish', said: publicationTexts },
+      flag: {
+        name: '--publish <port>',
+        text: 'a port that the command listens on and programs of this machine can connect to: [ADDRESS:]PORT[:INNER], such as 3000, 8080:80, 3000? or 0:3000; or SOCKET:INNER, at the path of a Unix socket; repeatable',
+        kind: 'ports',
+      },
+      weaker: {
+        is: (all) => all.some(({ address }) => !isLoopback(address)),
+        meaning: 'other machines can connect to what commands serve',
       },
     }),
     unix_sockets: key({

@@ -27,7 +27,7 @@ export type Policy = PolicyValues & {
     readonly backend: BackendId | 'auto';
     /** The weakest that the operator named: what it cannot hold by its nature is accepted. */
     readonly accepted: BackendId | undefined;
-    /** Of `demand`, what a policy file says, and not only the profile. */
+    /** Controls that a policy file demands, not only the profile. */
     readonly demandedByFiles: readonly ControlId[];
   };
 };

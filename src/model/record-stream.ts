@@ -28,13 +28,13 @@ export interface RecordStream {
 
 /** The positions in a stream. */
 interface StreamExtent {
-  /** Of the oldest; 0: there never was one. */
+  /** Position of the oldest record; 0: there never was one. */
   readonly first: number;
-  /** The highest that was ever given. */
+  /** The highest position that was ever assigned. */
   readonly last: number;
   /** How many positions hold something. */
   readonly count: number;
-  /** Its name on the server. */
+  /** The name of the stream on its server. */
   readonly name: string;
   /** Whether the server refuses to delete and purge. */
   readonly deletesNothing: boolean;

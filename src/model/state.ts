@@ -86,7 +86,7 @@ export interface SessionStore {
    * belongs to another principal.
    */
   use(id: string, principal: string): MaybePromise<'new' | 'known'>;
-  /** Whoever has to be asked about a session that begins said yes. */
+  /** Notes that the plug-ins that are asked about a new session allowed it. */
   announce(id: string, principal: string): MaybePromise<void>;
   taint(id: string, principal: string, taint: Taint, reason: string): MaybePromise<void>;
   /**

@@ -1,4 +1,4 @@
-/** What is done with a descriptor before a program starts. */
+/** A redirect of a descriptor, done before a program starts. */
 export type StepRedirect =
   | {
       readonly kind: 'read' | 'write' | 'append' | 'update';

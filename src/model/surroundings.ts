@@ -55,9 +55,9 @@ export interface Versions {
 
 /** Port: remembers which files of a workspace commands made, over processes. */
 export interface MadeFiles {
-  /** What each file was when the command that made it had ended, by path. */
+  /** The state of each file when the command that made it had ended, by path. */
   known(): ReadonlyMap<string, string>;
-  /** What cannot be remembered is forgotten: removing the file is asked about then. */
+  /** Remembers states of files. If that fails, they are forgotten, and removing the file is asked about. */
   add(states: ReadonlyMap<string, string>): void;
 }
 

@@ -4,16 +4,16 @@
  */
 export type Measure = 'run' | 'decision' | 'launch' | 'queue-wait' | 'submit' | 'job';
 
-/** What is told of it: words of ours, numbers, and names of programs. Never arguments, variables or paths. */
+/** Attributes of a measurement: words of ours, numbers, and names of programs. Never arguments, variables or paths. */
 export type Facts = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** Something that is being measured. */
 export interface Measured {
-  /** Of it, for another process to go on with (W3C Trace Context); `undefined`: it is not traced. */
+  /** The W3C `traceparent`, for another process to continue the trace; `undefined`: it is not traced. */
   readonly traceparent: string | undefined;
-  /** What is measured by this work is a part of it. */
+  /** Measurements that the work starts become children of this one. */
   within<T>(work: () => T): T;
-  /** It is over. */
+  /** Ends the measurement. */
   end(facts?: Facts): void;
 }
 

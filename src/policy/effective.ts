@@ -81,7 +81,7 @@ export function effectivePolicy(
       sandbox: {
         ...said.sandbox,
         backend,
-        // What is named is accepted as it is; below the minimum it is refused all the same.
+        // A backend that is named is accepted as it is, but still refused if it is below the minimum.
         accepted: backend === 'auto' ? minimumOfOperator(layers) : backend,
         demandedByFiles: CONTROL_IDS.filter((id) =>
           layers.some(({ says: { demand } }) => demand?.[id] !== undefined),

@@ -42,9 +42,9 @@ export async function loadLayer(
 
 /** The workspace's file: what it takes away, and what it asks for. */
 export interface WorkspaceFile {
-  /** What it takes away, which holds. */
+  /** The restrictions of the workspace's file, which always hold. */
   readonly layer: PolicyLayer;
-  /** What it asks for, which holds once a person has trusted the file; `undefined`: nothing. Weaker than every file of the operator. */
+  /** The permissions that the file asks for, valid once a person has trusted it; `undefined`: none. Weaker than every file of the operator. */
   readonly wanted: PolicyLayer | undefined;
 }
 
@@ -99,7 +99,7 @@ function wantedBy(says: PolicyFile): PolicyFile | undefined {
   return Object.keys(part).length === 0 ? undefined : part;
 }
 
-/** Of everything that is read as such a file. */
+/** What messages about a policy file of a workspace say of such files. */
 const WORKSPACE_HINT = 'a file in the workspace can only take away';
 
 /** Parses policy text; `name` is what messages call it. Loads the TOML and schema libraries on first use. */
@@ -163,7 +163,7 @@ async function validate(
   throw new SandboxError('policy.invalid', `${name}:${/^\d/.test(list) ? '' : ' '}${list}${note}`);
 }
 
-/** Of a key that is repeated. */
+/** The most characters of a key that a message repeats. */
 const KEY_CHARACTERS = 80;
 
 interface Problem {

@@ -9,7 +9,7 @@ import type {
 } from '../model/index.ts';
 import { lazyState, stateDirectory } from './state.ts';
 
-/** As it stands on a command line: the id of the stored approval, and what stands for what cannot be known beforehand. */
+/** A ticket on a command line: the id of the stored approval, and the `once` value of the request. */
 const TICKET = /^([0-9a-f]{16,64})\.([0-9a-f]{16,64})$/;
 const ASKED_TICKET = /^[0-9a-f]{16,64}$/;
 
@@ -56,7 +56,7 @@ export function issueAskedTicket(
   return store({ ...request, principal, session, fingerprint: fingerprintOf(asked) }, 'plug-ins', lifetimeMs);
 }
 
-/** Of no approval: those are made of other things. */
+/** Never equal to the fingerprint of an approval, which is made of other fields. */
 const fingerprintOf = ({ tool, command, cwd, plugins }: AskedPlugIns) =>
   createHash('sha256')
     .update(JSON.stringify(['plug-ins were asked', tool, command, cwd, plugins]))
@@ -66,7 +66,7 @@ const fingerprintOf = ({ tool, command, cwd, plugins }: AskedPlugIns) =>
  * Whether the plug-ins were asked before, as a ticket says. What belongs to another command, or is used or expired, says no.
  * @throws {SandboxError} `usage.invalid` for what is no ticket.
  */
-export function askedByTicket(ticket: string): NonNullable<GateOptions['pluginsAsked']> {
+export function askedByTicket(ticket: string): (asked: AskedPlugIns) => Promise<boolean> {
   if (!ASKED_TICKET.test(ticket))
     throw new SandboxError('usage.invalid', '--asked takes what a hook of sandbox-run has written there');
   let found: { readonly of: string; readonly isGood: Promise<boolean> } | undefined;
@@ -107,7 +107,7 @@ export function gateOfTicket(ticket: string): GateOptions {
     once,
     approver: {
       ask: async (request) => {
-        // It is for the command, and says nothing of what that does.
+        // The ticket approves the command, not its connections.
         if (request.connection !== undefined)
           return { approved: false, reason: 'nobody', by: 'approval ticket' };
         const state = lazyState(stateDirectory());

@@ -21,7 +21,7 @@ import {
   type SandboxOptions,
 } from '../model/index.ts';
 import { type BuiltEnvironment, buildEnvironment } from '../policy/index.ts';
-import { caller, requireExactVariables } from '../workspace/index.ts';
+import { type Environment, requireExactVariables, type Surroundings } from '../workspace/index.ts';
 import { madeFilesOf } from './made-files.ts';
 import { commandRules } from './resolve/command-rules.ts';
 import { planOnly, planResolved } from './resolve/plan-sandbox.ts';
@@ -53,7 +53,7 @@ export interface Assembly {
   close(): Promise<void>;
 }
 
-/** What of the policy has its say. */
+/** Which parts of the policy are consulted. */
 export interface WhatCounts {
   /** Git guard, reviewer and plug-ins of the policy. False: only those of `options.gate`. */
   readonly guards: boolean;
@@ -68,9 +68,9 @@ export async function assemble(
   options: SandboxOptions,
   { guards, records }: WhatCounts,
 ): Promise<Assembly> {
-  const { policy, workspace } = resolved;
+  const { policy, workspace, around } = resolved;
   const rules = { ...commandRules(resolved, plan), isCopy: options.isCopy };
-  const environment = commandEnvironment(policy);
+  const environment = commandEnvironment(policy, around.env);
   const find = createProgramFinder(plan);
   const stateful = await createStatefulPorts({
     policy: {
@@ -79,6 +79,7 @@ export async function assemble(
       audit: records === false ? { ...policy.audit, enabled: false } : policy.audit,
     },
     options,
+    env: around.env,
     workspace,
     writable: () => (plan === undefined ? [workspace, ...rules.writable] : writableRoots(plan)),
     auditByDefault: options.audit ?? records === 'always',
@@ -90,7 +91,10 @@ export async function assemble(
       const { createJudge } = await import('../gate/decide/judge.ts');
       const made =
         options.isCopy === true ? undefined : madeFilesOf(workspace, stateful.principal, rules.granted);
-      return createJudge({ policy, rules, searchPath, find, gate: { ...stateful, budget }, made });
+      return createJudge({
+        ...{ policy, rules, searchPath, find, made, env: around.env },
+        gate: { ...stateful, budget },
+      });
     },
     ports: async (judge) => ({
       ...{ ...WITHOUT, policy, plan, principal: stateful.principal, once: stateful.once },
@@ -125,8 +129,8 @@ export function requestMakerOf(
 ): DecisionPorts['makeRequest'] {
   const usual = usualVariables(plan, environment);
   return approvalRequestMaker({
-    ...{ policy, plan, principal, session, usual },
-    given: () => givenVariables(resolved),
+    ...{ policy, plan, principal, session, usual, env: resolved.around.env },
+    given: () => givenVariables(resolved.named, resolved.around.env),
   });
 }
 
@@ -157,8 +161,12 @@ export interface CheckerParts extends Partial<WhatCounts> {
  * Makes what decides as `createSandbox` would, and starts nothing.
  * @throws {SandboxError} as `resolvePolicy`; for a plug-in or a reviewer that cannot be used.
  */
-export async function createChecker(options: SandboxOptions, parts: CheckerParts = {}): Promise<Checker> {
-  return checkerOf(await resolvePolicy(options), options, parts);
+export async function createChecker(
+  options: SandboxOptions,
+  around: Surroundings,
+  parts: CheckerParts = {},
+): Promise<Checker> {
+  return checkerOf(await resolvePolicy(options, around), options, parts);
 }
 
 /** The same of options that are resolved. */
@@ -167,11 +175,11 @@ export async function checkerOf(
   options: SandboxOptions,
   { kernel = 'planned', ...counts }: CheckerParts,
 ): Promise<Checker> {
-  // Whether namespaces are to be had, which a preview needs, a container's filter says only to who tries.
+  // A preview needs namespaces, and in a container only an attempt shows whether they are allowed.
   const previews = resolved.policy.commands.rules.some(({ verdict }) => verdict === 'preview');
   const looked = kernel === 'planned' && previews ? 'tried' : kernel;
   const { plan, problem } = looked === 'none' ? {} : await planIfPossible(resolved, looked);
-  // A session is named in requests, and not begun by who only looks.
+  // A check names the session in requests and does not begin it.
   const { session, ...unbegun } = options;
   const assembly = await assemble(resolved, plan, unbegun, { guards: false, records: false, ...counts });
   const judge = narrowed(await assembly.judge(), resolved);
@@ -230,11 +238,12 @@ async function planIfPossible(
 }
 
 /** What a policy passes on of the caller's environment; the key of its reviewer is none of a command's business. */
-export function commandEnvironment(policy: Policy): BuiltEnvironment {
+export function commandEnvironment(policy: Policy, env: Environment): BuiltEnvironment {
   const { environment } = policy;
   const reviewer = reviewerSettings(policy);
   const key = reviewer?.kind === 'model' ? reviewer.keyVariable : undefined;
-  const built = buildEnvironment(caller().env, environment.pass, environment.set, key);
-  requireExactVariables(Object.keys(built.variables).filter((name) => !(name in environment.set)));
+  const built = buildEnvironment(env, environment.pass, environment.set, key);
+  const passed = Object.keys(built.variables).filter((name) => !(name in environment.set));
+  requireExactVariables(env, passed);
   return built;
 }

@@ -21,6 +21,7 @@ import { givenUp, type Launch, Launcher, type ReadyCommand } from './launch/laun
 import { neverBegun, pendingCommand, type RunningCommand } from './launch/pending-command.ts';
 import { stepsOf } from './other-backends/application.ts';
 import { deniedByText } from './output/denials.ts';
+import { placesIn } from './proposals.ts';
 import type { PreparedSandbox } from './resolve/prepare-sandbox.ts';
 import { measuredLaunch, measuredRun } from './telemetry.ts';
 
@@ -41,10 +42,10 @@ const nothingUndone = (layersRefused = 'it needs namespaces (see sandbox-run doc
 /** A request between its decision and its launch. */
 interface Asked {
   readonly command: Command;
-  /** With the effect that it has. */
+  /** With `effect` filled in. */
   readonly options: SpawnOptions;
   readonly how: Launch;
-  /** Whether nobody wants it any more. */
+  /** Whether the caller canceled it, or the sandbox was closed. */
   readonly isGivenUp: () => boolean;
 }
 
@@ -65,9 +66,9 @@ export class CommandRunner {
   #remarks: readonly string[];
   /** Commands that have not been launched yet. */
   readonly #waiting = new Set<RunningCommand>();
-  /** Which lines are looked at more closely when they come again. */
+  /** Lines that failed: when they are run again, all denials are observed. */
   readonly #failed: FailedLines;
-  /** Where these run. */
+  /** The variant of the sandbox that observes all denials; made on first use. */
   #looking: Promise<PreparedSandbox> | undefined;
   /** What runs commands on layers over the workspace. */
   #layers: Promise<Previews> | undefined;
@@ -103,7 +104,7 @@ export class CommandRunner {
     if (isUndone && rules.previews)
       void this.#previews().then(
         (previews) => previews.prepareNext(),
-        // Why it cannot be is for the command to say.
+        // The command reports why layers are not available.
         () => {},
       );
   }
@@ -166,9 +167,9 @@ export class CommandRunner {
     );
   }
 
-  /** What lives on has nobody who waits for its end, and changes the workspace at once. */
+  /** Fills in `effect`. Background and terminal commands change the workspace at once: nobody waits for their end. */
   withEffect(given: SpawnOptions, { extras }: Launch): SpawnOptions {
-    // Who names changes to run on does not want others in the workspace.
+    // `on` implies a preview.
     const options = given.on === undefined ? given : { ...given, effect: given.effect ?? 'preview' };
     if (options.on !== undefined && options.effect !== 'preview')
       throw new SandboxError('usage.invalid', `on is for previews, not for the effect ${options.effect}`);
@@ -181,7 +182,7 @@ export class CommandRunner {
     return undo === 'always' ? { ...options, effect: 'undoable' } : options;
   }
 
-  /** A refusal is a result; what is allowed is launched, and what follows its end is done then. */
+  /** Turns a refusal into a result; launches an allowed command, and runs the decision's follow-up when it ends. */
   #answer(decided: Decided, asked: Asked): RunningCommand {
     const context = this.contextOf(decided);
     if (!decided.allowed) return neverBegun(this.refused(decided, context));
@@ -192,7 +193,7 @@ export class CommandRunner {
         return neverBegun(followed(ended, notRun(context, { status: 'canceled' }), false));
       const ready = { resolved, context, options: asked.options, how };
       if (ended === undefined) return this.#launchWhere(ready, decided, asked);
-      // It may be given up while it waits for its turn.
+      // The command may be canceled while it waits for its turn.
       let launched = false;
       const onLaunch = (running: Running) => {
         launched = true;
@@ -208,12 +209,11 @@ export class CommandRunner {
     const objection: Objection = decided.allowed ? { status: 'canceled' } : decided.objection;
     const result = notRun(context, objection);
     if (objection.status !== 'denied' || context.decision === undefined) return result;
-    const { plan, policy } = this.prepared;
-    const denials = deniedByText(context.decision, plan, policy.filesystem.secret);
+    const denials = deniedByText(context.decision, placesIn(this.prepared.resolved));
     return denials === undefined ? result : { ...result, denials };
   }
 
-  /** On the workspace, or on a layer over it, or where the workspace cannot be written. */
+  /** Launches on the workspace, on a layer over it, or with the workspace read-only. */
   #launchWhere(ready: ReadyCommand, decided: Decided, asked: Asked): RunningCommand {
     const { options, context } = ready;
     const { decision } = context;
@@ -222,7 +222,7 @@ export class CommandRunner {
       decision !== undefined && isPreviewed(decision) ? 'preview' : isInstead ? 'undoable' : options.effect;
     if (effect === undefined || effect === 'direct') return this.#launchDirect(ready);
     const onlyReads = effect === 'undoable' && !isInstead && decided.judgement?.onlyReads() === true;
-    // Work may be lost that no layer keeps: a person is asked after all.
+    // Without a layer the command may lose work: a person is asked after all.
     const withoutLayer = ({ message }: SandboxError) => {
       this.#remarks = [...this.#remarks, `what commands change cannot be taken back now: ${message}`];
       return this.#ask(asked.command, { ...options, effect: 'direct' }, asked.how);
@@ -240,7 +240,7 @@ export class CommandRunner {
     });
   }
 
-  /** Loaded where a command runs on a layer only. */
+  /** Loaded only when a command runs on a layer. */
   #previews(): Promise<Previews> {
     const { workspace } = this.prepared.policy;
     this.#layers ??= import('./changes/preview.ts').then(
@@ -250,12 +250,12 @@ export class CommandRunner {
   }
 
   /**
-   * A command that failed before, and comes again, or reads what its text shows to be out of its reach: then all that it is
-   * denied is looked at, which takes longer.
+   * Launches on the workspace itself. If the same line failed before, or its text reads something out of its reach, denied reads
+   * are observed too, which is slower.
    */
   #launchDirect(ready: ReadyCommand): RunningCommand {
     const { plan, network } = this.prepared;
-    // Another supervisor of the network would not know the addresses that commands have asked for.
+    // With a listed network: another supervisor would not know the addresses that earlier commands looked up.
     if (plan.observed !== 'changes' || network !== undefined)
       return this.#launcher.launch(this.prepared, ready);
     const { resolved, context } = ready;
@@ -277,7 +277,7 @@ export class CommandRunner {
     });
   }
 
-  /** A command whose sandbox has to be made first. */
+  /** Launches a command whose sandbox must be prepared first; it can be canceled meanwhile. */
   #launchLater(
     { options: { signal } }: ReadyCommand,
     launch: (isGivenUp: () => boolean) => Promise<RunningCommand>,

@@ -63,7 +63,7 @@ interface Listing {
   readonly stamp: string;
   readonly isSettled: boolean;
   readonly entries: readonly Entry[];
-  /** Of the entries what is of interest, by the states with which they were compared: most names are of none. */
+  /** The entries that may match, by the states with which they were compared: most entries match nothing. */
   readonly compared: Map<string, readonly Compared[]>;
 }
 /** An entry that matches, or in which something may. */

@@ -21,6 +21,7 @@ export {
   type CommandCheck,
   createSandbox,
   type OpenSandbox,
+  type OwnRunOptions,
   openSandbox,
   type Sandbox,
   type StartedCommand,
@@ -64,7 +65,7 @@ export { WaitingChanges } from './changes/waiting-changes.ts';
 
 export { notRun } from './launch/classify.ts';
 export { EXIT_STATUS, endedBy, exitStatus } from './launch/exit-status.ts';
-export type { BackgroundJob } from './launch/jobs.ts';
+export { type BackgroundJob, type JobPort, portsInWords } from './launch/jobs.ts';
 export type { SandboxProcess, TerminalProcess } from './launch/spawn.ts';
 
 // For programs that start commands themselves

@@ -20,7 +20,7 @@ import { ensureStateDirectory } from '../workspace/index.ts';
 import { keyOfWorkspace } from './resolve/workspace-cache.ts';
 import { stateDirectory } from './state.ts';
 
-/** Of one record; then the newest entries are written anew. */
+/** Bytes of one record file at most; then only the newest MOST_KEPT entries are written anew. */
 const MOST_BYTES = 2 * 1024 * 1024;
 const MOST_KEPT = 5_000;
 /** A record that no command added to for so long, in milliseconds, is removed. */
@@ -66,10 +66,10 @@ export function madeFilesOf(
 
 const versionOf = ({ ino, size, mtimeMs, ctimeMs }: Stats) => `${ino}:${size}:${mtimeMs}:${ctimeMs}`;
 
-/** Behind a line that was never finished another one begins. */
+/** Each record begins with a line break, because the one before may be incomplete. */
 const lineOf = ([path, state]: readonly [string, string]) => `\n${JSON.stringify([path, state])}`;
 
-/** It is a file that nobody else could have written. */
+/** Whether only this user can have written a file. */
 const isOurs = (info: Stats) =>
   info.isFile() && info.uid === process.geteuid?.() && (info.mode & 0o077) === 0 && info.nlink === 1;
 

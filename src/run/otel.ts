@@ -16,7 +16,7 @@ const KINDS: Readonly<Partial<Record<Measure, SpanKind>>> = {
   submit: SpanKind.PRODUCER,
   job: SpanKind.CONSUMER,
 };
-/** Of many runs few differ in these: what else is told stands in traces only. */
+/** Attributes with few values, so that they fit into metrics; all others are in traces only. */
 const OF_METRICS = ['status', 'outcome', 'backend', 'queue'];
 const GOOD = new Set<unknown>(['exited', 'allowed', undefined]);
 

@@ -11,8 +11,9 @@ import {
 } from '../base/secret-files.ts';
 import { visibleLine } from '../base/visible-text.ts';
 import { PROGRAMS_IN_HOME } from '../base/words.ts';
+import type { Policy } from '../model/index.ts';
 import { OBEYED_IN_HOME } from '../policy/index.ts';
-import { caller, readRegular, stateDirectoryPath } from '../workspace/index.ts';
+import { type Environment, readRegular, type Surroundings, stateDirectoryPath } from '../workspace/index.ts';
 import { realPath } from './resolve/own-program.ts';
 
 /** Where something is, for what may be proposed. */
@@ -21,7 +22,20 @@ export interface Places {
   readonly workspace: string;
   /** Paths of `filesystem.secret`. */
   readonly secret: readonly string[];
+  /** Of the caller: variables say where settings, state and data of the user are. */
+  readonly env: Environment;
 }
+
+/** Where something is for the commands of a policy that is resolved. */
+export const placesIn = ({
+  home,
+  workspace,
+  policy,
+  around,
+}: Pick<Places, 'home' | 'workspace'> & {
+  readonly policy: Policy;
+  readonly around: Pick<Surroundings, 'env'>;
+}): Places => ({ home, workspace, secret: policy.filesystem.secret, env: around.env });
 
 /** How much of a directory is looked through before it counts as too large. */
 export interface LookLimits {
@@ -31,7 +45,7 @@ export interface LookLimits {
 }
 /** A second or two of looking; larger than the tool chains that people have. */
 export const PATIENT: LookLimits = { entries: 500_000, contents: 40_000 };
-/** Some dozen milliseconds, for what is told of each command that fails. */
+/** Limits for a message about a failed command: some dozen milliseconds. */
 export const BRIEF: LookLimits = { entries: 2_000, contents: 1_000 };
 
 /** What is proposed for something that was denied, or why nothing is. */
@@ -149,9 +163,8 @@ export const isInstalledThere = (path: string, home: string): boolean =>
 const LOCAL = '/usr/local';
 
 /**
- * THE rule of what is proposed to be granted, for whatever proposes it: why a path is not, for a list of the policy;
- * `undefined`: it is. A proposal opens no secret, no home, no state and no settings as a whole, and nothing that programs
- * outside run or obey.
+ * Why a path is not proposed for a list of the policy; `undefined`: it may be. Every proposal goes through this rule: it opens
+ * no secret, no home, no state and no settings as a whole, and nothing that programs outside run or obey.
  */
 export function whyNotProposed(
   named: string,
@@ -164,10 +177,10 @@ export function whyNotProposed(
   return said.find((why) => why !== undefined) ?? whatLiesThere(real, places, limits);
 }
 
-/** The same by the path alone, canonical: nothing is looked at. */
+/** Like `whyNotProposed`, by the canonical path alone: its contents are not read. */
 export function whyNotByPath(
   path: string,
-  { home, workspace, secret }: Places,
+  { home, workspace, secret, env }: Places,
   list: string,
 ): string | undefined {
   const isIn = (paths: readonly string[]) => paths.some((above) => isBeneath(path, above));
@@ -176,8 +189,8 @@ export function whyNotByPath(
   if (list === 'filesystem.write' && isIn(SYSTEM) && !isBeneath(path, LOCAL))
     return 'the whole system runs or obeys what lies there';
   if (isIn(secret)) return 'filesystem.secret names it';
-  if (isSecretByPath(path, home)) return LOOKS_SECRET;
-  const shared = [...inHome(SHARED_IN_HOME), ...sharedByVariables(home)];
+  if (isSecretByPath(path, home, env)) return LOOKS_SECRET;
+  const shared = [...inHome(SHARED_IN_HOME), ...sharedByVariables(home, env)];
   if (TOO_BROAD.includes(path) || path === homeAround(path) || isAround([home, workspace, ...shared]))
     return `all of ${visibleLine(inTilde(path, home), 100)} would be open, and ${isBeneath(workspace, path) ? 'the workspace' : 'too much'} lies in it`;
   if (isAround(secret)) return 'filesystem.secret names something in it';
@@ -187,25 +200,28 @@ export function whyNotByPath(
     return isInstalledThere(path, home)
       ? `programs are run from there; ${INSTALL_HERE}`
       : 'programs of yours run or obey what lies there';
-  const state = stateDirectoryPath(home, caller().env.XDG_STATE_HOME);
+  const state = stateDirectoryPath(home, env.XDG_STATE_HOME);
   return isIn([state]) ? 'sandbox-run keeps what it trusts there' : undefined;
 }
 
-/** As a person names it. */
+/** The path with `~` for the home directory. */
 const inTilde = (path: string, home: string) =>
   isBeneath(path, home) ? `~${path.slice(home.length)}` : path;
 
 /** Directories of settings, state and data that variables put elsewhere. */
-const sharedByVariables = (home: string) =>
+const sharedByVariables = (home: string, env: Environment) =>
   ['XDG_CONFIG_HOME', 'XDG_STATE_HOME', 'XDG_DATA_HOME', 'XDG_CACHE_HOME', 'XDG_RUNTIME_DIR'].map((name) =>
-    absoluteOr(caller().env[name], home),
+    absoluteOr(env[name], home),
   );
 
-function isSecretByPath(path: string, ownHome: string): boolean {
+function isSecretByPath(
+  path: string,
+  ownHome: string,
+  { XDG_CONFIG_HOME, XDG_DATA_HOME }: Environment,
+): boolean {
   if (whatNameSays(path) === 'secret') return true;
   const beneath = (root: string | undefined, before = '') =>
     root !== undefined && isBeneath(path, root) && isSecretPlace(`${before}${path.slice(root.length + 1)}`);
-  const { XDG_CONFIG_HOME, XDG_DATA_HOME } = caller().env;
   return (
     beneath(ownHome) ||
     beneath(homeAround(path)) ||
@@ -218,7 +234,7 @@ function isSecretByPath(path: string, ownHome: string): boolean {
 const homeAround = (path: string) => /^(?:\/root|\/home\/[^/]+)(?=\/|$)/.exec(path)?.[0];
 
 /** What is found at a path, or in the directory there, that keeps it from being proposed. */
-function whatLiesThere(path: string, { home }: Places, limits: LookLimits): string | undefined {
+function whatLiesThere(path: string, { home, env }: Places, limits: LookLimits): string | undefined {
   const found = orElse(() => lstatSync(path, { throwIfNoEntry: false }), undefined);
   if (found?.isSocket() === true) return 'it is a socket, and what listens there is not held by a policy';
   if (found?.isFile() === true) return holdsSecretAt(path, found) ? LOOKS_SECRET : undefined;
@@ -228,7 +244,7 @@ function whatLiesThere(path: string, { home }: Places, limits: LookLimits): stri
   let contents = 0;
   for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
     const directory = at;
-    // What cannot be looked into has nothing in it that is reached.
+    // Nothing in a directory that we cannot list can be reached by commands either.
     for (const entry of orElse(() => readdirSync(directory, { withFileTypes: true }), [])) {
       const inner = join(directory, entry.name);
       entries += 1;
@@ -236,7 +252,7 @@ function whatLiesThere(path: string, { home }: Places, limits: LookLimits): stri
       // What cannot be named as text cannot be looked at by this name.
       if (entry.name.includes('\ufffd')) return `a name in it is not UTF-8, ${visibleLine(entry.name, 100)}`;
       if (entry.isSocket()) return 'sockets lie in it, and what listens there is not held by a policy';
-      if (isSecretByPath(inner, home)) return lies(path, inner);
+      if (isSecretByPath(inner, home, env)) return lies(path, inner);
       if (entry.isDirectory()) pending.push(inner);
       if (!entry.isFile()) continue;
       contents += 1;

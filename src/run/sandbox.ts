@@ -23,6 +23,7 @@ import type {
   ExecutionResult,
   JobOptions,
   Policy,
+  PublishedPort,
   RunDefaults,
   RunOptions,
   SandboxOptions,
@@ -31,14 +32,14 @@ import type {
   TemplateValue,
   TerminalSize,
 } from '../model/index.ts';
-import { caller } from '../workspace/index.ts';
+import { OF_THIS_PROCESS, type Surroundings } from '../workspace/index.ts';
 import { type Assembly, assemble, checkOnly, type WhatCounts } from './assemble.ts';
 import { unfinishedIn } from './change-sets/unfinished.ts';
 import { CommandRunner, isClosed, type RunnerPorts } from './command-runner.ts';
 import type { CommandLines, SandboxCommandLine } from './embed/command-line.ts';
 import { settled } from './launch/command-error.ts';
 import { isSource, launchWithSource } from './launch/input-source.ts';
-import { type BackgroundJob, startJob } from './launch/jobs.ts';
+import { type BackgroundJob, type JobPort, portsOf, startJob } from './launch/jobs.ts';
 import type { Launch } from './launch/launch.ts';
 import type { RunningCommand } from './launch/pending-command.ts';
 import {
@@ -64,6 +65,14 @@ import type { OptionReader } from './validation.ts';
 export interface StartedCommand extends RunningCommand, OutputReader {
   /** The ids of its processes, and of those that it started, at this moment; none before it runs. */
   members(): Promise<readonly number[]>;
+  /** What these listen on, and where that is published. */
+  ports(): Promise<readonly JobPort[]>;
+}
+
+/** Options of a command that a door of ours runs. */
+export interface OwnRunOptions extends RunOptions {
+  /** The streams that it inherits, in the place of those of the call that the sandbox was opened for. */
+  readonly inherited?: Surroundings['stdio'];
 }
 
 /** What the policy says about a command at this moment. */
@@ -88,7 +97,7 @@ export type RunTemplate<Result = ExecutionResult> = (
 export interface Sandbox extends AsyncDisposable {
   /** Canonical path of the workspace. */
   readonly workspace: string;
-  /** What the kernel is told, by name. */
+  /** What the kernel is asked to enforce, by name. */
   readonly plan: LaunchPlan;
   /** What holds for a run that says nothing else. */
   readonly defaults: RunDefaults;
@@ -103,10 +112,10 @@ export interface Sandbox extends AsyncDisposable {
    * ever read as code. A place where a value would be more than text is refused. The text is as it is written (raw).
    */
   run(texts: TemplateStringsArray, ...values: readonly TemplateValue[]): Promise<ExecutionResult>;
-  /** The same with options. */
+  /** A tag for such a template that runs with these options. */
   run(options: JobOptions): RunTemplate<BackgroundJob>;
   run(options: RunOptions): RunTemplate;
-  /** The same, at once. */
+  /** Like `run` with `background`, without waiting for the start. */
   start(command: Command, options: JobOptions): BackgroundJob;
   /** Like `run`, and lets signals be sent and output be read meanwhile. */
   start(command: Command, options?: RunOptions): StartedCommand;
@@ -153,10 +162,10 @@ interface WorkspaceChanges {
  */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { readOptions } = await import('./validation.ts');
-  return openSandbox(readOptions.sandbox(options), readOptions);
+  return openSandbox(readOptions.sandbox(options), OF_THIS_PROCESS, readOptions);
 }
 
-/** For who gives options and commands as their types have them. */
+/** Skips validation, for internal callers whose options and commands are already typed. */
 const TRUSTED: OptionReader = {
   command: (given) => given,
   run: (given) => given,
@@ -172,10 +181,11 @@ const TRUSTED: OptionReader = {
  * @throws {SandboxError} as `createSandbox`.
  */
 export async function openSandbox(
-  options: SandboxOptions = {},
+  options: SandboxOptions,
+  around: Surroundings,
   read: OptionReader = TRUSTED,
 ): Promise<OpenSandbox> {
-  return sandboxOn(await prepareSandbox(options), options, read);
+  return sandboxOn(await prepareSandbox(options, around), options, read);
 }
 
 /** A sandbox on kernel objects that are ready; `change`: for tests and the doctor, which leave ports out. */
@@ -267,7 +277,7 @@ export class OpenSandbox implements Sandbox {
     this.#launching = { addon: prepared.addon, launch: runner.launch.bind(runner) };
   }
 
-  /** Of the next command. */
+  /** The launch plan of the next command. */
   get plan(): LaunchPlan {
     return this.prepared.plan;
   }
@@ -295,7 +305,7 @@ export class OpenSandbox implements Sandbox {
     const request = this.#ports.makeRequest({
       ...{ command: asked, cwd: judgement.cwd, decision, effects: effects() },
       ...{ variables: resolved.variables, changed: Object.keys(options.env ?? {}), details: [] },
-      // Who compares two of them knows which question it was.
+      // Left empty: fingerprints from check() are compared without it.
       once: '',
     });
     return { decision, request };
@@ -332,10 +342,15 @@ export class OpenSandbox implements Sandbox {
     const onLaunch = (launchedAs: Running) => {
       running = launchedAs;
     };
-    const started = this.#begin(command, options, { feed, onLaunch });
+    let published: readonly PublishedPort[] = [];
+    const onPublished = (ports: readonly PublishedPort[]) => {
+      published = ports;
+    };
+    const started = this.#begin(command, options, { feed, onLaunch, onPublished });
     const result = settled(command, started.result, reject);
     const members = async () => (await running?.members()) ?? [];
-    return { ...started, result, members, ...readersOf(feed) };
+    const ports = async () => portsOf(await members(), published);
+    return { ...started, result, members, ports, ...readersOf(feed) };
   }
 
   spawn(command: Command, options: SpawnOptions & { readonly pty: TerminalSize }): TerminalProcess;
@@ -480,7 +495,7 @@ export class OpenSandbox implements Sandbox {
     };
   }
 
-  #launchOf(options: RunOptions, more: Partial<Launch>): Launch {
+  #launchOf(options: OwnRunOptions, more: Partial<Launch>): Launch {
     const { stdio: where, idleTimeout } = options;
     if (where === 'inherit' && idleTimeout !== undefined) {
       throw new SandboxError(
@@ -488,20 +503,24 @@ export class OpenSandbox implements Sandbox {
         "run: idleTimeout needs output that passes through here, not stdio: 'inherit'",
       );
     }
-    if (where === 'inherit') return { stdio: caller().stdio };
+    if (where === 'inherit') return { stdio: this.#streamsOf(options) };
     const given = isSource(options.input) ? undefined : options.input;
     const input = typeof given === 'string' ? Buffer.from(given) : given;
-    const stdio = [standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE] as const;
+    const stdio = [this.#standardInput(options), STDIO_CAPTURE, STDIO_CAPTURE] as const;
     return { stdio, output: this.#outputSettings(options), idleTimeout, input, ...more };
+  }
+
+  #standardInput(options: OwnRunOptions): number {
+    if (options.input !== undefined) return STDIO_CAPTURE;
+    return options.stdin === 'inherit' ? this.#streamsOf(options)[0] : STDIO_NULL;
+  }
+
+  #streamsOf({ inherited }: OwnRunOptions): Surroundings['stdio'] {
+    return inherited ?? this.prepared.resolved.around.stdio;
   }
 }
 
 /** What a tag of a template gets. An array of words, from JSON say, has no `raw`. */
 function isTemplate(given: unknown): given is TemplateStringsArray {
   return Array.isArray(given) && 'raw' in given;
-}
-
-function standardInput(options: RunOptions): number {
-  if (options.input !== undefined) return STDIO_CAPTURE;
-  return options.stdin === 'inherit' ? caller().stdio[0] : STDIO_NULL;
 }

@@ -29,7 +29,7 @@ export function layersRefused(kernel: string = release()): string | undefined {
   return `the state directory ${directory} lies on overlayfs, as in containers; set XDG_STATE_HOME to a place on a volume or a tmpfs`;
 }
 
-/** Of what need not exist yet, the directory that it would be made in. What cannot be looked at is left to the launch. */
+/** Whether a directory, or the nearest one above it that exists, is on overlayfs. One that cannot be examined is left to the launch. */
 function isOnOverlay(directory: string): boolean {
   for (let at = directory; ; at = dirname(at)) {
     try {

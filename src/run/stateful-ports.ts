@@ -30,7 +30,7 @@ import {
   type Taint,
   type ToolHook,
 } from '../model/index.ts';
-import { caller, ensureStateDirectory } from '../workspace/index.ts';
+import { type Environment, ensureStateDirectory } from '../workspace/index.ts';
 import { operatorPolicy } from './resolve/policy-layers.ts';
 import { checkSessionId, sessionOf } from './session/agent-session.ts';
 import {
@@ -54,7 +54,7 @@ export interface StatefulPorts extends Pick<DecisionPorts, 'principal' | 'once' 
   readonly gitGuard: GitGuard | undefined;
   readonly hooks: readonly ToolHook[];
   readonly state: LazyState;
-  /** Who answers; `undefined`: there is nobody to ask, and nothing was ever remembered. */
+  /** Answers questions; `undefined`: there is nobody to ask, and no stored approval. */
   approvals(): MaybePromise<Approvals | undefined>;
   /**
    * Notes that a session is used. Rejects with `session.invalid` if it belongs to another principal, or begins and a hook
@@ -68,6 +68,8 @@ export interface StatefulPorts extends Pick<DecisionPorts, 'principal' | 'once' 
 interface StatefulPortsParts {
   readonly policy: Policy;
   readonly options: Pick<SandboxOptions, 'gate' | 'principal' | 'session' | 'tool'>;
+  /** Of the caller: what reviewers and plug-ins that are programs are started with. */
+  readonly env: Environment;
   /** Canonical. */
   readonly workspace: string;
   /** Canonical roots that commands can write: what lies there is nobody's plug-in. */
@@ -102,7 +104,7 @@ export async function createStatefulPorts(parts: StatefulPortsParts): Promise<St
       ? timelyBudget(given.budget, limit.timeoutMs)
       : budgetOf(principal, state, policy.state),
     reviewer: given.reviewer ?? (await reviewerFor(parts)),
-    gitGuard: given.gitGuard ?? (policy.hooks.gitGuard ? await ownGitGuard() : undefined),
+    gitGuard: given.gitGuard ?? (policy.hooks.gitGuard ? await ownGitGuard(parts.env) : undefined),
     hooks,
     once: given.once,
     record: recorder(given.audit ? timelySink(given.audit, limit.timeoutMs) : trail, policy.audit),
@@ -204,7 +206,7 @@ export function memoryOf(
       ),
     );
   if (url === undefined || onFailure === 'refuse') return { id, taint, begin: () => {}, taints: remembered };
-  // What it was exposed to is not known: it counts as exposed to everything.
+  // The exposure of the session is unknown: it counts as exposed to everything.
   return {
     id,
     taint,
@@ -252,7 +254,7 @@ async function tellEnd(
 }
 
 async function pluginsOf(
-  { policy, options, workspace, writable }: StatefulPortsParts,
+  { policy, options, env, workspace, writable }: StatefulPortsParts,
   asker: Pick<AskedPlugIns, 'principal' | 'session'>,
 ): Promise<readonly ToolHook[]> {
   const { plugins } = policy.hooks;
@@ -261,7 +263,7 @@ async function pluginsOf(
   const { pluginsAsked } = options.gate ?? {};
   return loadHooks(plugins, {
     ...{ workspace, writable: writable() },
-    askProgram: programAsker(caller().env, policy.approval.reviewerTimeoutMs),
+    askProgram: programAsker(env, policy.approval.reviewerTimeoutMs),
     wasAsked:
       pluginsAsked && ((tool, { command, cwd }) => pluginsAsked({ ...asker, tool, command, cwd, plugins })),
   });
@@ -269,6 +271,7 @@ async function pluginsOf(
 
 async function reviewerFor({
   policy,
+  env,
   workspace,
   writable,
 }: StatefulPortsParts): Promise<Reviewer | undefined> {
@@ -284,15 +287,15 @@ async function reviewerFor({
       });
     }
   }
-  return reviewerOf(reviewer, caller().env, policy.approval.reviewerTimeoutMs);
+  return reviewerOf(reviewer, env, policy.approval.reviewerTimeoutMs);
 }
 
-async function ownGitGuard(): Promise<GitGuard> {
+async function ownGitGuard(env: Environment): Promise<GitGuard> {
   const [{ createGitGuard, readAliases }, { parseShell }] = await Promise.all([
     import('./stateful-parts.ts'),
     import('../gate/decide/judgement.ts'),
   ]);
-  return createGitGuard({ parse: parseShell, aliasesAt: (place) => readAliases(place, caller().env) });
+  return createGitGuard({ parse: parseShell, aliasesAt: (place) => readAliases(place, env) });
 }
 
 const KEPT_BY_DEFAULT_DAYS = 90;
@@ -360,7 +363,7 @@ async function openDesk(
   const queue = () => createQueueApprover(store, { onPosted: onQueued });
   const approver = asked ?? (ask === 'queue' ? queue() : undefined);
   const desk = createApprovalDesk({ store, approver, timeoutMs });
-  // Who has approved a command beforehand is not there any more when it runs.
+  // Questions about connections go to the queue: the person who approved the command may have left.
   const whileItRuns =
     once === undefined || ask !== 'queue'
       ? desk
@@ -374,10 +377,10 @@ async function openDesk(
 }
 
 /**
- * Ends a session of this user from outside, and tells the hooks of the policy.
+ * Ends a session of this user from outside, and tells the hooks of the policy. `env`: of the caller.
  * @throws {SandboxError} `session.invalid` if there is no such session that is open.
  */
-export async function endSession(id: string, policyFile?: string): Promise<void> {
+export async function endSession(id: string, env: Environment, policyFile?: string): Promise<void> {
   const policy = await operatorPolicy(policyFile);
   const { state, principal } = await openOwnState(undefined, policy.state);
   const found = await state.sessions.find(id);
@@ -396,6 +399,7 @@ export async function endSession(id: string, policyFile?: string): Promise<void>
   const ports = await createStatefulPorts({
     policy,
     options: { session },
+    env,
     workspace: stateDirectory(),
     writable: () => [],
   });

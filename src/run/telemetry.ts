@@ -73,7 +73,7 @@ function endedWith(
   return { ...started, result };
 }
 
-/** What may be told of a result. A first word that named no program may be anything. */
+/** Attributes of a result. The first word is left out if it named no program, because it may be anything. */
 function factsOfResult({ status, exitCode, argv, report, processTree, error }: ExecutionResult): Facts {
   const wasStarted = status !== 'denied' && status !== 'setup-failed' && status !== 'canceled';
   return {

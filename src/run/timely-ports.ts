@@ -14,7 +14,7 @@ export function timelyBudget(budget: ActionBudget, timeoutMs: number): ActionBud
       const reserving = budget.reserve(limit);
       if (!isPromise(reserving)) return timelyReservation(reserving, inTime);
       let isLate = false;
-      // What comes too late is for nothing that runs.
+      // A late reservation is released: its command does not run.
       const reserved = Promise.resolve(reserving).then(async (reservation) => {
         if (!isLate) return reservation;
         reservation?.durable?.catch(() => {});
@@ -47,7 +47,7 @@ function timelyReservation(
   );
 }
 
-/** The same of a place for records. */
+/** An audit sink of the application, with the same time limit. */
 export function timelySink(sink: AuditSink, timeoutMs: number): AuditSink {
   return {
     append: async (record) =>
@@ -55,7 +55,7 @@ export function timelySink(sink: AuditSink, timeoutMs: number): AuditSink {
   };
 }
 
-/** What somebody answers within the time. */
+/** The answer, if it comes within the time limit; otherwise rejects. */
 function answerOf<T>(
   work: MaybePromise<T>,
   timeoutMs: number,

@@ -75,6 +75,11 @@ function refuseContradictions(options: RunOptions | JobOptions): void {
       'usage.invalid',
       `run: ${uncaptured} is for captured output, not for stdio "inherit"`,
     );
+  if (options.input !== undefined && options.stdin === 'inherit')
+    throw new SandboxError(
+      'usage.invalid',
+      'run: input takes the place of this process’s standard input; drop stdin',
+    );
   const { spill } = options;
   const named = typeof spill === 'object' ? spill : {};
   if (options.combined && named.stderr !== undefined)

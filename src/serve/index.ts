@@ -33,4 +33,5 @@ export { createService, refuseReachable, type Service } from './sandbox/service.
 
 // The warm server
 
+export type { Caller } from './warm/caller.ts';
 export { type Call, listenForCalls, type Work } from './warm/calls.ts';

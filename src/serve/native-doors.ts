@@ -1,8 +1,8 @@
-// What of the addon is about terminals and about who calls.
+// Functions of the addon about terminals and about the peers of sockets.
 
 declare module '../confine/native/contract.ts' {
   interface NativeAddon {
-    /** Who connected a Unix socket, as the kernel noted it then (SO_PEERCRED). Throws for anything but a Unix socket. */
+    /** The process that connected a Unix socket, as the kernel noted it then (SO_PEERCRED). Throws for anything but a Unix socket. */
     peerCredentials(fd: number): { readonly pid: number; readonly uid: number; readonly gid: number };
     /**
      * The descriptors that a client of a warm server has sent, which the caller owns from now on: its request, and its streams 0

@@ -75,11 +75,11 @@ export function receivedTurn(
   { messageForModel: _, gapAt: __, decision, ...told }: ResultOf<'session.run'>,
   report: EnforcementReport | undefined,
 ): TurnResult {
-  // It was validated as what is sent, which has no type for each status.
+  // The wire schema, by which it was validated, does not have one type for each status.
   return { ...told, report, decision: decision && receivedDecision(decision) } as TurnResult;
 }
 
-/** The same of a question: what somebody has to see. */
+/** An approval request that was received, as the model has it: what a person has to see. */
 export function receivedRequest({
   question: _,
   request: __,

@@ -2,10 +2,9 @@
 
 // The machine: paths, identity, files that are written
 
-export { type Caller, caller, onBehalfOf, serveOthersOnly } from './host/caller.ts';
 export { createStartLookup } from './host/directory-listings.ts';
 export {
-  currentDirectory,
+  currentDirectoryOf,
   exactRealPath,
   namedCurrentDirectory,
   requireExactArguments,
@@ -23,7 +22,12 @@ export {
 } from './host/held-directory.ts';
 export { actsForUser, identityOf } from './host/identity.ts';
 export { listedSockets } from './host/listed-sockets.ts';
-export { isServedHere, type ListeningSocket, listeningSockets } from './host/listening-sockets.ts';
+export {
+  isServedHere,
+  type ListeningSocket,
+  listenerAt,
+  listeningSockets,
+} from './host/listening-sockets.ts';
 export { mountPointsWithin } from './host/mount-points.ts';
 export type { NativeTree } from './host/native-files.ts';
 export type {
@@ -37,6 +41,7 @@ export { createLookAtObeyed } from './host/obeyed-files.ts';
 export { loadAuditKey, readPrivateFile } from './host/private-file.ts';
 export { createPathLookup } from './host/resolve-path.ts';
 export { behindAlias } from './host/ssh-aliases.ts';
+export { type Environment, OF_THIS_PROCESS, type Surroundings } from './host/surroundings.ts';
 export { isTimedId, timedId } from './host/timed-id.ts';
 export { hostsOfTool } from './host/tool-hosts.ts';
 export {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { createChecker } from '../../src/run/index.ts';
+import { OF_THIS_PROCESS } from '../../src/workspace/index.ts';
 import { makeStage, SECRET } from './support.ts';
 
 const stage = await makeStage();
@@ -390,12 +391,8 @@ describe('without a kernel that holds it', () => {
   });
 
   it('decides the same where a command is only checked', async () => {
-    const checker = await createChecker({
-      workspace,
-      backend: 'application',
-      policyFiles: false,
-      autonomy: 'autonomous',
-    });
+    const options = { workspace, policyFiles: false, autonomy: 'autonomous' } as const;
+    const checker = await createChecker({ ...options, backend: 'application' }, OF_THIS_PROCESS);
     expect((await checker.judge({ command: 'cat a.txt | sort' }).decision).verdict).toBe('allow');
     for (const command of ['cat /etc/passwd', 'for i in a; do ls; done', 'git status'])
       expect((await checker.judge({ command, approved: true }).decision).verdict).toBe('deny');

@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createSandbox, type Sandbox } from '../../src/index.ts';
 import { createChecker } from '../../src/run/index.ts';
+import { OF_THIS_PROCESS } from '../../src/workspace/index.ts';
 import { SECRET } from './support.ts';
 
 const ENV = { PATH: '/usr/bin:/bin', HOME: '/nonexistent', GIT_CONFIG_NOSYSTEM: '1' };
@@ -350,7 +351,10 @@ describe('programs that files of the workspace name for git', () => {
 
 it('is not so elsewhere, where nobody turns it off: such lines are not harmless by themselves', async () => {
   const { workspace } = new Place();
-  const checker = await createChecker({ workspace, backend: 'application', policyFiles: false });
+  const checker = await createChecker(
+    { workspace, backend: 'application', policyFiles: false },
+    OF_THIS_PROCESS,
+  );
   const isPlain = (command: string) => checker.judge({ command }).isPlain();
   expect(isPlain('cat file'), 'what reads and obeys nothing is').toBe(true);
   for (const command of ['git status', 'git diff', 'git log', 'rg x', 'rg --no-ignore x', 'cat *'])

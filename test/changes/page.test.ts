@@ -4,6 +4,7 @@ import type { Locator, Page } from 'playwright-core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/index.ts';
 import { type ApprovalServer, serveApprovalPage } from '../../src/serve/index.ts';
+import { OF_THIS_PROCESS } from '../../src/workspace/index.ts';
 import { makeStatePlace, until } from '../support/approvals.ts';
 import { makeArena } from '../support/arena.ts';
 import { useChromium } from '../support/chromium.ts';
@@ -19,7 +20,7 @@ let server: ApprovalServer;
 let page: Page | undefined;
 beforeEach(async () => {
   const { approvals: store } = await place.open();
-  server = await serveApprovalPage({ store, port: 0 });
+  server = await serveApprovalPage({ store, around: OF_THIS_PROCESS, port: 0 });
 });
 afterEach(async () => {
   await page?.context().close();

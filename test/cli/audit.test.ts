@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
@@ -78,6 +78,11 @@ describe('audit tail', () => {
     ]);
     expect(numbers((await audit('tail')).stdout)).toEqual([1, 2, 3, 4, 5, 6, 7]);
     expect((await audit('tail', '-n', '0')).stdout).toBe('');
+  });
+
+  it('says so of output that went to the caller’s own streams, which is not counted', async () => {
+    expect((await cli(place, ['--audit', '--', 'true'], { env })).exitCode).toBe(0);
+    expect((await audit('tail')).stdout).toMatch(/ {2}result {2}exited {2}0 .* ms {2}output not counted\n$/);
   });
 
   it('gives the records as they are', async () => {
@@ -265,6 +270,31 @@ describe('audit verify', () => {
       expect(stderr).toContain(`there is no audit trail in ${directory}`);
     },
   );
+});
+
+describe.skipIf(process.getuid?.() === 0)('a trail that its user may not open (not run: by root)', () => {
+  it('is told in one line by what reads it, if its directory is shut', async () => {
+    await writeDays();
+    chmodSync(state, 0);
+    expect((await audit('verify')).stderr).toContain(`${directory} cannot be read (EACCES)`);
+    chmodSync(state, 0o700);
+    chmodSync(directory, 0);
+    try {
+      for (const name of ['tail', 'verify', 'stats', 'search']) {
+        const { stdout, stderr, exitCode } = await audit(name);
+        expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 125 });
+        expectOneLine(stderr);
+        expect(stderr).toContain(`${directory} cannot be read (EACCES)`);
+      }
+      const refused = await cli(place, ['--audit', '--', 'true'], { env });
+      expect(refused).toMatchObject({ exitCode: 125, stdout: '' });
+      expect(refused.stderr).toMatch(
+        /trail\.db cannot be used: it cannot be opened; look at its owner and mode\n$/,
+      );
+    } finally {
+      chmodSync(directory, 0o700);
+    }
+  });
 });
 
 describe('audit acknowledge', () => {

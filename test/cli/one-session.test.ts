@@ -144,6 +144,57 @@ describe('what the commands of one session share', () => {
     },
   );
 
+  it('is their servers where the network is listed, at localhost and by Unix sockets, and nobody else reaches them', async () => {
+    const policy = join(place.root, 'listed.toml');
+    writeFileSync(policy, '[network]\nmode = "listed"\n');
+    const words = ['--policy', policy];
+    const ready = join(place.workspace, 'ready-listed');
+    // An address of each kind that is held by what stands beside it.
+    const addresses = `A = [(2, 1, ("127.0.0.1", 8123)), (2, 2, ("127.0.0.1", 8124)), (1, 1, "\\0of-listed"), (1, 1, "of-listed.sock")]`;
+    writeFileSync(
+      join(place.workspace, 'serve.py'),
+      `import socket, threading, time
+${addresses}
+def stream(s):
+    while True: s.accept()[0].sendall(b"served")
+def datagrams(s):
+    while True: s.sendto(b"served", s.recvfrom(9)[1])
+for family, kind, address in A:
+    s = socket.socket(family, kind); s.bind(address)
+    if kind == 1: s.listen()
+    threading.Thread(target=stream if kind == 1 else datagrams, args=[s]).start()
+open("ready-listed", "w").close()
+`,
+    );
+    writeFileSync(
+      join(place.workspace, 'ask.py'),
+      `import socket
+${addresses}
+for family, kind, address in A:
+    s = socket.socket(family, kind); s.settimeout(0.5)
+    try:
+        s.connect(address)
+        if kind == 2: s.send(b"x")
+        print(s.recv(9).decode() or "nothing")
+    except OSError: print("nothing")
+`,
+    );
+    const of = { session: 'listed', words };
+    const server = inShell(await lineFor(of, 'exec python3 serve.py', { run_in_background: true }));
+    try {
+      await eventually(() => expect(existsSync(ready)).toBe(true), 60_000);
+      expect((await run(of, 'python3 ask.py')).stdout.split('\n')).toEqual(Array(4).fill('served'));
+      for (const other of [{ session: 'listed-other', words }, { session: 'listed' }]) {
+        const found = (await run(other, 'python3 ask.py')).stdout.split('\n');
+        expect(found, JSON.stringify(other)).toEqual(Array(4).fill('nothing'));
+      }
+    } finally {
+      rmSync(ready, { force: true });
+      server.kill('SIGTERM');
+      await server;
+    }
+  });
+
   it('does not outlast the session, however it is looked for', async () => {
     expect(await run({ session: 'ends' }, `touch ${shared('of-ended').join(' ')}`)).toMatchObject({
       exitCode: 0,

@@ -156,7 +156,7 @@ describe('a service', () => {
       '-c',
       `${counted} ${long(7)}`,
     );
-    expect(began.exitCode).toBe(0);
+    expect(began).toMatchObject({ exitCode: 0 });
     expect(await services(place)).toMatchObject([{ restarts: 2, state: 'ready' }]);
     await up('short', '--for', '1s', '--', 'sleep', long(8));
     await eventually(async () => expect((await services(place)).map(({ name }) => name)).toEqual(['web']));

@@ -99,6 +99,19 @@ describe('a call that is handed over to a warm server', () => {
     }
   });
 
+  it('is told what it was denied by the variables of its own caller, whoever called before', async () => {
+    const data = join(place.root, 'data');
+    mkdirSync(join(data, 'goose'), { recursive: true });
+    writeFileSync(join(data, 'goose/session'), 'x');
+    for (const XDG_DATA_HOME of ['/no/such', data, '/no/such']) {
+      const words = ['--json', '-c', `echo x >> ${data}/goose/session`];
+      const told = await call(place, ['--warm', ...words], { env: { XDG_DATA_HOME } });
+      const [denial] = JSON.parse(told.stdout).denials;
+      const isSecret = /secret/.test(denial.notProposed ?? '');
+      expect({ XDG_DATA_HOME, isSecret }).toEqual({ XDG_DATA_HOME, isSecret: XDG_DATA_HOME === data });
+    }
+  });
+
   it('sees a policy that was changed since the last one', async () => {
     const policy = join(place.root, 'config/sandbox-run/policy.toml');
     mkdirSync(join(policy, '..'), { recursive: true });

@@ -6,6 +6,7 @@ import { BACKEND_IDS } from '../../src/base/words.ts';
 import { createSandbox, type SandboxOptions } from '../../src/index.ts';
 import type { HostFeatures } from '../../src/model/index.ts';
 import { prepareSandbox } from '../../src/run/index.ts';
+import { OF_THIS_PROCESS } from '../../src/workspace/index.ts';
 import { CLI, cli, makePlace } from '../cli/support.ts';
 import { USABLE } from './support.ts';
 
@@ -23,7 +24,7 @@ const noKernel = (host: HostFeatures): HostFeatures => ({ ...noLandlock(host), n
 
 /** The report of the backend that is chosen on such a host. */
 async function chosen(options: SandboxOptions, asIf: (host: HostFeatures) => HostFeatures) {
-  const prepared = await prepareSandbox({ workspace, policyFiles: false, ...options }, asIf);
+  const prepared = await prepareSandbox({ workspace, policyFiles: false, ...options }, OF_THIS_PROCESS, asIf);
   prepared.confinement.close();
   return prepared.plan.report;
 }

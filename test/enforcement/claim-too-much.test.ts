@@ -12,6 +12,7 @@ import {
 import type { Backend } from '../../src/confine/index.ts';
 import type { AttackReport, ControlId, HostFeatures, LaunchPlan } from '../../src/model/index.ts';
 import { BACKENDS, type PreparedSandbox, prepareSandbox } from '../../src/run/index.ts';
+import { OF_THIS_PROCESS } from '../../src/workspace/index.ts';
 import { SLOW_HOST } from '../support/slow-host.ts';
 import { HOST, OLDER_TIERS, rowsFor, TIERS, type Tier, WITHOUT_VIEW } from '../support/tiers.ts';
 
@@ -46,6 +47,7 @@ const attacksOn = (tier: Tier) =>
 const attackWith = (prepare: Prepare, attacks: readonly Attack[] = QUICK): Promise<AttackReport> =>
   attackHost({
     sandbox: {},
+    around: OF_THIS_PROCESS,
     examine: examineHost,
     signal: new AbortController().signal,
     prepare,
@@ -61,27 +63,27 @@ const withPlan =
     change: (plan: LaunchPlan) => LaunchPlan,
     asIf: (host: HostFeatures) => HostFeatures = (host) => host,
   ): Prepare =>
-  async (options) => {
+  async (options, around) => {
     const backends = BACKENDS.map(
       (backend): Backend => ({
         ...backend,
         confinement: (plan, ...on) => backend.confinement(change(plan), ...on),
       }),
     );
-    const prepared = await prepareSandbox(options, asIf, backends);
+    const prepared = await prepareSandbox(options, around, asIf, backends);
     return { ...prepared, plan: { ...change(prepared.plan), report: prepared.plan.report } };
   };
 
-const withoutView: Prepare = async (options) => {
-  const weak = await prepareSandbox(options, WITHOUT_VIEW.asIf);
-  const strong = await prepareSandbox(options);
+const withoutView: Prepare = async (options, around) => {
+  const weak = await prepareSandbox(options, around, WITHOUT_VIEW.asIf);
+  const strong = await prepareSandbox(options, around);
   strong.confinement.close();
   // What is written is not undone either.
   return { ...weak, settle: () => [], plan: { ...weak.plan, report: strong.plan.report } };
 };
 
-const passing: Prepare = async (options): Promise<PreparedSandbox> => {
-  const prepared = await prepareSandbox(options);
+const passing: Prepare = async (options, around): Promise<PreparedSandbox> => {
+  const prepared = await prepareSandbox(options, around);
   const { environment } = prepared.policy;
   const pass = [...environment.pass, 'SANDBOX_RUN_DOCTOR_SECRET'];
   return { ...prepared, policy: { ...prepared.policy, environment: { ...environment, pass } } };
@@ -106,9 +108,9 @@ describe('a sandbox whose report claims too much', () => {
   });
 
   it.runIf(HOST.namespaces)('is found out if a preview changes the workspace (with namespaces)', async () => {
-    const prepare: Prepare = async (options) => ({
-      ...(await prepareSandbox(options)),
-      withLayer: () => prepareSandbox(options),
+    const prepare: Prepare = async (options, around) => ({
+      ...(await prepareSandbox(options, around)),
+      withLayer: () => prepareSandbox(options, around),
     });
     const report = await attackWith(prepare, against('workspace-changes', 'filesystem'));
     expect(escapedOf(report)).toEqual(['workspace-changes']);
@@ -235,7 +237,10 @@ describe('a sandbox whose report claims too much', () => {
 
 describe('what each tier claims holds', () => {
   it.each([...TIERS, ...OLDER_TIERS])('$name', async (tier) => {
-    const report = await attackWith((options) => prepareSandbox(options, tier.asIf), attacksOn(tier));
+    const report = await attackWith(
+      (options, around) => prepareSandbox(options, around, tier.asIf),
+      attacksOn(tier),
+    );
     expect(report.problem).toBeNull();
     expect(escapedOf(report)).toEqual([]);
     const failed = report.controls.flatMap(({ attacks }) =>

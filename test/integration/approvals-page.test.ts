@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/gate/index.ts';
 import type { ApprovalRequest } from '../../src/model/index.ts';
 import { type ApprovalServer, serveApprovalPage } from '../../src/serve/index.ts';
+import { OF_THIS_PROCESS } from '../../src/workspace/index.ts';
 import { handClock, makeStatePlace, sampleRequest, until } from '../support/approvals.ts';
 import { useChromium } from '../support/chromium.ts';
 
@@ -27,7 +28,7 @@ afterEach(async () => {
 async function serve(clock?: Clock) {
   const { approvals: store } = await place.open(clock);
   for (const { id } of await store.list('pending')) await store.withdraw(id);
-  const server = await serveApprovalPage({ store, port: 0 });
+  const server = await serveApprovalPage({ store, around: OF_THIS_PROCESS, port: 0 });
   servers.push(server);
   return {
     store,

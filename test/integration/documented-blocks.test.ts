@@ -94,8 +94,13 @@ class World {
     for (const directory of [join(this.root, 'tmp'), join(this.home, 'data/keys'), join(this.root, 'run')])
       mkdirSync(directory, { recursive: true, mode: 0o700 });
     const write = (name: string, text: string) => writeFileSync(join(this.project, name), text);
-    const dev = `node -e "require('node:http').createServer((_, r) => r.end('hello')).listen(5173, '127.0.0.1')"`;
-    const scripts = { test: 'node -e "console.log(1)"', watch: 'echo watching', dev };
+    const scripts = {
+      test: 'node -e "console.log(1)"',
+      watch: 'echo watching',
+      dev: 'echo',
+      serve: 'echo',
+      start: 'echo',
+    };
     write(
       'package.json',
       JSON.stringify({ name: 'p', version: '1.0.0', scripts, dependencies: { tiny: '1.0.0' } }),
@@ -137,18 +142,22 @@ class World {
 
   /** What stands for a place, a host or an id of the user's in a page. */
   filledIn(text: string): string {
-    return text
-      .replaceAll('/home/me/project', this.project)
-      .replaceAll('/home/me', this.home)
-      .replaceAll('/path/to/project', this.project)
-      .replaceAll('/srv/site', this.site)
-      .replaceAll('--net @npm -- npm', `--net @npm --net localhost:${port} -- npm`)
-      .replaceAll('--preview -- npm install', `--net localhost:${port} --preview -- npm install`)
-      .replaceAll('/run/agent', join(this.root, 'run'))
-      .replaceAll(
-        'api.example.org -- curl https://api.example.org/v1',
-        `localhost:${port} -- curl -sS http://localhost:${port}/v1`,
-      );
+    return (
+      text
+        .replaceAll('/home/me/project', this.project)
+        .replaceAll('/home/me', this.home)
+        .replaceAll('/path/to/project', this.project)
+        .replaceAll('/srv/site', this.site)
+        .replaceAll('--net @npm -- npm', `--net @npm --net localhost:${port} -- npm`)
+        .replaceAll('--preview -- npm install', `--net localhost:${port} --preview -- npm install`)
+        // Others may have the ports that a page names.
+        .replaceAll(/--publish (?:\d+:)?(\d+) /g, '--publish 0:$1 ')
+        .replaceAll('/run/agent', join(this.root, 'run'))
+        .replaceAll(
+          'api.example.org -- curl https://api.example.org/v1',
+          `localhost:${port} -- curl -sS http://localhost:${port}/v1`,
+        )
+    );
   }
 
   start(line: string, shell = 'bash') {

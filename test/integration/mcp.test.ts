@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
+import { connect as netConnect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ElicitResult } from '@modelcontextprotocol/sdk/types.js';
@@ -47,7 +49,13 @@ describe('tools of sandbox-run mcp', () => {
   it('are listed with strict schemas and say within what they work', async () => {
     const { client } = await connect(['--timeout', '90']);
     const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(['shell', 'shell_output', 'shell_kill', 'policy_explain']);
+    expect(tools.map(({ name }) => name)).toEqual([
+      'shell',
+
+      'shell_output',
+      'shell_kill',
+      'policy_explain',
+    ]);
     for (const { inputSchema } of tools) expect(inputSchema.additionalProperties).toBe(false);
     // A model pays for all of it in each conversation.
     expect(Buffer.byteLength(JSON.stringify({ tools }))).toBeLessThanOrEqual(4096);
@@ -274,6 +282,34 @@ describe('background commands of sandbox-run mcp', () => {
     const reach = 'import socket;print(socket.create_connection(("localhost",8123)).recv(9).decode())';
     expect((await shell(`python3 -c '${reach}'`)).structuredContent).toMatchObject({ stdout: 'served\n' });
     await call('shell_kill', { id: 'job-1' });
+  });
+
+  it.runIf(HOST.namespaces)('are listed, and reached from outside where a port is published', async () => {
+    const { shell, call, log, client } = await connect([...AUTONOMOUS, '--publish', '0:8125']);
+    expect(textOf(await call('shell_output', {}))).toBe('No command was started in the background.');
+    const serve = 'import socket;s=socket.create_server(("127.0.0.1",8125));s.accept()[0].sendall(b"served")';
+    await shell(`python3 -c '${serve}; input()'`, { background: true });
+    await shell('sleep 600', { background: true });
+    const reach = /^localhost:8125 \(outside 127\.0\.0\.1:(\d+)\)$/;
+    let port = 0;
+    await eventually(async () => {
+      const { structuredContent } = await call('shell_output', {});
+      const { jobs } = structuredContent as { jobs: { id: string; status: string; reach: string[] }[] };
+      expect(jobs).toMatchObject([
+        { id: 'job-1', status: 'running', reach: [expect.stringMatching(reach)] },
+        { id: 'job-2', status: 'running', command: 'sleep 600', reach: [] },
+      ]);
+      port = Number(reach.exec(jobs[0]?.reach[0] ?? '')?.[1]);
+    });
+    const socket = netConnect(port, '127.0.0.1');
+    const [bytes] = await once(socket, 'data');
+    expect(String(bytes)).toBe('served');
+    socket.destroy();
+    await call('shell_kill', { id: 'job-1' });
+    expect(textOf(await call('shell_output', {}))).toMatch(/^job-1: .*; (?!running)[^\n]*\njob-2: "sleep 600"; running$/);
+    await client.close();
+    await eventually(() => expect(log()).toContain('ended with its client: job-2, "sleep 600"'));
+    expect(log()).not.toContain('job-1');
   });
 
   it('share temporary files with the other commands of their client, and with those of no other', async () => {

@@ -198,6 +198,14 @@ describe('what a model is told', () => {
     }
   });
 
+  it('says of what is too long for a program that it is, and not that the program may not be executed', async () => {
+    const sandbox = await arena.sandbox(WITHOUT_VIEW);
+    const result = await sandbox.run('echo', { env: { LONG: 'x'.repeat(200_000) } });
+    const message = messageForModel(result, sandbox.plan);
+    expect(message).toMatch(/^Reason: ".*arguments and environment are too long"$/m);
+    expect(message).toMatch(/^Next: pass less at once: /m);
+  });
+
   it('cannot be forged by a command, a path, a reason of a hook or a file name', () => {
     const strings = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 500 }),

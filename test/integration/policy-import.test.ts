@@ -33,7 +33,7 @@ afterAll(() => {
 
 const where = (name: string, more: Partial<ImportPlace> = {}): ImportPlace => ({
   ...{ workspace: place.workspace, home, file: join(place.root, name), exists: (path) => path === data },
-  lookup: createPathLookup(),
+  ...{ lookup: createPathLookup(), env: {} },
   ...more,
 });
 const env = { XDG_CONFIG_HOME: join(place.root, 'none') };

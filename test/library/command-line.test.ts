@@ -29,7 +29,7 @@ import {
 } from '../../src/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { processesWith } from '../support/leftovers.ts';
-import { makePlaceWithSandbox } from './support.ts';
+import { makePlaceWithSandbox, ROOT } from './support.ts';
 
 const { place, sandbox } = await makePlaceWithSandbox();
 const inWorkspace = (name: string) => join(place.workspace, name);
@@ -190,6 +190,24 @@ describe('a command line for a program of the application’s own', () => {
   });
 });
 
+it('one for which too few files can be open says so, and what holds them', () => {
+  const script = `
+    const { createSandbox } = require(process.argv[1]);
+    (async () => {
+      const sandbox = await createSandbox({ workspace: process.argv[2] });
+      const makeUntilItFails = async () => {
+        for (;;) await sandbox.commandLine(['true']);
+      };
+      await makeUntilItFails().catch(({ code, message }) => console.log(code, message));
+      await sandbox.close();
+    })();`;
+  const node = [process.execPath, '-e', script, join(ROOT, 'dist/index.cjs'), place.workspace];
+  const { stdout } = spawnSync('sh', ['-c', 'ulimit -n 64; exec "$@"', '-', ...node], { encoding: 'utf8' });
+  expect(stdout).toMatch(
+    /^launch\.failed too many files are open .*ulimit -n.*; a command line holds a file until/,
+  );
+});
+
 describe('what is decided about it', () => {
   it('is decided now: a refusal is a CommandError with the result of run', async () => {
     await using strict = await judged({});
@@ -198,6 +216,23 @@ describe('what is decided about it', () => {
     expect(refusal).toMatchObject({ code: 'command.denied', result: { status: 'denied' } });
     const missing = strict.commandLine(['no-such-program']);
     await expect(missing).rejects.toMatchObject({ code: 'program.not_found' });
+  });
+
+  it('is refused for a directory of the workspace that is not there, which a spawn would not name', async () => {
+    writeFileSync(inWorkspace('file'), '');
+    for (const [cwd, why] of [
+      ['nowhere', /nowhere does not exist/],
+      ['file', /file is not a directory/],
+      ['file/in', /file\/in is not a directory/],
+    ] as const) {
+      const refusal = await sandbox.commandLine('pwd', { cwd }).catch((error: unknown) => error);
+      expect(refusal).toBeInstanceOf(CommandError);
+      expect(refusal).toMatchObject({ code: 'cwd.unusable', result: { status: 'setup-failed' } });
+      expect(String(refusal)).toMatch(why);
+      expect(await sandbox.run('pwd', { cwd })).toMatchObject({
+        error: { message: expect.stringMatching(why) },
+      });
+    }
   });
 
   const asks = { commands: { rules: [{ program: 'tool', verdict: 'ask' }] } } as const;

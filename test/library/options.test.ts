@@ -60,6 +60,7 @@ describe('wrong options are refused by name, and nothing runs', () => {
     [{ stdio: 'inherit', spill: true }, 'spill'],
     [{ stdio: 'inherit', maxOutput: 1 }, 'maxOutput'],
     [{ encoding: 'bytes', escapes: 'neutralize' }, 'escapes'],
+    [{ input: 'x', stdin: 'inherit' }, 'input'],
   ] as const)('run: %o, which do not go together', async (options, name) => {
     await expect(sandbox.run('touch ran', options)).rejects.toMatchObject(refusal);
     await expect(sandbox.run('touch ran', options)).rejects.toThrow(name);

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { presentQuestion, scopesOf } from '../../src/gate/index.ts';
 import { type ApprovalRequest, createSandbox, type SandboxOptions } from '../../src/index.ts';
 import { serveApprovalPage } from '../../src/serve/index.ts';
+import { OF_THIS_PROCESS } from '../../src/workspace/index.ts';
 import { waitingOnPage } from '../support/approval-page.ts';
 import { makeStatePlace, sampleRequest } from '../support/approvals.ts';
 import { makePlace } from './support.ts';
@@ -249,7 +250,7 @@ describe('a question', () => {
     const { approvals: store } = await state.open();
     const request = await questionAbout('rm -r notes');
     await store.post(request, Date.now() + 60_000);
-    const page = await serveApprovalPage({ store, port: 0 });
+    const page = await serveApprovalPage({ store, around: OF_THIS_PROCESS, port: 0 });
     try {
       for await (const waiting of waitingOnPage(page.address)) {
         expect(waiting).toMatchObject([

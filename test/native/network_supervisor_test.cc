@@ -57,14 +57,14 @@ int Supervised(std::vector<AddressRow> rows, std::function<int()> body, Connecti
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
-    Result<OwnLoopback> own = OwnLoopback::Draw();
+    Result<std::shared_ptr<OwnNetwork>> own = OwnNetwork::Make("");
     EXPECT_TRUE(own.ok());
     std::vector<AddressRange> apart = {{LoopbackAddress(0, 0, 0), 104}};
     const bool looks_inside = std::any_of(rows.begin(), rows.end(), [](const AddressRow& row) {
       return row.inside != Inside::kAnything;
     });
-    auto gate =
-        std::make_shared<NetworkGate>(std::move(rows), std::move(apart), own.value(), looks_inside);
+    auto gate = std::make_shared<NetworkGate>(std::move(rows), std::move(apart),
+                                              std::move(own.value()), looks_inside);
     auto supervisor = NetworkSupervisor::Start(gate);
     EXPECT_TRUE(supervisor.ok());
     std::vector<sock_filter> program = NetworkFilter();

@@ -45,6 +45,7 @@ const ALONE = `
 import { createSandbox } from 'sandbox-run';
 import { createFleet, type Downloaded, type FleetOptions } from 'sandbox-run/fleet';
 import { type Confinement, confine, type Demands, type Grant, isUnenforceable, type Running } from 'sandbox-run/confine';
+import { createShell } from 'sandbox-run/openai';
 export async function hold(grant: Grant, demands: Demands): Promise<string> {
   const made = await confine().prepare(grant, demands);
   if (isUnenforceable(made)) return (made.control ?? 'nothing') + made.why;
@@ -58,6 +59,7 @@ export async function hold(grant: Grant, demands: Demands): Promise<string> {
 }
 export async function use(options: FleetOptions): Promise<Downloaded> {
   await using sandbox = await createSandbox({ workspace: '.' });
+  createShell(sandbox);
   await using fleet = await createFleet(options);
   const result = await fleet.run('make', { workspaceFrom: sandbox.workspace, artefacts: ['**'] });
   return fleet.download(result.fleet.artefacts ?? '', 'out');

@@ -11,8 +11,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { dispatch } from '../../src/cli/index.ts';
-import { type Caller, onBehalfOf } from '../../src/workspace/index.ts';
+import { dispatch, onBehalfOf } from '../../src/cli/index.ts';
+import type { Caller } from '../../src/serve/index.ts';
 
 /** How a call of the command line ended. */
 export interface CliResult {

@@ -6,6 +6,7 @@ import { withoutNamespaces } from '../../src/confine/backends/index.ts';
 import { createSandbox, type PolicyFile, type Sandbox, type SandboxOptions } from '../../src/index.ts';
 import type { ControlId, ControlState, EnforcementReport, HostFeatures } from '../../src/model/index.ts';
 import { prepareSandbox, sandboxOn } from '../../src/run/index.ts';
+import { OF_THIS_PROCESS } from '../../src/workspace/index.ts';
 
 /** A host to run an attack on: this one, or this one as if it offered less. */
 export interface Tier {
@@ -178,7 +179,7 @@ export async function sandboxIn(tier: Tier, options: SandboxOptions): Promise<Sa
   };
   if (tier === WITH_VIEW) return createSandbox({ ...options, policy });
   const wanted = { ...options, policy };
-  return sandboxOn(await prepareSandbox(wanted, tier.asIf), wanted);
+  return sandboxOn(await prepareSandbox(wanted, OF_THIS_PROCESS, tier.asIf), wanted);
 }
 
 /** What the report says about a control. */

@@ -106,7 +106,7 @@ function decode(given: unknown): HookEvent {
       withCommand: (changed, limitMs) => ({
         ...given,
         command: changed,
-        // As long as ours it would come first now and then, and say that the command goes on in the background.
+        // Longer than our own limit: otherwise Claude Code's could come first and move the command to the background.
         ...(tool === 'Bash' && limitMs > 0 && timeoutMs !== undefined ? { timeout: limitMs + END_MS } : {}),
       }),
     };

@@ -2,12 +2,13 @@ import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { secretAmong } from '../../gate/index.ts';
 import type { Policy, Taint } from '../../model/index.ts';
 import { type Checker, createChecker, defaultPrincipal, resolvePolicy } from '../../run/index.ts';
-import { createPathLookup, currentDirectory } from '../../workspace/index.ts';
+import { createPathLookup, currentDirectoryOf } from '../../workspace/index.ts';
 import {
   AFTER_SCOPES,
   type AfterCommand,
   type AfterLook,
   type HookAnswer,
+  type HookCall,
   type HookOptions,
   type ToldAfterwards,
 } from './hook-adapter.ts';
@@ -27,11 +28,11 @@ function neededAfter(
   return { after: policy.filesystem.secret.length === 0 ? 'outside' : 'looks', ends };
 }
 
-/** The same for who writes an agent's settings; all of it where the policy cannot be read. */
-export async function neededAfterIn(workspace: string, options: HookOptions): Promise<ToldAfterwards> {
-  const { mode, sandbox } = options;
+/** Like `neededAfter`, for the installer of an agent's settings; everything if the policy cannot be read. */
+export async function neededAfterIn(workspace: string, options: HookCall): Promise<ToldAfterwards> {
+  const { mode, sandbox, around } = options;
   try {
-    const { policy } = await resolvePolicy({ ...sandbox, workspace });
+    const { policy } = await resolvePolicy({ ...sandbox, workspace }, around);
     return neededAfter(policy, options);
   } catch (error) {
     if (error instanceof SandboxError) return { after: 'looks', ends: mode === 'decide' };
@@ -66,7 +67,7 @@ const NOTHING: HookAnswer = { verdict: 'none' };
 /** A command that the agent ran itself has ended. One of ours has recorded that. */
 export async function afterCommand(
   event: AfterCommand,
-  options: HookOptions,
+  options: HookCall,
   memory: AgentMemory,
   project: string | undefined,
 ): Promise<HookAnswer> {
@@ -83,7 +84,7 @@ export async function afterCommand(
 /** The agent has seen something with another tool: what others wrote may instruct it, what is secret must not leave. */
 export async function afterLook(
   event: AfterLook,
-  options: HookOptions,
+  options: HookCall,
   memory: AgentMemory,
   project: string | undefined,
 ): Promise<HookAnswer> {
@@ -155,9 +156,9 @@ async function recordTaint(
 
 /** For what has happened already: nobody is asked about it, nor told. */
 async function openCheckerAfterwards(
-  { sandbox, createChecker: create = createChecker }: HookOptions,
+  { sandbox, around, createChecker: create = createChecker }: HookCall,
   workspace: string | undefined,
 ): Promise<Checker> {
-  const options = { ...sandbox, workspace: workspace ?? currentDirectory() };
-  return create(options, { kernel: 'none', records: true });
+  const options = { ...sandbox, workspace: workspace ?? currentDirectoryOf(around) };
+  return create(options, around, { kernel: 'none', records: true });
 }

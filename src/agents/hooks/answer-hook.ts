@@ -3,7 +3,7 @@ import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { failureForModel, introductionForModel } from '../../run/index.ts';
 import { afterCommand, afterLook } from './after-event.ts';
 import { beforeCommand, openChecker } from './before-command.ts';
-import type { HookAdapter, HookAnswer, HookEvent, HookOptions } from './hook-adapter.ts';
+import type { HookAdapter, HookAnswer, HookCall, HookEvent } from './hook-adapter.ts';
 import { sessionMemory, sessionNameOf } from './session-memory.ts';
 
 /** Larger than any call of a tool; more of it would only take memory. */
@@ -17,8 +17,7 @@ export const MAX_INPUT_BYTES = 8 * 1024 * 1024;
 export async function answerHook(
   adapter: HookAdapter,
   input: Uint8Array | Error,
-  options: HookOptions,
-  env: Readonly<Record<string, string | undefined>>,
+  options: HookCall,
   onEvent: (event: HookEvent) => void = () => {},
 ): Promise<string> {
   let parsed: unknown;
@@ -38,7 +37,7 @@ export async function answerHook(
     );
   try {
     const event = adapter.decode(parsed);
-    const answer = await answerTo(adapter, event, options, adapter.projectOf(env));
+    const answer = await answerTo(adapter, event, options, adapter.projectOf(options.around.env));
     onEvent(event);
     return adapter.encode(answer);
   } catch (error) {
@@ -52,7 +51,7 @@ export async function answerHook(
 async function answerTo(
   adapter: HookAdapter,
   event: HookEvent,
-  options: HookOptions,
+  options: HookCall,
   project: string | undefined,
 ): Promise<HookAnswer> {
   if (event.kind === 'other' || event.kind === 'session-end') return { verdict: 'none' };
@@ -73,8 +72,8 @@ async function answerTo(
   }
 }
 
-/** What the model is told of its commands; that none will run, where that is known already. */
-async function sessionStart(options: HookOptions, project: string | undefined): Promise<HookAnswer> {
+/** Tells the model what its commands may do, or that none will run, if that is known already. */
+async function sessionStart(options: HookCall, project: string | undefined): Promise<HookAnswer> {
   try {
     // Tried, as it is said only once: what a model is told is what it will meet.
     const checker = await openChecker(options, project, {}, options.mode === 'rewrite' ? 'tried' : 'none');

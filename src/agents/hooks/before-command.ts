@@ -19,15 +19,15 @@ import {
   newOnce,
   refusalForModel,
 } from '../../run/index.ts';
-import { currentDirectory } from '../../workspace/index.ts';
+import { currentDirectoryOf } from '../../workspace/index.ts';
 import { requireAfter } from './after-event.ts';
-import type { BeforeCommand, HookAnswer, HookMode, HookOptions } from './hook-adapter.ts';
+import type { BeforeCommand, HookAnswer, HookCall, HookMode } from './hook-adapter.ts';
 import { rewrittenCommand } from './rewrite.ts';
 import { type AgentMemory, ofAgent, recordOf } from './session-memory.ts';
 
-/** How long whoever is asked may take: the agent's question stays open for as long as nobody answers. */
+/** How long a ticket waits for the person: the agent's question stays open until it is answered. */
 const TICKET_LIFETIME_MS = 3_600_000;
-/** How long what plug-ins said stands for a command that nobody is asked about: the run asks again where it comes later. */
+/** How long an answer of plug-ins is valid for a command that no person is asked about; a later run asks them again. */
 const ASKED_LIFETIME_MS = 300_000;
 /** Rows of a command that a question shows: the agent shows all of it beside the question. */
 const MOST_ROWS = 3;
@@ -45,7 +45,7 @@ interface About {
 /** Decides about a command that an agent wants to run. Whatever fails is thrown, and is a refusal. */
 export async function beforeCommand(
   event: BeforeCommand,
-  options: HookOptions,
+  options: HookCall,
   memory: AgentMemory,
   project: string | undefined,
 ): Promise<HookAnswer> {
@@ -86,7 +86,7 @@ function refusal(
 /** The command runs through this program, which decides again, records and counts. */
 async function rewrite(
   event: BeforeCommand,
-  options: HookOptions,
+  options: HookCall,
   memory: AgentMemory,
   checker: Checker,
   about: About,
@@ -196,13 +196,13 @@ function timeLimit(
  * @throws {SandboxError} as `createChecker`.
  */
 export async function openChecker(
-  { mode, sandbox, createChecker: create = createChecker }: HookOptions,
+  { mode, sandbox, around, createChecker: create = createChecker }: HookCall,
   workspace: string | undefined,
   more: SandboxOptions,
   kernel?: KernelPart,
 ): Promise<Checker> {
-  const options = { ...sandbox, workspace: workspace ?? currentDirectory(), ...more };
-  return create(options, { ...checkerParts(mode), ...(kernel && { kernel }) });
+  const options = { ...sandbox, workspace: workspace ?? currentDirectoryOf(around), ...more };
+  return create(options, around, { ...checkerParts(mode), ...(kernel && { kernel }) });
 }
 
 /** What decides in a mode. */
@@ -210,8 +210,8 @@ export const checkerParts = (mode: HookMode) =>
   ({ kernel: mode === 'rewrite' ? 'planned' : 'none', guards: true, records: true }) as const;
 
 /** Where a command starts: a run of ours starts in the workspace if it cannot start where the agent is. */
-function startOf({ workspace }: Checker, { mode }: HookOptions, given: string | undefined): string {
-  const cwd = given ?? currentDirectory();
+function startOf({ workspace }: Checker, { mode, around }: HookCall, given: string | undefined): string {
+  const cwd = given ?? currentDirectoryOf(around);
   if (mode === 'decide') return cwd;
   try {
     const real = realpathSync(cwd);
@@ -232,7 +232,12 @@ async function decideForAgent(
     ...{ session: memory, approvals: 'elsewhere' },
     outcome: (seen) => (isForAgent(seen) ? 'allow' : 'left_to_agent'),
   };
-  return createDecider(ports)({ command, cwd, env: ofAgent(), id: recordOf(memory, call) });
+  return createDecider(ports)({
+    command,
+    cwd,
+    env: ofAgent(checker.resolved.around.env),
+    id: recordOf(memory, call),
+  });
 }
 
 /** The policy allows `npm test` because the sandbox holds whatever the project makes of it; where the agent runs it none does. */
@@ -252,7 +257,7 @@ async function decideForRun(
     ...checkOnly({ ...ports, session: memory }),
     ...{ record: ports.record, outcome: () => undefined },
   };
-  // As the run has it: nobody waits for the end of what runs in the background, when its changes would be applied.
+  // Like the run itself: a background command changes the workspace at once, because nobody waits for its end.
   const effect = isBackground ? ('direct' as const) : undefined;
   return createDecider(silent)({ command, cwd, effect, said, id: recordOf(memory, call) });
 }

@@ -1,5 +1,6 @@
 import type { SandboxOptions } from '../../model/index.ts';
 import type { createChecker } from '../../run/index.ts';
+import type { Surroundings } from '../../workspace/index.ts';
 import type { AgentMemory } from './session-memory.ts';
 
 /** What is done with a command that the policy allows. */
@@ -31,6 +32,12 @@ export interface HookOptions extends ToldAfterwards {
   readonly program: readonly string[];
   /** The program that hands calls of it over to a warm server; `undefined`: it is not installed. */
   readonly client?: string | undefined;
+}
+
+/** The same for one call of a hook. */
+export interface HookCall extends HookOptions {
+  /** Of the hook: an agent starts its hooks as it starts commands. */
+  readonly around: Surroundings;
 }
 
 /** A command that an agent wants to run. */
@@ -90,7 +97,7 @@ interface SessionStart {
   readonly session: string;
 }
 
-/** It is over. */
+/** The agent's session has ended. */
 interface SessionEnd {
   readonly kind: 'session-end';
   readonly session: string;
@@ -124,9 +131,9 @@ export type HookAnswer =
 
 /** What one agent speaks. All of it comes from the agent: nothing in it may grant anything. */
 export interface HookAdapter {
-  /** As on the command line. */
+  /** The name of the agent on the command line. */
   readonly agent: string;
-  /** What it is served in. */
+  /** The hook modes that the agent supports. */
   readonly modes: readonly HookMode[];
   /** The agent's project, which no model chooses; `undefined`: the current directory. */
   readonly projectOf: (env: Readonly<Record<string, string | undefined>>) => string | undefined;
@@ -135,7 +142,7 @@ export interface HookAdapter {
    * @throws {SandboxError} `usage.invalid` for what is not an event in every respect.
    */
   readonly decode: (input: unknown) => HookEvent;
-  /** What it writes before a command; missing: a warm server is not made ready for its calls. */
+  /** An example of the agent's hook input before a command; missing: a warm server does not prepare for its calls. */
   readonly example?: (command: string, about: { readonly session: string; readonly cwd: string }) => unknown;
   /** The other agent that the input is from, as on the command line: it would not take this one's answers for what they are. */
   readonly sentBy?: (input: unknown) => string | undefined;

@@ -12,10 +12,10 @@ interface RewrittenCommand {
   readonly session: string;
   /** What the agent calls its tool, where a plug-in is to be told; else `undefined`. */
   readonly tool: string | undefined;
-  /** That plug-ins were asked, for the run not to ask them again; `undefined`: they were not, or there are none. */
+  /** Proof that plug-ins were asked, so that the run does not ask them again; `undefined`: they were not, or there are none. */
   readonly asked: string | undefined;
   readonly timeoutMs: number;
-  /** The agent reads its output while it comes. */
+  /** The agent reads the output while the command runs. */
   readonly isBackground: boolean;
   /** For one that is run only after somebody was asked; with the search path that it was judged with. */
   readonly approval: { readonly ticket: string; readonly path: string } | undefined;

@@ -7,7 +7,7 @@ import {
   operatorStateSettings,
   stateDirectory,
 } from '../../run/index.ts';
-import { caller } from '../../workspace/index.ts';
+import type { Environment } from '../../workspace/index.ts';
 
 /** What is remembered of an agent's session, opened only where something is or will be. */
 export interface AgentMemory extends SessionMemory {
@@ -43,9 +43,9 @@ export function sessionMemory(id: string): AgentMemory {
 }
 
 /** The agent's shell finds programs along its own search path, which is about that of its hooks. */
-export const ofAgent = () => ({ PATH: caller().env.PATH });
+export const ofAgent = ({ PATH }: Environment) => ({ PATH });
 
-/** The same for a decision and for the end of the command. An agent that gives no id has no result for its decision. */
+/** The request id in the audit trail, equal for the decision and the end of a call. If the agent gives no call id, the decision gets no result record. */
 export function recordOf({ id }: AgentMemory, call: string | undefined): string {
   return `hook:${id}:${call ?? randomBytes(8).toString('hex')}`.slice(0, 400);
 }

@@ -2,6 +2,7 @@ import { isObject } from '../../base/is-object.ts';
 import type { LOSS_EFFECTS } from '../../base/words.ts';
 import type { PathLookup } from '../../confine/plan/path-lookup.ts';
 import { POLICY_KEYS, type PolicyFile, type RuleInFile } from '../../model/index.ts';
+import type { Environment } from '../../workspace/index.ts';
 
 /** What `policy import --from` takes. */
 export const IMPORT_SOURCES = ['srt', 'claude-code', 'codex'] as const;
@@ -11,6 +12,8 @@ export interface ImportPlace {
   /** Canonical. */
   readonly workspace: string;
   readonly home: string;
+  /** Of the caller. */
+  readonly env: Environment;
   /** Absolute path of the source. */
   readonly file: string;
   /** Whether a path is there: a policy with a path that is not there cannot be used. */
@@ -53,7 +56,7 @@ export const narrower = (why: string, use?: string): Outcome => {
 export const wider = (why: string, use: string): Outcome => {
   return { effect: 'wider', why, what: `use ${use} if that is too wide` };
 };
-/** It is not about what commands may do. */
+/** A setting that does not concern what commands may do. */
 export const unrelated = (why: string): Outcome => ({ effect: 'none', why, what: NOTHING_TO_DO });
 
 const NOTHING = as('nothing, as it is empty');

@@ -57,7 +57,7 @@ function check(text: string, path: string): void {
   }
   const root = readJsonText(text);
   if (root.kind !== 'object') throw unusable(path, 'it is not a JSON object');
-  // Of two members with one name only one counts: what is put into the other has no effect.
+  // JSON readers use only one of two members with the same name, so ours could have no effect.
   const once = (where: string, names: readonly string[]) => {
     const twice = names.find((name, at) => names.indexOf(name) !== at);
     if (twice !== undefined)

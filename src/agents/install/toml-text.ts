@@ -87,7 +87,7 @@ function withTable(text: string, root: Parsed, { name, values }: TomlTable, path
   if (lines.length === 0) return text;
   const whole = text === '' || text.endsWith('\n') ? text : `${text}\n`;
   const line = `[${name.join('.')}]`;
-  // Of two lines like that one stands in a text of several lines; what comes out then is not what was meant.
+  // A multi-line string may contain such a line too; the caller notices, because the result is then not the intended table.
   const all = whole.split(/(?<=\n)/);
   const at = all.findIndex((other) => other.replace(/#.*/, '').trim() === line);
   if (at >= 0) return [...all.slice(0, at + 1), ...lines, ...all.slice(at + 1)].join('');

@@ -1,5 +1,5 @@
 import { visibleLine } from '../../base/visible-text.ts';
-import { type BackgroundJob, OutputLog } from '../../run/index.ts';
+import { type BackgroundJob, OutputLog, portsInWords } from '../../run/index.ts';
 import type { ToolOutcome } from '../shell-tool.ts';
 
 /** Jobs that may run, or be about to, at the same time. */
@@ -60,14 +60,19 @@ export class JobTable {
     return this.#jobs.get(id);
   }
 
-  /** Ids of those that can be asked about, oldest first. */
-  ids(): readonly string[] {
-    return [...this.#jobs.keys()];
+  /** Those that can be asked about, oldest first. */
+  all(): readonly Job[] {
+    return [...this.#jobs.values()];
+  }
+
+  /** Those that run, oldest first. */
+  running(): readonly Job[] {
+    return this.all().filter((job) => job.running.result === undefined);
   }
 
   /** A line for each that runs, for a model; `undefined`: it was told just that, or has started none. */
   async news(): Promise<string | undefined> {
-    const running = [...this.#jobs.values()].filter((job) => job.running.result === undefined);
+    const running = this.running();
     if (running.length === 0 && this.#told === '') return undefined;
     const text = (await Promise.all(running.map(lineFor))).join('\n');
     if (text === this.#told) return undefined;
@@ -76,7 +81,7 @@ export class JobTable {
   }
 
   #forgetOldest(): void {
-    const ended = [...this.#jobs.values()].filter(({ running }) => running.result !== undefined);
+    const ended = this.all().filter(({ running }) => running.result !== undefined);
     for (const { id } of ended.slice(0, Math.max(ended.length - MOST_ENDED, 0))) this.#jobs.delete(id);
   }
 }
@@ -84,10 +89,12 @@ export class JobTable {
 /** Length at which a command is cut off in a line about its job. */
 const LONGEST_COMMAND = 60;
 
-async function lineFor({ id, command, running }: Job): Promise<string> {
-  const ports = new Set(
-    (await running.ports()).flatMap(({ port }) => (port === undefined ? [] : [`localhost:${port}`])),
-  );
-  const reached = ports.size === 0 ? '' : `, reach it at ${[...ports].join(' ')}`;
-  return `In the background: ${id} runs ${JSON.stringify(visibleLine(command, LONGEST_COMMAND))}${reached}; shell_kill ends it`;
+/** The command of a job, as short as it is named in a line. */
+export const shortCommandOf = ({ command }: Job): string => visibleLine(command, LONGEST_COMMAND);
+
+async function lineFor(job: Job): Promise<string> {
+  const { id, running } = job;
+  const ports = (await running.ports()).filter(({ port }) => port !== undefined);
+  const reached = ports.length === 0 ? '' : `, reach it at ${portsInWords(ports)}`;
+  return `In the background: ${id} runs ${JSON.stringify(shortCommandOf(job))}${reached}; shell_kill ends it`;
 }

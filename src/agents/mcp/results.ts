@@ -2,11 +2,10 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { hostAndPort } from '../../base/host-and-port.ts';
 import { visibleText } from '../../base/visible-text.ts';
 import type { ExecutionResult } from '../../model/index.ts';
-import { leftBehindForModel, reasonForModel } from '../../run/index.ts';
-import type { ListeningSocket } from '../../workspace/index.ts';
+import { type JobPort, leftBehindForModel, portsInWords, reasonForModel } from '../../run/index.ts';
 import { DEFAULT_MODEL_OUTPUT, type ToolOutcome } from '../shell-tool.ts';
-import type { Job } from './job-table.ts';
-import type { JobOutput, ShellOutput } from './schemas.ts';
+import { type Job, shortCommandOf } from './job-table.ts';
+import type { JobOutput, ListOutput, ShellOutput } from './schemas.ts';
 
 /** A sentence that says why a call was not carried out. */
 export function refusal(text: string): CallToolResult {
@@ -51,7 +50,7 @@ function waiting({ changes }: ExecutionResult): ShellOutput['changes'] {
 const warningsFor = ({ warnings }: ExecutionResult) =>
   warnings.map((warning) => `Warning: ${visibleText(warning)}`);
 
-/** Of output: it would stand before the next line of ours. */
+/** The line break that ends output: it is cut off, because our next line brings its own. */
 const LAST_BREAK = /\n$/;
 
 /** One block: a line for everything of ours, then output, each stream behind a line that says how long it is. */
@@ -126,6 +125,33 @@ export async function jobResult(
   };
 }
 
+/** The background commands that can be asked about, with a line for each. */
+export async function listResult(jobs: readonly Job[]): Promise<CallToolResult> {
+  const listed = await Promise.all(
+    jobs.map(async (job) => {
+      const { result } = job.running;
+      const ports = result === undefined ? await job.running.ports() : [];
+      const state = result === undefined ? howItRuns(job.running) : howItEnded(result);
+      const reached = ports.length === 0 ? '' : `; reach it at ${portsInWords(ports)}`;
+      return {
+        line: `${job.id}: ${JSON.stringify(shortCommandOf(job))}; ${state}${reached}`,
+        listed: {
+          id: job.id,
+          command: visibleText(job.command),
+          status: result?.status ?? ('running' as const),
+          reach: ports.map((port) => portsInWords([port])),
+        },
+      };
+    }),
+  );
+  const structured: ListOutput = { jobs: listed.map((one) => one.listed) };
+  const text = listed.map(({ line }) => line).join('\n');
+  return {
+    structuredContent: structured,
+    content: [{ type: 'text', text: text === '' ? 'No command was started in the background.' : text }],
+  };
+}
+
 function endOf(result: ExecutionResult) {
   const { status, ok, exitCode, signal, error, warnings, leftBehind } = result;
   return {
@@ -155,10 +181,10 @@ function howItRuns({ exited }: Job['running']): string {
 }
 
 /** Where its other commands find a server of it. */
-function howItIsReached({ port, address, pid }: ListeningSocket): readonly string[] {
+function howItIsReached({ port, address, pid, published: [outside] = [] }: JobPort): readonly string[] {
   if (port === undefined) return [];
   return [
-    `process ${pid} listens at ${hostAndPort(address, port)}, which other commands reach at localhost:${port}`,
+    `process ${pid} listens at ${hostAndPort(address, port)}, which other commands reach at localhost:${port}${outside === undefined ? '' : `, and programs outside at ${outside}`}`,
   ];
 }
 

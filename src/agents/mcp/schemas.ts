@@ -48,7 +48,7 @@ export const ShellInput = z.strictObject({
 
 /** Arguments of `shell_output`. */
 export const OutputInput = z.strictObject({
-  id: jobId,
+  id: jobId.optional(),
   since: z
     .number()
     .int()
@@ -126,6 +126,21 @@ export const JobOutput = z.strictObject({
   leftBehind,
 });
 export type JobOutput = Value<typeof JobOutput>;
+
+/** Result of `shell_output` without an id. */
+export const ListOutput = z.strictObject({
+  jobs: z.array(
+    z.strictObject({
+      id: z.string(),
+      command: text,
+      status: z.enum([...STATUSES, 'running']),
+      reach: texts.describe(
+        'Where other commands reach its servers, and who is outside: localhost:3000 (outside 127.0.0.1:8080).',
+      ),
+    }),
+  ),
+});
+export type ListOutput = Value<typeof ListOutput>;
 
 /** Result of `policy_explain`. */
 export const ExplainOutput = ToldDecision.extend({

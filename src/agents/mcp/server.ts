@@ -16,11 +16,12 @@ import {
   warningsOf,
 } from '../../run/index.ts';
 import { packageVersion } from '../../version.ts';
+import type { Surroundings } from '../../workspace/index.ts';
 import { outsideWorkspace, placeOf } from '../shell-tool.ts';
 import { answered, type ToolContext } from './context.ts';
 import { canElicit, createElicitApprover } from './elicit-approver.ts';
-import { JobTable } from './job-table.ts';
-import { jobResult, refusal } from './results.ts';
+import { JobTable, shortCommandOf } from './job-table.ts';
+import { jobResult, listResult, refusal } from './results.ts';
 import { ExplainInput, type ExplainOutput, KillInput, OutputInput } from './schemas.ts';
 import { registerShell } from './shell-call.ts';
 
@@ -33,6 +34,8 @@ const LONGEST_WARNING = 5_000;
 /** How commands are served to one MCP client. All of it is the operator's. */
 interface McpOptions {
   readonly sandbox: SandboxOptions;
+  /** Where the call comes from. */
+  readonly around: Surroundings;
   /** Milliseconds after which a background command is ended; 0: with the server. */
   readonly longestJob: number;
   /** Whether a client that can is asked what the policy asks. */
@@ -64,8 +67,8 @@ export async function serveMcp(options: McpOptions): Promise<void> {
       },
     },
   };
-  // One client is one session, whether or not something of it is remembered.
-  const prepared = await prepareOf(await resolvePolicy(given), given, { isOfSession: true });
+  // One client is one session, even if no state is stored for it.
+  const prepared = await prepareOf(await resolvePolicy(given, options.around), given, { isOfSession: true });
   await using sandbox = await sandboxOn(prepared, given);
   server = new McpServer(
     { name: 'sandbox-run', title: 'sandbox-run', version: packageVersion },
@@ -75,9 +78,10 @@ export async function serveMcp(options: McpOptions): Promise<void> {
       capabilities: { tools: {} },
     },
   );
+  const jobs = new JobTable();
   const context = {
     sandbox,
-    jobs: new JobTable(),
+    jobs,
     tell: (result: ExecutionResult) => {
       if (result.leftBehind.length === 0) return;
       for (const line of warningsOf(result))
@@ -90,6 +94,8 @@ export async function serveMcp(options: McpOptions): Promise<void> {
   for (const register of TOOLS) register(server, context);
   options.onReady(sandbox);
   await untilGone(server, options);
+  for (const job of jobs.running())
+    options.onProblem(`ended with its client: ${job.id}, ${JSON.stringify(shortCommandOf(job))}`);
 }
 
 /** Speaks with the client until one of both wants no more. */
@@ -218,14 +224,15 @@ function registerOutput(server: McpServer, { jobs }: ToolContext): void {
     'shell_output',
     {
       description:
-        'What a background command wrote since the last call, and whether it still runs. Returns at once.',
+        'What a background command wrote since the last call, and whether it runs; without `id` all of them, and where their servers are reached.',
       inputSchema: OutputInput,
       annotations: { readOnlyHint: true },
     },
     ({ id, since }) =>
       answered(async () => {
+        if (id === undefined) return listResult(jobs.all());
         const job = jobs.find(id);
-        return job === undefined ? unknown(id, jobs.ids()) : jobResult(job, since);
+        return job === undefined ? unknown(id, jobs) : jobResult(job, since);
       }),
   );
 }
@@ -243,7 +250,7 @@ function registerKill(server: McpServer, { jobs }: ToolContext): void {
     ({ id, signal }) =>
       answered(async () => {
         const job = jobs.find(id);
-        if (job === undefined) return unknown(id, jobs.ids());
+        if (job === undefined) return unknown(id, jobs);
         if (job.running.result !== undefined) return jobResult(job, undefined, 'it had ended before');
         if (signal === undefined) {
           await job.running.end();
@@ -255,7 +262,8 @@ function registerKill(server: McpServer, { jobs }: ToolContext): void {
   );
 }
 
-function unknown(id: string, ids: readonly string[]): CallToolResult {
+function unknown(id: string, jobs: JobTable): CallToolResult {
+  const ids = jobs.all().map((job) => job.id);
   const known = ids.length === 0 ? 'there is none' : `there are ${ids.join(', ')}`;
   return refusal(`no background command ${JSON.stringify(visibleLine(id, 40))}; ${known}`);
 }

@@ -142,6 +142,10 @@ export const ERROR_CODES = {
     exitStatus: 125,
     meaning: 'The job waited so long that it is not known any more whether it was run, so it was not.',
   },
+  'publish.unavailable': { exitStatus: 126, meaning: 'No port can be published on this host.' },
+  'publish.refused': { exitStatus: 126, meaning: 'A port or socket may not be published at that place.' },
+  'publish.taken': { exitStatus: 125, meaning: 'A port that was to be published is taken.' },
+  'publish.failed': { exitStatus: 125, meaning: 'A port cannot be published, for another reason.' },
   'changes.unavailable': {
     exitStatus: 126,
     meaning: 'This host or backend cannot hold the changes of a command back.',
@@ -168,14 +172,8 @@ export const ERROR_CODES = {
   'session.invalid': { exitStatus: 125, meaning: 'The session is unknown or belongs to another principal.' },
   'session.closed': { exitStatus: 125, meaning: 'The shell session has ended or could not be started.' },
   'service.unknown': { exitStatus: 125, meaning: 'There is no such service, or it was lost.' },
-  'service.exists': {
-    exitStatus: 125,
-    meaning: 'A service of that name runs in the workspace, or others run there under another supervisor.',
-  },
-  'service.unusable': {
-    exitStatus: 125,
-    meaning: 'The supervisor of services cannot be started, or does not take the call.',
-  },
+  'service.exists': { exitStatus: 125, meaning: 'Such a service runs already, or under another supervisor.' },
+  'service.unusable': { exitStatus: 125, meaning: 'The supervisor of services is not usable.' },
   'hook.unusable': {
     exitStatus: 125,
     meaning: 'A plug-in of the policy is not trusted or cannot be loaded.',

@@ -31,6 +31,7 @@ import {
   queueOffer,
 } from '../../serve/index.ts';
 import { ensureStateDirectory, isTimedId } from '../../workspace/index.ts';
+import { caller } from '../shared/caller.ts';
 import { applyChanges, describeChanges, discardChanges } from '../shared/change-sets.ts';
 import { wholeNumber } from '../shared/options.ts';
 import { withSubcommands } from '../shared/parse.ts';
@@ -276,7 +277,7 @@ async function serveApprovals(
   await untilEnded(async (over) => {
     const listener = path === undefined ? undefined : await listen(store, path);
     try {
-      const pageServer = await serveApprovalPage({ store, port });
+      const pageServer = await serveApprovalPage({ store, port, around: caller() });
       try {
         const place = listener === undefined ? '' : `socket    ${listener.path}\n`;
         printOut(`web page  ${pageServer.address}\n${place}`);

@@ -27,10 +27,10 @@ import { terminalApprover } from '../shared/ask-here.ts';
 import { jsonLine, type Mood, type Paint, paintFor, printError, printOut } from '../shared/print.ts';
 import { untilEnded } from '../shared/signals.ts';
 
-/** As wide as the terminal, if it is one. */
+/** The width of the terminal, or 100 columns. */
 const outputWidth = () => ({ columns: process.stdout.columns ?? 100 });
 
-/** So many changes of a set are listed: `show` has all. */
+/** Changes of a set that are listed at most; `show` lists all. */
 const MOST_CHANGES = 20;
 
 /** `approvals list`: requests, and changes of previews. */

@@ -21,6 +21,7 @@ import {
   sandboxOn,
 } from '../../run/index.ts';
 import { packageVersion } from '../../version.ts';
+import type { Surroundings } from '../../workspace/index.ts';
 import { Arena } from './arena.ts';
 import { type Attack, type Observation, SECRET_VARIABLE } from './attack.ts';
 import { BYSTANDER_ATTACKS } from './bystander-attacks.ts';
@@ -38,12 +39,14 @@ export const ATTACKS: readonly Attack[] = [
 ];
 
 /** Makes a sandbox ready; a test gives one that has a hole. */
-export type Prepare = (options: SandboxOptions) => Promise<PreparedSandbox>;
+export type Prepare = (options: SandboxOptions, around: Surroundings) => Promise<PreparedSandbox>;
 
 /** What the attack is made from. */
 export interface AttackParts {
   /** As for a command; the workspace is one of the doctor's own. */
   readonly sandbox: Omit<SandboxOptions, 'workspace' | 'readable'>;
+  /** Where the call comes from; its variables are those of this process. */
+  readonly around: Surroundings;
   /** Looks at the host, for what can be done about it. */
   readonly examine: () => Promise<DoctorReport>;
   readonly signal: AbortSignal;
@@ -153,7 +156,8 @@ async function attackWithin(parts: AttackParts): Promise<Attacked | SandboxError
 const LOW_LIMITS = { processes: 50, memory: 32 << 20, tmpBytes: 4 << 20 } as const;
 
 async function attackIn(arena: Arena, program: string, parts: AttackParts): Promise<Attacked | SandboxError> {
-  const { signal, onProgress, prepare = prepareSandbox, attacks = ATTACKS } = parts;
+  const { signal, onProgress, prepare: make = prepareSandbox, attacks = ATTACKS } = parts;
+  const prepare = (asked: SandboxOptions) => make(asked, parts.around);
   const plain = { ...parts.sandbox, workspace: arena.workspace, readable: [program] };
   let options: SandboxOptions = { ...plain, readable: [program, arena.readable] };
   let prepared = await orRefusal(() => prepare(options));

@@ -35,7 +35,7 @@ export const socketIn = (directory: string): string => join(directory, 's');
 const PATIENCE_MS = 30_000;
 const LONGEST_LINE = 64 * 1024;
 
-/** What the victim has told so far, and who waits for a line. */
+/** The victim's output so far, and the callers that wait for a line. */
 interface Told {
   readonly lines: string[];
   readonly waiting: { readonly start: string; readonly found: (line: string) => void }[];

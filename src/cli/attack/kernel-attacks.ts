@@ -18,7 +18,7 @@ import {
 const ANOTHER = 65534;
 /** Devices that programs of users have no part in; opening one of them does nothing by itself. */
 const OTHER_DEVICES = ['/dev/net/tun', '/dev/kvm', '/dev/fuse', '/dev/loop-control', '/dev/kmsg', '/dev/mem'];
-/** How long more than the limit is used: long enough for whoever looks now and then. */
+/** How long more than the limit is used: long enough for a limit that is sampled. */
 const HELD_MS = '500';
 /** Long enough for a busy machine to look. */
 const HELD_IN_SANDBOX_MS = '4000';

@@ -27,7 +27,7 @@ export async function withTrail<T>(work: (trail: Trail) => T | Promise<T>, keyFi
       'audit.unreadable',
       `there is no audit trail in ${directory}; a command with --audit begins one`,
     );
-  // One in files is taken over, and the database then signed.
+  // A trail in files is taken over, and the new database signed with the key.
   const key = existsSync(trailPath(directory)) ? undefined : await signingKey(keyFile);
   const trail = await openTrail(directory, { lock: loadAddon(), key });
   try {

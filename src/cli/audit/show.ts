@@ -100,16 +100,17 @@ function partsOf(record: StoredRecord): readonly string[] {
     }
     case 'event':
       return [text('code'), text('session'), text('message')];
-    // Of a newer version, or forged: shown all the same.
+    // A record of a newer version, or a forged one, is shown too.
     default:
       return [JSON.stringify(fields)];
   }
 }
 
 function bytesOf(value: unknown): string {
+  if (!isObject(value)) return '-';
+  const counts = [value.stdout, value.stderr].map((bytes) => (typeof bytes === 'number' ? bytes : '?'));
   // What went to the caller's own streams was not counted.
-  const count = (bytes: unknown) => (typeof bytes === 'number' ? String(bytes) : '?');
-  return isObject(value) ? `${count(value.stdout)}+${count(value.stderr)} bytes` : '-';
+  return counts.every((count) => count === '?') ? 'output not counted' : `${counts.join('+')} bytes`;
 }
 
 function shorten(text: string): string {

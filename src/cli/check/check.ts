@@ -5,6 +5,7 @@ import { type DecisionRequest, decisionAsJson, decisionOf, refusalOf } from '../
 import type { Command, Decision, Reason, Taint, Verdict } from '../../model/index.ts';
 import { boundariesOf, type Checker, createChecker, EXIT_STATUS, refusalForModel } from '../../run/index.ts';
 import { commandOf } from '../run/options.ts';
+import { caller } from '../shared/caller.ts';
 import {
   backendOption,
   POLICY_FILE,
@@ -79,7 +80,7 @@ export async function check(args: readonly string[]): Promise<number> {
   if (batch === true && (shell !== undefined || parsed.args.length > 0))
     throw new SandboxError('usage.invalid', 'check --batch takes its commands from standard input');
   const command = batch === true ? '' : commandOf(shell, parsed.args);
-  const checker = await createChecker(sandbox, { guards: true });
+  const checker = await createChecker(sandbox, caller(), { guards: true });
   if (checker.unenforceable !== undefined)
     printError(
       `warning: nothing could be run here, and no enforcement is counted on: ${checker.unenforceable}`,

@@ -1,6 +1,7 @@
 import type { AttackedControl, AttackReport, AttackResult, SandboxOptions } from '../../model/index.ts';
 import { endedBy } from '../../run/index.ts';
 import { type AttackParts, attackHost } from '../attack/attack-host.ts';
+import { caller } from '../shared/caller.ts';
 import { jsonText, type Mood, type Paint, paintFor, printOut, startProgress, wrap } from '../shared/print.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
 import { examineHost } from './examine.ts';
@@ -31,6 +32,7 @@ export async function doctorAttack(options: DoctorAttackOptions): Promise<number
     const report = await attackHost({
       ...internal,
       sandbox,
+      around: caller(),
       examine: examineHost,
       signal: ending.signal,
       onProgress: (done, of, control) => progress.show(`attacking, ${done} of ${of} commands: ${control}`),

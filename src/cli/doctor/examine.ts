@@ -19,6 +19,7 @@ import { closePrepared, openSandbox, prepareSandbox } from '../../run/index.ts';
 import { packageVersion } from '../../version.ts';
 import { findProgram } from '../../workspace/index.ts';
 import { noTemporaryDirectory } from '../attack/arena.ts';
+import { caller } from '../shared/caller.ts';
 import { type Findings, remediesFor } from './remedies.ts';
 
 /** Landlock's published errata: number, first ABI concerned, meaning. Bit n-1 of the kernel's answer says fixed. */
@@ -116,11 +117,14 @@ async function tryDefaultProfile(): Promise<Trial> {
   try {
     workspace = temporaryWorkspace();
     known = { ...known, backends: await tryBackends(workspace) };
-    const prepared = await prepareSandbox({
-      workspace,
-      policyFiles: false,
-      policy: { demand: relaxed, sandbox: { minimum: 'firejail' } },
-    });
+    const prepared = await prepareSandbox(
+      {
+        workspace,
+        policyFiles: false,
+        policy: { demand: relaxed, sandbox: { minimum: 'firejail' } },
+      },
+      caller(),
+    );
     closePrepared(prepared);
     const { report } = prepared.plan;
     const controls = report.controls.map((control) => ({
@@ -149,12 +153,15 @@ async function tryBackends(workspace: string): Promise<readonly BackendFacts[]> 
 
 async function tryBackend(backend: BackendId, workspace: string): Promise<Omit<BackendFacts, 'id'>> {
   try {
-    const prepared = await prepareSandbox({
-      workspace,
-      policyFiles: false,
-      backend,
-      policy: { sandbox: { minimum: backend } },
-    });
+    const prepared = await prepareSandbox(
+      {
+        workspace,
+        policyFiles: false,
+        backend,
+        policy: { sandbox: { minimum: backend } },
+      },
+      caller(),
+    );
     closePrepared(prepared);
     return { available: true, reason: null };
   } catch (error) {
@@ -166,7 +173,7 @@ async function tryBackend(backend: BackendId, workspace: string): Promise<Omit<B
 }
 
 async function runTrue(workspace: string): Promise<SandboxError | undefined> {
-  await using sandbox = await openSandbox({ workspace, policyFiles: false });
+  await using sandbox = await openSandbox({ workspace, policyFiles: false }, caller());
   const result = await sandbox.run(['true']);
   if (result.error !== undefined) return new SandboxError(result.error.code, result.error.message);
   if (result.status === 'exited' && result.exitCode === 0) return undefined;
@@ -182,7 +189,7 @@ function temporaryWorkspace(): string {
   }
 }
 
-/** What the kernel said when it was asked. Where no backend could be prepared it was asked all the same. */
+/** What the kernel reported. It is asked even if no backend could be prepared. */
 interface Asked {
   readonly kernel: ReturnType<NativeAddon['probe']>;
   readonly features: HostFeatures;

@@ -46,7 +46,7 @@ async function runIn(sandbox: OpenSandbox, taken: Embedded, signals: SignalForwa
     if (onTerminal.by !== undefined) return endedBy(onTerminal.by);
     result = onTerminal.result;
   } else result = await runForwarding(sandbox, command, { ...run, ...ownStreams(sandbox) }, signals);
-  // As of the command, had it written there itself.
+  // The reader of our output is gone: end like a command that wrote there itself.
   if (result === undefined) return endedBy('SIGPIPE');
   const unheard = signals.early;
   if (result.status === 'canceled' && unheard !== undefined) return endedBy(unheard);

@@ -84,7 +84,7 @@ async function status(open: Fleet, { json }: Options): Promise<string> {
 const seconds = (milliseconds: number) => `${Math.round(milliseconds / 1000)} s`;
 
 const wait = (jobs: number) => (jobs === 1 ? '1 job waits' : `${jobs} jobs wait`);
-/** As many sets of labels are told. */
+/** Sets of labels that are listed at most. */
 const MOST_UNMET = 10;
 
 function shown(status: FleetStatus): string {

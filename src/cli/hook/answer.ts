@@ -2,7 +2,7 @@ import { readSync } from 'node:fs';
 import { AGENTS, answerHook, type HookEvent, type HookOptions, MAX_INPUT_BYTES } from '../../agents/index.ts';
 import { errnoOf } from '../../base/errno-of.ts';
 import { errorMessage } from '../../base/error-message.ts';
-import { caller } from '../../workspace/index.ts';
+import { caller } from '../shared/caller.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { printError, printOut } from '../shared/print.ts';
 import { addHookOptions, agentOf, type HookArguments, hookOptionsOf } from './arguments.ts';
@@ -41,7 +41,7 @@ export async function answerCall(
 ): Promise<number> {
   try {
     const { hooks } = await agentOf(agent, options.mode);
-    const answer = await answerHook(hooks, readInput(), options, caller().env, onEvent);
+    const answer = await answerHook(hooks, readInput(), { ...options, around: caller() }, onEvent);
     return printOut(answer) ? 0 : EXIT_BLOCKS;
   } catch (error) {
     printError(errorMessage(error));

@@ -11,7 +11,7 @@ import {
 } from '../../agents/index.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import type { SandboxOptions } from '../../model/index.ts';
-import { currentDirectory } from '../../workspace/index.ts';
+import { currentDirectory } from '../shared/caller.ts';
 import {
   autonomyOption,
   backendOption,
@@ -56,7 +56,7 @@ export function addHookOptions(program: Command): Command {
     );
 }
 
-/** What they say of a hook, which starts in another directory, as do the commands that it rewrites. */
+/** Options of a hook from its arguments. Paths are made absolute: the hook and the commands that it rewrites start in other directories. */
 export function hookOptionsOf({ mode, policy, after, ends, ...others }: HookArguments): HookOptions {
   return {
     mode,

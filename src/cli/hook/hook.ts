@@ -1,6 +1,7 @@
 import { Console } from 'node:console';
 import { errorMessage } from '../../base/error-message.ts';
-import { currentDirectory, requireExactArguments, requireExactVariables } from '../../workspace/index.ts';
+import { requireExactArguments, requireExactVariables } from '../../workspace/index.ts';
+import { caller, currentDirectory } from '../shared/caller.ts';
 import { printError } from '../shared/print.ts';
 import {
   forgetEnds,
@@ -29,9 +30,9 @@ export async function hook(args: readonly string[]): Promise<number> {
       process.exit(EXIT_BLOCKS);
     });
     requireExactArguments(args);
-    requireExactVariables();
+    requireExactVariables(caller().env);
     return await answerCall(wanted, (event) => {
-      // Of a call that belongs to no session nobody says when its server is of no use any more.
+      // Without a session, nothing says when the server is no longer needed.
       if (event.kind === 'other') server = undefined;
       if (server === undefined || event.kind === 'other') return;
       const { session } = event;

@@ -16,16 +16,11 @@ import {
   resolvePolicy,
   whyNotProposed,
 } from '../../run/index.ts';
-import {
-  atPlaceOf,
-  currentDirectory,
-  readRegular,
-  replaceAt,
-  type WriteOptions,
-} from '../../workspace/index.ts';
+import { atPlaceOf, readRegular, replaceAt, type WriteOptions } from '../../workspace/index.ts';
 import { commandOf } from '../run/options.ts';
 import { ownStreams, runForwarding, runOnTerminal } from '../run/pass-through.ts';
 import { gateOf } from '../shared/ask-here.ts';
+import { caller, currentDirectory } from '../shared/caller.ts';
 import { addSandboxOptions, type SandboxArguments, sandboxOptionsOf } from '../shared/options.ts';
 import { createProgram, parseArguments } from '../shared/parse.ts';
 import { printError, printOut } from '../shared/print.ts';
@@ -83,8 +78,8 @@ export async function learn(args: readonly string[]): Promise<number> {
   const command: Command = session === true ? SHELL : commandOf(options.shell, parsed.args);
   using signals = new SignalForwarding();
   const given = await givenPolicy(sandboxOptionsOf(options));
-  const { workspace, home, policy, entries } = await resolvePolicy(given);
-  const places: Places = { home, workspace, secret: policy.filesystem.secret };
+  const { workspace, home, policy, entries } = await resolvePolicy(given, caller());
+  const places: Places = { home, workspace, secret: policy.filesystem.secret, env: caller().env };
   const commandsWrite = [
     ...[currentDirectory(), workspace, ...(given.writable ?? [])],
     ...policy.filesystem.rules.flatMap(({ access, path }) => (access === 'write' ? [path] : [])),
@@ -197,7 +192,7 @@ async function runOnce(
   options: SandboxOptions,
   signals: SignalForwarding,
 ): Promise<ExecutionResult> {
-  await using sandbox = await openSandbox(options);
+  await using sandbox = await openSandbox(options, caller());
   requireLooking(sandbox.plan);
   const how = { ...ownStreams(sandbox), approved: true };
   const result = isShell(command)

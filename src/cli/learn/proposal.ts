@@ -167,7 +167,7 @@ function mutable(list: ReadonlyMap<string, ReadonlySet<string>>): Map<string, Se
   return new Map([...list].map(([value, programs]) => [value, new Set(programs)]));
 }
 
-/** Puts the first directory that may be proposed in the place of those entries that lie in it; whether there was one. */
+/** Replaces the entries in one directory by that directory, if it may be proposed. Returns whether one was replaced. */
 function join(
   list: Map<string, Set<string>>,
   directories: ReadonlyMap<string, readonly string[]>,

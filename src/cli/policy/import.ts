@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { accountOf, importPolicy, invalid, type Part, placeText } from '../../agents/index.ts';
 import { orElse } from '../../base/or-else.ts';
-import { createPathLookup, currentDirectory, homeDirectory, readRegular } from '../../workspace/index.ts';
+import { createPathLookup, homeDirectory, readRegular } from '../../workspace/index.ts';
+import { caller, currentDirectory } from '../shared/caller.ts';
 import { jsonLine, printError, printNote, printOut } from '../shared/print.ts';
 import { writeNewPolicy } from './init.ts';
 
@@ -29,7 +30,14 @@ export async function printImported(source: string, options: ImportArguments): P
   const lookup = createPathLookup();
   const canonical = (path: string) => lookup.resolve(path).canonical;
   const workspace = canonical(resolve(options.workspace ?? currentDirectory()));
-  const place = { workspace, home: canonical(homeDirectory()), file, exists: existsSync, lookup };
+  const place = {
+    workspace,
+    home: canonical(homeDirectory()),
+    env: caller().env,
+    file,
+    exists: existsSync,
+    lookup,
+  };
   const imported = await importPolicy(from, readSource(file, canonical(file)), place);
   const { losses, remarks, toml, translated } = imported;
   const isWider = losses.some(({ effect }) => effect === 'wider');

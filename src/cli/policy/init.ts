@@ -1,7 +1,8 @@
 import { errnoOf } from '../../base/errno-of.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { PLACED_KEYS, type PlacedKey } from '../../model/index.ts';
-import { atPlaceOf, currentDirectory, makeAt } from '../../workspace/index.ts';
+import { atPlaceOf, makeAt } from '../../workspace/index.ts';
+import { currentDirectory } from '../shared/caller.ts';
 import { wrap } from '../shared/print.ts';
 
 /**

@@ -5,6 +5,7 @@ import { IMPORT_SOURCES } from '../../agents/index.ts';
 import { policyFileSchema, type SandboxOptions } from '../../model/index.ts';
 import { resolvePolicy, userPolicyPath, validateFile, WORKSPACE_POLICY } from '../../run/index.ts';
 import { homeDirectory } from '../../workspace/index.ts';
+import { caller } from '../shared/caller.ts';
 import { withSubcommands } from '../shared/parse.ts';
 import { jsonText } from '../shared/print.ts';
 import type { ImportArguments } from './import.ts';
@@ -106,7 +107,7 @@ async function validatePolicy(file: string | undefined, options: SandboxOptions)
     await validateFile(resolve(file), narrowing);
     return `${file}: valid${narrowing ? ' (as the file of a workspace)' : ''}\n`;
   }
-  const { layers } = await resolvePolicy(options);
+  const { layers } = await resolvePolicy(options, caller());
   const paths = layers.map((layer) => layer.path).filter((path) => path !== undefined);
   if (paths.length === 0) return 'no policy file is in force here; the built-in policy is\n';
   return paths.map((path) => `${path}: valid\n`).join('');

@@ -3,6 +3,7 @@ import { CHECKS_IN_SESSION } from '../../gate/index.ts';
 import { PLACED_KEYS, type SandboxOptions } from '../../model/index.ts';
 import { type Entry, type Source, sourceOf, weakenings } from '../../policy/index.ts';
 import { type ResolvedPolicy, resolvePolicy } from '../../run/index.ts';
+import { caller } from '../shared/caller.ts';
 import { jsonLine, jsonText } from '../shared/print.ts';
 
 /** One value of the effective policy. Of a list that adds up, one item; of a table, one name. */
@@ -39,7 +40,7 @@ export async function showPolicy({
   json = false,
   ...where
 }: ShowOptions): Promise<string> {
-  const resolved = await resolvePolicy(where);
+  const resolved = await resolvePolicy(where, caller());
   const { workspace, named, entries } = resolved;
   const values = [...entries.map(shownValue), ...unset(entries)];
   const weaker = weakenings(named);
@@ -110,8 +111,8 @@ interface Difference {
  * @throws {SandboxError} for anything wrong with any of them.
  */
 export async function diffPolicy(file: string, where: SandboxOptions, json: boolean): Promise<string> {
-  const present = await resolvePolicy(where);
-  const other = await resolvePolicy({ ...where, policy: file });
+  const present = await resolvePolicy(where, caller());
+  const other = await resolvePolicy({ ...where, policy: file }, caller());
   const differences = [
     ...without(present.entries, other.entries).map((entry) => ({ change: 'removed', ...entry }) as const),
     ...without(other.entries, present.entries).map((entry) => ({ change: 'added', ...entry }) as const),

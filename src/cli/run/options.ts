@@ -22,7 +22,7 @@ interface Options extends SandboxArguments {
   readonly on?: string;
   /** What a hook left for it, approved beforehand. */
   readonly approval?: string;
-  /** The same: plug-ins were asked about it. */
+  /** A ticket which proves that plug-ins were asked about the command. */
   readonly asked?: string;
   readonly taint?: readonly Taint[];
   /** On a terminal of its own. */

@@ -25,6 +25,7 @@ import {
   goneInWords,
   isAllHeldUp,
   messageForModel,
+  type OwnRunOptions,
   type Sandbox,
   type StartedCommand,
   shortWord,
@@ -32,7 +33,8 @@ import {
   warningsBesideDenials,
   whyNotProposed,
 } from '../../run/index.ts';
-import { caller, currentDirectory, homeDirectory } from '../../workspace/index.ts';
+import { homeDirectory } from '../../workspace/index.ts';
+import { caller, currentDirectory } from '../shared/caller.ts';
 import { printError, printNote } from '../shared/print.ts';
 import type { SignalForwarding } from '../shared/signals.ts';
 
@@ -40,12 +42,13 @@ import type { SignalForwarding } from '../shared/signals.ts';
 const READER_GONE = new Error('the reader of the output is gone');
 
 /** The command's own streams are ours, unless we have to see what passes. */
-export function ownStreams({ plan }: Sandbox): RunOptions {
+export function ownStreams({ plan }: Sandbox): OwnRunOptions {
   // Output comes when nothing tells any more whose it is.
-  const { write } = caller();
-  if (plan.treeLimits.idleTimeoutMs === undefined) return { stdio: 'inherit' };
+  const { write, stdio: inherited } = caller();
+  if (plan.treeLimits.idleTimeoutMs === undefined) return { stdio: 'inherit', inherited };
   return {
     stdin: 'inherit',
+    inherited,
     onOutput: ({ stream, bytes }) => {
       if (!write(stream === 'stdout' ? 1 : 2, bytes)) throw READER_GONE;
     },
@@ -57,17 +60,18 @@ export function ownStreams({ plan }: Sandbox): RunOptions {
  * and the end comes when `finish` is called.
  */
 export function streamsForModel({ cut }: { readonly cut: boolean }): {
-  readonly options: RunOptions;
+  readonly options: OwnRunOptions;
   readonly finish: () => void;
 } {
   const most = cut ? DEFAULT_MODEL_OUTPUT : undefined;
   const streams = { stdout: createModelStream(most), stderr: createModelStream(most) };
-  const { write } = caller();
+  const { write, stdio: inherited } = caller();
   const print = (stream: OutputStream, text: string) =>
     text === '' || write(stream === 'stdout' ? 1 : 2, Buffer.from(text));
   return {
     options: {
       stdin: 'inherit',
+      inherited,
       onOutput: ({ stream, bytes }) => {
         if (!print(stream, streams[stream].write(bytes))) throw READER_GONE;
       },
@@ -103,7 +107,7 @@ interface EndOptions {
   readonly quiet?: boolean;
   /** Instead of a word that names no program. */
   readonly meant?: string | undefined;
-  /** What becomes of its changes is asked next. */
+  /** The user is asked about its changes next. */
   readonly isAsked?: boolean;
   /** Where it ran, if not here: there is the policy that would let more through, and what waits. */
   readonly elsewhere?: string;
@@ -135,15 +139,15 @@ export function printEnd(
 }
 
 interface NotesOptions {
-  /** It is said how more is let through. */
+  /** Whether to say how to allow more. */
   readonly advises: boolean;
   readonly say: (line: string) => void;
 }
 
 interface DenialOptions {
-  /** What paths are shown relative to. */
+  /** The directory to which shown paths are relative. */
   readonly cwd: string;
-  /** What the first line begins with. */
+  /** The beginning of the first line. */
   readonly begin?: string;
   readonly isSaid?: boolean;
 }
@@ -201,7 +205,7 @@ function printDenials(
 const mayBeProposed = (program: string) =>
   whyNotProposed(
     program,
-    { home: homeDirectory(), workspace: currentDirectory(), secret: [] },
+    { home: homeDirectory(), workspace: currentDirectory(), secret: [], env: caller().env },
     'filesystem.read',
   ) === undefined;
 
@@ -253,7 +257,7 @@ export function printRemarks(
   result: ExecutionResult,
   { said, plan, quiet, knowsBoundaries = false }: Remarks,
 ): void {
-  // What it left behind is said by the message, without how a person puts it back.
+  // The message names what the command left behind, but not how a person puts it back.
   if (!quiet) for (const warning of result.warnings) printError(`warning: ${warning}`);
   const stopped = messageForModel(result, plan, { command: said, knowsBoundaries });
   if (stopped !== undefined) printNote(`${stopped}\n`);

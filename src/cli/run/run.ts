@@ -12,12 +12,13 @@ import {
   failureForModel,
   messageForModel,
   type OpenSandbox,
+  type OwnRunOptions,
   openSandbox,
   type Sandbox,
   type StartedCommand,
 } from '../../run/index.ts';
-import { caller, currentDirectory } from '../../workspace/index.ts';
 import { gateOf, hasTerminal } from '../shared/ask-here.ts';
+import { caller, currentDirectory } from '../shared/caller.ts';
 import { jsonText, printError, printNote, printOut } from '../shared/print.ts';
 import { describeBackend, describePlan, describeReport } from '../shared/show-plan.ts';
 import { SignalForwarding, untilEnded } from '../shared/signals.ts';
@@ -65,7 +66,7 @@ export async function run(args: readonly string[], subcommands: readonly string[
   }
   using signals = new SignalForwarding();
   try {
-    await using sandbox = await openSandbox(sandboxFor(wanted, signals));
+    await using sandbox = await openSandbox(sandboxFor(wanted, signals), caller());
     return await runIn(sandbox, wanted, signals, subcommands);
   } catch (error) {
     if (!wanted.forModel || !(error instanceof SandboxError)) throw error;
@@ -117,6 +118,9 @@ export async function runIn(
       ? undefined
       : describeBackend(sandbox.plan, () => isatty(caller().stdio[2]));
   if (weaker !== undefined) printError(weaker);
+  const { published } = sandbox.prepared;
+  // Who waits for the end of a server would not hear it in time.
+  if (published !== undefined && !wanted.json) published.tell = printError;
   // Signals are delivered between turns of the event loop.
   await new Promise(setImmediate);
   const early = signals.early;
@@ -140,7 +144,8 @@ export async function runIn(
       started.cancel();
       await started.result.catch(() => {});
     };
-    ended = background.began({ command: inWords(wanted.command), members: started.members, stop });
+    const { members, ports } = started;
+    ended = background.began({ command: inWords(wanted.command), members, ports, stop });
   };
   let result: ExecutionResult;
   if (wanted.tty && !wanted.json) {
@@ -155,7 +160,7 @@ export async function runIn(
     const all = { ...options, ...streams.options };
     const running = runForwarding(sandbox, wanted.command, all, signals, onStart);
     const settled = await running.finally(() => ended());
-    // As of the command, had it written there itself.
+    // The reader of our output is gone: end like a command that wrote there itself.
     if (settled === undefined) return endedBy('SIGPIPE');
     streams.finish();
     result = settled;
@@ -237,12 +242,13 @@ async function askNow(id: string, { prepared }: OpenSandbox): Promise<void> {
  * The command's own streams, unless its output is captured. Where no person looks at the terminal of a command, it has the
  * size of the one outside, or the usual one.
  */
-function streamsOf(sandbox: Sandbox, { json, tty, output }: RunArguments): RunOptions {
+function streamsOf(sandbox: Sandbox, { json, tty, output }: RunArguments): OwnRunOptions {
+  const { stdio: inherited } = caller();
   if (json && tty) {
     const [cols, rows] = [0, 1, 2].map((fd) => loadAddon().terminalSize(fd)).find(Boolean) ?? [80, 24];
-    return { stdin: 'inherit', pty: { cols, rows }, ...output };
+    return { stdin: 'inherit', inherited, pty: { cols, rows }, ...output };
   }
-  if (json) return { stdin: 'inherit', ...output };
+  if (json) return { stdin: 'inherit', inherited, ...output };
   return ownStreams(sandbox);
 }
 

@@ -7,9 +7,9 @@ import { readableWord } from '../../base/shell-quote.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import type { ServiceInfo } from '../../model/index.ts';
 import { openSandbox, stateDirectory } from '../../run/index.ts';
-import { currentDirectory } from '../../workspace/index.ts';
 import { isInsideOwnView } from '../sh/inside.ts';
 import { gateOf, terminalApprover } from '../shared/ask-here.ts';
+import { caller, currentDirectory } from '../shared/caller.ts';
 import { jsonLine, printError, printOut } from '../shared/print.ts';
 import { SignalForwarding } from '../shared/signals.ts';
 import { handOver, type ServerAddress, startedServer, takeServerAddress } from '../warm/start.ts';
@@ -93,7 +93,7 @@ async function startAfterQuestion(
  */
 async function askedHere({ command, sandbox: options, run, name }: UpWish): Promise<string | undefined> {
   using signals = new SignalForwarding();
-  await using sandbox = await openSandbox({ ...options, gate: gateOf({ quiet: true }, signals) });
+  await using sandbox = await openSandbox({ ...options, gate: gateOf({ quiet: true }, signals) }, caller());
   if (run.approved !== false) return undefined;
   const current = currentDirectory();
   const cwd = isBeneath(current, sandbox.workspace) ? current : sandbox.workspace;

@@ -1,7 +1,7 @@
 import { assertNever } from '../../base/assert-never.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import type { ExecutionResult, ServiceInfo } from '../../model/index.ts';
-import type { ServiceEnd } from '../../run/index.ts';
+import { portsInWords, type ServiceEnd } from '../../run/index.ts';
 
 const LONGEST_COMMAND = 60;
 const HEADINGS = ['NAME', 'STATE', 'SINCE', 'PORTS', 'PID', 'RESTARTS', 'WORKSPACE'];
@@ -65,15 +65,6 @@ export function tableOf(services: readonly ServiceInfo[], now: number): string {
           .trimEnd()}\n`,
     )
     .join('');
-}
-
-/** Where the service can be reached, one word for each port or socket: inside, and behind a = by programs of this machine. */
-export function portsInWords(ports: ServiceInfo['ports']): string {
-  const words = ports.map(({ port, address, published = [] }) => {
-    const inside = port === undefined ? visibleLine(address, 108) : `localhost:${port}`;
-    return published.length === 0 ? inside : `${inside}=${published.join(',')}`;
-  });
-  return [...new Set(words)].join(' ');
 }
 
 /** `3 min`. */

@@ -1,6 +1,6 @@
 import { isatty } from 'node:tty';
 import { createDecoder, type OutputLog } from '../../run/index.ts';
-import { caller } from '../../workspace/index.ts';
+import { caller } from '../shared/caller.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
 
 /** Bytes that are handed on at a time. */

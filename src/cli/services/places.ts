@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { orElse } from '../../base/or-else.ts';
 import { visibleLine } from '../../base/visible-text.ts';
-import { currentDirectory } from '../../workspace/index.ts';
+import { currentDirectory } from '../shared/caller.ts';
 import type { ServiceChoice } from './options.ts';
 
 /** What a service is called, and where. */

@@ -1,6 +1,7 @@
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import { resolvePolicy } from '../../run/index.ts';
+import { caller } from '../shared/caller.ts';
 import type { FileWish } from './options.ts';
 
 /**
@@ -12,7 +13,7 @@ export async function wordsFromFiles({
   sandbox,
   words,
 }: FileWish): Promise<readonly (readonly string[])[]> {
-  const { policy, project, workspace } = await resolvePolicy(sandbox);
+  const { policy, project, workspace } = await resolvePolicy(sandbox, caller());
   const all = Object.entries(policy.services).filter(([known]) => name === undefined || known === name);
   if (all.length > 0)
     return all.map(([known, service]) => {

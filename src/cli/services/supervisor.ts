@@ -5,12 +5,19 @@ import { describeShortage } from '../../base/errors/shortage.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import { within } from '../../gate/index.ts';
 import type { ServiceInfo } from '../../model/index.ts';
-import { endedBy, exitStatus, type OpenSandbox, Service, type ServiceEnd } from '../../run/index.ts';
-import type { Work } from '../../serve/index.ts';
-import { type Caller, caller, currentDirectory, onBehalfOf } from '../../workspace/index.ts';
+import {
+  endedBy,
+  exitStatus,
+  type OpenSandbox,
+  portsInWords,
+  Service,
+  type ServiceEnd,
+} from '../../run/index.ts';
+import type { Caller, Work } from '../../serve/index.ts';
+import { caller, currentDirectory, onBehalfOf } from '../shared/caller.ts';
 import { jsonLine, printError, printNote, printOut } from '../shared/print.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
-import { endInWords, portsInWords, tableOf } from './describe.ts';
+import { endInWords, tableOf } from './describe.ts';
 import { printLog } from './logs.ts';
 import { parseChoice, type ServiceChoice, type ServiceCommand, type UpWish } from './options.ts';
 import { chosen, noSuchService } from './places.ts';
@@ -172,7 +179,7 @@ export class Supervisor {
       came === 'ready' && wish.ready === undefined ? await within(service.ended, EARLY_MS) : undefined;
     if (early !== undefined) return sayEnd(name, early, service, wish);
     if (came === 'ready') {
-      const ports = portsInWords(await portsOf(service));
+      const ports = portsInWords(await service.ports());
       const where = ports === '' ? '' : `, reach it at ${ports}`;
       const state = wish.ready === undefined ? 'runs' : 'is ready';
       if (!wish.quiet) printOut(`${name} ${state}${where} (process ${await service.pid()})\n`);
@@ -295,22 +302,17 @@ function launched(wish: UpWish, { lent }: Lent, own: ServiceCaller): Service {
 }
 
 async function infoOf({ name, workspace, service, wish, end, endedAt }: Entry): Promise<ServiceInfo> {
-  const [pid, ports] = await Promise.all([service.pid(), portsOf(service)]);
+  const [pid, ports] = await Promise.all([service.pid(), service.ports()]);
   const { command } = wish;
   return {
     ...{ name, workspace, pid, state: service.state, restarts: service.restarts },
     command: typeof command === 'string' ? command : command.join(' '),
     since: end === undefined ? service.startedAt : endedAt,
-    ports,
+    ports: ports.map(({ protocol, address, port, published }) => ({ protocol, address, port, published })),
     end: end && endInWords(end),
     supervisor: process.pid,
   };
 }
-
-const portsOf = async (service: Service): Promise<ServiceInfo['ports']> =>
-  (await service.ports()).map(({ protocol, address, port, published }) => ({
-    ...{ protocol, address, port, published },
-  }));
 
 /** The service ended before it was ready. */
 function sayEnd(name: string, end: ServiceEnd, { log }: Service, { ready }: UpWish): number {

@@ -1,8 +1,8 @@
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { orElse } from '../../base/or-else.ts';
-import { currentDirectory } from '../../workspace/index.ts';
 import type { RunArguments } from '../run/options.ts';
+import { currentDirectory } from '../shared/caller.ts';
 import { printError } from '../shared/print.ts';
 import { isRunning, readRecords } from './records.ts';
 

@@ -14,6 +14,7 @@ import { loadAddon } from '../../confine/native/load.ts';
 import type { SessionInfo, Taint } from '../../model/index.ts';
 import { checkSessionId, endSession, openOwnState, operatorPolicy, shellSocket } from '../../run/index.ts';
 import { isOurs } from '../../serve/index.ts';
+import { caller } from '../shared/caller.ts';
 import {
   addSandboxOptions,
   parseSeconds,
@@ -83,7 +84,7 @@ export async function session(args: readonly string[]): Promise<number> {
     .option('--policy <file>', 'policy file, for its hooks')
     .action((id: string, { policy }: Options) =>
       does(async () => {
-        await endSession(id, policy);
+        await endSession(id, caller().env, policy);
         return `${id}: ended\n`;
       }),
     );
@@ -211,7 +212,7 @@ function newShellName(): string {
 /** What `session start` waits for. */
 const READY_FD = 3;
 
-/** Internal: the server of a session, in the background. Tells whoever started it that it is ready, or why not. */
+/** Internal: the server of a session, in the background. Tells the process that started it that it is ready, or why not. */
 async function serveShell(args: readonly string[]): Promise<number> {
   try {
     const program = addStartOptions(new Command('serve')).exitOverride();
@@ -233,6 +234,7 @@ async function serve(options: StartArguments, name: string, signal: AbortSignal)
   const { listenForClients } = await import('../../serve/core/listener.ts');
   const service = await createService({
     sandbox: sandboxOptionsOf(options),
+    around: caller(),
     shell: { name, unusedTimeout: options.unusedTimeout },
     describe: describeConfinement,
     // There is no log: clients are told.

@@ -13,9 +13,10 @@ import {
   type Sandbox,
   workspaceNamed,
 } from '../../run/index.ts';
-import { caller, currentDirectory, homeDirectory } from '../../workspace/index.ts';
+import { homeDirectory } from '../../workspace/index.ts';
 import { ownStreams, printRemarks, runForwarding } from '../run/pass-through.ts';
 import { gateOf } from '../shared/ask-here.ts';
+import { caller, currentDirectory } from '../shared/caller.ts';
 import { printError, printNote } from '../shared/print.ts';
 import { describeBackend } from '../shared/show-plan.ts';
 import type { SignalForwarding } from '../shared/signals.ts';
@@ -124,7 +125,7 @@ async function commandOf(sandbox: Sandbox, wanted: Wanted): Promise<Found | numb
       return { command: commandFor(source.text, wanted), said: source.text };
     case 'input': {
       const text = await readInput();
-      // As bash: nothing to do is done.
+      // Like bash, exits with 0 for empty input.
       return text === '' ? 0 : { command: commandFor(text, wanted), said: text };
     }
     case 'file': {
@@ -161,7 +162,7 @@ async function runCommand(sandbox: Sandbox, { command, said, settings, signals }
     ...(gone === undefined ? {} : { signal: gone }),
   };
   const result = await runForwarding(sandbox, command, options, signals);
-  // As of the command, had it written there itself.
+  // The reader of our output is gone: end like a command that wrote there itself.
   if (result === undefined) return endedBy('SIGPIPE');
   const unheard = signals.early;
   if (result.status === 'canceled' && unheard !== undefined) return endedBy(unheard);

@@ -2,6 +2,7 @@ import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import { openSandbox } from '../../run/index.ts';
 import { requireExactArguments, requireExactVariables } from '../../workspace/index.ts';
+import { caller } from '../shared/caller.ts';
 import { printNote, printOut } from '../shared/print.ts';
 import { SignalForwarding } from '../shared/signals.ts';
 import { takeServerAddress } from '../warm/start.ts';
@@ -15,11 +16,11 @@ const USAGE_STATUS = 2;
 
 /** `sandbox-sh [arguments of bash]`: runs it and returns the exit status. */
 export async function shell(given: readonly string[]): Promise<number> {
-  // It uses a server that is there, and starts none.
+  // Uses a warm server that runs already, and starts none.
   takeServerAddress();
   try {
     requireExactArguments(given);
-    requireExactVariables();
+    requireExactVariables(caller().env);
     // A process in here has what the sandbox around it gives, and no more. So sandbox-sh is plain bash there.
     if (isInsideOwnView()) return await plainShell(SHELL, given);
     const wanted = parseShellArguments(given);
@@ -44,6 +45,6 @@ export async function shell(given: readonly string[]): Promise<number> {
 async function runConfined(wanted: Wanted | readonly [string, ...string[]]): Promise<number> {
   const confined = { wanted, settings: readShellSettings(process.env) };
   using signals = new SignalForwarding();
-  await using sandbox = await openSandbox(await sandboxFor(confined, signals));
+  await using sandbox = await openSandbox(await sandboxFor(confined, signals), caller());
   return await runIn(sandbox, confined, signals);
 }

@@ -23,7 +23,7 @@ interface AskOptions {
   readonly signal: AbortSignal;
   /** Called when Ctrl-C was typed, which leaves it waiting. */
   readonly onInterrupt?: () => void;
-  /** Of what it is, for whom it comes out of nowhere. */
+  /** A line above the question, for a person who does not expect it. */
   readonly heading?: string;
 }
 

@@ -3,7 +3,7 @@ import { orElse } from '../../base/or-else.ts';
 import { loadAddon } from '../../confine/native/load.ts';
 import type { Approver, GateOptions } from '../../model/index.ts';
 import { askedByTicket, gateOfTicket } from '../../run/index.ts';
-import { caller } from '../../workspace/index.ts';
+import { caller } from './caller.ts';
 import { printError } from './print.ts';
 import type { SignalForwarding } from './signals.ts';
 

@@ -8,12 +8,13 @@ import {
   linesOfApplied,
   markOf,
 } from '../../run/index.ts';
+import { caller } from './caller.ts';
 import { printError } from './print.ts';
 
-/** Some of it stays as it is. */
+/** Exit status where some changes were left as they are. */
 const IN_PART = 1;
 
-/** Of a path in a line with others. */
+/** The most characters of a path that stands in a line with others. */
 const LONGEST_NAME = 100;
 
 /** A change set in a line. */
@@ -42,9 +43,9 @@ export function describeChanges(set: ChangeSetDetail): string {
 export async function doInItsWorkspace(
   id: string,
   done: string,
-  work: Parameters<typeof inItsWorkspace>[1],
+  work: Parameters<typeof inItsWorkspace>[2],
 ): Promise<number> {
-  const { applied, workspace } = await inItsWorkspace(id, work);
+  const { applied, workspace } = await inItsWorkspace(id, caller(), work);
   for (const line of linesOfApplied(applied, done, workspace)) printError(line);
   return applied.notDone.length === 0 ? 0 : IN_PART;
 }

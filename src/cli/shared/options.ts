@@ -7,6 +7,8 @@ import {
   PLACED_KEYS,
   type PlacedKey,
   type PolicyKey,
+  PUBLICATION_FORMS,
+  readPublication,
   type SandboxOptions,
   type Taint,
 } from '../../model/index.ts';
@@ -61,6 +63,10 @@ const READERS: Readonly<Record<FlagKind, ((text: string, before: unknown) => unk
   choice: undefined,
   word: undefined,
   paths: (path, before) => [...(Array.isArray(before) ? before : []), path],
+  ports: (text, before) => {
+    if (readPublication(text) === undefined) throw new InvalidArgumentError(`it ${PUBLICATION_FORMS}.`);
+    return [...(Array.isArray(before) ? before : []), text];
+  },
   seconds: parseSeconds,
   size: parseSize,
   count: wholeNumber(1, Number.MAX_SAFE_INTEGER, 'it must be a whole number above 0.'),
@@ -124,7 +130,7 @@ export function profileOption(): Option {
   return policyOption('profile');
 }
 
-/** Of a list of taints. */
+/** Reads the value of an option that is a list of taints, with commas. */
 export function parseTaints(text: string): readonly Taint[] {
   return text
     .split(',')
@@ -174,7 +180,7 @@ export function addSandboxOptions(
 /** What `createSandbox` has under the same name. */
 const UNCHANGED = ['workspace', 'backend', 'audit', 'session', 'tool', 'policy', 'maxOutput'] as const;
 
-/** The same as options of `createSandbox`. */
+/** The options of a command line, as `createSandbox` takes them. */
 export function sandboxOptionsOf(options: SandboxArguments): SandboxOptions {
   const assignments = (options.env ?? []).filter((entry) => entry.includes('='));
   const said: Record<string, unknown> = {};

@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty';
 import { visibleJson, visibleText } from '../../base/visible-text.ts';
 import type { RunOptions, SandboxOptions, TreeLimits } from '../../model/index.ts';
-import { caller } from '../../workspace/index.ts';
+import { caller } from './caller.ts';
 
 /** Writes to standard output, all of it, before anything else happens. False: the reader is gone. */
 export function printOut(text: string): boolean {

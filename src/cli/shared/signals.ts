@@ -1,4 +1,4 @@
-import { caller } from '../../workspace/index.ts';
+import { caller } from './caller.ts';
 
 /** What signals are handed on to. */
 interface SignalTarget {

@@ -1,11 +1,13 @@
 import { visibleLine } from '../../base/visible-text.ts';
-import { listeningSockets } from '../../workspace/index.ts';
+import { type JobPort, portsInWords } from '../../run/index.ts';
 
 /** A command that an agent runs in the background, while it runs. */
 interface BackgroundCommand {
   readonly command: string;
   /** Its processes, and those that it started. */
   members(): Promise<readonly number[]>;
+  /** What these listen on. */
+  ports(): Promise<readonly JobPort[]>;
   /** Ends it; settles when it has ended. */
   stop(): Promise<void>;
 }
@@ -63,13 +65,12 @@ export class SessionBackground {
   }
 }
 
-async function linesFor({ command, members }: BackgroundCommand): Promise<readonly string[]> {
+async function linesFor({ command, members, ports }: BackgroundCommand): Promise<readonly string[]> {
   const pids = await members();
   const [first] = [...pids].sort((one, other) => one - other);
   if (first === undefined) return [];
-  const sockets = listeningSockets(pids).filter(({ port }) => port !== undefined);
-  const ports = [...new Set(sockets.map(({ port }) => `localhost:${port}`))].slice(0, MOST_NAMED);
-  const reached = ports.length === 0 ? '' : `, reach it at ${ports.join(' ')}`;
+  const sockets = (await ports()).filter(({ port }) => port !== undefined);
+  const reached = sockets.length === 0 ? '' : `, reach it at ${portsInWords(sockets.slice(0, MOST_NAMED))}`;
   const pid = sockets[0]?.pid ?? first;
   const quoted = JSON.stringify(visibleLine(command, LONGEST_COMMAND));
   return [`In the background: process ${pid} runs ${quoted}${reached}; stop it with: kill ${pid}`];

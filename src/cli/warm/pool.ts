@@ -20,7 +20,7 @@ import {
   resolvePolicy,
   sandboxOn,
 } from '../../run/index.ts';
-import { caller, createPathLookup, identityOf } from '../../workspace/index.ts';
+import { createPathLookup, type Environment, identityOf, type Surroundings } from '../../workspace/index.ts';
 import { SessionBackground } from './background.ts';
 
 /** Something that stays open for the next call, lent to one or several. */
@@ -172,8 +172,8 @@ export class OpenPolicies {
   }
 
   /** @throws {SandboxError} as `openSandbox`. */
-  async sandbox(options: SandboxOptions): Promise<Lease<OpenSandbox>> {
-    const { from, resolved } = await this.#sandboxOf(options);
+  async sandbox(options: SandboxOptions, around: Surroundings): Promise<Lease<OpenSandbox>> {
+    const { from, resolved } = await this.#sandboxOf(options, around);
     const shared = this.#joined(sharedOf(options, resolved));
     const lease = await this.#lease(from, shared, resolved, options);
     const { machine } = shared;
@@ -189,8 +189,8 @@ export class OpenPolicies {
    * given back.
    * @throws {SandboxError} as `openSandbox`.
    */
-  async serviceSandbox(options: SandboxOptions): Promise<Lease<OpenSandbox>> {
-    const { from, resolved } = await this.#sandboxOf(options);
+  async serviceSandbox(options: SandboxOptions, around: Surroundings): Promise<Lease<OpenSandbox>> {
+    const { from, resolved } = await this.#sandboxOf(options, around);
     const { place, session } = sharedOf(options, resolved);
     const count = (more: number) => this.#services.set(place, (this.#services.get(place) ?? 0) + more);
     count(1);
@@ -215,9 +215,9 @@ export class OpenPolicies {
   }
 
   /** Whether commands with these options would share a machine with services that run. @throws {SandboxError} for a wrong policy. */
-  async reachesServices(options: SandboxOptions): Promise<boolean> {
+  async reachesServices(options: SandboxOptions, around: Surroundings): Promise<boolean> {
     const isAny = [...this.#services.values()].some((count) => count > 0);
-    return isAny && this.#hasServices(sharedOf(options, await this.#resolve(options)).place);
+    return isAny && this.#hasServices(sharedOf(options, await this.#resolve(options, around)).place);
   }
 
   #hasServices(place: string): boolean {
@@ -287,8 +287,8 @@ export class OpenPolicies {
   }
 
   /** Makes the kernel objects of a sandbox for when it is asked for: no session begins by that, and nothing is recorded. */
-  async prepare(options: SandboxOptions): Promise<void> {
-    const { from, resolved } = await this.#sandboxOf(options);
+  async prepare(options: SandboxOptions, around: Surroundings): Promise<void> {
+    const { from, resolved } = await this.#sandboxOf(options, around);
     const shared = sharedOf(options, resolved);
     const isMade = this.#sandboxes.has(JSON.stringify([from, shared.machine]));
     if (isMade || this.#prepared?.from === from) return;
@@ -299,8 +299,8 @@ export class OpenPolicies {
   }
 
   /** Whether anything that is opened for these options is worth it for a later call. */
-  async isWorthOpening(options: SandboxOptions): Promise<boolean> {
-    return (await resolvePolicy(options)).policy.hooks.plugins.length === 0;
+  async isWorthOpening(options: SandboxOptions, around: Surroundings): Promise<boolean> {
+    return (await resolvePolicy(options, around)).policy.hooks.plugins.length === 0;
   }
 
   #takePrepared(from: string): Promise<PreparedSandbox> | undefined {
@@ -316,8 +316,8 @@ export class OpenPolicies {
     void made?.then(closePrepared).catch(() => {});
   }
 
-  async #sandboxOf(options: SandboxOptions) {
-    const resolved = await this.#resolve(options);
+  async #sandboxOf(options: SandboxOptions, around: Surroundings) {
+    const resolved = await this.#resolve(options, around);
     // A repository that came since the last call, say: only a sandbox that is made now keeps commands off its hooks.
     const found = await this.#lookThrough(resolved.workspace).find(loadAddon(), resolved);
     // What is to be hidden is looked for by the sandbox itself, before each command.
@@ -334,8 +334,8 @@ export class OpenPolicies {
   }
 
   /** A checker that is given back when it is closed. @throws {SandboxError} as `createChecker`. */
-  async checker(options: SandboxOptions, parts: CheckerParts = {}): Promise<Checker> {
-    const resolved = await this.#resolve(options);
+  async checker(options: SandboxOptions, around: Surroundings, parts: CheckerParts = {}): Promise<Checker> {
+    const resolved = await this.#resolve(options, around);
     const { lent, ...lease } = await this.#checkers.lease(inputsOf(options, resolved, parts), () =>
       checkerOf(resolved, options, parts),
     );
@@ -351,8 +351,9 @@ export class OpenPolicies {
     return look;
   }
 
-  async #resolve(options: SandboxOptions): Promise<ResolvedPolicy> {
-    const resolved = await resolvePolicy(options);
+  /** What stays open serves other calls, too, each of which has a directory and streams of its own. */
+  async #resolve(options: SandboxOptions, around: Surroundings): Promise<ResolvedPolicy> {
+    const resolved = { ...(await resolvePolicy(options, around)), around: ofNoCall(around) };
     if (resolved.policy.hooks.plugins.length > 0) this.#onPlugins();
     return resolved;
   }
@@ -362,6 +363,26 @@ export class OpenPolicies {
     await Promise.all([this.#sandboxes.close(), this.#checkers.close()]);
   }
 }
+
+/** Variables of a caller that say where the settings of its git, its agent of SSH and its directories are: what is told of denials depends on them. */
+const TELLING = /^(?:GIT_CONFIG_\w+|SSH_AUTH_SOCK|XDG_\w+)$/;
+
+const tellingOf = (env: Environment) =>
+  Object.keys(env)
+    .filter((name) => TELLING.test(name))
+    .sort()
+    .map((name) => [name, env[name]]);
+
+/** The variables of a call alone. */
+const ofNoCall = ({ env }: Surroundings): Surroundings => ({
+  env,
+  cwd: () => {
+    throw new Error('what stays open from call to call has no current directory');
+  },
+  get stdio(): never {
+    throw new Error('what stays open from call to call has no streams');
+  },
+});
 
 /**
  * All that a sandbox depends on and that can be another one for the next command, as text. The rest of a resolved policy is
@@ -374,6 +395,7 @@ function inputsOf(
 ): string {
   const { layers, workspace, workspaceAsNamed, home, temporaryParent, settings, policy, networkRules } =
     resolved;
+  const { env } = resolved.around;
   return JSON.stringify([
     // Of the gate which parts there are: what they do is the same for every caller.
     ...[
@@ -387,8 +409,8 @@ function inputsOf(
       temporaryParent,
       settings,
     ],
-    ...[networkRules, policy.filesystem.rules, policy.environment.set, commandEnvironment(policy)],
-    openedWith(policy),
+    ...[networkRules, policy.filesystem.rules, policy.environment.set, commandEnvironment(policy, env)],
+    ...[openedWith(policy, env), tellingOf(env)],
   ]);
 }
 
@@ -409,21 +431,34 @@ function sharedOf(options: SandboxOptions, resolved: ResolvedPolicy): Shared {
   return { machine: sharing(same, workspaceAsNamed), place, session: options.session };
 }
 
-/** Options of single commands: whose they are, how much they may use, what they are told and what they serve. */
-const OF_ONE_COMMAND: readonly string[] = [
-  ...['workspace', 'session', 'tool', 'gate', 'timeout', 'idleTimeout', 'maxOutput', 'limits', 'audit'],
-  ...['env', 'passEnv', 'ask', 'autonomy', 'undo', 'explain', 'publish'],
-];
-
-/** Options that say which files, hosts and controls commands have. */
-const policyOptions = (options: SandboxOptions): SandboxOptions =>
-  Object.fromEntries(Object.entries(options).filter(([name]) => !OF_ONE_COMMAND.includes(name)));
+/** Options that say which files, hosts and controls commands have: not whose they are, how much they may use or what they are told. */
+function policyOptions({
+  workspace,
+  session,
+  tool,
+  timeout,
+  idleTimeout,
+  maxOutput,
+  limits,
+  audit,
+  env,
+  passEnv,
+  ask,
+  autonomy,
+  undo,
+  explain,
+  gate,
+  publish,
+  ...policy
+}: SandboxOptions): SandboxOptions {
+  return policy;
+}
 
 /** What is looked at when one is opened, and of which the policy has the name only: as it is now. */
-function openedWith(policy: Policy): readonly (string | undefined)[] {
+function openedWith(policy: Policy, env: Environment): readonly (string | undefined)[] {
   const { hmacKeyFile } = policy.audit;
   const reviewer = reviewerSettings(policy);
-  const key = reviewer?.kind === 'model' ? caller().env[reviewer.keyVariable] : undefined;
+  const key = reviewer?.kind === 'model' ? env[reviewer.keyVariable] : undefined;
   return [
     hmacKeyFile && stampOf(hmacKeyFile),
     reviewer?.kind === 'command' ? realPath(reviewer.argv[0]) : undefined,

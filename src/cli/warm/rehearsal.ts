@@ -2,11 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { answerHook, checkerParts, type HookOptions } from '../../agents/index.ts';
 import { WITHOUT } from '../../gate/index.ts';
 import { checkOnly } from '../../run/index.ts';
-import { type Caller, onBehalfOf } from '../../workspace/index.ts';
+import type { Caller } from '../../serve/index.ts';
 import { parseHookArguments } from '../hook/answer.ts';
 import { agentOf } from '../hook/arguments.ts';
 import { parseRunArguments } from '../run/options.ts';
 import * as run from '../run/run.ts';
+import { onBehalfOf } from '../shared/caller.ts';
 import { SignalForwarding } from '../shared/signals.ts';
 import type { OpenPolicies } from './pool.ts';
 import type { Rehearsed } from './start.ts';
@@ -61,14 +62,14 @@ export class Rehearsal {
     for (let round = 0; round < rounds; round += 1) {
       while (this.#isBusy()) await pause(BUSY_MS);
       if (this.#isOver) return;
-      const goesOn = await onBehalfOf(caller, () => this.#once(session, round, caller.env));
+      const goesOn = await onBehalfOf(caller, () => this.#once(session, round, caller));
       if (!goesOn) return;
       await pause(PAUSE_MS);
     }
   }
 
   /** False: there is nothing that it could do. */
-  async #once({ args, session, cwd }: Rehearsed, round: number, env: Caller['env']): Promise<boolean> {
+  async #once({ args, session, cwd }: Rehearsed, round: number, around: Caller): Promise<boolean> {
     const wanted = parseHookArguments(args);
     if (wanted === undefined) return false;
     const { hooks } = await agentOf(wanted.agent, wanted.options.mode);
@@ -87,11 +88,12 @@ export class Rehearsal {
         return { ...event, canAsk: false, withCommand };
       },
     };
-    if (round === 0 && !(await this.#openChecker(wanted.options, hooks.projectOf(env) ?? cwd))) return false;
+    if (round === 0 && !(await this.#openChecker(wanted.options, hooks.projectOf(around.env) ?? cwd, around)))
+      return false;
     const command = COMMANDS[round % COMMANDS.length] ?? '';
     const input = Buffer.from(JSON.stringify(hooks.example(command, { session, cwd })));
-    await answerHook(silent, input, this.#withoutMemory(wanted.options), env);
-    if (rewritten !== undefined) await this.#open(wordsOf(rewritten));
+    await answerHook(silent, input, { ...this.#withoutMemory(wanted.options), around });
+    if (rewritten !== undefined) await this.#open(wordsOf(rewritten), around);
     return true;
   }
 
@@ -100,8 +102,12 @@ export class Rehearsal {
     return {
       ...options,
       ...{ program: [], client: undefined },
-      createChecker: async (wanted, parts) => {
-        const checker = await this.#policies.checker(wanted, { ...parts, guards: false, records: false });
+      createChecker: async (wanted, around, parts) => {
+        const checker = await this.#policies.checker(wanted, around, {
+          ...parts,
+          guards: false,
+          records: false,
+        });
         return { ...checker, ports: async () => checkOnly(await checker.ports()) };
       },
       sessionMemory: (id) => ({ ...WITHOUT.session, id, close: async () => {} }),
@@ -109,9 +115,9 @@ export class Rehearsal {
   }
 
   /** That of the session's own calls; false: it is of no use to them. */
-  async #openChecker({ mode, sandbox }: HookOptions, workspace: string): Promise<boolean> {
-    if (!(await this.#policies.isWorthOpening({ ...sandbox, workspace }))) return false;
-    const checker = await this.#policies.checker({ ...sandbox, workspace }, checkerParts(mode));
+  async #openChecker({ mode, sandbox }: HookOptions, workspace: string, around: Caller): Promise<boolean> {
+    if (!(await this.#policies.isWorthOpening({ ...sandbox, workspace }, around))) return false;
+    const checker = await this.#policies.checker({ ...sandbox, workspace }, around, checkerParts(mode));
     await checker.close();
     // What will remember the session, which is not told of it yet.
     await import('../../run/stateful-parts.ts');
@@ -119,11 +125,11 @@ export class Rehearsal {
   }
 
   /** Makes the kernel objects for commands that come so, and nothing else of a sandbox. */
-  async #open(args: readonly string[]): Promise<void> {
+  async #open(args: readonly string[], around: Caller): Promise<void> {
     const wanted = parseRunArguments(args);
     if (wanted === undefined) return;
     using signals = new SignalForwarding();
-    await this.#policies.prepare(run.sandboxFor(wanted, signals));
+    await this.#policies.prepare(run.sandboxFor(wanted, signals), around);
   }
 }
 

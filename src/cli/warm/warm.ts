@@ -11,13 +11,7 @@ import { within } from '../../gate/index.ts';
 import type { Command, SandboxOptions, Taint } from '../../model/index.ts';
 import { hasState, lazyState, type OpenSandbox, stateDirectory } from '../../run/index.ts';
 import { type Call, listenForCalls, type Work } from '../../serve/index.ts';
-import {
-  caller,
-  currentDirectory,
-  ensureStateDirectory,
-  onBehalfOf,
-  serveOthersOnly,
-} from '../../workspace/index.ts';
+import { ensureStateDirectory } from '../../workspace/index.ts';
 import { SUBCOMMANDS } from '../dispatch.ts';
 import { answerCall, parseHookArguments } from '../hook/answer.ts';
 import { parseRunArguments } from '../run/options.ts';
@@ -28,6 +22,7 @@ import { parseShellArguments } from '../sh/arguments.ts';
 import * as sh from '../sh/confined.ts';
 import { readShellSettings } from '../sh/settings.ts';
 import { gateOf } from '../shared/ask-here.ts';
+import { caller, currentDirectory, onBehalfOf, serveOthersOnly } from '../shared/caller.ts';
 import { printError } from '../shared/print.ts';
 import { aborted, SignalForwarding, untilEnded } from '../shared/signals.ts';
 import type { SessionBackground } from './background.ts';
@@ -64,7 +59,7 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
     const keepOpen = async () => void (hasState() && (await state()));
     const session: Rehearsed | undefined = rehearsed === undefined ? undefined : JSON.parse(rehearsed);
     const listener = await listenForCalls({
-      ...{ path, addon, unusedTimeout: UNUSED_MS },
+      ...{ path, addon, unusedTimeout: UNUSED_MS, onBehalfOf },
       startsNothing: ([first = '']) => isServiceCommand(first) && first !== 'up',
       isNeeded: () => services.isBusy,
       take: async (call) => {
@@ -282,7 +277,7 @@ async function takeService(
   signals[Symbol.dispose]();
   const options = { ...whereCalled(wish.sandbox), gate };
   if (!hasPlainPolicy(options)) return undefined;
-  const lease = await leased(() => policies.serviceSandbox(options));
+  const lease = await leased(() => policies.serviceSandbox(options, caller));
   if (lease === undefined) return undefined;
   const asked = {
     command: wish.command,
@@ -396,8 +391,9 @@ async function takeCommand(
   const signals = new SignalForwarding();
   const lease = await leased(async () => {
     const options = await asked.options(signals);
-    if (asked.onlyForServices === true && !(await policies.reachesServices(options))) return undefined;
-    return policies.sandbox(options);
+    if (asked.onlyForServices === true && !(await policies.reachesServices(options, caller())))
+      return undefined;
+    return policies.sandbox(options, caller());
   });
   const giveUp = () => {
     signals[Symbol.dispose]();

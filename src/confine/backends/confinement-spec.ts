@@ -69,7 +69,7 @@ export async function confinementSpec(
   };
 }
 
-/** What the program of the plan leaves to a supervisor because it is to be told. */
+/** Sockets that the plan's filter leaves to a supervisor, so that refusals are reported. */
 function socketsToRefuse({
   observed,
   network,
@@ -107,7 +107,7 @@ export function nativeRow({ bytes, verdict, inside, protocol, ...row }: AddressR
   return { ...row, bytes: Uint8Array.from(bytes), udp, allows, inside: inside ?? '' };
 }
 
-/** As `NativeConfinementSpec` has it; `undefined`: there is none. */
+/** The shared cache for the addon; `undefined`: each command has its own. */
 function cacheSpec({ cache }: LaunchPlan): NativeConfinementSpec['cache'] {
   if (cache.kind === 'private') return undefined;
   return {

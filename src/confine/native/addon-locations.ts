@@ -11,7 +11,7 @@ type Libc = 'gnu' | 'musl';
 /** A place where the addon may lie. */
 export interface AddonLocation {
   readonly path: string;
-  /** Of a platform package: what says which version it is. */
+  /** The package.json of a platform package, which has its version. */
   readonly manifest?: string;
 }
 

@@ -95,7 +95,7 @@ export interface NativeConfinementSpec extends NativeGuests {
   readonly temporaryParent: string;
   readonly memoryParent: string;
   readonly slotDirectories: readonly string[];
-  /** Private directories, such as `slot:home`: what a command makes in them is told (`made`), except names that begin with a dot. */
+  /** Private directories, such as `slot:home`: entries that a command makes in them are reported (`made`), except names that begin with a dot. */
   readonly toldDirectories: readonly string[];
   readonly seedFiles: readonly { readonly path: string; readonly content: string }[];
   /**
@@ -106,7 +106,7 @@ export interface NativeConfinementSpec extends NativeGuests {
   readonly copies: readonly {
     readonly source: string;
     readonly path: string;
-    /** What goes before the content of the source, if the file is there and the source does not say `unless`, in any case. */
+    /** A file whose content is put before the source's, if it exists and the source does not contain `unless` (case is ignored). */
     readonly preface?: { readonly file: string; readonly unless: string } | undefined;
   }[];
   /**
@@ -143,9 +143,9 @@ export interface NativeConfinementSpec extends NativeGuests {
   readonly exitTracing: boolean;
   /** Set-group-ID modes of existing objects are asked about, and given to directories alone: only with `network` or `observed`. */
   readonly groupModes: boolean;
-  /** Calls that change a process which they name by number are asked about, and made for those of the command: with the same. */
+  /** A supervisor gets calls that change a process by its number, and makes them for the command's own processes: only with `network` or `observed`. */
   readonly ownProcesses: boolean;
-  /** Families of sockets that a supervisor refuses and tells, which `filter` then need not do: only with `observed`. */
+  /** Socket families that a supervisor refuses and reports, so that `filter` need not refuse them: only with `observed`. */
   readonly refusedSockets: { readonly inet: boolean; readonly unix: boolean };
   /**
    * Which calls are looked at, each with those before it, to tell what was denied: none; those that write, create, remove,
@@ -179,9 +179,9 @@ interface NativeNetworkSpec {
   readonly addresses: readonly NativeAddressRow[];
   /** Ranges of which only rows that lie in them allow something. */
   readonly apart: readonly NativeAddressRange[];
-  /** What stands for names of which somebody is asked; missing: nobody is asked about a connection. */
+  /** Addresses that stand for names about which a person is asked; missing: nobody is asked about connections. */
   readonly placeholders?: NativeAddressRange;
-  /** Rows, also those that are added, may say what connections have to be. */
+  /** Whether rows, now or later, may demand a protocol (`inside`), so that connections are inspected. */
   readonly looksInside: boolean;
   /** Sockets of the host, by canonical path. */
   readonly sockets: readonly { readonly path: string; readonly named: string; readonly rule: string }[];
@@ -229,7 +229,7 @@ export interface NativeCommand {
 export interface NativeLaunchExtras {
   /** What the command leaves behind is kept when it ends, until nothing of it is left or it is canceled. */
   readonly background?: boolean;
-  /** It is told whether something that the command started was ended with it (`leftRunning`), which takes a look at /proc. */
+  /** Report in `leftRunning` whether a process that the command started was ended with it. Costs a scan of /proc. */
   readonly tellsLeftRunning?: boolean;
   /**
    * A pseudo-terminal of this size (from 1 to 65535 each) takes the place of all three descriptors. Its output is standard
@@ -237,7 +237,7 @@ export interface NativeLaunchExtras {
    * made non-blocking.
    */
   readonly pty?: { readonly cols: number; readonly rows: number };
-  /** Of `outputLimit`, so many bytes are the first of a stream and the others its last. Default: {@link defaultHead}. */
+  /** How many of the `outputLimit` bytes are the first of a stream; the others are its last. Default: {@link defaultHead}. */
   readonly headBytes?: number;
   /** Standard error goes where standard output goes. */
   readonly combined?: boolean;
@@ -285,7 +285,7 @@ interface NativeUsage {
   readonly peakProcesses?: number;
   readonly userCpuUs?: number;
   readonly systemCpuUs?: number;
-  /** Of block devices. Not from a group: those of the command and of the children that it waited for. */
+  /** Bytes read from block devices. Without a control group, only by the command and the children that it waited for. */
   readonly readBytes?: number;
   readonly writtenBytes?: number;
 }
@@ -338,7 +338,7 @@ export interface NativeExit {
 /** How a command ended: its last event. */
 export interface NativeOutcome extends NativeCapture, NativeEffects {
   readonly kind: 'ended';
-  /** It did not start, or how it ended is not known (stage `wait`). */
+  /** Why the command did not start, or, with stage `wait`, why its exit status is unknown. */
   readonly failure?: NativeFailure;
   readonly exitCode: number;
   /** 0: it exited. */
@@ -415,7 +415,7 @@ export interface NativeAddon {
   signal(id: number, signal: number): boolean;
   cancel(id: number, now: boolean): boolean;
   acknowledge(id: number, bytes: number): boolean;
-  /** Gives the command's terminal another size, which its processes are told by SIGWINCH. */
+  /** Changes the size of the command's terminal; its processes get SIGWINCH. */
   resize(id: number, cols: number, rows: number): boolean;
   /** Begins to report output, first of all what was kept so far, or ends that; the rest is kept as always. */
   stream(id: number, on: boolean): boolean;

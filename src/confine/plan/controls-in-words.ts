@@ -4,7 +4,7 @@ import type { Finding, Judge } from './mechanisms.ts';
 export const named = (paths: readonly string[]): string =>
   `${paths.slice(0, 3).join(', ')}${paths.length > 3 ? ` and ${paths.length - 3} more` : ''}`;
 
-/** Of the control `hidden-paths`. */
+/** The reason in the report for `hidden-paths` where the paths are mounted over. */
 export const emptyAndShut = (paths: readonly string[]): string =>
   `${paths.length === 1 ? '1 path is' : `${paths.length} paths are`} empty and shut (mounts): what matched when the command started`;
 
@@ -14,7 +14,7 @@ export const otherNames = (elsewhere: readonly string[]): Finding => [
   `${named(elsewhere)} has other names (hard links) that were not found where commands can read; remove them, or make it a file of its own (cp)`,
 ];
 
-/** Of the control `denials`. */
+/** The finding for the control `denials` where calls are not observed. */
 export const notTold = (why: string): Finding => [
   'unsupported',
   `what a command is denied is not known: ${why}`,

@@ -36,7 +36,7 @@ const hidesFdinfo = (release: string): boolean => {
   return major > 5 || (major === 5 && minor >= 14);
 };
 
-/** Of the processes of a command among themselves. */
+/** What the report says about processes of a command that trace each other. */
 function tracing({ tracing, seccomp }: Mechanisms): string {
   switch (tracing) {
     case 'own':
@@ -101,7 +101,7 @@ function listedNetwork(
   ];
 }
 
-/** What is not told, or told beside it, by what is looked at. */
+/** Denials that are not reported, and uses that are, by the value of `observed`. */
 const BUT: Readonly<Record<Exclude<Mechanisms['observed'], 'nothing'>, string>> = {
   changes: '; not what it only reads (sandbox.explain = "always")',
   everything: '',
@@ -335,7 +335,7 @@ export function enforcementReport(
   return { backend, passedOver, landlockAbi, processTree, controls };
 }
 
-/** Whether there is something that it does on no host: it is for hosts on which no other can be used at all. */
+/** Whether a backend gives up controls on every host: it is used only where no other backend works. */
 export const givesUpByNature = ({ givesUp = [] }: Way): boolean => givesUp.length > 0;
 
 /** A policy file's own word holds under each backend, a profile's only where the operator did not accept less. */
@@ -344,7 +344,7 @@ function demandFor({ controls, accepted, always }: Demands, id: ControlId, way: 
   return isAccepted && way.givesUp?.includes(id) === true ? 'best-effort' : (controls?.[id] ?? 'best-effort');
 }
 
-/** That a control is demanded and not held. */
+/** The error for a demanded control that does not hold. */
 class Unheld extends SandboxError {
   readonly #control: ControlId;
 
@@ -359,7 +359,7 @@ class Unheld extends SandboxError {
   }
 }
 
-/** The control for which an error, or one that it came of, was thrown; `undefined`: none by itself. */
+/** The control that an error, or its cause, is about; `undefined`: no single one. */
 export const controlOf = (error: unknown): ControlId | undefined => Unheld.controlOf(error);
 
 /**

@@ -37,13 +37,13 @@ export interface FullGrant {
   readonly obeyed?: readonly string[];
   /** Why the search for `obeyed` is incomplete; `undefined`: it is complete. */
   readonly shortfall?: string | undefined;
-  /** In git's directory of the repository: what belongs to other working trees, which people work in meanwhile. Canonical. */
+  /** Paths in the repository's git directory that belong to other worktrees, in which people may be working. Canonical. */
   readonly ofOtherWorktrees?: readonly string[];
   /** Files and directories that commands see as empty; `undefined`: none. */
   readonly hidden?: HiddenFiles | undefined;
   /** Paths shown as files that exist and that commands cannot open. */
   readonly masked: readonly string[];
-  /** What belongs to the launcher or its user: hidden, or kept from being changed; where it cannot be, nothing starts. */
+  /** Paths of the launcher or its user, to hide or make read-only; where that is impossible, nothing starts. */
   readonly own: readonly OwnPath[];
   readonly network: GrantedNetwork;
   /** What may be connected to where the network is listed. */
@@ -59,25 +59,25 @@ export interface FullGrant {
   readonly temporaryParent: string;
   /** Finds a place for private directories outside /tmp, for commands that can reach /tmp. Canonical. */
   readonly parentBesideTmp?: (() => string | undefined) | undefined;
-  /** Makes what looks paths up for one plan. Default: each name is looked at by itself. */
+  /** Makes the lookup of paths for one plan. Default: each path is looked up separately. */
   readonly pathLookup?: (() => PathLookup) | undefined;
-  /** By such a directory, or the one on shared memory: the one in it that is this user's alone. None: they are made right there. */
+  /** By parent directory: the one in it that only this user can use. Missing: private directories are made directly in the parent. */
   readonly privateParents?: ReadonlyMap<string, string> | undefined;
-  /** Canonical; undefined: the host has none that we can write to. */
+  /** Where private directories on shared memory are made. Canonical; `undefined`: the host has no such directory that we can write to. */
   readonly memoryParent: string | undefined;
   /** Put into the private home before each command: `slot:home/NAME`. */
   readonly seedFiles: LaunchPlan['seedFiles'];
-  /** Further ones, which hold only where the private home lies at the place of the user's; behind the text of one with the same path. */
+  /** More `seedFiles`, used only where the private home is at the path of the user's own. Appended to a seed file with the same path. */
   readonly seedsOfPlace?: LaunchPlan['seedFiles'] | undefined;
   /** The directory that commands of the workspace share, canonical, with what is in it; or why there is none. */
   readonly cache: SharedDirectory | { readonly reason: string };
   /** Why these commands do not get the cache. */
   readonly noCache?: string | undefined;
-  /** Files of which commands get copies of their own where there is a view. Canonical. */
+  /** Files that commands with a view get as private copies. Canonical. */
   readonly copied?: readonly string[];
   /**
-   * For an installer of hooks: the directories that it may write as a copy, and where it is kept what commands wrote in them; the
-   * same of core.hooksPath in a configuration file.
+   * For an installer of hooks: the directories that it may write as copies, and where the changed copies are stored. `settingOf`:
+   * the core.hooksPath that a configuration file gets from such an installer.
    */
   readonly hooks?:
     | {
@@ -85,13 +85,13 @@ export interface FullGrant {
         readonly settingOf: (configuration: string) => string;
       }
     | undefined;
-  /** Whether the workspace or its repository is a set-group-ID directory, as several people have it who share one. */
+  /** Whether the workspace or its repository is a set-group-ID directory, as in checkouts that several people share. */
   readonly sharedByGroup?: boolean;
-  /** Over the workspace; `undefined`: commands change the workspace itself. */
+  /** A copy-on-write layer over the workspace; `undefined`: commands change the workspace itself. */
   readonly layer?: PlannedLayer | undefined;
-  /** With such a layer, what else commands may write stays writable, and changes at once. */
+  /** With `layer`: other writable paths stay writable, and change at once. */
   readonly leavesOpen?: boolean;
-  /** For commands that are known to do nothing but read: they can write what is private to them, and nothing else. */
+  /** For commands that are known to only read: they can write their private directories and nothing else. */
   readonly onlyReads?: boolean;
   readonly limits: GrantedLimits;
   /** Whether system calls are observed, to report denials. */
@@ -116,7 +116,7 @@ export interface Demands {
   readonly always?: readonly ControlId[];
 }
 
-/** What `hidden` is at the time of a plan. */
+/** The files to hide, as found at the time of a plan. */
 export interface HiddenFiles {
   /** Canonical, none in another: files and directories in whose place commands find nothing. */
   readonly paths: readonly string[];
@@ -168,7 +168,7 @@ export interface GrantedLimits {
   /** Milliseconds without output; 0: no limit. */
   readonly idleTimeoutMs: number;
   readonly umask: number | undefined;
-  /** Of each process, in the units of setrlimit(2). */
+  /** This limit and the next three hold for each process, in the units of setrlimit(2). */
   readonly userProcesses: number | undefined;
   readonly openFiles: number | undefined;
   readonly fileSize: number | undefined;
@@ -190,7 +190,7 @@ export interface PathRule {
   readonly parts?: readonly string[];
   /** Paths beneath `path` that this rule grants too, so that they need no rule: not links, not exceptions. */
   readonly covers?: ReadonlySet<string>;
-  /** Where commands find it if they have a view; `undefined`: at its own path. */
+  /** The path at which commands with a view find it; `undefined`: its own path. */
   readonly shownAs?: string;
 }
 

@@ -6,7 +6,7 @@ export type Facility = { readonly available: true } | { readonly available: fals
 /** A Firejail that can be trusted and used. */
 export interface FirejailFacility {
   readonly path: string;
-  /** As it says itself, in numbers. */
+  /** The version that it reports, as numbers. */
   readonly version: readonly number[];
 }
 
@@ -30,12 +30,9 @@ export interface HostFeatures {
   readonly needsUserNamespace: boolean;
   /** Where control groups (v2) for commands can be made, or why nowhere; found out by making one. */
   readonly cgroup: CgroupPlace | { readonly path: undefined; readonly reason: string };
-  /** Of the host, in bytes. */
+  /** Memory of the host, in bytes. */
   readonly memoryBytes: number;
-  /**
-   * What runs can be looked at in /proc: how limits are held without control groups, and how a tree is found without a
-   * signal scope.
-   */
+  /** /proc shows running processes: for limits without control groups, and process trees without a signal scope. */
   readonly processList: Facility;
   /** Whole process trees can be ended through a signal scope. */
   readonly signalScope: boolean;

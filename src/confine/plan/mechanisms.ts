@@ -28,7 +28,7 @@ export interface WorkspaceFindings {
   readonly onlyReads?: boolean | undefined;
 }
 
-/** What is said about a control. */
+/** The state of a control, and the reason. */
 export type Finding = readonly [state: ControlState, reason: string];
 /** Says how a control is held. */
 export type Judge = (
@@ -47,61 +47,58 @@ export const REOPENED: Finding = [
   'only standard input, output and error are handed over; a file given as output or error, not as input, can be opened anew, read and written elsewhere, as far as the user may (needs Landlock)',
 ];
 
-/** The mechanisms that a plan uses on this host. One decision, taken here; everything else follows from it. */
+/** The mechanisms that a plan uses on this host. They are chosen only here; plan, filter and report follow from them. */
 export interface Mechanisms {
   readonly backend: BackendId;
   /** ABI whose rights are used; 0: Landlock is not used. */
   readonly landlockAbi: number;
   readonly seccomp: boolean;
-  /** A root, a /tmp and devices of its own, in a mount namespace. */
+  /** Commands have their own root, /tmp and devices, in a mount namespace. */
   readonly view: boolean;
   /** Something can be shut or hidden inside a writable path: by mounts, ours or those of a launcher. */
   readonly shutsInside: boolean;
-  /** Message queues, semaphores and shared memory of its own. */
+  /** Commands have their own message queues, semaphores and shared memory. */
   readonly ownIpc: boolean;
-  /** A user namespace around it. */
+  /** Commands run in a user namespace of ours. */
   readonly ownUser: boolean;
-  /** A network of its own with nothing but a loopback interface. */
+  /** Commands have a network namespace with only a loopback interface. */
   readonly networkNamespace: boolean;
   /** What seccomp does with sockets; `listed`: a supervisor makes and connects them. */
   readonly inetSockets: LaunchPlan['network'];
   readonly unixSockets: 'allowed' | 'supervised' | 'refused';
-  /** Sockets by path that processes outside made may be used in paths that may be written. */
+  /** Commands may connect to sockets that processes outside made in writable paths. */
   readonly socketsOfOthers: boolean;
   /**
-   * Whether processes of a command may trace each other: where a domain keeps them from all others. And whether one of
-   * them at a time may halt others as they exit.
+   * Whether processes of a command may trace each other, which needs a Landlock domain that keeps them from all others.
+   * `own`: one of them at a time may also stop others as they exit (PTRACE_O_TRACEEXIT); `own-but-exits`: none may.
    */
   readonly tracing: 'own' | 'own-but-exits' | 'refused';
-  /** Which calls are looked at on their way into the kernel, by a listener of ours. */
+  /** Which system calls our seccomp listener observes. */
   readonly observed: LaunchPlan['observed'];
   readonly processTree: ProcessTreeTier;
   /** Where control groups for commands are made. */
   readonly cgroup: CgroupPlace | undefined;
 }
 
-/** What a way to keep commands in chooses. */
+/** The mechanisms that a backend chooses. */
 export type Chosen = Omit<Mechanisms, 'backend' | 'seccomp' | 'cgroup'>;
 
-/** A way to keep commands in, as far as plan and report depend on it. */
+/** The part of a backend on which plan and report depend. */
 export interface Way {
   readonly id: BackendId;
-  /** What it uses of what the host has, beside seccomp and control groups. */
+  /** The mechanisms that it uses on a host, except seccomp and control groups. */
   readonly mechanisms: (grant: FullGrant, features: HostFeatures) => Chosen;
-  /** What is to be said of controls that it holds otherwise than the kernel does. */
+  /** The report on controls that it holds by other means than Landlock and namespaces of ours. */
   readonly judges?: Partial<Readonly<Record<ControlId, Judge>>>;
   /** Controls that it holds on no host. Naming it, in a policy or as an option, accepts that. */
   readonly givesUp?: readonly ControlId[];
   /** Why its commands share no cache; missing: they may. */
   readonly noCache?: string;
-  /**
-   * Another program makes its mounts, for each command anew: private directories are made right where temporary files are, and
-   * commands share none.
-   */
+  /** Another program makes the mounts of each command: private directories lie directly in the temporary one, and none is shared. */
   readonly ownMounts?: boolean;
 }
 
-/** Of a way that uses neither Landlock nor namespaces of ours. */
+/** Mechanisms of a backend that uses neither Landlock nor namespaces of ours. */
 export const WITHOUT_KERNEL = {
   landlockAbi: 0,
   view: false,
@@ -121,20 +118,20 @@ export function chooseMechanisms(grant: FullGrant, features: HostFeatures, way: 
   };
 }
 
-/** With Landlock. */
+/** The mechanisms with Landlock. */
 export const ofLandlock: Way['mechanisms'] = (grant, features) =>
   ofKernel(grant, features, Math.min(features.landlockAbi, NEWEST_KNOWN_ABI));
 
-/** By namespaces alone. */
+/** The mechanisms with namespaces alone. */
 export const ofNamespaces: Way['mechanisms'] = (grant, features) => ofKernel(grant, features, 0);
 
-/** `auto`: what costs nothing that can be measured. */
+/** `auto` observes only calls whose observation has no measurable cost. */
 const OBSERVED_BY_EXPLAIN = { auto: 'changes', always: 'everything', never: 'nothing' } as const;
 
 function ofKernel({ network, explain }: FullGrant, features: HostFeatures, landlockAbi: number): Chosen {
   const view = features.namespaces.available;
   const listed = network.mode === 'listed';
-  // Where the network is listed it is off, and a supervisor of ours makes what is allowed.
+  // A listed network is off for the command itself; our supervisor makes the allowed connections.
   const off = network.mode !== 'open';
   // Without a domain of its own the command would be in the launcher's scope and could signal it.
   const processTree = features.signalScope && landlockAbi > 0 ? 'signal-scope' : 'subreaper';
@@ -145,13 +142,13 @@ function ofKernel({ network, explain }: FullGrant, features: HostFeatures, landl
     view,
     shutsInside: view,
     ownIpc: view,
-    // Without Landlock it is what keeps /proc/PID/root of others shut: that is refused across user namespaces.
+    // Without Landlock, only a user namespace keeps commands out of /proc/PID/root of other processes.
     ownUser: view && (features.needsUserNamespace || landlockAbi === 0),
     networkNamespace: view && off,
     socketsOfOthers: network.unixSockets === 'allowed',
     inetSockets: listed ? 'listed' : off ? (view ? 'isolated' : 'refused') : 'open',
     unixSockets: listed ? 'supervised' : pathSocketsContained ? 'allowed' : 'refused',
-    // Each command has a domain of its own, which reaches no other (security/landlock/task.c, since ABI 1).
+    // Since ABI 1, a process in a Landlock domain cannot trace processes outside it (security/landlock/task.c).
     tracing:
       landlockAbi === 0
         ? 'refused'
@@ -170,10 +167,10 @@ function ofKernel({ network, explain }: FullGrant, features: HostFeatures, landl
 export const supervisesModes = (used: Mechanisms): boolean =>
   supervisesProcesses(used) && (used.view || (used.observed !== 'nothing' && used.landlockAbi > 0));
 
-/** Whether a supervisor refuses the sockets that commands do not get, and tells them: a filter that refuses by itself tells nobody. */
+/** Whether a supervisor refuses forbidden sockets, so that they are reported: a filter that refuses by itself reports nothing. */
 export const tellsRefusedSockets = ({ seccomp, observed }: Mechanisms): boolean =>
   seccomp && observed !== 'nothing';
 
-/** Whether a supervisor tells a command's own processes from others where a call names one by number. */
+/** Whether a supervisor checks that a process ID in a call belongs to the command itself. */
 export const supervisesProcesses = ({ seccomp, observed, inetSockets }: Mechanisms): boolean =>
   seccomp && (observed !== 'nothing' || inetSockets === 'listed');

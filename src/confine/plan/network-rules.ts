@@ -56,7 +56,7 @@ export const UnixRow = z.strictObject({
 });
 export type UnixRow = Value<typeof UnixRow>;
 
-/** What of the network a command may reach. A row that denies is stronger than all that allow. */
+/** The hosts and ports that a command may reach. A row that denies is stronger than all that allow. */
 export const NetworkRules = z.strictObject({
   addresses: z.array(AddressRow),
   names: z.array(NameRow),

@@ -6,9 +6,9 @@ import type { PlannedPath, SymbolicLink } from './launch-plan.ts';
 import type { Mechanisms, TmpOfHost } from './mechanisms.ts';
 import type { PathLookup, ResolvedPath } from './path-lookup.ts';
 
-/** What has to be done about our own paths in what the policy grants. */
+/** What a plan does about our own paths that lie in granted ones. */
 interface OwnPathsWithin {
-  /** Directories in whose place the view puts nothing. */
+  /** Directories that the view covers with an empty one. */
   readonly hidden: readonly string[];
   /** Files and directories that are shut for writing. */
   readonly readOnly: readonly string[];
@@ -42,7 +42,7 @@ export type OwnPathsInput = Pick<
   'workspace' | 'workspaceAccess' | 'readOnlyInside' | 'obeyed' | 'beside' | 'own' | 'tmp' | 'parentBesideTmp'
 > & {
   readonly lookup: PathLookup;
-  /** Of what is `own`, canonical, what does not exist and no command can make. */
+  /** Canonical paths of `own` that do not exist and that no command can create. */
   readonly impossible?: readonly string[];
 };
 
@@ -115,7 +115,7 @@ export function ownPathsWithin(
       hidden.push(canonical);
       continue;
     }
-    // Who works on settings sees them: what is missing in a workspace looks as if it had been deleted.
+    // Read-only instead of hidden: in a workspace, a hidden file looks as if it had been deleted.
     const grant = writable(canonical);
     if (grant !== undefined) refuseMissing(grant);
     readOnly.push(canonical);

@@ -5,7 +5,7 @@ export interface ResolvedPath {
   readonly kind: 'directory' | 'other' | 'missing';
   /** Without links; for a missing path as far as it exists, plus the rest. */
   readonly canonical: string;
-  /** The links followed, in order; their own paths are canonical but for the last part. */
+  /** The links followed, in order; their own paths are canonical except for the last part. */
   readonly links: readonly SymbolicLink[];
   /** Only for `missing`: what cannot be looked at, and so may be there; `undefined`: it is known not to be. */
   readonly unknown?:

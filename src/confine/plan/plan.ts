@@ -151,7 +151,7 @@ function privateParents(
   };
 }
 
-/** The line that is named makes a directory, which is what most who grant a path before it is there want. */
+/** The message proposes `mkdir`: most missing paths in a grant are meant to be directories. */
 const missingPath = (path: string) =>
   `the policy requires ${path}, which does not exist; make it first: mkdir -p ${readableWord(path)} (a file: touch ${readableWord(path)}), or take the rule away`;
 
@@ -204,7 +204,7 @@ function shutPaths(
 ) {
   if (!used.shutsInside) refuseReadOnlyInsideWritable(paths);
   const ownPaths = ownPathsWithin(input, paths, used.shutsInside);
-  // To put them back without mounts would undo what others did there.
+  // Only with mounts: without them, restoring these paths would undo what people did in other worktrees.
   const ofOthers = used.shutsInside && input.onlyReads !== true ? (input.ofOtherWorktrees ?? []) : [];
   const protectedPaths = outermost([...protection.paths, ...ownPaths.readOnly, ...ofOthers]);
   const watchedLinks = linksByPath([...protection.links, ...ownPaths.links]).filter(
@@ -405,7 +405,7 @@ function resolveRules(
     const resolved = input.lookup.resolve(rule.path);
     const replaceable = rule.path === input.workspaceAsNamed ? undefined : isReplaceable(resolved);
     if (replaceable !== undefined) {
-      // What nobody asked for by name is not granted then.
+      // A rule that nobody asked for by name is left out.
       if (!rule.required) continue;
       throw new SandboxError(
         'policy.path_replaceable',
@@ -500,7 +500,7 @@ function withoutHidden(
   return { paths, hidden: { ...hidden, paths: hidden.paths.filter(isGranted) } };
 }
 
-/** With a layer over the workspace, what else could be written would change at once, and is only read unless that is wanted. */
+/** With a layer over the workspace, other writable paths would change at once, so they are read-only unless `leavesOpen`. */
 function layeredOnly(granted: readonly PlannedPath[], input: PlanInput): readonly PlannedPath[] {
   return granted.map((path) => (isShut(path, input) ? { ...path, access: 'read' } : path));
 }

@@ -4,7 +4,7 @@ import type { LaunchPlan, PlannedTreeLimits, ResourceLimitName } from './launch-
 
 import type { Judge, Mechanisms } from './mechanisms.ts';
 
-/** By what each limit is held. */
+/** The finding for limits: what enforces each of them. */
 export const resourceLimits: Judge = ({ cgroup }, { limits, tmp: ofTmp, home }, features, { tmp }) => {
   const sharesTmp = ofTmp === 'host' || (tmp !== undefined && 'granted' in tmp);
   const shared = sharesTmp || home === 'host';
@@ -35,7 +35,7 @@ export const resourceLimits: Judge = ({ cgroup }, { limits, tmp: ofTmp, home }, 
   return [sampled ? 'degraded' : 'enforced', parts.join('; ')];
 };
 
-/** Of the host's memory, where the policy says nothing: beyond it the kernel would soon end something, perhaps not this. */
+/** Default limit, as a share of the host's memory: beyond it the kernel's OOM killer may end another process instead. */
 const MEMORY_SHARE = 0.8;
 
 /** What all processes of a command together may use. */

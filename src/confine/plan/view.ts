@@ -12,7 +12,7 @@ import type { PathLookup } from './path-lookup.ts';
 
 /** Where commands find a private home if it cannot lie where the user's is. */
 const VIEW_HOME = '/home/sandbox';
-/** The same if the policy shows what is there, or around it. */
+/** Where the private home is instead of VIEW_HOME, if the policy shows a path in or around that. */
 const VIEW_HOME_BESIDE = '/.sandbox-home';
 /** Directories that are not a user's home, whatever HOME says. Homes may lie beneath them. */
 const NO_HOMES: ReadonlySet<string> = new Set(
@@ -37,7 +37,7 @@ const VIEW_SHARED_MEMORY = '/dev/shm';
 
 /** The private home of a view. */
 export interface ViewHome {
-  /** What HOME says. */
+  /** The value of HOME. */
   readonly named: string;
   /** Where it is shown, canonical: the same directory at each place. */
   readonly places: readonly string[];
@@ -66,7 +66,7 @@ export function directoriesTo(
   );
 }
 
-/** What decides where a private home lies. */
+/** The input for the place of a private home. */
 interface HomeInput {
   /** HOME, and the home that the user database names if that is another one. */
   readonly homes: readonly string[];
@@ -123,7 +123,7 @@ export interface ViewParts {
   readonly protectedPaths: readonly string[];
   /** Directories in whose place nothing is shown. */
   readonly hiddenPaths: readonly string[];
-  /** Files and directories that are empty and shut where they are there: of `filesystem.hide`, and what is taken out of a tree. */
+  /** Existing files and directories that are shown empty: those of `filesystem.hide`, and exceptions of granted trees. */
   readonly emptied: readonly string[];
   /** Files among these that cannot even be opened. */
   readonly refused: readonly string[];
@@ -175,7 +175,7 @@ export function viewSteps(parts: ViewParts): readonly PlannedViewStep[] {
   for (const place of parts.home?.places ?? [])
     steps.push(bind('slot:home', place, { writable: true, required: true }));
   for (const target of parts.between) steps.push({ kind: 'between', target });
-  // As a whole, with links in the home: a mount for each part would take longer than the command.
+  // One mount for the whole cache, with links in the home: a mount for each tool would take longer than the command.
   if (parts.cache.kind === 'workspace')
     steps.push(bind(CACHE, VIEW_CACHE, { writable: true, required: true }));
   if (parts.sharedMemory) steps.push(bind('shm:', VIEW_SHARED_MEMORY, { writable: true, required: true }));

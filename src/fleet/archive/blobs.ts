@@ -18,7 +18,7 @@ export class Blobs {
   readonly #store: ObjectStore;
   /** When they were known to be there. */
   readonly #there = new Map<string, number>();
-  /** Those that are sent now: who wants the same waits for it. */
+  /** Uploads in progress, by digest: a second caller waits for the first one's upload. */
   readonly #sending = new Map<string, Promise<boolean>>();
 
   private constructor(queue: Queue, store: ObjectStore) {
@@ -94,7 +94,7 @@ export class Blobs {
       let at = 0;
       try {
         for await (const piece of this.#pieces(digest)) {
-          // What came of it before is not given again.
+          // Bytes that an earlier attempt delivered are skipped.
           const fresh = piece.subarray(Math.max(0, bytes - at));
           at += piece.length;
           if (fresh.length === 0) continue;
@@ -158,7 +158,7 @@ export class Blobs {
   }
 }
 
-/** Whether the content of an object is what its name says, as far as who sent it said the truth. */
+/** Whether the digest that the sender stated for an object matches its name. */
 const isOf = ({ digest }: ObjectInfo, name: string) =>
   Buffer.from(digest.replace(/^SHA-256=/, ''), 'base64url').toString('hex') === name;
 

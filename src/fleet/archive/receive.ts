@@ -9,7 +9,7 @@ import { visibleLine } from '../../base/visible-text.ts';
 import { type ManifestEntry, WorkspaceChange } from '../../model/fleet.ts';
 import { OBEYED_FILES } from '../../policy/index.ts';
 import { openSandbox, removeTree } from '../../run/index.ts';
-import { atPlaceOf, currentDirectory, obeyedNames } from '../../workspace/index.ts';
+import { atPlaceOf, currentDirectoryOf, OF_THIS_PROCESS, obeyedNames } from '../../workspace/index.ts';
 import type { Downloaded, HeldChanges } from '../fleet-api.ts';
 import type { Queue } from '../queue.ts';
 import { Blobs } from './blobs.ts';
@@ -43,7 +43,7 @@ export async function download(queue: Queue, digest: string, directory: string):
 
 /** Makes a directory if it is not there, and holds it: nothing else can then be put in its place. */
 function holdEmpty(directory: string): { readonly held: number; readonly place: string } {
-  const options = { commandsWrite: [currentDirectory()], directoryMode: 0o777 };
+  const options = { commandsWrite: [currentDirectoryOf(OF_THIS_PROCESS)], directoryMode: 0o777 };
   const refuse = (why: string) =>
     new SandboxError('file.unusable', `${visibleLine(directory, 200)} cannot be used: ${why}`);
   try {
@@ -113,7 +113,7 @@ export async function holdChanges(queue: Queue, digest: string, directory: strin
     const gone = replaced(entries, here, deleted);
     await writeFile(join(staging, 'deleted'), gone.map((path) => `./${path}\0`).join(''));
     await writeFile(place, PLACE);
-    await using sandbox = await openSandbox({ workspace, readable: [staging] });
+    await using sandbox = await openSandbox({ workspace, readable: [staging] }, OF_THIS_PROCESS);
     const result = await sandbox.run(['bash', place], {
       ...{ effect: 'preview', approved: true, timeout: 0 },
     });
@@ -154,7 +154,7 @@ function completed(
   return all;
 }
 
-/** What has to go: what was deleted, and what is of another kind now; that which is deepest first. */
+/** Entries to remove before the new ones are written: deleted ones, and those of another kind now; the deepest first. */
 function replaced(
   entries: readonly ManifestEntry[],
   here: ReadonlyMap<string, ManifestEntry>,

@@ -57,7 +57,7 @@ export async function readTree(
   const add = (entry: ManifestEntry) => {
     if (!isWanted(entry)) return;
     if (entries.length >= MAX_WORKSPACE_ENTRIES) throw tooMuch(root, `${MAX_WORKSPACE_ENTRIES} files`);
-    // Before it is read: a file with holes costs who made it nothing.
+    // Checked before the file is read: a sparse file costs its maker nothing.
     if (entry.kind === 'file') bytes += entry.size;
     if (bytes > MAX_WORKSPACE_BYTES) throw tooMuch(root, `${MAX_WORKSPACE_BYTES} bytes`);
     if (entry.kind === 'file') files.push({ at: entries.length, path: entry.path });

@@ -54,9 +54,9 @@ export interface Stake {
 }
 
 const MOST_NAMES = 6;
-/** A word of the command may stand in the sentence, and must not push what stands above out of sight. */
+/** Characters of a sentence at most: a long word of the command in it must not push the lines above out of sight. */
 const LONGEST_SENTENCE = 400;
-/** Of a name: what is longer is cut in a question, and whole in all that is known of the request. */
+/** Characters of a name in a question; the details of the request have the whole name. */
 const LONGEST_NAME = 300;
 
 /** A shell string by its lines; or an argument vector, each word as a shell would have it written. */
@@ -113,7 +113,7 @@ export function viewOf(request: ApprovalRequest): ApprovalView {
   };
 }
 
-/** Questions about risk say nothing where another one says more. */
+/** Checks about risk: their reasons are left out where another check has a more specific one. */
 const OF_RISK: ReadonlySet<string> = new Set(['autonomy', 'risk']);
 
 /** In one sentence, of each kind of question the first. */

@@ -43,7 +43,7 @@ export function createApprovalDesk({ store, approver, timeoutMs }: ApprovalDeskO
     if (isAborted(signal)) return CANCELED;
     const scopes = scopesOf(request);
     const known = await (await store()).granted(request);
-    // What cannot be approved for longer than once by now is asked again.
+    // A stored grant counts only while its scope may still be approved; otherwise the person is asked again.
     if (known !== undefined && isFor(known, request) && scopes.includes(known.scope))
       return { approved: true, scope: known.scope, by: describeGrant(known) };
     if (approver === undefined) return { approved: false, reason: 'nobody', by: 'desk' };

@@ -46,7 +46,7 @@ function sentences(view: ApprovalView): readonly string[] {
   return [view.question, ...rows, ...whereabouts(view).map(shortened)];
 }
 
-/** Where it would run, and who of several machines asks. */
+/** Where the command would run, and which machine asks. */
 const whereabouts = ({ cwd, from }: ApprovalView): readonly string[] => [
   `In: ${cwd}`,
   ...(from.length === 0 ? [] : [`From: ${from.join(', ')}`]),
@@ -56,7 +56,7 @@ const whereabouts = ({ cwd, from }: ApprovalView): readonly string[] => [
 const LONGEST_PLACE = 300;
 const shortened = (text: string) => (text.length > LONGEST_PLACE ? `${text.slice(0, LONGEST_PLACE)}…` : text);
 
-/** A sentence: rows that it goes on in stand further in, so that none can begin as one of ours does. */
+/** A sentence with its further rows indented, so that none of them can look like a line of ours. */
 const indented = (text: string, width: number): readonly string[] =>
   wrapped(text, Math.max(width - 2 * MARGIN, NARROWEST - MARGIN), true).map(
     (piece, at) => `${' '.repeat(at === 0 ? MARGIN : 2 * MARGIN)}${piece}`,
@@ -167,7 +167,7 @@ export function scopeSentence(
   }
 }
 
-/** It is the same for all programs: what one calls itself is its own affair. */
+/** The scope of an approval for a connection. It holds for all programs, because a program chooses its own name. */
 function scopeOfConnection(
   scope: ApprovalScope,
   connection: string,

@@ -65,7 +65,7 @@ const unknown = (why: string) =>
 interface QueueApproverOptions {
   /** How often the store is looked at. */
   readonly pollMs?: number;
-  /** Called with the id of each request that waits, so that somebody can be told. */
+  /** Called with the id of each new request, to notify a person. */
   readonly onPosted?: ((id: string) => void) | undefined;
 }
 
@@ -107,7 +107,7 @@ export interface PendingChange {
   /** All that wait now, the longest waiting first. */
   readonly pending: readonly StoredApproval[];
   readonly come: readonly StoredApproval[];
-  /** As they are now; not those that were forgotten. */
+  /** Requests that no longer wait, in their present state; without expired ones. */
   readonly gone: readonly StoredApproval[];
 }
 

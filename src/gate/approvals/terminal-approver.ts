@@ -36,7 +36,7 @@ interface TerminalApproverOptions {
   readonly isOutOfReach?: (() => boolean) | undefined;
   /** Called when Ctrl-C was typed, which is a no. */
   readonly onInterrupt?: (() => void) | undefined;
-  /** Writes a rule for who wants one. Missing: none is offered. */
+  /** Writes the rule of an "always" answer. Missing: none is offered. */
   readonly rules?: RuleWriter | undefined;
 }
 
@@ -165,7 +165,7 @@ export function askOn(
 
   /** What was chosen for longer than once, and has to be confirmed. */
   let confirmed: (() => ApprovalAnswer) | undefined;
-  /** Always is the rule that is written, if one can answer the question. */
+  /** "Always" writes a rule, if one can answer the question. */
   function lasting(scope: Exclude<ApprovalScope, 'once'>): Turn<ApprovalAnswer> {
     if (scope === 'always' && offer !== undefined && rules !== undefined) {
       const { say, prompt: sure } = ruleQuestion(offer, rules, terminal);
@@ -214,7 +214,7 @@ export function askOn(
   );
 }
 
-/** The rule that may be written for who answers always. `undefined`: none would do, or the policy is on another machine. */
+/** The rule that an "always" answer may write. `undefined`: no rule covers the request, or the policy is on another machine. */
 export function offeredRule(request: ApprovalRequest): ProposedRule | undefined {
   const isLasting = scopesOf(request).includes('always') && request.host === undefined;
   return isLasting ? request.rule : undefined;
@@ -266,7 +266,7 @@ export function confirmRuleOn(
 const describeRule = ({ program, words }: ProposedRule): string =>
   [program, ...words].map((word) => (word === ANY_WORDS ? '…' : readableWord(word))).join(' ');
 
-/** What it is that there was no line of a person. */
+/** The answer if no person typed a line. */
 function answerWithout(why: Unheard, detail: string | undefined): ApprovalAnswer {
   switch (why) {
     case 'ended':
@@ -282,7 +282,7 @@ function answerWithout(why: Unheard, detail: string | undefined): ApprovalAnswer
   }
 }
 
-/** Who typed the answer sees it; what came without them is said. */
+/** Why a question ended without the user's own answer; `undefined`: the user answered, and sees that. */
 function describe(answer: ApprovalAnswer): string | undefined {
   if (answer.approved || answer.reason === 'denied') return undefined;
   return answer.reason === 'failed' ? 'withdrawn' : answer.reason;

@@ -151,7 +151,7 @@ function terminalFile(): string | undefined {
 const TTY = '/dev/tty';
 const LOCK_POLL_MS = 100;
 
-/** Until when the terminal is wanted, and for whom. */
+/** How long a question waits for the terminal, and what ends it. */
 interface TerminalOptions {
   /** Locks an open file for us alone; false: somebody else has it. Without it two processes may ask at the same time. */
   readonly tryLock: ((fd: number) => boolean) | undefined;
@@ -160,7 +160,7 @@ interface TerminalOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What came of using the terminal. */
+/** The outcome of using the terminal. */
 type Talked<T> =
   | { readonly used: true; readonly result: T }
   /** `late`: it was not free in time, or nobody waits any more; `background`: another job has it; `none`: there is none. */
@@ -225,7 +225,7 @@ interface Talk<T> {
   readonly prompt: string;
   /** What a line means. */
   readonly heard: (line: string) => Turn<T>;
-  /** What it is that nothing was said. */
+  /** The answer if no person typed a line. */
   readonly unheard: (why: Unheard, detail: string | undefined) => T;
   /** The last line, in a word or two; `undefined`: there is none. */
   readonly closing: (answer: T) => string | undefined;
@@ -233,7 +233,7 @@ interface Talk<T> {
   readonly longest?: number;
 }
 
-/** Until when by `performance.now()`, for whom. */
+/** When the talk ends (by `performance.now()`), and what cancels it. */
 export interface TalkOptions {
   readonly end: number;
   readonly signal: AbortSignal | undefined;
@@ -254,7 +254,7 @@ export function talkOn<T>(
   signal?.addEventListener('abort', cancel, { once: true });
   if (signal?.aborted === true) cancel();
 
-  /** What cannot be shown cannot be answered, nor what is typed on a terminal that fails. */
+  /** Ends the talk if the terminal fails: a question that is not shown cannot be answered. */
   function orFail(use: () => void): void {
     try {
       use();
@@ -316,10 +316,10 @@ export function talkOn<T>(
     .finally(() => terminal.close());
 }
 
-/** What a line editor tells. */
+/** Events of the line editor. */
 interface LineEditorEvents {
   readonly echo: (text: string) => void;
-  /** A line with an escape in it is told as that one character. */
+  /** A line that contains an escape is reported as that one character. */
   readonly onLine: (line: string) => void;
   /** Ctrl-D or Ctrl-\. */
   readonly onEnd: () => void;

@@ -3,11 +3,11 @@ import type { AuditProblem } from '../../model/index.ts';
 import { macOf, NO_HASH, type OpenedLine, openLine } from './record-line.ts';
 import { parseRecord, type StoredRecord, textOf } from './stored-record.ts';
 
-/** Code of the record that says what was acknowledged, and when. */
+/** Code of the record that says which break was acknowledged, and when. */
 export const ACKNOWLEDGED = 'audit_break_acknowledged';
-/** Code of the record that says that older ones were removed as the policy wants it. */
+/** Code of the record that says that older ones were removed, as `audit.keep_days` demands. */
 export const DAYS_REMOVED = 'audit_days_removed';
-/** Code of the record that says that the ones before it were in files. */
+/** Code of the record that says that earlier ones were taken over from files. */
 export const IMPORTED = 'audit_imported';
 
 /** Where a chain ends or has to pass. */
@@ -24,20 +24,20 @@ interface Expected {
   readonly anchor: Place | undefined;
 }
 
-/** What the trail says about itself when it was not what it had to be; the first two were written by older versions. */
+/** Codes of records in which older versions reported damage of the trail, with the problem that each one is. */
 const CONFESSIONS: Readonly<Record<string, string>> = {
   audit_records_lost: 'records before this one were missing when it was written',
   audit_anchor_lost: 'head was missing when it was written: records before it may have been removed',
 };
 
-/** The last record that was shown. */
+/** The record before the next one to check. */
 interface LastRecord {
   readonly seq: number;
   /** Two records may claim one number: then either hash will do for the next. */
   readonly hashes: readonly string[];
 }
 
-/** Compares the lines of a trail, shown in their order, with each other. Memory does not grow with the trail. */
+/** Checks the hash chain of a trail line by line, in order. Memory does not grow with the trail. */
 export class ChainCheck {
   readonly #expected: Expected;
   readonly #gaps = new Gaps();

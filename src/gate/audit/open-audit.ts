@@ -8,9 +8,9 @@ import { TrailPublisher } from './publisher.ts';
 import { parseRecord } from './stored-record.ts';
 import { auditFailure, openTrail, type Trail, type TrailLine } from './trail.ts';
 
-/** What a process that ends gives to the stream, which it need not wait for. */
+/** How long a process that ends keeps publishing to the stream. */
 const LAST_PUBLISHING_MS = 1_000;
-/** Records written at once, so that no process waits long for the lock. */
+/** Records written in one transaction at most, so that no other process waits long for the lock. */
 const MOST_RECORDS = 256;
 const MOST_CHARACTERS = 1024 * 1024;
 
@@ -22,9 +22,9 @@ export interface AuditOptions {
   readonly hmacKey?: Uint8Array | undefined;
   /** Milliseconds since 1970. */
   readonly clock?: () => number;
-  /** Older days are removed when a new one begins, unless the trail goes elsewhere, too. Default: none is. */
+  /** Days to retain: older records are removed when a day begins, unless they are also streamed. Default: all. */
   readonly keepDays?: number | undefined;
-  /** Where the trail goes, too. */
+  /** A second destination of the trail. */
   readonly stream?:
     | {
         readonly open: () => Promise<RecordStream>;
@@ -42,14 +42,14 @@ interface Entry {
   readonly reject: (error: unknown) => void;
 }
 
-/** So many records before our first one are looked at, at most, so that a process knows what others did before it. */
+/** At most this many records before our first one are read, so that patterns span processes. */
 const MOST_LOOK_RECORDS = 4_000;
-/** The command shall start first, and one after it perhaps as well. */
+/** Waits so that the command starts first, and perhaps the next one too. */
 const DELAY_MS = 50;
 
 /**
- * Looks for patterns in what was written, by us and by others, after it was written. Raises events through `append`; one that
- * cannot be written is lost, the next append says why.
+ * Looks for patterns in records of this process and of others, after they were written. Raises events through `append`; an
+ * event that cannot be written is lost, and the next append reports why.
  */
 class TrailObserver {
   private readonly append: (record: AuditRecord) => Promise<void>;
@@ -57,9 +57,9 @@ class TrailObserver {
   private readonly recognizer = new Recognizer();
   private readonly own: { readonly first: number; readonly end: number }[] = [];
   private trail: Trail | undefined;
-  /** What was looked at, whether or not it is conspicuous. */
+  /** Number of the last record that was checked for being conspicuous. */
   private ahead = 0;
-  /** What was shown to the recognizer; `undefined`: nothing had to be. */
+  /** The recognizer knows the records up to this number, or does not need them; `undefined`: nothing was conspicuous yet. */
   private shown: number | undefined;
   private finished = false;
   private timer: NodeJS.Timeout | undefined;
@@ -76,7 +76,7 @@ class TrailObserver {
     if (!this.finished) this.timer ??= setTimeout(() => this.look(trail), DELAY_MS);
   }
 
-  /** Looks at what was not looked at yet, and at nothing from then on. */
+  /** Checks the records that are left; later ones are not checked. */
   finish(): void {
     this.finished = true;
     if (this.timer === undefined) return;
@@ -99,7 +99,7 @@ class TrailObserver {
     }
   }
 
-  /** As long as nothing that we wrote can raise an event, what was before it does not have to be known. */
+  /** The number after which the recognizer must read; `undefined`: no record of ours can raise an event yet, so none must be read. */
   private beforeConspicuous(trail: Trail, since: number): number | undefined {
     for (const { seq, line } of trail.lines(this.ahead)) {
       if (this.isOwn(seq) && isConspicuous(line))
@@ -109,7 +109,7 @@ class TrailObserver {
     return undefined;
   }
 
-  /** Asked in the order of the trail. */
+  /** Whether this process wrote a record. Call it with ascending numbers. */
   private isOwn(seq: number): boolean {
     const { own } = this;
     while (own[0] !== undefined && own[0].end <= seq) own.shift();
@@ -125,14 +125,17 @@ class TrailObserver {
   }
 }
 
-/** What tells records apart without parsing them. */
+/** The start of a record, which shows its type and time without parsing. */
 const startOf = (line: string) => line.slice(0, 160);
 
-/** What was launched counts by them: unusual options, and a look outside of what it may read. */
+/** Parts of a record that make a launched command count for a pattern: unusual options, and reads out of its reach. */
 const COUNTING = [',"flags":["', `,"code":"${LOOKS_OUTSIDE}",`];
 const counts = (line: string) => COUNTING.some((part) => line.includes(part));
 
-/** A pattern may end with it: a person was asked, it was not launched, it runs a file, or counts. In a text, quotes are escaped. */
+/**
+ * Whether a pattern may end with a decision: a person was asked, nothing was launched, a file is run, or it counts. Quotes in
+ * texts of a record are escaped, so only fields match.
+ */
 function isConspicuous(line: string): boolean {
   if (!startOf(line).includes('"type":"decision"')) return false;
   const isLaunched = line.includes(',"outcome":"launch",') || line.includes(',"outcome":"allow",');
@@ -140,8 +143,8 @@ function isConspicuous(line: string): boolean {
 }
 
 /**
- * Records that no pattern needs, recognized without parsing them: results, and what others were allowed and wrote nothing.
- * In a text of a record the quotes would be escaped.
+ * Recognizes, without parsing, records that no pattern needs: results, and allowed commands of other processes that wrote
+ * nothing. Quotes in texts of a record are escaped, so only fields match.
  */
 function isNothing(line: string, isOwn: boolean): boolean {
   if (startOf(line).includes('"type":"result"')) return true;
@@ -213,14 +216,14 @@ export class AuditTrail implements AuditSink {
     while (this.#pending.size > 0) await Promise.allSettled(this.#pending);
     await this.#draining;
     if (this.#publisher !== undefined) {
-      // What the observer raised, and what could not be published before.
+      // Publishes the observer's events, and records that could not be published before.
       if (this.#hasAppended) this.#publisher.publish().catch(() => {});
       await this.#publisher.close(LAST_PUBLISHING_MS);
     }
     await this.#trail?.then((trail) => trail.close()).catch(() => {});
   }
 
-  /** Whoever need not wait leaves what fails to the next publication. */
+  /** Waits only for a decision that must be published before it counts; other failures are left to the next publication. */
   async #publish(record: AuditRecord): Promise<void> {
     const published = this.#publisher?.publish();
     if (this.#stream?.required === true && record.type === 'decision') await published;
@@ -298,7 +301,7 @@ export class AuditTrail implements AuditSink {
   }
 }
 
-/** As {@link AuditTrail}. */
+/** Opens the audit trail in a directory. */
 export const openAudit = (directory: string, options: AuditOptions): AuditTrail =>
   new AuditTrail(directory, options);
 

@@ -9,13 +9,13 @@ interface ObservedDecision {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly request: string;
-  /** Of a command that was asked about: what makes it what it is; see `commandWords`. */
+  /** The words by which commands that were asked about are compared; see `commandWords`. */
   readonly words: ReadonlySet<string>;
   /** A person was asked, or would have been. */
   readonly asked: boolean;
   /** The policy or a person was against it. */
   readonly refused: boolean;
-  /** It was launched, or a container was told that it may run it. */
+  /** The command was launched, or a gate allowed a container to run it. */
   readonly launched: boolean;
   /** Words that lead out of the workspace, as the check of paths saw them: where it was not launched, or read in vain. */
   readonly escapes: readonly string[];
@@ -29,7 +29,7 @@ interface ObservedDecision {
 
 /** What a pattern recognized. */
 interface Finding {
-  /** What it is about: one event is raised for it within the time that is remembered. */
+  /** Identifies the subject of the event: at most one is raised for it within REMEMBERED_MS. */
   readonly about: string;
   readonly message: string;
   readonly details: Readonly<Record<string, string | number | boolean>>;
@@ -96,9 +96,9 @@ function climbs(word: string): boolean {
   return /(?:^|[/=:'"]|%2f)(?:\.|%2e){2}(?:$|[/'"]|%2f)/i.test(word);
 }
 
-/** So many earlier requests that were not approved make the next one conspicuous. */
+/** After this many requests that were not approved, a similar one is reported. */
 const REFUSED_BEFORE = 2;
-/** Of all words of both commands, so many are in both. */
+/** The share of their words that two similar commands have in common. */
 const ALIKE = 0.5;
 
 /** An agent that was not approved asks again in other words, until a person gets tired and approves. */
@@ -162,7 +162,7 @@ const createThenExecute: Pattern = {
 /** One such option has a reason; several are somebody who looks for one that works. */
 const DIFFERENT_FLAGS = 2;
 
-/** Programs are given options that make them run others: how a command that is let through runs one that is not. */
+/** Options that make programs run others, by which an allowed command could run a refused one. */
 const unusualFlags: Pattern = {
   code: 'unusual_flags',
   summary: `${DIFFERENT_FLAGS} different options, in one command or several, that make programs run others or use the network (\`git -c core.pager=…\`, \`tar --checkpoint-action\`)`,
@@ -263,7 +263,7 @@ export class Recognizer {
   }
 }
 
-/** Of what was launched, only the files that it wrote matter later, unusual options, and where it looked in vain. */
+/** Of a launched command, later patterns need only the files that it wrote, unusual options, and denied reads. */
 function isRemembered({ launched, writes, flags, escapes }: ObservedDecision): boolean {
   return !launched || writes.length > 0 || flags.length > 0 || escapes.length > 0;
 }

@@ -16,7 +16,7 @@ const PUBLISH_MS = 15_000;
 const MOST_BYTES = 512 * 1024;
 const LONGEST_PAUSE_MS = 40;
 
-/** What of a trail is in the stream. */
+/** How much of a trail is in the stream. */
 interface Published {
   /** Where in the stream its last lines are; 0: none are. */
   readonly position: number;
@@ -196,7 +196,7 @@ export function notedIn(directory: string): Published | undefined {
     if (errnoOf(error) === 'ENOENT') return undefined;
     throw error;
   }
-  // Older versions noted more.
+  // Older versions wrote more fields.
   const [, position, seq] = /^\{"position":(\d{1,16}),"seq":(\d{1,16})[,}].*\n$/.exec(text) ?? [];
   if (seq === undefined)
     throw new SandboxError(
@@ -232,7 +232,7 @@ export function trailName(directory: string, give: boolean): string | undefined 
       mode: 0o600,
     });
     try {
-      // Of several that give it a name, one does.
+      // If several processes create it at once, only one link succeeds.
       linkSync(unfinished, path);
     } catch (error) {
       if (errnoOf(error) !== 'EEXIST') throw error;

@@ -1,5 +1,6 @@
-import { existsSync, unlinkSync } from 'node:fs';
+import { existsSync, statSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { errnoOf } from '../../base/errno-of.ts';
 import { errorMessage } from '../../base/error-message.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import type { EventRecord } from '../../model/index.ts';
@@ -13,7 +14,7 @@ import { headMac, NO_HASH, sealRecord } from './record-line.ts';
 /** SQLite's `application_id` of a trail: "SbRt". */
 const APPLICATION_ID = 0x53625274;
 
-/** As those of the state: only ever added to. */
+/** Like the migrations of the state database: only ever added to. */
 const MIGRATIONS: readonly string[] = [
   `
   PRAGMA application_id = ${APPLICATION_ID};
@@ -36,9 +37,25 @@ const MIGRATIONS: readonly string[] = [
 /** The database of a trail, in its directory. */
 export const trailPath = (directory: string) => join(directory, 'trail.db');
 
-/** Whether a directory has a trail, as a database or in files of before. */
-export const hasTrail = (directory: string) =>
-  existsSync(trailPath(directory)) || (existsSync(directory) && listDayFiles(directory).length > 0);
+/**
+ * Whether a directory has a trail, as a database or in files of an older version.
+ * @throws {SandboxError} `audit.unreadable`: the directory cannot be read.
+ */
+export function hasTrail(directory: string): boolean {
+  try {
+    return isThere(trailPath(directory)) || (isThere(directory) && listDayFiles(directory).length > 0);
+  } catch (error) {
+    const why = errnoOf(error) ?? errorMessage(error);
+    throw new SandboxError(
+      'audit.unreadable',
+      `the audit trail in ${directory} cannot be read (${why}); look at the owner and the mode of the directory`,
+      { cause: error },
+    );
+  }
+}
+
+/** Unlike `existsSync`, it does not take what is behind a shut directory as missing. */
+const isThere = (path: string) => statSync(path, { throwIfNoEntry: false }) !== undefined;
 
 /** How a trail is opened. */
 export interface TrailOptions {
@@ -63,16 +80,16 @@ export interface TrailLine {
 /** How records are written. */
 interface Writing {
   readonly key: Uint8Array | undefined;
-  /** Milliseconds since 1970. */
+  /** The present time in milliseconds since 1970. */
   readonly clock: () => number;
-  /** Days that stay when a new one begins; `undefined`: all. */
+  /** Days to retain when a new one begins; `undefined`: all. */
   readonly keepDays?: number | undefined;
 }
 
 const DAY_MS = 24 * 3_600_000;
-/** Rows that are in memory at once. */
+/** Rows that are read into memory at once. */
 const PAGE = 256;
-/** The time of a line, as every record has it behind its number: ISO 8601, so that the order of texts is that of times. */
+/** SQL for the time of a line: ISO 8601, so that texts sort by time. */
 const TIME = `substr(line, instr(line, '"time":"') + 8, 24)`;
 
 /** What every failure to record becomes: one line that says what and where. */

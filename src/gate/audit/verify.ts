@@ -18,11 +18,11 @@ interface VerifyOptions {
   readonly anchor?: { readonly seq: number; readonly hash: string } | undefined;
   /** The chain has to begin with record 1. */
   readonly complete?: boolean | undefined;
-  /** Every so often. */
+  /** Called now and then while records are checked. */
   readonly onProgress?: (done: number, of: number) => void;
 }
 
-/** Of each trail. */
+/** Problems reported of one trail at most. */
 const MOST_PROBLEMS = 1_000;
 
 /**
@@ -89,7 +89,7 @@ interface VerifyStreamOptions {
   readonly complete?: boolean | undefined;
   /** The trail of this machine and user; what it has published has to be there. `undefined`: there is none. */
   readonly own?: Trail | undefined;
-  /** Every so often. */
+  /** Called now and then while records are read. */
   readonly onProgress?: (read: number, of: number) => void;
 }
 

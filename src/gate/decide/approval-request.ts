@@ -18,7 +18,7 @@ import {
   type WantedConnection,
 } from '../../model/index.ts';
 import { packageVersion } from '../../version.ts';
-import { caller, describePush } from '../../workspace/index.ts';
+import { describePush, type Environment } from '../../workspace/index.ts';
 import { directoryIdentityOf, expanded, identityOf, treeIdentityOf } from './shown-state.ts';
 
 /** What does not change from command to command of one sandbox. */
@@ -28,6 +28,8 @@ interface ApprovalSurroundings {
   readonly plan: LaunchPlan | undefined;
   /** Names of variables that the policy or the caller asked for, beyond what every command has. */
   readonly given: () => ReadonlySet<string>;
+  /** Of the caller. */
+  readonly env: Environment;
   readonly principal: string;
   readonly session: string | undefined;
   /** What the policy gives every command. */
@@ -49,9 +51,9 @@ interface AskedCommand {
   readonly details: readonly string[];
   /** The job of a fleet that it is for. */
   readonly job?: JobOrigin | undefined;
-  /** It runs, and this is what is asked about. */
+  /** Set if a running command wants this connection, and the question is about that. */
   readonly connection?: WantedConnection;
-  /** Of this request alone: takes the place of what cannot be known of an open command, which is asked each time. */
+  /** A value unique to this request: an open command is not known completely, so each time is another question. */
   readonly once: string;
 }
 
@@ -87,10 +89,10 @@ function stateOf({ parts }: CommandEffects, cwd: string) {
  * launch, it has the same fingerprint only if nothing of it has changed.
  */
 export function approvalRequestMaker(surroundings: ApprovalSurroundings): ApprovalRequestMaker {
-  const { policy, plan, given, principal, session, usual = {} } = surroundings;
-  // It is said of its confinement then.
+  const { policy, plan, given, env, principal, session, usual = {} } = surroundings;
+  // The confinement then says that there is no network, so the question does not name it as reachable.
   const hasNoNetwork = plan !== undefined && policy.network.mode === 'off';
-  // Once there is a request to be made: most commands are asked about by nobody.
+  // Computed for the first request: most commands are never asked about.
   const once = () => ({
     confinement:
       plan === undefined ? ['nothing confines it here: it runs somewhere else'] : confinementOf(policy, plan),
@@ -118,7 +120,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
     const rule = effects.proposedRule?.();
     return {
       ...(connection === undefined ? {} : { connection }),
-      // For whoever answers only: who was asked once about a command is not asked again for another job.
+      // Host and job are only shown, and not part of the fingerprint: an approval holds for other jobs with the same command.
       ...(policy.state.url === undefined ? {} : { host: hostname() }),
       ...(job === undefined ? {} : { job }),
       fingerprint:
@@ -152,7 +154,7 @@ export function approvalRequestMaker(surroundings: ApprovalSurroundings): Approv
       parts: effects.parts.map(({ source, executable, remarks }) => ({ source, executable, remarks })),
       environment: names.filter((name) => changed.has(name) || namesGiven.has(name)).map(text),
       profile: policy.profile,
-      ...atStake(effects, decision, cwd),
+      ...atStake(effects, decision, cwd, env),
       touches: [
         ...effects.writes.map((path) => fromDirectory(path, cwd)),
         ...(decision.reach === 'network' && !hasNoNetwork ? ['the network'] : []),
@@ -170,7 +172,7 @@ function boundTo(
   const questions = decision.reasons.filter(({ verdict }) => verdict === 'ask');
   return [
     ...details,
-    // Where each part runs, and why it is asked: a session that was tainted since has more to ask.
+    // The directory of each part, and the reasons for the question: a session that was tainted since has more of them.
     digest([effects.parts.map(({ directories }) => directories), decision.risk, decision.reach]),
     bound,
     digest(questions.map(({ check, code, words }) => [check, code, words])),
@@ -185,13 +187,17 @@ function atStake(
   { lost = () => [], hosts = [], pushes = [] }: CommandEffects,
   { verdict, reach }: Decision,
   cwd: string,
+  env: Environment,
 ): Pick<ApprovalRequest, 'lost' | 'reached'> {
   if (verdict !== 'ask') return {};
   const gone = lost().map((path) => fromDirectory(path, cwd));
   const reached =
     reach === 'local'
       ? []
-      : [...hosts.map((host) => readableWord(redact(host))), ...pushes.flatMap(describePush)];
+      : [
+          ...hosts.map((host) => readableWord(redact(host))),
+          ...pushes.flatMap((push) => describePush(push, env)),
+        ];
   return {
     ...(gone.length === 0 ? {} : { lost: gone }),
     ...(reached.length === 0 ? {} : { reached }),
@@ -201,7 +207,7 @@ function atStake(
 const fromDirectory = (path: string, cwd: string) =>
   path !== cwd && isBeneath(path, cwd) ? relative(cwd, path) : path;
 
-/** Controls of how much a command may use, and of what is told about it. */
+/** Controls about limits and reports, which do not change what a command can reach. */
 const OF_AMOUNTS: ReadonlySet<ControlId> = new Set<ControlId>(['resource-limits', 'denials']);
 
 /**
@@ -224,7 +230,7 @@ function confining(plan: LaunchPlan): object {
   return { ...plan, limits: [], treeLimits: {}, observed: undefined, seccompGroups, report: [backend, held] };
 }
 
-/** A policy without what makes no such difference: who is asked, what is written down, how much may be used. */
+/** The parts of a policy that a fingerprint covers: without approvers, audit and budgets, which do not change what the command can do. */
 function deciding({
   approval,
   audit,
@@ -239,7 +245,7 @@ function deciding({
   const { commands, ...others } = rest;
   return {
     ...others,
-    // A rule that allows says nothing of what is asked about.
+    // Rules that allow are left out: they do not change what is asked about.
     commands: { ...commands, rules: commands.rules.filter(({ verdict }) => verdict !== 'allow') },
     umask: limits.umask,
     autonomy: security.autonomy,
@@ -253,7 +259,7 @@ const NETWORK: Readonly<Record<Policy['network']['mode'], string>> = {
   open: 'it can use the network of this machine',
 };
 
-/** What a command is kept from, for whoever decides about it. */
+/** What confines a command, for the person who decides about it. */
 function confinementOf(policy: Policy, plan: LaunchPlan): readonly string[] {
   const writable = plan.paths.filter(({ access }) => access === 'write').map(({ path }) => path);
   const missing = plan.report.controls.filter(({ state }) => state === 'unsupported' || state === 'degraded');
@@ -270,10 +276,10 @@ function confinementOf(policy: Policy, plan: LaunchPlan): readonly string[] {
   ];
 }
 
-/** Names of variables that somebody asked for, beyond those that all profiles pass. */
-export function givenVariables({ named }: { readonly named: Policy }): ReadonlySet<string> {
+/** Names of variables of a caller that somebody asked for, beyond those that all profiles pass. */
+export function givenVariables(named: Policy, env: Environment): ReadonlySet<string> {
   const builtIn: readonly string[] = POLICY_KEYS.environment.pass.default;
-  const passed = Object.keys(caller().env).filter((name) =>
+  const passed = Object.keys(env).filter((name) =>
     named.environment.pass.some((entry) => !builtIn.includes(entry) && isListedVariable(name, [entry])),
   );
   return new Set([...Object.keys(named.environment.set), ...passed]);
@@ -305,7 +311,7 @@ export interface FingerprintParts {
   readonly environment: readonly string[];
   readonly profile: string;
   readonly confinement: readonly string[];
-  /** Of the effective policy. */
+  /** The version of the effective policy: another policy is another request. */
   readonly policyVersion: string;
 }
 

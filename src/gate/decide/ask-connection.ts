@@ -12,7 +12,7 @@ import type { Deciding } from './ports.ts';
  */
 export type AskConnection = (wanted: WantedConnection, signal: AbortSignal) => Promise<ApprovalAnswer>;
 
-/** Of what a program calls itself. */
+/** Characters shown of the name that a program gave itself. */
 const PROGRAM_CHARACTERS = 40;
 const NOBODY: ApprovalAnswer = { approved: false, reason: 'nobody', by: 'desk' };
 /** What is asked about is none of what the command's text says. */
@@ -25,7 +25,7 @@ const NO_EFFECTS: CommandEffects = {
 export function connectionAsker(deciding: Deciding): AskConnection | undefined {
   const { network } = deciding.ports.policy;
   if (network.mode !== 'listed' || network.unlisted !== 'ask') return undefined;
-  // Who asked for the command is who is asked: that is known by where this is called from, not by where connections are.
+  // Runs the question in the async context of the caller, so that the user who wanted the command is asked.
   return AsyncResource.bind((wanted: WantedConnection, signal: AbortSignal) => ask(deciding, wanted, signal));
 }
 
@@ -44,7 +44,7 @@ async function ask(
       job: request.job,
     });
     const answer = desk === undefined ? NOBODY : await desk.decide(shown, signal);
-    // What nobody waits for any more came too late to be an answer.
+    // An answer that came after the connection was given up is not recorded.
     if (!signal.aborted) await ports.record(recordOf(deciding, wanted, answer));
     return answer;
   } catch (error) {

@@ -51,13 +51,13 @@ async function write({ ports, warnings }: Deciding, record: DecisionRecord | Res
     if (warning !== undefined) warnings.push(warning);
   } catch (error) {
     if (error instanceof SandboxError) throw error;
-    // Of a sink that the application brought.
+    // The application's own sink may throw any error.
     const why = errorMessage(error);
     throw new SandboxError('audit.failed', `the audit trail cannot be written: ${why}`, { cause: error });
   }
 }
 
-/** Another program runs the command, or does not. */
+/** For a decision only: another program runs the command, if any does. */
 const NO_ENFORCEMENT: DecisionRecord['report'] = {
   backend: 'none',
   passedOver: [],
@@ -304,7 +304,7 @@ const counted: Control = {
     const { durable, warning } = reservation;
     if (warning !== undefined) deciding.warnings.push(warning);
     if (durable !== undefined) {
-      // It may fail while something else is waited for, or after another control has objected.
+      // May reject before it is awaited, or after another control has objected: that is no unhandled rejection.
       durable.catch(() => {});
       deciding.beforeStart.push(durable);
     }
@@ -314,7 +314,7 @@ const counted: Control = {
     try {
       await reserved.get(deciding)?.release();
     } catch {
-      // It stays counted.
+      // The action stays counted.
     }
   },
   async ended(deciding, { started }) {
@@ -339,7 +339,7 @@ const exposed: Control = {
   },
 };
 
-/** Hooks are told what became of a command that was started. */
+/** Informs hooks about the result of a command that was started. */
 const told: Control = {
   name: 'told',
   isNeeded: ({ tellHooks }) => tellHooks !== WITHOUT.tellHooks,

@@ -58,7 +58,7 @@ export function createDecider(ports: DecisionPorts, all: readonly Control[] = CO
   };
 }
 
-/** What may be told of a decision. */
+/** Attributes of a decision for telemetry. */
 function factsOf(decided: Decided): Facts {
   const { verdict, risk, reach } = decided.decision ?? {};
   const said = { verdict, risk, reach, approved: decided.approval?.approved };

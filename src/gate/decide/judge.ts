@@ -30,10 +30,11 @@ import {
   createLookAtObeyed,
   createPathLookup,
   createVersions,
+  type Environment,
   type FoundProgram,
 } from '../../workspace/index.ts';
 import { bashSyntaxError } from './bash-syntax.ts';
-import { INNER_TEXTS } from './inner-texts.ts';
+import { innerTexts } from './inner-texts.ts';
 import {
   CHECKS,
   CHECKS_IN_SESSION,
@@ -75,7 +76,7 @@ export interface JudgeRequest {
   readonly effect?: Effect | undefined;
   /** The shell that is to run it, if that has run others before. */
   readonly shell?: ShellFacts | undefined;
-  /** As it is to be started, where no shell does that: what patterns match is what was found then. */
+  /** The command as it will be started without a shell: patterns are replaced by what they matched. */
   readonly steps?: Steps | undefined;
   /** What reviewer and hooks have said about this very request: they are asked once. */
   readonly said?: Map<string, unknown> | undefined;
@@ -95,15 +96,15 @@ export interface Judgement {
     effects: CommandEffects,
     plan: LaunchPlan | undefined,
   ) => readonly Exposure[];
-  /** It is harmless wherever it runs, with nothing around it. About as dear as the decision. */
+  /** Whether the command is harmless even without a sandbox. Costs about as much as the decision. */
   readonly isPlain: () => boolean;
-  /** It does nothing but read, as far as its words tell, and finds the same where nothing can be written. */
+  /** Whether the command, by its words, only reads, and behaves the same where nothing can be written. */
   readonly onlyReads: () => boolean;
-  /** What version control would not bring back of what it took away and changed: before that is in the workspace. */
+  /** What the command removed or changed that version control cannot restore. Call it before the changes are applied. */
   readonly lostAmong: (taken: Taken, decision: Decision) => Lost;
-  /** Takes note of the files that it makes: to be called before it begins; what it returns, when it has ended. */
+  /** Notes the files that the command makes: call it before the start, and the returned function after the end. */
   readonly begins: (effects: CommandEffects) => () => void;
-  /** What it does to the shell that runs it cannot be told from its text. */
+  /** Whether the text leaves open how the command changes the shell that runs it. */
   readonly leavesDoubts: () => boolean;
   /** Where programs of its words are that this host could execute and the sandbox does not show. */
   readonly hiddenPrograms: (exitCode: number) => readonly string[];
@@ -126,6 +127,8 @@ function usualEffect({ workspace }: Policy, { shell, approved }: JudgeRequest): 
 interface JudgeParts {
   readonly policy: Policy;
   readonly rules: RulesOfCommands;
+  /** Of the caller, for where git finds the user's settings. */
+  readonly env: Environment;
   /** PATH of the command, if the request says nothing else. */
   readonly searchPath: string;
   readonly find: ProgramFinder;
@@ -198,7 +201,7 @@ function askedOnce(ports: GatePorts, said: Map<string, unknown>): GatePorts {
 }
 
 /** Wires parser, checks and ports: the stages do not know each other. */
-export function createJudge({ policy, rules, searchPath, find, gate, made }: JudgeParts): Judge {
+export function createJudge({ policy, rules, env, searchPath, find, gate, made }: JudgeParts): Judge {
   const ports: GatePorts = {
     budget: gate.budget,
     reviewer: gate.reviewer,
@@ -211,11 +214,12 @@ export function createJudge({ policy, rules, searchPath, find, gate, made }: Jud
   const canonicalProgram = programsWithMemory(rules);
   const parse = parserWithMemory();
   const own = new OwnFiles(made);
+  const inner = innerTexts(env);
 
   return function judge(request) {
     const { command, cwd = '.' } = request;
     const inSession = request.shell !== undefined;
-    // It remembers what it saw, which is right for one decision and wrong for two.
+    // The lookup caches what it saw, so it serves one decision only.
     const paths = lookupInSandbox(createPathLookup(way), rules);
     const from = paths.resolve(isAbsolute(cwd) ? cwd : `${rules.workspace}/${cwd}`).canonical;
     const steps = stepsToJudge(request, rules, paths, from);
@@ -248,7 +252,7 @@ export function createJudge({ policy, rules, searchPath, find, gate, made }: Jud
       shell: request.shell,
       variables: request.env,
       versions: createVersions((path) => own.isOwn(path)),
-      inner: INNER_TEXTS,
+      inner,
       syntaxError: typeof command === 'string' ? bashSyntaxError : undefined,
       obeyed: createLookAtObeyed(rules.workspace),
       steps,

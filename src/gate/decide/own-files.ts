@@ -11,9 +11,9 @@ import { readRegular } from '../../workspace/index.ts';
 
 /** Paths that are remembered; the oldest go first. */
 const MOST_PATHS = 10_000;
-/** The clock of file systems is behind that of processes by up to a tick, in nanoseconds. */
+/** File times lag behind the clock of processes by up to one tick, in nanoseconds. */
 const TICK_NS = 10_000_000n;
-/** Contents up to this size are compared where times prove nothing; a person changes no larger file within a tick. */
+/** Files up to this size are compared by content if their times prove nothing; nobody changes a larger file within a tick. */
 const LARGEST_COMPARED = 16 * 1024 * 1024;
 /** Names that are looked at in a directory that a command made. */
 const MOST_NAMES = 1_000;
@@ -90,7 +90,7 @@ const objectOf = ({ dev, ino, birthtimeNs }: BigIntStats) => `${dev}:${ino}:${bi
 const stampOf = (info: BigIntStats) =>
   `${objectOf(info)}${[info.size, info.mtimeNs, info.ctimeNs, info.nlink].join(':')}`;
 
-/** A second change within one tick leaves all times as they are, so that only the content tells of it. */
+/** A second change within one clock tick leaves all times unchanged, so only the content shows it. */
 function stateOf(path: string, info: BigIntStats): string | undefined {
   const isRecent = info.ctimeNs > BigInt(Date.now()) * 1_000_000n - 2n * TICK_NS;
   if (!isRecent || !info.isFile() || info.size > LARGEST_COMPARED) return stampOf(info);

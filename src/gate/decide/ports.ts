@@ -30,12 +30,12 @@ export type ResolvedCommand =
       readonly argv: readonly [string, ...string[]];
       /** What was asked for, where something else starts it. */
       readonly asked?: readonly [string, ...string[]];
-      /** What a text was read as, where no shell runs it. */
+      /** The parsed steps of a text that runs without a shell. */
       readonly steps?: Steps;
       readonly cwd: string;
-      /** As the addon takes it. */
+      /** The environment in the form that the addon takes. */
       readonly env: Uint8Array;
-      /** The same by name; HOME and TMPDIR are missing where the addon sets them. */
+      /** The variables of `env` by name; HOME and TMPDIR are missing where the addon sets them. */
       readonly variables: Readonly<Record<string, string | undefined>>;
     }
   | {
@@ -79,7 +79,7 @@ export interface DecisionPorts {
     request: Pick<JudgeRequest, 'cwd' | 'env'>,
   ) => ResolvedCommand | undefined;
   readonly makeRequest: ApprovalRequestMaker;
-  /** Stands in requests for what cannot be known beforehand, for a command that was approved beforehand. `undefined`: its id. */
+  /** The `once` value of requests for a command that was approved beforehand. `undefined`: the request's id. */
   readonly once: string | undefined;
   readonly session: SessionMemory;
   /** `elsewhere`: the caller asks by itself. An `undefined` desk: there is nobody to ask, and nothing was ever remembered. */
@@ -88,7 +88,7 @@ export interface DecisionPorts {
   /** Writes to the audit trail. Rejects if that fails, or settles with a warning where the policy has it so. */
   readonly record: (record: AuditRecord) => Promise<string | undefined>;
   readonly telemetry: Telemetry;
-  /** What stands in the record of what is allowed. `undefined`: it is recorded elsewhere. */
+  /** The outcome in the record of an allowed request. `undefined`: it is recorded elsewhere. */
   readonly outcome: (seen: Seen | undefined) => string | undefined;
   /** Tells the hooks what became of a command; gives sentences about those that failed. */
   readonly tellHooks: (command: Command, cwd: string, result: ExecutionResult) => Promise<readonly string[]>;
@@ -149,7 +149,7 @@ export interface Deciding {
   /** What reviewer and hooks have said. */
   readonly said: Map<string, unknown>;
   readonly warnings: string[];
-  /** What goes on while the next controls are asked, and has to be done before anything starts; what fails objects. */
+  /** Work that runs beside the next controls and must finish before anything starts; a rejection refuses the command. */
   readonly beforeStart: Promise<void>[];
 }
 

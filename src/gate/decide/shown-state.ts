@@ -5,7 +5,7 @@ import { createPathLookup, readRegular } from '../../workspace/index.ts';
 /** Objects of directories that go, or matches of a pattern, which an approval is bound to one by one. */
 const MOST_OBJECTS = 20_000;
 
-/** Of larger files the state says whether they changed: no script that a person writes is one. */
+/** Files up to this many bytes are compared by content, larger ones by inode and time of change. Scripts written by people are smaller. */
 const LARGEST_READ = 4 * 1024 ** 2;
 
 /**
@@ -57,7 +57,7 @@ function identified(
   try {
     info = look(path, { bigint: true, throwIfNoEntry: false });
   } catch {
-    // What cannot be looked at is never the same as before: an answer about it is void.
+    // A file that cannot be looked at is never equal to its earlier state, so an approval is void.
     return randomUUID();
   }
   return info === undefined ? 'missing' : identity(info);
@@ -66,7 +66,7 @@ function identified(
 /** The paths that a pattern of the shell matches, or may match: brackets count as any characters. A plain path is itself. */
 export function expanded(pattern: string): readonly string[] {
   if (!/[*?[]/.test(pattern)) return [pattern];
-  // What cannot be told is never the same as before.
+  // An unknown state is never equal to an earlier one.
   return createPathLookup().expand(pattern)?.toSorted() ?? [randomUUID()];
 }
 

@@ -55,7 +55,7 @@ export async function sessionStart(
 async function startWith(hook: ToolHook, session: HookSession, limit: EventLimit): Promise<GuardAnswer> {
   try {
     const work = call(() => hook.sessionStart?.(session));
-    // It comes from outside.
+    // The hook is foreign code: its answer is checked.
     const answer = clearAnswer(await limit.within(work, limit.timeoutMs));
     if (answer === undefined) return { allowed: false, reason: `the hook ${hook.name} gave no clear answer` };
     if (answer.allowed) return answer;
@@ -65,7 +65,7 @@ async function startWith(hook: ToolHook, session: HookSession, limit: EventLimit
   }
 }
 
-/** All are told, at the same time: none of them decides anything. */
+/** Informs all hooks at the same time; they do not decide anything here. */
 async function tellAll(
   hooks: readonly ToolHook[],
   event: string,

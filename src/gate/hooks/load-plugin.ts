@@ -78,7 +78,7 @@ async function loadHook(plugin: HookPlugin, parts: HookParts): Promise<ToolHook>
   }
 }
 
-/** Of a command line, what an interpreter runs. */
+/** Whether an argument is the script that the program of a command line runs as an interpreter. */
 const isScript = (argument: string, index: number) => index > 0 && argument.startsWith('/');
 
 async function moduleHook(
@@ -90,7 +90,7 @@ async function moduleHook(
   return hookOf(name, await loaded(moduleUrl(file, sha256 !== undefined), loadTimeoutMs));
 }
 
-/** A program is asked before a tool is used, and told nothing afterwards. */
+/** A hook by command: the program is asked before a tool is used, and not informed afterwards. */
 async function programHook(name: string, argv: HookPlugin['command'], parts: HookParts): Promise<ToolHook> {
   const [program, ...args] = argv ?? [];
   if (program === undefined) throw unusable('it names no program');
@@ -105,7 +105,7 @@ async function programHook(name: string, argv: HookPlugin['command'], parts: Hoo
       if ('problem' in outcome) throw unusable(`it ${outcome.problem}`);
       const answer = flatObject(outcome.answer);
       if (answer === undefined) throw unusable('it wrote something else than one JSON object');
-      // What it means is judged by who asks.
+      // The caller checks the answer.
       return answer as HookAnswer;
     },
   };

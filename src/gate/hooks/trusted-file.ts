@@ -53,9 +53,9 @@ async function examinePlace(path: string, { workspace, writable }: Writable): Pr
   }
 }
 
-/** Programs of the system have second names, all of them there. */
+/** Hard links are accepted here: programs of the system have several names, all in this directory. */
 const SYSTEM = '/usr';
-/** As many as the kernel follows. */
+/** The most symbolic links that the kernel follows on the way to one file. */
 const MOST_LINKS = 40;
 
 /**
@@ -71,7 +71,7 @@ export async function requireTrustedProgram(argv: readonly string[], where: Writ
     // It is started in the root directory.
     const path = resolve('/', argument);
     const info = await lstat(path).catch(() => undefined);
-    // An option may name a file as well, after its equals sign: that is for who writes the policy to know.
+    // A file after an option's equals sign is not checked: the author of the policy is responsible for it.
     if (info?.isFile() || info?.isSymbolicLink()) await examineProgramFile(path, where);
   }
 }
@@ -106,7 +106,7 @@ async function canonicalDirectory(directory: string): Promise<string> {
   }
 }
 
-/** Whoever can write a directory on the way can put another file in the place of this one. */
+/** Checks every directory above the file: a user who can write one of them can replace the file. */
 async function examineDirectories(path: string): Promise<void> {
   for (const directory of ['/', ...directoriesBetween(path, '/')]) {
     const info = await lstat(directory);
@@ -141,7 +141,7 @@ function examineFile(info: Stats, isSystem = false): void {
   if (isForeign(info)) throw unusable('somebody else than root and the user owns it');
   if ((info.mode & GROUP_OR_OTHERS_WRITE) !== 0)
     throw unusable('others than its owner can write it: change that, or pin its SHA-256');
-  // The other name may lie where commands can write.
+  // Commands may be able to write the file by its other name.
   if (info.nlink > 1 && !isSystem)
     throw unusable('it has a second name (a hard link): copy it, or pin its SHA-256');
 }

@@ -59,7 +59,7 @@ export async function connectNats(settings: NatsSettings, name: string): Promise
     });
   } catch (error) {
     const failure = natsFailure(error, settings.url);
-    // It does not say so: with TLS 1.3 it has let us in by then, and says no more.
+    // A server that rejects our certificate looks like a timeout: with TLS 1.3 the handshake has succeeded by then.
     if (!encrypted || !failure.message.endsWith('(timeout)')) throw failure;
     throw new SandboxError(
       failure.code,
@@ -198,7 +198,7 @@ function credentialsOf({ credentials }: NatsSettings): {
       'fleet.invalid',
       `the NATS credentials file has ${key === '' ? 'a certificate and not its private key' : 'a private key and no certificate'}`,
     );
-  // As an nkey seed it must have nothing behind it.
+  // An nkey seed must stand alone, so the PEM blocks are removed.
   const secret = whole.replaceAll(PEM, '').trim();
   return {
     ...(secret !== '' && { secret: Buffer.from(secret, 'latin1') }),

@@ -38,7 +38,7 @@ export async function openFleetStore(settings: FleetStoreSettings, name: string)
   return fleetStoreOn(await connectNats(settings, name), settings);
 }
 
-/** The same on a connection that is there. Closing the store closes it. */
+/** Opens the store on an existing connection. Closing the store closes the connection. */
 export async function fleetStoreOn(
   connection: NatsConnection,
   settings: FleetStoreSettings,
@@ -191,7 +191,7 @@ function clockOf(kv: KV, url: string): FleetStore['clock'] {
       }, OPEN_MS);
       const after = performance.now();
       if (written === null) throw new Error(`the key ${CLOCK_KEY} is not kept`);
-      // It was done before this moment: what we take for now is late by two requests at most.
+      // The server wrote the time before `after`, so our estimate lags by two requests at most.
       known = { at: after, wall: Date.now(), server: written.created.getTime() };
     } catch (error) {
       throw natsFailure(error, url);

@@ -23,7 +23,7 @@ export function patiently<T>(work: () => Promise<T>, milliseconds = PATIENCE_MS)
   });
 }
 
-/** Nobody has answered, or the one who has says that there is no leader. */
+/** Whether an error may pass: no server answered, or one said that there is no leader. */
 function isPassing(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const unavailable = Reflect.get(error, 'status') === 503;

@@ -86,7 +86,7 @@ export class Publisher {
     }
   }
 
-  /** Publishes what nobody acknowledges, at once. @throws what the server has against it; who does not hear that is not told. */
+  /** Publishes without waiting for an acknowledgement. @throws the server's error; missing subscribers are not an error. */
   async tell(subject: string, data: string): Promise<void> {
     this.#published += 1;
     const token = String(this.#published);
@@ -99,7 +99,7 @@ export class Publisher {
     });
     try {
       this.connection.publish(subject, data);
-      // What the server has against it is here before that is answered, and told in the next turn.
+      // The server's error for the message arrives before this answer, and is reported in the next turn.
       const answered = this.connection.flush().then(() => new Promise<void>((next) => setImmediate(next)));
       await Promise.race([refused, answered, patience]);
     } finally {

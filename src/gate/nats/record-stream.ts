@@ -48,7 +48,7 @@ async function ensureStream(
   const wanted = replicas ?? (connection.info?.cluster === undefined ? 1 : 3);
   const { config } =
     info ??
-    // Of several that make it at the same time with the same configuration, all have made it.
+    // Several clients may create it at once: with the same configuration, all succeed.
     (await manager.streams.add({
       name: STREAM,
       subjects: [`${SUBJECTS}.*`],

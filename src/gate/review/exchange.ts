@@ -3,10 +3,10 @@ import { flatObject } from '../../base/flat-object.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import type { Reach, Review, ReviewRequest, Taint } from '../../model/index.ts';
 
-/** Longer commands are not reviewed: whoever reads only a part of one cannot say that nothing is wrong with it. */
+/** Longer commands are not reviewed: a reviewer that reads only a part cannot say that nothing is wrong with the rest. */
 export const MAX_COMMAND_LENGTH = 20_000;
 
-/** What a reviewer is told. */
+/** The information that a reviewer gets. */
 export interface Subject {
   /** A string for bash, or an argument vector that no shell reads. */
   readonly command: string | readonly string[];
@@ -44,7 +44,7 @@ const replySchema = z.strictObject({
   reason: z.string().describe('Why, in one sentence.'),
 });
 
-/** For an answer that cannot be used; whoever asked decides without it. */
+/** The review if there is no usable answer; the caller decides without it. */
 export function unclear(reason: string): Review {
   return { outcome: 'unclear', reason: visibleLine(reason, MAX_REASON_LENGTH) };
 }
@@ -54,7 +54,7 @@ export function reviewOf(text: string): Review {
   if (text.length > MAX_REPLY_LENGTH) return unclear('the answer is too long');
   const reply = replySchema.safeParse(flatObject(text));
   if (!reply.success) return unclear('the answer is not the JSON object that was asked for');
-  // It comes from somebody whom the command may have talked into something.
+  // The command may have influenced the reviewer by prompt injection, so its reason is only shown as one visible line.
   const reason = visibleLine(reply.data.reason, MAX_REASON_LENGTH);
   return { outcome: reply.data.flagged ? 'flag' : 'clear', ...(reason === '' ? {} : { reason }) };
 }

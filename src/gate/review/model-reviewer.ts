@@ -37,7 +37,7 @@ export function modelReviewer(settings: ModelSettings, env: Environment, timeout
           maxRetries: 0,
           timeout: timeoutMs,
           fetch: boundedFetch,
-          // It would write to the console, and the command to whoever collects traces.
+          // The SDK would write to the console, and put the command into traces.
           logLevel: 'off',
           openTelemetry: false,
         }),
@@ -122,7 +122,7 @@ function withoutCustomHeaders<T>(make: () => T): T {
   }
 }
 
-/** Of a whole response; one that fits is a few hundred bytes. */
+/** The largest response that is read; a usual one has a few hundred bytes. */
 const MAX_RESPONSE_BYTES = 256 * 1024;
 
 /**

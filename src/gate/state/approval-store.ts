@@ -92,7 +92,7 @@ export class SqliteApprovals implements ApprovalStore {
         this.#database.run(`UPDATE approvals SET state = 'used' WHERE id = ?`, id);
       return answerOf(found);
     });
-    // Whoever has its id must not find it unused after a power cut.
+    // After a power cut the approval must still be marked as used, or its id would work again.
     if (answer?.approved === true) await this.#database.durable();
     return answer;
   }
@@ -134,13 +134,13 @@ export class SqliteApprovals implements ApprovalStore {
     return this.#database.all('SELECT * FROM approvals WHERE id = ?', id).map(approvalOf)[0];
   }
 
-  /** For whoever looks at what waits, or answers. */
+  /** Brings the states of requests up to date, before they are read or answered. */
   #settle(): void {
     this.#settleExpired();
     this.#settleAbandoned();
   }
 
-  /** What is too late is so for everybody, whoever looks first; so is an answer that nobody came for. */
+  /** Marks requests, and approvals that nobody fetched, as expired, so that all processes see the same state. */
   #settleExpired(): void {
     this.#database.run(
       `UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved') AND expires_at <= ?`,
@@ -148,7 +148,7 @@ export class SqliteApprovals implements ApprovalStore {
     );
   }
 
-  /** Nobody comes for an answer any more: who asked was killed, or it would have withdrawn it. */
+  /** Marks requests as abandoned if the asking process is gone: it was killed, or it would have withdrawn them. */
   #settleAbandoned(): void {
     const waiting = this.#database.all(
       `SELECT id, asker FROM approvals WHERE state IN ('pending', 'approved') AND asker IS NOT NULL`,
@@ -164,7 +164,7 @@ export class SqliteApprovals implements ApprovalStore {
     // What was approved for a session that has ended since is over with it.
     const ended = this.#database.all('SELECT 1 FROM sessions WHERE id = ? AND ended_at IS NOT NULL', session);
     if (ended.length > 0) return;
-    // In place of an equal one: who revokes what is shown must not leave a second one behind.
+    // Replaces an equal grant: revoking the one that is shown must not leave a second one behind.
     this.#database.run(
       'DELETE FROM grants WHERE fingerprint = ? AND principal = ? AND scope = ? AND session IS ?',
       request.fingerprint,

@@ -42,7 +42,7 @@ export class SqliteBudget implements BudgetStore {
     });
     if (reserved === undefined) return undefined;
     return {
-      // It is counted before anything runs, also if the power goes.
+      // The action is on disk before anything runs, so a power cut does not lose it.
       durable: this.#database.durable(),
       commit: () => {
         this.#database.run('UPDATE actions SET committed = 1 WHERE id = ?', reserved);

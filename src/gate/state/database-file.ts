@@ -31,15 +31,15 @@ const SQLITE_READONLY = 8;
 const SQLITE_CANTOPEN = 14;
 const COULD_BE_READ_ONLY: ReadonlySet<number> = new Set([SQLITE_READONLY, SQLITE_CANTOPEN]);
 const FULL = 'the disk is full; make room';
+const NOT_OPENED = 'it cannot be opened; look at its owner and mode';
 const damaged = (kind: DatabaseKind) => `is damaged; move it away, ${kind.holds} in it are lost`;
-/** Of our statements none is wrong: tables are missing, or there already. The other one is SQLite's word for damage. */
+/** SQLITE_ERROR and SQLITE_CORRUPT. Our statements are correct, so an error means that tables are missing, or exist already. */
 const OF_DAMAGE: ReadonlySet<number> = new Set([1, 11]);
 const WHY: Readonly<Record<number, string>> = {
   [SQLITE_BUSY]: 'another process keeps it locked; end that one (fuser shows it)',
-  [SQLITE_READONLY]: 'it cannot be written; make it writable or set XDG_STATE_HOME',
   10: 'reading or writing it failed; look at the disk',
   13: FULL,
-  [SQLITE_CANTOPEN]: 'it cannot be opened; look at its owner and mode',
+  [SQLITE_CANTOPEN]: NOT_OPENED,
   26: 'it is not a database; move it away',
 };
 
@@ -58,8 +58,19 @@ function why(path: string, error: unknown, kind: DatabaseKind): string {
   // SQLite tries to read what it may not make, and then finds nothing.
   if (number === systemConstants.errno.EROFS || (COULD_BE_READ_ONLY.has(code) && isReadOnly(dirname(path))))
     return 'its file system is read-only; make it writable or set XDG_STATE_HOME';
+  if (code === SQLITE_READONLY)
+    return `${notWritable(path)} cannot be written; make it writable or set XDG_STATE_HOME`;
+  // What Node looked at before SQLite did.
+  if (number === systemConstants.errno.EACCES) return NOT_OPENED;
   if (OF_DAMAGE.has(code)) return `it ${damaged(kind)}`;
   return WHY[code] ?? errorMessage(error);
+}
+
+/** Of a database, what SQLite keeps beside it and its directory, the one that this process cannot write. */
+function notWritable(path: string): string {
+  const there = COMPANIONS.map((end) => `${path}${end}`).filter((file) => existsSync(file));
+  const found = [path, ...there, dirname(path)].find((file) => !isWritable(file));
+  return found === undefined || found === path ? 'it' : found;
 }
 
 /** The number of the system's error behind one of SQLite or of Node. */
@@ -70,12 +81,15 @@ function systemError(error: unknown): number | undefined {
   return 'errno' in error ? -Number(error.errno) : undefined;
 }
 
-function isReadOnly(directory: string): boolean {
+const isReadOnly = (directory: string) => whyNotWritable(directory) === 'EROFS';
+const isWritable = (path: string) => whyNotWritable(path) === undefined;
+
+function whyNotWritable(path: string): string | undefined {
   try {
-    accessSync(directory, constants.W_OK);
-    return false;
+    accessSync(path, constants.W_OK);
+    return undefined;
   } catch (error) {
-    return errnoOf(error) === 'EROFS';
+    return errnoOf(error) ?? String(error);
   }
 }
 
@@ -118,7 +132,7 @@ export function openDatabaseFile(sqlite: Sqlite, path: string, kind: DatabaseKin
       throw lost(
         `${end === '' ? '' : `has a ${basename(path)}${end} that `}is a symbolic link; move that away`,
       );
-  // Whoever made it was killed before it could take away the other name.
+  // A second name: the process that made the file was killed before it could remove that.
   if (before !== undefined && before.nlink > 1) removeUnfinished(path);
   const database = new sqlite.DatabaseSync(urlOf(path), { timeout: BUSY_TIMEOUT_MS });
   const isInPlace = () => isSame(before, statSync(path, { throwIfNoEntry: false }));
@@ -290,7 +304,7 @@ function makeFile(sqlite: Sqlite, path: string, kind: DatabaseKind): void {
   }
 }
 
-/** What processes left that were killed while they made it; what is young may be somebody's who does. */
+/** Removes unfinished files of processes that were killed; a recent one may belong to a process that still writes it. */
 function removeUnfinished(path: string): void {
   const start = `${basename(path)}${UNFINISHED}`;
   for (const name of readdirSync(dirname(path)).filter((other) => other.startsWith(start))) {
@@ -300,7 +314,7 @@ function removeUnfinished(path: string): void {
   }
 }
 
-/** Of several that make it at the same time, one does. */
+/** Gives the finished file its name; if several processes do so at once, one succeeds. */
 function putInPlace(unfinished: string, path: string): void {
   try {
     linkSync(unfinished, path);

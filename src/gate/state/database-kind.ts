@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../base/errors/codes.ts';
 
-/** What is needed of a database that is being made. */
+/** The functions of a new database that its creation needs. */
 export interface NewDatabase {
   exec(sql: string): void;
   prepare(sql: string): {
@@ -9,13 +9,13 @@ export interface NewDatabase {
   };
 }
 
-/** What a database of ours is for, and how it is told from one of others. */
+/** What a database is for, and how ours is told from a foreign one. */
 export interface DatabaseKind {
-  /** Such as "the state database". */
+  /** For messages, such as "the state database". */
   readonly name: string;
-  /** Of every failure. */
+  /** The code of every failure. */
   readonly code: ErrorCode;
-  /** What is lost with it. */
+  /** What is lost if the database is removed, in the words of a message. */
   readonly holds: string;
   /** SQLite's `application_id`. */
   readonly applicationId: number;

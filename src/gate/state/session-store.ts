@@ -122,7 +122,7 @@ export class SqliteSessions implements SessionStore {
     return owner.announced === 1 ? 'known' : 'new';
   }
 
-  /** Of the session, and of those of the principal that are used at the same time. */
+  /** Taints of the session, and of the principal's other sessions that are in use at the same time. */
   #taintsAtOnce(id: string, principal: string): readonly Taint[] {
     return this.#database
       .all(

@@ -44,5 +44,5 @@ export const CHECKS: readonly Check[] = [
   hooks,
 ];
 
-/** The same for a line that a shell gets which has run others before. */
+/** All checks for a line of a shell session, which earlier lines may have changed. */
 export const CHECKS_IN_SESSION: readonly Check[] = [...CHECKS, shellSession];

@@ -39,7 +39,7 @@ const CHANGES_MEANINGS: ReadonlySet<string> = new Set([
 export function answeredByRules(context: CheckContext, reasons: readonly Reason[]): readonly Reason[] {
   const asked = reasons.filter(({ verdict }) => verdict === 'ask');
   const isRefused = reasons.some(({ verdict }) => verdict === 'deny');
-  // What is lost is looked at by a person each time.
+  // A rule does not answer questions about losses: a person decides each time.
   if (asked.length === 0 || isRefused || reasons.some(isLoss)) return reasons;
   if (!asked.every(({ check, code }) => ANSWERED[check]?.includes(code) === true)) return reasons;
   const rules = rulesFor(context);

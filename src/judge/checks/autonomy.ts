@@ -71,7 +71,7 @@ export function isSameUnwritable(context: CheckContext): boolean {
   );
 }
 
-/** What is of low risk may write all the same: `mktemp x`, `git merge-tree`. */
+/** Commands of low risk that write nevertheless: `mktemp x`, `git merge-tree`. */
 function writesNothing(command: SimpleCommand, context: CheckContext): boolean {
   const use = useOf(command, context);
   if (use === undefined || asksForHelp(use)) return true;

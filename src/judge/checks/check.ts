@@ -40,9 +40,9 @@ export interface RulesOfCommands {
    * host's temporary directory, whose place a private one takes, and what of /etc may hold secrets.
    */
   readonly hidden: readonly string[];
-  /** Of `hidden`, what a command can read all the same, as the policy gives a directory with it. */
+  /** Paths of `hidden` that commands can read nevertheless, because the policy grants a directory around them. */
   readonly shown?: readonly string[];
-  /** Where it may read besides these. */
+  /** Where commands may read, beside `writable`. */
   readonly readable: readonly string[];
   /** Paths that must not be written, even inside the workspace. */
   readonly protected: readonly string[];
@@ -50,9 +50,9 @@ export interface RulesOfCommands {
   readonly home: string;
   /** Where such a home lies for the command, canonical, if that is where its user's lies; `undefined`: at a path of its own. */
   readonly homeShown?: string | undefined;
-  /** Relative to it: what tools keep in a private home. */
+  /** Places of tools in a private home, relative to it. */
   readonly privatePlaces?: readonly string[];
-  /** The home of its user, which a command may name by its path. */
+  /** The user's own home, which a command may name by its path. */
   readonly userHome: string;
   /** `commands.allow`; `undefined`: every program may run. */
   readonly allow: readonly string[] | undefined;
@@ -65,7 +65,7 @@ export interface RulesOfCommands {
   /** Milliseconds that a reviewer may take. */
   readonly reviewerTimeoutMs: number;
   readonly held: Held;
-  /** What of the policy lets the commands that we run reach outside; `undefined`: nothing, or it is not us who run them. */
+  /** The part of the policy that lets commands reach outside; `undefined`: none does, or another program runs them. */
   readonly opened: string | undefined;
   /** A socket of the host can be reached: the server behind it reads with its own rights. */
   readonly asksServers?: boolean;

@@ -94,7 +94,7 @@ const LANGUAGES = {
   python: { names: /\.pyw?$/, interpreters: /\bpython[\d.]*\b/, named: namedInPython },
 } as const;
 
-/** Of another language nothing is known but what its words are. */
+/** Languages that are not parsed: only their words are looked at. */
 const FOREIGN = /\.(?:rb|pl|pm|php|lua|tcl|r|jl|exs?|groovy|scala|kts?|raku)$/i;
 
 function namedIn(path: string, text: string): Named {
@@ -141,7 +141,7 @@ function namedInShell(text: string): Named {
   return { loads, unseen };
 }
 
-/** What stands behind the name of a module, there or not: a file that comes may take its place. */
+/** Endings that a module's file may have. All are checked, because a file that appears later may be loaded instead. */
 const ENDINGS = [
   '',
   '.js',

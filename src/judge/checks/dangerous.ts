@@ -3,7 +3,7 @@ import type { Reason, SimpleCommand } from '../../model/index.ts';
 import { type Argument, type Behaviour, type Danger, inherited, type Use } from '../programs/behaviour.ts';
 import { pathUses } from '../programs/path-uses.ts';
 import { type Check, type CheckContext, commandsOf, reasonFor } from './check.ts';
-import { directoriesOf, locationsOf, mayWrite, pathsOf, useOf } from './locations.ts';
+import { directoriesOf, locationsOf, mayWrite, pathsOf, placeAsShown, useOf } from './locations.ts';
 
 const reason = reasonFor('dangerous');
 
@@ -78,7 +78,7 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
               reason(
                 'deny',
                 'destroys_tree',
-                `${use.program.name} would remove all of ${text}`,
+                `${use.program.name} would remove all of ${placeAsShown(text, rules)}`,
                 argument.word.source,
               ),
             ]

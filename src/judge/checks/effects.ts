@@ -61,9 +61,9 @@ interface PartOfLine {
   readonly unseen: () => readonly string[];
   /** Canonical paths that it removes or moves away, or patterns of them. */
   readonly removes: readonly string[];
-  /** The same of what it writes. */
+  /** Canonical paths that it writes, or patterns of them. */
   readonly writes: readonly string[];
-  /** Those of them whose content it replaces: `>> log`, `touch` and `mkdir` leave what is there. */
+  /** Paths of `writes` whose content it replaces; `>> log`, `touch` and `mkdir` do not. */
   readonly overwrites: readonly string[];
   /** Patterns of its words as absolute paths: what they match is what it is about. */
   readonly matches: readonly string[];
@@ -74,7 +74,7 @@ interface PartOfLine {
 /** More files than that no person looks through. */
 const MOST_FILES = 256;
 
-/** Whether what is in a file that is written stays in it. */
+/** Whether a write keeps the present content of the file. */
 function leavesContent({ redirects, words }: SimpleCommand, { argument: { word } }: PathUse): boolean {
   const redirect = redirects.find(({ target }) => target === word);
   if (redirect !== undefined) return /^(?:>>|&>>)$/.test(redirect.operator);
@@ -131,7 +131,7 @@ export function effectsOf(
       source: sourceOf(command, source),
       executable,
       directories,
-      // What it writes anyway does not decide what it does.
+      // Files that it writes do not decide what it does.
       files: () =>
         [...new Set([...changeableFiles(command, directories, context), ...codeOf().files])].filter(
           (path) => !written.has(path),
@@ -298,7 +298,7 @@ function scriptsOf(
 
 const INPUT = ['its input'];
 
-/** Of an interpreter whose script comes through its input, or has a name that is known only when it runs. */
+/** Code of an interpreter that cannot be read beforehand: its input, or a script whose name is known only at run time. */
 function unseenCodeOf(command: SimpleCommand): readonly string[] {
   const interprets = programOf(command)?.interprets;
   if (interprets === undefined) return [];

@@ -51,7 +51,7 @@ export const environmentCheck: Check = {
       const rule = isPassedOn ? variableRuleOfList(name, undefined) : variableRule(name, undefined);
       return judged(name, rule, ', and is set or unset here', name);
     });
-    // Those of the request itself; without a list they are the business of whoever makes it.
+    // Variables of the request; without a list of allowed ones, its caller is responsible for them.
     const ofRequest = Object.entries(isList ? (context.variables ?? {}) : {}).flatMap(([name, value]) =>
       value === undefined
         ? []

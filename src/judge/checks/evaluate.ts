@@ -1,4 +1,5 @@
 import { errorMessage } from '../../base/error-message.ts';
+import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { andThen, isPromise } from '../../base/promise.ts';
 import { strongest, VERDICTS } from '../../base/words.ts';
 import { type Decision, decisiveReason, type Reason, type Verdict } from '../../model/index.ts';
@@ -18,8 +19,15 @@ const notAsked = (check: Check): Reason => ({
   words: [],
 });
 
-/** A check that fails must not make anything allowed. */
+/** Of the installation or the machine: no policy refuses then, and none can permit it. */
+const OF_NO_CHECK: ReadonlySet<string> = new Set(['package.incomplete', 'launch.failed']);
+
+/**
+ * A check that fails must not make anything allowed.
+ * @throws {SandboxError} what is wrong with the installation or the machine, which no decision is made on.
+ */
 function afterFailure(check: Check, error: unknown): readonly Reason[] {
+  if (error instanceof SandboxError && OF_NO_CHECK.has(error.code)) throw error;
   const why = errorMessage(error);
   const message = `the check ${check.name} failed (${why}), so nothing is run; that is a bug of sandbox-run`;
   return [{ check: check.name, verdict: 'deny', code: 'check_failed', message, words: [] }];

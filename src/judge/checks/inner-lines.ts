@@ -17,7 +17,7 @@ export interface InnerLine {
   readonly of: string;
   /** The file that it is the content of, as it is on the disk. */
   readonly file?: string;
-  /** It is a part of that file, of which a program knows better what runs. */
+  /** The text is a recipe in that file (of a makefile, say): its program decides which ones run. */
   readonly isRecipe?: boolean;
 }
 
@@ -126,7 +126,7 @@ function scriptsOf(command: SimpleCommand, use: Use, context: CheckContext): rea
   return before === undefined ? [] : filesPassedOn(before, context);
 }
 
-/** `eval TEXT`, `bash -c TEXT`, `source FILE`: where such a word is what another command prints, that is the text. */
+/** Whether a program runs a text: `eval TEXT`, `bash -c TEXT`, `source FILE`. The word may be the output of another command. */
 const runsText = (use: Use) => use.program.name === 'eval' || inherited(use, 'interprets') === 'shell';
 
 /** `$(cat s.sh)`, `$(<s.sh)`, `<(cat s.sh)`: the files whose content a word is. */

@@ -227,7 +227,7 @@ function judgeSecrets(commands: readonly SimpleCommand[], context: CheckContext)
     ...redirects.map(({ target }) => target),
   ]);
   if (context.parsed.understood) words.push(...context.parsed.line.loops.flatMap(({ words }) => words));
-  // As it is written, and without the quotes.
+  // Each word as written, and without quotes.
   const secret = words.find(({ source, parts }) =>
     [source, parts.map((part) => ('text' in part ? part.text : ' ')).join('')].some(namesSecretFile),
   );
@@ -265,7 +265,7 @@ function hostOf({ text, complete }: Argument): string | undefined {
   return host === '' ? undefined : host.toLowerCase().replace(/\.$/, '');
 }
 
-/** The entry of a policy for whom a word names; `undefined`: the port is not known. */
+/** The policy entry for the host that a word names; `undefined`: the port is not known. */
 function entryOf(text: string, use: Use): string | undefined {
   // `nc host 80`.
   const [, further] = use.operands.map((one) => one.text);
@@ -273,7 +273,7 @@ function entryOf(text: string, use: Use): string | undefined {
   return networkEntry(text, isPort ? Number(further) : inherited(use, 'connects')?.port);
 }
 
-/** What says that a host is the one that it was, and what signs in there: the keys stay outside. */
+/** What ssh needs: the known hosts, and the agent, which signs in while the keys stay outside. */
 const neededBySsh = (home: string): NonNullable<Reason['needs']> => [
   { key: 'filesystem.read', value: `${home}/.ssh/known_hosts` },
   { key: 'network.unix', value: '@ssh-agent' },
@@ -315,6 +315,6 @@ export function isMissing({ parsed, shell, findExecutable, cwd }: CheckContext):
   const name = command.words[0]?.value;
   if (name === undefined || name === '' || name.includes('/') || command.callsFunction === true) return false;
   if (command.assignments.length > 0 || command.redirects.length > 0) return false;
-  // Builtins are listed, but for those that only tell something.
+  // All builtins are listed, except those that only print.
   return describeCommand(command)?.program.unlisted === true && findExecutable(name, cwd) === undefined;
 }

@@ -8,12 +8,17 @@ import type { CheckContext } from './check.ts';
 
 /** Where one argument may lead, with one of the directories that may be in force. */
 export interface Location {
-  /** As the program will see it, expansions that are known resolved. */
+  /** The argument as the program will see it, with known expansions done. */
   readonly text: string;
   /** `undefined`: it could not be resolved. */
   readonly resolved: ResolvedPath | undefined;
   /** Only the directory is known; what follows is decided when it runs. */
   readonly partial: boolean;
+}
+
+/** A place as messages name it: the name of the command's own home says nothing to the user, who wrote `~`. */
+export function placeAsShown(place: string, { home }: CheckContext['rules']): string {
+  return isBeneath(place, home) ? `~${place.slice(home.length)}` : place;
 }
 
 /** Why an argument has no locations to judge. */
@@ -102,10 +107,10 @@ export function isForeignTo(context: CheckContext): IsForeign {
   };
 }
 
-/** Of the commands of each line that is judged. */
+/** Cache of `useOf`, for each line that is judged. */
 const meanings = new WeakMap<CheckContext, Map<SimpleCommand, Use | undefined>>();
 
-/** What a command means to its program: worked out once for all checks of a line. */
+/** How a command uses its program, by the table of programs; computed once for all checks of a line. */
 export function useOf(command: SimpleCommand, context: CheckContext): Use | undefined {
   const known = meanings.get(context) ?? new Map<SimpleCommand, Use | undefined>();
   meanings.set(context, known);

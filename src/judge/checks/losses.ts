@@ -34,7 +34,7 @@ const reason = reasonFor('losses');
 /** In what the policy made writable beside the workspace, which no undo covers: it leaves what the sandbox can bring back. */
 const outside = reasonFor('leaves');
 
-/** Whether a path is outside of the workspace and in a granted writable path. Elsewhere outside nothing can be lost. */
+/** Whether a path is outside the workspace, in a granted writable directory. In other places outside, nothing can be lost. */
 const isGrantedBeside = (path: string, { workspace, granted }: CheckContext['rules']): boolean =>
   !isBeneath(path, workspace) && innermostAround(path, granted) !== undefined;
 
@@ -68,7 +68,7 @@ export const lossesCheck: Check = {
     const found = andThen(judgeLine([context]), (reasons) => {
       const isBeside = ({ code }: Reason) => code.endsWith(BESIDE);
       const all = [...reasons, ...takesIn(reasons, context)];
-      // The first one is told: of the others the question would not be asked where undo brings them back.
+      // The first reason is shown: it is the one that undo does not cover.
       return [...all.filter(isBeside), ...all.filter((one) => !isBeside(one))];
     });
     if (context.autonomy === 'contained') return found;
@@ -83,7 +83,7 @@ export interface Taken {
   readonly changed: readonly string[];
 }
 
-/** What of that cannot be had again otherwise; `history`: commits or stashes of git are among it. */
+/** The part of `Taken` that cannot be restored otherwise; `history`: it includes commits or stashes of git. */
 export interface Lost extends Taken {
   readonly history: boolean;
 }
@@ -123,7 +123,7 @@ const isCovered = (context: CheckContext): boolean =>
 const isSafe = (path: string | undefined, context: CheckContext): boolean =>
   path !== undefined && isBeneath(path, context.rules.workspace) && isCovered(context);
 
-/** Where it is a loss that a file is gone: the workspace, or what the policy made writable beside it. `undefined`: it is none. */
+/** The directory in which removing a path counts as a loss: the workspace, or a writable directory beside it. `undefined`: it is no loss. */
 const lossRoot = (path: string, context: CheckContext): string | undefined =>
   isSafe(path, context)
     ? undefined
@@ -155,7 +155,7 @@ export function filesLost(
 
 /** Lines that run each other are not followed further. */
 const DEEPEST_LINE = 4;
-/** Nor more of them: a makefile that calls make in many directories would have no end. */
+/** Inner lines that are judged at most for one request: a makefile may call make in many directories. */
 const MOST_LINES = 400;
 const linesJudged = new WeakMap<CheckContext, number>();
 
@@ -222,7 +222,7 @@ function judgeInnerLine(
   const { versions } = context;
   const isCommitted = file !== undefined && versions?.keeps(file) === true;
   const parsed = inner.parse(text);
-  // What a person committed as a recipe may delete what they have git ignore: it is made by other recipes.
+  // A committed recipe may delete files that git ignores: other recipes make them again.
   const line = {
     ...{ ...context, parsed, text, cwd },
     ...(isRecipe && isCommitted && versions !== undefined ? { versions: withoutIgnored(versions) } : {}),
@@ -230,7 +230,7 @@ function judgeInnerLine(
   passLinks(context, line);
   const told = (reasons: readonly Reason[]) =>
     reasons
-      // Of what a person committed, and of what is known in part, only what is sure is asked about.
+      // In committed scripts, and in recipes, which are known only in part, only certain losses are asked about.
       .filter(({ code }) => !(isCommitted || isRecipe) || !code.startsWith('may_delete'))
       .map((one) => ({ ...one, message: `${one.message} (in ${of})` }));
   return andThen(judgeLine([line, ...nesting]), told);
@@ -519,7 +519,7 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
     const message = `${use.program.name} may delete ${shown}, which version control cannot restore: ${unknown} is known only when it runs`;
     return [lossOf(path, 'may_delete', message, [word.source], context)];
   }
-  // What lies elsewhere is not looked at. Where its place is known, an approval is bound to it.
+  // Files outside the workspace or on another machine are not looked at. If their path is known, an approval is bound to it.
   const unknown = removed.find(({ complete }) => !complete || isElsewhere(context));
   if (unknown === undefined || (context.rules.granted.length === 0 && !isElsewhere(context))) return [];
   const { source } = unknown.word;
@@ -527,7 +527,7 @@ function judgeRemoval(command: SimpleCommand, use: Use, context: CheckContext): 
   return [reason(undefined, 'may_delete', message, source)];
 }
 
-/** The same of what lies beneath a name that the line makes a link, where the target or the rest is known only when it runs. */
+/** A path that may be lost through a link that the line makes, if the target or the rest of the path is known only at run time. */
 function perhapsByLink(
   argument: Argument,
   cwds: readonly (string | undefined)[],
@@ -546,10 +546,10 @@ function perhapsByLink(
   return [...known, ...words.flatMap((word) => perhapsLost(word, [undefined], context) ?? [])][0];
 }
 
-/** Nothing is held by us, and the files may be those of another machine: what is lost cannot be told by looking here. */
+/** Whether the command runs outside our sandbox, perhaps on another machine, so that the files here do not show what it may lose. */
 const isElsewhere = ({ rules: { held } }: CheckContext) => !held.files;
 
-/** What is gone afterwards. */
+/** The operands that a program removes. */
 function removedBy(use: Use): readonly Argument[] {
   if (inherited(use, 'operands') !== 'removes' || inherited(use, 'keeps')?.(use) === true) return [];
   return use.operands;
@@ -740,7 +740,7 @@ function belowAnywhere(shape: string): string {
   return shape.replace(/^(?:.*\/)?\.\.(?:\/|$)/s, '').replace(/^(?:[.\0]\/+)+/, '') || UNKNOWN;
 }
 
-/** As `matchesPattern` takes it: what is not known may be anything, and so may what a pattern of the shell matches. */
+/** A pattern for `matchesPattern`: unknown parts and shell patterns become `*`. */
 function patternFor(shape: string): string {
   const bare = shape.replace(/^(?:\.\/)+|\/+$/g, '');
   return bare.replace(/(?:\0|\*|\?|\[[^\]]*\])+/g, '*');

@@ -17,10 +17,10 @@ interface MadeLink {
   readonly copied?: string;
 }
 
-/** What a path leads to by such names. */
+/** The paths to which a path leads through such links. */
 interface Reached {
   readonly paths: readonly string[];
-  /** Where a link leads is not known: what follows it in the path. */
+  /** Rest of the path behind a link whose target is unknown. */
   readonly anywhere: readonly string[];
 }
 

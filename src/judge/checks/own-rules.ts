@@ -106,7 +106,7 @@ export function isPreviewed({ reasons }: Pick<Decision, 'reasons'>): boolean {
 interface Met {
   readonly rule: Objecting;
   readonly command: SimpleCommand;
-  /** It has changes wait where nothing can be held back. */
+  /** The rule wants a preview, which this sandbox cannot make. */
   readonly isImpossible: boolean;
 }
 

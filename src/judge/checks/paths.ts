@@ -15,6 +15,7 @@ import {
   type Location,
   locationsOf,
   mayWrite,
+  placeAsShown,
   useOf,
   wordTexts,
 } from './locations.ts';
@@ -112,7 +113,7 @@ function mayRead(path: string, context: CheckContext): boolean {
   return granted !== undefined && (innermostAround(path, hidden)?.length ?? 0) <= granted.length;
 }
 
-/** Whether the kernel lets a command read there, be it something that the policy gave with a whole directory and that may be secret. */
+/** Whether the kernel lets a command read a path, also one that may be secret and lies in a granted directory. */
 const isShown = (path: string, context: CheckContext) =>
   mayRead(path, context) || (context.rules.shown ?? []).some((root) => isBeneath(path, root));
 
@@ -196,7 +197,7 @@ function foundAt(
   return found.length === 0 ? locations : found;
 }
 
-/** The same words lead to several places because of a `cd` that may fail. */
+/** Whether a path has several meanings, because a `cd` before it may fail. */
 function dependsOnDirectory({ argument }: PathUse, cwds: readonly (string | undefined)[]): boolean {
   return cwds.length > 1 && argument.complete && !argument.text.startsWith('/');
 }
@@ -209,8 +210,7 @@ function judgeLocation(
 ): Reason | undefined {
   const { source } = use.argument.word;
   const { rules } = context;
-  // The name of the command's own home says nothing to whoever wrote `~`.
-  const text = isBeneath(place, rules.home) ? `~${place.slice(rules.home.length)}` : place;
+  const text = placeAsShown(place, rules);
   if (resolved === undefined) {
     return reason('deny', 'unresolved', `it cannot be told where ${text} leads`, source);
   }
@@ -314,7 +314,7 @@ function isProgramWord({ argument, effect }: PathUse): boolean {
   );
 }
 
-/** What is to be said where a file is on the way: in a worktree or a submodule `.git` is one. `undefined`: there is none. */
+/** The reason if a part of the path is a file, like `.git` in a worktree or a submodule. `undefined`: none is. */
 function beneathFile(text: string, path: string, { rules, paths }: CheckContext): string | undefined {
   const file = directoriesBetween(path, rules.workspace).find((one) => paths.resolve(one).kind === 'other');
   if (file === undefined) return undefined;

@@ -47,5 +47,5 @@ function isPlainCommand(command: SimpleCommand, context: CheckContext): boolean 
   return known?.application.obeysEnvironment?.(describeAs(command, known)) !== true;
 }
 
-/** It means the same to every shell: which one the agent starts is the user's choice. */
+/** Whether a word means the same in every shell: the user chooses which one the agent starts. */
 const isBare = ({ value, source }: Word) => value !== undefined && BARE.test(source.replace(QUOTED, ''));

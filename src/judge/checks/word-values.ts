@@ -12,7 +12,7 @@ const DEEPEST = 4;
 /** More possibilities are not told apart. */
 const MOST = 64;
 
-/** One of the words that a word of a line may stand for, with the variables put in that the line sets. */
+/** One of the possible values of a word, with the variables expanded that the line sets. */
 interface Meaning {
   readonly word: Word;
   /** It names only new files, or work that tools make anew: `$(mktemp -d)`, `$(find . -name '*.pyc')`. */
@@ -91,7 +91,7 @@ export function wordValues(word: Word, command: SimpleCommand, context: CheckCon
     .slice(0, MOST);
 }
 
-/** All words that one may stand for; `undefined`: it is known only when it runs. */
+/** All possible values of a word; `undefined`: they are known only at run time. */
 export function settledWords(
   word: Word,
   command: SimpleCommand,
@@ -108,7 +108,7 @@ const isSettled = (part: Word['parts'][number]): boolean =>
   /^(?:literal|glob|tilde|brace)$/.test(part.kind) ||
   (part.kind === 'parameter' && part.plain && /^(?:HOME|PWD)$/.test(part.name));
 
-/** Whether nothing stands before a part that makes another path of it. */
+/** Whether only `./` stands before a part, so that the path begins with it. */
 const isAtStart = ({ parts }: Word, at: number) =>
   parts.slice(0, at).every((part) => part.kind === 'literal' && /^(?:\.\/)*$/.test(part.text));
 
@@ -149,7 +149,7 @@ function mayBeGiven(name: string, context: CheckContext): boolean {
   return isListedVariable(name, [...environment, ...Object.keys(variables ?? {})]);
 }
 
-/** Whether the shell makes several words of a value, as it does without quotes. */
+/** Whether the shell splits an unquoted value into several words. */
 function isSplit(part: Word['parts'][number], value: Word): boolean {
   if (part.kind !== 'parameter' || part.quoted === true) return false;
   return value.parts.some((one) => one.kind === 'literal' && /\s/.test(one.text));
@@ -164,7 +164,7 @@ function wordsOf({ parts, span }: Word): readonly Word[] {
   );
 }
 
-/** `{a,b}`; `undefined`: of another form, or too many. */
+/** The alternatives of `{a,b}`; `undefined`: another form, or too many. */
 function branchesOf(brace: string, { span }: Word): readonly Word[] | undefined {
   const texts = alternatives(brace);
   return texts.length === 1 || texts.length > MOST ? undefined : texts.map((text) => literalWord(text, span));
@@ -203,7 +203,7 @@ interface Source {
   readonly values: readonly Word[] | undefined;
   /** Where it begins; infinite if that is for one command alone. */
   readonly at: number;
-  /** It is why the variable is listed as set by other means than an assignment. */
+  /** Set by other means than an assignment (a loop, `read`), so the variable is listed as such. */
   readonly isImplicit: boolean;
 }
 
@@ -221,10 +221,10 @@ function sourcesIn(
 ): readonly Source[] {
   const sources: Source[] = [];
   for (const { name: set, append, value } of command.assignments) {
-    // What it gets is what it holds already: `name=${name:-text}`.
+    // The variable keeps the value that it has: `name=${name:-text}`.
     if (set !== name || (value.span.start === word.span.start && value.source === word.source)) continue;
     const isKnown = !append && !value.source.startsWith('(');
-    // What stands before a program is for that alone, which may be a shell.
+    // An assignment before a program holds only for that program, which may be a shell.
     const at = command.words.length === 0 ? value.span.start : Number.POSITIVE_INFINITY;
     sources.push({ values: isKnown ? [value] : undefined, at, isImplicit: false });
   }
@@ -260,7 +260,7 @@ function valuesGivenBy(use: Use | undefined, name: Word, context: CheckContext):
   return isWhole && namesNew(use.command, context) ? [] : undefined;
 }
 
-/** `$(mktemp)`, `$(find . -name '*.pyc')`, `<(find build)`. */
+/** Whether a word is a substitution that names only new or regenerable files: `$(mktemp)`, `$(find . -name '*.pyc')`, `<(find build)`. */
 function isSubstitutedByNew(word: Word, context: CheckContext): boolean {
   const [first, ...others] = word.parts;
   if (first?.kind !== 'command-substitution' && first?.kind !== 'process-substitution') return false;
@@ -282,7 +282,7 @@ function namesNew(command: SimpleCommand | undefined, context: CheckContext): bo
   return passesOn(command, use) && getsNew(command, context);
 }
 
-/** What comes to its standard input. */
+/** Whether its standard input has only names of new files. */
 function getsNew(command: SimpleCommand, context: CheckContext): boolean {
   const [around, ...others] = commandsOf(context.parsed).filter(
     ({ words, span, redirects }) =>
@@ -314,7 +314,7 @@ function passesOn(command: SimpleCommand, use: Use): boolean {
     use.options.every(
       ({ name, value }) => harmless.includes(name) || harmless.includes(`${name}=${value?.text}`),
     ) &&
-    // What it reads by a name, what it finds itself, and what comes in from elsewhere.
+    // It reads no file by name, searches no directory, and has no redirected input.
     pathUses(command, use).length === 0 &&
     use.program.searchesAll?.(use) !== true &&
     !command.redirects.some(({ operator }) => operator.startsWith('<'))

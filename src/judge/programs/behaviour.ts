@@ -50,13 +50,13 @@ export interface Grammar {
   readonly writes?: string;
   /** The value is a path of what the program makes anyway (logs, caches, build folders): written, and no risk of its own. */
   readonly produces?: string;
-  /** The same, where the value can only be attached. */
+  /** Like `produces`, but the value can only be attached. */
   readonly producesAttached?: string;
   /** Flags that make the program write something: files of the operands, or others. `i?` may have a value attached. */
   readonly writing?: string;
   /** Flags that make it delete something; `?` as in `writing`. */
   readonly removing?: string;
-  /** The value is a file of code that the program runs: like a script of one's own. */
+  /** The value is a file of code that the program runs, like a script given as an operand. */
   readonly loads?: string;
   /** The value is a program, or code, or settings that name one. */
   readonly executes?: string;
@@ -86,7 +86,7 @@ type Operands =
   /** Unknown: what looks like a path is taken for one. */
   | 'guess';
 
-/** What stands around the command that a program runs behind its options. */
+/** Where in its arguments a program has the command that it runs (`env`, `timeout`). */
 interface Launches {
   /** How many operands stand before the command; default 0. */
   readonly operands?: number;
@@ -94,9 +94,9 @@ interface Launches {
   readonly directory?: string;
   /** Options may also stand behind those operands. */
   readonly optionsBehind?: boolean;
-  /** Options with which nothing is run that stands here. */
+  /** Options with which the program does not run the command. */
   readonly inert?: string;
-  /** The command ends up somewhere that cannot be told. */
+  /** The directory in which the command runs is unknown. */
   readonly elsewhere?: boolean;
 }
 
@@ -129,7 +129,7 @@ export interface Call {
   readonly words: readonly Word[];
   /** What stands behind the program, or behind the verb that runs something. */
   readonly args: readonly Word[];
-  /** That of the program, or of the verb. */
+  /** The grammar of the program, or of the verb. */
   readonly grammar: Grammar;
   /** The options before the verb. */
   readonly outer: readonly OptionUse[];
@@ -141,7 +141,7 @@ export interface Call {
 export type Runs =
   | { readonly runs: readonly Run[] }
   | {
-      /** What is recognised of it all the same. */
+      /** The parts of it that are recognised nevertheless. */
       readonly runs?: readonly Run[];
       readonly refusal: {
         readonly code: NotUnderstoodCode;
@@ -211,7 +211,7 @@ export interface Behaviour {
    * no variable says something else, and says nothing of code that it runs.
    */
   readonly staysLocal?: (use: Use) => boolean;
-  /** It asks where its settings say, and sends nothing but what it is asked for. */
+  /** Whether it only downloads: it contacts the servers in its settings, and sends them nothing but the query. */
   readonly onlyFetches?: boolean;
   /** Its words may be code of a language, or commands of an editor: what runs in those is not listed. */
   readonly code?: 'language' | 'editor';
@@ -247,7 +247,7 @@ export interface Behaviour {
   readonly hasAliases?: boolean;
   /** It prints what version control has: `files` as they were, or what was changed in them since. */
   readonly printsVersions?: (use: Use) => 'files' | PrintedChanges | undefined;
-  /** It puts what an archive holds, which it reads, where it stands. */
+  /** Whether it unpacks an archive, which it reads, into the current directory. */
   readonly unpacks?: (use: Use) => boolean;
   /** It applies the differences that it reads, in the direction in which they stand or in `reverse`. */
   readonly patches?: (use: Use) => 'forward' | 'reverse' | undefined;
@@ -255,7 +255,7 @@ export interface Behaviour {
   readonly searchesAll?: (use: Use) => boolean;
   /** What its words do that no autonomy level permits. `isDirectory`: it is known to be one, and there already. */
   readonly dangers?: (use: Use, isDirectory: (argument: Argument) => boolean) => readonly Finding[];
-  /** It does this only to files that commands may write: completes "NAME would …". */
+  /** What it may do only to files that commands may write: completes "NAME would …". */
   readonly onlyInside?: string;
   /** Where it looks for a repository whose settings it obeys. */
   readonly repository?: (use: Use) => RepositoryWanted;
@@ -291,9 +291,9 @@ export interface Application extends Pick<Behaviour, 'grammar' | 'inspect' | 'pa
   readonly without?: string;
   /** What else speaks against a call: completes "`program` …"; `undefined`: nothing. */
   readonly objection?: (use: Use, isDirectory: (argument: Argument) => boolean) => string | undefined;
-  /** It can give other names to symbolic links, so that what comes after it cannot be checked before. */
+  /** Whether it can rename symbolic links, so that later commands cannot be checked beforehand. */
   readonly movesLinks?: (use: Use) => boolean;
-  /** It changes what a path of another program may mean. */
+  /** Whether it can change what a path in another command means. */
   readonly changesEntries?: boolean;
   /** Settings in the workspace by which it runs other programs. Without a sandbox they are read before it may start. */
   readonly obeys?: (use: Use) => ObeyedFiles | undefined;
@@ -343,10 +343,10 @@ export interface Recipes {
   readonly linesIn: (text: string, exists: (name: string) => boolean) => readonly string[];
 }
 
-/** Differences that were not committed: applied in reverse, they are lost. */
+/** Uncommitted changes that a program prints as a patch: applying that in reverse loses them. */
 export interface PrintedChanges {
   readonly what: Loss['what'];
-  /** They stand the other way round already. */
+  /** The patch is printed in reverse (`-R`), so applying it as it is loses them. */
   readonly isReverse: boolean;
 }
 
@@ -356,7 +356,7 @@ export interface Connects {
   readonly port?: number | 'web';
   /** It signs in by ssh, unless a URL says otherwise. */
   readonly ssh?: true;
-  /** The hosts that it always goes to. */
+  /** The policy entry for the hosts that it always contacts. */
   readonly entry?: string;
 }
 
@@ -364,15 +364,15 @@ export interface Connects {
 export interface PathUse {
   readonly argument: Argument;
   readonly effect: 'reads' | 'writes' | 'removes';
-  /** It only looks like a path: of what its program makes of its words too little is known. */
+  /** It only looks like a path: too little is known about the program's arguments. */
   readonly guessed?: true;
-  /** Another file comes to stand there, so that the directory around it is written as well. */
+  /** The file is replaced by another, so its parent directory is written too. */
   readonly replaced?: true;
-  /** What is made in it, if it is a directory: the word by which the source is named. */
+  /** The source's word: if this path is a directory, an entry with the source's name is made in it. */
   readonly receives?: Argument;
-  /** A directory is made or written in: what is not there would have to be one. */
+  /** A directory that is made or written in: a missing path would have to become one. */
   readonly directory?: true;
-  /** The value of an option: a directory by which something is found (`make -C ..`), and not what is looked at. */
+  /** The value of an option that is a starting directory (`make -C ..`), not an operand. */
   readonly byOption?: true;
 }
 

@@ -25,18 +25,18 @@ export const GROUPS = {
 type Group = keyof typeof GROUPS;
 export const GROUP_NAMES = Object.keys(GROUPS) as readonly Group[];
 
-/** What may stand in a grammar's entry, and of which type. */
+/** The keys of a grammar's entry, and their types. */
 const KEYS: Readonly<Record<string, 'string' | 'boolean'>> = {
   ...{ source: 'string', like: 'string', note: 'string', style: 'string' },
   ...{ stopAtOperand: 'boolean', numeric: 'boolean', exact: 'boolean', open: 'boolean' },
   ...Object.fromEntries(GROUP_NAMES.map((name) => [name, 'string' as const])),
 };
 
-/** A grammar as its file has it. */
+/** An entry of a grammar file. */
 interface Entry extends Grammar {
   /** The name of another one, whose options this one has too. Options that are listed here are as they are listed here. */
   readonly like?: string;
-  /** A remark for readers. */
+  /** For readers of the JSON file; not used by the program. */
   readonly note?: string;
 }
 
@@ -62,7 +62,7 @@ export function grammarOf({ grammar }: Pick<Behaviour, 'grammar'>): Grammar | un
   return typeof grammar === 'string' ? grammarNamed(grammar) : grammar;
 }
 
-/** All of a file is checked when one entry is read. */
+/** Files that were read: the whole file is checked when its first entry is needed. */
 const files = new Map<string, Readonly<Record<string, Entry>>>();
 
 function entryNamed(name: string): Entry {

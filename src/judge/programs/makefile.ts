@@ -1,25 +1,25 @@
 import type { Recipes, Use } from './behaviour.ts';
 
-/** Lines of one makefile that are looked at, and variables within each other that are followed. */
+/** Limits: lines of a makefile that are read, and nested variables that are followed. */
 const MOST_LINES = 200;
 const DEEPEST = 10;
-/** In the place of what only make knows. A shell takes it for a variable. */
+/** Stands for a value that only make knows. The shell parser gets it as a variable. */
 const UNKNOWN = '\0';
 // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell that expands it
 const AS_VARIABLE = '${_}';
 
 /** Options with which make runs no recipe. */
 const RUNS_NOTHING = /^(?:n|just-print|dry-run|recon|q|question|t|touch|v|version|h|help)$/;
-/** What make sets itself; the directory is the one in which recipes run. */
+/** Variables that make itself sets. CURDIR is the directory in which recipes run. */
 const BUILT_IN: Readonly<Record<string, string>> = { RM: 'rm -f', MAKE: 'make', CURDIR: '.' };
 
-/** What a command of make runs: of its goals, and of what they are made from, the recipes that surely run. */
+/** The recipes that a make command surely runs: those of its goals and of their prerequisites. */
 export function recipesOfMake(use: Use): Recipes | undefined {
   if (use.options.some(({ name }) => RUNS_NOTHING.test(name))) return undefined;
   const valuesOf = (names: RegExp) =>
     use.options.flatMap(({ name, value }) => (names.test(name) && value !== undefined ? [value] : []));
   const [file, ...more] = valuesOf(/^(?:f|file|makefile)$/);
-  // Together they may say something else.
+  // One makefile can override rules of another.
   if (more.length > 0 || file?.complete === false) return undefined;
   const words = use.operands.flatMap(({ text, complete }) => (complete ? [text] : []));
   const settings = words.flatMap((text) => settingIn(text) ?? []);
@@ -55,9 +55,9 @@ interface Rule {
 }
 
 interface Makefile {
-  /** As they are written; `undefined`: another value is possible. */
+  /** Unexpanded values by name; `undefined`: another value is possible. */
   readonly variables: Map<string, string | undefined>;
-  /** Those that an environment overrides. */
+  /** Variables that the environment overrides. */
   readonly defaults: Set<string>;
   /** By the words before the colon, in their order. */
   readonly rules: { readonly targets: string; readonly rule: Rule }[];
@@ -66,7 +66,7 @@ interface Makefile {
 const DIRECTIVE = /^\s*(?:-?include|sinclude|vpath|unexport|undefine|load)\b/;
 const ASSIGNMENT = /^\s*(?:(?:export|override|private)\s+)*([\w.-]+)\s*(\?|\+|!|:{1,3})?=\s*(.*)$/s;
 
-/** Reads rules and variables. What stands in a conditional may count or not, and is left out. */
+/** Reads rules and variables, without those in a conditional, which may not apply. */
 function readMakefile(text: string): Makefile {
   const makefile: Makefile = { variables: new Map(), defaults: new Set(), rules: [] };
   let rule: Rule | undefined;
@@ -142,7 +142,7 @@ function addRule(line: string, { variables, rules }: Makefile, isPossible: boole
 
 interface Asked {
   readonly goals: readonly string[];
-  /** On the command line. */
+  /** Variables set on the command line. */
   readonly given: ReadonlyMap<string, string>;
   readonly environment: ReadonlyMap<string, string>;
   readonly exists: (name: string) => boolean;
@@ -187,7 +187,7 @@ function linesOf({ variables, defaults, rules }: Makefile, asked: Asked): readon
     seen.add(name);
     const own = byName.get(name) ?? [];
     for (const { prerequisites } of own) for (const one of namesIn(prerequisites.join(' '))) visit(one);
-    // What is there may be up to date.
+    // An existing file may be up to date, so its recipe need not run.
     if (!phony.has(name) && exists(name)) return;
     for (const { recipe } of own)
       for (const line of has('.ONESHELL') ? [recipe.join('\n')] : recipe) {

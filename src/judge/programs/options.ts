@@ -32,11 +32,11 @@ interface OptionRule {
 /** A grammar, ready for look-ups. */
 interface OptionTable {
   readonly rules: ReadonlyMap<string, OptionRule>;
-  /** Those that may be abbreviated. */
+  /** Long options, which may be abbreviated. */
   readonly longNames: readonly string[];
   /** An option can execute or write, so an unknown one might too. */
   readonly powerful: boolean;
-  /** There are options that it does not have. */
+  /** The table is not complete. */
   readonly open: boolean;
 }
 
@@ -317,12 +317,12 @@ export function plainPaths(
   return operands.flatMap((argument) => (argument === undefined ? [] : [{ argument, effect }]));
 }
 
-/** Paths at which another file comes to stand, so that the directory around them is written. */
+/** Paths whose file is replaced by another, so that their parent directory is written. */
 export function replacedPaths(operands: readonly (Argument | undefined)[]): readonly PathUse[] {
   return plainPaths(operands, 'writes').map((path) => ({ ...path, replaced: true }));
 }
 
-/** Directories that are made, if they are not there, and written in. */
+/** Directories that are written in, and made if they are missing. */
 export function directoryPaths(operands: readonly Argument[]): readonly PathUse[] {
   return plainPaths(operands, 'writes').map((path) => ({ ...path, directory: true }));
 }
@@ -339,7 +339,7 @@ export function pathInside({ word }: Argument, path: string): Argument {
 
 const SINKS: ReadonlySet<string> = new Set(['-', '/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty']);
 
-/** True for targets that keep nothing. */
+/** True for targets that store nothing: a standard stream, the terminal, /dev/null. */
 export function isSink(path: string): boolean {
   return SINKS.has(path);
 }

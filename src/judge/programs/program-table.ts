@@ -62,7 +62,7 @@ export const PROGRAM_ROWS: readonly ProgramRow[] = FAMILIES.flat();
 
 const WITH_MORE_NAMES = PROGRAM_ROWS.filter(({ alsoCalled }) => alsoCalled !== undefined);
 
-/** What was asked for: a start asks for few names, so that a table of all would cost more than it saves. */
+/** Cache of looked-up programs: a start needs few names, so a table of all would cost more than it saves. */
 const programs = new Map<string, Program | undefined>();
 
 function programOf(name: string): Program | undefined {
@@ -152,7 +152,7 @@ function runsOf(behaviour: Behaviour, call: Call): Runs {
   if (!Object.values(behaviour.verbs ?? {}).some(runsSomething)) return otherwise();
   const before = readOptions(call.args, call.grammar);
   if (!before.ok) {
-    // Other verbs have options of their own, and run nothing that stands here.
+    // The options may belong to another verb, and verbs that run no command are not refused for them.
     return call.args.some(({ value }) => value === undefined || runsSomething(verbOf(behaviour, value)))
       ? refused(`${call.name}: ${before.message}`, before.word)
       : otherwise();

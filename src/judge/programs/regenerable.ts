@@ -35,12 +35,12 @@ const PATTERN = new RegExp(
     .replaceAll(' ', '|')})$`,
 );
 
-/** True for a name, or a pattern for names, of what tools make anew. */
+/** True for the name of something that tools make again, or a pattern for such names. */
 export function isRegenerableName(name: string): boolean {
   return PATTERN.test(name);
 }
 
-/** The same of a path, by any of its parts beneath a directory. */
+/** True for a path of which any part beneath a directory is a regenerable name. */
 export function isRegenerable(path: string, beneath: string): boolean {
   return path
     .slice(beneath.length)

@@ -7,13 +7,13 @@ import { parseOptions } from './options.ts';
  * any other, an abbreviation, and a word that is known only when it runs may lead elsewhere.
  */
 
-/** This machine in a URL; the name is not looked up at a server of names (RFC 6761). */
+/** This machine in a URL; `localhost` is not looked up in the DNS (RFC 6761). */
 const LOOPBACK = String.raw`(?:localhost|127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])`;
 const LOCAL_URL = new RegExp(String.raw`^(?:https?://)?${LOOPBACK}(?::\d{1,5})?(?:[/?#][^\s@\\]*)?$`, 'i');
 const LOCAL_PATH = new RegExp(String.raw`^(?:https?://)?${LOOPBACK}(?::\d{1,5})?/`, 'i');
 const LOCAL_HOST = new RegExp(`^(?:${LOOPBACK}|::1)$`, 'i');
 
-/** The text of a word in which nothing but a pattern of the shell is to be expanded. */
+/** The text of a word that contains no expansion except shell patterns. */
 function textOf({ value, parts }: Word): string | undefined {
   if (value !== undefined) return value;
   const isKnown =
@@ -76,7 +76,7 @@ export function netcatStays(use: Use): boolean {
   return areLocal([host], LOCAL_HOST) && /^\d+(?:-\d+)?$/.test(ports.word.value ?? '');
 }
 
-/** What is installed, from the disk. `--outdated` asks the index, and an option that names one is not listed. */
+/** Options of pip that only read installed packages. `--outdated`, which asks the index, and options that name one are left out. */
 const PIP: Grammar = {
   flags:
     'e editable f files l local q quiet user v verbose all exclude-editable include-editable not-required',

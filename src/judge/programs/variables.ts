@@ -124,7 +124,7 @@ export const VARIABLES: readonly VariableRule[] = [
 /** Variables that only say how to write, with a value that is no path. */
 const PLAIN = /^(?:LANG|LC_[A-Z]+|TZ|TERM|NO_COLOR|CI|COLUMNS|LINES)$/;
 
-/** Of a locale or of a zone, both of which may also be a path. */
+/** A harmless value of {@link PLAIN}. A locale or a zone may also be a path: absolute ones and those with `..` do not match. */
 const PLAIN_VALUE = /^(?!.*\.\.)[\w.@+-]*(?:\/[\w.@+-]+)*$/;
 
 /** Beyond {@link PLAIN}, variables of no family that only change what a program prints. */

@@ -29,7 +29,7 @@ export interface Numbers {
   inFunction: boolean;
   /** An error that ends the line, but not the script, is possible in the line that is read. */
   fallible: boolean;
-  /** It is possible in every line from here on. */
+  /** Such an error is possible in every line from here on. */
   alwaysFallible: boolean;
 }
 

@@ -142,12 +142,12 @@ const MOST_MATCHES = 1000;
 const STARS = /^[*?]+$/;
 const SPECIAL = /[*?[\\]/;
 
-/** First letters of names that programs take for something else than a file: options, operators of expressions, `@file`. */
+/** First characters of names that programs do not take for a file: options, operators of expressions, `@file`. */
 const MEANS_MORE = /^[-+!(),=@]/;
 
 /** One path that a pattern may stand for. */
 interface Candidate {
-  /** As the word names it. */
+  /** The parts of the path as the word names them. */
   readonly names: readonly string[];
   /** Absolute. */
   readonly path: string;

@@ -10,7 +10,7 @@ import {
   USUAL_PORTS,
 } from './entry.ts';
 
-/** What cannot be looked into although `network.verify` wants it. */
+/** QUIC, which cannot be inspected as `network.verify` demands. */
 const QUIC: readonly PortRange[] = [{ first: 443, last: 443 }];
 
 /** What rules say of an address or a name; `rule` undefined: none speaks of it, and so it is refused. */

@@ -115,7 +115,7 @@ export const SYSTEM_PATHS: readonly PathRule[] = [
 /** Shown as existing and refused: a program then says so instead of "no such file". */
 export const MASKED_PATHS: readonly string[] = ['/etc/shadow', '/etc/gshadow', '/etc/sudoers'];
 
-/** By reason. */
+/** Names of files in /etc that hold secrets, by reason. */
 export const SYSTEM_SECRET_NAMES: Readonly<Record<string, string>> = {
   'hashes of passwords': 'shadow shadow- gshadow gshadow- security/opasswd',
   'who may become root': 'sudoers sudoers.d doas.conf polkit-1',

@@ -219,7 +219,7 @@ export class ChangeSets extends ReadChanges {
 
   /** What is left of a change set when paths, or all that is not applied, are discarded; `undefined`: nothing. */
   #without(set: StoredSet, paths: readonly string[]): StoredSet | undefined {
-    // Of what is in place by then nothing could be taken back. Without its workspace nobody can finish it.
+    // Otherwise changes already in place could not be taken back. If the workspace is gone, nobody can finish it.
     if (this.#applier.isUnfinished(set.id) && existsSync(set.workspace))
       throw new SandboxError(
         'changes.state',
@@ -263,7 +263,7 @@ export class ChangeSets extends ReadChanges {
       try {
         await this.#applier.resume(set, (effects) => void prepared.settle(effects));
       } catch (error) {
-        // A full disk is no reason to run nothing more: what waits is finished by whoever looks next.
+        // A full disk must not stop further commands: the next process that looks finishes the change set.
         if (!(error instanceof SandboxError)) throw error;
         unfinished.push(error.message);
       }

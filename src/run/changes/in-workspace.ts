@@ -1,5 +1,6 @@
 import { visibleLine } from '../../base/visible-text.ts';
 import type { AppliedChanges } from '../../model/index.ts';
+import type { Surroundings } from '../../workspace/index.ts';
 import { warningsOfLeftBehind } from '../output/result-warnings.ts';
 import { closePrepared, type PreparedSandbox, prepareSandbox } from '../resolve/prepare-sandbox.ts';
 import { ChangeSets } from './change-sets.ts';
@@ -16,11 +17,12 @@ interface DoneInWorkspace {
  */
 export async function inItsWorkspace(
   id: string,
+  around: Surroundings,
   work: (sets: ChangeSets, prepared: PreparedSandbox) => Promise<AppliedChanges>,
 ): Promise<DoneInWorkspace> {
   const sets = new ChangeSets();
   const workspace = sets.workspaceOf(id);
-  const prepared = await prepareSandbox({ workspace });
+  const prepared = await prepareSandbox({ workspace }, around);
   try {
     // What is done goes on with that one itself, and says how much of it there was.
     await sets.finish(prepared, id);

@@ -16,11 +16,11 @@ import { ChangeSets } from './change-sets.ts';
 /** What is shown of a command in a list of change sets. */
 const SHOWN = 200;
 
-/** So many changes are told with a result, and so many named that are not in the workspace. */
+/** Limits of a result: changes that are listed, and paths that are named because they are not in the workspace. */
 const TOLD = 100;
 const NAMED = 10;
 
-/** How long after a command another layer is made: who runs one and goes does not wait for it. */
+/** How long after a command the next layer is prepared, so that a process that runs one command and exits does not wait for it. */
 const SPARE_AFTER_MS = 20;
 
 const NO_CLOCK =
@@ -32,19 +32,19 @@ interface Layered {
   readonly sandbox: PreparedSandbox;
 }
 
-/** What becomes of a command that is launched on a layer, besides its options. */
+/** How a command is launched on a layer, beside its options. */
 interface LayeredLaunch {
-  /** Somebody has ended it meanwhile, for which there was no command yet. */
+  /** Whether the command was canceled before it was launched. */
   readonly isGivenUp: () => boolean;
-  /** Of what it took away, what nothing else brings back; `undefined`: that is not known. */
+  /** The removed content that cannot be restored otherwise; `undefined`: it is not known. */
   readonly lostAmong: (taken: Taken) => Lost | undefined;
   /** What the policy lets commands write outside of the workspace stays writable, and changes at once. */
   readonly leavesOpen: boolean;
-  /** What is done where no layer can be made. Default: it is not run. */
+  /** Called if no layer can be made. Default: the command is not run. */
   readonly withoutLayer?: (error: SandboxError) => RunningCommand;
 }
 
-/** Runs commands of one sandbox that do not change the workspace at once: on layers over it, or not able to write it. */
+/** Runs commands of one sandbox that do not change the workspace at once: on a layer over it, or with it read-only. */
 export class Previews {
   readonly #prepared: PreparedSandbox;
   readonly #launcher: Launcher;
@@ -55,7 +55,7 @@ export class Previews {
   #timer: NodeJS.Timeout | undefined;
   /** For what only reads, which needs no layer because it cannot write the workspace. */
   #reading: Promise<PreparedSandbox> | undefined;
-  /** What goes meanwhile. */
+  /** Work that goes on in the background; `close` waits for it. */
   readonly #going = new Set<Promise<unknown>>();
   /** The layers that are unmounted, the last one after all others. */
   #unmounting: Promise<void> = Promise.resolve();
@@ -180,7 +180,7 @@ export class Previews {
     return made;
   }
 
-  /** As `begin` of its layer, which is given up if that fails. */
+  /** Begins a layer, and drops it if that fails. */
   async #begins(layered: Layered): Promise<boolean> {
     try {
       return await layered.opened.begin();
@@ -213,7 +213,7 @@ export class Previews {
   ): Promise<ExecutionResult> {
     const { opened, sandbox } = layered;
     const isApplied = effect === 'undoable';
-    // That of the command before: faster ones would leave more and more of them.
+    // Waits for the previous unmount: faster commands would leave ever more mounts.
     await this.#unmounting;
     const none = { ...result, changes: isApplied ? undefined : NOTHING_CHANGED(on) };
     const isUntouched = opened.isUntouched() && copies.length === 0 && index === undefined;
@@ -241,7 +241,7 @@ export class Previews {
     try {
       applied = await this.#sets.applyAll(this.#prepared, id);
     } catch (error) {
-      // It is kept, and goes on with whoever applies it. How far it came is not known of what nobody thought of.
+      // The change set is kept and can be applied again. After an unexpected error we do not know how far apply got.
       const isBegun = !(error instanceof SandboxError) || error.code === 'changes.incomplete';
       const state = isBegun ? 'applied' : 'waiting';
       const why = `what the command changed is kept as ${id}, but not all of it is in the workspace: ${errorMessage(error)}`;
@@ -249,17 +249,17 @@ export class Previews {
       return { ...result, warnings: [...before, why], changes };
     }
     const { notDone, state } = applied;
-    // What it left beside the workspace was settled when it ended.
+    // Effects outside the workspace were settled when the command ended.
     const leftBehind = [...result.leftBehind, ...applied.leftBehind];
     const warnings = [...before, ...notInPlace(id, notDone)];
     const found = shown();
-    // Of what no workspace gets there is nothing to wait for: a FIFO, say. What is in conflict waits.
+    // Changes that are never applied, such as a FIFO, do not wait; those in conflict do.
     const isRefused = found.more === 0 && found.changes.every(({ refused }) => refused !== undefined);
     if (applied.done === 0 && isRefused) {
       await this.#sets.discard(id).catch(() => {});
       return { ...none, leftBehind, warnings };
     }
-    // Of what waits as a whole it is said elsewhere.
+    // A change set that waits as a whole is reported elsewhere.
     if (notDone.length > 0 && state === 'applied')
       warnings.push(`what the command made of that is kept: sandbox-run changes diff ${id}`);
     // All was tried: what is not there by now cannot be applied as it is.
@@ -270,7 +270,7 @@ export class Previews {
 
   /** Nobody waits for it. What cannot be removed now goes with the next command. */
   #drop({ opened, sandbox }: Layered): void {
-    // What it lies on may be discarded from now on.
+    // The layers beneath it may be discarded from now on.
     opened[Symbol.dispose]();
     void this.#later(this.#unmount(sandbox).then(() => this.#sets.abandon(opened)));
   }

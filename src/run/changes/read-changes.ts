@@ -41,11 +41,11 @@ function allCopiesAt({ copies, workspace }: StoredSet, paths: readonly string[])
   return copies.filter(({ source }) => paths.length === 0 || wanted.some((path) => isWithin(source, path)));
 }
 
-/** The same, of what is not taken over: where they belong. */
+/** Sources of the copies at these paths that have not been taken over. */
 export const copiesAt = (set: StoredSet, paths: readonly string[]): readonly string[] =>
   allCopiesAt(set, paths).flatMap(({ source, isTaken }) => (isTaken ? [] : [source]));
 
-/** As its changes have it, of a path that a person may have written in full or with a dot before it. */
+/** A path as the change set has it, from one that a person wrote: absolute, or with a leading `./`. */
 export const inSet = ({ workspace }: StoredSet, path: string): string =>
   (path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path).replace(/^(\.\/+)+(?=.)/, '');
 
@@ -92,10 +92,10 @@ export const isOfIndex = ({ operations, copies, index }: StoredSet): boolean =>
 export const keptNumbers = ({ operations }: StoredSet): readonly number[] =>
   operations.flatMap(({ discarded }, number) => (discarded === true ? [] : [number]));
 
-/** Where what was done away with is kept, by where it was. */
+/** Places where removed content is stored, by its former path. */
 type KeptPlaces = ReadonlyMap<RawPath, readonly string[]>;
 
-/** What is kept of commands in previews, for who looks at it. */
+/** Reads the stored change sets of previews. */
 export class ReadChanges {
   protected readonly addon: NativeAddon;
   protected readonly store: ChangeStore;
@@ -114,12 +114,12 @@ export class ReadChanges {
       .map((set) => this.#summaryOf(set, this.#allChanges(set)));
   }
 
-  /** Why some cannot be read: a sentence each. */
+  /** Why change sets cannot be read: one sentence for each. */
   damaged(): readonly string[] {
     return [...this.store.damaged().values()];
   }
 
-  /** Of each change set a text that is another one as soon as something in it is. */
+  /** By id: a text that changes whenever anything in the change set does. */
   versions(): ReadonlyMap<string, string> {
     return this.store.versions();
   }
@@ -215,7 +215,7 @@ export class ReadChanges {
     );
   }
 
-  /** Whether a directory that goes is in one place, and not in layers over each other. */
+  /** Whether all content of a removed directory is in one place, not spread over several layers. */
   #isWhole(set: StoredSet, { numbers: [number = -1] }: DescribedChange): boolean {
     const { isOwn, tree } = set.operations[number] ?? {};
     if (tree === undefined) return false;
@@ -274,7 +274,7 @@ export class ReadChanges {
     };
   }
 
-  /** What this command and later ones did away with. */
+  /** Places of the content that this command and later ones removed. */
   #keptSince({ workspace, at }: StoredSet): KeptPlaces {
     const found = new Map<RawPath, string[]>();
     for (const set of this.store.list()) {
@@ -304,7 +304,7 @@ export class ReadChanges {
     );
   }
 
-  /** Settings of git among them, of which there are no operations. */
+  /** All changes of a set: those of its operations, and those of git's configuration, which has copies and no operations. */
   #allChanges(set: StoredSet): readonly DescribedChange[] {
     const ofCopies = set.copies.map(({ source, after, isTaken, isRefused }): DescribedChange => {
       const change: Change = {
@@ -323,7 +323,7 @@ export class ReadChanges {
   #summaryOf(set: StoredSet, described: readonly DescribedChange[]): ChangeSet {
     const changes = described.map(({ change }) => change);
     const { id, at, workspace, command, appliedAt, undoneAt, on } = set;
-    // Older versions said so of what came to nothing, too.
+    // Older versions also wrote `applied` for a set of which nothing could be placed.
     const state = set.state === 'applied' && !isPlaced(set) ? 'waiting' : set.state;
     const missing = changes.filter(({ applied }) => applied !== true);
     const notApplied = missing.filter(isHeldUp).length;

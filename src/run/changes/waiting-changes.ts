@@ -14,7 +14,7 @@ export class WaitingChanges {
     { readonly version: string; readonly set: ChangeSetDetail | undefined }
   >();
 
-  /** `most`: so many changes are told of each. */
+  /** `most`: changes that are listed of each set at most. */
   constructor(most: number) {
     this.#most = most;
   }
@@ -52,7 +52,7 @@ export class WaitingChanges {
       const found = this.#sets.show(id, this.#most);
       return found.state === 'waiting' || found.left > 0 ? found : undefined;
     } catch (error) {
-      // It was discarded just now, or is damaged, which is no reason not to tell of the others.
+      // Leave out a change set that was discarded just now or is damaged, and report the others.
       if (error instanceof SandboxError) return undefined;
       throw error;
     }

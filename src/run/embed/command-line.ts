@@ -1,17 +1,24 @@
+import { statSync } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
+import { isBeneath } from '../../base/absolute-path.ts';
+import { errnoOf } from '../../base/errno-of.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { shellWord } from '../../base/shell-quote.ts';
+import type { NativeFailure } from '../../confine/native/contract.ts';
 import { packageDirectory } from '../../confine/native/load.ts';
 import type { ControlId } from '../../confine/plan/enforcement-report.ts';
 import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
 import { createDecider, type DecisionPorts, type DecisionRequest, WITHOUT } from '../../gate/index.ts';
 import type { Command, CommandLineOptions, SandboxOptions, SpawnOptions } from '../../model/index.ts';
 import { packageVersion } from '../../version.ts';
-import { caller } from '../../workspace/index.ts';
+import type { Environment } from '../../workspace/index.ts';
 import { type Assembly, assemble, checkOnly } from '../assemble.ts';
 import { type CommandRunner, isClosed, type RunnerPorts } from '../command-runner.ts';
+import { notRun } from '../launch/classify.ts';
 import { CommandError } from '../launch/command-error.ts';
 import { requestOf } from '../launch/decided-command.ts';
+import { describeFailure } from '../launch/failure.ts';
 import type { ResolvedPolicy } from '../resolve/resolve-policy.ts';
 import { Handover } from './handover.ts';
 
@@ -25,7 +32,7 @@ export interface SandboxCommandLine {
   readonly env: Record<string, string>;
   /** Where the command starts, canonical; the launcher can be started anywhere. */
   readonly cwd: string;
-  /** The same as one line for a POSIX shell. */
+  /** Program and arguments as one line for a POSIX shell. */
   readonly shell: string;
 }
 
@@ -33,7 +40,7 @@ export interface SandboxCommandLine {
 export interface Embedded {
   readonly version: string;
   /** Without what is no data. */
-  readonly resolved: Omit<ResolvedPolicy, 'parentBesideTmp' | 'shadow'>;
+  readonly resolved: Omit<ResolvedPolicy, 'parentBesideTmp' | 'shadow' | 'around'>;
   readonly options: Pick<SandboxOptions, 'principal' | 'isCopy' | 'tool'>;
   readonly isOfSession: boolean;
   /** What holds the commands of this sandbox. */
@@ -45,7 +52,7 @@ export interface Embedded {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Of a record: whether and how it ended is not known here. */
+/** Outcome in the audit record: another process runs the command, and its end is not known here. */
 const HANDED_OVER = 'handed-over';
 
 /** What says where things of ours are, and how they are reached. */
@@ -82,10 +89,11 @@ export class CommandLines {
 
   /**
    * Decides about a command, and hands over what runs it.
-   * @throws {CommandError} it is refused; `handover.unavailable`; `state.unusable`.
+   * @throws {CommandError} it is refused; `handover.unavailable`; `state.unusable`; `launch.failed`.
    */
   async make(command: Command, given: CommandLineOptions): Promise<SandboxCommandLine> {
     const { runner, assembly, ports } = this.#sandbox;
+    const { plan, policy } = runner.prepared;
     refuseWhatStaysHere(assembly);
     const { terminal = false, ...said } = given;
     const asked = { ...said, ...(terminal ? { pty: { cols: 80, rows: 24 } } : {}) };
@@ -98,11 +106,16 @@ export class CommandLines {
       const decided = await decide(request);
       if (!decided.allowed || decided.resolved?.ok !== true)
         throw this.#closed ? isClosed() : new CommandError(command, runner.refused(decided));
-      // How it ends is not known here.
+      const unusable = notEnterable(decided.resolved.cwd, plan.workspace, options);
+      if (unusable !== undefined) {
+        await decided.ended?.({ result: undefined, started: false });
+        const error = describeFailure(unusable);
+        throw new CommandError(command, notRun(runner.contextOf(decided), { status: 'setup-failed', error }));
+      }
+      // The end of the command is not known here.
       await decided.ended?.({ result: undefined, started: !this.#closed });
       if (this.#closed) throw isClosed();
       const { taints = [] } = options;
-      const { plan, policy } = runner.prepared;
       const inForce = await ports.session.taints(taints, policy.gate.taints);
       const { cwd } = decided.resolved;
       const again: DecisionRequest = { ...request, cwd, taints: inForce, approved: undefined };
@@ -124,7 +137,8 @@ export class CommandLines {
         terminal,
         env: variablesFor(assembly),
       };
-      return lineOf(this.#handover.put(assembly.resolved.temporaryParent, value), cwd);
+      const { temporaryParent, around } = assembly.resolved;
+      return lineOf(this.#handover.put(temporaryParent, value), cwd, around.env);
     } finally {
       this.#asking.delete(controller);
     }
@@ -143,7 +157,7 @@ const cannotGo = (what: string) =>
     `${what} cannot go with a command line, because another process runs it; use run(), start() or spawn()`,
   );
 
-/** What lives in this process and is needed while the command runs, or when it has ended. */
+/** Refuses options that need this process while the command runs or when it has ended. */
 function refuseWhatStaysHere({ options, policy, resolved, stateful }: Assembly): void {
   const { network } = policy;
   if ('deno' in process.versions || 'bun' in process.versions)
@@ -158,7 +172,31 @@ function refuseWhatStaysHere({ options, policy, resolved, stateful }: Assembly):
   if (resolved.shadow !== undefined) throw cannotGo('the option shadow');
 }
 
-function asData({ parentBesideTmp: _, shadow: __, ...data }: ResolvedPolicy): Embedded['resolved'] {
+/**
+ * Why a command cannot start in a directory of the workspace: a spawn of the caller's there would say that the program is missing.
+ * A layer may have what the workspace has not.
+ */
+function notEnterable(cwd: string, workspace: string, { effect }: SpawnOptions): NativeFailure | undefined {
+  if (!isBeneath(cwd, workspace) || (effect !== undefined && effect !== 'direct')) return undefined;
+  const { ENOENT, ENOTDIR } = constants.errno;
+  let errno = ENOTDIR;
+  try {
+    if (statSync(cwd).isDirectory()) return undefined;
+  } catch (error) {
+    const code = errnoOf(error);
+    // Anything else is for the launch to say.
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') return undefined;
+    if (code === 'ENOENT') errno = ENOENT;
+  }
+  return { stage: 'cwd', errno, path: cwd };
+}
+
+function asData({
+  parentBesideTmp: _,
+  shadow: __,
+  around: ___,
+  ...data
+}: ResolvedPolicy): Embedded['resolved'] {
   return data;
 }
 
@@ -202,7 +240,7 @@ export const optionsThere = (options: Embedded['options']): SandboxOptions => ({
   gate: { budget: WITHOUT.budget },
 });
 
-/** In the process that launches it nobody is asked, and nothing is counted or recorded again. */
+/** In the launching process nobody is asked, and nothing is counted or recorded a second time. */
 export const COUNTS_THERE = { guards: false, records: false } as const;
 
 /** @see COUNTS_THERE */
@@ -211,19 +249,19 @@ export const portsThere = (ports: DecisionPorts): DecisionPorts => {
   return { ...ports, approvals, budget, record, tellHooks, session };
 };
 
-function variablesFor({ environment }: Assembly): Embedded['env'] {
-  const own = Object.entries(caller().env).filter(
+function variablesFor({ environment, resolved }: Assembly): Embedded['env'] {
+  const own = Object.entries(resolved.around.env).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && OF_LAUNCHER.test(entry[0]),
   );
   return { ...environment.variables, ...Object.fromEntries(own) };
 }
 
-function lineOf(claim: readonly string[], cwd: string): SandboxCommandLine {
+function lineOf(claim: readonly string[], cwd: string, around: Environment): SandboxCommandLine {
   const program = process.execPath;
   const args = [join(packageDirectory(), 'dist/cli.cjs'), 'embedded', ...claim];
   const env: Record<string, string> = {};
   for (const name of OF_LOADER) {
-    const value = caller().env[name];
+    const value = around[name];
     if (value !== undefined) env[name] = value;
   }
   // Where this process is none of Node's own.

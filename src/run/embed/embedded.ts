@@ -1,6 +1,7 @@
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { loadAddon } from '../../confine/native/load.ts';
 import { packageVersion } from '../../version.ts';
+import { OF_THIS_PROCESS } from '../../workspace/index.ts';
 import { closePrepared, prepareOf } from '../resolve/prepare-sandbox.ts';
 import { placesOf } from '../resolve/resolve-policy.ts';
 import { type OpenSandbox, sandboxOn } from '../sandbox.ts';
@@ -43,7 +44,8 @@ export async function openEmbedded({
 }: Embedded): Promise<OpenSandbox> {
   const options = optionsThere(given);
   const { policy, workspace } = resolved;
-  const whole = { ...resolved, shadow: undefined, parentBesideTmp: placesOf(policy, workspace) };
+  const parentBesideTmp = placesOf(policy, workspace);
+  const whole = { ...resolved, shadow: undefined, around: OF_THIS_PROCESS, parentBesideTmp };
   const prepared = await prepareOf(whole, options, { isOfSession });
   if (holdingOf(prepared.plan) !== held) {
     closePrepared(prepared);

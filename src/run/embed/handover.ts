@@ -3,6 +3,7 @@ import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync,
 import { deserialize, serialize } from 'node:v8';
 import { errnoOf } from '../../base/errno-of.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { shortageOf } from '../../base/errors/shortage.ts';
 import type { NativeAddon } from '../../confine/native/contract.ts';
 import { O_TMPFILE } from '../../workspace/index.ts';
 
@@ -24,7 +25,7 @@ export class Handover {
 
   /**
    * Puts a value. `directory`: where there is room for it.
-   * @throws {SandboxError} `state.unusable`: no file can be made there.
+   * @throws {SandboxError} `state.unusable`: no file can be made there; `launch.failed`: too many files are open.
    */
   put(directory: string, value: unknown): Claim {
     this.#forgetTaken();
@@ -49,7 +50,7 @@ export class Handover {
   }
 }
 
-/** Never with a name: whoever opened it by that, a command of this user say, would read what is written later. */
+/** Creates a file without a name, so that no other process of this user, a command for example, can open it and read what is written later. */
 function namelessFile(directory: string, bytes: Uint8Array): number {
   const { O_RDWR, O_EXCL } = constants;
   let why: unknown;
@@ -65,6 +66,13 @@ function namelessFile(directory: string, bytes: Uint8Array): number {
       why ??= error;
     }
   }
+  const short = shortageOf(errnoOf(why));
+  if (short !== undefined)
+    throw new SandboxError(
+      'launch.failed',
+      `${short}; a command line holds a file until it is started, or the sandbox is closed`,
+      { cause: why },
+    );
   throw new SandboxError(
     'state.unusable',
     `no private file can be made in ${directory} or /dev/shm (${errnoOf(why) ?? String(why)}); make room there`,
@@ -88,10 +96,10 @@ export function takeOver([address, digest]: readonly string[], addon: Pick<Nativ
   const fd = openAt(address);
   try {
     const { size, nlink, uid, mode } = fstatSync(fd);
-    // Another file has the number by now, if it is not this one at all.
+    // The descriptor was closed, and its number may belong to another file by now.
     if (nlink !== 0 || uid !== process.geteuid?.() || (mode & 0o777) !== 0o600)
       throw isSpent('the sandbox was closed');
-    // Two processes that take it at the same time are not to have both.
+    // Locked, so that only one of two processes that start at the same time takes it.
     if (size === 0 || !addon.tryLock(fd)) throw isSpent('this command line was used before');
     const bytes = readFileSync(fd);
     if (bytes.length === 0) throw isSpent('this command line was used before');

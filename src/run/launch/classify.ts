@@ -10,6 +10,7 @@ import type {
   ExecutionResult,
   ExecutionResultBase,
   LeftBehind,
+  PublishedPort,
   ResourceUsage,
   SpilledOutput,
 } from '../../model/index.ts';
@@ -17,6 +18,7 @@ import { explain, type HoldingPlan, leftByGit } from '../output/denials.ts';
 import { notKept } from '../output/not-kept.ts';
 import type { WouldDeny } from '../output/shadow.ts';
 import { type OutputView, type ShownOutput, showOutput } from '../output/show.ts';
+import type { Places } from '../proposals.ts';
 import { describeExceeded, exceededLimit, type LimitsOfPlan } from './exceeded-limit.ts';
 import { describeFailure } from './failure.ts';
 
@@ -41,12 +43,14 @@ export interface AfterRun {
   readonly leftBehind: readonly LeftBehind[];
   /** Where the network is listed. */
   readonly connections: readonly Connection[] | undefined;
+  /** Those that were published. */
+  readonly ports?: readonly PublishedPort[] | undefined;
   readonly warnings: readonly string[];
-  /** Paths of `filesystem.secret`, which nothing proposes to allow. */
-  readonly secret: readonly string[];
+  /** What nothing proposes to allow. */
+  readonly places: Places;
 }
 
-/** To the caller, who may have wanted what was ended. */
+/** Warns the caller that a background process, which it may have wanted, was ended. */
 const OUTPUT_HELD =
   'the command had ended, but a process that it left in the background kept its output open and was ended after 250 ms: what a command starts with & ends with it; to keep a server, run it as a command in the background, without &';
 
@@ -103,7 +107,7 @@ export function classify(
   const byItself = end.status === 'exited' || end.status === 'signaled';
   const isExplained =
     end.status !== 'setup-failed' && (!byItself || failed || plan.observed === 'everything');
-  const left = isExplained ? undefined : leftByGit(outcome, plan);
+  const left = isExplained ? undefined : leftByGit(outcome, plan, after.places);
   const hidden = byItself ? (hiddenPrograms?.(outcome.exitCode) ?? []) : [];
   // One literal with little behind it: put together from parts, an object of so many fields takes V8 thirty times as long.
   return {
@@ -119,7 +123,7 @@ export function classify(
     cpu: { userMs: outcome.userCpuMs, systemMs: outcome.systemCpuMs },
     peakMemoryBytes: peakMemory(outcome),
     usage: usageOf(outcome),
-    notKept: outcome.made && notKept(outcome.made, plan, after.secret),
+    notKept: outcome.made && notKept(outcome.made, plan, after.places),
     hiddenPrograms: hidden.length === 0 ? undefined : hidden,
     denials: left,
     notLookedAt: undefined,
@@ -141,6 +145,7 @@ export function classify(
     decision,
     approval,
     ...(after.connections === undefined ? {} : { connections: after.connections }),
+    ...(after.ports === undefined || after.ports.length === 0 ? {} : { ports: after.ports }),
     ...(isExplained ? explain(outcome, plan, { ...after, limit: end.limit }) : {}),
     ...end,
   };
@@ -200,7 +205,7 @@ function howItEnded(outcome: NativeOutcome, plan: LimitsOfPlan) {
 
 const NOT_OK = { ok: false, limit: undefined } as const;
 
-/** What only results of a command have that ended by itself, or that another program's signal ended. */
+/** Fields of the result of a command that ended by itself, or by another program's signal. */
 export function endedByItself(signal: string | undefined, exitCode: number) {
   return signal === undefined
     ? ({ status: 'exited', ok: exitCode === 0, exitCode, signal, error: undefined } as const)

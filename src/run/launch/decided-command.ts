@@ -32,7 +32,7 @@ export function requestOf(
 const nameOf = (input: Uint8Array | string) =>
   typeof input === 'string' ? input : createHash('sha256').update(input).digest('hex');
 
-/** The result with what is to be said after the end: it was counted, recorded and told. */
+/** The result, completed after the end: the action is counted and recorded, hooks are informed, and warnings are added. */
 export async function followed(
   ended: (Decided & { readonly allowed: true })['ended'],
   result: ExecutionResult,

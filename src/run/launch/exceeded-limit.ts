@@ -6,7 +6,7 @@ import type { Denial, ExceededLimit, ExecutionError } from '../../model/index.ts
 
 const SHELL_SAYS_SIGNAL = 128;
 
-/** What of a plan a command can exceed. */
+/** The limits of a plan. */
 export type LimitsOfPlan = Pick<LaunchPlan, 'limits' | 'treeLimits'>;
 
 /** The limit for which a command ended, whether we ended it or the kernel did. */
@@ -63,7 +63,7 @@ const MEANS: Readonly<Record<ExceededLimit['by'], string>> = {
 export function describeExcess(limit: ExceededLimit): string {
   const { what, unit } = WORDS[limit.name];
   const amount = (value: number) => amountOf(value, unit);
-  // Rounded to the same, it would contradict what it stands behind.
+  // If usage and limit round to the same text, "more than" would look wrong.
   const isSeen = limit.used !== undefined && amount(limit.used) !== amount(limit.value);
   const seen = isSeen ? `, ${amount(limit.used)} were used` : '';
   return limit.name === 'idle'
@@ -74,7 +74,7 @@ export function describeExcess(limit: ExceededLimit): string {
 /** The key of a policy that says it. */
 const policyKeyOf = ({ name }: Pick<ExceededLimit, 'name'>) => `limits.${WORDS[name].key}`;
 
-/** The same, and how to allow more. */
+/** The error for an exceeded limit, with how to allow more. */
 export function describeExceeded(limit: ExceededLimit): ExecutionError {
   const { option } = WORDS[limit.name];
   const ways = [
@@ -84,7 +84,7 @@ export function describeExceeded(limit: ExceededLimit): ExecutionError {
   return errorOf('limit.exceeded', `${describeExcess(limit)}; ${ways} allows more`);
 }
 
-/** The same among what was denied. */
+/** An exceeded limit as a denial. */
 export function limitDenial(limit: ExceededLimit): Denial {
   const { key } = WORDS[limit.name];
   const value = limit.value * 2;

@@ -3,9 +3,9 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { orElse } from '../../base/or-else.ts';
 
-/** Its name, and the beginning of that of one that is being written. */
+/** The name of the file, and the prefix of the name of one that is being written. */
 export const FAILED_LINES = 'failed';
-/** The last ones: who mends something tries again soon. */
+/** How many of the last failed lines are remembered: a line that is being fixed is run again soon. */
 const MOST = 64;
 
 /**

@@ -36,7 +36,7 @@ interface FailedStep {
   readonly path: string;
 }
 
-/** What it is called, and what a person is told. */
+/** The code of a failure, and its message for a person. */
 type Meaning = readonly [ErrorCode, string];
 
 /** A text alone is a `launch.failed`; `undefined`: the step means nothing of its own this time. */
@@ -93,6 +93,19 @@ function notExecuted({ errno, path }: FailedStep): Meaning {
   }
 }
 
+function notEntered(path: string, errno: string | undefined): string {
+  const where = `the working directory ${path}`;
+  const allow = 'allow it with the option readable or the option writable';
+  switch (errno) {
+    case 'ENOTDIR':
+      return `${where} is not a directory`;
+    case 'ENOENT':
+      return `${where} does not exist in the sandbox; make it, or, if it exists outside, ${allow}`;
+    default:
+      return `${where} cannot be entered in the sandbox (${errno}); ${allow}`;
+  }
+}
+
 function notOpened({ errno, path }: FailedStep): Meaning {
   const what =
     errno === 'ELOOP'
@@ -129,13 +142,7 @@ const noWarden: Says = ({ stage, errno }) =>
 const STAGES: ReadonlyMap<string, Says> = new Map<string, Says>([
   ['exec', notExecuted],
   ['view.layer', noLayer],
-  [
-    'cwd',
-    ({ errno, path }) => [
-      'cwd.unusable',
-      `the working directory ${path} cannot be entered in the sandbox (${errno}); allow it with the option readable or the option writable`,
-    ],
-  ],
+  ['cwd', ({ errno, path }) => ['cwd.unusable', notEntered(path, errno)]],
   [
     'stdio',
     ({ errno }) =>
@@ -188,7 +195,7 @@ const STAGES: ReadonlyMap<string, Says> = new Map<string, Says>([
     () =>
       'the program sandbox-run-begin, beside the addon, is missing or was changed; install sandbox-run again (in a checkout: npm run build:native)',
   ],
-  // What follows comes to a command that ran.
+  // The following stages fail after the command has run.
   [
     'wait',
     () =>
@@ -216,7 +223,7 @@ const STAGES: ReadonlyMap<string, Says> = new Map<string, Says>([
   ],
 ]);
 
-/** The same for stages whose names only begin so. */
+/** Messages for all stages whose names begin so. */
 const FAMILIES: readonly (readonly [string, Says])[] = [
   ['warden.', noWarden],
   ['private_', noPrivatePlace],

@@ -63,7 +63,7 @@ export function launchWithSource(
 
 /** Writes all pieces; settles when there is no more, or nobody reads any more. Rejects with what the source throws. */
 async function feed(pieces: Pieces, sink: Socket): Promise<void> {
-  // Of a command that reads no more each write is told of it.
+  // Each write reports whether the command still reads; the event needs a listener, or it throws.
   sink.on('error', () => {});
   for (;;) {
     const piece = await pieces.next();

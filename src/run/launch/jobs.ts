@@ -1,8 +1,10 @@
 import { deferred } from '../../base/deferred.ts';
+import { hostAndPort } from '../../base/host-and-port.ts';
+import { visibleLine } from '../../base/visible-text.ts';
 import { signalName } from '../../confine/kernel/errno.ts';
 import type { NativeCapture, NativeExit } from '../../confine/native/contract.ts';
 import type { Running } from '../../confine/running.ts';
-import type { ExecutionResult, ExecutionResultBase } from '../../model/index.ts';
+import type { ExecutionResult, ExecutionResultBase, PublishedPort } from '../../model/index.ts';
 import { type ListeningSocket, listeningSockets } from '../../workspace/index.ts';
 import type { LineReader } from '../output/lines.ts';
 import { type OutputView, showOutput } from '../output/show.ts';
@@ -56,8 +58,16 @@ export interface BackgroundJob extends LineReader {
   end(): Promise<ExecutionResult>;
   /** The ids of its processes at this moment; none before it runs. */
   members(): Promise<readonly number[]>;
-  /** What the processes of the job listen on now. */
-  ports(): Promise<readonly ListeningSocket[]>;
+  /** What the processes of the job listen on now, and where that is published. */
+  ports(): Promise<readonly JobPort[]>;
+  /** Where programs of this machine can connect to (`publish`); none before it runs, or where nothing is published. */
+  readonly published: readonly PublishedPort[];
+}
+
+/** A socket of a job that waits for connections. */
+export interface JobPort extends ListeningSocket {
+  /** Where programs of this machine reach it, such as `127.0.0.1:3000` or the path of a Unix socket; missing: it is not published. */
+  readonly published?: readonly string[] | undefined;
 }
 
 const NOTHING_YET: NativeCapture = { stdout: undefined, stderr: undefined, stdoutBytes: 0, stderrBytes: 0 };
@@ -67,10 +77,13 @@ let lastId = 0;
 /** Starts a job. `begin` launches it, with what is added to the launch here. */
 export function startJob(
   view: OutputView,
-  begin: (additions: Pick<Launch, 'extras' | 'onLaunch' | 'onExit' | 'onEnd'>) => RunningCommand,
+  begin: (
+    additions: Pick<Launch, 'extras' | 'onLaunch' | 'onPublished' | 'onExit' | 'onEnd'>,
+  ) => RunningCommand,
 ): Omit<BackgroundJob, keyof LineReader> {
   const id = `${++lastId}`;
   let process: Running | undefined;
+  let published: readonly PublishedPort[] = [];
   let exited: JobExit | undefined;
   let result: ExecutionResult | undefined;
   let seen = NOTHING_YET;
@@ -78,6 +91,9 @@ export function startJob(
   const ended = deferred<JobExit | undefined>();
   const running = begin({
     extras: { background: true },
+    onPublished: (ports) => {
+      published = ports;
+    },
     onLaunch: (launchedAs) => {
       process = launchedAs;
       launched.resolve(true);
@@ -116,6 +132,9 @@ export function startJob(
     get result() {
       return result;
     },
+    get published() {
+      return published;
+    },
     output() {
       if (result !== undefined) {
         const { stdout, stderr, truncated, bytes, outputBytes } = result;
@@ -140,8 +159,35 @@ export function startJob(
       return whole;
     },
     members,
-    ports: async () => listeningSockets(await members()),
+    ports: async () => portsOf(await members(), published),
   };
+}
+
+/** What processes listen on, and where that is published. */
+export const portsOf = (
+  members: readonly number[],
+  published: readonly PublishedPort[],
+): readonly JobPort[] => listeningSockets(members).map((socket) => withPublished(socket, published));
+
+/** Where servers are reached, a word or two for each port or socket: `localhost:3000 (outside 127.0.0.1:8080)`. */
+export function portsInWords(ports: readonly Pick<JobPort, 'port' | 'address' | 'published'>[]): string {
+  const words = ports.map(({ port, address, published: [outside] = [] }) => {
+    const inside = port === undefined ? visibleLine(address, LONGEST_SOCKET) : `localhost:${port}`;
+    return outside === undefined ? inside : `${inside} (outside ${visibleLine(outside, LONGEST_SOCKET)})`;
+  });
+  return [...new Set(words)].join(' ');
+}
+
+/** Characters of the path of a socket, which has at most 107 bytes. */
+const LONGEST_SOCKET = 108;
+
+function withPublished(socket: ListeningSocket, published: readonly PublishedPort[]): JobPort {
+  const outside = published
+    .filter(({ inner }) => inner === socket.port)
+    .flatMap(({ addresses, port, socket }) =>
+      socket === undefined ? addresses.map((address) => hostAndPort(address, port)) : [socket],
+    );
+  return outside.length === 0 ? socket : { ...socket, published: outside };
 }
 
 function jobExit({ exitCode, signal, durationMs }: NativeExit): JobExit {
@@ -157,7 +203,7 @@ function asExited(result: ExecutionResult, { exitCode, signal }: JobExit): Execu
   return { ...result, ...endedByItself(signal, exitCode ?? 0) };
 }
 
-/** Of a command that left nothing behind. */
+/** The exit of a job's command, if that left no process behind. */
 function exitOf({ status, exitCode, signal, durationMs }: ExecutionResult): JobExit | undefined {
   if (status === 'denied' || status === 'setup-failed') return undefined;
   return exitCode === undefined && signal === undefined ? undefined : { exitCode, signal, durationMs };

@@ -4,6 +4,7 @@ import type { Confinement } from '../../confine/confine.ts';
 import type { NativeCommand, NativeEvent, NativeExit, NativeOutcome } from '../../confine/native/contract.ts';
 import type { Running } from '../../confine/running.ts';
 import type { NetworkBroker } from '../network/broker.ts';
+import type { HeldPorts, PublishedPorts } from '../network/published-ports.ts';
 import type { ChunkReceiver } from '../output/feed.ts';
 import type { NativeTurnEnd } from '../session/native-shell.ts';
 
@@ -11,25 +12,42 @@ import type { NativeTurnEnd } from '../session/native-shell.ts';
 interface ProcessEvents {
   /** Where the network is listed. */
   readonly network: NetworkBroker | undefined;
+  /** Where ports are published. */
+  readonly published: PublishedPorts | undefined;
   /** Who takes its output now; `undefined`: nobody reads it. */
   readonly receiver: () => ChunkReceiver | undefined;
-  /** Of a command in the background. */
+  /** Called when the first process of a background command has ended. */
   readonly exited?: ((exit: NativeExit) => void) | undefined;
-  /** Of a shell. */
+  /** Called when a turn of a shell has ended. */
   readonly turnEnded?: (end: NativeTurnEnd) => void;
-  readonly ended: (outcome: NativeOutcome) => void;
+  /** `published`: what there is to say about ports at the end. */
+  readonly ended: (outcome: NativeOutcome, published: readonly string[]) => void;
+}
+
+/** A process that was started, with its ports. */
+interface Launched {
+  readonly running: Running;
+  /** `undefined`: none is published. */
+  readonly held: HeldPorts | undefined;
 }
 
 /**
- * Starts a process and hears what is told of it. Throws if no thread can be made. What is heard is heard on behalf of who started
+ * Starts a process and hears what is told of it. Throws if no thread can be made, or a port cannot be held. What is heard is heard on behalf of who started
  * it: the addon calls from nowhere.
  */
 export function launchProcess(
   confinement: Confinement,
   command: NativeCommand,
-  { network, receiver, exited, turnEnded, ended }: ProcessEvents,
-): Running {
-  const running = confinement.start(command);
+  { network, published, receiver, exited, turnEnded, ended }: ProcessEvents,
+): Launched {
+  const held = published?.hold(confinement);
+  let running: Running;
+  try {
+    running = confinement.start(command);
+  } catch (error) {
+    held?.release();
+    throw error;
+  }
   const hear = (event: NativeEvent) => {
     switch (event.kind) {
       case 'chunk': {
@@ -49,7 +67,7 @@ export function launchProcess(
         turnEnded?.(event);
         break;
       case 'ended':
-        ended(event);
+        ended(event, held?.release() ?? []);
         break;
       case 'name-asked':
       case 'connection-asked':
@@ -62,5 +80,5 @@ export function launchProcess(
   };
   const launcher = new AsyncResource('sandbox-run:command', { requireManualDestroy: true });
   running.events((event) => launcher.runInAsyncScope(hear, undefined, event));
-  return running;
+  return { running, held };
 }

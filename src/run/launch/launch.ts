@@ -12,14 +12,22 @@ import {
 import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
 import type { Running } from '../../confine/running.ts';
 import { errorOf, type ResolvedCommand } from '../../gate/index.ts';
-import type { ExecutionError, ExecutionResult, Policy, SpawnOptions } from '../../model/index.ts';
+import type {
+  ExecutionError,
+  ExecutionResult,
+  Policy,
+  PublishedPort,
+  SpawnOptions,
+} from '../../model/index.ts';
 import { beginLookingForSkippedHooks, type SkippedHooks } from '../../workspace/index.ts';
 import type { NetworkBroker } from '../network/broker.ts';
+import type { HeldPorts } from '../network/published-ports.ts';
 import { missingAlternates } from '../output/alternates.ts';
 import type { ChunkReceiver, OutputFeed } from '../output/feed.ts';
 import { openNamedFiles } from '../output/named-files.ts';
 import type { OutputSettings } from '../output/settings.ts';
 import { openSpill, type Spill } from '../output/spill.ts';
+import { placesIn } from '../proposals.ts';
 import { type PreparedSandbox, writableRoots } from '../resolve/prepare-sandbox.ts';
 import { stateDirectory } from '../state.ts';
 import { classify, notRun, type RunContext } from './classify.ts';
@@ -40,11 +48,13 @@ export interface Launch {
   readonly output?: OutputSettings;
   /** Takes output as it arrives. */
   readonly consumer?: ChunkReceiver | undefined;
-  /** The same, once somebody asks for it. */
+  /** Gives output as it arrives to readers that may begin later. */
   readonly feed?: OutputFeed | undefined;
   readonly extras?: NativeLaunchExtras;
   /** Called once it runs. */
   readonly onLaunch?: (running: Running) => void;
+  /** Called before that with the ports that it publishes, if any. */
+  readonly onPublished?: (ports: readonly PublishedPort[]) => void;
   /** In place of the policy's. */
   readonly idleTimeout?: number | undefined;
   /** Called when a command in the background has ended and what it left behind has not. */
@@ -76,7 +86,7 @@ const isCaptured = ({ stdio, extras }: Launch) =>
 
 /** Nothing, if what the sandbox says holds: a plain run shall not be slower. */
 function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
-  // Who writes where nobody looks is not silent.
+  // The idle timeout applies only to captured output: other output is not seen.
   const idleTimeoutMs = isCaptured(how) ? (how.idleTimeout ?? limits.idleTimeoutMs) : 0;
   return idleTimeoutMs === limits.idleTimeoutMs ? undefined : { idleTimeoutMs };
 }
@@ -88,7 +98,7 @@ function idleExtras(how: Launch, { limits }: Policy): NativeCommand['extras'] {
 export class Launcher {
   readonly #running = new Map<Running, Promise<ExecutionResult>>();
   readonly #queue = new LaunchQueue();
-  /** What has to be done before commands that wait for it. */
+  /** Renewals of confinements in progress, for which commands wait. */
   readonly #renewals = new Set<Promise<void>>();
   #ended = false;
 
@@ -163,12 +173,15 @@ export function notLaunched(error: unknown, context: RunContext): RunningCommand
   return neverBegun(notRun(context, { status: 'setup-failed', error: why }));
 }
 
+/** The ports of a command that has ended; none, if nothing was published. `told`: what there is to say about the end. */
+type EndedPorts = Partial<HeldPorts> & { readonly told: readonly string[] };
+
 /** One command from its launch to its result. */
 class LaunchedCommand {
   readonly result: Promise<ExecutionResult>;
   readonly context: RunContext;
   readonly #sandbox: PreparedSandbox;
-  /** Of this command: the sandbox may have others for later ones. */
+  /** The plan of this command; the sandbox may have another one for later commands. */
   readonly #plan: LaunchPlan;
   readonly #network: NetworkBroker | undefined;
   readonly #ready: ReadyCommand;
@@ -203,13 +216,16 @@ class LaunchedCommand {
             ? openSpill(addon, stateDirectory(), output.spillLimit, output.extras?.combined ?? false)
             : openNamedFiles(output.spillTo, output.spillLimit, writableRoots(this.#plan));
       const timeoutMs = options.timeout ?? (extras?.background === true ? 0 : policy.limits.timeoutMs);
-      const running = launchProcess(confinement, commandOf(this.#ready, policy, timeoutMs, this.#spill), {
+      const command = commandOf(this.#ready, policy, timeoutMs, this.#spill);
+      const { running, held } = launchProcess(confinement, command, {
         network: this.#network,
+        published: this.#sandbox.published,
         receiver: () => consumer ?? feed,
         exited: how.onExit,
-        ended: (outcome) => this.#end(running, outcome),
+        ended: (outcome, told) => this.#end(running, outcome, { ...held, told }),
       });
       this.#running = running;
+      if (held !== undefined) how.onPublished?.(held.ports);
       this.#spill?.release();
       return running;
     } catch (error) {
@@ -236,8 +252,8 @@ class LaunchedCommand {
     this.#running?.end();
   };
 
-  #end(running: Running, outcome: NativeOutcome): void {
-    const { settle, shadow, policy } = this.#sandbox;
+  #end(running: Running, outcome: NativeOutcome, published: EndedPorts): void {
+    const { settle, shadow, resolved } = this.#sandbox;
     const plan = this.#plan;
     const { how, options } = this.#ready;
     const { output, feed } = how;
@@ -248,9 +264,15 @@ class LaunchedCommand {
     try {
       this.#network?.end(running.id);
       const connections = this.#network?.connectionsOf(running.id, outcome);
-      const { secret } = policy.filesystem;
-      const warnings = [...this.#skippedHooks(), ...missingAlternates(outcome.exitCode, plan, secret)];
-      const after = { leftBehind: settle(outcome), connections, warnings, secret };
+      const places = placesIn(resolved);
+      const { ports, warnings: ofPorts = [], told } = published;
+      const warnings = [
+        ...ofPorts,
+        ...told,
+        ...this.#skippedHooks(),
+        ...missingAlternates(outcome.exitCode, plan, places),
+      ];
+      const after = { leftBehind: settle(outcome), connections, ports, warnings, places };
       const head = output?.view.headBytes ?? 0;
       feed?.end(outcome, outcome.headBytes ?? [head, head]);
       const captured = output && { view: output.view, spilled: this.#spill?.result(outcome) };
@@ -261,7 +283,7 @@ class LaunchedCommand {
   }
 }
 
-/** What the result says of the sandbox in which it is launched, which may not be the one that it was decided about. */
+/** The context of a result with the report of the launching sandbox, which may differ from the one at the decision. */
 function contextIn({ plan, policy }: PreparedSandbox, { context, how }: ReadyCommand): RunContext {
   const isUnseen = policy.limits.idleTimeoutMs !== 0 && !isCaptured(how);
   if (!isUnseen && context.report === plan.report) return context;

@@ -20,7 +20,7 @@ export const ENDING: ReadonlySet<NodeJS.Signals> = new Set([
   'SIGKILL',
 ]);
 
-/** A command that does not run, and has its result all the same. */
+/** A command that does not run, but has a result. */
 export function neverBegun(result: ExecutionResult | Promise<ExecutionResult>): RunningCommand {
   return { result: Promise.resolve(result), kill: () => false, cancel: () => {} };
 }
@@ -33,7 +33,7 @@ export function pendingCommand(begun: Promise<RunningCommand>, giveUp: () => voi
   let isGivenUp = false;
   const result = begun.then((running) => {
     started = running;
-    // It was launched already, and nobody here knew.
+    // Canceled while the launch was under way.
     if (isGivenUp) running.cancel();
     return running.result;
   });

@@ -51,14 +51,14 @@ const APPLICATION_JUDGES: Partial<Readonly<Record<ControlId, Judge>>> = {
 };
 
 /**
- * No shell: programs that are on a list, with arguments that are understood and paths that lead into the workspace. What is
- * started is a program of our own, which runs a list of argument vectors and opens the files of redirects beneath the
- * workspace. Nothing holds what runs, except that seccomp is used where the kernel has it.
+ * Runs no shell: only listed programs, with arguments that are understood and paths that lead into the workspace. Our own
+ * program runs the list of argument vectors, and opens the files of redirects beneath the workspace. Running programs are not
+ * confined, except by seccomp where the kernel has it.
  */
 export const application: Backend = {
   id: 'application',
   summary: 'no shell, only words and paths that are understood; nothing holds what runs',
-  // Defence in depth: what the kernel has is used, also where nothing is built on it.
+  // Defence in depth: seccomp is used where the kernel has it, although the claim of this backend does not depend on it.
   mechanisms: ({ network: { mode, unixSockets } }) => ({
     ...{ ...WITHOUT_KERNEL, shutsInside: false, ownIpc: false, networkNamespace: false },
     inetSockets: mode === 'open' ? 'open' : 'refused',

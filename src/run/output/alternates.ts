@@ -4,8 +4,8 @@ import { orElse } from '../../base/or-else.ts';
 import { readableWord } from '../../base/shell-quote.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
-import { alternatesOf, homeDirectory, isGitDirectory } from '../../workspace/index.ts';
-import { whyNotByPath } from '../proposals.ts';
+import { alternatesOf, isGitDirectory } from '../../workspace/index.ts';
+import { type Places, whyNotByPath } from '../proposals.ts';
 
 /** With which git ends that cannot go on. */
 const GIT_FAILED = 128;
@@ -16,18 +16,18 @@ const GIT_FAILED = 128;
  */
 export function missingAlternates(
   exitCode: number,
-  { workspace, paths }: Pick<LaunchPlan, 'workspace' | 'paths'>,
-  secret: readonly string[],
+  { paths }: Pick<LaunchPlan, 'paths'>,
+  places: Places,
 ): readonly string[] {
   if (exitCode !== GIT_FAILED) return [];
-  return orElse(() => alternatesOf(workspace), [])
+  return orElse(() => alternatesOf(places.workspace), [])
     .filter(
       (path) =>
         !paths.some((granted) => isBeneath(path, granted.path)) &&
         path.endsWith('/objects') &&
         visibleLine(path, 1_000) === path &&
         orElse(() => isGitDirectory(dirname(path)), false) &&
-        whyNotByPath(path, { home: homeDirectory(), workspace, secret }, 'filesystem.read') === undefined,
+        whyNotByPath(path, places, 'filesystem.read') === undefined,
     )
     .slice(0, 1)
     .map(

@@ -1,7 +1,7 @@
 import type { ExecutionResult, OutputChunk, OutputStream } from '../../model/index.ts';
 import type { ChunkReceiver } from './feed.ts';
 
-/** As long as what a command left behind may hold its output. */
+/** How long to wait for a consumer after the end: as long as processes left behind may hold the output open. */
 const GRACE_MS = 250;
 
 const ENDED_BY_US: ReadonlySet<ExecutionResult['status']> = new Set([

@@ -24,7 +24,7 @@ export function toldDenials({ ok, denials = [], connections }: ExecutionResult):
   return [...(ok ? others.filter(({ why }) => why === WHY.restOfTree) : others), ...refused];
 }
 
-/** Those that say something and that nothing else tells: what was refused of a listed network, and a limit, are told apart. */
+/** Denials that nothing else reports: refused connections of a listed network, and limits, are reported separately. */
 function untoldDenials({
   denials = [],
   connections,
@@ -45,19 +45,19 @@ const asksAboutMachine = ({ operation, object }: Denial) =>
 interface ForPerson {
   /** What paths are shown relative to. */
   readonly cwd: string;
-  /** How a person lets something through: an option, or a line of a policy; `undefined`: in no such way. */
+  /** How a person allows something: an option, or a policy line; `undefined`: neither can. */
   readonly remedyFor: (allow: NonNullable<Denial['allow']>) => string | undefined;
   /** What the sentence begins with. */
   readonly begin?: string;
-  /** All of it is needed, what is read as well. */
+  /** Propose an option for denied reads even where other operations were denied. */
   readonly isNeeded?: boolean;
 }
 
 /** What was denied, for a person. */
 interface DenialsForPerson {
-  /** What did not happen, and why. */
+  /** What failed, and why. */
   readonly what: string;
-  /** What lets it through, or why that is not said; `undefined`: nothing does. */
+  /** How to allow it, or why no option is proposed; `undefined`: neither is known. */
   readonly remedy: string | undefined;
 }
 
@@ -180,7 +180,7 @@ export function shortPath(path: string, cwd: string): string {
   return shortest([relative(cwd, path), ...inHome, path]);
 }
 
-/** The same as a word of a command line: a `~` that a shell expands stands where nothing has to be quoted. */
+/** A short path as a word of a command line: with `~` only if nothing has to be quoted, so that a shell expands it. */
 export function shortWord(path: string, cwd: string): string {
   const short = shortPath(path, cwd);
   const isPlain = /^~[\w@%+=:,./-]*$/.test(short);

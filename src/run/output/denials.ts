@@ -10,20 +10,12 @@ import type { NativeOutcome } from '../../confine/native/contract.ts';
 import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
 import type { ApprovalAnswer, Connection, Decision, Denial, ExceededLimit } from '../../model/index.ts';
 import { presetOf } from '../../policy/index.ts';
-import {
-  behindAlias,
-  caller,
-  homeDirectory,
-  isServedHere,
-  remotesOf,
-  TREE_AROUND,
-  userConfigFiles,
-} from '../../workspace/index.ts';
+import { behindAlias, isServedHere, remotesOf, TREE_AROUND, userConfigFiles } from '../../workspace/index.ts';
 import { limitDenial } from '../launch/exceeded-limit.ts';
 import { BRIEF, type Places, propose, whyNotProposed, withoutDetours } from '../proposals.ts';
 import type { NativeDenial } from './native-denials.ts';
 
-/** What of a plan says why something was denied. */
+/** The parts of a plan that explain a denial. */
 export type HoldingPlan = Pick<
   LaunchPlan,
   | 'observed'
@@ -43,23 +35,23 @@ interface Explanation {
   readonly notLookedAt?: readonly Denial['operation'][];
 }
 
-/** What the sandbox denied a command that failed, and of what that is not known. `secret`: of `filesystem.secret`. */
+/** What the sandbox denied a command that failed, and of what that is not known. */
 export function explain(
   outcome: Pick<NativeOutcome, 'denials'>,
   plan: HoldingPlan,
   {
     connections,
     limit,
-    secret,
+    places,
   }: {
     readonly connections: readonly Connection[] | undefined;
     readonly limit: ExceededLimit | undefined;
-    readonly secret: readonly string[];
+    readonly places: Places;
   },
 ): Explanation {
   const seen = seenOf(outcome, plan);
   const denials = [
-    ...seen.map((one) => denialOf(one, plan, secret)),
+    ...seen.map((one) => denialOf(one, plan, places)),
     ...refusedConnections(connections).map(refusedConnection),
     ...(limit === undefined ? [] : [limitDenial(limit)]),
   ];
@@ -80,9 +72,10 @@ const seenOf = ({ denials }: Pick<NativeOutcome, 'denials'>, plan: HoldingPlan) 
 export function leftByGit(
   outcome: Pick<NativeOutcome, 'denials'>,
   plan: HoldingPlan,
+  places: Places,
 ): readonly Denial[] | undefined {
   const left = seenOf(outcome, plan).filter((one) => treeLeftBy(one, plan) !== undefined);
-  return left.length === 0 ? undefined : left.map((one) => denialOf(one, plan, []));
+  return left.length === 0 ? undefined : left.map((one) => denialOf(one, plan, places));
 }
 
 /** The working tree in which git could not change something, if the workspace is a part of it. */
@@ -137,15 +130,10 @@ function unseen({ observed, network }: HoldingPlan): readonly Denial['operation'
  * What a command would have needed that the policy refuses by its text, as if the kernel had denied it: the same is proposed.
  * `undefined`: nothing that a policy could list.
  */
-export function deniedByText(
-  { reasons }: Decision,
-  { workspace }: Pick<LaunchPlan, 'workspace'>,
-  secret: readonly string[],
-): readonly Denial[] | undefined {
+export function deniedByText({ reasons }: Decision, places: Places): readonly Denial[] | undefined {
   const refused = reasons.filter(({ verdict }) => verdict === 'deny');
   // Where something else is refused as well, the line would be refused still.
   if (refused.length === 0 || refused.some(({ needs }) => needs === undefined)) return undefined;
-  const places = { home: homeDirectory(), workspace, secret };
   const at = new Date().toISOString();
   const denials = new Map<string, Denial>();
   for (const { words, needs = [] } of refused) {
@@ -153,7 +141,7 @@ export function deniedByText(
     for (const { key, value: named, isDirectory } of needs) {
       const value = isSsh && key === 'network.allow' && named ? behindAlias(named, places.home) : named;
       const isUnix = key === 'network.unix';
-      if (isUnix && caller().env.SSH_AUTH_SOCK === undefined) continue;
+      if (isUnix && places.env.SSH_AUTH_SOCK === undefined) continue;
       const object = value ?? words[0] ?? '';
       const [table = '', name = ''] = key.split('.');
       if (table === 'filesystem' && name === 'read' && !isThere(object)) continue;
@@ -182,17 +170,15 @@ export function deniedByText(
 const isThere = (at: string) =>
   orElse(() => lstatSync(at, { throwIfNoEntry: false }), undefined) !== undefined;
 
-/** A denial of the addon, in the words of a plan. `secret`: of `filesystem.secret`. */
-export function denialOf(one: NativeDenial, plan: HoldingPlan, secret: readonly string[]): Denial {
+/** A denial of the addon, in the words of a plan. */
+export function denialOf(one: NativeDenial, plan: HoldingPlan, places: Places): Denial {
   const operation = one.operation === 'remove' ? 'write' : one.operation;
   const tree = treeLeftBy(one, plan);
   const held =
     tree === undefined ? heldBy(one, plan) : { control: 'filesystem' as const, why: WHY.restOfTree };
   const allowed =
-    tree === undefined
-      ? allowOf(one, held.control, { home: homeDirectory(), workspace: plan.workspace, secret })
-      : allowing('filesystem', 'write', tree);
-  // As of a listed network; only the line that allows it has to say so.
+    tree === undefined ? allowOf(one, held.control, places) : allowing('filesystem', 'write', tree);
+  // Without /udp, like connections of a listed network; only the proposed policy line needs it.
   const withoutUdp = (path: string) => (operation === 'connect' ? path.replace(/(:\d+)\/udp$/, '$1') : path);
   return {
     operation,
@@ -276,7 +262,7 @@ function heldBy(
           control: 'hidden-paths',
           why: isIn(plan.emptied) ? WHY.hidden : WHY.aroundHidden,
         };
-      // What is listed by itself is a mount point.
+      // A path that is granted itself is a mount point.
       if (
         plan.paths.some((one) => one.path === path) &&
         !plan.protectedPaths.some((inner) => isBeneath(inner, path))
@@ -349,9 +335,9 @@ function allowOf(
     case 'connect':
       if (control === 'sockets') return path === 'unix' ? allowing('network', 'allow', '@own', LISTED) : {};
       if (control === 'view') return allowing('network', 'unix', named, LISTED);
-      // Who asks for a name wants another host than the one that knows it; which one only some programs tell.
+      // A program that asks a DNS server wants to reach another host, which is known of some programs only.
       if (isNameServer(path)) {
-        const entry = presetOf(program) ?? remoteOf(program, places.workspace);
+        const entry = presetOf(program) ?? remoteOf(program, places);
         return entry === undefined ? {} : allowing('network', 'allow', entry, LISTED);
       }
       return allowing('network', 'allow', hostOf(path), LISTED);
@@ -362,7 +348,7 @@ function allowOf(
   }
 }
 
-/** They fail where what they make is there, or take it away first. */
+/** Programs that fail if their target exists, or remove it first: they need its directory. */
 const MAKE_ANEW = /^(?:mkdir|mkfifo|mknod|ln|install)$/;
 
 /** Where the directory is too much to open, the file or directory alone that was to be made, once somebody made it. */
@@ -384,31 +370,29 @@ function creation(
 const LISTED = 'mode = "listed"\n';
 
 function allowing(table: string, name: string, value: string, before = ''): Pick<Denial, 'allow'> {
-  // It stands for bytes that no policy can name.
+  // U+FFFD stands for bytes that a policy cannot name.
   if (value.includes('\ufffd')) return {};
   const policy = `[${table}]\n${before}${name} = [${visibleToml(value)}]`;
   return { allow: { key: `${table}.${name}`, value, policy } };
 }
 
 /** The only host of the repository's remotes to which git would have gone by this program; `undefined`: there is none, or more. */
-function remoteOf(program: string, workspace: string): string | undefined {
+function remoteOf(program: string, { home, workspace, env }: Places): string | undefined {
   const isWeb = /^git-remote-http/.test(program);
   if (!isWeb && program !== 'ssh') return undefined;
-  const userFiles = userConfigFiles(homeDirectory(), caller().env);
+  const userFiles = userConfigFiles(home, env);
   const urls = orElse(() => remotesOf(workspace, userFiles), []).filter(
     (url) => /^https?:/.test(url) === isWeb,
   );
   const entries = urls.map((url) => networkEntry(url));
-  const [entry, ...others] = new Set(
-    isWeb ? entries : entries.map((one) => one && behindAlias(one, homeDirectory())),
-  );
+  const [entry, ...others] = new Set(isWeb ? entries : entries.map((one) => one && behindAlias(one, home)));
   return others.length === 0 ? entry : undefined;
 }
 
-/** Whether it is where names are asked for. */
+/** Whether an endpoint is a DNS server, by its port. */
 export const isNameServer = (endpoint: string) => /:53(?:\/udp)?$/.test(endpoint);
 
-/** A service of this machine is listed by that name, but for those at further addresses of it. */
+/** Names the usual loopback addresses `localhost`; a policy lists other loopback addresses as they are. */
 function hostOf(endpoint: string): string {
   return endpoint.replace(/^127\.0\.0\.1:|^\[(?:0:){7}1\]:/, 'localhost:');
 }

@@ -8,7 +8,7 @@ import { createDecoder } from './show.ts';
 export interface ChunkReceiver {
   /** `acknowledge` says that the piece was consumed; too many that were not hold the command back. */
   onChunk(stream: OutputStream, bytes: Uint8Array, acknowledge: () => void): void;
-  /** Bytes before the next piece of the stream were not kept. Told only to who begins late. */
+  /** Bytes before the next piece were lost because the reader subscribed late. */
   onGap?(stream: OutputStream, missing: number): void;
 }
 
@@ -21,7 +21,7 @@ export interface OutputReader extends LineReader {
    * drained and kept for the result as always. Can be iterated once, and not besides `onOutput`.
    */
   output(): AsyncIterableIterator<OutputChunk>;
-  /** The same, decoded: no character is cut, and `escapes` of the run is obeyed. */
+  /** Like `output()`, as text: no character is split, and the run's `escapes` is applied. */
   outputText(): AsyncIterableIterator<OutputText>;
 }
 

@@ -19,7 +19,7 @@ export interface LineReader {
    * @throws {SandboxError} `usage.invalid`: the output is read already.
    */
   lines(options?: LineOptions): AsyncIterableIterator<string>;
-  /** The same as `lines()`: `for await (const line of running)`. */
+  /** Iterates over `lines()`: `for await (const line of running)`. */
   [Symbol.asyncIterator](): AsyncIterableIterator<string>;
 }
 

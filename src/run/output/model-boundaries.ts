@@ -8,7 +8,7 @@ import { PACKAGE_CACHES, SYSTEM_PATHS, TOOL_CHAINS } from '../../policy/index.ts
 /** The limits of a command, for a text about one that was stopped. */
 export interface Boundaries {
   readonly writable: readonly string[];
-  /** What may be read and not written, what `system` has among it. */
+  /** Paths that may be read and not written, those of `system` among them. */
   readonly readable: readonly string[];
   readonly network: NetworkMode;
   /** The entries that are listed, where some are. */
@@ -21,7 +21,7 @@ export interface Boundaries {
   readonly protectedPaths?: readonly string[];
   /** The command, or its session, has its own directory for temporary files, which is deleted with it. */
   readonly privateTmp?: boolean;
-  /** What stands behind it: the kernel, or nothing but a look at the command before it runs. */
+  /** What enforces the boundaries: the kernel, or only checks of the command's text. */
   readonly heldBy?: 'kernel' | 'checks';
   /** The policy hides files, some or none at the moment. */
   readonly hidesFiles?: boolean;
@@ -82,7 +82,7 @@ function shownPaths(paths: readonly string[]): string {
   return [...paths.slice(0, MOST_PATHS).map(shownPath), ...(more > 0 ? [`${more} more`] : [])].join(', ');
 }
 
-/** Of what lies in another one nothing is said; the shortest come first, as they have most beneath them. */
+/** Names system paths, without those that lie in another one; the shortest first, because they contain the most. */
 function shownSystem(paths: readonly string[]): string {
   const outer = paths.filter((path) => !paths.some((other) => other !== path && isBeneath(path, other)));
   const short = outer.sort((one, other) => one.length - other.length || (one < other ? -1 : 1));
@@ -91,7 +91,7 @@ function shownSystem(paths: readonly string[]): string {
 }
 
 const SETTINGS = 'except settings that other programs obey, such as .git/hooks';
-/** Not which: the names may say something too. */
+/** Does not name the files: their names may be secret too. */
 const HIDES =
   'Some files are hidden from you by the user: they are empty and cannot be written, and directories seem to have nothing in them; work without them, and do not replace or commit them.';
 const OWN_TMP = '$TMPDIR, which is private and does not last';

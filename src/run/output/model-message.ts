@@ -23,9 +23,9 @@ import { leftBehindForModel, refusedForModel } from './result-warnings.ts';
 
 export { type Boundaries, boundariesOf } from './model-boundaries.ts';
 
-/** The most of a command, or of a sentence about it, that is repeated to a model. */
+/** Characters of a command, or of a sentence about it, that are repeated to a model at most. */
 const QUOTED_CHARACTERS = 300;
-/** The same of a sentence about a failure of ours, which may name several paths. */
+/** Characters of a sentence about a failure of ours at most; it may name several paths. */
 const FAILURE_CHARACTERS = 1_000;
 /** What can be an id of a question; anything else is not repeated as one. */
 const ID = /^[\w-]{1,64}$/;
@@ -38,7 +38,7 @@ export interface StoppedCommand {
   /** One sentence: what was stopped and why. */
   readonly message: string;
   readonly decision: Decision | undefined;
-  /** Of an error: what it was about. */
+  /** With an error: the path and errno that it was about. */
   readonly about?: Pick<ExecutionError, 'path' | 'errno'>;
   /** The answer of the person who was asked. */
   readonly approval?: ApprovalAnswer | undefined;
@@ -48,7 +48,7 @@ export interface StoppedCommand {
 
 /** What a result does not know itself. */
 export interface AboutResult {
-  /** As it was asked for. Default: what the argument vector of the result tells. */
+  /** The command as it was requested. Default: the result's argument vector. */
   readonly command?: string | readonly string[];
   readonly approvalId?: string | undefined;
   /** True: the model was told when its session began what is allowed, so it is not said again. */
@@ -127,7 +127,7 @@ export function refusalForModel(stopped: StoppedCommand, boundaries: Boundaries 
           decision === undefined || decisive !== undefined
           ? adviceAfterRefusal(decisive?.check, decisive?.code)
           : adviceAfterRefusal('budget')
-        : adviceAfterFailure(code);
+        : adviceAfterFailure(code, stopped.about?.errno);
   return textOf(
     `Not run: ${inQuotes(stopped.command)}`,
     `Rule: ${ruleOf(code, decisive)}`,
@@ -385,8 +385,13 @@ const AFTER_ERROR: Readonly<Partial<Record<ErrorCode, string>>> = {
   'approval.void': 'Next: something changed after the approval. Ask again, or tell the user.',
 };
 
+/** Of a command whose words and variables are more than the kernel passes to a program. */
+const TOO_LONG = 'E2BIG';
+
 /** For a command that could not be started. */
-function adviceAfterFailure(code: string): string {
+function adviceAfterFailure(code: string, errno: string | undefined): string {
+  if (errno === TOO_LONG)
+    return 'Next: pass less at once: by a file, by standard input, or in several calls.';
   return (
     (Object.hasOwn(AFTER_ERROR, code) ? AFTER_ERROR[code as ErrorCode] : undefined) ??
     'Next: the sandbox failed, not the command. Tell the user.'
@@ -412,11 +417,17 @@ function adviceAfterEnd(result: Pick<ExecutionResult, 'status' | 'limit'>): stri
 }
 
 /** A sentence without advice, for codes whose message tells the operator what to do. */
-const FACTS: Readonly<Partial<Record<ErrorCode, (path: string, errno: string) => string>>> = {
-  'cwd.unusable': (path, errno) => `the working directory ${path} cannot be entered in the sandbox${errno}`,
+const FACTS: Readonly<Partial<Record<ErrorCode, (path: string, errno: string | undefined) => string>>> = {
+  'cwd.unusable': (path, errno) =>
+    `the working directory ${path} cannot be entered in the sandbox${inBrackets(errno)}`,
   'program.not_found': (path) => `there is no program ${path}`,
-  'program.not_executable': (path, errno) => `${path} cannot be executed in the sandbox${errno}`,
+  'program.not_executable': (path, errno) =>
+    errno === TOO_LONG
+      ? `${path} cannot be started: arguments and environment are too long`
+      : `${path} cannot be executed in the sandbox${inBrackets(errno)}`,
 };
+
+const inBrackets = (errno: string | undefined) => (errno === undefined ? '' : ` (${errno})`);
 
 /** Codes whose messages are for the author of the command, and name no options. */
 const SAID_AS_IT_IS: ReadonlySet<string> = new Set<ErrorCode>(['command.denied', 'approval.void']);
@@ -435,7 +446,5 @@ function reasonWithoutAdvice({
   if (isSaid || !Object.hasOwn(ERROR_CODES, code)) return message;
   const known = code as ErrorCode;
   const fact = about.path === undefined ? undefined : FACTS[known];
-  return fact === undefined
-    ? ERROR_CODES[known].meaning
-    : fact(about.path ?? '', about.errno === undefined ? '' : ` (${about.errno})`);
+  return fact === undefined ? ERROR_CODES[known].meaning : fact(about.path ?? '', about.errno);
 }

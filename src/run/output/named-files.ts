@@ -81,7 +81,7 @@ function withoutLinks(path: string, writable: readonly string[]): string {
   return at;
 }
 
-/** Of the roots that a path is in: what is around it no command can rename. */
+/** The outermost root around a path: commands cannot rename the directories above it. */
 function outermost(roots: readonly string[], path: string): string | undefined {
   return roots.filter((root) => isBeneath(path, root)).sort((one, other) => one.length - other.length)[0];
 }
@@ -90,7 +90,7 @@ function openRegular(at: Buffer): number {
   const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
   let fd: number;
   try {
-    // To append is to lose nothing, whoever else writes.
+    // Opened with O_APPEND, so that nothing is lost if another process writes too.
     fd = openSync(at, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0o600);
   } catch (error) {
     const errno = errnoOf(error);

@@ -1,21 +1,21 @@
-// What of the addon tells of calls that were denied.
+// Types of the denied calls that the addon reports.
 
 declare module '../../confine/native/contract.ts' {
   interface NativeEffects {
-    /** Where calls are looked at. */
+    /** Present where calls are observed. */
     readonly denials?: NativeDenials;
   }
 }
 
-/** What the sandbox kept a command from, or several alike. */
+/** One denied call, or several of the same kind. */
 export interface NativeDenial {
   readonly operation: 'read' | 'write' | 'create' | 'remove' | 'execute' | 'connect' | 'signal';
-  /** Of `create`: a directory was to be made. */
+  /** With `create`: the call makes a directory. */
   readonly isDirectory?: boolean | undefined;
   /**
-   * What held: no rule of Landlock grants it; the mount is read-only; a mount point cannot be moved; the view does not have
-   * it; it is another user’s, and root has no capabilities; the network namespace leads nowhere; signals end at the domain;
-   * the command gets no sockets that lead anywhere. `nothing`: it was not denied (`observed: uses`).
+   * What refused the call, in the order of the values: no Landlock rule grants it; the mount is read-only; a mount point cannot
+   * be moved; the path is not in the view; the object is another user’s, and root has no capabilities; the network namespace
+   * leads nowhere; signals end at the Landlock domain; seccomp refuses the socket. `nothing`: it was not denied (`observed: uses`).
    */
   readonly control:
     | 'rights'
@@ -27,22 +27,25 @@ export interface NativeDenial {
     | 'scope'
     | 'sockets'
     | 'nothing';
-  /** As the program named it. */
+  /** The path or endpoint as the program named it. */
   readonly asked: string;
-  /** What that leads to; of a connection HOST:PORT, with /udp if it is one; of a signal the process; of a socket its family, `inet` or `unix`. */
+  /**
+   * The resolved object: a path; for a connection HOST:PORT, with /udp for UDP; for a signal the process; for a socket its
+   * family, `inet` or `unix`.
+   */
   readonly path: string;
   /** What is not in the view: by what it would be found there, with the links outside that lead to it. Otherwise the path. */
   readonly named: string;
-  /** Of the first one. */
+  /** The process of the first such call. */
   readonly pid: number;
-  /** As the process calls itself. */
+  /** The name of that process, as it set it itself. */
   readonly program: string;
   /** Milliseconds since the epoch. */
   readonly firstMs: number;
   readonly count: number;
 }
 
-/** Each kind of denial once, 64 of them at most (20,000 of uses), and how many others there were. */
+/** Each kind of denial once, at most 64 (20,000 with `observed: uses`), and how many more there were. */
 export interface NativeDenials {
   readonly told: readonly NativeDenial[];
   readonly untold: number;

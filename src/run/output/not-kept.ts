@@ -2,37 +2,35 @@ import { isAbsolute } from 'node:path';
 import { visibleLine } from '../../base/visible-text.ts';
 import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
 import type { ExecutionResult } from '../../model/index.ts';
-import { homeDirectory } from '../../workspace/index.ts';
-import { BRIEF, INSTALL_HERE, whyNotProposed } from '../proposals.ts';
+import { BRIEF, INSTALL_HERE, type Places, whyNotProposed } from '../proposals.ts';
 import { shortPath, shortWord } from './denial-texts.ts';
 
 type NotKept = NonNullable<ExecutionResult['notKept']>;
 
-/** How many are named. */
+/** Paths that a message names at most. */
 const NAMED = 4;
 const QUOTED_CHARACTERS = 200;
 const IN_HOME = 'slot:home/';
 
-/** What a command made in its private home, as its user would name it. `secret`: of `filesystem.secret`. */
+/** Paths that a command made in its private home, as its user would name them. */
 export function notKept(
   made: readonly string[],
-  { home, workspace }: Pick<LaunchPlan, 'home' | 'workspace'>,
-  secret: readonly string[],
+  { home }: Pick<LaunchPlan, 'home'>,
+  places: Places,
 ): NotKept {
   return made.map((at) => {
     const inner = at.slice(IN_HOME.length);
-    const user = homeDirectory();
     // Where the private home lies elsewhere, the same name in the user's own is another file.
-    if (home !== user) return { path: isAbsolute(home) ? `${home}/${inner}` : `~/${inner}` };
+    if (home !== places.home) return { path: isAbsolute(home) ? `${home}/${inner}` : `~/${inner}` };
     const path = `${home}/${inner}`;
-    const why = whyNotProposed(path, { home: user, workspace, secret }, 'filesystem.write', BRIEF);
+    const why = whyNotProposed(path, places, 'filesystem.write', BRIEF);
     return why === undefined && visibleLine(path, QUOTED_CHARACTERS) === path && !path.includes('\ufffd')
       ? { path, allow: path }
       : { path };
   });
 }
 
-/** The same in one sentence for a person; `undefined`: there is nothing to say. */
+/** Names the paths that were lost with the private home, for a person; `undefined`: none was lost. */
 export function notKeptForPerson({ notKept = [], cwd }: ExecutionResult): string | undefined {
   if (notKept.length === 0) return undefined;
   const flags = notKept.flatMap(({ allow }) =>
@@ -42,7 +40,7 @@ export function notKeptForPerson({ notKept = [], cwd }: ExecutionResult): string
   return `not kept, as the home is the command's own: ${namesOf(notKept, cwd)}; ${next}`;
 }
 
-/** The same for the model that wrote the command. */
+/** Names the paths that were lost with the private home, for the model that wrote the command; `undefined`: none was lost. */
 export function notKeptForModel({ notKept = [], cwd }: ExecutionResult): string | undefined {
   if (notKept.length === 0) return undefined;
   return `Sandbox: gone with the private home of the command: ${namesOf(notKept, cwd)}. What is to last has to be in the workspace; only the user can allow other places.`;

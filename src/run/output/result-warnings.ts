@@ -22,7 +22,7 @@ export function warningsOf(result: ExecutionResult): readonly string[] {
   ];
 }
 
-/** The same without what was denied, which the command line tells in its own words. */
+/** Warnings without denials, which the command line reports in its own words. */
 export function warningsBesideDenials(result: ExecutionResult): readonly string[] {
   return [
     ...result.warnings,
@@ -41,7 +41,7 @@ const unknownNames = ({ connections = [] }: ExecutionResult): readonly string[] 
 
 const listOf = (text: string | undefined) => (text === undefined || text === '' ? [] : [text]);
 
-/** The same about what was left behind alone. `cwd`: what paths are shown relative to. */
+/** Warnings about what a command left behind. Paths are shown relative to `cwd`. */
 export function warningsOfLeftBehind(leftBehind: readonly LeftBehind[], cwd: string): readonly string[] {
   const { shut, restored, copied, told } = byDeed(leftBehind);
   const line = (what: string, some: readonly LeftBehind[], next: string) =>
@@ -68,7 +68,7 @@ function answerForModel(approval: ApprovalAnswer | undefined): string {
   }[approval.reason];
 }
 
-/** The same for the model that wrote the command; `undefined`: nothing was refused. Only a person can change the policy. */
+/** Refused connections, for the model that wrote the command; `undefined`: none was refused. Only a person can change the policy. */
 export function refusedForModel(result: ExecutionResult): string | undefined {
   const refused = refusedConnections(result.connections);
   const unnamed = placesOf(refused.filter(({ flaw }) => flaw !== undefined));
@@ -106,7 +106,7 @@ function placesOf(refused: readonly Connection[]): string | undefined {
   return `${named.join(', ')}${places.size > NAMED ? ` and ${places.size - NAMED} more` : ''}`;
 }
 
-/** The same for the model that wrote the command; `undefined`: there is nothing to say. */
+/** What a command left behind, for the model that wrote it; `undefined`: nothing. */
 export function leftBehindForModel(result: ExecutionResult): string | undefined {
   const { shut, restored, copied, told } = byDeed(result.leftBehind);
   const undone = [...shut, ...restored];

@@ -16,7 +16,7 @@ export interface OutputSettings {
   readonly spillTo?: NamedFiles;
 }
 
-/** Of each stream, unless the run says otherwise: a mistake must not fill the disk. */
+/** Bytes written to the spill file of a stream, unless the run sets a limit: a mistake must not fill the disk. */
 const DEFAULT_SPILL_LIMIT = 256 * 1024 * 1024;
 
 /** Settings from the policy's limits and the options of a run. Most runs have none and share what this makes once. */
@@ -38,7 +38,7 @@ function outputLimits(maxOutput: number | OutputLimits): OutputLimits {
   return { head, tail: maxOutput - head };
 }
 
-/** Of so many bytes that are kept of a stream, how many are its first. */
+/** How many of the retained bytes of a stream are its first ones. */
 function defaultHead(outputLimit: number): number {
   return outputLimit - Math.floor(outputLimit / 2);
 }

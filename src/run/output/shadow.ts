@@ -4,6 +4,7 @@ import { hostAndPort } from '../../base/host-and-port.ts';
 import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
 import type { Connection, Denial } from '../../model/index.ts';
 import { addressBytes, judgeAddress, judgeHost, type Protocol } from '../../policy/index.ts';
+import type { Places } from '../proposals.ts';
 import { denialOf } from './denials.ts';
 import type { NativeDenial } from './native-denials.ts';
 
@@ -17,7 +18,7 @@ export type WouldDeny = (
 
 /** Tells what a plan would deny commands that run under another one. */
 export const shadowOf =
-  (plan: LaunchPlan, secret: readonly string[]): WouldDeny =>
+  (plan: LaunchPlan, places: Places): WouldDeny =>
   (uses, connections) => {
     const denied = new Map<string, Denial>();
     for (const use of uses) {
@@ -25,7 +26,7 @@ export const shadowOf =
       if (use.control !== 'nothing') continue;
       const control = whatDenies(plan, use);
       if (control === undefined) continue;
-      const one = denialOf({ ...use, control }, plan, secret);
+      const one = denialOf({ ...use, control }, plan, places);
       const key = `${one.operation} ${one.object}`;
       denied.set(key, { ...one, count: one.count + (denied.get(key)?.count ?? 0) });
     }
@@ -38,13 +39,13 @@ export const shadowOf =
       const path = `${hostAndPort(host, port)}${kind === 'udp' ? '/udp' : ''}`;
       const asked = { operation: 'connect', asked: host, path, named: path, program: program ?? '' } as const;
       const firstMs = Date.parse(at);
-      const one = denialOf({ ...asked, control: 'network', pid: pid ?? 0, firstMs, count }, plan, secret);
+      const one = denialOf({ ...asked, control: 'network', pid: pid ?? 0, firstMs, count }, plan, places);
       denied.set(`connect ${path}`, one);
     }
     return denied.size === 0 ? undefined : [...denied.values()].slice(0, MOST_TOLD);
   };
 
-/** As many as of what was denied. */
+/** Reported at most, like real denials. */
 const MOST_TOLD = 64;
 
 /** By what a plan denies a use; `undefined`: it does not. */

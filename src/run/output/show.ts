@@ -6,7 +6,7 @@ import { createNeutralizer, neutralize, openSequence } from './neutralize.ts';
 interface Gap {
   readonly head: Uint8Array;
   readonly tail: Uint8Array;
-  /** What came right before the tail, if that was kept. */
+  /** Retained bytes directly before the tail. */
   readonly beforeTail: Uint8Array;
   /** Bytes of the stream that are in neither. */
   readonly missing: number;
@@ -25,7 +25,7 @@ export function findGap(
 ): Gap | undefined {
   if (total === kept.length && total <= limits.head + limits.tail) return undefined;
   const head = kept.subarray(0, Math.min(headBytes, limits.head));
-  // Of a stream that was kept as a whole the tail may begin anywhere behind the head.
+  // If all of a stream is in memory, its tail begins anywhere behind the head.
   const from = Math.max(kept.length - limits.tail, head.length);
   const shownHead = head.subarray(0, wholeCharactersEnd(head));
   const tail = kept.subarray(from);

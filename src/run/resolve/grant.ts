@@ -1,7 +1,7 @@
 import type { Demands, FullGrant } from '../../confine/plan/grant.ts';
 import type { Policy } from '../../model/index.ts';
 
-/** What of a policy the kernel enforces, without what is found in the workspace. */
+/** The part of a grant that follows from the policy alone, without findings in the workspace. */
 export function grantOf(
   { filesystem, network, limits, sandbox }: Policy,
   workspace: string,
@@ -32,7 +32,7 @@ export function grantOf(
   };
 }
 
-/** What a policy demands of it, and of the backend. */
+/** The demands of a policy: required controls, and the backend. */
 export const demandsOf = ({ demand, sandbox }: Policy): Demands => ({
   controls: demand,
   backend: sandbox.backend,

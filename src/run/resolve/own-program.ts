@@ -21,7 +21,7 @@ export function ownProgram(writable: readonly string[]): readonly string[] {
   const started = process.argv[1];
   const others = [
     ...(canBeChanged(node) ? [node] : []),
-    // As it was named: the links on the way are the point.
+    // By its name, not resolved: the symbolic links on the way have to be protected.
     ...(started !== undefined && isOurs(started) ? [started] : []),
   ];
   const root = realPath(packageDirectory());

@@ -26,6 +26,7 @@ import {
 } from '../../workspace/index.ts';
 import type { HiddenFinder, Looked } from '../hidden-files.ts';
 import { describeFailure } from '../launch/failure.ts';
+import { withPublished } from '../network/published-in-plan.ts';
 import { BACKENDS } from '../other-backends/all-backends.ts';
 import { layersRefused, stateDirectory } from '../state.ts';
 import { demandsOf, grantOf } from './grant.ts';
@@ -176,7 +177,7 @@ function confinementFailed(failure: NativeFailure): SandboxError {
   return new SandboxError(code === 'launch.failed' ? 'confinement.failed' : code, message);
 }
 
-/** What was prepared or planned. @throws {SandboxError} where it cannot be enforced. */
+/** Returns what a confiner made of a grant: a plan, or kernel objects. @throws {SandboxError} no backend can enforce the grant. */
 export function enforceable<Made>(made: Made | Unenforceable): Made {
   if (isUnenforceable(made)) throw made.error;
   return made;
@@ -184,7 +185,8 @@ export function enforceable<Made>(made: Made | Unenforceable): Made {
 
 /** The plan of the first backend that has one, without touching the kernel: what turns out when it is prepared is not in it. */
 export async function planOnly(planned: PlannedSandbox): Promise<LaunchPlan> {
-  return enforceable(await confinerOf(planned).plan(planned.grant, planned.demands));
+  const plan = enforceable(await confinerOf(planned).plan(planned.grant, planned.demands));
+  return withPublished(plan, planned.resolved.policy);
 }
 
 const SHARED_MEMORY = '/dev/shm';
@@ -206,7 +208,7 @@ function privateParentsOf(
     .filter(({ usable }) => usable);
   return {
     usable: new Map(found.map(({ place, path }) => [place, path])),
-    // It is made to be hidden, but not in a workspace.
+    // A missing parent is hidden too, but never created inside the workspace for that.
     own: found.flatMap(({ path, exists }) =>
       exists || !isBeneath(path, workspace) ? [{ path, kind: 'private' as const }] : [],
     ),

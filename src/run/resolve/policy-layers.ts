@@ -43,7 +43,7 @@ export async function loadOperatorLayers(
   ];
   const layers: PolicyLayer[] = [];
   for (const { name, path } of files) {
-    // Who names a file means that it is there.
+    // A file that an option names must exist.
     const required = name === 'option';
     if (!required && !mayExist(path)) continue;
     const { loadLayer } = await import('../validation.ts');

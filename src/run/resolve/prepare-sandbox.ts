@@ -9,11 +9,14 @@ import type { Grant, HiddenFiles } from '../../confine/plan/grant.ts';
 import type { HostFeatures } from '../../confine/plan/host-features.ts';
 import type { LaunchPlan, PlannedLayer } from '../../confine/plan/launch-plan.ts';
 import type { NameLookup, Policy, SandboxOptions } from '../../model/index.ts';
-import { identityOf, makeDirectories, type Settler } from '../../workspace/index.ts';
+import { identityOf, makeDirectories, type Settler, type Surroundings } from '../../workspace/index.ts';
 import type { Looked } from '../hidden-files.ts';
 import type { NetworkBroker } from '../network/broker.ts';
+import { withPublished } from '../network/published-in-plan.ts';
+import type { PublishedPorts } from '../network/published-ports.ts';
 import { BACKENDS } from '../other-backends/all-backends.ts';
 import type { WouldDeny } from '../output/shadow.ts';
+import { placesIn } from '../proposals.ts';
 import { confinerOf, enforceable, hiddenIn, type PlannedSandbox, planResolved } from './plan-sandbox.ts';
 import { type ResolvedPolicy, resolvePolicy } from './resolve-policy.ts';
 import { hasNpmCache, seedNpmCache } from './seed-npm-cache.ts';
@@ -23,36 +26,38 @@ import { closeHooksGap, prepareSettler, type WorkspaceFindings } from './workspa
 /** Everything that the commands of one sandbox share. */
 export interface PreparedSandbox {
   readonly addon: NativeAddon;
-  /** Of the next command: see `keepHidden`. */
+  /** The confinement of the next command: `hidden.keepHidden` replaces it. */
   readonly confinement: Confinement;
   readonly policy: Policy;
-  /** As `confinement`. */
+  /** The plan of `confinement`, replaced with it. */
   readonly plan: LaunchPlan;
   readonly resolved: ResolvedPolicy;
-  /** Of the workspace; `undefined`: commands have none but their own. */
+  /** The cache that the commands of the workspace share; `undefined`: each command has its own. */
   readonly cache: OpenCache | undefined;
   readonly findings: WorkspaceFindings | undefined;
   /** Looks at what a command left behind; to be called with what the addon says of its end. */
   readonly settle: Settler;
   /** Where the network is listed. */
   readonly network: NetworkBroker | undefined;
+  /** Where ports are published. */
+  readonly published: PublishedPorts | undefined;
   /** Where the policy hides files. */
   readonly hidden: HiddenNow | undefined;
   /** Tells what another policy would deny. */
   readonly shadow: WouldDeny | undefined;
   /**
-   * The same for one command whose changes of the workspace go to a layer. Its confinement is to be closed. In the workspace
-   * nothing is settled: what the command leaves comes there when it is applied. `leavesOpen`: other paths that the policy lets
-   * commands write stay writable, and what is left there is settled when the command ends.
+   * A variant for one command whose changes of the workspace go to a layer. The caller closes its confinement. Nothing is
+   * settled in the workspace: what the command leaves gets there when it is applied. `leavesOpen`: other paths that the policy
+   * lets commands write stay writable, and what is left there is settled when the command ends.
    * @throws {SandboxError} `changes.unavailable`.
    */
   readonly withLayer: (layer: PlannedLayer, leavesOpen?: boolean) => Promise<PreparedSandbox>;
   /**
-   * The same for commands that only read: they cannot write the workspace. Its confinement is to be closed when no other
-   * command is to come.
+   * A variant for commands that only read: they cannot write the workspace. The caller closes its confinement after the last
+   * command.
    */
   readonly forReading: () => Promise<PreparedSandbox>;
-  /** The same for a command of which it is told, too, what it was denied to read. Its confinement is to be closed as well. */
+  /** A variant that reports denied reads too. The caller closes its confinement after the last command. */
   readonly forLooking: () => Promise<PreparedSandbox>;
 }
 
@@ -75,15 +80,16 @@ interface HiddenNow {
  */
 export async function prepareSandbox(
   options: SandboxOptions,
+  around: Surroundings,
   asIf: (host: HostFeatures) => HostFeatures = (host) => host,
   backends: readonly Backend[] = BACKENDS,
 ): Promise<PreparedSandbox> {
-  return prepareOf(await resolvePolicy(options), options, { asIf, backends });
+  return prepareOf(await resolvePolicy(options, around), options, { asIf, backends });
 }
 
 /**
- * The same of options that are resolved. `beside`: its commands share their machine with those of that one. `isOfSession`:
- * all of them belong to one session of an agent, so that they share a temporary directory, too.
+ * Prepares a sandbox from options that are already resolved. `beside`: a sandbox whose namespaces its commands share.
+ * `isOfSession`: all commands belong to one session of an agent, so they share a temporary directory too.
  */
 export async function prepareOf(
   resolved: ResolvedPolicy,
@@ -142,15 +148,18 @@ async function prepareResolved(
     await confiner.prepare(grant, demands, { ...how, beside: beside?.confinement }),
   );
   try {
-    const { plan } = confinement;
+    const plan = withPublished(confinement.plan, policy);
     const settle = prepareSettler(addon, plan, findings);
     const network = await brokerFor(addon, confinement, lookup);
     if (planned.shadow !== undefined) requireLooking(plan);
     const shadow =
-      planned.shadow &&
-      (await import('../output/shadow.ts')).shadowOf(planned.shadow, policy.filesystem.secret);
-    const own = { confinement, plan, addon, policy, resolved, cache, findings, settle, network, shadow };
-    // What is made later changes it.
+      planned.shadow && (await import('../output/shadow.ts')).shadowOf(planned.shadow, placesIn(resolved));
+    const published = await publishedOf(addon, resolved, plan);
+    const own = {
+      ...{ confinement, plan, addon, policy, resolved, cache, findings },
+      ...{ settle, network, published, shadow },
+    };
+    // `hiddenNow` replaces the confinement of this object later, so it must be the one that is returned.
     const prepared = { ...own, hidden: undefined };
     const hidden = hiddenNow(planned, prepared, lookup);
     return Object.assign(prepared, { hidden, ...variantsOf(planned, prepared, lookup) });
@@ -160,7 +169,7 @@ async function prepareResolved(
   }
 }
 
-/** @throws {SandboxError} `enforcement.unavailable`: what commands do cannot be seen here. */
+/** @throws {SandboxError} `enforcement.unavailable`: the host cannot observe system calls of commands. */
 export function requireLooking({ observed, report }: LaunchPlan): void {
   if (observed !== 'nothing') return;
   const why = report.controls.find(({ id }) => id === 'denials')?.reason ?? '';
@@ -168,8 +177,8 @@ export function requireLooking({ observed, report }: LaunchPlan): void {
 }
 
 /**
- * Between two commands files may come that are to be hidden, from outside or by a command: the next one gets a confinement that
- * hides them. Those that run keep theirs.
+ * Files to hide may appear between two commands, made by a command or from outside. The next command gets a confinement that
+ * hides them; running commands keep theirs.
  */
 function hiddenNow(
   planned: Planned,
@@ -177,21 +186,22 @@ function hiddenNow(
   lookup: NameLookup | undefined,
 ): HiddenNow | undefined {
   const { finder, addon } = planned;
+  const { policy } = planned.resolved;
   if (finder === undefined) return undefined;
   let current = planned.hidden;
   let renewing: Promise<void> | undefined;
   const renew = async (looked: Looked): Promise<void> => {
-    // What an earlier command left running is still reached by the next one.
+    // `another` shares the namespaces, so the next command still reaches background processes of an earlier one.
     const grant = { ...planned.grant, hidden: hiddenIn(planned.resolved, looked.files) };
     const made = await prepared.confinement.another(grant, planned.how);
     const confinement = enforceable(made);
     const network = await brokerFor(addon, confinement, lookup);
     prepared.confinement.close();
-    Object.assign(prepared, { confinement, plan: confinement.plan, network });
+    Object.assign(prepared, { confinement, plan: withPublished(confinement.plan, policy), network });
     current = looked;
   };
   const keepHidden = (): Promise<void> | undefined => {
-    // What came while another one was made is looked for once it is there.
+    // More files may have appeared while a confinement is being made: look again when it is ready.
     if (renewing !== undefined) return renewing.then(keepHidden, keepHidden);
     const now = finder.look();
     if (isDeepStrictEqual(now, current)) return undefined;
@@ -208,18 +218,18 @@ function hiddenNow(
 
 type Variants = Pick<PreparedSandbox, 'withLayer' | 'forReading' | 'forLooking'>;
 
-/** The same sandbox, of which commands do not change the workspace at once, or are looked at more closely. */
+/** Variants of the sandbox: on a layer, read-only, or with denied reads observed. */
 function variantsOf(
   planned: Planned,
   prepared: Omit<PreparedSandbox, keyof Variants>,
   lookup: NameLookup | undefined,
 ): Variants {
   const { addon, finder, resolved } = planned;
-  // Nothing comes into the workspace, so nothing is looked for there.
+  // These commands do not write the workspace, so no guest watches it.
   const beside: Planned = { ...planned, how: { ...planned.how, guests: {} } };
   const prepareBeside = async ({ grant, how }: Planned): Promise<Confinement> =>
     enforceable(await prepared.confinement.another(grant, how));
-  /** They differ in the directories of the layer only, as long as the same is hidden. */
+  /** The last confinement on a layer: while the hidden files stay the same, only the layer's directories change. */
   let last:
     | { readonly leavesOpen: boolean; readonly hidden: HiddenFiles | undefined; readonly made: Confinement }
     | undefined;
@@ -234,7 +244,7 @@ function variantsOf(
             grant: { ...all.grant, hidden: hidden && hiddenIn(resolved, hidden), layer, leavesOpen },
           });
     last = { leavesOpen, hidden, made };
-    const { plan } = made;
+    const plan = withPublished(made.plan, resolved.policy);
     const network = await brokerFor(addon, made, lookup);
     const settle: Settler = leavesOpen
       ? (effects) => prepared.settle(effectsOutside(effects, plan.workspace))
@@ -250,7 +260,8 @@ function variantsOf(
     const one: Planned = { ...all, grant: { ...all.grant, ...how } };
     const confinement = await prepareBeside(one);
     const network = await brokerFor(addon, confinement, lookup);
-    const own = { ...prepared, confinement, plan: confinement.plan, network, settle, ...variants };
+    const plan = withPublished(confinement.plan, resolved.policy);
+    const own = { ...prepared, confinement, plan, network, settle, ...variants };
     return Object.assign(own, { hidden: hiddenNow(one, own, lookup) });
   };
   const variants: Variants = {
@@ -285,6 +296,18 @@ function effectsOutside(
   };
 }
 
+/** @throws {SandboxError} `publish.unavailable`, `publish.refused`. */
+async function publishedOf(
+  addon: NativeAddon,
+  { policy, entries }: ResolvedPolicy,
+  plan: LaunchPlan,
+): Promise<PublishedPorts | undefined> {
+  const { publish } = policy.network;
+  if (publish.length === 0) return undefined;
+  const { PublishedPorts, wishedPorts } = await import('../listed-network.ts');
+  return new PublishedPorts(addon, wishedPorts(publish, entries), plan);
+}
+
 /** What answers for the commands is loaded where the network is listed only. */
 async function brokerFor(
   addon: NativeAddon,
@@ -308,7 +331,7 @@ export async function planTried(resolved: ResolvedPolicy): Promise<LaunchPlan> {
     const how = preparationOf(planned, false);
     const confinement = enforceable(await confinerOf(planned).prepare(grant, demands, how));
     confinement.close();
-    return confinement.plan;
+    return withPublished(confinement.plan, resolved.policy);
   } finally {
     cache?.close();
   }
@@ -327,7 +350,7 @@ export type Beside = Pick<PreparedSandbox, 'confinement'>;
 /** What was planned, and what its confinements are prepared with. */
 type Planned = PlannedSandbox & { readonly how: Preparation };
 
-/** `isOfSession`: its commands belong to one session of an agent, so that they share a temporary directory, too. */
+/** `isOfSession`: the commands belong to one session of an agent, so they share a temporary directory too. */
 function preparationOf({ findings, resolved }: PlannedSandbox, isOfSession: boolean): Preparation {
   return {
     isOfSession,

@@ -8,7 +8,7 @@ import type { PathLookup } from '../../confine/plan/path-lookup.ts';
 import { holdsSecretAt, OF_A_PROJECT, type Places, whyNotByPath } from '../proposals.ts';
 import { realPath } from './own-program.ts';
 
-/** What lies there is granted anyway, or belongs to each command alone. */
+/** Places that are granted anyway, or private to each command. */
 const ELSEWHERE = [
   '/usr',
   '/bin',
@@ -30,7 +30,6 @@ const MOST_LINKS = 1_000;
  * (credentials, settings, state, a home as a whole) is not granted with them.
  */
 export function programsOnPath(
-  path: string,
   places: Places,
   granted: readonly PathRule[],
   lookup: PathLookup,
@@ -46,7 +45,7 @@ export function programsOnPath(
     const real = homeOf(directory, isOpen) ?? (isOpen(itself) ? itself : undefined);
     if (real !== undefined && !isKnown(real)) found.push(real);
   };
-  for (const named of new Set(path.split(delimiter))) {
+  for (const named of new Set((places.env.PATH ?? '').split(delimiter))) {
     if (!isAbsolute(named)) continue;
     const directory = realPath(named, lookup);
     if (elsewhere.some((root) => isBeneath(directory, root))) continue;
@@ -75,7 +74,7 @@ const isProgram = (path: string): boolean =>
     return statSync(pathOf(path)).isFile();
   }, false);
 
-/** What was installed with the programs of a directory, as wide as it may be open; `undefined`: nothing. The files of each are read. */
+/** The widest directory around a directory of programs that may be granted: its installation prefix, or itself; `undefined`: none. */
 function homeOf(directory: string, isOpen: (path: string) => boolean): string | undefined {
   const at = directory.indexOf('/node_modules/');
   // Packages use each other, and where they lie nothing else does.
@@ -88,7 +87,7 @@ function homeOf(directory: string, isOpen: (path: string) => boolean): string | 
 }
 
 const PROGRAM_DIRECTORIES: ReadonlySet<string> = new Set(['bin', 'sbin', 'libexec', 'shims', 'Scripts']);
-/** What lies beside the programs where something was installed. */
+/** Names of which an installation prefix has at least one. */
 const OF_A_PREFIX = [
   'lib',
   'lib64',
@@ -101,10 +100,10 @@ const OF_A_PREFIX = [
   'versions',
   'pyvenv.cfg',
 ];
-/** A directory with more files of its own is not looked at for secrets, and so is not granted as a whole. */
+/** A directory with more files than this is not searched for secrets, and so never granted as a whole. */
 const MOST_FILES = 50;
 
-/** Whether it is a place for programs, and no project, with no secret among its own files. `beside`: one of these has to be there. */
+/** Whether a directory holds programs: it is not a project, and no file directly in it is a secret. `beside`: names of which it must have one. */
 function holdsPrograms(directory: string, beside?: readonly string[]): boolean {
   const entries = orElse(() => readdirSync(pathOf(directory), { withFileTypes: true }), []);
   const hasOne = (names: readonly string[]) => entries.some((entry) => names.includes(entry.name));

@@ -8,13 +8,13 @@ import { parsedJson } from '../../base/parsed-json.ts';
 import { PLACED_KEYS, TRUST_RISKS } from '../../model/index.ts';
 import { type Entry, effectivePolicy, type PolicyLayer } from '../../policy/index.ts';
 import {
+  type Environment,
   ensureStateDirectory,
-  homeDirectory,
   identityOf,
   readRegular,
   replaceAt,
 } from '../../workspace/index.ts';
-import { holdsSecretAt, LOOKS_SECRET, whyNotByPath } from '../proposals.ts';
+import { holdsSecretAt, LOOKS_SECRET, type Places, whyNotByPath } from '../proposals.ts';
 import { stateDirectory } from '../state.ts';
 import { realPath } from './own-program.ts';
 
@@ -71,8 +71,9 @@ export function lookAtProject(
   layer: PolicyLayer,
   others: readonly PolicyLayer[],
   place: Parameters<typeof effectivePolicy>[1],
+  env: Environment,
 ): Project {
-  const { workspace } = place;
+  const { workspace, home } = place;
   const text = layer.text ?? '';
   const sha256 = hashOf(text);
   const identity = identityOf(workspace) ?? '';
@@ -86,7 +87,7 @@ export function lookAtProject(
   return {
     ...{ workspace, layer, sha256, identity },
     widenings: added
-      .flatMap((entry) => wideningOf(entry, workspace))
+      .flatMap((entry) => wideningOf(entry, { home, workspace, secret: [], env }))
       .sort((one, two) => rank(one) - rank(two)),
     standing: isTrusted ? 'trusted' : isOfWorkspace ? 'changed' : 'untrusted',
     before: isOfWorkspace && !isTrusted ? record.text : undefined,
@@ -98,20 +99,19 @@ const rank = ({ risk }: Widening) => TRUST_RISKS.indexOf(risk);
 const isSameEntry = (one: Entry, other: Entry) =>
   one.key === other.key && isDeepStrictEqual(one.value, other.value);
 
-function wideningOf({ key, value }: Entry, workspace: string): readonly Widening[] {
+function wideningOf({ key, value }: Entry, places: Places): readonly Widening[] {
   const row = PLACED_KEYS.find((placed) => key === placed.key || key.startsWith(`${placed.key}.`))?.row;
   if (row?.trust === undefined) return [];
   const { risk, opens } = row.trust;
   const why =
-    row.paths === true && typeof value === 'string' ? whyNeverProposed(value, workspace, key) : undefined;
+    row.paths === true && typeof value === 'string' ? whyNeverProposed(value, places, key) : undefined;
   return [
     { key, value, ...(why === undefined ? { risk, opens } : { risk: 'high', opens: `${opens} (${why})` }) },
   ];
 }
 
 /** Why nothing would propose to open a path; `undefined`: it is an ordinary one. Large directories are not looked through: each start asks. */
-function whyNeverProposed(path: string, workspace: string, list: string): string | undefined {
-  const places = { home: homeDirectory(), workspace, secret: [] };
+function whyNeverProposed(path: string, places: Places, list: string): string | undefined {
   const real = realPath(path);
   const [why] = [path, real].flatMap((one) => whyNotByPath(one, places, list) ?? []);
   return why ?? (holdsSecretAt(real) ? LOOKS_SECRET : undefined);
@@ -164,7 +164,7 @@ export function untrustProject(workspace: string): boolean {
   return isThere;
 }
 
-/** What is trusted by this user, by workspace. */
+/** The policy files of workspaces that this user has trusted. */
 export function trustedProjects(): readonly Pick<TrustRecord, 'workspace' | 'sha256' | 'at'>[] {
   return recordNames()
     .flatMap((name) => readRecord(join(trustDirectory(), name)) ?? [])
@@ -192,6 +192,6 @@ function readRecord(path: string): TrustRecord | undefined {
   if (!isObject(value)) return undefined;
   const { workspace, identity, sha256, text, at } = value;
   const isWhole = [workspace, identity, sha256, text, at].every((part) => typeof part === 'string');
-  // Each was just found to be a string.
+  // All fields were just checked to be strings.
   return isWhole ? (value as unknown as TrustRecord) : undefined;
 }

@@ -23,10 +23,10 @@ import {
 } from '../../policy/index.ts';
 import {
   type CarriedSettings,
-  caller,
   carrySettings,
   createPathLookup,
   createStartLookup,
+  type Environment,
   exactRealPath,
   findRepository,
   homeDirectory,
@@ -36,6 +36,7 @@ import {
   type RepositoryAround,
   type RepositorySearch,
   requireExactVariables,
+  type Surroundings,
   TREE_AROUND,
 } from '../../workspace/index.ts';
 import { stateDirectory } from '../state.ts';
@@ -59,7 +60,7 @@ export interface ResolvedPolicy {
   readonly named: Policy;
   /** Each value of it, with the layer that said it. */
   readonly entries: readonly Entry[];
-  /** The same with what is found on the host. */
+  /** `named`, completed with what is found on the host. */
   readonly policy: Policy;
   /** Weakest first, without the profile: files of the operator, the caller's options, the workspace's file. */
   readonly layers: readonly PolicyLayer[];
@@ -77,8 +78,10 @@ export interface ResolvedPolicy {
   readonly settings: CarriedSettings;
   /** What the workspace's file asks for; `undefined`: nothing. */
   readonly project: Project | undefined;
-  /** Of which it is told what it would deny. */
+  /** Another policy, of which the result reports what it would deny. */
   readonly shadow: ResolvedPolicy | undefined;
+  /** Where the call comes from that the policy was resolved for. */
+  readonly around: Surroundings;
   /** Canonical: the same where commands may reach /tmp. `undefined`: there is no such place. It is tried, so on demand. */
   readonly parentBesideTmp: () => string | undefined;
 }
@@ -89,14 +92,15 @@ export interface ResolvedPolicy {
  * layers, and there is none of it until a person has trusted the file.
  * @throws {SandboxError} for everything that is wrong with options, policy or workspace.
  */
-export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPolicy> {
-  requireExactVariables();
+export async function resolvePolicy(options: SandboxOptions, around: Surroundings): Promise<ResolvedPolicy> {
+  const { env } = around;
+  requireExactVariables(env);
   const home = homeDirectory();
   const temporary = realDirectory(tmpdir(), 'the temporary directory');
   const withFiles = options.policyFiles ?? true;
   const files = await loadOperatorLayers(home, options.policy, withFiles);
   const directory = directoryPath(options.workspace) ?? workspaceNamed(files)?.replace(/^~/, home);
-  const workspaceAsNamed = resolve(directory ?? namedCurrentDirectory());
+  const workspaceAsNamed = resolve(directory ?? namedCurrentDirectory(around));
   const workspace = realDirectory(workspaceAsNamed, 'the workspace');
   const lookup = createStartLookup();
   refuseUnsafeWorkspace(workspace, home, temporary, lookup);
@@ -107,19 +111,19 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     ...(await narrowingLayers(options)),
   ];
   const place = { workspace, home, backend: options.backend };
-  const project = own?.wanted === undefined ? undefined : lookAtProject(own.wanted, others, place);
+  const project = own?.wanted === undefined ? undefined : lookAtProject(own.wanted, others, place, env);
   const layers = project?.standing === 'trusted' ? [project.layer, ...others] : others;
   const effective = effectivePolicy(layers, place);
   const { entries } = effective;
   const named =
     options.narrow?.readOnly === true ? withReadOnlyWorkspace(effective.policy) : effective.policy;
-  const around = repositoryFor(named, options, { workspace, home, temporary }, lookup);
+  const repository = repositoryFor(named, options, { workspace, home, temporary, env }, lookup);
   const found = withFound(
-    await withHostFindings(named, home, workspace, lookup),
-    rulesOfRepository(around.found, named),
+    await withHostFindings(named, { home, workspace, env }, lookup),
+    rulesOfRepository(repository.found, named, env),
   );
-  const network = await listedNetwork(found, entries, home, workspace);
-  const settings = await settingsFor(found, network.rules, { workspace, home }, lookup);
+  const network = await listedNetwork(found, entries, { home, workspace, env });
+  const settings = await settingsFor(found, network.rules, { workspace, home, env }, lookup);
   const policy = withSettings(withFound(found, network.found), settings);
   const temporaryParent = outOfReach([temporary, '/tmp', '/var/tmp'], policy, workspace, lookup) ?? temporary;
   return {
@@ -132,14 +136,15 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     workspace,
     workspaceAsNamed,
     home,
-    repository: around.found,
+    repository: repository.found,
+    around,
     temporaryParent,
     parentBesideTmp: placesOf(policy, workspace),
     settings: {
       ...settings,
       remarks: [
         ...ofAnotherUser(workspace, policy),
-        ...(around.refused === undefined ? [] : [around.refused]),
+        ...(repository.refused === undefined ? [] : [repository.refused]),
         ...takenNames([temporaryParent, '/dev/shm']),
         ...settings.remarks,
         ...network.remarks,
@@ -149,7 +154,7 @@ export async function resolvePolicy(options: SandboxOptions): Promise<ResolvedPo
     shadow:
       options.shadow === undefined
         ? undefined
-        : await resolvePolicy({ workspace, policy: options.shadow, policyFiles: false }),
+        : await resolvePolicy({ workspace, policy: options.shadow, policyFiles: false }, around),
   };
 }
 
@@ -181,19 +186,22 @@ const takenNames = (places: readonly string[]): readonly string[] =>
     ];
   });
 
+/** Whose call a policy is resolved for, and where. */
+interface From {
+  readonly workspace: string;
+  readonly home: string;
+  readonly env: Environment;
+}
+
 /** The repository around a workspace, as far as the policy wants it. Who sends a job from elsewhere has the workspace only. */
 function repositoryFor(
   { filesystem }: Policy,
   { narrow, isCopy }: SandboxOptions,
-  {
-    workspace,
-    home,
-    temporary,
-  }: { readonly workspace: string; readonly home: string; readonly temporary: string },
+  { workspace, home, temporary, env }: From & { readonly temporary: string },
   lookup: PathLookup,
 ): RepositorySearch {
   if (filesystem.repository === 'none' || narrow !== undefined || isCopy === true) return {};
-  const own = [home, stateDirectory(), userPolicyPath(home, caller().env.XDG_CONFIG_HOME), temporary];
+  const own = [home, stateDirectory(), userPolicyPath(home, env.XDG_CONFIG_HOME), temporary];
   const places = [...own, ...SHARED_DIRECTORIES].map((path) => lookup.resolve(path).canonical);
   return findRepository(
     workspace,
@@ -214,7 +222,11 @@ const REFLOGS_STAY = {
 };
 
 /** What commands get of it, with the reason that a plan shows. */
-function rulesOfRepository(repository: RepositoryAround | undefined, { filesystem }: Policy): Found {
+function rulesOfRepository(
+  repository: RepositoryAround | undefined,
+  { filesystem }: Policy,
+  env: Environment,
+): Found {
   if (repository === undefined) return NOTHING;
   const { top, directory, ofOthers, filesOfOthers } = repository;
   const rule = (path: string, access: PathRule['access'], reason: string): PathRule => ({
@@ -239,8 +251,8 @@ function rulesOfRepository(repository: RepositoryAround | undefined, { filesyste
     env: {
       // With a layer over it the workspace is another file system to git, which does not look beyond that.
       ...(top === undefined ? {} : { GIT_DISCOVERY_ACROSS_FILESYSTEM: '1' }),
-      // `git gc` would have to write in the directories of other working trees, and fails where it cannot.
-      ...(ofOthers.length === 0 || caller().env.GIT_CONFIG_COUNT !== undefined ? {} : REFLOGS_STAY),
+      // `git gc` expires reflogs in the directories of other worktrees, and fails if it cannot write there.
+      ...(ofOthers.length === 0 || env.GIT_CONFIG_COUNT !== undefined ? {} : REFLOGS_STAY),
     },
   };
 }
@@ -305,8 +317,7 @@ interface ListedNetwork {
 async function listedNetwork(
   policy: Policy,
   entries: readonly Entry[],
-  home: string,
-  workspace: string,
+  { home, workspace, env }: From,
 ): Promise<ListedNetwork> {
   const { mode, deny, unix, unixSockets, verify } = policy.network;
   // A file in the workspace may take the network away, and with it the sockets.
@@ -335,7 +346,7 @@ async function listedNetwork(
   const { readRules, hostsOfTool, listedSockets } = await import('../listed-network.ts');
   const { rows, variables, remarks } = listedSockets(unix, {
     home,
-    environment: caller().env,
+    environment: env,
     writable: writableRoots(policy, workspace),
   });
   const visible = rows.map(
@@ -347,7 +358,10 @@ async function listedNetwork(
     }),
   );
   return {
-    rules: { ...readRules(policy.network, hostsOfTool), sockets: rows },
+    rules: {
+      ...readRules(policy.network, (preset) => hostsOfTool(preset, { home, etc: '/etc', environment: env })),
+      sockets: rows,
+    },
     found: { rules: visible, env: variables },
     remarks,
   };
@@ -368,8 +382,7 @@ function writableRoots(
 
 async function withHostFindings(
   policy: Policy,
-  home: string,
-  workspace: string,
+  { home, workspace, env }: From,
   lookup: PathLookup,
 ): Promise<Policy> {
   const named = withTopDirectories(policy);
@@ -379,7 +392,7 @@ async function withHostFindings(
   const chains = installedToolChains(home);
   const { secret } = named.filesystem;
   const { rules } = [caches, chains].reduce(withFound, named).filesystem;
-  const programs = programsOnPath(caller().env.PATH ?? '', { home, workspace, secret }, rules, lookup);
+  const programs = programsOnPath({ home, workspace, secret, env }, rules, lookup);
   return [{ rules: await system, env: {} }, caches, chains, { rules: programs, env: {} }].reduce(
     withFound,
     named,
@@ -412,11 +425,10 @@ function withFound(policy: Policy, { rules, env }: Found): Policy {
 async function settingsFor(
   policy: Policy,
   rules: NetworkRules | undefined,
-  { workspace, home }: { readonly workspace: string; readonly home: string },
+  { workspace, home, env }: From,
   lookup: PathLookup,
 ): Promise<CarriedSettings> {
   const { filesystem, network, environment } = policy;
-  const { env } = caller();
   const real = (path: string) => realPath(path, lookup);
   if (filesystem.home === 'host') return NO_SETTINGS;
   const set = new Set(Object.keys(environment.set).map((name) => name.toLowerCase()));
@@ -483,14 +495,14 @@ function placesObeyed(home: string, lookup: PathLookup): readonly string[] {
   return [...OBEYED_IN_HOME.map((name) => join(realHome, name)), ...OBEYED_IN_SYSTEM];
 }
 
-/** The place that holds it, if what is in it is run or obeyed by something trusted. */
+/** The directory around the workspace whose contents trusted programs run or obey; `undefined`: there is none. */
 function obeyedPlace(workspace: string, home: string, lookup: PathLookup): string | undefined {
   const realHome = realPath(home, lookup);
   const place = placesObeyed(home, lookup).find((path) => isBeneath(workspace, realPath(path, lookup)));
   if (place !== undefined || !isBeneath(workspace, realHome)) return place;
-  // Also in a project: `.git`, `.claude`, …. As a whole: a project may well be called `mise` or `.github`.
+  // `.git`, `.claude`, … of any project count too, by their whole relative paths: a project may be called `mise` or `.github`.
   const whole = `${workspace.slice(realHome.length)}/`;
-  // Claude Code makes its worktrees in a directory of settings, and obeys nothing there.
+  // Claude Code makes worktrees in `.claude/worktrees` and obeys nothing there: only the path within the worktree counts.
   const [outer = ''] = /^.*\/\.claude\/worktrees(?=\/[^/]+\/)/s.exec(whole) ?? [];
   const beneath = whole.slice(outer.length);
   const found = ['.git', ...PROTECTED_PATHS].find((path) => beneath.includes(`/${path}/`));
@@ -546,7 +558,7 @@ function installedToolChains(home: string): Found {
   return { rules, env };
 }
 
-/** Of which tools this workspace's commands have cached something themselves, and find it in their home. */
+/** Tools for which the workspace's commands have filled their own cache and find it in their home. */
 function ownCaches({ filesystem }: Policy, workspace: string): readonly string[] {
   const { cache, home, workspaceAccess } = filesystem;
   const isKept = cache === 'workspace' && home === 'private' && workspaceAccess === 'write';

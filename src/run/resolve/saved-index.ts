@@ -21,10 +21,10 @@ import {
 } from '../../workspace/index.ts';
 import { stateDirectory } from '../state.ts';
 
-/** What is kept: so many indexes of so many bytes. One of 50,000 directories has 4 MB. */
+/** Limits of saved indexes: how many, and bytes of each. One of 50,000 directories has 4 MB. */
 const MOST_FILES = 32;
 const MOST_BYTES = 32 * 1024 * 1024;
-/** Smaller trees are read through sooner than a file is read and written. */
+/** Directories from which on a tree is saved: a smaller one is walked faster than a file is read and written. */
 const WORTH_SAVING = 500;
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
@@ -69,7 +69,7 @@ export async function saveIndex(
   spec: NativeIndexSpec,
   { directories, read, spent, spentBeside, unreadable }: NativeIndexed,
 ): Promise<void> {
-  // What is written has one entry for each directory, what is read costs eight times as much.
+  // Saving costs one entry for each directory, reading a directory eight times as much: save only if it pays.
   if (directories < WORTH_SAVING || read < WORTH_SAVING / 8 + directories / 32) return;
   if (spent || spentBeside || unreadable.length > 0) return;
   const bytes = await new Promise<Buffer>((resolve) => addon.saveIndex(index, resolve));
@@ -87,7 +87,7 @@ export async function saveIndex(
   }
 }
 
-/** Makes room for one more. */
+/** Removes the oldest saved indexes, to make room for one more. */
 function removeOldest(directory: string): void {
   const files = readdirSync(directory);
   if (files.length < MOST_FILES) return;

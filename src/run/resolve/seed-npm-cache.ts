@@ -20,16 +20,16 @@ const { COPYFILE_FICLONE, O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
 const LOCK_FILES = ['package-lock.json', 'npm-shrinkwrap.json'];
 const MAX_LOCK_BYTES = 64 * 1024 ** 2;
-/** It is done while a sandbox is made; what is missing then npm downloads. */
+/** Limits, because seeding delays the start of a sandbox; npm downloads what is missing. */
 const MAX_PACKAGES = 20_000;
 const MAX_BYTES = 512 * 1024 ** 2;
 
-/** npm's, beneath a home. */
+/** Contents of npm's cache, beneath a home. */
 const CONTENT = '.npm/_cacache/content-v2/sha512';
-/** The same beneath the places of a workspace's cache. */
+/** Contents of npm's cache, beneath the places of a workspace's cache. */
 const PLACE = ['npm', '_cacache', 'content-v2', 'sha512'];
 
-/** Begins the names of what is noted of this, beside the places. */
+/** Prefix of the files beside the places that note what was seeded. */
 export const SEEDED = 'seeded';
 
 /** Whether npm has cached anything for a workspace: then it reads that, and not the user's own cache. */

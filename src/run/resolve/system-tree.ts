@@ -45,14 +45,14 @@ export async function systemTree(workspace: string): Promise<readonly PathRule[]
 /** Further down in the tree, with what is in the table. */
 const NAMED = [...SYSTEM_SECRETS.keys(), ...SYSTEM_LOOKED_AT];
 
-/** Of what lies in it and of what is known to hold secrets; `undefined`: it is not there. */
+/** Modes of the entries of a directory, and of paths in it that are known to hold secrets; `undefined`: it does not exist. */
 function modesAtTop(root: string): Modes | undefined {
   const entries = orElse(() => readdirSync(root, { withFileTypes: true, encoding: 'buffer' }), undefined);
   const modeOf = (name: string) =>
     orElse(() => lstatSync(pathOf(`${root}/${name}`), { throwIfNoEntry: false })?.mode, undefined);
   const names = entries?.map((entry): readonly [string, number | undefined] => {
     const name = textOfPath(entry.name);
-    // Of what is not shown in any case it is enough that it is there.
+    // A known secret is never shown, so its mode does not matter.
     if (SYSTEM_SECRETS.has(name) && !entry.isSymbolicLink()) return [name, 0];
     return [name, entry.isSymbolicLink() ? S_IFLNK : modeOf(name)];
   });
@@ -66,7 +66,7 @@ function modesAtTop(root: string): Modes | undefined {
 /** Numbers of an entry of a tree; the first is the mode of the object. */
 const FIELDS = 9;
 
-/** Of what lies in it, and of what is shut or known to hold secrets at any depth; `undefined`: it is not there, or too much lies in it. */
+/** Modes of the entries of a directory, and of paths at any depth that are shut or known to hold secrets; `undefined`: it does not exist, or is too large. */
 async function modesOfShut(root: string): Promise<Modes | undefined> {
   const tree = await new Promise<NativeTree | undefined>((resolve) =>
     loadAddon().findShut(root, NAMED, MOST_LOOKED_AT, resolve),
@@ -88,7 +88,7 @@ function exceptions(root: string, modes: Modes): readonly string[] | undefined {
   for (const name of new Set([...modes.keys(), ...mounted])) {
     const mode = modes.get(name) ?? 0;
     const isLink = (mode & S_IFMT) === S_IFLNK;
-    // A link is looked at where it leads.
+    // A symbolic link needs no check here: its target is checked.
     if (!mounted.has(name) && (isLink || (isForAll(mode) && !mayHoldSecrets(root, name)))) continue;
     if (isInOut(name)) continue;
     out.add(name);
@@ -97,14 +97,14 @@ function exceptions(root: string, modes: Modes): readonly string[] | undefined {
   return found;
 }
 
-/** Files and directories that everybody may read. */
+/** Whether everybody may read a file, or list and enter a directory. */
 function isForAll(mode: number): boolean {
   const kind = mode & S_IFMT;
   if (kind === S_IFDIR) return (mode & (S_IROTH | S_IXOTH)) === (S_IROTH | S_IXOTH);
   return kind === S_IFREG && (mode & S_IROTH) !== 0;
 }
 
-/** What is called so in /etc itself, where the table does not know it. For each start: one expression, and not those of all secrets. */
+/** Names of secrets in /etc that the table does not list. Tested at each start, so one expression instead of those for all secrets. */
 const CALLED_SECRET = /^\.env|secret|credential|passw|\.key$/i;
 
 function mayHoldSecrets(root: string, name: string): boolean {

@@ -23,9 +23,9 @@ const HOUR_MS = 3_600_000;
  * number for its work to be right. 4 GiB hold what a large project downloads and builds, and a disk has four times that.
  */
 export const CACHE_LIMITS = {
-  /** Of one workspace. */
+  /** Most bytes in the cache of one workspace. */
   workspaceBytes: 4 * GIB,
-  /** Of all of one user. */
+  /** Most bytes in all caches of one user. */
   totalBytes: 16 * GIB,
   /** Without a command; where the workspace is gone, a week. */
   unusedMs: 90 * 24 * HOUR_MS,
@@ -59,7 +59,7 @@ export async function trimCaches(
       }
       const before = await weigh(addon, join(entry.directory, PLACES), limits);
       const bytes = before > limits.workspaceBytes ? await shrink(addon, entry, before, limits) : before;
-      // Those that come later were used longer ago.
+      // Caches are in order of use, the latest first: those used longest ago go.
       if (total + bytes > limits.totalBytes && total > 0 && (await clearCache(addon, entry)) === 'cleared')
         continue;
       total += bytes;

@@ -12,7 +12,6 @@ import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
 import { OBEYED_FILES } from '../../policy/index.ts';
 import {
   Baseline,
-  caller,
   createSettler,
   createStartLookup,
   Expected,
@@ -50,7 +49,7 @@ import { createIndex, saveIndex } from './saved-index.ts';
 
 /** More directories than this are not looked through; the report says so then. */
 const MAX_DIRECTORIES = 50_000;
-/** The same of what commands can write beside it. */
+/** The limit for writable directories beside the workspace, like MAX_DIRECTORIES. */
 const MAX_BESIDE = 20_000;
 
 /** What a look through the workspace found, before its first command. */
@@ -61,13 +60,13 @@ export interface WorkspaceFindings {
   readonly roots: readonly string[];
   /** Beside the policy's protected paths: what programs outside obey there, whether it is there or not. */
   readonly obeyed: readonly ObeyedByGit[];
-  /** Where repositories in it have their hooks, if not where git has them by itself. */
+  /** Directories of hooks that repositories in the workspace set instead of git's default. */
   readonly hooks: readonly HooksOfGit[];
   /** The same of repositories that are content of the workspace: it is settled when a command ends, and not shut. */
   readonly nested: readonly ObeyedByGit[];
-  /** Git's own directories of those. */
+  /** The git directories of nested repositories. */
   readonly nestedDirectories: readonly string[];
-  /** Their working trees. */
+  /** The working trees of nested repositories. */
   readonly nestedTops: readonly string[];
   /** Configuration files of the repositories that are not. */
   readonly configurations: readonly string[];
@@ -76,7 +75,7 @@ export interface WorkspaceFindings {
   readonly manifests: readonly string[];
   /** Why not everything was looked at; `undefined`: it was. */
   readonly shortfall: string | undefined;
-  /** How a person installs the hooks of the project; `undefined`: it has no installer that is known. */
+  /** How a person installs the project's hooks; `undefined`: it has no known installer. */
   readonly hookInstaller: string | undefined;
 }
 
@@ -136,7 +135,7 @@ function treesOf(addon: NativeAddon, places: WritablePlaces, workspace: string):
   const [root, ...roots] = places.roots;
   if (root === undefined) return undefined;
   const beside = places.roots.filter((one) => one !== workspace);
-  // One that cannot be looked into is taken for a project: more names are looked for in it.
+  // A directory that cannot be read counts as a project, so that more names are looked for in it.
   const projects = beside.filter((one) => orElse(() => identityOf(join(one, '.git')) !== undefined, true));
   const names = obeyedNames(OBEYED_FILES, { workspace, beside, projects });
   const spec: NativeIndexSpec = {
@@ -189,7 +188,7 @@ export class RepeatedLook {
 
 function findIn(
   { places: { roots, untended }, names, index }: WritableTrees,
-  { workspace, home, repository }: ResolvedPolicy,
+  { workspace, home, repository, around }: ResolvedPolicy,
   { entries, unreadable, spent, spentBeside }: NativeIndexed,
 ): WorkspaceFindings {
   const shut = unreadable.find((path) => `${path}/`.includes('/.git/'));
@@ -205,7 +204,7 @@ function findIn(
     lookup,
   );
   const leading = entries.filter(({ path, kind }) => path.endsWith('/.git') && kind !== 'directory');
-  const surroundings = { workspace, roots, home, configFiles: userConfigFiles(home, caller().env), lookup };
+  const surroundings = { workspace, roots, home, configFiles: userConfigFiles(home, around.env), lookup };
   const parts = { directories, links: leading.map(({ path }) => path) };
   const own = ownParts(parts, roots);
   const byGit = obeyedByGit(own, surroundings);
@@ -219,7 +218,7 @@ function findIn(
     ...directories.filter((one) => !own.directories.includes(one)).map(({ path }) => path),
     ...parts.links.filter((path) => !own.links.includes(path)),
   ].flatMap((path) => (basename(path) === '.git' ? dirname(path) : []));
-  // What programs obey of a nested repository goes where that goes.
+  // Obeyed files of a nested repository move and vanish with it, so they are settled later and not shut.
   const isContent = (path: string) => innermostAround(path, nestedTops) !== undefined;
   const byName = entries.flatMap(({ path }) => {
     const row = names.rowFor(path);
@@ -319,7 +318,7 @@ export function prepareSettler(
     const { kind, links, unknown } = lookup.resolve(path);
     return kind !== 'missing' || links.length > 0 || unknown !== undefined;
   };
-  // Most are missing, of which one look at their directory tells.
+  // Most paths are missing, which one listing of their directory shows.
   const held = shutsInside
     ? protectedPaths
         .filter(mayBeThere)

@@ -1,8 +1,7 @@
 import { deferred } from '../../base/deferred.ts';
 import { errorMessage } from '../../base/error-message.ts';
 import type { Command, ExecutionResult, JobOptions } from '../../model/index.ts';
-import type { ListeningSocket } from '../../workspace/index.ts';
-import type { BackgroundJob } from '../launch/jobs.ts';
+import type { BackgroundJob, JobPort } from '../launch/jobs.ts';
 import { BYTE_BY_BYTE, OutputLog } from '../output/output-log.ts';
 import { createDecoder } from '../output/show.ts';
 import { LinePattern } from './line-pattern.ts';
@@ -41,9 +40,6 @@ export interface ServiceEnd {
   readonly result: ExecutionResult | undefined;
   readonly problem?: string;
 }
-
-/** A socket of a service, and where it is published, if it is. */
-type ServiceSocket = ListeningSocket & { readonly published?: readonly string[] };
 
 /** What a service needs of a sandbox. */
 interface Starter {
@@ -105,7 +101,7 @@ export class Service {
   }
 
   /** What its processes listen on now. */
-  async ports(): Promise<readonly ServiceSocket[]> {
+  async ports(): Promise<readonly JobPort[]> {
     return (await this.#job?.ports()) ?? [];
   }
 

@@ -1,4 +1,4 @@
-// What of the addon drives a shell that lives on.
+// Types of the addon for driving a shell session.
 
 import type { NativeCapture, NativeEffects } from '../../confine/native/contract.ts';
 
@@ -38,6 +38,6 @@ export interface NativeTurnEnd extends NativeCapture, NativeEffects {
   /** The shell wrote what is no report; it is being ended. */
   readonly broken: boolean;
   readonly durationMs: number;
-  /** What the shell says of itself: see native/shell/shell_driver.cc. NUL between the fields. */
+  /** The state that the shell reports: see native/shell/shell_driver.cc. NUL between the fields. */
   readonly state?: Buffer;
 }

@@ -7,8 +7,10 @@ import {
   STDIO_NULL,
 } from '../../confine/native/contract.ts';
 import type { Running } from '../../confine/running.ts';
+import type { PublishedPort } from '../../model/index.ts';
 import { launchProcess } from '../launch/launch-process.ts';
 import type { NetworkBroker } from '../network/broker.ts';
+import type { PublishedPorts } from '../network/published-ports.ts';
 import type { ChunkReceiver } from '../output/feed.ts';
 import type { OutputSettings } from '../output/settings.ts';
 import type { NativeTurnEnd } from './native-shell.ts';
@@ -40,6 +42,8 @@ interface ShellStart {
   readonly addedFilter: Uint8Array | undefined;
   /** Where the network is listed. */
   readonly network: NetworkBroker | undefined;
+  /** Where ports are published: they are held as long as the shell lives. */
+  readonly published: PublishedPorts | undefined;
 }
 
 /** Interactive, because only such a shell gives up a whole list at an interrupt; without anything for people. */
@@ -50,6 +54,8 @@ export class ShellProcess {
   readonly #running: Running;
   readonly #addon: NativeAddon;
   readonly #end = deferred<NativeOutcome>();
+  readonly #ports: readonly PublishedPort[];
+  #remarks: readonly string[];
   #ended: NativeOutcome | undefined;
   #broken = false;
   #turns = 0;
@@ -60,8 +66,8 @@ export class ShellProcess {
   /** Starts it. Throws if no thread can be made for it. */
   constructor(addon: NativeAddon, confinement: Confinement, start: ShellStart) {
     this.#addon = addon;
-    const { network } = start;
-    this.#running = launchProcess(
+    const { network, published } = start;
+    const { running, held } = launchProcess(
       confinement,
       {
         program: start.program,
@@ -83,6 +89,7 @@ export class ShellProcess {
       },
       {
         network,
+        published,
         // Between two turns there is none for what is of a background process of an earlier one.
         receiver: () => this.#current?.request.receiver,
         turnEnded: (end) => {
@@ -98,6 +105,21 @@ export class ShellProcess {
         },
       },
     );
+    this.#running = running;
+    this.#ports = held?.ports ?? [];
+    this.#remarks = held?.warnings ?? [];
+  }
+
+  /** Those that it publishes. */
+  get ports(): readonly PublishedPort[] {
+    return this.#ports;
+  }
+
+  /** What there is to say about its ports, once. */
+  takeRemarks(): readonly string[] {
+    const remarks = this.#remarks;
+    this.#remarks = [];
+    return remarks;
   }
 
   /** For the addon. */

@@ -25,6 +25,7 @@ import type { NetworkBroker } from '../network/broker.ts';
 import { missingAlternates } from '../output/alternates.ts';
 import { OutputConsumer } from '../output/consumer.ts';
 import { createOutputSettings, type OutputSettings } from '../output/settings.ts';
+import { placesIn } from '../proposals.ts';
 import type { PreparedSandbox } from '../resolve/prepare-sandbox.ts';
 import type { OptionReader } from '../validation.ts';
 import { ShellProcess, type TurnOutcome } from './shell-process.ts';
@@ -59,20 +60,20 @@ const STARTED_ANEW =
 
 const IDLE_UNSEEN = 'limits.idle_timeout_seconds does not hold for the commands of a session';
 
-/** The first turn tells what the shell begins with; a shell that cannot even do that is of no use. */
+/** The first turn reports the shell's initial state; a shell that is too slow for that is unusable. */
 const START_TIMEOUT_MS = 20_000;
 
 const isClosed = () =>
   new SandboxError('session.closed', 'this session has ended; make a new one with sandbox.session()');
 
-/** What the confinement's own filter leaves to commands and a shell cannot; `undefined`: there is nothing of it. */
+/** A filter for the groups that shells must not have and the confinement's own filter allows; `undefined`: none is needed, or seccomp is not used. */
 async function filterOfShells({ plan, confinement }: PreparedSandbox): Promise<Uint8Array | undefined> {
   const { seccompGroups: held } = plan;
   if (held.length === 0 || SHELL_GROUPS.every((group) => held.includes(group))) return undefined;
   return (await seccompProgram(SHELL_GROUPS, confinement.features.architecture)).bytes;
 }
 
-/** What a session needs of what runs the other commands of its sandbox. */
+/** The parts of its sandbox's command runner that a session uses. */
 type ShellHost = Pick<CommandRunner, 'prepared' | 'decide' | 'resolve' | 'contextOf'>;
 
 /**
@@ -96,10 +97,10 @@ export async function openShell(
 /** A shell that runs, and what it said about itself. */
 interface RunningShell {
   readonly process: ShellProcess;
-  /** Of this shell: the sandbox may have others for what is started later. */
+  /** The plan of this shell; the sandbox may have another one for later commands. */
   readonly plan: LaunchPlan;
   readonly network: NetworkBroker | undefined;
-  /** As it began. */
+  /** The state of the shell at its start. */
   readonly first: ShellState;
 }
 
@@ -116,7 +117,7 @@ class OpenShell implements ShellSession {
   /** What the policy gives every command. */
   readonly #usual: Readonly<Record<string, string | undefined>>;
   #running: RunningShell | undefined;
-  /** What it said last; `undefined`: it said nothing that is understood. */
+  /** The last state that the shell reported; `undefined`: none that is understood. */
   #state: ShellState | undefined;
   #lastKnown: ShellState | undefined;
   #ranUnseenCode = false;
@@ -245,6 +246,7 @@ class OpenShell implements ShellSession {
         killGraceMs: prepared.policy.limits.killGraceMs,
         addedFilter: this.#addedFilter,
         network: prepared.network,
+        published: prepared.published,
       });
     } catch (error) {
       // No thread or no descriptor for it.
@@ -311,7 +313,7 @@ class OpenShell implements ShellSession {
     return seen !== undefined && [...hidden.matches()].every(([path, which]) => seen.get(path) === which);
   }
 
-  /** What came while a command ran could be read by it: it counts as the shell's own. */
+  /** Notes the hidden files that exist now: those that appeared during a command could be read by it, and count as known to the shell. */
   #noteHidden(): void {
     try {
       this.#seen = this.#sandbox.prepared.hidden?.matches();
@@ -348,7 +350,7 @@ class OpenShell implements ShellSession {
       await this.start({ cwd: isUsableDirectory(cwd, plan) ? cwd : plan.workspace, env: exported });
       return this.#after(result, true);
     } catch (error) {
-      // The command has run: its result is told, and the next one is told that there is no shell.
+      // The command has run: its result is returned, and the next command fails because there is no shell.
       this.#closed = true;
       this.#onClosed(this);
       const why = errorMessage(error);
@@ -392,16 +394,17 @@ class OpenShell implements ShellSession {
     const leftBehind = prepared.settle(outcome);
     this.#noteHidden();
     const connections = network?.connectionsOf(shell.id, outcome);
-    const { secret } = policy.filesystem;
+    const places = placesIn(prepared.resolved);
     const warnings = [
+      ...shell.takeRemarks(),
       ...skippedHooks(),
-      ...missingAlternates(outcome.exitCode, plan, secret),
+      ...missingAlternates(outcome.exitCode, plan, places),
       ...(how.alive || !how.broken ? [] : [BROKEN]),
     ];
-    const after = { leftBehind, connections, secret, warnings };
+    const after = { leftBehind, connections, ports: shell.ports, places, warnings };
     const view = { view: this.#output.view, spilled: undefined };
     const result = classify(context, outcome, after, plan, prepared.shadow, view);
-    // Whoever ends the command or the session does not wait for a consumer, which may never be done.
+    // A canceled command does not wait for the consumer of its output, which may never finish.
     const settled = await consumer?.settled(Promise.resolve(result), signal);
     return { result: settled ?? result, alive: how.alive };
   }

@@ -18,7 +18,7 @@ export interface ShellState {
   readonly searchesDirectories: boolean;
 }
 
-/** Of the preamble in native/shell/shell_driver.cc. */
+/** The trap that the preamble in native/shell/shell_driver.cc sets. */
 const OWN_TRAP =
   "trap -- '\\builtin trap - INT; \\builtin kill -INT $$ || \\builtin kill -INT $$ || \\builtin kill -INT $$' SIGURG";
 const USUAL_IFS = ' \t\n';

@@ -7,7 +7,7 @@ import { variableRule } from '../../judge/index.ts';
 import type { ShellSnapshot } from '../../model/index.ts';
 import { createPathLookup } from '../../workspace/index.ts';
 
-/** What of a snapshot a new shell gets. */
+/** The parts of a snapshot that a new shell gets. */
 interface Restored {
   readonly env: Readonly<Record<string, string>>;
   /** Variables that are left out. */

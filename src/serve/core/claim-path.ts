@@ -33,7 +33,7 @@ interface ClaimedPath {
 
 /** Who claims a path, and what it may be like. */
 export interface PathClaim {
-  /** For messages: who cannot use the path. */
+  /** For messages: the server that wants the path. */
   readonly name: string;
   /** Whether the directory may be one in which everybody makes files, such as /tmp. */
   readonly sharedDirectory: boolean;

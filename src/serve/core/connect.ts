@@ -28,7 +28,7 @@ export type Told = {
 export interface ConnectOptions {
   /** Bytes of a message, either way. */
   readonly messageBytes: number;
-  /** It answers what is asked about its commands. */
+  /** The client answers approval requests for its own commands. */
   readonly approvals?: boolean;
   readonly onTold?: (told: Told) => void;
   /** Breaks the connection. */

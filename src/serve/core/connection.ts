@@ -30,10 +30,10 @@ const LINGER_MS = 1_000;
 const CLIENT_GONE = 'the client went away';
 const REST_MISSING = 'the rest of a line did not come';
 
-/** Said of whoever is turned away. */
+/** The reason for a rejected connection, in reports. */
 export const TOO_MANY = 'too many clients are connected';
 
-/** Said to whoever is turned away. */
+/** The error that a rejected client gets. */
 export const tooManyClients = ({ connections }: ConnectionLimits): SandboxError =>
   new SandboxError(
     'protocol.busy',
@@ -62,7 +62,7 @@ export class Connection {
   #malformed = 0;
   #isInitialized = false;
   #reading = true;
-  /** It was told what it did wrong, and may still be writing. */
+  /** The peer was sent the reason for the end, and may still be writing. */
   #isTold = false;
   #pumping = false;
   #inputEnded = false;
@@ -269,7 +269,7 @@ export class Connection {
       this.#complainAndEnd('protocol.uninitialized', 'initialize did not come in time');
   }
 
-  /** It said something, or was told it. */
+  /** Restarts the idle timer, after a message in either direction. */
   #stir(): void {
     if (this.#reading) this.#idle?.refresh();
   }
@@ -279,7 +279,7 @@ export class Connection {
     else this.#idle?.refresh();
   }
 
-  /** Whoever begins a line has to end it. */
+  /** Starts the time limit for the rest of a line. */
   #expectRest(): void {
     const { lineMs } = this.#offer.limits;
     if (lineMs === 0 || !this.#reader.isPartial() || this.#lineTimer !== undefined) return;
@@ -310,7 +310,7 @@ export class Connection {
     void this.end('the client broke the protocol');
   }
 
-  /** Whoever takes nothing for some time is not waited for. */
+  /** Closes the connection if the peer reads nothing for some time. */
   #closeWhenStuck(): NodeJS.Timeout {
     const { output } = this.#parts;
     let before: number | undefined;
@@ -325,7 +325,7 @@ export class Connection {
     this.#reading = false;
     for (const timer of [this.#late, this.#lineTimer, this.#idle]) clearTimeout(timer);
     this.#gone.abort(reason);
-    // What comes after the end of it all is not kept.
+    // Input after the end is read and dropped.
     input.removeAllListeners('data');
     input.resume();
     const stuck = this.#closeWhenStuck();

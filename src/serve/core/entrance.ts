@@ -34,7 +34,7 @@ export class Entrance<Connection> {
     setImmediate(() => setImmediate(() => this.#look()));
   }
 
-  /** It asked for something that it may have, so it stays. False: as many do as may. */
+  /** Admits a connection that made a valid request. False: the limit of admitted connections is reached. */
   admit(connection: Connection): boolean {
     this.#waiting.delete(connection);
     if (this.#admitted.has(connection)) return true;
@@ -43,7 +43,7 @@ export class Entrance<Connection> {
     return true;
   }
 
-  /** It is over. */
+  /** A connection has ended. */
   leave(connection: Connection): void {
     this.#waiting.delete(connection);
     this.#admitted.delete(connection);

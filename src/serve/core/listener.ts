@@ -13,7 +13,7 @@ import { type Peer, peerOf } from './peer.ts';
 /** For a client that is turned away to read why. */
 const FAREWELL_MS = 1_000;
 
-/** Where to listen, to whom, and for how long. */
+/** Where to listen, whose connections to serve, and for how long. */
 interface ListenOptions extends PathClaim {
   readonly path: string;
   /** Whose connection is served; of all others not a byte is read. */

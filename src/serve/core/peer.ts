@@ -47,7 +47,7 @@ function isMoreConfined(pid: number): boolean {
   return peer.noNewPrivileges > own.noNewPrivileges || peer.filters > own.filters;
 }
 
-/** It never becomes less; if it becomes more, those are refused that are as confined as we are then. */
+/** Cached: the confinement of a process never decreases. If ours increases, peers as confined as we are then are refused. */
 let own: Confinement | undefined;
 
 function confinementOf(process: string): Confinement | undefined {

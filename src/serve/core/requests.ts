@@ -5,7 +5,7 @@ import { CANCEL, cancelParams, METHODS, type MethodName, type ParamsOf } from '.
 import { describeIssue, errorResponse, type RequestId, type Response, responseToError } from './errors.ts';
 import type { Call, Handler, RefusalCode } from './offer.ts';
 
-/** What they are answered with. */
+/** The parts with which requests are answered. */
 interface RequestParts {
   readonly handlers: { readonly [M in MethodName]?: Handler<M> };
   readonly isInitialized: () => boolean;

@@ -35,7 +35,7 @@ export async function askGate(
   try {
     const connection = await ServerConnection.open(path, { ...GATE_LIMITS, signal: over.signal });
     const { decision, reason } = await connection.call('gate.check', question, { id: requestId });
-    // It came in time. A server that has another answer gives it before it ends its side.
+    // The answer came in time. If the server sends a second one, it does so before it ends its side.
     clearTimeout(timer);
     await connection.end(END_MS);
     return { decision, ...(reason === undefined ? {} : { reason }), by: 'host' };

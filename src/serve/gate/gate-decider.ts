@@ -26,7 +26,7 @@ export function createGateDecider(
     });
     for (const warning of decided.warnings) onProblem?.(warning);
     if (!decided.allowed) return { decision: 'deny', reason: reasonOf(decided.objection) };
-    // What cannot be counted for certain stays reserved, and so counted.
+    // If the commit fails, the action stays reserved, and so counted.
     await decided.ended?.({ result: undefined, started: true });
     return { decision: 'allow' };
   };
@@ -106,7 +106,7 @@ export type GateDecide = (request: GateRequest) => Promise<GateAnswer>;
 /** Told after each answer, for a log. */
 export type OnAnswer = (request: GateRequest, answer: GateAnswer) => void;
 
-/** How long deciding may take, and who is told. */
+/** How a gate decides, within which time, and what it records. */
 interface AnswererOptions {
   readonly decide: GateDecide;
   /** After that the answer is no. The decider has a time limit of its own for people; this one is for what it forgot. */

@@ -3,6 +3,7 @@ import { loadAddon } from '../../confine/native/load.ts';
 import { ambiguousUid } from '../../confine/probe.ts';
 import type { AuditRecord, AuditSink, SandboxOptions } from '../../model/index.ts';
 import { assemble, resolvePolicy } from '../../run/index.ts';
+import type { Surroundings } from '../../workspace/index.ts';
 import { listenForClients } from '../core/listener.ts';
 import type { Offer, Refusal } from '../core/offer.ts';
 import type { Peer } from '../core/peer.ts';
@@ -23,6 +24,8 @@ export interface GateServer {
 interface GateServiceOptions {
   /** Whose policy decides. */
   readonly sandbox: SandboxOptions;
+  /** Where the call comes from. */
+  readonly around: Surroundings;
   readonly socket: string;
   /** Besides the user of this process. */
   readonly allowedUids: readonly number[];
@@ -39,7 +42,7 @@ export async function startGateService(options: GateServiceOptions): Promise<Gat
   const addon = loadAddon();
   const allowedUids = new Set([...options.allowedUids, process.geteuid?.() ?? -1]);
   refuseAmbiguous(allowedUids);
-  const resolved = await resolvePolicy(options.sandbox);
+  const resolved = await resolvePolicy(options.sandbox, options.around);
   const { policy } = resolved;
   const assembly = await assemble(resolved, undefined, options.sandbox, { guards: true, records: 'always' });
   const { record } = assembly.stateful;
@@ -96,7 +99,7 @@ interface GateParts {
 
 const principalOf = (peer: Peer | undefined) => (peer === undefined ? 'unknown' : `uid:${peer.uid}`);
 
-/** What a gate offers: whoever asks is who the kernel says it is. */
+/** The methods of a gate. The kernel's peer credentials say who asks. */
 export function gateOffer({ answer, report, onProblem, limits }: GateParts): Offer {
   return {
     limits: { ...GATE_LIMITS, ...limits },

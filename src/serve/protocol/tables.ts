@@ -248,7 +248,7 @@ export type ParamsFor<M extends MethodName> = z.input<(typeof METHODS)[M]['param
 /** What it answers. */
 export type ResultOf<M extends MethodName> = Value<(typeof METHODS)[M]['result']>;
 
-/** The one notification that a client may send: gives a request up. It has its response all the same. */
+/** The one notification that a client may send: cancels a request, which still gets its response. */
 export const CANCEL = '$/cancelRequest';
 export const cancelParams = z.strictObject({ id: z.union([z.string(), z.number()]) });
 

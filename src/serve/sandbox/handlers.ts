@@ -230,7 +230,7 @@ class SpawnedCommands {
       try {
         for await (const bytes of stream) await say(encoder.write(bytes));
       } catch {
-        // It was closed before its end: the command is over, and the result says how.
+        // The stream was closed before its end: the command has ended, and the result says how.
       }
       await say(encoder.end());
     };

@@ -125,7 +125,7 @@ export class Switchboard {
       const asker = this.#askers.getStore();
       void asker?.client.notify('approvals.queued', { request: asker.request, id });
     },
-    // Around each wait for an answer, whoever gives it: meanwhile the command takes no place of one that runs.
+    // While it waits for an answer, a command gives up its place among the running ones.
     asking: (wait) => this.#askers.getStore()?.turn?.without(wait) ?? wait(),
   };
 

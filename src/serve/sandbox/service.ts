@@ -4,6 +4,7 @@ import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
 import type { SandboxOptions } from '../../model/index.ts';
 import { type OpenSandbox, openSandbox } from '../../run/index.ts';
+import type { Surroundings } from '../../workspace/index.ts';
 import type { Handlers, Offer } from '../core/offer.ts';
 import { SERVE_LIMITS, type ServeLimits } from '../protocol/limits.ts';
 import { type MethodName, NOTIFICATIONS, type NotificationName } from '../protocol/tables.ts';
@@ -15,6 +16,8 @@ import { type NamedShell, nameShell, type Shared } from './shells.ts';
 interface ServiceOptions {
   /** The operator's: clients change nothing of it. */
   readonly sandbox: SandboxOptions;
+  /** Where the call comes from. */
+  readonly around: Surroundings;
   /** One line for the log. */
   readonly onProblem: (message: string) => void;
   /** What keeps commands in, in one line. */
@@ -46,10 +49,10 @@ const SHELL_IDLE_MS = 30_000;
  * @throws {SandboxError} as `openSandbox`.
  */
 export async function createService(settings: ServiceOptions): Promise<Service> {
-  const { sandbox: options, onProblem, describe, shell } = settings;
+  const { sandbox: options, around, onProblem, describe, shell } = settings;
   const limits = shell === undefined ? SERVE_LIMITS : { ...SERVE_LIMITS, idleMs: SHELL_IDLE_MS };
   const switchboard = new Switchboard(shell === undefined ? 'client of serve' : 'terminal');
-  const sandbox = await openSandbox({ ...options, gate: { ...options.gate, ...switchboard.gate } });
+  const sandbox = await openSandbox({ ...options, gate: { ...options.gate, ...switchboard.gate } }, around);
   let named: NamedShell | undefined;
   try {
     if (shell !== undefined) named = nameShell(shell.name, await sandbox.session(), shell.unusedTimeout);

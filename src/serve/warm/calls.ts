@@ -5,9 +5,9 @@ import { resolve } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { deferred } from '../../base/deferred.ts';
 import type { NativeAddon } from '../../confine/native/contract.ts';
-import { type Caller, onBehalfOf } from '../../workspace/index.ts';
 import { type Listener, listenOn } from '../core/listener.ts';
 import { descriptorOf, isOurs, type Peer } from '../core/peer.ts';
+import type { Caller } from './caller.ts';
 import { isLikeThisProcess, isWhereThisProcessIs, peerProcess } from './peer-process.ts';
 
 /** A call of this program that a client wants to hand over. */
@@ -31,6 +31,8 @@ interface CallsOptions {
   readonly addon: NativeAddon;
   /** Milliseconds without any call after which `ended` settles. */
   readonly unusedTimeout: number;
+  /** Does work for a caller, with everything that it starts. */
+  readonly onBehalfOf: <T>(caller: Caller, work: () => T) => T;
   /** What is to be done for a call; `undefined`: the client does it itself, as nothing has begun. */
   readonly take: (call: Call) => Promise<Work | undefined>;
   /** Calls that start nothing for their caller: it may be unlike the server in what commands would inherit. */
@@ -77,7 +79,7 @@ export function listenForCalls(options: CallsOptions): Promise<Listener> {
 async function serveCall(
   socket: Socket,
   peer: Peer,
-  { addon, take, startsNothing }: CallsOptions,
+  { addon, onBehalfOf, take, startsNothing }: CallsOptions,
 ): Promise<void> {
   socket.write(Uint8Array.of(SAID.here));
   const [request, ...stdio] = await descriptorsOf(socket, addon);
@@ -99,7 +101,7 @@ async function serveCall(
       stdio: [input, output, error],
       write: (fd, bytes) => conversation.frame(fd === 1 ? SAID.output : SAID.error, bytes),
       onSignals: (signals, handle) => conversation.onSignals(signals, handle),
-      // It stops itself.
+      // The client stops its own process.
       stop: () => {},
       unread: () => socket.writableLength,
       gone: conversation.gone,
@@ -124,7 +126,7 @@ async function descriptorsOf(socket: Socket, addon: NativeAddon): Promise<readon
     const fd = descriptorOf(socket);
     const found = fd === undefined ? null : addon.receiveCall(fd);
     if (found !== undefined) return found ?? [];
-    // It connects first, and sends in no time.
+    // The client sends right after it connects.
     await (soon-- > 0 ? nextTurn() : pause(1));
   }
   return [];

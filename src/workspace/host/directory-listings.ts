@@ -6,7 +6,7 @@ import { linkBytes } from '../../confine/link-bytes.ts';
 import { createPathWalk, type Entry } from '../../confine/path-walk.ts';
 import type { PathLookup } from '../../confine/plan/path-lookup.ts';
 
-/** So many names are looked at one by one before their directory is read. */
+/** How many names in a directory are looked at one by one before the directory is read instead. */
 const FEW_NAMES = 4;
 /** A directory of this size may hold a thousand files, which takes longer to read than names take to look at. */
 const LARGE_DIRECTORY = 64 * 1024;
@@ -14,7 +14,7 @@ const LARGE_DIRECTORY = 64 * 1024;
 const SETTLED_MS = 1_100;
 /** AUTOFS_SUPER_MAGIC (statfs(2)): what is mounted there on demand need not be listed before. */
 const AUTOFS = 0x0187;
-/** A file system that ignores case, or has short names (`GIT~1`), finds others than those that it lists. */
+/** Names for which a listing is enough: a file system that ignores case, or has short names (`GIT~1`), finds names that it does not list. */
 const PLAIN_NAME = /^[\w.-]*[\w-]$/;
 
 /**
@@ -34,7 +34,7 @@ class DirectoryListings {
   readonly #asked = new Map<string, number>();
   readonly #listed = new Map<string, ReadonlyMap<string, Dirent<Buffer>> | undefined>();
 
-  /** `undefined`: the listing does not say, and the path has to be looked at. */
+  /** The entry at a path by its directory's listing; `undefined`: the listing does not tell, so the path must be looked up. */
   look(path: string): Entry | undefined {
     const end = path.lastIndexOf('/');
     const directory = path.slice(0, end) || '/';
@@ -54,7 +54,7 @@ class DirectoryListings {
   }
 }
 
-/** By the names in lower case; `undefined`: it cannot be told by them what is not there. */
+/** Entries by name in lower case; `undefined`: the listing does not show which names are missing. */
 function listingOf(directory: string): ReadonlyMap<string, Dirent<Buffer>> | undefined {
   // A thread is found in /proc, and is not listed there.
   if (isBeneath(directory, '/proc')) return undefined;

@@ -3,7 +3,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { orElse } from '../../base/or-else.ts';
-import { caller } from './caller.ts';
+import type { Environment, Surroundings } from './surroundings.ts';
 
 /**
  * What Node gives as text although its bytes are no UTF-8 has this character in their place. As a name it means something
@@ -13,9 +13,9 @@ const LOST = '\uFFFD';
 
 const REMEDY = 'which sandbox-run cannot name without meaning another; rename it';
 
-/** @throws {SandboxError} `cwd.unusable`: it is gone, or its name is not UTF-8. */
-export function currentDirectory(): string {
-  const path = orElse(caller().cwd, undefined);
+/** The current directory. @throws {SandboxError} `cwd.unusable`: it is gone, or its name is not UTF-8. */
+export function currentDirectoryOf({ cwd }: Pick<Surroundings, 'cwd'>): string {
+  const path = orElse(cwd, undefined);
   if (path === undefined)
     throw new SandboxError('cwd.unusable', 'the current directory no longer exists; change to another one');
   if (!path.includes(LOST) || isSame(path, '.')) return path;
@@ -28,11 +28,11 @@ export function currentDirectory(): string {
 /**
  * The current directory by the name that its user came by, links included: what a shell says in PWD, if it leads there
  * (`pwd -L` of POSIX).
- * @throws {SandboxError} as {@link currentDirectory}.
+ * @throws {SandboxError} as {@link currentDirectoryOf}.
  */
-export function namedCurrentDirectory(): string {
-  const current = currentDirectory();
-  const { PWD } = caller().env;
+export function namedCurrentDirectory(around: Pick<Surroundings, 'env' | 'cwd'>): string {
+  const current = currentDirectoryOf(around);
+  const { PWD } = around.env;
   if (PWD === undefined || PWD === current || !isAbsolute(PWD) || /\/\.{0,2}(?:\/|$)/.test(PWD))
     return current;
   return orElse(() => realpathSync.native(PWD), undefined) === current ? PWD : current;
@@ -56,8 +56,7 @@ export function exactRealPath(path: string, what: string): string | undefined {
  * Variables that say where things are, for this program itself. Those of commands are looked at when they are passed.
  * @throws {SandboxError} `usage.invalid`.
  */
-export function requireExactVariables(names: readonly string[] = OWN_VARIABLES): void {
-  const { env } = caller();
+export function requireExactVariables(env: Environment, names: readonly string[] = OWN_VARIABLES): void {
   const lost = names.find((name) => env[name]?.includes(LOST) || name.includes(LOST));
   if (lost === undefined) return;
   const started = startedWith('environ');

@@ -50,7 +50,7 @@ export function inDirectoryOf<T>(root: string, path: string, use: (at: Buffer) =
 const inHeld = (directory: number, name: Buffer): Buffer =>
   Buffer.concat([Buffer.from(`/proc/self/fd/${directory}/`), name]);
 
-/** The same name with something behind it, in the same directory. */
+/** A name of {@link inDirectoryOf} with a suffix, in the same directory. */
 export const withSuffix = (at: Buffer, suffix: string): Buffer => Buffer.concat([at, Buffer.from(suffix)]);
 
 /** The directory that a name of `inDirectoryOf` is in. */
@@ -82,7 +82,7 @@ export function isNoDirectory(error: unknown): boolean {
   return errno === 'ENOENT' || errno === 'ENOTDIR' || errno === 'ELOOP';
 }
 
-/** As `inDirectoryOf`, for who changes something there: a command may have taken its user's right to write away. */
+/** Like `inDirectoryOf`, but restores the user's write permission if it is missing: a command may have removed it. */
 export function inWritableDirectoryOf<T>(root: string, path: string, use: (at: Buffer) => T): T | undefined {
   return inDirectoryOf(root, path, (at) => {
     try {

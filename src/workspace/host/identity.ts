@@ -15,7 +15,7 @@ export function identityOf(path: string | Buffer): string | undefined {
     });
     return info && `${info.dev}:${info.ino}:${info.birthtimeNs}`;
   } catch (error) {
-    // A file is on the way, as the `.git` of a worktree.
+    // A part of the path is a file, like the `.git` of a worktree.
     if (errnoOf(error) === 'ENOTDIR') return undefined;
     throw error;
   }

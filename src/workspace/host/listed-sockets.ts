@@ -18,7 +18,7 @@ interface ListedSockets {
   readonly remarks: readonly string[];
 }
 
-/** Who lists them, and where commands could put something else in their place. */
+/** The user whose sockets are listed, and the directories in which commands could replace them. */
 interface SocketsOwner {
   readonly home: string;
   readonly environment: Readonly<Record<string, string | undefined>>;

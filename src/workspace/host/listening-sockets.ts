@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { orElse } from '../../base/or-else.ts';
+import { visibleLine } from '../../base/visible-text.ts';
 
 /** A socket that waits for connections. */
 export interface ListeningSocket {
@@ -15,10 +16,15 @@ export interface ListeningSocket {
 /** What a table of a network namespace says of a listening socket. */
 type Listed = Omit<ListeningSocket, 'pid'>;
 
-/** What the processes listen on, each in its own network namespace. A process that is gone meanwhile has nothing. */
+/** What the processes listen on, each in its own network namespace or in ours. A process that is gone meanwhile has nothing. */
 export function listeningSockets(pids: readonly number[]): readonly ListeningSocket[] {
   const tables = new Map<string, ReadonlyMap<string, Listed>>();
   const found = new Map<string, ListeningSocket>();
+  let ownTable: ReadonlyMap<string, Listed> | undefined;
+  const own = () => {
+    ownTable ??= readTables('self');
+    return ownTable;
+  };
   for (const pid of [...pids].sort((one, other) => one - other)) {
     const namespace = whereLinkLeads(`/proc/${pid}/ns/net`);
     const inodes = socketsOf(pid);
@@ -26,7 +32,8 @@ export function listeningSockets(pids: readonly number[]): readonly ListeningSoc
     const table = tables.get(namespace) ?? readTables(pid);
     tables.set(namespace, table);
     for (const inode of inodes) {
-      const listed = table.get(inode);
+      // Where the network is listed, TCP sockets are of this process's namespace.
+      const listed = table.get(inode) ?? own().get(inode);
       if (listed !== undefined && !found.has(inode)) found.set(inode, { ...listed, pid });
     }
   }
@@ -49,6 +56,23 @@ export function isServedHere(port: number): boolean {
   );
 }
 
+/** The program that listens at a port of this machine, as far as this user can know it. */
+export function listenerAt(port: number): { readonly pid: number; readonly name: string } | undefined {
+  const inodes = new Set(
+    ['tcp', 'tcp6']
+      .flatMap((name) => listedTcp(orElse(() => readFileSync(`/proc/self/net/${name}`, 'utf8'), '')))
+      .flatMap(([inode, listed]) => (listed.port === port ? [inode] : [])),
+  );
+  // It may live in another network namespace than its socket.
+  const pid = orElse(() => readdirSync('/proc'), [])
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .find((candidate) => socketsOf(candidate).some((inode) => inodes.has(inode)));
+  if (pid === undefined) return undefined;
+  const name = orElse(() => readFileSync(`/proc/${pid}/comm`, 'utf8'), '');
+  return { pid, name: visibleLine(name.trim(), 40) };
+}
+
 /** The inodes of a process's sockets. */
 function socketsOf(pid: number): readonly string[] {
   return orElse(() => readdirSync(`/proc/${pid}/fd`), []).flatMap(
@@ -56,7 +80,7 @@ function socketsOf(pid: number): readonly string[] {
   );
 }
 
-function readTables(pid: number): ReadonlyMap<string, Listed> {
+function readTables(pid: number | 'self'): ReadonlyMap<string, Listed> {
   // No IPv6 here, or the process is gone.
   const read = (name: string) => orElse(() => readFileSync(`/proc/${pid}/net/${name}`, 'utf8'), '');
   return new Map([...listedTcp(read('tcp')), ...listedTcp(read('tcp6')), ...listedUnix(read('unix'))]);

@@ -1,4 +1,4 @@
-// What of the addon is about files and locks, and about no command.
+// Functions of the addon for files and locks, without a command.
 
 declare module '../../confine/native/contract.ts' {
   interface NativeAddon {
@@ -7,7 +7,7 @@ declare module '../../confine/native/contract.ts' {
      * the last descriptor of the open file, however the process ends. Throws for anything but a lock that is taken.
      */
     tryLock(fd: number, shared?: boolean): boolean;
-    /** Gives that lock up. */
+    /** Releases the lock of `tryLock`. */
     unlock(fd: number): void;
     /**
      * Whether any process has a file open for writing, or mapped. Throws for a descriptor that is not for reading only, a file
@@ -16,9 +16,9 @@ declare module '../../confine/native/contract.ts' {
     hasWriter(fd: number): boolean;
     /** Renames unless there is something of that name; returns why not (EEXIST; EINVAL: the file system cannot do this). */
     renameVacant(from: Buffer, to: Buffer): NativeFailure | undefined;
-    /** Each of two names gets what the other one had, at once; the same. */
+    /** Exchanges two names atomically; returns why not, like `renameVacant`. */
     exchangeNames(one: Buffer, other: Buffer): NativeFailure | undefined;
-    /** Removes what the kernel noted on a file of a layer; no link is followed at the end of the path. */
+    /** Removes the kernel's attributes (overlayfs) from a file of a layer; does not follow a link at the end of the path. */
     removeLayerMarks(path: Buffer): void;
     /**
      * Adds up what lies beneath directories, on a thread: blocks, and something for each entry. No link is followed and no other
@@ -29,7 +29,7 @@ declare module '../../confine/native/contract.ts' {
       budgetMs: number,
       done: (bytes: number, complete: boolean) => void,
     ): void;
-    /** Removes what lies in a directory, on a thread, in the same way. */
+    /** Removes the content of a directory, on a thread; follows no link and enters no other file system. */
     emptyDirectory(path: string, done: (isEmpty: boolean) => void): void;
     /**
      * Everything beneath a directory, on a thread: each directory before what is in it, names in the order of their bytes. No

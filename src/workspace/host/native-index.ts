@@ -1,4 +1,4 @@
-// What of the addon looks after a workspace: the index of what commands leave behind, and their copies.
+// Types of the addon for the index of a workspace, which finds what commands leave behind, and for private copies.
 
 declare module '../../confine/native/contract.ts' {
   interface NativeAddon {
@@ -45,7 +45,7 @@ export interface NativeIndexSpec {
   readonly root: string;
   /** An entry with such a name is noted in every directory that is looked at. */
   readonly names: readonly string[];
-  /** So is one whose name ends so. */
+  /** An entry whose name ends with one of these is noted in every directory that is looked at. */
   readonly suffixes: readonly string[];
   /** Names of directories of which everything beneath is noted. */
   readonly wholes?: readonly string[];
@@ -53,7 +53,7 @@ export interface NativeIndexSpec {
   readonly links?: boolean;
   /** Besides, in directories of git: those that are named `.git`, lie beneath one, or contain `HEAD`. */
   readonly gitNames: readonly string[];
-  /** Of the first walk. */
+  /** Directories that the first walk reads at most. */
   readonly maxDirectories: number;
   /** Further canonical directories, none in another one, and of how many directories of them all the first walk is. */
   readonly beside?: { readonly roots: readonly string[]; readonly maxDirectories: number } | undefined;
@@ -68,13 +68,13 @@ export interface NativeIndexEntry {
 /** What the first walk found. */
 export interface NativeIndexed {
   readonly entries: readonly NativeIndexEntry[];
-  /** That were looked at. */
+  /** How many directories were looked at. */
   readonly directories: number;
-  /** That were read, and not only looked at, since the index was made or saved. */
+  /** How many directories were listed, not only looked at, since the index was made or saved. */
   readonly read: number;
   /** There were more than `maxDirectories`: nothing is known of the others, now and later. */
   readonly spent: boolean;
-  /** The same of those beside. */
+  /** Like `spent`, for the directories beside the workspace. */
   readonly spentBeside: boolean;
   readonly unreadable: readonly string[];
 }
@@ -94,7 +94,7 @@ export interface NativeLeftBehind {
   readonly entries: readonly NativeChangedEntry[];
   /** There is more than one look enters (200,000 new directories) or tells (10,000 entries): the rest comes next time. */
   readonly spent: boolean;
-  /** Could not be looked at, this time first. */
+  /** Directories that could not be read, for the first time in this look. */
   readonly unreadable: readonly string[];
 }
 
@@ -107,15 +107,15 @@ export interface NativeIndex {
 export interface NativeMaking {
   /** Absolute, as the command sees it. */
   readonly path: string;
-  /** As the process calls itself. */
+  /** The name of the process, as it set it itself. */
   readonly program: string;
 }
 
 /** A private copy that is not what it was. */
 export interface NativeChangedCopy {
-  /** As in the specification. */
+  /** The source as the confinement's specification has it. */
   readonly source: string;
-  /** When the command began, or what was told of it last. */
+  /** The content when the command began, or when it was last reported. */
   readonly before: Buffer;
   /** `undefined`: it is gone, too large, no regular file, or could not be read. */
   readonly after: Buffer | undefined;
@@ -136,7 +136,7 @@ export interface NativeChangedDirectory {
   readonly source: string;
   /** Whether what earlier commands left (`lower`) lay between. */
   readonly isOverKept: boolean;
-  /** When it was seen what the source holds, in milliseconds since 1970. */
+  /** When the content of the source was read, in milliseconds since 1970. */
   readonly lookedMs: number;
   /** False: some of it is too large, too much or of another kind, and not among the entries. */
   readonly isComplete: boolean;

@@ -77,7 +77,7 @@ function problemOfSettings(path: string): string | undefined {
     : `would obey the setting ${setting.key} in ${shownPath(path)}, which cannot be turned off or is not known`;
 }
 
-/** In the workspace and above it; what is ignored itself counts, too, as the same names may be searched with other options. */
+/** Ignore files in the workspace and above it, ignored ones too, because a search with other options reads them. */
 function ignoreFilesOf(workspace: string): ObeyedState {
   for (const directory of [...directoriesBetween(workspace, '/'), '/']) {
     const above = [...IGNORE_FILES].map((name) => `${directory === '/' ? '' : directory}/${name}`);

@@ -4,13 +4,13 @@ import { pathOf, textOfPath } from '../../base/path-text.ts';
 import { componentsOf, createPathWalk, NOT_THERE } from '../../confine/path-walk.ts';
 import type { PathSearch } from '../../model/index.ts';
 
-/** Of a hidden file, which only a pattern that begins with it matches. */
+/** The dot that begins the name of a hidden file: only a pattern that begins with it, too, matches such a name. */
 const DOT = 0x2e;
 
 /** Entries that an expansion looks at. */
 const MOST_ENTRIES = 10_000;
 
-/** As the core walks paths (`createPathWalk`), and what patterns match besides. */
+/** The core's walk of paths (`createPathWalk`), with the expansion of patterns. */
 export function createPathLookup(...how: Parameters<typeof createPathWalk>): PathSearch {
   return {
     ...createPathWalk(...how),

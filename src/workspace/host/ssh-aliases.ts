@@ -3,7 +3,7 @@ import { orElse } from '../../base/or-else.ts';
 import { readRegular } from './held-directory.ts';
 
 const CONFIG_BYTES = 256 * 1024;
-/** As an entry of a policy has it: no token such as `%h`. */
+/** A host name that can be a policy entry: without tokens such as `%h`. */
 const HOST_NAME = /^[\w.-]+$/;
 
 /** What of a section commands get: nothing that runs, reads or opens something. By key, in small letters. */

@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readOr } from '../../base/errors/shortage.ts';
-import { caller } from './caller.ts';
-import { homeDirectory } from './user-directories.ts';
+import type { Environment } from './surroundings.ts';
 
 /** Where npm fetches from unless it is told otherwise. */
 const NPM_REGISTRY = 'https://registry.npmjs.org/';
@@ -11,21 +10,18 @@ const NPM_KEY = /^\s*(?:@[^\s:=]+:)?registry\s*=\s*["']?(?<url>[^\s"']+)/gim;
 /** A line of sources.list, or a field of a .sources file. */
 const APT_LINE = /^\s*(?:deb(?:-src)?\s+(?:\[[^\]]*\]\s+)?|URIs:\s*)(?<urls>.*)$/gim;
 
-/** Directories and variables in which tools are configured; those of this process, but in tests. */
+/** Directories and variables in which tools are configured. */
 interface ToolPlaces {
   readonly home: string;
   readonly etc: string;
-  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly environment: Environment;
 }
 
 /**
  * The hosts that a tool of this machine is configured to use, as entries of `network.allow`. Nothing in a workspace is
  * looked at: commands can write there.
  */
-export function hostsOfTool(
-  preset: '@npm' | '@debian',
-  places: ToolPlaces = { home: homeDirectory(), etc: '/etc', environment: caller().env },
-): readonly string[] {
+export function hostsOfTool(preset: '@npm' | '@debian', places: ToolPlaces): readonly string[] {
   const urls = preset === '@npm' ? npmRegistries(places) : aptSources(places);
   return [...new Set(urls.flatMap(entryOf))];
 }
@@ -64,7 +60,7 @@ function matches(path: string, pattern: RegExp, group: string): readonly string[
   return [...textOf(path).matchAll(pattern)].map((match) => match.groups?.[group] ?? '');
 }
 
-/** Of a file that is not there or not to be read: nothing, so that nothing is opened for it. */
+/** The text of a file; empty if it cannot be read, so that no host is allowed for it. */
 function textOf(path: string): string {
   return readOr(() => readFileSync(path, 'utf8'), '');
 }

@@ -42,11 +42,11 @@ export interface WriteOptions {
   readonly directoryMode?: number;
 }
 
-/** Where a file that a user names really is, held: what is renamed on the way meanwhile does not matter. */
+/** The real place of a file that a user names, with its directory held open, so that later renames above it do not matter. */
 export interface WritePlace {
   /** The name to use: its directory stays the same one. Valid while the place is held. */
   readonly at: string;
-  /** The same as people write it: of its name on disk, with the links of the user's on the way followed. */
+  /** The path for messages: with the user's own links followed. */
   readonly path: string;
 }
 

@@ -45,7 +45,7 @@ export class Baseline {
     return [...this.known.keys(), ...this.tooMuch];
   }
 
-  /** It was too much to remember, or is of a kind that cannot be: it cannot be put back. */
+  /** Whether a path cannot be restored, because it was too large, or of a kind that cannot be remembered. */
   isTooMuch(path: string): boolean {
     return this.tooMuch.has(path);
   }
@@ -59,7 +59,7 @@ export class Baseline {
     return remembered?.kind === 'file' ? remembered.content : undefined;
   }
 
-  /** Whether there is a file at a path as it was at another one. */
+  /** Whether the file at a path equals the earlier one at another path. */
   isFileFrom(before: string, path: string, shutter: Shutter): boolean {
     const was = this.known.get(before);
     const is = inDirectoryOf(shutter.rootOf(path), path, (at) => look(at, MAX_BYTES));

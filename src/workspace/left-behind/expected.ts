@@ -52,7 +52,7 @@ function whatRuns(content: Buffer | undefined): string | undefined {
   return rest.length === 0 ? '' : JSON.stringify(rest.sort());
 }
 
-/** What nobody has to look at of what commands leave, although some program obeys it. */
+/** Files that commands are expected to leave, so that they are not reported although a program obeys them. */
 export class Expected {
   readonly #ran = new Map<string, string | undefined>();
 

@@ -43,9 +43,9 @@ interface ConfigPlace {
 
 /** What a command changed in a configuration file. */
 interface JudgedChange {
-  /** What only names things. */
+  /** Edits of settings that only name things. */
   readonly over: readonly GitEdit[];
-  /** What runs, includes or redirects something, or is unknown. `restore`: what these keys had before. */
+  /** Settings that run, include or redirect something, or are unknown. `restore`: the earlier values of these keys. */
   readonly aside: readonly GitSetting[];
   readonly restore: readonly GitEdit[];
   /** Why it matters, of the first of them. */
@@ -102,7 +102,7 @@ function mayGoOver(setting: GitSetting, { workspace, path }: ConfigPlace): boole
   return effectOfKey(setting).effect === 'names';
 }
 
-/** Without these git reads the repository in another way, or not at all: who takes them away means something else. */
+/** Settings without which git reads the repository differently, or not at all: commands may not remove them. */
 const OF_FORMAT =
   /^(core\.(repositoryformatversion|bare|filemode|ignorecase|symlinks|logallrefupdates|precomposeunicode)|extensions\.(?!worktreeconfig$).*)$/;
 

@@ -28,7 +28,7 @@ import { ensureStateDirectory } from '../host/user-directories.ts';
  *   ID/                what commands wrote in a directory of hooks, as plain files; its time of change is when they began
  *   ID                 of a configuration file of git: what they set core.hooksPath to, as such a file
  */
-/** More is not kept of all commands together. */
+/** Limits for the copies of all commands of a workspace. */
 const MOST_ENTRIES = 512;
 const MOST_BYTES = 1024 * 1024;
 const MOST_SETTING_BYTES = 8192;
@@ -307,7 +307,7 @@ function makeDirectory(directory: string): void {
 const isOfTheSame = (place: string, lookedMs: number) =>
   Math.round(lstatSync(place, { throwIfNoEntry: false })?.mtimeMs ?? 0) === lookedMs;
 
-/** What was never finished goes. If two commands end at once, that of one of them is not kept. */
+/** Removes unfinished copies. If two commands end at once, the copy of one of them is lost. */
 function sweep(directory: string, name: string): void {
   for (const one of readdirSync(directory)) {
     if (one.startsWith(`${name}.`)) rmSync(join(directory, one), { recursive: true, force: true });

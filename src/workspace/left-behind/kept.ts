@@ -43,7 +43,7 @@ export interface KeptItem {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly workspace: string;
-  /** As `textOfPath` makes it, also in its file, as JSON can say each half of a pair. */
+  /** A path made by `textOfPath`. Its file has it in the same form: JSON can hold unpaired surrogates. */
   readonly path: string;
   readonly reason: string;
   /** Where it is now; `undefined`: in the state directory. */
@@ -135,7 +135,7 @@ export class Kept {
     );
   }
 
-  /** Of a small file or a link; of a directory, the names in it; `undefined`: it cannot be shown. */
+  /** The content of a small file, the target of a link, or the names in a directory; `undefined`: it cannot be shown. */
   contentOf(id: string): string | undefined {
     const path = bytesOfPath(this.find(id).movedTo ?? join(this.root, id, 'content'));
     const info = lstatSync(path, { throwIfNoEntry: false });

@@ -11,7 +11,7 @@ export class NestedRepositories {
   private readonly obeyed: readonly string[];
   private readonly byIdentity = new Map<string, string>();
 
-  /** As they are before the commands. `tops`: their working trees. `obeyed`: what git and others obey of them, and that they name. */
+  /** The repositories before the first command. `tops`: their working trees. `obeyed`: paths in them, and named by them, that programs obey. */
   constructor(directories: readonly string[], tops: readonly string[], obeyed: readonly string[]) {
     this.directories = directories;
     this.obeyed = obeyed;
@@ -26,7 +26,7 @@ export class NestedRepositories {
     return innermostAround(path, this.obeyed) !== undefined;
   }
 
-  /** Whether a path that is not there any more went together with its repository, or with the directory it was in. */
+  /** Whether a path that no longer exists vanished together with its repository, or with its directory. */
   isGoneAsAWhole(path: string): boolean {
     const directory = innermostAround(path, this.directories);
     return identityOf(directory === undefined ? dirname(path) : join(directory, 'HEAD')) === undefined;

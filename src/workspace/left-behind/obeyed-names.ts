@@ -10,9 +10,9 @@ export interface ObeyedNames {
    */
   readonly names: readonly string[];
   readonly suffixes: readonly string[];
-  /** Of directories of which everything beneath is looked for. */
+  /** Names of directories of which everything beneath is noted. */
   readonly wholes: readonly string[];
-  /** Those that the names do not find. Absolute. */
+  /** Absolute paths that the names do not find. */
   readonly paths: readonly string[];
   /** The row that a path in one of the directories, or a directory around it, falls under. */
   rowFor(path: string): ObeyedFile | undefined;
@@ -21,9 +21,9 @@ export interface ObeyedNames {
 /** Directories that commands can write, canonical. */
 export interface LookedThrough {
   readonly workspace: string;
-  /** What else, none in another one. */
+  /** Writable directories beside the workspace, none within another. */
   readonly beside?: readonly string[];
-  /** Of those beside, the ones that are projects: in others nobody wants to be told of each file of a project. */
+  /** Directories of `beside` that are projects: only in these are project files reported. */
   readonly projects?: readonly string[];
 }
 
@@ -91,7 +91,7 @@ function restsIn(root: string, path: string): readonly string[] {
   );
 }
 
-/** The row by which a path is obeyed itself, or lies in what is: who grants it wants it written. */
+/** The row for a path that is obeyed, or that lies in an obeyed directory: granting it lets commands write that. */
 export function rowAround(rows: readonly ObeyedFile[], path: string): ObeyedFile | undefined {
   return rows.find(
     (row) =>

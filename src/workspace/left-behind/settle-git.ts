@@ -119,7 +119,7 @@ export class GitSettler {
     return this.#settleDirectory(target);
   }
 
-  /** It is there, no link is on the way, and the index goes in (TreePlaces::Enters). */
+  /** Whether the directory exists without a symbolic link on the way, and the index enters it (TreePlaces::Enters). */
   #isWatched(target: string): boolean {
     const isDirectory = (path: string) => this.#infoOf(path)?.isDirectory() === true;
     const root = this.#shutter.rootOf(target);
@@ -207,7 +207,7 @@ export class GitSettler {
     if (content === undefined) return this.#infoOf(path) === undefined ? [] : leadsAway();
     const directory = dirname(path);
     const isWorktree = basename(dirname(directory)) === 'worktrees';
-    // As git writes it: what else comes to the same by its text may lead through a link.
+    // Only in the form that git writes: another path that looks equal may lead through a link.
     const common = textOfPath(content).replace(/[\r\n]+$/, '');
     if (isWorktree && (common === '../..' || common === dirname(dirname(directory)))) return [];
     return leadsAway();

@@ -34,7 +34,7 @@ interface SettlerParts {
   readonly roots: readonly string[];
   /** Paths that are obeyed if they come, with the reason. Absolute. */
   readonly obeyed: ReadonlyMap<string, string>;
-  /** The same by name, wherever they are. */
+  /** Names that are obeyed in any directory. */
   readonly names: ObeyedNames;
   /**
    * Whether commands cannot change the path because something is mounted there. `lost`: it was, and a process outside put
@@ -134,7 +134,7 @@ class Settlement {
       a.path < b.path ? -1 : 1,
     );
     const settled = new Set<string>();
-    // Of what goes as a whole one mention is enough.
+    // A path that is set aside as a whole is named once.
     const said = new Set(found.flatMap(({ path, settings }) => (settings === undefined ? path : [])));
     this.#lookup = createPathLookup();
     this.#changed = new Set(entries.map(({ path }) => path));

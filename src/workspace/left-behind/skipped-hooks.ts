@@ -28,7 +28,7 @@ export function beginLookingForSkippedHooks(hooks: readonly HooksOfGit[]): Skipp
 
 const logOf = ({ git }: HooksOfGit) => join(git, 'logs/HEAD');
 const isOfHusky = (path: string) => /\/\.husky(?:\/_)?$/.test(path);
-/** What cannot be looked at is not said to be missing. */
+/** Whether the hooks' directory does not exist; false also if it cannot be looked at. */
 const isMissing = ({ path }: HooksOfGit) =>
   orElse(() => lstatSync(pathOf(path), { throwIfNoEntry: false }) === undefined, false);
 const sizeOf = (path: string) =>

@@ -5,6 +5,7 @@ import { profile } from '../confine/plan/fixtures.ts';
 const make = approvalRequestMaker({
   policy: profile('workspace-write'),
   plan: undefined,
+  env: {},
   given: () => new Set(),
   principal: 'p',
   session: undefined,

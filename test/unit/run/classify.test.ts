@@ -26,7 +26,8 @@ const LIMITS: LimitsOfPlan = {
     cgroup: undefined,
   },
 };
-const NOTHING_AFTER: AfterRun = { leftBehind: [], connections: undefined, warnings: [], secret: [] };
+const PLACES = { home: '/home/u', workspace: '/w', secret: [], env: {} };
+const NOTHING_AFTER: AfterRun = { leftBehind: [], connections: undefined, warnings: [], places: PLACES };
 const QUIET: NativeOutcome = {
   kind: 'ended',
   exitCode: 0,
@@ -149,7 +150,7 @@ describe('classify', () => {
 
   it('hands on what else is known', () => {
     const one = { path: '/w/.envrc', done: 'told', program: 'direnv', reason: 'a test' } as const;
-    const after = { leftBehind: [one], connections: undefined, warnings: ['after'], secret: [] };
+    const after = { leftBehind: [one], connections: undefined, warnings: ['after'], places: PLACES };
     expect(result({ treeEnded: false }, after)).toMatchObject({
       argv: CONTEXT.argv,
       cwd: '/w',

@@ -29,6 +29,14 @@ describe('describeFailure', () => {
       /\/c cannot be entered in the sandbox \(EACCES\); .*the option readable or the option writable/,
     ],
     [
+      'cwd',
+      'ENOENT',
+      '/c',
+      'cwd.unusable',
+      /\/c does not exist in the sandbox; make it, or, .* the option readable/,
+    ],
+    ['cwd', 'ENOTDIR', '/c', 'cwd.unusable', /^the working directory \/c is not a directory$/],
+    [
       'landlock.open',
       'ENOENT',
       '/x',

@@ -10,7 +10,7 @@ import { INNOCENT_FILES, SECRET_FILES } from '../../support/secret-corpus.ts';
 describe('what is proposed to be granted', () => {
   let home: string;
   let innocent: string;
-  const places = () => ({ home, workspace: join(home, 'w'), secret: [] });
+  const places = () => ({ home, workspace: join(home, 'w'), secret: [], env: {} });
 
   beforeAll(() => {
     home = realpathSync(mkdtempSync('/var/tmp/sandbox-run-proposals-'));
@@ -55,7 +55,7 @@ describe('what is proposed to be granted', () => {
   });
 
   it('is what work needs', () => {
-    const here = { home: innocent, workspace: join(innocent, 'w'), secret: [] };
+    const here = { home: innocent, workspace: join(innocent, 'w'), secret: [], env: {} };
     const left = Object.keys(INNOCENT_FILES).flatMap((name) => {
       const why = whyNotProposed(join(innocent, name), here, 'filesystem.read');
       return why === undefined ? [] : [`${name}: ${why}`];
@@ -71,14 +71,14 @@ describe('what is proposed to be granted', () => {
   it.each(['', '.config', '.local/share', '.local/state', '.cache', '..', '.config/sandbox-run/..'])(
     'is no home and nothing that every program keeps its things in: ~/%s',
     (name) => {
-      const here = { home: innocent, workspace: join(innocent, 'w'), secret: [] };
+      const here = { home: innocent, workspace: join(innocent, 'w'), secret: [], env: {} };
       for (const list of ['filesystem.read', 'filesystem.write'])
         expect(whyNotProposed(join(innocent, name), here, list)).toEqual(expect.any(String));
     },
   );
 
   it('is the narrowest that is there, and nothing where that is too much', () => {
-    const here = { home: innocent, workspace: join(innocent, 'w'), secret: [] };
+    const here = { home: innocent, workspace: join(innocent, 'w'), secret: [], env: {} };
     const of = (list: string, named: string, object: string) =>
       propose({ list, named: join(innocent, named), object: join(innocent, object) }, here, BRIEF);
     expect(of('filesystem.read', 'shared/proto', 'shared/proto')).toEqual({
@@ -131,7 +131,7 @@ describe('what is proposed to be granted', () => {
     const odd = join(innocent, 'odd');
     mkdirSync(odd);
     writeFileSync(Buffer.concat([Buffer.from(`${odd}/`), Buffer.from([0xff])]), 'word\n');
-    const here = { home: innocent, workspace: join(innocent, 'w'), secret: [] };
+    const here = { home: innocent, workspace: join(innocent, 'w'), secret: [], env: {} };
     expect(whyNotProposed(odd, here, 'filesystem.read')).toMatch(/not UTF-8/);
   });
 
@@ -139,7 +139,7 @@ describe('what is proposed to be granted', () => {
     const big = join(innocent, 'big');
     mkdirSync(big);
     for (let at = 0; at <= BRIEF.entries; at += 1) writeFileSync(join(big, `${at}.c`), '');
-    const here = { home: innocent, workspace: join(innocent, 'w'), secret: [] };
+    const here = { home: innocent, workspace: join(innocent, 'w'), secret: [], env: {} };
     expect(whyNotProposed(big, here, 'filesystem.read', BRIEF)).toMatch(/too large/);
     expect(whyNotProposed(big, here, 'filesystem.read')).toBeUndefined();
   });

@@ -11,6 +11,7 @@ import type {
 } from '../../../src/model/index.ts';
 import type { GateServer } from '../../../src/serve/gate/gate-service.ts';
 import { startGateService } from '../../../src/serve/gate/gate-service.ts';
+import { OF_THIS_PROCESS } from '../../../src/workspace/index.ts';
 import { eventually } from '../../support/eventually.ts';
 import { connectTo, OWN_UID, requestText } from './support.ts';
 
@@ -65,6 +66,7 @@ async function start(approver: Approver, policy: PolicyFile = {}) {
   services.push(
     await startGateService({
       sandbox: { workspace: join(room, 'work'), policyFiles: false, policy, gate: { approver, audit } },
+      around: OF_THIS_PROCESS,
       socket,
       allowedUids: [],
       onProblem: () => {},

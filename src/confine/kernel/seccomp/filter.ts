@@ -73,7 +73,7 @@ export function seccompGroupsFor(needs: SeccompNeeds): readonly SeccompGroupName
 export const USUAL_NEEDS: readonly SeccompNeeds[] = (
   ['refused', 'asked', 'isolated', 'listed', 'open'] as const
 ).flatMap((network) =>
-  // Who supervises the one supervises the other.
+  // The network supervisor supervises Unix sockets too.
   (network === 'listed' ? (['supervised'] as const) : (['allowed', 'refused', 'asked'] as const)).flatMap(
     (unixSockets) =>
       (
@@ -98,8 +98,8 @@ export const USUAL_NEEDS: readonly SeccompNeeds[] = (
 );
 
 /**
- * What a shell that takes turns is refused beside the groups of the plan: a program that it starts could take the
- * descriptor of its channel, or write its memory, and answer for it. A filter cannot tell the shell from others.
+ * Groups that a session's shell is refused beside those of the plan: a program that it starts could take the descriptor of
+ * its channel, or write its memory, and answer for it. A filter cannot tell the shell from the programs that it starts.
  */
 export const SHELL_GROUPS: readonly SeccompGroupName[] = ['@ptrace'];
 

@@ -57,7 +57,7 @@ const MAKES_FILE = 0o100 | 0o2000_0000;
 /** fcntl: F_SETLEASE, F_NOTIFY and, since 6.19, F_SETDELEG (linux/fcntl.h). */
 const HOLDS_UP_OTHERS = [1024, 1026, 1040];
 
-/** Requests of linux/fs.h, fscrypt.h, fsverity.h, ext4.h and btrfs.h, of which the owner of a file may make use who opened it for reading. */
+/** ioctl requests of linux/fs.h, fscrypt.h, fsverity.h, ext4.h and btrfs.h that change a file which its owner opened only for reading. */
 const INODE_REQUESTS = {
   FS_IOC_SETFLAGS: 0x4008_6602,
   FS_IOC_FSSETXATTR: 0x401c_5820,

@@ -83,7 +83,7 @@ export const UNIX_DATAGRAMS_RULES: readonly SeccompRule[] = [
   noDatagramPair,
 ];
 
-/** Callers of TCP fast open take EOPNOTSUPP as "connect first". The flags are the last argument but for sendto. */
+/** Callers of TCP fast open take EOPNOTSUPP as "connect first". The flags are the last argument, except for sendto. */
 export const TCP_FAST_OPEN_RULES: readonly SeccompRule[] = (
   [
     ['sendto', 3],
@@ -114,7 +114,7 @@ const ROUTE_OPTIONS = [
 const INTERFACE_REQUESTS = [
   maskedEquals(1, 0xffff_fff0, 0x8910, 0x8920, 0x8930, 0x8950, 0x8960, 0x8970, 0x8980, 0x8990),
   maskedEquals(1, 0xffff_fff0, 0x89a0, 0x89b0, 0x89e0, 0x89f0),
-  // SIOCADDRT, SIOCDELRT, SIOCRTMSG; SIOCGIFBR to SIOCWANDEV, but for SIOCOUTQNSD.
+  // SIOCADDRT, SIOCDELRT, SIOCRTMSG; SIOCGIFBR to SIOCWANDEV, except SIOCOUTQNSD.
   equals(1, 0x890b, 0x890c, 0x890d, 0x8940, 0x8941, 0x8942, 0x8943, 0x8946, 0x8947, 0x8948, 0x8949, 0x894a),
   maskedEquals(1, 0xffff_ff00, 0x8b00),
 ];

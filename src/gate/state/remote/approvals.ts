@@ -151,7 +151,7 @@ export class FleetApprovals implements ApprovalStore {
       ...{ id: unguessableId(), scope, grantedAt: await this.#store.clock.now(), grantedBy: by, request },
       session,
     };
-    // In place of an equal one: who revokes what is shown must not leave a second one behind.
+    // Replaces an equal grant: revoking the one that is shown must not leave a second one behind.
     await this.#grants.change(grantKey(request, scope), (found) =>
       found?.grant.id === grant.id
         ? { result: undefined }
@@ -183,12 +183,12 @@ export class FleetApprovals implements ApprovalStore {
     return session?.endedAt === undefined && epochOf(session) === epoch;
   }
 
-  /** As whoever looks at what waits shall see it; `undefined`: it is forgotten. */
+  /** A request with its present state, for readers of the queue; `undefined`: it has expired. */
   async #seen(found: Approval): Promise<StoredApproval | undefined> {
     const now = await this.#store.clock.now();
     if (found.createdAt < now - DAY_MS) return undefined;
     const state = this.#stateOf(found, now);
-    // Only here it is known that who asked is gone; others must see it, too.
+    // Only this machine knows that the asking process is gone: others must see that too.
     if (state === 'abandoned' && found.state !== state)
       await this.#requests.change(requestKey(found.id), (latest) => ({
         result: undefined,
@@ -204,7 +204,7 @@ export class FleetApprovals implements ApprovalStore {
   }
 }
 
-/** What is too late is so for everybody, whoever looks first; so is an answer that nobody came for. */
+/** Requests, and approvals that nobody fetched, expire for all processes at the same time. */
 function expired({ state, expiresAt }: Approval, now: number): Approval['state'] {
   return (state === 'pending' || state === 'approved') && expiresAt <= now ? 'expired' : state;
 }
@@ -225,7 +225,7 @@ function grantKey(
   return scope === 'always' ? `${of}.always` : `${of}.session-${keyWord(session ?? '')}`;
 }
 
-/** Whoever may write the values must not make one request's grant another one's by its key. */
+/** Compares the grant itself, not only its key: a client that can write values could store a grant under another request's key. */
 function isFor({ grant }: Grant, request: ApprovalRequest, scope: ApprovalGrant['scope']): boolean {
   return (
     grant.scope === scope &&

@@ -7,7 +7,7 @@ import type { BudgetStore, FleetStore, Reservation } from '../../../model/index.
 import { Cells, keyWord } from './cells.ts';
 
 const WINDOW_MS = 3_600_000;
-/** So long an action is known by its id: who reserved it may give it back, or look whether the write was done. */
+/** How long an action is known by its id: meanwhile it can be released, or looked up to see whether the write was done. */
 const KNOWN_MS = 120_000;
 const SLOT_MS = 1_000;
 
@@ -64,7 +64,7 @@ export class FleetBudget implements BudgetStore {
     if (!isReserved) return undefined;
     let isCommitted = false;
     return {
-      // It counts from the reservation on: there is nothing to be written.
+      // The reservation counts already: nothing has to be written.
       commit: () => {
         isCommitted = true;
       },

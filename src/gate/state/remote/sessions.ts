@@ -12,7 +12,7 @@ const REFRESH_MS = 30_000;
 
 const Session = z.strictObject({
   ...SessionInfo.shape,
-  /** The hooks were told of it, and said yes. */
+  /** The hooks were asked about the session and allowed it. */
   announced: z.boolean(),
   /** How often it has ended. */
   epoch: z.number().int(),

@@ -142,7 +142,7 @@ const COMPRESSES: Pick<Behaviour, 'paths' | 'onlyReads'> = {
 /** Programs that pack and unpack. */
 export const ARCHIVES: readonly ProgramRow[] = [
   ...programs('tar bsdtar gtar', 'low', 'local', () => ({
-    // Such a file may hold -C, too.
+    // A file of names (`-T`) may contain `-C DIRECTORY` too.
     strict: takesNamesFrom('T files-from'),
     grammar: 'tar',
     paths: pathsOfTar,

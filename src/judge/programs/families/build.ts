@@ -133,7 +133,7 @@ const NINJA_PRINTS: ReadonlySet<string> = new Set(
     ' ',
   ),
 );
-/** Those that change the build folder. */
+/** Tools of ninja that change the build folder. */
 const NINJA_CHANGES: ReadonlySet<string> = new Set('clean cleandead recompact restat'.split(' '));
 
 function inspectNinja({ options, operands }: Use): readonly Finding[] {
@@ -219,7 +219,7 @@ export const BUILD: readonly ProgramRow[] = [
     withVersion('gcc g++ clang clang++'),
   ),
   ...OBJECT_READERS,
-  // It has the loader open the file, which may run code of it: only what the system brought is read.
+  // ldd lets the loader open the file, which can run its code: only system files count as read.
   ...programs('ldd', 'medium', 'local', () => ({
     grammar: 'ldd',
     onlyReads: ({ operands }) =>

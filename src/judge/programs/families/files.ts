@@ -169,7 +169,7 @@ export const FILES: readonly ProgramRow[] = [
   })),
   ...programs('mkdir', 'medium', 'local', () => ({
     grammar: 'mkdir',
-    // With -p, it may be there.
+    // With -p the directory may exist.
     paths: (use) =>
       hasOption(use, 'p parents') ? directoryPaths(use.operands) : replacedPaths(use.operands),
     operands: 'writes',
@@ -202,7 +202,7 @@ export const FILES: readonly ProgramRow[] = [
   ...programs('rmdir', 'medium', 'local', () => ({
     grammar: 'rmdir',
     operands: 'removes',
-    // Of directories those that hold nothing.
+    // It removes only empty directories.
     keeps: () => true,
     // With -p it climbs as far as directories are empty, out of the workspace too.
     application: { without: 'p parents', changesEntries: true },
@@ -344,14 +344,13 @@ function listsOnlyNew({ options, operands, unknown }: Use): boolean {
   );
 }
 
-/** The same of a pattern. */
+/** Like `isMadeAnew`, for a pattern. */
 function isMadeAnewAs({ word, ...argument }: Argument): boolean {
   const isPattern = word.parts.every(({ kind }) => kind === 'literal' || kind === 'glob');
   return isPattern && isMadeAnew({ ...argument, word, text: word.source, complete: true });
 }
 
-/** They fail where something is there, so that the directory around it has to be written. */
-/** It takes away what is there, and writes it anew. */
+/** `install` removes an existing target and creates it anew, so its directory is written. */
 function pathsOfInstall(use: Use): readonly PathUse[] {
   const { operands } = use;
   if (hasOption(use, 'd directory')) return directoryPaths(operands);

@@ -55,7 +55,7 @@ const MOCHA_REPORTERS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** `--reporter-option output=FILE`. */
+/** Files that mocha's reporters write: `--reporter-option output=FILE`. */
 function outputsOfMocha({ options }: Use): readonly PathUse[] {
   return options.flatMap(({ name, value }) => {
     const match = /^O$|^reporter-options?$/.test(name)
@@ -72,7 +72,7 @@ function outputsOfMocha({ options }: Use): readonly PathUse[] {
   });
 }
 
-/** `tsc @file` reads more options there. */
+/** `tsc @FILE` reads more options from that file. */
 function inspectTsc({ operands }: Use): readonly Finding[] {
   return operands
     .filter(({ text }) => text[0] === '@')
@@ -113,7 +113,7 @@ const JAVASCRIPT_TOOLS: readonly ProgramRow[] = [
   ...programs('stylelint', 'low', 'unknown', () => ({ grammar: 'stylelint' })),
   ...programs('c8', 'low', 'unknown', () => ({
     operands: 'none',
-    // Two verbs of its own run nothing.
+    // c8's verbs `report` and `check-coverage` run no command.
     runs: behindOptions((read) =>
       /^(?:report|check-coverage)$/.test(read.rest[0]?.value ?? '') ? NOTHING : runWords(read.rest),
     ),
@@ -144,12 +144,12 @@ function fixes({ command, verbs: [, inner] }: Use): readonly Finding[] {
     .map(({ source }) => finding('writes', 'rewrites', 'changes what is installed', source));
 }
 
-/** Programs of packages with the same name, which print their version and no more. */
+/** Programs of packages with the same name that only print their version with `--version`. */
 const TOOLS_ASKED: ReadonlySet<string> = new Set(
   'tsc eslint prettier jest vitest mocha vite webpack rollup esbuild tsx stylelint'.split(' '),
 );
 
-/** `npx tsc --version`: what it would run is listed beside it, and does nothing. */
+/** `npx tsc --version`: the inner command is judged separately, and only prints a version. */
 function asksVersion({ program, command }: Use): boolean {
   const words = command.words.slice(1).map(({ value }) => value);
   if (words[0] === '--no-install') words.shift();
@@ -190,7 +190,7 @@ const EXECUTING_VERBS: Readonly<Record<string, RegExp>> = {
   bun: /^(?:x)$/,
 };
 
-/** npm, pnpm, yarn and bun, with the verbs that run a program. Scripts of package.json are a file's business. */
+/** Programs that verbs of npm, pnpm, yarn and bun run. For scripts of package.json see `scriptsOfManager`. */
 function runsOfManager(call: Call): Runs {
   const { args } = call;
   const setting = args.find((word) => EXECUTING.test(prefixOf(word)));

@@ -45,7 +45,7 @@ function inspectRust({ options }: Use): readonly Finding[] {
     );
 }
 
-/** `--emit TYPE=FILE`, `--print INFO=FILE`. */
+/** Output files of rustc: `--emit TYPE=FILE`, `--print INFO=FILE`. */
 function outputsOfRust({ options }: Use): readonly PathUse[] {
   return options.flatMap(({ name, value }) => {
     const equals = /^(?:emit|print)$/.test(name) ? (value?.text.indexOf('=') ?? -1) : -1;
@@ -80,7 +80,7 @@ function inspectPhpunit({ options }: Use): readonly Finding[] {
     )
     .map(({ word }) => finding('loads', 'loads_by_option', 'runs code from a file through -d', word.source));
 }
-/** Rules and filters of phpcs may be files, which name code or are such. */
+/** Options of phpcs for rules and filters: their values may be files that contain or name code. */
 function loadsStandard({ options }: Use): readonly Finding[] {
   return options
     .filter(
@@ -225,7 +225,7 @@ export const LANGUAGES: readonly ProgramRow[] = [
     grammar: 'golangci-lint',
     verbs: {
       ...verbs('run linters formatters config help version', LOW),
-      // Builds a linter, or writes other settings.
+      // These verbs build a linter, write settings, or manage the cache.
       ...verbs('custom migrate cache', MEDIUM),
       fmt: {
         risk: 'low',

@@ -77,7 +77,7 @@ function marked(word: Word): Word {
   return marker === undefined ? word : withInput(word, marker, false);
 }
 
-/** `watch [options] words`: a shell reads them, but for -x. */
+/** `watch [options] words`: a shell reads them, except with -x. */
 const runsOfWatch = behindOptions((read) => {
   return hasOption(read, 'x exec') ? runWords(read.rest) : runText(read.rest);
 });
@@ -185,7 +185,7 @@ export const LAUNCHERS: readonly ProgramRow[] = [
   ...launchers('catchsegv', 'low', 'local', 'catchsegv'),
   ...launchers('caffeinate', 'low', 'local', 'caffeinate'),
   ...launchers('dbus-run-session', 'low', 'local', 'dbus-run-session'),
-  // It has no options; env refuses the same words.
+  // cross-env has no options of its own, and refuses the same words as env.
   ...programs('cross-env', 'low', 'local', () => ({
     operands: 'none',
     runs: runsOfEnv,
@@ -263,7 +263,6 @@ export const LAUNCHERS: readonly ProgramRow[] = [
   ...launchers('proxychains proxychains4', 'high', 'network', 'proxychains'),
   ...launchers('rlwrap', 'medium', 'unknown', 'rlwrap'),
   ...launchers('faketime', 'medium', 'unknown', 'faketime', { operands: 1 }),
-  // Of the last three no options are understood.
   ...launchers('eatmydata ccache sccache distcc', 'medium', 'unknown', 'eatmydata'),
   ...launchers('ssh-agent', 'high', 'unknown', 'ssh-agent', { inert: 'k' }),
   ...launchers('gpg-agent', 'high', 'unknown', 'gpg-agent'),

@@ -121,7 +121,7 @@ function outwardOfCurl(use: Use): string | undefined {
   return isSent ? SENDS : undefined;
 }
 
-/** A method that is not known may be DELETE; what is uploaded takes the place of what is there. */
+/** True for POST or no method: an unknown one may be DELETE, and PUT replaces what is there. */
 const posts = (method: Argument | undefined) =>
   method === undefined || (method.complete && /^POST$/i.test(method.text));
 const curlPosts = (use: Use): boolean =>

@@ -14,7 +14,7 @@ import { pipStays } from '../stays-local.ts';
 
 const CHANGES: Behaviour = { risk: 'medium', reach: 'network', operands: 'guess' };
 
-/** What package managers are asked: with options that can still write a log, read files and run a Python. */
+/** Verbs that only query: their options can still write a log, read files and name a Python to run. */
 const ASKS: Behaviour = {
   risk: 'low',
   reach: 'network',
@@ -23,7 +23,7 @@ const ASKS: Behaviour = {
   grammar: 'pip tree',
 };
 
-/** The same from the disk alone, by pip itself. */
+/** Verbs that only query; those of pip itself need no network. */
 const LISTS: Behaviour = { ...ASKS, staysLocal: (use) => /^pip3?$/.test(use.program.name) && pipStays(use) };
 
 /** A verb that runs the command behind its options in the environment of a project. */
@@ -52,7 +52,7 @@ const MANAGER: Behaviour = {
   },
 };
 
-/** Such a manager with verbs of its own. */
+/** A package manager with further verbs. */
 function manager(own: Readonly<Record<string, Behaviour>>): Behaviour {
   return { ...MANAGER, verbs: { ...MANAGER.verbs, ...own } };
 }
@@ -86,7 +86,7 @@ function reportsOfCoverage({ options }: Use): readonly PathUse[] {
   });
 }
 
-/** Formatters that change what they are given, but for these options; `word` names what does it. */
+/** Formatters change their operands, except with these options; `word` names the option that changes them. */
 function rewritesUnless(asking: string, word: number): (use: Use) => readonly Finding[] {
   return (use) =>
     hasOption(use, asking)
@@ -139,7 +139,7 @@ export const PYTHON: readonly ProgramRow[] = [
       ...verbs('tree help', ASKS),
       version: {
         ...UV_CHANGES,
-        // Else it sets the version of the project.
+        // With operands or `--bump` it sets the project's version.
         onlyReads: ({ operands, command }) =>
           operands.length === 0 && command.words.every(({ value }) => value?.startsWith('--bump') === false),
       },

@@ -21,11 +21,11 @@ const words = (list: string) => new Set(list.split(' '));
 const FIND_ALONE = words(
   '-H -L -P -O0 -O1 -O2 -O3 -print -print0 -ls -delete -prune -quit -depth -d -mount -xdev -empty -daystart -follow -nouser -nogroup -true -false -readable -writable -executable -noleaf -ignore_readdir_race -noignore_readdir_race -warn -nowarn -help --help -version --version -not ! -a -and -o -or ( ) ,',
 );
-/** Those that take an operand which is not a path. */
+/** Words of find's expression that take an operand which is not a path. */
 const FIND_TESTS = words(
   '-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -maxdepth -mindepth -size -mtime -atime -ctime -mmin -amin -cmin -perm -user -group -uid -gid -links -inum -fstype -used -context -regextype -printf -D',
 );
-/** Those that take a file which is looked at. */
+/** Words of find's expression that take a file which is read. */
 const FIND_FILES = words('-newer -anewer -cnewer -samefile -files0-from');
 const FIND_WRITES = words('-fls -fprint -fprint0 -fprintf');
 const FIND_RUNS = words('-exec -execdir -ok -okdir');
@@ -113,7 +113,7 @@ function lossOfFind(use: Use): Loss | undefined {
 
 /** `find build`, `find . -name '*.o'`: all that it prints is made anew. */
 function findsOnlyNew(use: Use): boolean {
-  // It prints what it likes.
+  // With these, find can print any text.
   if (use.command.words.some(({ value }) => /^-(?:f?printf|(?:exec|ok)(?:dir)?)$/.test(value ?? '')))
     return false;
   return !startsInWork(use) || findsByName(use.command.words, () => false, true);
@@ -142,7 +142,7 @@ function findsByName(words: readonly Word[], actsAt: typeof deletesAt, inEvery =
     if (acts === undefined && !asked) return true;
     const before = indices.filter((index) => acts === undefined || index < acts);
     const tests = before.map((index) => texts[index]);
-    // Of an empty directory there is nothing to lose.
+    // Removing an empty directory loses nothing.
     if (tests.includes('-empty') && /(?:^| )-type d(?: |$)/.test(tests.join(' '))) return true;
     const names = indices.filter((index) => /^-i?name$/.test(texts[index] ?? ''));
     const [first] = names;
@@ -322,7 +322,7 @@ function filled(command: readonly Word[], option: Word): readonly Word[] {
   return inner.some((word, index) => word !== command[index]) ? inner : [...inner, inputWord(option.span)];
 }
 
-/** `.gitignore` and its like, in the workspace and above it. */
+/** Whether the program reads `.gitignore` and similar files, in the workspace and above it. */
 const readsIgnoreFiles = (use: Use): boolean =>
   !hasOption(use, 'no-ignore u unrestricted') || hasOption(use, 'ignore');
 

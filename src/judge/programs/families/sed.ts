@@ -166,7 +166,7 @@ function behind(script: string, from: number, delimiter: string): number {
   return -1;
 }
 
-/** The same of the replacement of `s` and of the strings of `y`, which know no brackets. */
+/** Like `behind`, for the replacement of `s` and the strings of `y`, in which brackets have no meaning. */
 function behindPlain(script: string, from: number, delimiter: string): number {
   for (let index = from; index < script.length; index++) {
     if (script[index] === '\\') index++;

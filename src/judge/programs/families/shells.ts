@@ -150,7 +150,7 @@ function textOf(pieces: readonly (Word | string)[], { source, span }: Word): Wor
   return { value, parts: mergeLiterals(parts), source, span };
 }
 
-/** Behind an operator that asks about a file, or beside one that compares two. */
+/** Operands of `test` that are files: behind an operator about one file, or beside one that compares two. */
 function pathsOfTest({ command: { words } }: Use): readonly PathUse[] {
   const found = words.flatMap((word, index): readonly Argument[] => {
     if (index === 0) return [];
@@ -161,14 +161,14 @@ function pathsOfTest({ command: { words } }: Use): readonly PathUse[] {
   return plainPaths(found, 'reads');
 }
 
-/** A text that the shell reads which reads the command. */
+/** A text that the current shell runs itself (`eval`). */
 function inThisShell(text: readonly Word[], directory?: 'unknown'): Runs {
   if (text.length === 0) return NOTHING;
   const run = { kind: 'text', text, dialect: 'bash', sameShell: true } as const;
   return { runs: [directory === undefined ? run : { ...run, directory }] };
 }
 
-/** The same of texts that run when something else happens. */
+/** Texts that the current shell runs later, in an unknown directory. */
 function atAnyTime(texts: readonly Word[]): Runs {
   const runs = texts.flatMap((text) => {
     const found = inThisShell([text], 'unknown');

@@ -221,7 +221,7 @@ function pathsOfJq({ command }: Use): readonly PathUse[] {
       if (file !== undefined) files.push(argumentOf(file));
       index += 2;
     } else if (/^(?:-[A-Za-z]*f|--from-file)/.test(text)) fromFile = true;
-    // The operands behind --args are texts, but for the program.
+    // The operands behind --args are texts, except the program.
     else if (text === '--args' || text === '--jsonargs') texts = true;
   }
   return plainPaths([...files, ...(fromFile ? operands : operands.slice(1))], 'reads');

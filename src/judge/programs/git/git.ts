@@ -16,7 +16,7 @@ import { GIT_READING } from './reading.ts';
 import { runsOfGit } from './runs.ts';
 import { isHarmlessSetting } from './settings.ts';
 
-/** What they obey in a repository is out of the reach of commands, so that they reach nothing else. */
+/** Verbs that only read. Commands cannot write the settings that they obey in a repository, so they run nothing. */
 const READING: Behaviour = {
   risk: 'low',
   runsNothing: true,
@@ -484,7 +484,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     runsNothing: true,
     operands: 'removes',
     grammar: 'git rm',
-    // Without force it takes what is as it was committed, and nothing else. What is written out is looked at all the same.
+    // Without force it removes only files that are as committed. Operands that are written out are checked anyway.
     // A variable may hold that option: `git rm $flags notes`.
     keeps: (use) =>
       hasOption(use, 'n dry-run cached') ||
@@ -548,7 +548,7 @@ const VERBS: Readonly<Record<string, Behaviour>> = {
     risk: 'medium',
     runsNothing: true,
     operands: 'revisions',
-    // -m merges, and has no value.
+    // Not `git merge`, whose `-m` has a value: here it has none.
     grammar: 'git reset',
     loses: lossOfChanges,
   }),

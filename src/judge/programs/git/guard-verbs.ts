@@ -11,7 +11,7 @@ export interface GuardFinding {
   readonly fetches?: boolean;
   /** Why it is refused if something in the same line fetches: it moves a branch to what may have been fetched. */
   readonly integrates?: string;
-  /** It prints what may have been fetched. */
+  /** Whether it prints commits, among them fetched ones. */
   readonly prints?: boolean;
   /** Why it is refused if something in the same line fetches and something prints: it applies patches. */
   readonly applies?: string;

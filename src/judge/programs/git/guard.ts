@@ -128,7 +128,7 @@ function examineLine(parsed: Parsed, text: string, place: Place, asking: Asking)
   );
 }
 
-/** As a word of its own, with quotes and backslashes taken away: `.git`, `GIT_DIR`, `g"i"t`, but not `github`. */
+/** Whether `git` occurs as a separate word after quotes and backslashes are removed: `.git`, `GIT_DIR`, `g"i"t`, but not `github`. */
 function mentionsGit(text: string): boolean {
   return /(?<![a-z0-9])git(?![a-z0-9])/i.test(text.replace(/\\\n|["'\\]/g, ''));
 }
@@ -239,11 +239,11 @@ type Aliases = ReadonlyMap<string, string> | 'unreadable';
 
 /** Where a command of git runs, as far as aliases depend on it. */
 interface Place {
-  /** Every directory that it may be; `undefined`: it cannot be told. */
+  /** Every directory in which the command may run; `undefined`: unknown. */
   readonly directories: readonly string[] | undefined;
-  /** Why the aliases that apply cannot be told. */
+  /** Why it is unknown which aliases apply. */
   readonly unsettled: string | undefined;
-  /** Of aliases and texts within each other. */
+  /** How deeply aliases and shell texts are nested. */
   readonly depth: number;
 }
 

@@ -240,7 +240,7 @@ function readFunction(
   const { numbers } = text.reading;
   const around = numbers.inFunction;
   numbers.inFunction = true;
-  // It is called later, when no less is sure.
+  // The body runs when the function is called: what is sure here is sure then, and what it assigns is not sure afterwards.
   const read = apart(numbers, () =>
     body.type === 'CompoundList' ? readScript(body, text, false) : readCommand(body, text, false),
   );

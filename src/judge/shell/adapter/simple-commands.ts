@@ -31,7 +31,7 @@ export function readSimple(
   for (const item of all) {
     if (item.type === 'Word') words.push(readWord(item, context));
     else if (item.type !== 'Assignment') {
-      // It may be expanded by the process that becomes the command.
+      // A redirect may be expanded in the child process, so what it assigns is not sure afterwards.
       const redirect = apart(numbers, () => readRedirect(item, context));
       redirects.push(redirect);
       if (!leavesInput(item))

@@ -89,15 +89,15 @@ export interface FirejailHost {
 
 /** Firejail makes these by itself. */
 const MADE_BY_FIREJAIL = ['/proc', '/dev'];
-/** It shows all of it or nothing; what is asked for there, the number of processors, is known to /proc as well. */
+/** Firejail shows all of /sys or nothing. Programs look there for the number of processors, which /proc has too. */
 const NOT_IN_PARTS = '/sys';
 /** Devices that its private /dev has. */
 const DEVICES = ['full', 'null', 'ptmx', 'pts', 'random', 'shm', 'tty', 'urandom', 'zero'].map(
   (name) => `/dev/${name}`,
 );
-/** It mounts them read-only anyway, unless an option says otherwise. */
+/** Firejail mounts these read-only by default. */
 const READ_ONLY_ANYWAY = ['/usr', '/etc', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
-/** Where it keeps its own things, so that it cannot be covered; a path that is not there leaves nothing of the host's. */
+/** /run cannot be covered, because Firejail keeps its state there. Whitelisting a missing path hides everything else in it. */
 const NOTHING_OF_RUN = '/run/sandbox-run-nothing';
 /**
  * The host's, shared by all that Firejail runs, shown whatever is whitelisted, and root's: who writes there says what the
@@ -119,7 +119,7 @@ const RLIMITS: Readonly<Partial<Record<ResourceLimitName, string>>> = {
   cpu: 'rlimit-cpu',
 };
 
-/** What Firejail is told: nothing of it comes from a command. Pure but for what the host is asked. */
+/** The options for Firejail; none of them comes from a command. Pure, except for lookups on the host. */
 export function firejailLauncher(plan: LaunchPlan, host: FirejailHost): NativeSetUidLauncher {
   for (const path of [
     ...plan.paths.map((planned) => planned.path),
@@ -195,7 +195,7 @@ function isolation(plan: LaunchPlan, { version, isRoot }: FirejailHost): readonl
   ];
 }
 
-/** Of each directory in `/`: all, some paths, or nothing. */
+/** Options that show each directory in `/`: all of it, some paths, or nothing. */
 function covers(plan: LaunchPlan, host: FirejailHost, slot: string | undefined): readonly string[] {
   const links = plan.links.filter(({ path }) => PLAIN_PATH.test(path));
   const cache = cacheOf(plan);

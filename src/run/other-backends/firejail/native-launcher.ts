@@ -1,4 +1,4 @@
-// What of the addon starts commands by a set-uid program.
+// Types of the addon for commands that a set-uid program starts.
 
 declare module '../../../confine/native/contract.ts' {
   interface NativeConfinementSpec {
@@ -22,15 +22,15 @@ export interface NativeSetUidLauncher {
   readonly arguments: readonly string[];
   /** Lines of settings, each ended by a line feed. */
   readonly settings: string;
-  /** Further ones, for as long as a path is there. It is looked at before each command. */
+  /** More settings, each used only while a path exists, which is checked before each command. */
   readonly conditional: readonly { readonly path: string; readonly settings: string }[];
-  /** Followed by the private directory of the command; '': nothing. */
+  /** A setting that the command's private directory completes; '': none. */
   readonly slotSetting: string;
-  /** Unless what the command leaves behind is to be kept. */
+  /** Settings for a command whose background processes end with it. */
   readonly foregroundSettings: string;
-  /** Followed by the longest time that the command may take, with some to spare, as hh:mm:ss; '': none. */
+  /** An option that the command's longest time completes, with some to spare, as hh:mm:ss; '': none. */
   readonly deadlineOption: string;
-  /** `NAME=value`, each ended by NUL: of the launcher, not of the command. */
+  /** Environment of the launcher, not of the command: `NAME=value`, each ended by NUL. */
   readonly env: string;
   /**
    * `/` is made read-only for it, in a mount namespace of its own, but for what is at these canonical paths and beneath

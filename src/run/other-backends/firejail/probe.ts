@@ -124,7 +124,7 @@ function harmlessProgram(granted: readonly string[]): string | undefined {
   });
 }
 
-/** Of a launcher that SIGKILL ended. */
+/** Exit status of a launcher that SIGKILL ended. */
 const KILLED_STATUS = '137';
 
 /**
@@ -281,7 +281,7 @@ const PATIENCE_MS = 15_000;
  * @throws {SandboxError} `launch.failed` if there is not enough of something to start it.
  */
 export function askFirejail(path: string, options: readonly string[]): Promise<Answer> {
-  // Loaded here and not before: who has Landlock needs none of it.
+  // Loaded on demand: hosts with Landlock do not need it.
   const { execFile } = process.getBuiltinModule('node:child_process');
   return new Promise<Answer>((answered, failed) => {
     const child = execFile(
@@ -312,7 +312,7 @@ export function askFirejail(path: string, options: readonly string[]): Promise<A
 /** A version of Firejail as numbers, for example [0, 9, 72] or [0, 9, 64, 4]. */
 export type FirejailVersion = readonly number[];
 
-/** Of the first line of `firejail --version`; undefined: it says something else. */
+/** The version in the first line of `firejail --version`; `undefined`: there is none. */
 export function parseVersion(output: string): FirejailVersion | undefined {
   const match = /^firejail version (\d+(?:\.\d+){1,3})(?![\d.])/m.exec(output);
   return match?.[1]?.split('.').map(Number);
@@ -340,7 +340,7 @@ interface Feature {
   readonly since: FirejailVersion;
   /** The first version that has it no more. */
   readonly until?: FirejailVersion;
-  /** What cannot be done without it; undefined: it only adds to what others do. */
+  /** What is impossible without it; `undefined`: it is only an additional protection. */
   readonly essential?: string;
 }
 
@@ -374,7 +374,7 @@ export function hasFeature(version: FirejailVersion, feature: FirejailFeature): 
   return isSince(version, since) && (until === undefined || !isSince(version, until));
 }
 
-/** Why a version is of no use; undefined: it is. The newest reason, as it names the version that helps. */
+/** Why a version is unusable; `undefined`: it is usable. The newest reason, because that names the version that helps. */
 export function refuseVersion(version: FirejailVersion): string | undefined {
   const missing = FIREJAIL_FEATURES.filter((feature) => !hasFeature(version, feature)).flatMap((feature) => {
     const { essential, since }: Feature = FEATURES[feature];

@@ -10,13 +10,14 @@ import {
   markOf,
   WaitingChanges,
 } from '../../../run/index.ts';
+import type { Surroundings } from '../../../workspace/index.ts';
 import type { CHANGE_REQUESTS, WaitingChange, WaitingSet } from './page-messages.ts';
 
 /** So many changes of a set are listed on the page, and so many lines of a diff. */
 const MOST = { changes: 200, lines: 2_000 };
 const LONGEST_LINE = 8192;
 
-/** Of any of {@link CHANGE_REQUESTS}. */
+/** The parameters that each of {@link CHANGE_REQUESTS} takes. */
 export const changeRequestSchema = z.strictObject({
   id: z.string().max(100).describe('of the change set'),
   path: z.string().min(1).max(20_000).optional().describe('only what is at or beneath it'),
@@ -26,6 +27,11 @@ export const changeRequestSchema = z.strictObject({
 export class ChangesForPage {
   readonly #sets = new ChangeSets();
   readonly #waiting = new WaitingChanges(MOST.changes);
+  readonly #around: Surroundings;
+
+  constructor(around: Surroundings) {
+    this.#around = around;
+  }
 
   /** Tells of what waits: at once, and whenever it changes; ends with the signal. */
   watch(onChange: (sets: readonly WaitingSet[]) => void, signal: AbortSignal): Promise<void> {
@@ -45,7 +51,7 @@ export class ChangesForPage {
       case 'diff':
         return this.#diff(id, path);
       case 'apply': {
-        const { applied, workspace } = await inItsWorkspace(id, (sets, prepared) =>
+        const { applied, workspace } = await inItsWorkspace(id, this.#around, (sets, prepared) =>
           sets.apply(prepared, id, paths),
         );
         const lines = linesOfApplied(applied, 'applied', workspace);

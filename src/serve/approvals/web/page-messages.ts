@@ -42,7 +42,7 @@ export interface WaitingSet {
 
 /** One thing that was changed. */
 export interface WaitingChange {
-  /** What it is called by, as it is: not to be shown. */
+  /** The raw path, which identifies the change; not for display. */
   readonly path: string;
   /** What kind of change it is: a character. */
   readonly mark: string;

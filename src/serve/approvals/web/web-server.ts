@@ -7,6 +7,7 @@ import { visibleText } from '../../../base/visible-text.ts';
 import { APPROVAL_SCOPES } from '../../../base/words.ts';
 import { answerRequest, scopeSentence, scopesOf, viewOf, watchPending } from '../../../gate/index.ts';
 import type { ApprovalStore, StoredApproval } from '../../../model/index.ts';
+import type { Surroundings } from '../../../workspace/index.ts';
 import { Entrance } from '../../core/entrance.ts';
 import { text as STYLE } from './browser/page.css?text';
 import { text as FRAME } from './browser/page.html?text';
@@ -31,6 +32,8 @@ export interface ApprovalServer {
 /** What a web server works with. */
 interface ApprovalWebOptions {
   readonly store: ApprovalStore;
+  /** Where the call comes from that serves it. */
+  readonly around: Surroundings;
   /** 0: one that is free. */
   readonly port: number;
   readonly patience?: RequestPatience;
@@ -73,12 +76,13 @@ const answerSchema = z.discriminatedUnion('approved', [
  */
 export async function serveApprovalPage({
   store,
+  around,
   port: wanted,
   patience = PATIENCE,
 }: ApprovalWebOptions): Promise<ApprovalServer> {
   const token = randomBytes(32).toString('base64url');
   const over = new AbortController();
-  const changes = new ChangesForPage();
+  const changes = new ChangesForPage(around);
   const entrance = new Entrance<Socket>(CONNECTIONS, (socket) => socket.destroy());
   let port = 0;
 

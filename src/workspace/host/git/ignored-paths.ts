@@ -37,7 +37,7 @@ export function ignoredPaths(
 
   const isMatched = (path: string): boolean => {
     const names = path.split('/');
-    // The last pattern counts, of the directory that is nearest.
+    // The last matching pattern of the nearest directory decides.
     for (let depth = names.length - 1; depth >= -1; depth--) {
       const file =
         depth === -1 ? join(directory, 'info/exclude') : join(root, ...names.slice(0, depth), '.gitignore');
@@ -69,7 +69,7 @@ function around(path: string): readonly string[] {
   return names.map((_, at) => names.slice(0, at + 1).join('/'));
 }
 
-/** A line with a pattern that cannot be read ignores nothing; one for directories alone counts for files, too. */
+/** The pattern of a line. An unreadable one ignores nothing; one for directories only counts for files too. */
 function patternIn(line: string): readonly Pattern[] {
   const text = line.replace(/\r$/, '').replace(/(?<!\\) +$/, '');
   const isNegated = text.startsWith('!');

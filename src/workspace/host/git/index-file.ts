@@ -135,7 +135,7 @@ const GITLINK_MODE = Buffer.from([0, 0, 0xe0, 0]);
  * configuration says. `undefined`: it is no index that git would read.
  */
 export function gitlinksOf(index: Buffer): readonly string[] | undefined {
-  // Almost every index: there is none, and nothing has to be read.
+  // Almost no index has a gitlink, and then it need not be parsed.
   if (index.toString('latin1', 0, 4) === 'DIRC' && !index.includes(GITLINK_MODE)) return [];
   return parseIndex(index)
     ?.entries.filter(({ kind }) => kind === 'repository')

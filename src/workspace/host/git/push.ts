@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { orElse } from '../../../base/or-else.ts';
 import { redact } from '../../../base/redact.ts';
 import { readableWord } from '../../../base/shell-quote.ts';
-import { caller } from '../caller.ts';
+import type { Environment } from '../surroundings.ts';
 import { SEARCH_PATH } from './aliases.ts';
 
 /** A person waits for the question. */
@@ -14,17 +14,14 @@ const NAME = /^[\w][\w./-]*$/;
 
 /**
  * What a push would send: the remote with its address, then the commits that it does not have, newest first. Empty: not known.
- * `words`: the remote and refspecs, as they were given.
+ * `words`: the remote and refspecs, as they were given. `env`: of the caller, for where the user's settings are.
  */
-export function describePush({
-  directory,
-  words,
-}: {
-  readonly directory: string;
-  readonly words: readonly string[];
-}): readonly string[] {
+export function describePush(
+  { directory, words }: { readonly directory: string; readonly words: readonly string[] },
+  env: Environment,
+): readonly string[] {
   const [named, ...refspecs] = words;
-  const git = gitIn(directory);
+  const git = gitIn(directory, env);
   const remote = named ?? remoteOfBranch(git) ?? 'origin';
   // An address in place of a name: what is there already is not known.
   if (!NAME.test(remote)) return [readableWord(redact(remote))];
@@ -57,8 +54,7 @@ function remoteOfBranch(git: ReturnType<typeof gitIn>): string | undefined {
  * Git in a directory, by commands that only read and run nothing: no hook, filter, pager or transport, whatever the settings of
  * the repository say. `undefined`: it fails.
  */
-function gitIn(directory: string) {
-  const { HOME, XDG_CONFIG_HOME } = caller().env;
+function gitIn(directory: string, { HOME, XDG_CONFIG_HOME }: Environment) {
   const env = {
     ...{ PATH: SEARCH_PATH, HOME, XDG_CONFIG_HOME, LC_ALL: 'C' },
     ...{

@@ -10,7 +10,7 @@ import { readRegular } from '../held-directory.ts';
 import { type GitSetting, parseGitConfig } from './config-file.ts';
 import { effectOfKey } from './config-keys.ts';
 
-/** Of a rebase, cherry-pick or revert that goes on; looked for in every directory: it is wherever a `.git` file leads. */
+/** Files of a rebase, cherry-pick or revert in progress. They are looked for in every directory, because a `.git` file can lead to any. */
 export const SEQUENCE_NAMES = ['git-rebase-todo', 'strategy', 'opts'] as const;
 
 /** Names that git gives a meaning in a directory of its own; looked for wherever such a directory is. */
@@ -194,7 +194,7 @@ export function obeyedByGit(
       OBEYED.map((name) => ({ path: join(path, name), reason: 'git obeys it' })),
     ),
   ];
-  // Of a linked worktree or a submodule the settings lie elsewhere, and name what lies here.
+  // Settings of a linked worktree or a submodule lie elsewhere, and can name paths in the workspace.
   const ledTo = [...links, ...(outer === undefined ? [] : [outer.path])].flatMap(directoriesOfLink);
   for (const directory of [...directories, ...(outer === undefined ? [] : [outer]), ...ledTo]) {
     found.push(...namedBy(directory, around));
@@ -349,10 +349,10 @@ const NOT_FOR_US = new Set([
 
 function settingsOf(file: string): readonly GitSetting[] {
   try {
-    // Of most there is none, and an exception takes longer than a look.
+    // Most of these files do not exist, and an exception costs more than a stat.
     if (statSync(pathOf(file), { throwIfNoEntry: false }) === undefined) return [];
     const path = realpathSync(pathOf(file), 'buffer');
-    // Git reads it all the same, and what it names would be left open.
+    // Git reads it anyway, and the paths that it names would be left open.
     if (statSync(path).size > CONFIG_BYTES)
       throw new SandboxError(
         'confinement.failed',

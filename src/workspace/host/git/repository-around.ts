@@ -76,7 +76,7 @@ export function findRepository(workspace: string, isTooMuch: (path: string) => b
   if (path !== workspace && (isTooMuch(path) || !isOwn(path))) return NOTHING;
   const directory = directoryOf(own, dotGit);
   if (typeof directory !== 'string') return directory;
-  // Never what holds the workspace, or lies in it.
+  // Never a directory around the workspace or in it.
   if (isBeneath(workspace, directory) || isBeneath(directory, workspace)) return NOTHING;
   if (isTooMuch(directory) || !isRepository(directory) || !isOwn(directory)) return NOTHING;
   return {
@@ -135,7 +135,7 @@ function directoryOf(own: string, dotGit: string): string | RepositorySearch {
   );
 }
 
-/** What is not in quotes could be read as more than one word. */
+/** A path as one shell word. */
 const quoted = (path: string) =>
   /^[\w@%+=:./-]+$/.test(path) ? path : `'${shownPath(path).replaceAll("'", "'\\''")}'`;
 
@@ -154,7 +154,7 @@ function isStraight(path: string): boolean {
   return readOr(() => realpathSync.native(path) === path, false);
 }
 
-/** Whether git takes a directory for one of its own, with what it needs in it and not elsewhere. */
+/** Whether git accepts a directory as a git directory that is complete in itself. */
 function isRepository(directory: string): boolean {
   const isDirectory = (name: string) => infoOf(join(directory, name))?.isDirectory() === true;
   return (
@@ -200,7 +200,7 @@ function othersIn(
     .map((name) => join(worktrees, name))
     .map((path) => ({ path, dotGit: pointerIn(join(path, 'gitdir'), /^(.+)$/s, path) }))
     .filter(({ path, dotGit }) => path !== own && (dotGit === undefined || !isBeneath(dotGit, workspace)));
-  // The rest of the directory that is shared belongs to the main working tree and to all.
+  // In the shared directory, HEAD and index belong to the main working tree, the rest to all.
   const ofMain = own === directory ? [] : ['HEAD', 'index'].map((name) => join(directory, name));
   return {
     ofOthers: [

@@ -11,7 +11,7 @@ const MOST_BYTES = 64 * 1024 * 1024;
 /** Larger files are not read. */
 const LARGEST = 16 * 1024 * 1024;
 
-/** Whether a file is as an entry of git's index has it. */
+/** Whether a file is unchanged since its entry in git's index. */
 export type IsUnchanged = (path: string, entry: IndexEntry) => boolean;
 
 /**

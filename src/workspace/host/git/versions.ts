@@ -20,7 +20,7 @@ const MOST_LINK = 8192;
 const MOST_CONFIG = 1024 * 1024;
 
 interface Repository {
-  /** Of its working tree. */
+  /** The root of the working tree. */
   readonly root: string;
   /** Where its HEAD and its index are. */
   readonly directory: string;
@@ -132,7 +132,7 @@ function changedIn(
 ): string | undefined {
   if (index === undefined) return undefined;
   if (!index.isAsCommitted && !unstaged) {
-    // Of a path that neither is there nor is tracked nothing is lost.
+    // A path that does not exist and is not tracked loses nothing.
     const isTracked = () => [...entries.keys()].some((entry) => isBeneath(join(root, entry), path));
     return look(path) !== undefined || isTracked() ? path : undefined;
   }
@@ -171,7 +171,7 @@ function stoppedAt({ directory }: Repository): bigint | undefined {
   return look(join(directory, 'rebase-apply')) === undefined ? last : last + MERGED_NS;
 }
 
-/** As long as a merge may take, in nanoseconds. */
+/** The time that is allowed for a merge, in nanoseconds. */
 const MERGED_NS = 1_000_000_000n;
 
 /**
@@ -218,7 +218,7 @@ function readRepository(root: string): Repository | undefined {
   if (look(join(root, '.git')) === undefined) return undefined;
   const directory = gitDirectoryOf(root);
   const has = (name: string) => look(join(directory, name)) !== undefined;
-  // That of a further working tree leads to the rest of it.
+  // The git directory of a linked worktree has `commondir` instead of `objects` and `refs`.
   if (!has('HEAD') || !(has('commondir') || (has('objects') && has('refs')))) return undefined;
   const path = join(directory, 'index');
   const content = readOr(() => readRegular(pathOf(path), INDEX_BYTES), undefined);
@@ -245,7 +245,7 @@ interface FoundEntry {
   readonly isDirectory: boolean;
 }
 
-/** What cannot be looked at is nothing that a command of the same user could delete. */
+/** `undefined` also for a path that cannot be looked at: a command of the same user could not delete it either. */
 function look(path: string): BigIntStats | undefined {
   return readOr(() => lstatSync(pathOf(path), { bigint: true, throwIfNoEntry: false }), undefined);
 }
@@ -262,7 +262,7 @@ function entriesOf(directory: string): readonly FoundEntry[] {
   }));
 }
 
-/** As the shell finds them: `*`, `?` and, with more of a chance than is right, brackets; no hidden files. */
+/** Names that a shell pattern matches: `*`, `?`, and a bracket expression as any character; no hidden files. */
 function matching(directory: string, pattern: string): string[] {
   const text = pattern
     .replace(/[.+^${}()|\\]/g, '\\$&')

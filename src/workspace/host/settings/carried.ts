@@ -30,7 +30,7 @@ export interface SettingsOwner {
   /** Where the files of the machine are: `/`. */
   readonly machine: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Those variables in it that commands do not get, or get another of, by their policy. */
+  /** Variables of `environment` that the policy withholds from commands or gives another value. */
   readonly variables: readonly string[];
   /** Whether a command can reach a server outside. */
   readonly hasNetwork: boolean;
@@ -104,7 +104,7 @@ export class SettingsCollector {
       return undefined;
     };
     try {
-      // Of most there is none, and an exception takes longer than a look.
+      // Most of these files do not exist, and an exception costs more than a stat.
       if (statSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
       const real = realpathSync.native(path);
       if (this.owner.writable.some((root) => isBeneath(real, root)))
@@ -121,7 +121,7 @@ export class SettingsCollector {
     }
   }
 
-  /** The same as text. */
+  /** Like `read`, as text. */
   readText(path: string): string | undefined {
     const content = this.read(path);
     if (content === undefined) return undefined;
@@ -163,7 +163,7 @@ export class SettingsCollector {
     return isSecret ? undefined : plain;
   }
 
-  /** A value if every absolute path in it can be read by commands: of another one they would be told that it is not there. */
+  /** A value, if commands can read every absolute path in it; with another one, tools would fail with "no such file". */
   private choice(value: string, where: string): string | undefined {
     if (isSecretSetting(value) || withoutUserInfo(value) !== value) {
       this.say(`${where} stays outside, as it may hold a secret: commands run without it`);
@@ -239,7 +239,7 @@ export const isSecretSetting = (text: string): boolean => redact(text) !== text 
 /** A sentence in which no address keeps what may be a secret: who asks, or a token. */
 const shownAddresses = (sentence: string): string => withoutAddressTokens(withoutUserInfo(sentence));
 
-/** Before the last `@` of an address: of logins by key (ssh) the user stays, who is part of the address. */
+/** Removes what stands before the last `@` of an address, except the user of a login by key (ssh), which is part of it. */
 export function withoutUserInfo(value: string): string {
   return (
     value

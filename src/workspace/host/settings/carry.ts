@@ -226,7 +226,7 @@ function settingLine(key: string, head: string, rest: string): SettingLine {
   return { key, before: `${head}${open}`, value, after: close };
 }
 
-/** As the library `ini` has it, which npm reads with. A key alone is true; what is in a section is not npm's. */
+/** Reads a line like npm's parser, the library `ini`. A key alone means true; npm ignores what is in a section. */
 function npmLine(line: string): SettingLine | 'nothing' | 'end' {
   if (/^\s*(?:[;#]|$)/.test(line)) return 'nothing';
   if (/^\s*\[[^\]]*\]\s*$/.test(line)) return 'end';

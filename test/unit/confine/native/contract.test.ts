@@ -9,6 +9,8 @@ import { loadAddon } from '../../../../src/confine/native/load.ts';
 // Checked by the compiler to be complete: a function that is missing here or in the contract is a type error.
 const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   probe: true,
+  publish: true,
+  unpublish: true,
   allowAddresses: true,
   answerConnection: true,
   answerHost: true,

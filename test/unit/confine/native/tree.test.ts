@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { NativeExit, NativeOutcome } from '../../../../src/confine/native/contract.ts';
 import type { Running } from '../../../../src/confine/running.ts';
 import { type PreparedSandbox, prepareSandbox } from '../../../../src/run/index.ts';
+import { OF_THIS_PROCESS } from '../../../../src/workspace/index.ts';
 import { isAlive, until } from '../../../support/bystander.ts';
 import { makeHold } from '../../../support/hold.ts';
 
@@ -22,7 +23,7 @@ describe.each([
   const workspace = mkdtempSync(join(realpathSync(tmpdir()), 'native-tree-'));
   let prepared: PreparedSandbox;
   beforeAll(async () => {
-    prepared = await prepareSandbox({ workspace }, (host) => ({ ...host, ...without }));
+    prepared = await prepareSandbox({ workspace }, OF_THIS_PROCESS, (host) => ({ ...host, ...without }));
   });
   afterAll(() => {
     prepared.confinement.close();

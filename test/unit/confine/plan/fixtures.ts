@@ -85,6 +85,7 @@ export const NETWORKS: readonly Policy['network'][] = (['off', 'open'] as const)
     unlisted: 'deny' as const,
     verify: 'none' as const,
     unix: [],
+    publish: [],
   })),
 );
 

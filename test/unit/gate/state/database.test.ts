@@ -16,7 +16,8 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { afterAll, describe, expect, it } from 'vitest';
-import { resultCode, SQLITE_BUSY } from '../../../../src/gate/state/database-file.ts';
+import { unusable as notUsable, resultCode, SQLITE_BUSY } from '../../../../src/gate/state/database-file.ts';
+import type { DatabaseKind } from '../../../../src/gate/state/database-kind.ts';
 import { MIGRATIONS } from '../../../../src/gate/state/migrations.ts';
 import { ensureStateDirectory, stateDirectoryPath } from '../../../../src/workspace/index.ts';
 import { open, stateDirectories } from './fixtures.ts';
@@ -114,6 +115,29 @@ describe.skipIf(ownDisk === undefined)('the state database on a disk of its own 
     await expect(open(path)).rejects.toMatchObject(unusable(/file system is read-only; .*XDG_STATE_HOME/));
   });
 });
+
+it.skipIf(process.getuid?.() === 0)(
+  'a database that cannot be written is told by what of it cannot (not run: by root)',
+  () => {
+    const place = directory();
+    const path = join(place, 'gate.db');
+    const kind = { name: 'the state', code: 'state.unusable' } as DatabaseKind;
+    const readOnly = Object.assign(new Error('attempt to write a readonly database'), { errcode: 8 });
+    const told = () =>
+      notUsable(path, readOnly, kind).message.slice(`the state ${path} cannot be used: `.length);
+    for (const end of ['', '-shm']) writeFileSync(`${path}${end}`, '');
+    chmodSync(path, 0o400);
+    expect(told()).toBe('it cannot be written; make it writable or set XDG_STATE_HOME');
+    // As a reader of a file that was read-only for a while leaves it.
+    chmodSync(path, 0o600);
+    chmodSync(`${path}-shm`, 0o400);
+    expect(told()).toBe(`${path}-shm cannot be written; make it writable or set XDG_STATE_HOME`);
+    chmodSync(`${path}-shm`, 0o600);
+    chmodSync(place, 0o500);
+    expect(told()).toBe(`${place} cannot be written; make it writable or set XDG_STATE_HOME`);
+    chmodSync(place, 0o700);
+  },
+);
 
 it('a database that is damaged where its rows are is called damaged', async () => {
   const path = directory();

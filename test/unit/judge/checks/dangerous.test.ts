@@ -6,6 +6,12 @@ function codeOf(command: string, world: World = { autonomy: 'autonomous' }): str
 }
 
 describe('dangerous', () => {
+  it.each(['~', '"$HOME"', '~/*'])('names the home that %s stands for as the user does', (home) => {
+    const { reasons } = judgeText(`rm -rf ${home}`, { autonomy: 'autonomous' });
+    const { message } = reasons.find(({ check }) => check === 'dangerous') ?? {};
+    expect(message).toMatch(/^rm would remove all of ~(?:\/\*)?$/);
+  });
+
   it.each([
     ['sudo ls', 'privilege'],
     ['su', 'privilege'],

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { INNER_TEXTS } from '../../../../src/gate/index.ts';
+import { innerTexts } from '../../../../src/gate/index.ts';
 import { lossesCheck } from '../../../../src/judge/checks/losses.ts';
 import { createPathLookup, createVersions } from '../../../../src/workspace/index.ts';
 import { LINES_OF_GIT } from '../../../cases/losses.ts';
@@ -33,7 +33,7 @@ async function judged(state: State, work: string, line: string) {
       cwd: at,
       paths: createPathLookup(),
       versions: createVersions(),
-      inner: INNER_TEXTS,
+      inner: innerTexts(process.env),
     },
   });
   const reasons = await lossesCheck.judge(context);
@@ -76,7 +76,7 @@ describe('a file that somebody worked on in the middle of a merge', () => {
           cwd: at,
           paths: createPathLookup(),
           versions: createVersions(),
-          inner: INNER_TEXTS,
+          inner: innerTexts(process.env),
         },
       });
       return (await lossesCheck.judge(context)).some(({ verdict }) => verdict === 'ask');
@@ -122,7 +122,7 @@ describe('an alias of git is what it stands for', () => {
           cwd: at,
           paths: createPathLookup(),
           versions: createVersions(),
-          inner: INNER_TEXTS,
+          inner: innerTexts(process.env),
         },
       });
       return (await lossesCheck.judge(context)).some(({ verdict }) => verdict === 'ask');
@@ -186,7 +186,7 @@ describe('a script is what it holds', () => {
           cwd: at,
           paths: createPathLookup(),
           versions: createVersions(),
-          inner: INNER_TEXTS,
+          inner: innerTexts(process.env),
         },
       });
       return (await lossesCheck.judge(context)).some(({ verdict }) => verdict === 'ask');
@@ -288,7 +288,7 @@ describe('text that is read from a file and run is what it holds', () => {
           cwd: at,
           paths: createPathLookup(),
           versions: createVersions(),
-          inner: INNER_TEXTS,
+          inner: innerTexts(process.env),
         },
       });
       return (await lossesCheck.judge(context)).length > 0;

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the shell that expands them
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { INNER_TEXTS } from '../../../../src/gate/index.ts';
+import { innerTexts } from '../../../../src/gate/index.ts';
 import type { RulesOfCommands } from '../../../../src/judge/checks/check.ts';
 import { lossesCheck } from '../../../../src/judge/checks/losses.ts';
 import { LOSING_LINES } from '../../../cases/losses.ts';
@@ -156,9 +156,9 @@ describe('what undo does not cover is asked about by another name, too', () => {
     'complete -C "rm ../data/k" x',
     'bind -x \'"a": rm ../data/k\'',
   ])('%s', async (source) => {
-    expect(await asks(source, { isCopy: true, granted: ['/data'] }, { paths, inner: INNER_TEXTS })).toBe(
-      true,
-    );
+    expect(
+      await asks(source, { isCopy: true, granted: ['/data'] }, { paths, inner: innerTexts(process.env) }),
+    ).toBe(true);
   });
 
   it.each([
@@ -168,9 +168,9 @@ describe('what undo does not cover is asked about by another name, too', () => {
     'ln -s ../data L; ls L/k; rm k',
     "alias x='ls ../data/k'; x",
   ])('and this is not: %s', async (source) => {
-    expect(await asks(source, { isCopy: true, granted: ['/data'] }, { paths, inner: INNER_TEXTS })).toBe(
-      false,
-    );
+    expect(
+      await asks(source, { isCopy: true, granted: ['/data'] }, { paths, inner: innerTexts(process.env) }),
+    ).toBe(false);
   });
 });
 

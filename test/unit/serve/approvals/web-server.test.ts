@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ApprovalServer, RequestPatience } from '../../../../src/serve/approvals/web/web-server.ts';
 import { serveApprovalPage } from '../../../../src/serve/approvals/web/web-server.ts';
+import { OF_THIS_PROCESS } from '../../../../src/workspace/index.ts';
 import { makeStatePlace, sampleRequest, until } from '../../../support/approvals.ts';
 import { HALF_OPEN, holdOpen } from '../../../support/half-open.ts';
 
@@ -24,7 +25,7 @@ afterEach(async () => {
 
 async function serve(patience = PATIENT) {
   const { approvals: store } = await place.open();
-  const server = await serveApprovalPage({ store, port: 0, patience });
+  const server = await serveApprovalPage({ store, around: OF_THIS_PROCESS, port: 0, patience });
   servers.push(server);
   const { port, hash } = new URL(server.address);
   return {
@@ -235,7 +236,9 @@ describe('the web server of approvals', () => {
 
   it('a port that is taken is an error', async () => {
     const { port, store } = await serve();
-    await expect(serveApprovalPage({ store, port })).rejects.toMatchObject({ code: 'gate.unusable' });
+    await expect(serveApprovalPage({ store, around: OF_THIS_PROCESS, port })).rejects.toMatchObject({
+      code: 'gate.unusable',
+    });
   });
 
   describe('while somebody holds connections open', () => {

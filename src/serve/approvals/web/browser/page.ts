@@ -129,7 +129,7 @@ function connected({ now, requests }: PendingRequests): void {
   show(requests);
 }
 
-/** What cannot be answered is not offered. */
+/** Shows that the connection is lost, and removes questions that cannot be answered. */
 function lost(why: string): void {
   connection.textContent = why;
   connection.classList.add('lost');

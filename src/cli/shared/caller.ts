@@ -2,39 +2,11 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { writeSync } from 'node:fs';
 import { errnoOf } from '../../base/errno-of.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
-
-/**
- * Who asked for what this code does, and where answers go: this process itself, or a client that handed its call over to a
- * warm server. What is the same for both, such as HOME, is read from the process.
- */
-export interface Caller {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** The current directory. Throws if it is gone. */
-  readonly cwd: () => string;
-  /** Descriptors of its standard input, output and error. */
-  readonly stdio: readonly [number, number, number];
-  /**
-   * Writes to its output (1) or error (2), all of it, before anything else happens. False: the reader is gone.
-   * @throws {SandboxError} `output.lost`: standard output cannot be written.
-   */
-  readonly write: (fd: 1 | 2, bytes: Uint8Array) => boolean;
-  /** Handles signals that it gets, which have their default actions again when that is disposed of. */
-  readonly onSignals: (
-    signals: readonly NodeJS.Signals[],
-    handle: (signal: NodeJS.Signals) => void,
-  ) => Disposable;
-  /** Stops it until it is continued. */
-  readonly stop: () => void;
-  /** Bytes that were written to it and that it has not taken yet; missing: writing waits for it. */
-  readonly unread?: () => number;
-  /** Aborted when nobody waits for the end of the call any more; a process that is gone needs none. */
-  readonly gone?: AbortSignal;
-}
+import type { Caller } from '../../serve/index.ts';
+import { currentDirectoryOf, OF_THIS_PROCESS } from '../../workspace/index.ts';
 
 const THIS_PROCESS: Caller = {
-  env: process.env,
-  cwd: () => process.cwd(),
-  stdio: [0, 1, 2],
+  ...OF_THIS_PROCESS,
   write: writeAll,
   onSignals: (signals, handle) => {
     for (const signal of signals) process.on(signal, handle);
@@ -50,7 +22,10 @@ const THIS_PROCESS: Caller = {
 const callers = new AsyncLocalStorage<Caller>();
 let isServer = false;
 
-/** The caller of the code that runs now. */
+/**
+ * The caller of the code that runs now. Only the command line asks: what code of other houses needs of it is handed to it
+ * (`Surroundings`).
+ */
 export function caller(): Caller {
   const found = callers.getStore();
   if (found !== undefined) return found;
@@ -58,6 +33,9 @@ export function caller(): Caller {
   if (isServer) throw new Error('a call of a warm server has lost its caller');
   return THIS_PROCESS;
 }
+
+/** The current directory of the caller. @throws {SandboxError} as {@link currentDirectoryOf}. */
+export const currentDirectory = (): string => currentDirectoryOf(caller());
 
 /** From now on this process does nothing for itself: there is a caller only within {@link onBehalfOf}. */
 export function serveOthersOnly(): void {

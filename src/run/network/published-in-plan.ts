@@ -1,0 +1,34 @@
+import type { LaunchPlan } from '../../confine/plan/launch-plan.ts';
+import { isLoopback, type Policy, type Publication } from '../../model/index.ts';
+
+/** Why nothing can be published with a plan; `undefined`: it can. */
+export function whyNotPublished({ report, network, namespaces }: LaunchPlan): string | undefined {
+  const { backend } = report;
+  if (backend === 'firejail' || backend === 'application')
+    return `the backend ${backend} cannot publish ports, only landlock and namespaces can`;
+  if (network === 'refused' || (network === 'isolated' && namespaces?.network !== true))
+    return 'with the network off commands have no sockets on this host, as it has no namespaces for them; --net @own gives them a loopback interface of their own, and ports can be published then';
+  return undefined;
+}
+
+/** The plan with a report that says who can connect to commands. */
+export function withPublished(plan: LaunchPlan, { network: { publish } }: Policy): LaunchPlan {
+  if (publish.length === 0 || whyNotPublished(plan) !== undefined) return plan;
+  const others = publish.every(({ address }) => isLoopback(address)) ? '' : ' and other machines';
+  const said = `; programs of this machine (also those of other users)${others} can connect in, to ${publish.map(portOf).join(', ')} (network.publish)`;
+  const { report } = plan;
+  const controls = report.controls.map((control) =>
+    control.id === 'network' ? { ...control, reason: `${control.reason}${said}` } : control,
+  );
+  return { ...plan, report: { ...report, controls } };
+}
+
+function portOf({ port, orFree, inner, address }: Publication): string {
+  const at =
+    port === 0
+      ? ' at any free one'
+      : port === inner && !orFree
+        ? ''
+        : ` at ${port}${orFree ? ' or higher' : ''}`;
+  return `port ${inner}${at}${address === undefined ? '' : ` of ${address}`}`;
+}
