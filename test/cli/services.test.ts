@@ -16,7 +16,7 @@ import {
   sr,
 } from './services-support.ts';
 import { CLI, expectOneLine, PTY_DRIVER, serversOf } from './support.ts';
-import { call, makeWarmPlace } from './warm-support.ts';
+import { call, makeWarmPlace, warmUp } from './warm-support.ts';
 
 const place = makeWarmPlace();
 afterEach(async () => {
@@ -67,10 +67,8 @@ describe('a service', () => {
 
   it.runIf(HOST.namespaces)('joins the machine of a session that was there before', async () => {
     const agent = ['--for-model', '--workspace', place.workspace, '--session', 'two', '--timeout', '60'];
-    await up('first', '--', 'sleep', long(1));
-    await sr(place, ['stop', 'first']);
-    await call(place, ['--warm', '--', 'true']);
-    await eventually(() => expect(serversOf(place.state)).toHaveLength(1));
+    await eventually(() => expect(serversOf(place.state)).toEqual([]));
+    await warmUp(place);
     await call(place, [...agent, '-c', 'echo of-session > /tmp/before']);
     await up('web', '--ready', '5173', '--', ...serverWords(5173, 'from web'));
     const seen = await call(place, [...agent, '-c', `cat /tmp/before; ${quoted(clientWords(5173))}`]);

@@ -52,6 +52,13 @@ export const TREATED: Readonly<Record<string, Treatment>> = {
       for (const name of ['notes.txt', 'draft.md']) writeFileSync(join(project, name), '');
     },
   },
+  'sandbox-run up web --ready 5173 -- npm run dev': {
+    before: (project) => {
+      const server = "require('node:http').createServer((_, r) => r.end('hello')).listen(5173, '127.0.0.1')";
+      const scripts = { dev: `node -e ${JSON.stringify(server)}` };
+      writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'p', version: '1.0.0', scripts }));
+    },
+  },
   'sandbox-run -- curl -s localhost:5173': { namespaces: true, needs: 'curl' },
   // These are refused.
   'sandbox-run -- cat ~/.ssh/id_ed25519': { status: 126 },

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sr } from '../cli/services-support.ts';
 import { cli, makePlace, startCli } from '../cli/support.ts';
+import { makeWarmPlace } from '../cli/warm-support.ts';
 import { startNats } from '../support/nats.ts';
 import { HOST } from '../support/tiers.ts';
 import { makeSupervisedConfiguration } from '../support/unjudged-policy.ts';
@@ -245,6 +247,19 @@ describe('what --json prints is what its schema says', () => {
       worker.kill('SIGTERM');
       await worker;
       await servers.stop();
+    }
+  });
+
+  it('ps', async () => {
+    const warm = makeWarmPlace();
+    try {
+      expect((await sr(warm, ['up', 'web', '-c', 'exec sleep 1000'])).exitCode).toBe(0);
+      await sr(warm, ['up', 'ended', '--', 'false']);
+      const lines = linesOf((await sr(warm, ['ps', '--json'])).stdout);
+      expect(lines).toHaveLength(2);
+      for (const line of lines) expectValid('ps', line);
+    } finally {
+      await warm.dispose();
     }
   });
 

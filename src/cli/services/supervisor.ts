@@ -179,7 +179,7 @@ export class Supervisor {
       came === 'ready' && wish.ready === undefined ? await within(service.ended, EARLY_MS) : undefined;
     if (early !== undefined) return sayEnd(name, early, service, wish);
     if (came === 'ready') {
-      const ports = portsInWords(await portsOf(service));
+      const ports = portsInWords(await service.ports());
       const where = ports === '' ? '' : `, reach it at ${ports}`;
       const state = wish.ready === undefined ? 'runs' : 'is ready';
       if (!wish.quiet) printOut(`${name} ${state}${where} (process ${await service.pid()})\n`);
@@ -302,7 +302,7 @@ function launched(wish: UpWish, { lent }: Lent, own: ServiceCaller): Service {
 }
 
 async function infoOf({ name, workspace, service, wish, end, endedAt }: Entry): Promise<ServiceInfo> {
-  const [pid, ports] = await Promise.all([service.pid(), portsOf(service)]);
+  const [pid, ports] = await Promise.all([service.pid(), service.ports()]);
   const { command } = wish;
   return {
     ...{ name, workspace, pid, state: service.state, restarts: service.restarts },
@@ -313,11 +313,6 @@ async function infoOf({ name, workspace, service, wish, end, endedAt }: Entry): 
     supervisor: process.pid,
   };
 }
-
-const portsOf = async (service: Service): Promise<ServiceInfo['ports']> =>
-  (await service.ports()).map(({ protocol, address, port, published }) => ({
-    ...{ protocol, address, port, published },
-  }));
 
 /** The service ended before it was ready. */
 function sayEnd(name: string, end: ServiceEnd, { log }: Service, { ready }: UpWish): number {

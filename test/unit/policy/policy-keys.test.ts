@@ -78,6 +78,8 @@ const ITEMS: readonly unknown[] = [
     { program: 'rm', words: ['-rf'], verdict: 'deny', reason: 'no' },
   ],
   ...['/run/a.sock', { path: '/run/b.sock', ask: false }],
+  // Published ports.
+  ...['3000', '8080:80', '5173?'],
 ];
 const DEMANDS = ['required', 'best-effort'];
 const SERVICES = [{ command: 'npm run dev', ready: 5173 }, { command: ['redis-server'] }];
