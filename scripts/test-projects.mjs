@@ -156,7 +156,7 @@ export const AS_BOTH = [
   'test/enforcement/',
   'test/conformance/',
   'test/application/',
-  ...inFolder('changes', 'attacks', 'crashes', 'full-disk', 'previews', 'races'),
+  ...inFolder('changes', 'attacks', 'full-disk', 'previews', 'races'),
   ...inFolder(
     'left-behind',
     'file-kinds',
@@ -188,6 +188,7 @@ export const AS_USER = [
     'changes',
     'between',
     'cli',
+    'crashes',
     'damaged',
     'diff',
     'doors',

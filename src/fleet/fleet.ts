@@ -1,11 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { z } from 'zod';
 import { deferred } from '../base/deferred.ts';
 import { SandboxError } from '../base/errors/sandbox-error.ts';
 import { parsedJson } from '../base/parsed-json.ts';
 import { visibleLine } from '../base/visible-text.ts';
-import { connectNats, natsFailure, patiently } from '../gate/nats/index.ts';
+import { connectNats, natsFailure } from '../gate/nats/index.ts';
 import {
   type FleetResult,
   type FleetRun,
@@ -21,9 +20,10 @@ import {
 import type { Command, OutputChunk, Telemetry } from '../model/index.ts';
 import { openTelemetry, readOptions } from '../run/index.ts';
 import type { Blobs } from './archive/blobs.ts';
-import { isClaim, readRecord, standingOf, writeRecord } from './claims.ts';
+import { standingOf, writeRecord } from './claims.ts';
 import type { Downloaded, Fleet, FleetJob, FleetOptions, HeldChanges } from './fleet-api.ts';
 import { unfinished } from './job.ts';
+import { type Awaited, JobWatch, notUnderstood } from './job-watch.ts';
 import { looksGone } from './lease.ts';
 import { OutputReader, readFrame } from './output.ts';
 import { needsToken, openQueue, type Queue } from './queue.ts';
@@ -36,8 +36,6 @@ const RETRY_MS = 250;
 const HEADERS_BYTES = 1024;
 /** A worker may not have heard it. */
 const CANCEL_AGAIN_MS = 500;
-/** What was missed while there was no connection is looked for as often, and so many jobs at once. */
-const [RECONCILE_MS, RECONCILED_AT_ONCE] = [3000, 200];
 /** Output that is with the server is here sooner, also when a server has just died. */
 const OUTPUT_WAIT_MS = 30_000;
 
@@ -56,20 +54,10 @@ export async function openFleet(options: FleetOptions): Promise<Fleet> {
   }
 }
 
-/** A job whose end this process waits for. */
-interface Awaited {
-  readonly output: OutputReader | undefined;
-  readonly record: (record: JobRecord) => void;
-  readonly fail: (error: unknown) => void;
-}
-
 class OpenFleet implements Fleet {
   readonly #queue: Queue;
-  /** Of this process: jobs of others are not told to it. */
-  readonly #submitter = randomBytes(8).toString('hex');
-  readonly #awaited = new Map<string, Awaited>();
+  readonly #watch: JobWatch;
   readonly #closing = new AbortController();
-  readonly #stops: (() => void)[] = [];
   readonly #reports: KnownReports;
   #jobs = 0;
   #told = new Set<string>();
@@ -78,17 +66,14 @@ class OpenFleet implements Fleet {
 
   private constructor(queue: Queue, telemetry: Telemetry | undefined) {
     this.#queue = queue;
+    this.#watch = new JobWatch(queue);
     this.#reports = new KnownReports(queue);
     this.#telemetry = telemetry;
   }
 
   static async open(queue: Queue): Promise<OpenFleet> {
     const fleet = new OpenFleet(queue, await openTelemetry());
-    await fleet.#watchRecords();
-    const timer = setInterval(() => void fleet.#reconcile().catch(() => {}), RECONCILE_MS).unref();
-    fleet.#stops.push(() => clearInterval(timer));
-    // By us, or by a server that does not let this user in any more.
-    void queue.connection.closed().then((error) => fleet.#failAll(error));
+    await fleet.#watch.begin();
     return fleet;
   }
 
@@ -111,7 +96,7 @@ class OpenFleet implements Fleet {
     try {
       await this.#publish(this.#queue.names.jobSubject(priority, needs), message);
     } catch (error) {
-      this.#awaited.delete(message.job);
+      this.#watch.awaited.delete(message.job);
       result.ended.catch(() => {});
       measured?.end({ ...about, status: 'failed' });
       throw error;
@@ -126,15 +111,6 @@ class OpenFleet implements Fleet {
       this.#queue.connection.publish(this.#queue.names.needs, needs);
     }
     return { id: message.job, result: result.ended, cancel: () => own.abort() };
-  }
-
-  /** Nobody tells any more how jobs end. */
-  #failAll(error: unknown): void {
-    const server = this.#queue.connection.getServer();
-    const why = error instanceof Error ? natsFailure(error, server).message : 'the connection was closed';
-    for (const [job, { fail }] of this.#awaited)
-      fail(new SandboxError('fleet.unreachable', `how job ${job} ends is not known here: ${why}`));
-    this.#awaited.clear();
   }
 
   async result(
@@ -164,7 +140,7 @@ class OpenFleet implements Fleet {
           await this.#endLost(job, record, standing.revision);
       } else {
         // A job that this process submitted and nobody has claimed is known to exist.
-        if (standing !== undefined || !this.#awaited.has(job)) await this.#refuseUnknown(job);
+        if (standing !== undefined || !this.#watch.awaited.has(job)) await this.#refuseUnknown(job);
         if (standing === undefined) await this.#endUnclaimed(job);
       }
       await delay(CANCEL_AGAIN_MS, undefined, { signal: this.#closing.signal });
@@ -188,7 +164,7 @@ class OpenFleet implements Fleet {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    for (const stop of this.#stops) stop();
+    this.#watch.end();
     await this.#queue.connection.close();
   }
 
@@ -265,7 +241,7 @@ class OpenFleet implements Fleet {
     return {
       ...{
         version: 1,
-        job: `${this.#submitter}.${this.#jobs}`,
+        job: `${this.#watch.submitter}.${this.#jobs}`,
         command,
         live: onOutput !== undefined,
         retry,
@@ -340,8 +316,8 @@ class OpenFleet implements Fleet {
       if (seen.state === 'done') over.resolve(seen);
     };
     const awaited: Awaited = { output, record, fail: failed.reject };
-    this.#awaited.set(job, awaited);
-    if (output !== undefined) await this.#answered(() => this.#watchOutput());
+    this.#watch.awaited.set(job, awaited);
+    if (output !== undefined) await this.#answered(() => this.#watch.watchOutput());
     // Where the server is gone nothing says how the job ends: that is the answer.
     const cancel = () =>
       void this.cancel(job).catch((error: unknown) =>
@@ -361,10 +337,10 @@ class OpenFleet implements Fleet {
       })
       .finally(() => {
         canceled.removeEventListener('abort', cancel);
-        this.#awaited.delete(job);
+        this.#watch.awaited.delete(job);
       });
     ended.catch(() => {});
-    const settled = Promise.race([ended, failed.promise]).finally(() => this.#awaited.delete(job));
+    const settled = Promise.race([ended, failed.promise]).finally(() => this.#watch.awaited.delete(job));
     // A caller that does not wait gets no unhandled rejection.
     settled.catch(() => {});
     return { ended: settled };
@@ -374,7 +350,7 @@ class OpenFleet implements Fleet {
     { run, result, status }: JobRecord & { readonly state: 'done' },
     output: OutputReader | undefined,
   ): Promise<FleetResult> {
-    const sent = 'inline' in result ? result.inline : await this.#fromParts(run.job, result.parts);
+    const sent = 'inline' in result ? result.inline : await fromParts(this.#queue, run.job, result.parts);
     // What a lost worker did not send nobody knows.
     const isCut = output?.cut === true || (output !== undefined && status === 'worker-lost');
     const about = { fleet: run, outputCut: isCut };
@@ -388,26 +364,6 @@ class OpenFleet implements Fleet {
     };
     // One member of the union, completed with the parts that were sent separately.
     return { ...sent.result, report, ...(bytes && { bytes }), ...about } as FleetResult;
-  }
-
-  /** @throws {SandboxError} `output.lost`: the output no longer exists. */
-  async #fromParts(job: string, parts: readonly number[]): Promise<SentResult> {
-    const texts: Uint8Array[] = [];
-    for (const seq of parts) {
-      const message = await this.#queue.manager.streams
-        .getMessage(this.#queue.names.output, { seq })
-        .catch(() => null);
-      const read = message?.subject === this.#queue.names.outputOf(job) ? readFrame(message.data) : undefined;
-      if (read === undefined)
-        throw new SandboxError(
-          'output.lost',
-          `the result of job ${job} is not there any more; fetch results sooner`,
-        );
-      texts.push(read.bytes);
-    }
-    const sent = SentResult.safeParse(parsedJson(Buffer.concat(texts)));
-    if (sent.success) return sent.data;
-    throw notUnderstood(job);
   }
 
   /** A job that nobody has claimed will not be. */
@@ -443,72 +399,28 @@ class OpenFleet implements Fleet {
     const { signal } = this.#closing;
     await writeRecord(this.#queue, job, { text, revision, isOurs, signal, untilRefused: true });
   }
-
-  /** One watch for the jobs of this process: what was missed comes again. */
-  async #watchRecords(): Promise<void> {
-    const watched = await patiently(() =>
-      this.#queue.records.watch({
-        key: `${this.#submitter}.>`,
-        include: 'updates' as never,
-      }),
-    );
-    this.#stops.push(() => watched.stop());
-    void (async () => {
-      // A deleted record is ignored: the job's worker writes another one.
-      for await (const entry of watched)
-        if (entry.operation === 'PUT' && !isClaim(entry.value))
-          this.#onRecord(entry.key, readRecord(entry.value));
-    })().catch(() => {});
-  }
-
-  #onRecord(job: string, record: JobRecord | undefined): void {
-    const awaited = this.#awaited.get(job);
-    if (record !== undefined) awaited?.record(record);
-    else awaited?.fail(notUnderstood(job));
-  }
-
-  #outputWatched: Promise<void> | undefined;
-
-  /** One consumer for the output of all jobs of this process. */
-  #watchOutput(): Promise<void> {
-    this.#outputWatched ??= (async () => {
-      const { names, js } = this.#queue;
-      const prefix = names.outputOf('');
-      const consumer = await patiently(() =>
-        js.consumers.getPushConsumer(names.output, {
-          // One subject: several are for servers from 2.10 on.
-          filter_subjects: names.outputOf(`${this.#submitter}.>`),
-          deliver_policy: 'all' as never,
-        }),
-      );
-      const messages = await consumer.consume({
-        callback: ({ subject, data }) => {
-          this.#awaited.get(subject.slice(prefix.length))?.output?.onMessage(data);
-        },
-      });
-      this.#stops.push(() => messages.stop());
-    })();
-    return this.#outputWatched;
-  }
-
-  /** Asks for records whose news may have been missed, a few each time. */
-  async #reconcile(): Promise<void> {
-    const jobs = [...this.#awaited].slice(0, RECONCILED_AT_ONCE);
-    for (const [job, awaited] of jobs) {
-      if (this.#closing.signal.aborted) return;
-      // To the end of the line.
-      if (this.#awaited.delete(job)) this.#awaited.set(job, awaited);
-      const standing = await standingOf(this.#queue, job);
-      if (standing !== undefined && !standing.isDeleted) this.#onRecord(job, standing.record);
-    }
-  }
 }
 
-function notUnderstood(job: string): SandboxError {
-  return new SandboxError(
-    'output.lost',
-    `the result of job ${job} is not understood: is its worker of another version?`,
-  );
+/** Puts a result together that was too long for the record of its job. @throws {SandboxError} `output.lost`: the output no longer exists. */
+async function fromParts(
+  { manager, names }: Queue,
+  job: string,
+  parts: readonly number[],
+): Promise<SentResult> {
+  const texts: Uint8Array[] = [];
+  for (const seq of parts) {
+    const message = await manager.streams.getMessage(names.output, { seq }).catch(() => null);
+    const read = message?.subject === names.outputOf(job) ? readFrame(message.data) : undefined;
+    if (read === undefined)
+      throw new SandboxError(
+        'output.lost',
+        `the result of job ${job} is not there any more; fetch results sooner`,
+      );
+    texts.push(read.bytes);
+  }
+  const sent = SentResult.safeParse(parsedJson(Buffer.concat(texts)));
+  if (sent.success) return sent.data;
+  throw notUnderstood(job);
 }
 
 function mayRun(job: string, { code, message }: SandboxError): SandboxError {

@@ -3,34 +3,26 @@ import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
-import { errorMessage } from '../base/error-message.ts';
 import { SandboxError } from '../base/errors/sandbox-error.ts';
-import { parsedJson } from '../base/parsed-json.ts';
 import { visibleLine } from '../base/visible-text.ts';
 import { FLEET_PRIORITIES } from '../base/words.ts';
 import { ANSWER_MS, natsFailure, patiently } from '../gate/nats/index.ts';
-import { type FleetRun, JobMessage, type JobRecord, type SentResult } from '../model/fleet.ts';
 import type { SandboxOptions, Telemetry } from '../model/index.ts';
 import { openTelemetry, refuseReadableCredentials } from '../run/index.ts';
 import { packageVersion } from '../version.ts';
-import { standingOf, writeRecord } from './claims.ts';
-import { type ClaimedJob, runJob, unfinished } from './job.ts';
-import { DEFAULT_LEASE, Lease, LeaseWatch, marginOf } from './lease.ts';
+import { DEFAULT_LEASE, Lease, marginOf } from './lease.ts';
 import { JobSource, type Offer } from './offers.ts';
-import { OutputSender } from './output.ts';
 import {
   ACK_WAIT,
   ensureConsumer,
   jobsBySubject,
-  LONGEST_WAIT,
   labelsOf,
-  MESSAGE_BYTES,
   openQueue,
   type Queue,
   satisfies,
 } from './queue.ts';
-import { ReportTeller } from './reports.ts';
 import { JobSandboxes } from './sandboxes.ts';
+import { abandon, WorkerJobs } from './worker-jobs.ts';
 
 /** How long one request for a job waits at the server. */
 const PULL_MS = 5000;
@@ -40,8 +32,6 @@ export const MOST_NEEDS = 256;
 /** How often it is looked for jobs with needs that this worker has not heard of. */
 const NEEDS_MS = 15_000;
 const WORKING_MS = ACK_WAIT / 3;
-/** How much of a record is left for what stands around a result. */
-const INLINE_BYTES = MESSAGE_BYTES;
 
 /** Options of {@link FleetWorker.start}. */
 export interface WorkerOptions {
@@ -63,37 +53,17 @@ export interface WorkerOptions {
   readonly onProblem?: (line: string) => void;
 }
 
-/** Where the parts of a result are that is too long for its record. */
-interface SentParts {
-  readonly parts: readonly number[];
-}
-
-/** A job that this worker has. */
-interface Held {
-  /** As it was offered the last time. */
-  offered: Offer;
-  readonly ending: AbortController;
-  /** Its lease is over, or the worker ends: what became of it is not for this worker to say. */
-  readonly abandoning: AbortController;
-}
-
-const workerOf = (record: JobRecord) => (record.state === 'claimed' ? record.worker : record.run.worker);
-
 /** Takes jobs off a queue and runs them under its own policy. */
 export class FleetWorker {
   readonly #options: WorkerOptions;
   readonly #queue: Queue;
   readonly #sandboxes: JobSandboxes;
-  readonly #watch: LeaseWatch;
-  readonly #reports: ReportTeller;
-  readonly #held = new Map<string, Held>();
+  readonly #jobs: WorkerJobs;
   /** What jobs need whose consumers are there, or being made. */
   readonly #needs = new Set<string>();
   #isLeaving = false;
   /** By consumer. */
   readonly #sources = new Map<string, JobSource>();
-  /** Jobs whose records are not understood. */
-  readonly #told = new Set<string>();
   readonly #closing = new AbortController();
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #since = Date.now();
@@ -101,20 +71,19 @@ export class FleetWorker {
   #lease: Lease | undefined;
   #cancels: Subscription | undefined;
   #busy = 0;
-  #done = 0;
-  #failed = 0;
   #stopping = false;
   #wake: () => void = () => {};
   #pulling: Promise<void> = Promise.resolve();
 
-  #telemetry: Telemetry | undefined;
-
-  private constructor(options: WorkerOptions, queue: Queue) {
+  private constructor(options: WorkerOptions, queue: Queue, telemetry: Telemetry | undefined) {
     this.#options = options;
     this.#queue = queue;
     this.#sandboxes = new JobSandboxes(options.sandbox, options.scratch);
-    this.#watch = new LeaseWatch(queue);
-    this.#reports = new ReportTeller(queue);
+    this.#jobs = new WorkerJobs({
+      ...{ queue, sandboxes: this.#sandboxes, telemetry, host: this.#host, closing: this.#closing.signal },
+      lease: () => this.#lease,
+      say: (line) => this.#say(line),
+    });
     // One for each job that waits for something.
     setMaxListeners(0, this.#closing.signal);
   }
@@ -125,8 +94,7 @@ export class FleetWorker {
    */
   static async start(options: WorkerOptions): Promise<FleetWorker> {
     const queue = await openQueue(options.connection, options.queue, { replicas: options.replicas });
-    const worker = new FleetWorker(options, queue);
-    worker.#telemetry = await openTelemetry();
+    const worker = new FleetWorker(options, queue, await openTelemetry());
     try {
       await worker.#check();
     } catch (error) {
@@ -171,15 +139,15 @@ export class FleetWorker {
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
     this.#wake();
-    const running = this.#held.size;
+    const running = this.#jobs.held.size;
     if (running > 0 && graceMs > 0)
       this.#say(
         `takes no more jobs; ${running === 1 ? '1 that runs has' : `${running} that run have`} ${graceMs / 1000} s to end`,
       );
     const patience = delay(graceMs, undefined, { signal: this.#closing.signal }).catch(() => {});
     await Promise.race([this.#idle(), patience]);
-    const left = [...this.#held.values()];
-    for (const held of left) this.#abandon(held);
+    const left = [...this.#jobs.held.values()];
+    for (const held of left) abandon(held);
     // A result that the server does not take for as long as a lease lasts is another worker's to replace by then.
     await Promise.race([this.#idle(), this.#pause(this.#options.leaseMs ?? DEFAULT_LEASE)]);
     this.#closing.abort();
@@ -199,7 +167,7 @@ export class FleetWorker {
   #begin(): void {
     const { connection, names } = this.#queue;
     const working = () => {
-      for (const { offered } of this.#held.values()) offered.hold();
+      for (const { offered } of this.#jobs.held.values()) offered.hold();
     };
     const look = () => {
       jobsBySubject(this.#queue)
@@ -257,7 +225,7 @@ export class FleetWorker {
     await this.#listen(worker);
     const lease = await Lease.take(this.#queue, worker, leaseMs, () => ({
       ...{ host: this.#host, pid: process.pid, version: packageVersion, labels: [...labels], slots },
-      ...{ running: this.#held.size, done: this.#done, failed: this.#failed, since: this.#since },
+      ...{ running: this.#jobs.held.size, ...this.#jobs.ended, since: this.#since },
     }));
     // The worker has ended meanwhile, and gives back no other one.
     if (this.#stopping) return lease.end();
@@ -272,7 +240,7 @@ export class FleetWorker {
     this.#cancels?.unsubscribe();
     this.#cancels = connection.subscribe(names.cancel(worker), {
       callback: (error, message) => {
-        if (error === null) this.#held.get(message.string())?.ending.abort();
+        if (error === null) this.#jobs.held.get(message.string())?.ending.abort();
         else refused = error;
       },
     });
@@ -285,7 +253,7 @@ export class FleetWorker {
   async #replaceLease(): Promise<void> {
     this.#lease = undefined;
     this.#say('the lease of this worker is lost: its jobs end, and it goes on under another name');
-    for (const held of this.#held.values()) this.#abandon(held);
+    for (const held of this.#jobs.held.values()) abandon(held);
     await this.#idle();
     while (!this.#stopping) {
       try {
@@ -298,13 +266,8 @@ export class FleetWorker {
     }
   }
 
-  #abandon(held: Held): void {
-    held.abandoning.abort();
-    held.ending.abort();
-  }
-
   async #idle(): Promise<void> {
-    while (this.#busy > 0 || this.#held.size > 0) await delay(20);
+    while (this.#busy > 0 || this.#jobs.held.size > 0) await delay(20);
   }
 
   async #pause(milliseconds: number): Promise<void> {
@@ -379,224 +342,10 @@ export class FleetWorker {
       this.#busy -= 1;
       this.#wake();
     };
-    void this.#handle(offered, free)
+    void this.#jobs
+      .handle(offered, free)
       .catch((error: unknown) => this.#say(`a job was not handled: ${String(error)}`))
       .finally(free);
-  }
-
-  /** `free`: gives the slot to the next job. */
-  async #handle(offered: Offer, free: () => void): Promise<void> {
-    const read = JobMessage.safeParse(parsedJson(offered.data));
-    const { error } = read;
-    if (error !== undefined) {
-      await this.#refuseUnread(offered, error.issues[0]);
-      return;
-    }
-    const job = read.data;
-    const known = this.#held.get(job.job);
-    if (known !== undefined) {
-      known.offered = offered;
-      return;
-    }
-    const held: Held = { offered, ending: new AbortController(), abandoning: new AbortController() };
-    this.#held.set(job.job, held);
-    try {
-      const claimed = await this.#claim(job, held);
-      if (claimed !== undefined)
-        await this.#run(claimed, held, free).catch((error: unknown) =>
-          this.#endAsUnknown(claimed, held, error),
-        );
-    } finally {
-      this.#held.delete(job.job);
-    }
-  }
-
-  /** A job that cannot be read is not run, and the submitter is told so if it can be. */
-  async #refuseUnread(
-    offered: Offer,
-    issue: { readonly path: readonly PropertyKey[]; readonly message: string } | undefined,
-  ): Promise<void> {
-    const raw = parsedJson(offered.data);
-    const job = typeof raw === 'object' && raw !== null ? Reflect.get(raw, 'job') : undefined;
-    const name = JobMessage.shape.job.safeParse(job);
-    const where = visibleLine(issue?.path.map(String).join('.') ?? '', 100);
-    const why = `the job is not accepted: ${where === '' ? '' : `${where}: `}${visibleLine(issue?.message ?? '', 200)} (the worker is of version ${packageVersion}; is its submitter of another one?)`;
-    this.#say(why);
-    if (name.success) {
-      const result = unfinished('setup-failed', 'usage.invalid', why);
-      const record = this.#doneRecord(name.data, 0, 0, { result }, 'setup-failed');
-      await this.#write(name.data, record, 0);
-    }
-    offered.ack();
-  }
-
-  /** Makes a job this worker's own; `undefined`: it is somebody's, or over. */
-  async #claim(job: JobMessage, held: Held): Promise<ClaimedJob | undefined> {
-    const lease = this.#lease;
-    if (lease?.isHeldNow() !== true) return undefined;
-    const queueMs = Math.max(0, lease.now() - held.offered.at);
-    const claim = (attempt: number): JobRecord => ({
-      ...{ state: 'claimed', worker: lease.worker, host: this.#host, attempt, at: Date.now(), queueMs },
-    });
-    const claimed = (attempt: number, revision: number): ClaimedJob => ({
-      ...{ job, attempt, revision, queueMs, queue: this.#queue.name, worker: lease.worker },
-      ...{ signal: held.ending.signal, abandoned: held.abandoning.signal },
-    });
-    const isTooLate = queueMs > LONGEST_WAIT;
-    if (!isTooLate) {
-      // Most jobs are nobody's, so that is tried first.
-      const own = await this.#write(job.job, claim(1), 0, { signal: held.ending.signal });
-      if (own !== undefined) return claimed(1, own);
-    }
-    while (!held.ending.signal.aborted && lease.isHeldNow()) {
-      const standing = await standingOf(this.#queue, job.job).catch(() => 'unknown' as const);
-      if (standing === 'unknown') {
-        await this.#pause(RECONNECT_MS);
-        continue;
-      }
-      if (standing === undefined && isTooLate) return this.#endAsTooLate(job, held);
-      const { record, revision } = standing ?? { record: undefined, revision: 0 };
-      if (record === undefined) return this.#leave(job, held, standing, isTooLate);
-      if (record.state === 'done') {
-        held.offered.ack();
-        return undefined;
-      }
-      // If our own job does not run here any more, its outcome is unknown.
-      const isOurs = record.worker === lease.worker;
-      if (!isOurs && !(await this.#watch.isGone(record.worker, held.ending.signal))) {
-        held.offered.giveBack(ACK_WAIT);
-        return undefined;
-      }
-      if (record.attempt > job.retry) return this.#endAsLost(job, held, record, revision);
-      const attempt = record.attempt + 1;
-      const again = await this.#write(job.job, claim(attempt), revision, { signal: held.ending.signal });
-      if (again !== undefined) return claimed(attempt, again);
-    }
-    return undefined;
-  }
-
-  /** Does not run a job that may be claimed. A deleted record ends the job; an unreadable one is left to newer workers. */
-  async #leave(
-    job: JobMessage,
-    held: Held,
-    standing: Awaited<ReturnType<typeof standingOf>>,
-    isTooLate: boolean,
-  ): Promise<undefined> {
-    if (standing?.isDeleted === true) {
-      const why = 'the record of the job was deleted; whether it was run is not known, so it is not run now';
-      const result = unfinished('worker-lost', 'fleet.worker_lost', why);
-      const record = this.#doneRecord(job.job, 0, 0, { result }, 'worker-lost');
-      if ((await this.#write(job.job, record, standing.revision)) !== undefined) held.offered.ack();
-      return undefined;
-    }
-    if (standing !== undefined && !this.#told.has(job.job)) {
-      this.#told.add(job.job);
-      this.#say(`the record of job ${job.job} is not understood; is another worker of another version?`);
-    }
-    if (isTooLate) held.offered.ack();
-    else held.offered.giveBack(ACK_WAIT);
-    return undefined;
-  }
-
-  async #endAsLost(
-    job: JobMessage,
-    held: Held,
-    { worker, host, attempt, queueMs }: JobRecord & { readonly state: 'claimed' },
-    revision: number,
-  ): Promise<undefined> {
-    const message = `the worker ${worker} on ${host} is lost; what the command did until then was done, and it is not run again without --retry`;
-    const result = unfinished('worker-lost', 'fleet.worker_lost', message);
-    const about = { worker, host, queueMs };
-    const record = this.#doneRecord(job.job, attempt, 0, { result }, 'worker-lost', about);
-    if ((await this.#write(job.job, record, revision)) !== undefined) held.offered.ack();
-  }
-
-  /** A job that was claimed has to end, whatever nobody thought of: it would be offered, and awaited, for ever. */
-  async #endAsUnknown(
-    { job, attempt, revision, worker, queueMs }: ClaimedJob,
-    held: Held,
-    error: unknown,
-  ): Promise<void> {
-    if (held.abandoning.signal.aborted) return;
-    const why = `what became of the job is not known: ${visibleLine(errorMessage(error), 300)}`;
-    this.#say(`job ${job.job}: ${why}`);
-    const result = unfinished('worker-lost', 'fleet.worker_lost', why);
-    const about = { worker, host: this.#host, queueMs };
-    const record = this.#doneRecord(job.job, attempt, 0, { result }, 'worker-lost', about);
-    if ((await this.#write(job.job, record, revision)) !== undefined) held.offered.ack();
-  }
-
-  async #endAsTooLate(job: JobMessage, held: Held): Promise<undefined> {
-    const days = LONGEST_WAIT / 24 / 3600 / 1000;
-    const message = `the job waited for more than ${days} days; submit it again`;
-    const result = unfinished('setup-failed', 'fleet.too_late', message);
-    const record = this.#doneRecord(job.job, 0, 0, { result }, 'setup-failed');
-    await this.#write(job.job, record, 0);
-    held.offered.ack();
-  }
-
-  async #run(claimed: ClaimedJob, held: Held, free: () => void): Promise<void> {
-    const { job, attempt, revision, worker, queueMs } = claimed;
-    const output = new OutputSender(
-      this.#queue,
-      job.job,
-      attempt,
-      () => held.ending.signal.aborted || this.#closing.signal.aborted,
-    );
-    const measured = this.#telemetry?.begin('job', { parent: job.traceparent });
-    const waited = () => this.#telemetry?.begin('queue-wait', { since: Date.now() - queueMs }).end(ofQueue);
-    const ofQueue = { queue: this.#queue.name };
-    measured?.within(waited);
-    const tells = { output, reports: this.#reports, say: (line: string) => this.#say(line) };
-    const run = () => runJob(claimed, this.#sandboxes, this.#queue, tells);
-    const ran = await (measured === undefined ? run() : measured.within(run));
-    measured?.end({ ...ofQueue, job: job.job, worker, attempt, status: ran.sent.result.status });
-    // While it is told what became of this one, the next one runs.
-    free();
-    if (held.abandoning.signal.aborted) return;
-    const pieces = await output.end();
-    this.#done += 1;
-    if (!ran.sent.result.ok) this.#failed += 1;
-    const about = { worker, host: this.#host, queueMs, ...ran.collected };
-    const { status } = ran.sent.result;
-    const recordOf = (sent: SentResult | SentParts) =>
-      this.#doneRecord(job.job, attempt, pieces, sent, status, about);
-    let record = recordOf(ran.sent);
-    let text = JSON.stringify(record);
-    if (Buffer.byteLength(text) > INLINE_BYTES) {
-      record = recordOf({ parts: await output.sendParts(Buffer.from(JSON.stringify(ran.sent))) });
-      text = JSON.stringify(record);
-    }
-    if ((await this.#write(job.job, record, revision, { text })) !== undefined) held.offered.ack();
-  }
-
-  #doneRecord(
-    job: string,
-    attempts: number,
-    chunks: number,
-    sent: SentResult | SentParts,
-    status: string,
-    about: Partial<FleetRun> = {},
-  ): JobRecord {
-    const none = { worker: undefined, host: undefined, queueMs: 0, changes: undefined, artefacts: undefined };
-    const result = 'parts' in sent ? { parts: [...sent.parts] } : { inline: sent };
-    return {
-      ...{ state: 'done', at: Date.now(), status, chunks, result },
-      run: { job, attempts, ...none, ...about },
-    };
-  }
-
-  /** Writes the record of a job by compare-and-set. */
-  #write(
-    job: string,
-    record: JobRecord,
-    revision: number,
-    { signal = this.#closing.signal, text = JSON.stringify(record) } = {},
-  ): Promise<number | undefined> {
-    // What this worker wrote of it before is another one.
-    const isOurs = (found: JobRecord) =>
-      found.state === record.state && found.at === record.at && workerOf(found) === workerOf(record);
-    return writeRecord(this.#queue, job, { text, revision, isOurs, signal });
   }
 
   #say(line: string): void {

@@ -68,7 +68,10 @@ export class Placer extends Places {
     if (name === undefined) return conflict(NOT_THERE);
     const found = this.at(asked, number, name);
     const went = await this.goOn(found);
-    if (went !== undefined) return went;
+    if (went !== undefined) {
+      this.lost.note(asked.before);
+      return went;
+    }
     const now = lookAt(name);
     const before = asListed(asked.before, now, name);
     const begun = this.parts.begun?.get(number);
