@@ -156,7 +156,7 @@ export const AS_BOTH = [
   'test/enforcement/',
   'test/conformance/',
   'test/application/',
-  ...inFolder('changes', 'attacks', 'full-disk', 'previews', 'races'),
+  ...inFolder('changes', 'attacks', 'crashes', 'full-disk', 'previews', 'races'),
   ...inFolder(
     'left-behind',
     'file-kinds',

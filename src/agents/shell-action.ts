@@ -53,7 +53,7 @@ export interface CommandOutput {
 
 /** What became of an action. */
 export interface ActionOutput {
-  /** Of each command, in their order. */
+  /** The output of each command, in the order of the commands. */
   readonly output: readonly CommandOutput[];
   /** The limit on characters that was held. */
   readonly maxOutputLength: number;

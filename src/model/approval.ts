@@ -129,7 +129,7 @@ export const WatchedRequest = z.discriminatedUnion('type', [
       .describe('of changes: applied, undone or discarded'),
   }),
 ]);
-/** The same as a value. */
+/** A request, or changes, as watchers of the queue get it. */
 export type WatchedRequest = Value<typeof WatchedRequest>;
 
 /** Answers requests. Only an answer that clearly approves is an approval. */

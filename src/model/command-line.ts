@@ -40,7 +40,7 @@ export interface Word {
   /** What the command receives, if that is known without running anything; `undefined`: the word is dynamic. */
   readonly value: string | undefined;
   readonly parts: readonly WordPart[];
-  /** As it was written. */
+  /** The word as the command line has it, with its quotes. */
   readonly source: string;
   readonly span: Span;
 }

@@ -292,7 +292,7 @@ export const SentResult = z.union([
   z.strictObject({ result: UnfinishedJob }),
 ]);
 export type SentResult = Value<typeof SentResult>;
-/** Of a command, and not of a job that no worker brought to an end. */
+/** The result of a command that ran; the other kind is of a job that no worker brought to an end. */
 export type SentExecution = Extract<SentResult, { readonly report: unknown }>;
 
 /** Where a job stands: the one record of it, which changes by compare-and-set only. */

@@ -187,7 +187,7 @@ export {
   wordFrom,
 } from './word.ts';
 
-// Of confine
+// Types of `confine` that other houses read in values of this one.
 
 export type {
   BackendId,

@@ -34,7 +34,7 @@ interface StreamExtent {
   readonly last: number;
   /** How many positions hold something. */
   readonly count: number;
-  /** Its name on the server. */
+  /** The name of the stream on its server. */
   readonly name: string;
   /** Whether the server refuses to delete and purge. */
   readonly deletesNothing: boolean;

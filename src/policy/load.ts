@@ -99,7 +99,7 @@ function wantedBy(says: PolicyFile): PolicyFile | undefined {
   return Object.keys(part).length === 0 ? undefined : part;
 }
 
-/** Of everything that is read as such a file. */
+/** What messages about a policy file of a workspace say of such files. */
 const WORKSPACE_HINT = 'a file in the workspace can only take away';
 
 /** Parses policy text; `name` is what messages call it. Loads the TOML and schema libraries on first use. */
@@ -163,7 +163,7 @@ async function validate(
   throw new SandboxError('policy.invalid', `${name}:${/^\d/.test(list) ? '' : ' '}${list}${note}`);
 }
 
-/** Of a key that is repeated. */
+/** The most characters of a key that a message repeats. */
 const KEY_CHARACTERS = 80;
 
 interface Problem {

@@ -199,15 +199,34 @@ describe_('a directory that apply is about to take away (needs namespaces)', () 
     expect(await does('apply', 'copyContent', make)).toEqual({ d: 'something in it changed' });
     expect([read('d/in/mine'), read('d/in/x')]).toEqual(['mine', 'old']);
   });
+});
 
-  it('is back, and named, when the name is taken by the time the other one is to come', async () => {
+describe_('a link that apply is about to replace (needs namespaces)', () => {
+  it('is back when somebody puts something else there, which stays', async () => {
     const { root, read, does } = await waiting('rm l; echo theirs > l');
-    const notDone = await does('apply', 'renameVacant', () => writeFileSync(join(root, 'l'), 'mine'));
-    expect([notDone, read('l')]).toEqual([
-      { l: expect.stringMatching(/something is there that was not; what was there before is .*kept/) },
-      'mine',
-    ]);
+    const replace = () => {
+      rmSync(join(root, 'l'));
+      writeFileSync(join(root, 'l'), 'mine');
+    };
+    expect([await does('apply', 'exchangeNames', replace), read('l')]).toEqual([{ l: 'it changed' }, 'mine']);
   });
+
+  it.each(['mkdir l', 'echo theirs > l'])(
+    'is named where names cannot be exchanged, and the name is taken by the time the other one is to come: %s',
+    async (make) => {
+      const isVacant = make.startsWith('mkdir');
+      const { root, read, does } = await waiting(`rm l; ${make}`, withoutExchange());
+      const take = () => {
+        rmSync(join(root, 'l'), { force: true });
+        writeFileSync(join(root, 'l'), 'mine');
+      };
+      const notDone = await does('apply', isVacant ? 'renameVacant' : 'exchangeNames', take);
+      const why = isVacant
+        ? /something is there that was not; what was there before is .*kept/
+        : /it changed/;
+      expect([notDone, read('l')]).toEqual([{ l: expect.stringMatching(why) }, 'mine']);
+    },
+  );
 });
 
 describe_('what undo is about to take back (needs namespaces)', () => {

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { cli, expectOneLine, makePlace, type Place, startCli } from '../cli/support.ts';
@@ -77,7 +86,9 @@ describe('what the state directory holds of changes is damaged (needs namespaces
     writeFileSync(join(kept(), id, 'set.json'), JSON.stringify({ ...rest, state: 'waiting', placed: [] }));
     for (const name of ['b', 'c']) rmSync(join(place.workspace, name));
     const intent = { doing: 'apply', numbers: [0, 1, 2], named: [], token: 'f'.repeat(24), copies: [] };
-    return { id, journal, intent: `${JSON.stringify(intent)}\n`, step: JSON.stringify(placed[0]) };
+    const begun = { number: 0, comes: placed[0].stamp };
+    const text = [intent, begun].map((line) => `${JSON.stringify(line)}\n`).join('');
+    return { id, journal, intent: text, step: JSON.stringify(placed[0]) };
   }
 
   it_.each([
@@ -129,14 +140,20 @@ describe('what the state directory holds of changes is damaged (needs namespaces
     async () => {
       execFileSync('bash', ['-c', 'echo 1 > a; ln a b'], { cwd: place.workspace });
       const id = await preview('rm a; mkdir a; echo 2 > a/in');
-      const description = join(kept(), id, 'set.json');
-      const waiting = readFileSync(description, 'utf8');
-      await changes('apply', id);
-      writeFileSync(description, waiting);
-      rmSync(join(place.workspace, 'a'), { recursive: true });
-      const numbers = JSON.parse(waiting).operations.map((_: unknown, number: number) => number);
+      const waiting = JSON.parse(readFileSync(join(kept(), id, 'set.json'), 'utf8'));
+      const { operations } = waiting;
+      const number = operations.findIndex(({ path }: { readonly path: string }) => path === 'a');
+      // As where names cannot be exchanged: one was renamed, and the other one not yet.
+      const beside = join(place.workspace, `.sandbox-run-${'f'.repeat(24)}-${number}`);
+      renameSync(join(place.workspace, 'a'), `${beside}-old`);
+      mkdirSync(beside);
+      const comes = { kind: 'directory', inode: lstatSync(beside).ino };
+      const numbers = operations.map((_: unknown, one: number) => one);
       const intent = { doing: 'apply', numbers, named: [], token: 'f'.repeat(24), copies: [] };
-      writeFileSync(join(kept(), 'journals', id), `${JSON.stringify(intent)}\n`);
+      const begun = { number, comes, goes: operations[number].before };
+      const lines = [intent, begun].map((line) => `${JSON.stringify(line)}\n`);
+      mkdirSync(join(kept(), 'journals'), { recursive: true });
+      writeFileSync(join(kept(), 'journals', id), lines.join(''));
       expect(await cli(place, ['-c', 'cat a/in b'])).toMatchObject({ stdout: '2\n1\n', stderr: '' });
       expect((await changes('undo', id)).exitCode).toBe(0);
       expect(read('a')).toBe('1\n');

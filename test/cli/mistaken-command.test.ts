@@ -54,7 +54,6 @@ describe('a first word that is no program', () => {
     ['aproval', 'approvals'],
     ['polcy', 'policy'],
     ['sesion', 'session'],
-    ['logs', 'audit'],
     ['uninstall', 'install --uninstall'],
   ])('is %s for %s', async (word, meant) => {
     await expectNotFound(

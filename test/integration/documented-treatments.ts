@@ -52,6 +52,7 @@ export const TREATED: Readonly<Record<string, Treatment>> = {
       for (const name of ['notes.txt', 'draft.md']) writeFileSync(join(project, name), '');
     },
   },
+  'sandbox-run -- curl -s localhost:5173': { namespaces: true, needs: 'curl' },
   // These are refused.
   'sandbox-run -- cat ~/.ssh/id_ed25519': { status: 126 },
   "sandbox-run -c 'echo ./steal > .git/hooks/pre-commit'": { status: 126 },
@@ -75,6 +76,13 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'sandbox-run approvals watch': 'asks on a terminal as requests come: test/cli/approvals.test.ts',
   'sandbox-run --unlisted ask --ask queue -- npm install':
     'asks only about names outside of this machine: test/cli/ask-for-hosts.test.ts has some of its own',
+  'sandbox-run up web --publish 5173 --ready 5173 -- npx vite':
+    'publishes a port of this machine that somebody may have',
+  "sandbox-run up db --ready 5432 -c 'test -d .pgdata || initdb -D .pgdata -A trust; exec postgres -D .pgdata -k /tmp'":
+    'PostgreSQL refuses to run as root',
+  "sandbox-run -- psql -h /tmp -d postgres -c 'select 1'": 'needs that database',
+  'sandbox-run up tools --publish 8931 --ready 8931 --net example.org -- npx @playwright/mcp --port 8931':
+    'loads a package of the registry, and publishes a port of this machine',
   'npm run bench': 'measures for minutes',
   '/usr/local/bin/sandbox-run confined':
     'stands for an installation for the whole machine: test/integration/agents.test.ts asks inside and outside',

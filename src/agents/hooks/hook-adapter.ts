@@ -28,6 +28,8 @@ export interface HookOptions extends ToldAfterwards {
   readonly createChecker?: typeof createChecker;
   /** Remembers sessions; without it the state of this user. */
   readonly sessionMemory?: (id: string) => AgentMemory;
+  /** Called with what an agent runs in place of a command, behind the words that start this program, if it need not ask first. */
+  readonly onRewritten?: (words: readonly string[]) => void;
   /** How this program was started. */
   readonly program: readonly string[];
   /** The program that hands calls of it over to a warm server; `undefined`: it is not installed. */
@@ -131,7 +133,7 @@ export type HookAnswer =
 
 /** What one agent speaks. All of it comes from the agent: nothing in it may grant anything. */
 export interface HookAdapter {
-  /** As on the command line. */
+  /** The name of the agent on the command line. */
   readonly agent: string;
   /** The hook modes that the agent supports. */
   readonly modes: readonly HookMode[];

@@ -256,7 +256,7 @@ const NOT_PASSED = narrower(
   BY_NAME,
 );
 
-/** As there: `*` and `?`, whatever the case. */
+/** Whether a variable matches a pattern as Codex reads it: `*` and `?`, whatever the case. */
 function isNamed(name: string, pattern: unknown): boolean {
   if (typeof pattern !== 'string') return false;
   const fits = (part: string, letter: string) => part === '?' || part === letter;

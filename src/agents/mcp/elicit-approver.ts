@@ -7,9 +7,9 @@ import type { ApprovalAnswer, Approver } from '../../model/index.ts';
 
 /** What is longer might be shown in part, and is not asked. */
 const LONGEST_QUESTION = 16_000;
-/** The longest that timers know. */
+/** The longest time that timers of Node.js know, in milliseconds. */
 const LONGEST_MS = 2 ** 31 - 1;
-/** Of what a client says about itself or about a failure. */
+/** The most characters that are repeated of what a client says about itself or about a failure. */
 const LONGEST_REMARK = 120;
 
 const REMARK =

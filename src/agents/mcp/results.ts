@@ -50,7 +50,7 @@ function waiting({ changes }: ExecutionResult): ShellOutput['changes'] {
 const warningsFor = ({ warnings }: ExecutionResult) =>
   warnings.map((warning) => `Warning: ${visibleText(warning)}`);
 
-/** Of output: it would stand before the next line of ours. */
+/** The line break that ends output: it is cut off, because our next line brings its own. */
 const LAST_BREAK = /\n$/;
 
 /** One block: a line for everything of ours, then output, each stream behind a line that says how long it is. */

@@ -126,7 +126,7 @@ type CallExtra = Pick<
 
 const INTERVAL_MS = 1_000;
 const LINE_CHARACTERS = 200;
-/** Of the end of the output, to find its last line in. */
+/** How much of the end of the output is searched for its last line, in characters. */
 const LOOKED_AT = 2_048;
 
 /** Progress of one call. */

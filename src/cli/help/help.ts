@@ -60,7 +60,10 @@ const MEANINGS: readonly (readonly [status: number, meaning: string])[] = [
   [EXIT_STATUS.asks, 'check: the policy asks. policy import: something is narrower here.'],
   [11, 'policy import: something would be wider here.'],
   [123, 'The command used more than a limit of the policy allows, and was ended.'],
-  [EXIT_STATUS.timedOut, 'The command took longer than its time-out, and was ended.'],
+  [
+    EXIT_STATUS.timedOut,
+    'The command took longer than its time-out, and was ended. up: the service is not ready in time, and goes on.',
+  ],
   [125, 'sandbox-run itself failed, or was called wrongly; the command was not run, or its output is lost.'],
   [126, 'The command was refused, or the program cannot be executed. check, gate check: refused.'],
   [127, 'The program was not found.'],
@@ -251,6 +254,16 @@ export const EXAMPLE_LINES: Readonly<Record<string, readonly Row[]>> = {
       'Note an exposure that no command shows',
       "sandbox-run session taint fix-the-build secret --reason 'the key was pasted'",
     ],
+  ],
+  services: [
+    [
+      'Start a dev server that goes on, and wait until it is ready',
+      'sandbox-run up web --ready 5173 -- npm run dev',
+    ],
+    ['What runs, and where', 'sandbox-run ps'],
+    ['Reach it, in the same workspace', 'sandbox-run -- curl localhost:5173'],
+    ['Read what it writes', 'sandbox-run logs -f web'],
+    ['End it', 'sandbox-run stop web'],
   ],
   gate: [
     [

@@ -150,8 +150,7 @@ All options, profiles, backends, commands and examples: sandbox-run help all
   approvals             answer what waits for a person, see and revoke what was allowed
   up, ps, logs, stop    start a service such as a dev server, see it, read it, end it
   undo, changes         take back what a command changed; apply what a preview held back
-  audit                 read what was run, asked and refused
-  doctor                show what this machine can enforce; --attack tests it
+  audit, doctor         read what was run and refused; show what this machine can enforce
 `;
 
 /**

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { isBeneath } from '../../base/absolute-path.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { parsedJson } from '../../base/parsed-json.ts';
@@ -6,6 +7,7 @@ import { readableWord } from '../../base/shell-quote.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import type { ServiceInfo } from '../../model/index.ts';
 import { openSandbox, stateDirectory } from '../../run/index.ts';
+import { isInsideOwnView } from '../sh/inside.ts';
 import { gateOf, terminalApprover } from '../shared/ask-here.ts';
 import { caller, currentDirectory } from '../shared/caller.ts';
 import { jsonLine, printError, printOut } from '../shared/print.ts';
@@ -22,11 +24,15 @@ import { wordsFromFiles } from './services-of-files.ts';
  * the service, start one, or ask the user, and hand the call over once more.
  */
 
+/** Time for a supervisor that ends to take its socket away. */
+const ENDING_MS = 100;
+
 /** `sandbox-run up`. */
 export async function up(args: readonly string[]): Promise<number> {
   const server = takeServerAddress();
   const wish = parseUp(args);
   if (wish === undefined) return 0;
+  refuseInside();
   if (!('command' in wish)) return upAll(await wordsFromFiles(wish));
   if (server === undefined) return handedOver(['up', ...args], undefined);
   if (!server.isThere) {
@@ -34,6 +40,15 @@ export async function up(args: readonly string[]): Promise<number> {
     return handedOver(['up', ...args], server.path);
   }
   return startAfterQuestion(wish, args, server);
+}
+
+/** No command in a sandbox reaches a supervisor: it is told why, instead of that there is none. */
+function refuseInside(): void {
+  if (!isInsideOwnView()) return;
+  throw new SandboxError(
+    'service.unusable',
+    'services are not started, seen or stopped from inside a sandbox: their user does that on a terminal outside (sandbox-run ps)',
+  );
 }
 
 /** One after the other: those that are ready already are of use to the next. */
@@ -58,18 +73,17 @@ async function startAfterQuestion(
   args: readonly string[],
   server: ServerAddress,
 ): Promise<number> {
-  const others = readRecords().filter(isSupervised);
-  const isOfAnother = others.some(({ server: other }) => join(stateDirectory(), other) !== server.path);
   const answer = await askedHere(wish);
-  if (answer !== undefined) {
-    // It may have ended while its user thought.
+  // A supervisor whose last service ended just now ends, too: another one takes the call then.
+  if (answer !== undefined || !server.wasAsked) {
+    await pause(ENDING_MS);
     await startedServer({ path: server.path, isThere: false });
-    const words = ['up', wish.name, '--approved-as', answer, ...args.slice(1)];
-    return handedOver(words, server.path);
+    const words = answer === undefined ? args : [wish.name, '--approved-as', answer, ...args.slice(1)];
+    return handedOver(['up', ...words], server.path);
   }
   throw new SandboxError(
     'service.unusable',
-    `${wish.name} was not started: the supervisor of services at ${visibleLine(server.path, 200)} does not take it${isOfAnother ? ', and others have services, too (sandbox-run ps)' : ''}. It takes calls of its own control group, limits and rights, and none under plug-ins that it has loaded before: sandbox-run stop --all, then try again`,
+    `${wish.name} was not started: the supervisor of services at ${visibleLine(server.path, 200)} does not take it. It takes calls of its own control group, limits and rights, and none under plug-ins that it has loaded before: sandbox-run stop --all, then try again`,
   );
 }
 
@@ -97,6 +111,7 @@ export async function ps(args: readonly string[]): Promise<number> {
   takeServerAddress();
   const choice = parseChoice('ps', args);
   if (choice === undefined) return 0;
+  refuseInside();
   const records = readRecords();
   const lost = records.filter((record) => !isSupervised(record));
   const servers = new Set(records.filter(isSupervised).map(({ server }) => server));
@@ -129,6 +144,7 @@ async function ofOneSupervisor(
   const server = takeServerAddress();
   const choice = parseChoice(which, args);
   if (choice === undefined) return 0;
+  refuseInside();
   if (server?.wasAsked === true || choice.here) throw noAnswer(choice);
   const meant = chosen(readRecords(), choice);
   const lost = meant.filter((record) => !isSupervised(record));

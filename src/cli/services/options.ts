@@ -232,6 +232,9 @@ Exit status: 0 it was started; 125 if there is no such service or anything else 
   },
 };
 
+/** The program of that name has many others. */
+const OPTIONS_OF_PS = ['--json', '--here', '-h', '--help'];
+
 /**
  * The command line of another one; `undefined` if help was printed.
  * @throws {SandboxError} `usage.invalid`.
@@ -240,6 +243,12 @@ export function parseChoice(
   which: Exclude<ServiceCommand, 'up'>,
   args: readonly string[],
 ): ServiceChoice | undefined {
+  const word = which === 'ps' ? args.find((one) => !OPTIONS_OF_PS.includes(one)) : undefined;
+  if (word !== undefined)
+    throw new SandboxError(
+      'usage.invalid',
+      `sandbox-run ps shows services and takes no "${visibleLine(word, 40)}"; sandbox-run -- ps runs the program`,
+    );
   const { what, after } = HELP[which];
   const program = createProgram(`sandbox-run ${which}`, what, after);
   if (which === 'stop')

@@ -4,6 +4,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  renameSync,
   rmdirSync,
   rmSync,
   statSync,
@@ -36,6 +37,8 @@ export interface ServiceRecord {
   readonly host: string;
   /** ISO 8601. */
   readonly at: string;
+  /** It has ended by itself, and its supervisor can still be asked about it. */
+  readonly hasEnded: boolean;
 }
 
 /** Milliseconds after which a record that no process can be writing any more is damaged. */
@@ -46,11 +49,6 @@ const FOREIGN_MS = 30 * 86_400_000;
 /** The one place that the first lines of the program look for, too (`scripts/build.mjs`): it is there while services are. */
 const servicesDirectory = () => join(stateDirectory(), 'services');
 
-/** Whether any service runs, or was lost, as far as one look tells. */
-export function mayHaveServices(): boolean {
-  return orElse(() => statSync(servicesDirectory(), { throwIfNoEntry: false }) !== undefined, false);
-}
-
 /** A name has one record in each workspace. */
 function recordPath({ workspace, name }: Pick<ServiceRecord, 'workspace' | 'name'>): string {
   const digest = createHash('sha256').update(workspace).digest('hex').slice(0, 16);
@@ -59,7 +57,6 @@ function recordPath({ workspace, name }: Pick<ServiceRecord, 'workspace' | 'name
 
 /** All records of this machine, by workspace and name. What is no record is taken away. */
 export function readRecords(): readonly ServiceRecord[] {
-  if (!mayHaveServices()) return [];
   const directory = servicesDirectory();
   return orElse(() => readdirSync(directory), [])
     .flatMap((file) => readRecord(join(directory, file)) ?? [])
@@ -83,11 +80,19 @@ function isRecord(value: unknown): value is ServiceRecord {
   if (!isObject(value)) return false;
   const { name, workspace, server, pid, started, host, at } = value;
   const texts = [name, workspace, server, started, host, at].every((part) => typeof part === 'string');
-  return texts && Number.isSafeInteger(pid) && basename(String(server)) === server;
+  return (
+    texts &&
+    typeof value.hasEnded === 'boolean' &&
+    Number.isSafeInteger(pid) &&
+    basename(String(server)) === server
+  );
 }
 
 /** Whether the supervisor of a record is still the process that wrote it. */
 export const isSupervised = ({ pid, started }: ServiceRecord) => startOf(pid) === started;
+
+/** Whether its service runs, or is about to. */
+export const isRunning = (record: ServiceRecord) => !record.hasEnded && isSupervised(record);
 
 /** When the kernel started a process; `undefined`: there is none, or it has ended. See proc_pid_stat(5). */
 function startOf(pid: number): string | undefined {
@@ -101,7 +106,7 @@ function startOf(pid: number): string | undefined {
 
 /**
  * Notes that this process is about to start a service. `server`: where it listens. Returns what was there before, if it is in
- * the way: then nothing was written. A record of a supervisor that is gone is replaced.
+ * the way: then nothing was written. A record of a service that has ended, or was lost, is replaced.
  * @throws {SandboxError} `state.unusable`, `state.untrusted`.
  */
 export function claimRecord(name: string, workspace: string, server: string): ServiceRecord | undefined {
@@ -109,7 +114,16 @@ export function claimRecord(name: string, workspace: string, server: string): Se
   const { pid } = process;
   const started = startOf(pid) ?? '';
   const at = new Date().toISOString();
-  const record: ServiceRecord = { name, workspace, server, pid, started, host: thisHost(), at };
+  const record: ServiceRecord = {
+    name,
+    workspace,
+    server,
+    pid,
+    started,
+    host: thisHost(),
+    at,
+    hasEnded: false,
+  };
   const path = recordPath(record);
   const draft = `${path}.${pid}`;
   for (let tries = 0; tries < 10; tries += 1) {
@@ -127,7 +141,7 @@ export function claimRecord(name: string, workspace: string, server: string): Se
       orElse(() => rmSync(draft, { force: true }), undefined);
     }
     const before = readRecord(path);
-    if (before !== undefined && isSupervised(before)) return before;
+    if (before !== undefined && isRunning(before)) return before;
     orElse(() => rmSync(path, { force: true }), undefined);
   }
   throw unwritable(path, undefined);
@@ -140,9 +154,22 @@ const unwritable = (path: string, cause: unknown) =>
     { cause },
   );
 
-/** Takes a record away, and its directory with the last. */
-export function removeRecord(record: Pick<ServiceRecord, 'workspace' | 'name'>): void {
-  orElse(() => rmSync(recordPath(record), { force: true }), undefined);
+/** Notes that a service of this process has ended, or was started again. What another process has by now stays as it is. */
+export function noteState(service: Pick<ServiceRecord, 'workspace' | 'name'>, hasEnded: boolean): void {
+  const path = recordPath(service);
+  const record = readRecord(path);
+  if (record?.pid !== process.pid) return;
+  const draft = `${path}.${process.pid}`;
+  orElse(() => {
+    writeFileSync(draft, JSON.stringify({ ...record, hasEnded }), { mode: 0o600 });
+    renameSync(draft, path);
+  }, undefined);
+}
+
+/** Takes the record of a process away, and the directory with the last. `pid`: that of its supervisor. */
+export function removeRecord(service: Pick<ServiceRecord, 'workspace' | 'name' | 'pid'>): void {
+  const path = recordPath(service);
+  if (readRecord(path)?.pid === service.pid) orElse(() => rmSync(path, { force: true }), undefined);
   forgetDirectory();
 }
 

@@ -21,7 +21,14 @@ import { endInWords, tableOf } from './describe.ts';
 import { printLog } from './logs.ts';
 import { parseChoice, type ServiceChoice, type ServiceCommand, type UpWish } from './options.ts';
 import { chosen, noSuchService } from './places.ts';
-import { claimRecord, isSupervised, readRecords, removeRecord, type ServiceRecord } from './records.ts';
+import {
+  claimRecord,
+  isRunning,
+  noteState,
+  readRecords,
+  removeRecord,
+  type ServiceRecord,
+} from './records.ts';
 
 /** What has ended by itself can be asked about for so long. */
 const REMEMBERED_MS = 600_000;
@@ -89,7 +96,7 @@ export class Supervisor {
     if (entry !== undefined && entry.service.state !== 'ended')
       return exists(name, workspace, entry.service.state);
     const other = readRecords().find(
-      (record) => record.workspace === workspace && record.server !== this.#server && isSupervised(record),
+      (record) => record.workspace === workspace && record.server !== this.#server && isRunning(record),
     );
     return other && underAnother(other);
   }
@@ -142,7 +149,10 @@ export class Supervisor {
     void entry.service.ended.then((end) => {
       Object.assign(entry, { end, endedAt: Date.now() });
       if (end.why === 'stopped' || end.why === 'lifetime') this.#forget(entry);
-      else entry.forgetting = setTimeout(() => this.#forget(entry), REMEMBERED_MS);
+      else {
+        noteState(entry, true);
+        entry.forgetting = setTimeout(() => this.#forget(entry), REMEMBERED_MS);
+      }
     });
   }
 
@@ -169,7 +179,7 @@ export class Supervisor {
       came === 'ready' && wish.ready === undefined ? await within(service.ended, EARLY_MS) : undefined;
     if (early !== undefined) return sayEnd(name, early, service, wish);
     if (came === 'ready') {
-      const ports = portsInWords(await service.ports());
+      const ports = portsInWords(await portsOf(service));
       const where = ports === '' ? '' : `, reach it at ${ports}`;
       const state = wish.ready === undefined ? 'runs' : 'is ready';
       if (!wish.quiet) printOut(`${name} ${state}${where} (process ${await service.pid()})\n`);
@@ -240,6 +250,7 @@ export class Supervisor {
       // It was stopped meanwhile.
       if (this.#entries.get(keyOf(entry)) !== entry) throw gone(entry.name);
       clearTimeout(entry.forgetting);
+      noteState(entry, false);
       Object.assign(entry, { service: launched(entry.wish, entry.lease, entry.caller), end: undefined });
       this.#watch(entry);
     }
@@ -259,7 +270,7 @@ export class Supervisor {
     if (this.#entries.get(key) !== entry) return;
     this.#entries.delete(key);
     entry.lease[Symbol.dispose]();
-    removeRecord(entry);
+    removeRecord({ ...entry, pid: process.pid });
     if (!this.isBusy) this.#onIdle();
   }
 }
@@ -284,22 +295,29 @@ const underAnother = ({ name, pid, workspace }: ServiceRecord) =>
 /** Starts a service in its sandbox, for its caller. */
 function launched(wish: UpWish, { lent }: Lent, own: ServiceCaller): Service {
   const { run, ready, restart, lifetimeMs, command } = wish;
-  const all = { ...run, cwd: own.cwd(), effect: 'direct' as const };
+  // Who waits for work is silent: only an option of this very service ends it for that.
+  const { idleTimeout = 0 } = wish.sandbox;
+  const all = { ...run, idleTimeout, cwd: own.cwd(), effect: 'direct' as const };
   return onBehalfOf(own, () => new Service(lent, { command, ready, restart, lifetimeMs, run: all }));
 }
 
 async function infoOf({ name, workspace, service, wish, end, endedAt }: Entry): Promise<ServiceInfo> {
-  const [pid, ports] = await Promise.all([service.pid(), service.ports()]);
+  const [pid, ports] = await Promise.all([service.pid(), portsOf(service)]);
   const { command } = wish;
   return {
     ...{ name, workspace, pid, state: service.state, restarts: service.restarts },
     command: typeof command === 'string' ? command : command.join(' '),
     since: end === undefined ? service.startedAt : endedAt,
-    ports: ports.map(({ protocol, address, port, published }) => ({ protocol, address, port, published })),
+    ports,
     end: end && endInWords(end),
     supervisor: process.pid,
   };
 }
+
+const portsOf = async (service: Service): Promise<ServiceInfo['ports']> =>
+  (await service.ports()).map(({ protocol, address, port, published }) => ({
+    ...{ protocol, address, port, published },
+  }));
 
 /** The service ended before it was ready. */
 function sayEnd(name: string, end: ServiceEnd, { log }: Service, { ready }: UpWish): number {

@@ -4,13 +4,13 @@ import { orElse } from '../../base/or-else.ts';
 import type { RunArguments } from '../run/options.ts';
 import { currentDirectory } from '../shared/caller.ts';
 import { printError } from '../shared/print.ts';
-import { isSupervised, readRecords } from './records.ts';
+import { isRunning, readRecords } from './records.ts';
 
 /** Says that services run in the workspace of a command that no supervisor has taken, which cannot reach them. */
 export function sayUnreached({ sandbox, tty, dryRun }: RunArguments): void {
   const named = resolve(currentDirectory(), String(sandbox.workspace ?? '.'));
   const workspace = orElse(() => realpathSync.native(named), named);
-  const running = readRecords().filter((one) => one.workspace === workspace && isSupervised(one));
+  const running = readRecords().filter((one) => one.workspace === workspace && isRunning(one));
   if (running.length === 0 || dryRun === true) return;
   const names = running.map(({ name }) => name).join(', ');
   const why = tty

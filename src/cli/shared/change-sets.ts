@@ -11,10 +11,10 @@ import {
 import { caller } from './caller.ts';
 import { printError } from './print.ts';
 
-/** Some of it stays as it is. */
+/** Exit status where some changes were left as they are. */
 const IN_PART = 1;
 
-/** Of a path in a line with others. */
+/** The most characters of a path that stands in a line with others. */
 const LONGEST_NAME = 100;
 
 /** A change set in a line. */

@@ -130,7 +130,7 @@ export function profileOption(): Option {
   return policyOption('profile');
 }
 
-/** Of a list of taints. */
+/** Reads the value of an option that is a list of taints, with commas. */
 export function parseTaints(text: string): readonly Taint[] {
   return text
     .split(',')
@@ -180,7 +180,7 @@ export function addSandboxOptions(
 /** What `createSandbox` has under the same name. */
 const UNCHANGED = ['workspace', 'backend', 'audit', 'session', 'tool', 'policy', 'maxOutput'] as const;
 
-/** The same as options of `createSandbox`. */
+/** The options of a command line, as `createSandbox` takes them. */
 export function sandboxOptionsOf(options: SandboxArguments): SandboxOptions {
   const assignments = (options.env ?? []).filter((entry) => entry.includes('='));
   const said: Record<string, unknown> = {};

@@ -301,7 +301,7 @@ export class AuditTrail implements AuditSink {
   }
 }
 
-/** As {@link AuditTrail}. */
+/** Opens the audit trail in a directory. */
 export const openAudit = (directory: string, options: AuditOptions): AuditTrail =>
   new AuditTrail(directory, options);
 

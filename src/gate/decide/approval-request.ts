@@ -311,7 +311,7 @@ export interface FingerprintParts {
   readonly environment: readonly string[];
   readonly profile: string;
   readonly confinement: readonly string[];
-  /** Of the effective policy. */
+  /** The version of the effective policy: another policy is another request. */
   readonly policyVersion: string;
 }
 

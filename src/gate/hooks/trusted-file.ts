@@ -55,7 +55,7 @@ async function examinePlace(path: string, { workspace, writable }: Writable): Pr
 
 /** Hard links are accepted here: programs of the system have several names, all in this directory. */
 const SYSTEM = '/usr';
-/** As many as the kernel follows. */
+/** The most symbolic links that the kernel follows on the way to one file. */
 const MOST_LINKS = 40;
 
 /**

@@ -7,7 +7,7 @@ export interface Clock {
   now(): number;
   /** Milliseconds since the boot, time asleep included. */
   sinceBoot(): number;
-  /** The same for every process between two boots. */
+  /** Names the boot: the same for every process of the machine until the next one. */
   readonly boot: string;
 }
 

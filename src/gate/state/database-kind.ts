@@ -15,7 +15,7 @@ export interface DatabaseKind {
   readonly name: string;
   /** The code of every failure. */
   readonly code: ErrorCode;
-  /** What is lost with it. */
+  /** What is lost if the database is removed, in the words of a message. */
   readonly holds: string;
   /** SQLite's `application_id`. */
   readonly applicationId: number;

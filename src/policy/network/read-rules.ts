@@ -5,7 +5,7 @@ import type { NetworkRules } from '../../confine/plan/network-rules.ts';
 import { type NetworkEntry, readEntry } from './entry.ts';
 import { networkRules } from './rules.ts';
 
-/** Of an entry that is repeated in a message. */
+/** The most characters of an entry that a message repeats. */
 const ENTRY_CHARACTERS = 80;
 
 /** Says what is wrong with an entry, in a few words; `undefined`: nothing. */

@@ -3,7 +3,7 @@
  * that says what a later command means: no settings, no programs that are found by their names, no credentials.
  */
 interface CachePlace {
-  /** Of its directory or file among those of a workspace's cache. */
+  /** The name of its directory or file in the cache of a workspace. */
   readonly name: string;
   /** Relative to the home of a command. */
   readonly path: string;

@@ -27,6 +27,7 @@ import { joined, lookAt } from './below.ts';
 import { gitDirectoriesThatStay, gitDirectoryOf, type PlacedAt, withListed } from './git-directories.ts';
 import type { Operation } from './operations.ts';
 import { Placer } from './place.ts';
+import type { Begun } from './places.ts';
 import { settingsNow, settingsToTake } from './settings.ts';
 import type { ChangeStore, PlacedStamp, StoredCopy, StoredSet } from './store.ts';
 import { TakerBack } from './take-back.ts';
@@ -138,8 +139,8 @@ export class Applier {
   /** Finishes what a crash cut short; `undefined`: nothing was. */
   async resume(set: StoredSet, settle: Settle): Promise<Applied | undefined> {
     if (!this.isUnfinished(set.id)) return undefined;
-    const { intent, steps } = this.#readJournal(set.id);
-    return this.#carryOut(set, intent, steps, settle);
+    const { intent, ...found } = this.#readJournal(set.id);
+    return this.#carryOut(set, intent, found, settle);
   }
 
   /** `begun`: what was finished just now of what had stopped in the middle. */
@@ -160,18 +161,17 @@ export class Applier {
     return { ...applied, done: already + applied.done };
   }
 
-  /** `before`: steps that were done already; `undefined`: it was not begun before. */
+  /** `found`: what a process had noted that was cut short; `undefined`: it was not begun before. */
   async #carryOut(
     set: StoredSet,
     intent: Intent,
-    before: readonly PlacedStamp[] | undefined,
+    found: Noted | undefined,
     settle: Settle,
   ): Promise<Applied> {
     const notPlaced: NotPlaced[] = [];
-    const steps = [...(before ?? [])];
+    const steps = [...(found?.steps ?? [])];
     const done = new Map(steps.map((step) => [step.number, step]));
-    /** When files of the layer changed last that were in the workspace for a moment. */
-    const touched = new Map<number, string>();
+    let touched: ReadonlyMap<number, string>;
     const kept = join(this.#store.directoryOf(set.id), 'kept');
     mkdirSync(kept, { recursive: true, mode: 0o700 });
     const { workspace, operations } = set;
@@ -180,9 +180,17 @@ export class Applier {
     try {
       using journal = this.#openJournal(set.id);
       const { token, moves = false } = intent;
-      const parts = { addon: this.#addon, workspace, upper, kept, token, moves };
+      const begun = found?.begun;
+      const note = (line: PlacedStamp | Begun) => {
+        journal.note(line);
+        if (!isStep(line)) begun?.set(line.number, line);
+      };
+      const parts = { addon: this.#addon, workspace, upper, kept, token, moves, begun, note };
       using places = intent.doing === 'apply' ? new Placer(parts) : new TakerBack(parts);
+      touched = places.touched;
       for (const { number } of set.placed) places.noteLost(operations[number]);
+      const last = steps.at(-1)?.number ?? -1;
+      if (operations[last] !== undefined) await places.tidyAfter(operations[last], last);
       const failed = new Set<number>();
       const otherHalves = otherHalvesOf(intent);
       for (const number of intent.doing === 'apply' ? intent.numbers : intent.numbers.toReversed()) {
@@ -197,19 +205,19 @@ export class Applier {
         const placed = failed.has(other)
           ? { conflict: halfOf(intent, operations[other]) }
           : places instanceof Placer
-            ? await places.put(operation, number, intent.named.includes(number), before !== undefined)
+            ? await places.put(operation, number, intent.named.includes(number))
             : await places.takeBack(operation, was ?? { number, isKept: false });
         if ('conflict' in placed) {
           failed.add(number);
           notPlaced.push({ path: operation.path, why: placed.conflict });
-          if (placed.changed !== undefined) touched.set(number, placed.changed);
           continue;
         }
         const { path } = operation;
         const stamp = placed.stamp && withListed(path, placed.stamp, joined(workspace, path));
         const step = { number, ...placed, ...(stamp && { stamp }) };
         steps.push(step);
-        journal.note(step);
+        note(step);
+        await places.tidy();
       }
       places.finish();
     } catch (error) {
@@ -305,15 +313,20 @@ export class Applier {
    * only a part of it was written, because the next one comes behind it.
    * @throws {SandboxError} `state.unusable`: nobody knows what was to be done.
    */
-  #readJournal(id: string): { readonly intent: Intent; readonly steps: readonly PlacedStamp[] } {
+  #readJournal(id: string): Noted & { readonly intent: Intent } {
     const path = this.#store.journalOf(id);
     try {
       const text = readFileSync(path, 'utf8');
       const whole = text.slice(0, text.lastIndexOf('\n') + 1);
       if (whole.length < text.length) truncateSync(path, Buffer.byteLength(whole));
-      const [intent, ...steps] = whole.split('\n').map((line) => orElse(() => JSON.parse(line), undefined));
+      const [intent, ...noted] = whole.split('\n').map((line) => orElse(() => JSON.parse(line), undefined));
       if (!isIntent(intent)) throw new TypeError('it is damaged');
-      return { intent, steps: steps.filter(isStep) };
+      const begun = noted.filter((one) => Number.isSafeInteger(one?.number) && !isStep(one));
+      return {
+        intent,
+        steps: noted.filter(isStep),
+        begun: new Map(begun.map((one: Begun) => [one.number, one])),
+      };
     } catch (error) {
       throw new SandboxError(
         'state.unusable',
@@ -330,13 +343,19 @@ export class Applier {
     renameSync(`${path}.new`, path);
   }
 
-  #openJournal(id: string): Disposable & { note(step: PlacedStamp): void } {
+  #openJournal(id: string): Disposable & { readonly note: (line: PlacedStamp | Begun) => void } {
     const file = openSync(this.#store.journalOf(id), 'a', 0o600);
     return {
-      note: (step) => writeFileSync(file, `${JSON.stringify(step)}\n`),
+      note: (line) => writeFileSync(file, `${JSON.stringify(line)}\n`),
       [Symbol.dispose]: () => closeSync(file),
     };
   }
+}
+
+/** What stands in a journal behind its first line: what was begun, by its number, and what was done. */
+interface Noted {
+  readonly steps: readonly PlacedStamp[];
+  readonly begun: Map<number, Begun>;
 }
 
 /** What of a change set is in the workspace. */
@@ -385,8 +404,11 @@ function isIntent(value: Intent | undefined): value is Intent {
   return [numbers, named, copies].every(Array.isArray) && /^[0-9a-f]{24}$/.test(token);
 }
 
-const isStep = (value: PlacedStamp | undefined): value is PlacedStamp =>
-  Number.isSafeInteger(value?.number) && typeof value?.isKept === 'boolean';
+const isStep = (value: PlacedStamp | Begun | undefined): value is PlacedStamp =>
+  value !== undefined &&
+  Number.isSafeInteger(value.number) &&
+  'isKept' in value &&
+  typeof value.isKept === 'boolean';
 
 /** A file that was renamed is one change. */
 function changesMade({ operations }: StoredSet, steps: readonly PlacedStamp[], { renames = [] }: Intent) {

@@ -32,15 +32,11 @@ export class Copies {
   }
 
   /**
-   * Copies what is at a name, by way of another one: what has the name in the end is whole. False: it is too much;
+   * Copies what is at a name, by way of {@link partOf} the other: what has that in the end is whole. False: it is too much;
    * `undefined`: it may not be read.
    */
-  async make(
-    from: Buffer,
-    to: Buffer,
-    { kind, bytes, mode }: Stamp,
-    by: Buffer,
-  ): Promise<boolean | undefined> {
+  async make(from: Buffer, to: Buffer, { kind, bytes, mode }: Stamp): Promise<boolean | undefined> {
+    const by = partOf(to);
     await this.clear(by);
     let isWhole: boolean | undefined = kind === 'link' || kind === 'file' || kind === 'directory';
     try {
@@ -61,15 +57,14 @@ export class Copies {
     return isWhole;
   }
 
-  /** Removes what is at a name, if anything is. `by`: a directory is moved there first, as a whole. */
-  async clear(name: Buffer, by: Buffer = name): Promise<void> {
+  /** Removes what is at a name, if anything is. */
+  async clear(name: Buffer): Promise<void> {
     if (lookAt(name)?.kind !== 'directory') {
       rmSync(name, { force: true });
       return;
     }
-    if (by !== name) renameOurs(name, by);
-    await new Promise((done) => this.#addon.emptyDirectory(by.toString(), done));
-    rmdirSync(by);
+    await new Promise((done) => this.#addon.emptyDirectory(name.toString(), done));
+    rmdirSync(name);
   }
 
   /** Copies the content of an open file to a name that is free. */
@@ -135,6 +130,9 @@ export class Copies {
     }
   }
 }
+
+/** Where a copy is until it is whole. */
+export const partOf = (to: Buffer): Buffer => Buffer.concat([to, Buffer.from('.new')]);
 
 function copyLink(from: Buffer, to: Buffer): void {
   const { modified } = lookAt(from) ?? { modified: '0' };

@@ -7,14 +7,12 @@ import {
   lutimesSync,
   mkdirSync,
   openSync,
-  renameSync,
   rmSync,
   symlinkSync,
 } from 'node:fs';
 import { errnoOf } from '../../base/errno-of.ts';
 import { orElse } from '../../base/or-else.ts';
 import { PERMISSIONS } from '../../confine/kernel/mode-bits.ts';
-import { linkBytes } from '../../confine/link-bytes.ts';
 import type { NativeAddon } from '../../confine/native/contract.ts';
 import { O_PATH } from '../../workspace/index.ts';
 import { Below, joined, lookAt, type TreeSummary } from './below.ts';
@@ -22,35 +20,29 @@ import { seconds } from './copies.ts';
 import { asListed } from './git-directories.ts';
 import { HeldPaths } from './held-paths.ts';
 import { isAsLeft, openAsLeft, STILL_WRITTEN } from './left-file.ts';
-import { COMPARED_BYTES, canBeNamed, haveSameBytes, type Operation, UNREADABLE } from './operations.ts';
+import { canBeNamed, type Operation, UNREADABLE } from './operations.ts';
 import {
+  type At,
+  type Begun,
   CHANGED,
   CHANGED_WITHIN,
   conflict,
-  GONE,
   MISSING,
   MOUNTED,
-  NEW,
   NOT_THERE,
-  nameIn,
   type Placed,
   type PlaceParts,
   Places,
   placedAs,
+  removeEmpty,
   TAKEN,
 } from './places.ts';
-import { exchangeNames, renameOurs, renameVacant } from './renames.ts';
+import { renameOurs } from './renames.ts';
 import { bytesOf, isSameObject, type RawPath, type Stamp } from './tree.ts';
 
-/** What became of what was there: it is kept, or a copy of it; nothing of it is; it may not be kept; it is not there any more. */
-type Kept = 'itself' | 'copy' | 'nothing' | 'refused' | 'gone';
-
-/**
- * Puts what a command left where it belongs, Each object is made beside its place, or is the layer's own,
- * and is put there by rename; no link is followed; what is not as it was when the command ended stays as it is. What was
- * there before is kept.
- */
+/** Puts what a command left where it belongs. What is not as it was when the command ended stays as it is. */
 export class Placer extends Places {
+  protected readonly unless = { missing: MISSING, taken: TAKEN };
   readonly #below: Below;
   /** Of files with several names: where the first of them is. */
   readonly #linked = new Map<number, { readonly path: RawPath; readonly stamp: Stamp | undefined }>();
@@ -63,103 +55,49 @@ export class Placer extends Places {
   }
 
   noteDone(operation: Operation, stamp: Stamp | undefined): void {
-    const { after, before, path } = operation;
-    this.lost.note(before);
-    if (after?.kind === 'directory') this.directories.push(operation);
-    if (after?.linked !== undefined) this.#linked.set(after.linked, { path, stamp });
+    this.lost.note(operation.before);
+    this.#notePlaced(operation, stamp);
   }
 
-  /**
-   * Puts what the command left in place. `isNamed`: a person wants just this. `resumes`: it may have been done in part,
-   * before this process.
-   */
-  async put(asked: Operation, number: number, isNamed: boolean, resumes: boolean): Promise<Placed> {
-    let operation = asked;
-    const { path, after, refused } = operation;
-    if (refused !== undefined && !(isNamed && canBeNamed(operation))) return conflict(refused);
-    if (operation.conflict !== undefined) return conflict(operation.conflict);
+  /** Puts what the command left in place. `isNamed`: a person wants just this. */
+  async put(asked: Operation, number: number, isNamed: boolean): Promise<Placed> {
+    const { path, refused } = asked;
+    if (refused !== undefined && !(isNamed && canBeNamed(asked))) return conflict(refused);
+    if (asked.conflict !== undefined) return conflict(asked.conflict);
     const name = this.held.writableNameOf(path);
     if (name === undefined) return conflict(NOT_THERE);
-    const why = resumes ? await this.#lookAgain(operation, number, name) : undefined;
-    if (why !== undefined) return conflict(why);
+    const found = this.at(asked, number, name);
+    const went = await this.goOn(found);
+    if (went !== undefined) return went;
     const now = lookAt(name);
-    const before = asListed(operation.before, now, name);
-    operation = { ...operation, ...(before && { before }) };
-    const isBegun = resumes && lookAt(this.keptAt(number)) !== undefined;
-    if (resumes && this.#isDone(operation, name, now)) {
-      this.noteDone(operation, now);
-      if (!this.#isMoved(operation, now)) return placedAs(now, isBegun);
-      removeMarks(this.parts.addon, name);
-      return { ...placedAs(lookAt(name), isBegun), isMoved: true };
-    }
-    const known = before && now && { ...before, changed: this.lost.timeKnown(before, now, isBegun) };
-    const problem = this.isMounted(operation)
-      ? MOUNTED
-      : isBegun && now === undefined
-        ? undefined
-        : await this.#problemWith({ ...operation, ...(known && { before: known }) }, now);
+    const before = asListed(asked.before, now, name);
+    const begun = this.parts.begun?.get(number);
+    // It came back to the layer, which changes only this time.
+    const layered = begun?.comes && lookAt(joined(this.parts.upper, path));
+    if (layered !== undefined && isSameObject(begun?.comes, layered))
+      this.touched.set(number, layered.changed);
+    const changed = this.touched.get(number);
+    const after = asked.after && { ...asked.after, ...(changed === undefined ? {} : { changed }) };
+    const operation = { ...asked, ...(after && { after }), ...(before && { before }) };
+    const problem = this.isMounted(operation) ? MOUNTED : await this.#problemWith(operation, now, begun);
     if (problem !== undefined) return conflict(problem);
     if (before?.kind === 'directory' && after?.kind === 'directory') {
       this.directories.push(operation);
       return placedAs(now, true);
     }
-    const beside = this.beside(name, number, NEW);
-    const moves = this.#canMove(operation);
-    const whyNot = moves ? undefined : await this.#make(operation, beside);
-    if (whyNot !== undefined) return conflict(whyNot);
-    // Before a crash it was set aside already.
-    if (now === undefined) this.lost.note(operation.before);
+    const at = { ...found, operation };
+    const why = await this.#make(at);
+    if (why !== undefined) return conflict(why);
     using _lost = now && this.lost.loses(before, name);
-    let placed: Placed | undefined;
-    try {
-      placed = await this.#replace(operation, { number, name, now, isBegun, moves });
-    } finally {
-      // It is of no use, and may stay a long time where there is no room.
-      if (placed === undefined || 'conflict' in placed) await this.copies.clear(beside);
-    }
-    return placed;
-  }
-
-  /** Puts what was made, or the layer's own, in the place of what is there, which is kept. */
-  async #replace(
-    operation: Operation,
-    { number, name, now, isBegun, moves }: ReplacedPlace,
-  ): Promise<Placed> {
-    const { before } = operation;
-    const replaces = isReplaced(operation);
-    // What is still there although it is kept was copied.
-    let kept: Kept = isBegun ? 'copy' : 'itself';
-    if (before !== undefined && now !== undefined) {
-      if (!isBegun) kept = await this.#keep(name, before, number, replaces);
-      if (kept === 'refused') return conflict('it belongs to somebody else, and cannot be kept');
-      if (kept === 'gone') return conflict(MISSING);
-      const why = replaces ? undefined : await this.#takeAway(operation, { number, name, now, kept });
-      if (why !== undefined) return conflict(why);
-    }
-    const isKept = kept !== 'nothing';
-    const isThere = replaces ? now : undefined;
-    let from = moves ? joined(this.parts.upper, operation.path) : this.beside(name, number, NEW);
-    let placed = this.#putThere(operation, from, name, isThere, moves);
-    if (placed === undefined) {
-      // It cannot be moved after all.
-      from = this.beside(name, number, NEW);
-      const why = await this.#make(operation, from);
-      placed = why === undefined ? this.#putThere(operation, from, name, isThere, false) : conflict(why);
-    }
-    if (placed === undefined || !('conflict' in placed)) return { ...placed, isKept };
-    // What was there before is where it was.
-    if (before === undefined || now === undefined) return placed;
-    const keptAt = this.keptAt(number);
-    if (replaces) await this.copies.clear(Buffer.from(keptAt));
-    else if (isKept && !(await this.putBack(keptAt, name, before, number)))
-      return { ...placed, conflict: `${placed.conflict}; what was there before is ${keptAt}` };
-    return placed;
+    const comes = lookAt(at.beside);
+    return await this.exchange(at, { number, ...(comes && { comes }), ...(now && { goes: now }) });
   }
 
   /** Why it is not as it was when the command ended; `undefined`: it is. */
   async #problemWith(
     { path, after, before, isOwn, tree }: Operation,
     now: Stamp | undefined,
+    begun: Begun | undefined,
   ): Promise<string | undefined> {
     if (before === undefined) return now === undefined ? undefined : TAKEN;
     if (now === undefined) return MISSING;
@@ -173,114 +111,74 @@ export class Placer extends Places {
       if (found.unreadable) return UNREADABLE;
       return isSameTree(tree, found) ? undefined : CHANGED_WITHIN;
     }
+    // To be exchanged, and back, changes the time of that: since a crash somebody may have worked here.
+    const changed = isSameObject(begun?.goes, now) ? now.changed : this.lost.timeKnown(before, now);
     const isAsItWas =
       before.mode === now.mode &&
       before.bytes === now.bytes &&
       before.modified === now.modified &&
-      (!isOwn || (before.inode === now.inode && before.changed === now.changed));
+      (!isOwn || (before.inode === now.inode && changed === now.changed));
     return isAsItWas ? undefined : CHANGED;
   }
 
-  /** Whether an operation that was begun before is done. */
-  #isDone({ path, after, before }: Operation, name: Buffer, now: Stamp | undefined): boolean {
-    if (after === undefined) return now === undefined;
-    if (now === undefined || now.kind !== after.kind) return false;
-    if (after.kind === 'directory') return before?.kind !== 'directory';
-    if (after.kind === 'link') return linkBytes(name).toString('latin1') === after.target;
-    const from = joined(this.parts.upper, path);
-    if (now.mode !== after.mode || now.bytes !== after.bytes) return false;
-    if (this.#isMoved({ after, path }, now)) return now.modified === after.modified;
-    // A file may be larger than anybody can read.
-    return after.bytes > COMPARED_BYTES ? now.modified === after.modified : haveSameBytes(from, name);
-  }
-
-  /** Keeps what is there. `stays`: until it is replaced; but for that, it is gone if it is kept itself. */
-  async #keep(name: Buffer, before: Stamp, number: number, stays: boolean): Promise<Kept> {
-    const to = Buffer.from(this.keptAt(number));
-    try {
-      if (stays) linkSync(name, to);
-      else renameOurs(name, to);
-      return 'itself';
-    } catch (error) {
-      // Another file system; a file that belongs to somebody else, or has too many names.
-      const errno = errnoOf(error) ?? '';
-      if (errno === 'ENOENT' && lookAt(name) === undefined) return 'gone';
-      if (!['EXDEV', 'EPERM', 'EMLINK', 'EACCES'].includes(errno)) throw error;
-      const isCopied = await this.copies.make(name, to, before, Buffer.from(`${to}.new`));
-      if (isCopied === true) return 'copy';
-      return isCopied === false && errno === 'EXDEV' ? 'nothing' : 'refused';
-    }
-  }
-
-  /**
-   * Takes what is there away. Somebody may have changed it, or put something else there, since it was looked at: then it
-   * comes back. Returns why.
-   */
-  async #takeAway(
-    operation: Operation,
-    { number, name, now, kept }: TakenPlace,
-  ): Promise<string | undefined> {
-    const keptAt = Buffer.from(this.keptAt(number));
-    const aside = this.beside(name, number);
-    if (kept !== 'itself') renameOurs(name, aside);
-    const at = kept === 'itself' ? keptAt : aside;
-    const why = await this.#whyOther(operation, now, at);
-    if (why !== undefined) return this.#giveUp(at, name, keptAt, why);
-    if (kept !== 'itself') await this.copies.clear(aside, this.beside(name, number, GONE));
-    return undefined;
-  }
-
-  /** Puts back what should not have been taken away, for which the reason is returned. */
-  async #giveUp(at: Buffer, name: Buffer, keptAt: Buffer, why: string): Promise<string> {
-    if (!renameVacant(this.parts.addon, at, name))
-      return `${why}, and something else is there by now: it is ${at === keptAt ? at : `beside that, as ${nameIn(at)}`}`;
-    if (at !== keptAt) await this.copies.clear(keptAt);
-    return why;
-  }
-
-  /** Why what was taken away is not what was to be. */
-  async #whyOther({ tree }: Operation, expected: Stamp, at: Buffer): Promise<string | undefined> {
-    if (lookAt(at)?.kind !== 'directory' || tree === undefined)
-      return isSameObject(expected, lookAt(at)) ? undefined : CHANGED;
-    const found = await new Below(this.parts.addon, at.toString()).summary('', this.lost.changedBefore);
+  protected async whyOther({ operation: { tree }, beside }: At, goes: Stamp): Promise<string | undefined> {
+    if (goes.kind !== 'directory' || tree === undefined)
+      return isSameObject(goes, lookAt(beside)) ? undefined : CHANGED;
+    const found = await new Below(this.parts.addon, beside.toString()).summary('', this.lost.changedBefore);
     return isSameTree(tree, found) ? undefined : CHANGED_WITHIN;
   }
 
-  /** Since a crash: what was taken away and not looked at any more comes back if it is not what was to be. Returns why. */
-  async #lookAgain(operation: Operation, number: number, name: Buffer): Promise<string | undefined> {
-    const { before, after, isOwn, path } = operation;
-    const { addon, upper } = this.parts;
-    const [aside, beside, gone] = (['', NEW, GONE] as const).map((what) => this.beside(name, number, what));
-    if (aside === undefined || beside === undefined || gone === undefined) return undefined;
-    await this.copies.clear(gone);
-    const kept = Buffer.from(this.keptAt(number));
-    const expected = (there: Stamp) => (before && !isOwn ? { ...before, inode: there.inode } : before);
-    const now = lookAt(name);
-    for (const at of now === undefined && !isReplaced(operation) ? [aside, kept] : [aside]) {
-      const there = lookAt(at);
-      // A copy on another file system was made before the other one was taken away.
-      const was = there && (at !== kept || there.inode === before?.inode) ? expected(there) : undefined;
-      const why = was && (await this.#whyOther(operation, was, at));
-      if (why !== undefined) return this.#giveUp(at, name, kept, why);
+  protected isStored({ name, kept }: At, { comes }: Begun): boolean {
+    return lookAt(kept) !== undefined || (comes !== undefined && isSameObject(comes, lookAt(name)));
+  }
+
+  /** Keeps what was there before: itself, or a copy where the change set is on another file system, unless that is too large. */
+  protected async store(at: At, { comes, goes }: Begun): Promise<Placed | string> {
+    const isKept = goes === undefined || (await this.#keep(at, goes));
+    if (typeof isKept === 'string') return isKept;
+    this.#notePlaced(at.operation, comes);
+    return { ...placedAs(comes, isKept), ...(this.#isMoved(at, comes) ? { isMoved: true as const } : {}) };
+  }
+
+  async #keep({ beside, kept }: At, goes: Stamp): Promise<boolean | string> {
+    if (lookAt(beside) === undefined) return lookAt(kept) !== undefined;
+    let errno: string;
+    try {
+      renameOurs(beside, kept);
+      return true;
+    } catch (error) {
+      // Another file system, or a directory that belongs to somebody else.
+      errno = errnoOf(error) ?? '';
+      if (!['EXDEV', 'EPERM', 'EACCES'].includes(errno)) throw error;
     }
-    await this.copies.clear(aside, gone);
-    const isMoved = this.#isMoved(operation, now);
-    const from = isMoved ? joined(upper, path) : beside;
-    const there = lookAt(from);
-    const isExchanged =
-      isReplaced(operation) &&
-      lookAt(kept) !== undefined &&
-      this.#isDone(operation, name, now) &&
-      (now?.kind === 'link' || now?.modified === after?.modified);
-    const isOther = isExchanged && there !== undefined && !isSameObject(expected(there), there);
-    if (isOther) exchangeNames(addon, from, name);
-    if (isMoved && !isOther) rmSync(from, { force: true });
-    await this.copies.clear(beside);
-    return isOther ? CHANGED : undefined;
+    // A copy is whole: a crash came before this was removed.
+    const isCopied = lookAt(kept) !== undefined || (await this.copies.make(beside, kept, goes));
+    if (isCopied === undefined || (!isCopied && errno !== 'EXDEV'))
+      return 'it belongs to somebody else, and cannot be kept';
+    if (goes.kind === 'directory' || !isCopied) this.rest = beside;
+    else await this.copies.clear(beside);
+    return isCopied;
+  }
+
+  /** The layer gets its file back; what was made goes, and so does what somebody else put in its way. */
+  protected async withdraw(at: At): Promise<boolean> {
+    const is = lookAt(at.beside);
+    // Somebody may have put something in it.
+    if (is?.kind === 'directory' && at.operation.after?.kind === 'directory') return removeEmpty(at.beside);
+    if (this.#isMoved(at, is)) return this.drop(at, true);
+    await this.copies.clear(at.beside);
+    return true;
+  }
+
+  #notePlaced(operation: Operation, stamp: Stamp | undefined): void {
+    const { path, after } = operation;
+    if (after?.kind === 'directory') this.directories.push(operation);
+    if (after?.linked !== undefined && !this.#linked.has(after.linked))
+      this.#linked.set(after.linked, { path, stamp });
   }
 
   /**
-   * Whether a file of the layer itself can be the one in the workspace: it is what the command left, it belongs to whoever
+   * Whether a file of the layer itself can be the one in the workspace: it is what the command left, it belongs to the user who
    * applies, and nothing of it is left out. Nobody can open it to write to it any more: no path leads into the layer.
    */
   #canMove({ path, after, note }: Operation): boolean {
@@ -300,19 +198,25 @@ export class Placer extends Places {
   }
 
   /** Whether a file is that of the layer, which has it no more. */
-  #isMoved({ path, after }: Pick<Operation, 'path' | 'after'>, now: Stamp | undefined): boolean {
+  #isMoved({ operation: { path, after } }: At, is: Stamp | undefined): boolean {
     return (
       this.parts.moves &&
-      now?.kind === 'file' &&
-      now.inode === after?.inode &&
-      lookAt(joined(this.parts.upper, path))?.inode !== now.inode
+      is?.kind === 'file' &&
+      is.inode === after?.inode &&
+      lookAt(joined(this.parts.upper, path))?.inode !== is.inode
     );
   }
 
-  /** Makes what the command left, beside its place; a directory comes later. Returns why that cannot be. */
-  async #make({ path, after }: Operation, beside: Buffer): Promise<string | undefined> {
-    if (after === undefined || after.kind === 'directory') return undefined;
+  /** Lays what the command left beside its place. Returns why that cannot be. */
+  async #make({ operation, beside }: At): Promise<string | undefined> {
+    const { path, after } = operation;
+    if (after === undefined) return undefined;
+    if (this.#canMove(operation) && this.#move(path, beside)) return undefined;
     rmSync(beside, { force: true });
+    if (after.kind === 'directory') {
+      mkdirSync(beside, { mode: 0o700 });
+      return undefined;
+    }
     if (after.kind === 'link') {
       symlinkSync(bytesOf(after.target ?? ''), beside);
       lutimesSync(beside, seconds(after.modified), seconds(after.modified));
@@ -335,50 +239,18 @@ export class Placer extends Places {
     }
   }
 
-  /**
-   * Puts it in its place, from where it is. `isThere`: what is replaced; if it is something else by then, that stays.
-   * `undefined`: it cannot be moved, because it is on another file system, or the command shut its directory.
-   */
-  #putThere(
-    operation: Operation,
-    from: Buffer,
-    name: Buffer,
-    isThere: Stamp | undefined,
-    moves: boolean,
-  ): Placed | undefined {
-    const { after } = operation;
-    if (after === undefined) return placedAs(undefined, true);
+  /** Moves a file out of the layer. False: that is on another file system, or the command shut its directory. */
+  #move(path: RawPath, beside: Buffer): boolean {
     try {
-      if (after.kind === 'directory') {
-        mkdirSync(name, { mode: 0o700 });
-        this.directories.push(operation);
-        return placedAs(lookAt(name), true);
-      }
-      const ours = lookAt(from);
-      const why =
-        isThere === undefined
-          ? renameVacant(this.parts.addon, from, name)
-            ? undefined
-            : TAKEN
-          : exchangeKnown(this.parts.addon, from, name, isThere);
-      const changed = moves && why !== undefined ? lookAt(from)?.changed : undefined;
-      if (why !== undefined) return { ...conflict(why), ...(changed === undefined ? {} : { changed }) };
-      if (moves) removeMarks(this.parts.addon, name);
-      this.#noteLinked(operation, ours);
-      return { ...placedAs(ours, true), ...(moves ? { isMoved: true as const } : {}) };
+      renameOurs(joined(this.parts.upper, path), beside);
     } catch (error) {
       const errno = errnoOf(error);
-      if (errno === 'EEXIST') return conflict(TAKEN);
-      if (errno === 'ENOENT' && isThere !== undefined && lookAt(name) === undefined) return conflict(MISSING);
-      if (!moves || (errno !== 'EXDEV' && errno !== 'EACCES')) throw error;
+      if (errno !== 'EXDEV' && errno !== 'EACCES') throw error;
       this.#isElsewhere ||= errno === 'EXDEV';
-      return undefined;
+      return false;
     }
-  }
-
-  #noteLinked({ path, after }: Operation, stamp: Stamp | undefined): void {
-    const linked = after?.linked;
-    if (linked !== undefined && !this.#linked.has(linked)) this.#linked.set(linked, { path, stamp });
+    removeMarks(this.parts.addon, beside);
+    return true;
   }
 
   /** Another name of a file that is in place already. */
@@ -417,48 +289,6 @@ function removeMarks(addon: NativeAddon, name: Buffer): void {
     closeSync(file);
   }
 }
-
-/** Puts ours in the place of what was looked at, unless somebody changed or replaced it since: why. */
-function exchangeKnown(addon: NativeAddon, from: Buffer, name: Buffer, isThere: Stamp): string | undefined {
-  const ours = lookAt(from)?.inode;
-  if (!exchangeNames(addon, from, name)) {
-    if (!isSameObject(isThere, lookAt(name))) return CHANGED;
-    renameSync(from, name);
-    return undefined;
-  }
-  if (isSameObject(isThere, lookAt(from))) {
-    rmSync(from);
-    return undefined;
-  }
-  try {
-    exchangeNames(addon, from, name);
-    // Somebody replaced ours meanwhile.
-    if (lookAt(from)?.inode !== ours) exchangeNames(addon, from, name);
-  } catch (error) {
-    // Somebody removed ours meanwhile, which is not what they had there.
-    if (errnoOf(error) !== 'ENOENT' || !renameVacant(addon, from, name)) throw error;
-  }
-  return CHANGED;
-}
-
-/** Where something is put, and what is there. `isBegun`: it is kept already. */
-interface ReplacedPlace {
-  readonly number: number;
-  readonly name: Buffer;
-  readonly now: Stamp | undefined;
-  readonly isBegun: boolean;
-  readonly moves: boolean;
-}
-
-/** What is taken away. */
-interface TakenPlace extends Pick<ReplacedPlace, 'number' | 'name'> {
-  readonly now: Stamp;
-  readonly kept: Kept;
-}
-
-/** It can be put in the place of what is there at once. */
-const isReplaced = ({ before, after }: Operation): boolean =>
-  before?.kind === 'file' && (after?.kind === 'file' || after?.kind === 'link');
 
 /** Whether a directory holds what it held: the same objects, or at least the same content where it is not known by these. */
 const isSameTree = (one: TreeSummary, other: TreeSummary): boolean =>

@@ -1,40 +1,39 @@
-import { renameSync, rmdirSync } from 'node:fs';
 import { errnoOf } from '../../base/errno-of.ts';
-import { linkBytes } from '../../confine/link-bytes.ts';
 import { joined, lookAt } from './below.ts';
 import { asListed } from './git-directories.ts';
 import type { Operation } from './operations.ts';
 import {
+  type At,
+  type Begun,
   CHANGED_SINCE,
   conflict,
-  GONE,
   MOUNTED,
-  NEW,
   NOT_THERE,
-  nameIn,
   type Placed,
   Places,
   placedAs,
+  removeEmpty,
 } from './places.ts';
-import { exchangeNames, renameVacant } from './renames.ts';
+import { renameOurs, renameVacant } from './renames.ts';
 import type { PlacedStamp } from './store.ts';
-import { isSameObject, type RawPath, type Stamp } from './tree.ts';
+import { isSameObject, type Stamp } from './tree.ts';
 
 /** Takes back what {@link Placer} put in place: each only as long as it is what was put there. */
 export class TakerBack extends Places {
+  /** What somebody removed since need not be taken away. */
+  protected readonly unless = { missing: undefined, taken: CHANGED_SINCE };
+
   noteDone(operation: Operation): void {
     const { after, before } = operation;
     if (after?.kind === 'directory' && before?.kind === 'directory')
       this.directories.push({ ...operation, after: { ...after, mode: before.mode } });
   }
 
-  /** Puts back what was there before, which the stamp then says. The other one says what was put there. */
+  /** Puts back what was there before, which the stamp then says. `noted`: what was put there. */
   async takeBack(operation: Operation, noted: PlacedStamp): Promise<Placed> {
     const { path, after, before } = operation;
-    const { number, isKept, isMoved } = noted;
+    const { number, isKept } = noted;
     const name = this.held.writableNameOf(path);
-    const stamp = name && asListed(noted.stamp, lookAt(name), name);
-    const placed = { ...noted, ...(stamp && { stamp }) };
     if (name === undefined) return after === undefined ? conflict(NOT_THERE) : placedAs(undefined, isKept);
     const isMerged = before?.kind === 'directory' && after?.kind === 'directory';
     if (isMerged && lookAt(name)?.kind !== 'directory') return conflict('it is no directory any more');
@@ -44,130 +43,85 @@ export class TakerBack extends Places {
     }
     if (this.isMounted(operation)) return conflict(MOUNTED);
     if (before !== undefined && !isKept) return conflict('what was there before was not kept');
-    const back = (now: Stamp | undefined): Placed => ({
-      ...placedAs(now, true),
-      ...(isMoved && this.#inLayer(path, stamp)),
-    });
-    const kept = Buffer.from(this.keptAt(number));
-    const was = before && lookAt(kept);
-    if (before !== undefined && (was === undefined || isSameObject(stamp, was))) {
-      // So far it came before a crash.
-      if (was !== undefined) this.drop(operation, kept, isMoved);
-      return back(lookAt(name));
-    }
-    if (await this.#isCopiedBack(operation, name, placed)) return back(lookAt(name));
-    const aside = this.beside(name, number);
-    // Taken away before a crash, and not looked at any more.
-    const why = lookAt(aside) && this.#dropIfOurs(operation, aside, name, placed);
-    if (why !== undefined) return conflict(why);
+    const at = { ...this.at(operation, number, name), noted };
+    const went = await this.goOn(at);
+    if (went !== undefined) return went;
+    const was = before && lookAt(at.kept);
     const now = lookAt(name);
-    // What was set aside when it was applied is gone already.
+    // It came before a crash.
+    if (before !== undefined && was === undefined) return this.#back(at, now);
+    const stamp = asListed(noted.stamp, now, name);
+    // What was put there went already, or somebody removed it.
     const isGone = now === undefined && after !== undefined;
     if (!isGone && !isSameObject(stamp, now)) return conflict(CHANGED_SINCE);
-    if (now?.kind === 'directory') {
-      const left = this.#removeDirectory(name);
-      if (left !== undefined) return conflict(left);
-    } else if (now !== undefined && was !== undefined && was.kind !== 'directory') {
-      const is = await this.#exchangeBack(operation, kept, name, placed);
-      return typeof is === 'string' ? conflict(is) : back(was);
-    } else if (now !== undefined) {
-      renameSync(name, aside);
-      const changed = this.#dropIfOurs(operation, aside, name, placed);
-      if (changed !== undefined) return conflict(changed);
-    }
-    if (before === undefined) return back(undefined);
-    if (!(await this.putBack(kept.toString(), name, before, number))) return conflict(CHANGED_SINCE);
-    return back(was);
+    const isDirectory = now?.kind === 'directory';
+    if (isDirectory && !removeEmpty(name)) return conflict('something else is in it now');
+    const begun = { number, ...(now && !isDirectory && { goes: now }) };
+    if (was === undefined) return await this.exchange(at, begun);
+    return await this.exchange(at, { ...begun, comes: await this.#bring(at, was, begun) });
   }
 
-  /** Whether a copy of what was kept on another file system is in its place since before a crash; removes what is left of that. */
-  async #isCopiedBack(
-    operation: Operation,
-    name: Buffer,
-    { number, stamp, isMoved }: PlacedStamp,
-  ): Promise<boolean> {
-    const [beside, by] = [this.beside(name, number, NEW), this.beside(name, number, GONE)];
-    await this.copies.clear(by);
-    const kept = Buffer.from(this.keptAt(number));
-    const [was, there, now] = [kept, beside, name].map(lookAt);
-    if (was === undefined) return false;
-    const targetOf = (at: Buffer) => linkBytes(at).toString('latin1');
-    const isCopy = (one: Stamp, at: Buffer) =>
-      one.kind === was.kind &&
-      (one.kind !== 'file' || isSameObject({ ...was, inode: one.inode }, one)) &&
-      (one.kind !== 'link' || targetOf(at) === targetOf(kept));
-    const isExchanged = there !== undefined && isSameObject(stamp, there);
-    if (isExchanged) this.drop(operation, beside, isMoved);
-    else if (there !== undefined && isCopy(there, beside)) await this.copies.clear(beside);
-    const isBack =
-      isExchanged ||
-      (now !== undefined && now.kind !== 'directory' && now.inode !== stamp?.inode && isCopy(now, name));
-    if (isBack) await this.copies.clear(kept);
-    return isBack;
+  /** As the base has it; and a copy for which what was kept goes. */
+  override async tidyAfter(operation: Operation, number: number): Promise<void> {
+    await super.tidyAfter(operation, number);
+    await this.copies.clear(copiedOf(this.keptAt(number)));
   }
 
-  /** Exchanges what was put there for what was there before, if it is that. Returns why it stays. */
-  async #exchangeBack(
-    operation: Operation,
-    kept: Buffer,
-    name: Buffer,
-    { number, stamp, isMoved }: PlacedStamp,
-  ): Promise<string | undefined> {
-    let from = kept;
-    let isExchanged: boolean;
+  /** Lays what was there before beside its place: itself, or a copy where the change set is on another file system. */
+  async #bring({ kept, beside }: At, was: Stamp, begun: Begun): Promise<Stamp> {
     try {
-      isExchanged = exchangeNames(this.parts.addon, from, name);
+      if (renameVacant(this.parts.addon, kept, beside)) return was;
+      throw new Error(`something took the name ${beside}`);
     } catch (error) {
-      const is = lookAt(kept);
-      // Somebody removed it meanwhile, as they might have before.
-      if (errnoOf(error) === 'ENOENT' && is !== undefined && lookAt(name) === undefined)
-        return (await this.putBack(kept.toString(), name, is, number)) ? undefined : CHANGED_SINCE;
-      if (errnoOf(error) !== 'EXDEV') throw error;
-      from = this.beside(name, number, NEW);
-      const by = this.beside(name, number, GONE);
-      if (is === undefined || (await this.copies.make(kept, from, is, by)) !== true) throw error;
-      isExchanged = exchangeNames(this.parts.addon, from, name);
+      if (errnoOf(error) !== 'EXDEV' || (await this.copies.make(kept, beside, was)) !== true) throw error;
     }
-    const isOurs = isSameObject(stamp, lookAt(isExchanged ? from : name));
-    if (isOurs && isExchanged) this.drop(operation, from, isMoved);
-    else if (isOurs) renameSync(from, name);
-    else {
-      if (isExchanged) exchangeNames(this.parts.addon, from, name);
-      if (from !== kept) await this.copies.clear(from);
-      return CHANGED_SINCE;
-    }
-    if (from !== kept) await this.copies.clear(kept);
-    return undefined;
+    const comes = lookAt(beside) ?? was;
+    this.parts.note({ ...begun, comes });
+    // Nothing is at `kept` while what was there is on its way, or in its place.
+    renameOurs(kept, copiedOf(kept));
+    return comes;
   }
 
-  /** Does away with what was put there and has been taken away, or puts it back: why. */
-  #dropIfOurs(
-    operation: Operation,
-    aside: Buffer,
-    name: Buffer,
-    { stamp, isMoved }: PlacedStamp,
-  ): string | undefined {
-    if (isSameObject(stamp, lookAt(aside))) this.drop(operation, aside, isMoved);
-    else if (!renameVacant(this.parts.addon, aside, name))
-      return `${CHANGED_SINCE}, and something else is there by now: it is beside that, as ${nameIn(aside)}`;
-    else return CHANGED_SINCE;
-    return undefined;
+  protected whyOther({ beside }: At, goes: Stamp): string | undefined {
+    return isSameObject(goes, lookAt(beside)) ? undefined : CHANGED_SINCE;
   }
 
-  /** When a file that the layer has again changed last. */
-  #inLayer(path: RawPath, stamp: Stamp | undefined): Pick<PlacedStamp, 'changed' | 'bytes'> {
-    const now = lookAt(joined(this.parts.upper, path));
-    return now !== undefined && isSameObject(stamp, now) ? { changed: now.changed, bytes: now.bytes } : {};
+  /** Nothing counts that was noted while what was there before had not left its place. */
+  protected override begunOf(at: At): Begun | undefined {
+    return lookAt(at.kept) === undefined ? super.begunOf(at) : undefined;
   }
 
-  /** Why it cannot be removed. */
-  #removeDirectory(name: Buffer): string | undefined {
-    try {
-      rmdirSync(name);
-      return undefined;
-    } catch (error) {
-      if (errnoOf(error) === 'ENOTEMPTY' || errnoOf(error) === 'EEXIST') return 'something else is in it now';
-      throw error;
-    }
+  protected isStored({ name }: At, { comes, goes }: Begun): boolean {
+    return comes !== undefined || !isSameObject(goes, lookAt(name));
+  }
+
+  protected async store(at: At, { comes, goes }: Begun): Promise<Placed | string> {
+    if (!this.drop(at, at.noted?.isMoved === true)) return CHANGED_SINCE;
+    const copied = copiedOf(at.kept);
+    if (lookAt(copied) !== undefined) this.rest = copied;
+    return this.#back(at, comes, goes);
+  }
+
+  /** What was there before is kept again. */
+  protected async withdraw({ operation: { before }, kept, beside }: At): Promise<boolean> {
+    if (lookAt(beside) === undefined) return true;
+    if (before !== undefined && lookAt(kept) === undefined)
+      renameOurs(lookAt(copiedOf(kept)) === undefined ? beside : copiedOf(kept), kept);
+    await this.copies.clear(beside);
+    return true;
+  }
+
+  /** What is noted: what is there now, and what the layer has again. */
+  #back({ operation: { path }, noted }: At, now: Stamp | undefined, went = noted?.stamp): Placed {
+    const layered = noted?.isMoved ? lookAt(joined(this.parts.upper, path)) : undefined;
+    const isBack = layered !== undefined && isSameObject(went, layered);
+    return {
+      ...placedAs(now, true),
+      ...(noted?.isMoved && { isMoved: true }),
+      ...(isBack && { changed: layered.changed, bytes: layered.bytes }),
+    };
   }
 }
+
+/** Where what was kept is, once a copy of it is beside its place. */
+const copiedOf = (kept: Buffer): Buffer => Buffer.concat([kept, Buffer.from('.copied')]);

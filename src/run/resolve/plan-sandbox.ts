@@ -177,7 +177,7 @@ function confinementFailed(failure: NativeFailure): SandboxError {
   return new SandboxError(code === 'launch.failed' ? 'confinement.failed' : code, message);
 }
 
-/** What was prepared or planned. @throws {SandboxError} where it cannot be enforced. */
+/** Returns what a confiner made of a grant: a plan, or kernel objects. @throws {SandboxError} no backend can enforce the grant. */
 export function enforceable<Made>(made: Made | Unenforceable): Made {
   if (isUnenforceable(made)) throw made.error;
   return made;

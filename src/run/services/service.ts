@@ -229,8 +229,9 @@ export class Service {
   }
 }
 
-/** What ended in a way that another start may not. What was refused stays refused. */
+/** What ended in a way that another start may not. What was refused, or could not begin, is so the next time, too. */
 function mayBeTriedAgain(result: ExecutionResult): boolean {
-  if (result.status === 'denied' || result.status === 'canceled') return false;
+  if (result.status === 'denied' || result.status === 'canceled' || result.status === 'setup-failed')
+    return false;
   return !(result.status === 'exited' && result.exitCode === 0);
 }

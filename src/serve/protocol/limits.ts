@@ -64,7 +64,7 @@ export const SERVE_LIMITS: ServeLimits = {
   untakenBytes: 64 * 1024 * 1024,
 };
 
-/** Of a gate, whose clients are strangers. */
+/** The limits of a connection to a gate, whose clients are strangers. */
 export const GATE_LIMITS: ConnectionLimits = {
   ...CONNECTION_LIMITS,
   messageBytes: 256 * 1024,
@@ -76,7 +76,7 @@ export const GATE_LIMITS: ConnectionLimits = {
   malformed: 8,
 };
 
-/** Of the queue of approvals, whose clients say little. */
+/** The limits of a connection to the queue of approvals, whose clients say little. */
 export const QUEUE_LIMITS: ConnectionLimits = {
   ...CONNECTION_LIMITS,
   messageBytes: 64 * 1024,

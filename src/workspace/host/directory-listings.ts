@@ -6,7 +6,7 @@ import { linkBytes } from '../../confine/link-bytes.ts';
 import { createPathWalk, type Entry } from '../../confine/path-walk.ts';
 import type { PathLookup } from '../../confine/plan/path-lookup.ts';
 
-/** So many names are looked at one by one before their directory is read. */
+/** How many names in a directory are looked at one by one before the directory is read instead. */
 const FEW_NAMES = 4;
 /** A directory of this size may hold a thousand files, which takes longer to read than names take to look at. */
 const LARGE_DIRECTORY = 64 * 1024;

@@ -50,7 +50,7 @@ export function inDirectoryOf<T>(root: string, path: string, use: (at: Buffer) =
 const inHeld = (directory: number, name: Buffer): Buffer =>
   Buffer.concat([Buffer.from(`/proc/self/fd/${directory}/`), name]);
 
-/** The same name with something behind it, in the same directory. */
+/** A name of {@link inDirectoryOf} with a suffix, in the same directory. */
 export const withSuffix = (at: Buffer, suffix: string): Buffer => Buffer.concat([at, Buffer.from(suffix)]);
 
 /** The directory that a name of `inDirectoryOf` is in. */

@@ -45,7 +45,7 @@ export interface NativeIndexSpec {
   readonly root: string;
   /** An entry with such a name is noted in every directory that is looked at. */
   readonly names: readonly string[];
-  /** So is one whose name ends so. */
+  /** An entry whose name ends with one of these is noted in every directory that is looked at. */
   readonly suffixes: readonly string[];
   /** Names of directories of which everything beneath is noted. */
   readonly wholes?: readonly string[];

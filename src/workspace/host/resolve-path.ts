@@ -4,7 +4,7 @@ import { pathOf, textOfPath } from '../../base/path-text.ts';
 import { componentsOf, createPathWalk, NOT_THERE } from '../../confine/path-walk.ts';
 import type { PathSearch } from '../../model/index.ts';
 
-/** Of a hidden file, which only a pattern that begins with it matches. */
+/** The dot that begins the name of a hidden file: only a pattern that begins with it, too, matches such a name. */
 const DOT = 0x2e;
 
 /** Entries that an expansion looks at. */

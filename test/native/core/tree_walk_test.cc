@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -82,6 +83,40 @@ TEST(FindShutTellsTheTopAndWhatIsNotForEverybody) {
   EXPECT_EQ(again.value().size(), found.value().size() + 1);
   EXPECT_EQ(FindShut(top.path(), named, 5).ok(), false);
   EXPECT_EQ(FindShut(top / "link", named, kMany).ok(), false);
+}
+
+// A directory that everybody but its owner may enter: its owner reads the names, and learns nothing
+// of what they name (EACCES).
+TEST(FindShutTellsWhatCannotBeLookedAt) {
+  constexpr uid_t kUser = 65534;
+  const bool is_root = geteuid() == 0;
+  const TemporaryDirectory top;
+  mkdir((top / "d").c_str(), 0755);
+  test::WriteText(top / "d/file", "x");
+  EXPECT_EQ(chmod((top / "d/file").c_str(), 0644), 0);
+  EXPECT_EQ(chmod(top.path().c_str(), 0755), 0);
+  if (is_root) EXPECT_EQ(chown((top / "d").c_str(), kUser, kUser), 0);
+  const auto found_in = [&](mode_t mode) {
+    EXPECT_EQ(chmod((top / "d").c_str(), mode), 0);
+    int out[2];
+    EXPECT_EQ(pipe(out), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      const bool is_user = !is_root || (setgid(kUser) == 0 && setuid(kUser) == 0);
+      const auto found = FindShut(top.path(), {}, kMany);
+      const std::string told = is_user && found.ok() ? Paths(found.value()) : "failed";
+      _exit(write(out[1], told.data(), told.size()) < 0 ? 1 : 0);
+    }
+    close(out[1]);
+    std::string told(256, '\0');
+    const ssize_t length = read(out[0], told.data(), told.size());
+    close(out[0]);
+    waitpid(child, nullptr, 0);
+    told.resize(length < 0 ? 0 : static_cast<size_t>(length));
+    return told;
+  };
+  EXPECT_EQ(found_in(0455), "d d/file ");
+  EXPECT_EQ(found_in(0555), "d ");
 }
 
 TEST(WalkTreeReadsTheMarksOfALayer) {

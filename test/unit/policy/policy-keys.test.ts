@@ -80,6 +80,7 @@ const ITEMS: readonly unknown[] = [
   ...['/run/a.sock', { path: '/run/b.sock', ask: false }],
 ];
 const DEMANDS = ['required', 'best-effort'];
+const SERVICES = [{ command: 'npm run dev', ready: 5173 }, { command: ['redis-server'] }];
 
 /** Values that a schema accepts, of every kind that there is. */
 function valuesOf(schema: z.ZodType): fc.Arbitrary<unknown> {
@@ -88,8 +89,9 @@ function valuesOf(schema: z.ZodType): fc.Arbitrary<unknown> {
   if (simple.length > 0) return fc.constantFrom(...simple);
   const items = ITEMS.filter((item) => schema.safeParse([item]).success);
   if (items.length > 0) return fc.array(fc.constantFrom(...items), { minLength: 1, maxLength: 3 });
-  const names = [...CONTROL_IDS.slice(0, 4), 'A', 'B_C'];
-  const pairs = names.flatMap((name) => [...DEMANDS, 'x'].map((value) => ({ [name]: value })));
+  const names = [...CONTROL_IDS.slice(0, 4), 'A', 'B_C', 'web'];
+  const values = [...DEMANDS, 'x', ...SERVICES];
+  const pairs = names.flatMap((name) => values.map((value) => ({ [name]: value })));
   const tables = accepted(pairs) as readonly object[];
   if (tables.length === 0) throw new Error('no value is known for a key: add one to SIMPLE or ITEMS');
   return fc

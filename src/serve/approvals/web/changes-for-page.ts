@@ -17,7 +17,7 @@ import type { CHANGE_REQUESTS, WaitingChange, WaitingSet } from './page-messages
 const MOST = { changes: 200, lines: 2_000 };
 const LONGEST_LINE = 8192;
 
-/** Of any of {@link CHANGE_REQUESTS}. */
+/** The parameters that each of {@link CHANGE_REQUESTS} takes. */
 export const changeRequestSchema = z.strictObject({
   id: z.string().max(100).describe('of the change set'),
   path: z.string().min(1).max(20_000).optional().describe('only what is at or beneath it'),
