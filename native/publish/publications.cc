@@ -181,7 +181,9 @@ Result<HeldPublication> Publications::Hold(const std::shared_ptr<Machine>& machi
   const uint32_t id = ++last_id_;
   for (Publication& one : all_) {
     if (one.machine != machine || !(one.wish == wish) ||
-        one.holds.front().target.is_outside != target.is_outside) {
+        one.holds.front().target.is_outside != target.is_outside ||
+        // Its relay was ended from outside, which its commands are still to be told.
+        IsReadable(one.pidfd.get(), 0)) {
       continue;
     }
     one.holds.push_back({id, std::move(target)});

@@ -276,6 +276,11 @@ attempt('connect6', lambda: own('::1', ${port}))
     // The same from outside, where it is allowed to.
     process.kill(relay, 'SIGKILL');
     await eventually(() => expect(ask(port, 'Ehello')).resolves.toBe('ECONNREFUSED'));
+    // Another command gets a relay of its own.
+    const other = await sandbox.run(['sleep', '60'], { background: true });
+    jobs.push(other);
+    expect(await ask(other.published[0]?.port ?? 0, 'Ehello')).toBe('hello');
+    expect((await other.end()).warnings).toEqual([]);
     const result = await job.end();
     expect(result.warnings).toEqual([expect.stringContaining('was ended from outside')]);
     expect(relaysOf(process.pid)).toEqual([]);

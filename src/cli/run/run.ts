@@ -119,7 +119,7 @@ export async function runIn(
       : describeBackend(sandbox.plan, () => isatty(caller().stdio[2]));
   if (weaker !== undefined) printError(weaker);
   const { published } = sandbox.prepared;
-  // Who waits for the end of a server would not hear it in time.
+  // The user of a server needs to know it before the server ends.
   if (published !== undefined)
     published.tell = wanted.json ? undefined : wanted.quiet ? () => {} : printError;
   // Signals are delivered between turns of the event loop.
