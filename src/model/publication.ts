@@ -42,11 +42,11 @@ export function readPublication(text: string): Publication | undefined {
   return { port, orFree: mark !== undefined, inner, address };
 }
 
-/** The URL of a host has an IPv6 address in brackets, and an IPv4 one as it is if all of its parts are decimal. */
-function isAddress(text: string, family: number): boolean {
-  if (family === 4) return URL.canParse(`http://${text}`) && new URL(`http://${text}`).hostname === text;
-  return text.includes(':') && URL.canParse(`http://[${text}]`);
-}
+const V4_PART = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)';
+const V4 = new RegExp(`^${V4_PART}(?:\\.${V4_PART}){3}$`);
+
+const isAddress = (text: string, family: number) =>
+  family === 4 ? V4.test(text) : URL.canParse(`http://[${text}]/`);
 
 /** A publication as text, for {@link readPublication}. */
 export function publicationText({

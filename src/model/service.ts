@@ -1,14 +1,12 @@
 import { z } from 'zod';
-import { count, maybe, text, texts, time, type Value } from '../base/value.ts';
+import { count, maybe, text, time, type Value } from '../base/value.ts';
 
 /** A socket that a process of a service listens on. */
 const ServicePort = z.strictObject({
   protocol: z.enum(['tcp', 'unix']),
   address: text,
   port: maybe(count).describe('missing: it is a Unix socket'),
-  published: texts
-    .optional()
-    .describe('where programs outside reach it, such as 127.0.0.1:3000; missing: it is not published'),
+  published: maybe(z.array(text)).describe('where programs of this machine reach it; missing: nowhere'),
 });
 
 /** What a service of a workspace does now. */

@@ -109,6 +109,7 @@ export { createDecoder } from './output/show.ts';
 // Preparing a sandbox
 
 export { demandsOf, grantOf } from './resolve/grant.ts';
+export { HostFindings } from './resolve/host-findings.ts';
 export { realPath } from './resolve/own-program.ts';
 export {
   callerLayer,
@@ -116,6 +117,7 @@ export {
   loadOperatorLayers,
   operatorPolicy,
   operatorStateSettings,
+  policyFiles,
   userPolicyPath,
   validateFile,
   WORKSPACE_POLICY,
@@ -129,7 +131,13 @@ export {
   prepareSandbox,
   requireLooking,
 } from './resolve/prepare-sandbox.ts';
-export { type Project, trustedProjects, trustProject, untrustProject } from './resolve/project-trust.ts';
+export {
+  type Project,
+  trustDirectory,
+  trustedProjects,
+  trustProject,
+  untrustProject,
+} from './resolve/project-trust.ts';
 export { argumentVector } from './resolve/resolve-command.ts';
 export { type ResolvedPolicy, resolvePolicy } from './resolve/resolve-policy.ts';
 export { CACHE_LIMITS, trimCaches } from './resolve/trim-caches.ts';

@@ -65,7 +65,7 @@ describe('--publish', () => {
     expect(JSON.parse(ran.stdout).ports).toMatchObject([{ addresses: ['0.0.0.0'], inner: 3000 }]);
     const shown = await cli(place, [...net, '--dry-run', '--policy', policy, 'true']);
     expect(shown.stdout).toMatch(
-      /^ {2}network .*\(also those of other users\) and other machines can connect in/m,
+      /^ {2}network .*\(also those of other users\) and other machines to port 3000/m,
     );
   });
 
@@ -75,13 +75,16 @@ describe('--publish', () => {
     const shown = await cli(place, [...net, '--dry-run', '--policy', policy, 'true']);
     expect(shown.stdout).toMatch(
       new RegExp(
-        `^  network .* can connect in, to port ${port}, port 3000 at any free one \\(network.publish\\)$`,
+        `^  network .* \\(also those of other users\\) to port ${port}, port 3000 at any free one \\(network.publish\\)$`,
         'm',
       ),
     );
     const { exitCode, stdout, stderr } = await cli(place, [...net, '--policy', policy, 'echo', 'ran']);
     expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: 'ran\n' });
-    expect(stderr).toMatch(/^sandbox-run: port \d+ is taken .*; the command runs without it$/m);
+    expect(stderr).toMatch(
+      /^sandbox-run: port \d+ is taken by [^;]* \(process \d+\); the command runs without it$/m,
+    );
+    expect((await cli(place, [...net, '-q', '--policy', policy, 'echo', 'ran'])).stderr).toBe('');
   });
 
   it('is nothing that a file of an untrusted workspace can say, and never at other addresses', async () => {
@@ -93,7 +96,7 @@ describe('--publish', () => {
     writeFileSync(file, '[network]\npublish = ["0.0.0.0:0:3000"]\n');
     const refused = await cli(place, [...net, 'true']);
     expect(refused.exitCode).toBe(125);
-    expect(refused.stderr).toContain('must have no address, or one of the loopback interface');
+    expect(refused.stderr).toContain('must be a port, with no address or one of the loopback interface');
   });
 
   it('is refused where nothing but the text of a command is looked at', async () => {

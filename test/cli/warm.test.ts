@@ -35,6 +35,15 @@ beforeAll(async () => {
 }, patience(60_000));
 afterAll(() => place.dispose());
 
+/** Settles when a process takes no processor time any more. */
+async function idle(pid: number): Promise<void> {
+  const times = () => readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0];
+  for (let was = ''; was !== times(); ) {
+    was = times() ?? '';
+    await new Promise((done) => setTimeout(done, 20));
+  }
+}
+
 /** Which program a call that runs now has become. */
 const programOf = (pid: number | undefined) => readlinkSync(`/proc/${pid}/exe`);
 
@@ -506,6 +515,32 @@ describe('a call that is handed over to a warm server', () => {
       extendEnv: false,
     });
     expect(ran.stdout).toBe('from the agent');
+  });
+
+  it('is a rewritten command that runs under the policy as it is by then, not as its hook found it', async () => {
+    const policy = join(place.root, 'config/sandbox-run/policy.toml');
+    mkdirSync(dirname(policy), { recursive: true });
+    const say = (word: string) => writeFileSync(policy, `[environment.set]\nSAID = "${word}"\n`);
+    const { execa } = await import('execa');
+    try {
+      for (const word of ['two', 'six']) {
+        say('one');
+        // What was changed just now is not looked at ahead of the run.
+        await eventually(() => expect(statSync(policy).ctimeMs).toBeLessThan(Date.now() - 200));
+        const answer = await call(place, HOOK, { input: toolCall('printenv SAID') });
+        const { command } = JSON.parse(answer.stdout).hookSpecificOutput.updatedInput;
+        // It has looked at what the run will need.
+        await idle(server);
+        // As long as before, and the same file.
+        say(word);
+        const ran = await execa('/bin/bash', ['-c', command], {
+          ...{ cwd: place.workspace, env: place.env, extendEnv: false, reject: false },
+        });
+        expect(ran.stdout).toBe(word);
+      }
+    } finally {
+      rmSync(policy);
+    }
   });
 
   it('is one of sandbox-sh', async () => {

@@ -94,12 +94,14 @@ class World {
     for (const directory of [join(this.root, 'tmp'), join(this.home, 'data/keys'), join(this.root, 'run')])
       mkdirSync(directory, { recursive: true, mode: 0o700 });
     const write = (name: string, text: string) => writeFileSync(join(this.project, name), text);
+    const dev = `node -e "require('node:http').createServer((_, r) => r.end('hello')).listen(5173, '127.0.0.1')"`;
     const scripts = {
       test: 'node -e "console.log(1)"',
       watch: 'echo watching',
-      dev: 'echo',
+      dev,
       serve: 'echo',
       start: 'echo',
+      preview: 'echo',
     };
     write(
       'package.json',

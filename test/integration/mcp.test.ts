@@ -306,7 +306,9 @@ describe('background commands of sandbox-run mcp', () => {
     expect(String(bytes)).toBe('served');
     socket.destroy();
     await call('shell_kill', { id: 'job-1' });
-    expect(textOf(await call('shell_output', {}))).toMatch(/^job-1: .*; (?!running)[^\n]*\njob-2: "sleep 600"; running$/);
+    expect(textOf(await call('shell_output', {}))).toMatch(
+      /^job-1: .*; (?!running)[^\n]*\njob-2: "sleep 600"; running$/,
+    );
     await client.close();
     await eventually(() => expect(log()).toContain('ended with its client: job-2, "sleep 600"'));
     expect(log()).not.toContain('job-1');

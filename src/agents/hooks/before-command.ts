@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { isBeneath } from '../../base/absolute-path.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { shellWords } from '../../base/shell-quote.ts';
 import {
   createDecider,
   type Decided,
@@ -22,7 +23,7 @@ import {
 import { currentDirectoryOf } from '../../workspace/index.ts';
 import { requireAfter } from './after-event.ts';
 import type { BeforeCommand, HookAnswer, HookCall, HookMode } from './hook-adapter.ts';
-import { rewrittenCommand } from './rewrite.ts';
+import { callWords, rewrittenWords } from './rewrite.ts';
 import { type AgentMemory, ofAgent, recordOf } from './session-memory.ts';
 
 /** How long a ticket waits for the person: the agent's question stays open until it is answered. */
@@ -104,14 +105,17 @@ async function rewrite(
     tool: checker.policy.hooks.plugins.length === 0 ? undefined : tool,
     asked: await proofOfAsking(checker, decided, event, isQuestion && event.canAsk),
   };
-  const changed = (approval?: { readonly ticket: string; readonly path: string }) =>
-    event.withCommand(rewrittenCommand({ ...rewritten, approval }, options), timeoutMs);
-  if (!isQuestion || !event.canAsk)
+  const withWords = (words: readonly string[]) =>
+    event.withCommand(shellWords([...callWords(options), ...words]), timeoutMs);
+  if (!isQuestion || !event.canAsk) {
+    const words = rewrittenWords({ ...rewritten, approval: undefined }, options);
+    options.onRewritten?.(words);
     return {
       verdict: 'allow',
       reason: `sandbox-run: ${isQuestion ? 'it runs if somebody approves it' : 'the policy allows it'}, in the sandbox`,
-      input: changed(),
+      input: withWords(words),
     };
+  }
 
   // Exactly as it will run: the search path of the agent's shell may be another one.
   const path = checker.environment.variables.PATH ?? '';
@@ -131,7 +135,11 @@ async function rewrite(
       "whoever the agent's question was answered by",
       TICKET_LIFETIME_MS,
     );
-    return { verdict: 'ask', reason: questionFor(request), input: changed({ ticket, path }) };
+    return {
+      verdict: 'ask',
+      reason: questionFor(request),
+      input: withWords(rewrittenWords({ ...rewritten, approval: { ticket, path } }, options)),
+    };
   } finally {
     await running.close();
   }

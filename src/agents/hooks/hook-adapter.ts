@@ -28,6 +28,8 @@ export interface HookOptions extends ToldAfterwards {
   readonly createChecker?: typeof createChecker;
   /** Remembers sessions; without it the state of this user. */
   readonly sessionMemory?: (id: string) => AgentMemory;
+  /** Called with what an agent runs in place of a command, behind the words that start this program, if it need not ask first. */
+  readonly onRewritten?: (words: readonly string[]) => void;
   /** How this program was started. */
   readonly program: readonly string[];
   /** The program that hands calls of it over to a warm server; `undefined`: it is not installed. */

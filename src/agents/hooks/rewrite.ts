@@ -1,5 +1,4 @@
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
-import { shellWords } from '../../base/shell-quote.ts';
 import type { HookOptions } from './hook-adapter.ts';
 
 /** Linux takes 128 KiB of one argument (MAX_ARG_STRLEN); a byte is left for its end. */
@@ -22,21 +21,19 @@ interface RewrittenCommand {
 }
 
 /**
- * The line that an agent's shell runs in place of a command: this program with the operator's options, and the command as
- * one word. There is no such thing as a command that is ours already: whatever a model writes is a command like any other.
+ * What an agent's shell runs in place of a command, behind {@link callWords}: the operator's options, and the command as one word. There is no such thing as a command that is ours already: whatever a model writes is a command like any other.
  * @throws {SandboxError} `usage.invalid` for one that is too long to be an argument.
  */
-export function rewrittenCommand(
+export function rewrittenWords(
   { command, workspace, session, tool, asked, timeoutMs, isBackground, approval }: RewrittenCommand,
   options: HookOptions,
-): string {
+): readonly string[] {
   if (Buffer.byteLength(command) > LONGEST_ARGUMENT)
     throw new SandboxError(
       'usage.invalid',
       'the command is longer than an argument may be (128 KiB); put it into a file and run that',
     );
-  return shellWords([
-    ...callWords(options),
+  return [
     ...['--for-model', ...(isBackground ? ['--live'] : [])],
     ...['--workspace', workspace, '--session', session],
     ...(tool === undefined ? [] : ['--tool', tool]),
@@ -45,7 +42,7 @@ export function rewrittenCommand(
     ...['--timeout', String(timeoutMs / 1000)],
     ...(approval === undefined ? [] : ['--env', `PATH=${approval.path}`, '--approval', approval.ticket]),
     ...['-c', command],
-  ]);
+  ];
 }
 
 /** What a call of this program begins with: a hook's, or that of a rewritten command. */

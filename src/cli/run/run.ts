@@ -120,7 +120,8 @@ export async function runIn(
   if (weaker !== undefined) printError(weaker);
   const { published } = sandbox.prepared;
   // Who waits for the end of a server would not hear it in time.
-  if (published !== undefined && !wanted.json) published.tell = printError;
+  if (published !== undefined)
+    published.tell = wanted.json ? undefined : wanted.quiet ? () => {} : printError;
   // Signals are delivered between turns of the event loop.
   await new Promise(setImmediate);
   const early = signals.early;

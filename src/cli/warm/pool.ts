@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { errnoOf } from '../../base/errno-of.ts';
+import { orElse } from '../../base/or-else.ts';
 import { loadAddon } from '../../confine/native/load.ts';
 import { type Policy, reviewerSettings, type SandboxOptions } from '../../model/index.ts';
 import {
@@ -11,14 +12,17 @@ import {
   checkerOf,
   closePrepared,
   commandEnvironment,
+  HostFindings,
   type OpenSandbox,
   type PreparedSandbox,
+  policyFiles,
   prepareOf,
   RepeatedLook,
   type ResolvedPolicy,
   realPath,
   resolvePolicy,
   sandboxOn,
+  trustDirectory,
 } from '../../run/index.ts';
 import { createPathLookup, type Environment, identityOf, type Surroundings } from '../../workspace/index.ts';
 import { SessionBackground } from './background.ts';
@@ -55,6 +59,8 @@ interface Kept<T> extends Sharing {
 const MOST_IDLE = 6;
 const IDLE_MS = 600_000;
 const LOOK_MS = 60_000;
+/** An agent runs what a hook has answered within so long, unless it asks its user first. */
+const LOOK_LASTS_MS = 1_000;
 
 /** What stays open, by what it was made of. */
 class Pool<T extends { close(): Promise<void> }> {
@@ -162,6 +168,17 @@ export class OpenPolicies {
       }
     | undefined;
   readonly #onPlugins: () => void;
+  /** What a run that is about to come will ask for. */
+  #ahead:
+    | {
+        readonly question: string;
+        readonly files: readonly { readonly path: string; readonly was: string }[];
+        readonly made: Promise<ResolvedPolicy>;
+        readonly at: number;
+      }
+    | undefined;
+  /** What the last decision for the session of an agent found on the host. */
+  #lastLook: { readonly session: string; readonly host: HostFindings; readonly at: number } | undefined;
 
   /**
    * `onPlugins`: a policy has plug-ins. They are loaded once in a process, so that the next call needs another one to see what
@@ -317,7 +334,9 @@ export class OpenPolicies {
   }
 
   async #sandboxOf(options: SandboxOptions, around: Surroundings) {
-    const resolved = await this.#resolve(options, around);
+    const resolved =
+      (await this.#takeAhead(options, around)) ??
+      (await this.#resolve(options, around, this.#takeLook(options)));
     // A repository that came since the last call, say: only a sandbox that is made now keeps commands off its hooks.
     const found = await this.#lookThrough(resolved.workspace).find(loadAddon(), resolved);
     // What is to be hidden is looked for by the sandbox itself, before each command.
@@ -335,11 +354,49 @@ export class OpenPolicies {
 
   /** A checker that is given back when it is closed. @throws {SandboxError} as `createChecker`. */
   async checker(options: SandboxOptions, around: Surroundings, parts: CheckerParts = {}): Promise<Checker> {
-    const resolved = await this.#resolve(options, around);
+    const host = new HostFindings();
+    const resolved = await this.#resolve(options, around, host);
+    if (typeof options.session === 'string')
+      this.#lastLook = { session: options.session, host, at: performance.now() };
     const { lent, ...lease } = await this.#checkers.lease(inputsOf(options, resolved, parts), () =>
       checkerOf(resolved, options, parts),
     );
     return { ...lent, close: async () => lease[Symbol.dispose]() };
+  }
+
+  /** What the hook found for the command that it has just decided about: good for one run, which comes at once. */
+  #takeLook({ session }: SandboxOptions): HostFindings | undefined {
+    const look = this.#lastLook;
+    if (look === undefined || look.session !== session) return undefined;
+    this.#lastLook = undefined;
+    return performance.now() - look.at < LOOK_LASTS_MS ? look.host : undefined;
+  }
+
+  /** Resolves the policy of a run that is about to come; it is used if it comes at once, and nothing that it was read from has changed. */
+  async lookAhead(options: SandboxOptions, around: Surroundings): Promise<void> {
+    const { workspace } = options;
+    if (typeof workspace !== 'string' || this.#ahead !== undefined) return;
+    const paths = [...policyFiles(options, workspace), trustDirectory()];
+    const files = paths.map((path) => ({ path, was: stampOf(path) }));
+    // Changed once more before the clock of its file system goes on, it would look the same.
+    if (files.some(({ path }) => isJustChanged(path))) return;
+    const made = this.#resolve(options, around, this.#takeLook(options));
+    const ahead = { question: questionOf(options, around), files, made, at: performance.now() };
+    this.#ahead = ahead;
+    setTimeout(() => {
+      if (this.#ahead === ahead) this.#ahead = undefined;
+    }, LOOK_LASTS_MS).unref();
+    await made;
+  }
+
+  async #takeAhead(options: SandboxOptions, around: Surroundings): Promise<ResolvedPolicy | undefined> {
+    const ahead = this.#ahead;
+    if (ahead === undefined || ahead.question !== questionOf(options, around)) return undefined;
+    this.#ahead = undefined;
+    const resolved = await ahead.made.catch(() => undefined);
+    const isSoon = performance.now() - ahead.at < LOOK_LASTS_MS;
+    const isSame = ahead.files.every(({ path, was }) => was === stampOf(path));
+    return resolved !== undefined && isSoon && isSame ? { ...resolved, around: ofNoCall(around) } : undefined;
   }
 
   #lookThrough(workspace: string): RepeatedLook {
@@ -352,8 +409,12 @@ export class OpenPolicies {
   }
 
   /** What stays open serves other calls, too, each of which has a directory and streams of its own. */
-  async #resolve(options: SandboxOptions, around: Surroundings): Promise<ResolvedPolicy> {
-    const resolved = { ...(await resolvePolicy(options, around)), around: ofNoCall(around) };
+  async #resolve(
+    options: SandboxOptions,
+    around: Surroundings,
+    host?: HostFindings,
+  ): Promise<ResolvedPolicy> {
+    const resolved = { ...(await resolvePolicy(options, around, host)), around: ofNoCall(around) };
     if (resolved.policy.hooks.plugins.length > 0) this.#onPlugins();
     return resolved;
   }
@@ -363,6 +424,19 @@ export class OpenPolicies {
     await Promise.all([this.#sandboxes.close(), this.#checkers.close()]);
   }
 }
+
+/** Variables that a shell or an agent sets for what it starts, and that say nothing to the settings that are read. */
+const OF_ITS_SHELL = /^(?:_|PWD|OLDPWD|SHLVL|GIT_EDITOR|TRACEPARENT|CLAUDE\w*)$/;
+
+/** All that a policy is resolved from and that a call brings with it. */
+const questionOf = ({ gate, ...options }: SandboxOptions, { env }: Surroundings): string =>
+  JSON.stringify([
+    options,
+    Object.keys(gate ?? {}),
+    Object.entries(env)
+      .filter(([name]) => !OF_ITS_SHELL.test(name))
+      .sort(([one], [two]) => (one < two ? -1 : 1)),
+  ]);
 
 /** Variables of a caller that say where the settings of its git, its agent of SSH and its directories are: what is told of denials depends on them. */
 const TELLING = /^(?:GIT_CONFIG_\w+|SSH_AUTH_SOCK|XDG_\w+)$/;
@@ -431,28 +505,15 @@ function sharedOf(options: SandboxOptions, resolved: ResolvedPolicy): Shared {
   return { machine: sharing(same, workspaceAsNamed), place, session: options.session };
 }
 
-/** Options that say which files, hosts and controls commands have: not whose they are, how much they may use or what they are told. */
-function policyOptions({
-  workspace,
-  session,
-  tool,
-  timeout,
-  idleTimeout,
-  maxOutput,
-  limits,
-  audit,
-  env,
-  passEnv,
-  ask,
-  autonomy,
-  undo,
-  explain,
-  gate,
-  publish,
-  ...policy
-}: SandboxOptions): SandboxOptions {
-  return policy;
-}
+/** Options of single commands: whose they are, how much they may use, what they are told and what they serve. */
+const OF_ONE_COMMAND: readonly string[] = [
+  ...['workspace', 'session', 'tool', 'gate', 'timeout', 'idleTimeout', 'maxOutput', 'limits', 'audit'],
+  ...['env', 'passEnv', 'ask', 'autonomy', 'undo', 'explain', 'publish'],
+];
+
+/** Options that say which files, hosts and controls commands have. */
+const policyOptions = (options: SandboxOptions): SandboxOptions =>
+  Object.fromEntries(Object.entries(options).filter(([name]) => !OF_ONE_COMMAND.includes(name)));
 
 /** What is looked at when one is opened, and of which the policy has the name only: as it is now. */
 function openedWith(policy: Policy, env: Environment): readonly (string | undefined)[] {
@@ -466,6 +527,10 @@ function openedWith(policy: Policy, env: Environment): readonly (string | undefi
     key && createHash('sha256').update(key).digest('hex'),
   ];
 }
+
+const JUST_NOW_MS = 100;
+const isJustChanged = (path: string) =>
+  orElse(() => statSync(path).ctimeMs > Date.now() - JUST_NOW_MS, false);
 
 /** Which file it is, and when it was changed last. */
 function stampOf(path: string): string {

@@ -133,8 +133,8 @@ export class Rehearsal {
   }
 }
 
-/** Nobody hears it. */
-function silentCaller(cwd: string, env: Caller['env']): Caller {
+/** A caller for work that nobody waits for: nobody hears it. */
+export function silentCaller(cwd: string, env: Caller['env']): Caller {
   return {
     ...{ env, cwd: () => cwd, stdio: [-1, -1, -1] },
     write: () => true,

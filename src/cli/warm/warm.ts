@@ -27,7 +27,7 @@ import { printError } from '../shared/print.ts';
 import { aborted, SignalForwarding, untilEnded } from '../shared/signals.ts';
 import type { SessionBackground } from './background.ts';
 import { type Lease, OpenPolicies } from './pool.ts';
-import { Rehearsal } from './rehearsal.ts';
+import { Rehearsal, silentCaller } from './rehearsal.ts';
 import { forgetEnds, notedEnds, noteEnd, type Rehearsed } from './start.ts';
 
 /** Without a call for so long it is of no use to anybody. */
@@ -241,10 +241,17 @@ async function takeCall(
     const wanted = quietly(caller, () => sessions.hookOf(rest));
     if (wanted === undefined || !hasPlainPolicy(wanted.options.sandbox)) return undefined;
     const { agent, options } = wanted;
-    const kept = { ...options, createChecker: policies.checker.bind(policies) };
+    let rewritten: readonly string[] | undefined;
+    const kept = {
+      ...options,
+      createChecker: policies.checker.bind(policies),
+      onRewritten: (words: readonly string[]) => {
+        rewritten = words;
+      },
+    };
     return {
-      do: () =>
-        answerCall({ agent, options: kept }, (event) => {
+      do: async () => {
+        const status = await answerCall({ agent, options: kept }, (event) => {
           sessions.saw(event);
           if (event.kind === 'session-end') {
             noteEnd(path, event.session);
@@ -254,7 +261,11 @@ async function takeCall(
           if (event.kind !== 'session-start') return;
           forgetEnds(path, [event.session]);
           rehearsal.begin({ args: rest, session: event.session, cwd: currentDirectory() }, caller.env);
-        }),
+        });
+        // The agent has its answer first.
+        if (rewritten !== undefined) setImmediate(lookAhead, rewritten, caller, policies);
+        return status;
+      },
       [Symbol.dispose]: () => {},
     };
   }
@@ -292,6 +303,18 @@ async function takeService(
     do: () => services.up({ ...wish, sandbox: options }, lease).catch(statusOf),
     [Symbol.dispose]: () => {},
   };
+}
+
+/** Resolves what the command that a hook has just rewritten will ask for, while the agent starts it. */
+function lookAhead(words: readonly string[], { cwd, env }: Call['caller'], policies: OpenPolicies): void {
+  const caller = silentCaller(cwd(), env);
+  const look = async () => {
+    using signals = new SignalForwarding();
+    const asked = ofRun(words);
+    if (asked !== undefined) await policies.lookAhead(await asked.options(signals), caller);
+  };
+  // What fails is said to the command, for which it fails as well.
+  void onBehalfOf(caller, look).catch(() => {});
 }
 
 /** What is said of arguments is said by the client itself, which has to parse them then. */

@@ -14,14 +14,25 @@ export function whyNotPublished({ report, network, namespaces }: LaunchPlan): st
 /** The plan with a report that says who can connect to commands. */
 export function withPublished(plan: LaunchPlan, { network: { publish } }: Policy): LaunchPlan {
   if (publish.length === 0 || whyNotPublished(plan) !== undefined) return plan;
-  const others = publish.every(({ address }) => isLoopback(address)) ? '' : ' and other machines';
-  const said = `; programs of this machine (also those of other users)${others} can connect in, to ${publish.map(portOf).join(', ')} (network.publish)`;
+  const [sockets, ports] = [publish.filter(isSocket), publish.filter((one) => !isSocket(one))];
+  const others = ports.every(({ address }) => isLoopback(address)) ? '' : ' and other machines';
+  const ways = [
+    ...(ports.length === 0
+      ? []
+      : [`programs of this machine (also those of other users)${others} to ${ports.map(portOf).join(', ')}`]),
+    ...(sockets.length === 0
+      ? []
+      : [`programs that may use its socket to ${sockets.map(({ inner }) => `port ${inner}`).join(', ')}`]),
+  ];
+  const said = `; some can connect in: ${ways.join(', ')} (network.publish)`;
   const { report } = plan;
   const controls = report.controls.map((control) =>
     control.id === 'network' ? { ...control, reason: `${control.reason}${said}` } : control,
   );
   return { ...plan, report: { ...report, controls } };
 }
+
+const isSocket = ({ socket }: Publication) => socket !== undefined;
 
 function portOf({ port, orFree, inner, address }: Publication): string {
   const at =

@@ -79,13 +79,14 @@ export class PublishedPorts {
         continue;
       }
       try {
-        const held = this.#publish(confinement, publication);
+        const held = this.#publish(confinement, wish);
         ids.push(held.id);
-        ports.push(held.published);
-        // Results have it, too: this is for who needs it before.
-        if (held.published.port !== port)
+        const { published } = held;
+        ports.push(published);
+        // Results have it, too: this is for callers that need it before.
+        if (published.port !== port)
           this.tell?.(
-            `port ${inner} of the command is published at ${hostAndPort(held.published.addresses[0] ?? '', held.published.port)}`,
+            `port ${inner} of the command is published at ${hostAndPort(published.addresses[0] ?? '', published.port)}`,
           );
       } catch (error) {
         if (wish.isAsked || !(error instanceof SandboxError)) {
@@ -101,20 +102,20 @@ export class PublishedPorts {
   }
 
   /** @throws {SandboxError} `publish.taken`, `publish.refused`, `publish.failed`, `file.unusable`. */
-  #publish(
-    { native }: Confinement,
-    publication: Publication,
-  ): { readonly id: number; readonly published: PublishedPort } {
-    const { port, orFree, inner, address, socket } = publication;
+  #publish({ native }: Confinement, wish: Wish): { readonly id: number; readonly published: PublishedPort } {
+    const { port, orFree, inner, address, socket } = wish.publication;
     const bytes = addressBytes(address ?? '');
     const where =
       socket === undefined ? bytes && Uint8Array.from(bytes) : placeOfSocket(socket, this.#commandsWrite);
     const held = this.#addon.publish(native, where, port, orFree, inner);
-    if (held.failure !== undefined) throw notHeld(publication, held, this.#wishes);
+    if (held.failure !== undefined) throw notHeld(wish, held, this.#wishes);
     const at = typeof where === 'string' ? { addresses: [], socket: where } : { addresses: held.addresses };
     return { id: held.id, published: { ...at, port: held.port, inner, relayed: true } };
   }
 }
+
+/** What carries connections, as the kernel shows its name. */
+const RELAY = 'sandbox-run-rel';
 
 /**
  * The canonical path of a socket that is to be made. Whoever connects there trusts that it leads to the command.
@@ -140,9 +141,6 @@ const quoted = (path: string) => visibleLine(path, LONGEST_SAID);
 
 /** Characters of a path in a message. */
 const LONGEST_SAID = 300;
-
-/** What carries connections, as the kernel shows its name. */
-const RELAY = 'sandbox-run-rel';
 
 const LOST =
   'what carries connections to a published port was ended from outside while the command ran, which could not be reached from then on';
@@ -176,7 +174,7 @@ function onlyByPolicy(publication: Publication): SandboxError {
 }
 
 function notHeld(
-  publication: Publication,
+  { publication, isAsked }: Wish,
   {
     failure,
     free = 0,
@@ -203,7 +201,9 @@ function notHeld(
   const name = holder?.name === RELAY ? 'another command of sandbox-run' : holder?.name;
   const by = holder === undefined ? '' : ` by ${name} (process ${holder.pid})`;
   const others = new Set(wishes.map((wish) => wish.publication.port));
-  const next = free === 0 || others.has(free) ? undefined : publicationText({ port: free, inner, address });
+  // A command of a policy runs on without it.
+  const isOffered = isAsked && free !== 0 && !others.has(free);
+  const next = isOffered ? publicationText({ port: free, inner, address }) : undefined;
   return new SandboxError(
     'publish.taken',
     `port ${port} is taken${by}${next === undefined ? '' : `; ${free} is free: --publish ${next}`}`,

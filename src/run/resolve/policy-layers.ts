@@ -58,6 +58,16 @@ export async function loadOperatorLayers(
   return layers;
 }
 
+/** Where it is looked for what files say of a policy for a workspace; they need not be there. */
+export const policyFiles = (
+  { policy, shadow }: Pick<SandboxOptions, 'policy' | 'shadow'>,
+  workspace: string,
+): readonly string[] => [
+  ...[SYSTEM_POLICY, userPolicyPath(homeDirectory(), process.env.XDG_CONFIG_HOME)],
+  ...[policy, shadow].filter((one) => typeof one === 'string'),
+  join(workspace, WORKSPACE_POLICY),
+];
+
 /** The workspace that files of the operator name; it may begin with `~`. */
 export function workspaceNamed(layers: readonly PolicyLayer[]): string | undefined {
   return layers.findLast(({ says }) => says.security?.workspace_dir !== undefined)?.says.security

@@ -57,7 +57,8 @@ const LARGEST_RECORD = 4 * 1024 * 1024;
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
 
-const trustDirectory = () => join(stateDirectory(), 'trust');
+/** Where it is kept which files of workspaces a person trusts; it need not be there. */
+export const trustDirectory = (): string => join(stateDirectory(), 'trust');
 
 /** A path has one record, whichever directory is there: a new decision replaces the old one. */
 const recordPath = (workspace: string) => join(trustDirectory(), `${hashOf(workspace)}.json`);

@@ -40,6 +40,7 @@ import {
   TREE_AROUND,
 } from '../../workspace/index.ts';
 import { stateDirectory } from '../state.ts';
+import { HostFindings } from './host-findings.ts';
 import { realPath } from './own-program.ts';
 import {
   callerLayer,
@@ -48,10 +49,8 @@ import {
   userPolicyPath,
   workspaceNamed,
 } from './policy-layers.ts';
-import { programsOnPath } from './programs-on-path.ts';
 import { lookAtProject, type Project, remarksOn } from './project-trust.ts';
 import { hasNpmCache } from './seed-npm-cache.ts';
-import { systemTree } from './system-tree.ts';
 import { cacheDirectoryOf } from './workspace-cache.ts';
 
 /** Options and files, made into one policy. */
@@ -89,10 +88,14 @@ export interface ResolvedPolicy {
 /**
  * Reads the layers and merges them: built-in profile, the machine's file, the user's, the one named by the caller, the
  * caller's options, and last the workspace's file, which can only take away. What it asks for beyond that is the weakest of all
- * layers, and there is none of it until a person has trusted the file.
+ * layers, and there is none of it until a person has trusted the file. `host`: what was found before for the same call.
  * @throws {SandboxError} for everything that is wrong with options, policy or workspace.
  */
-export async function resolvePolicy(options: SandboxOptions, around: Surroundings): Promise<ResolvedPolicy> {
+export async function resolvePolicy(
+  options: SandboxOptions,
+  around: Surroundings,
+  host: HostFindings = new HostFindings(),
+): Promise<ResolvedPolicy> {
   const { env } = around;
   requireExactVariables(env);
   const home = homeDirectory();
@@ -119,7 +122,7 @@ export async function resolvePolicy(options: SandboxOptions, around: Surrounding
     options.narrow?.readOnly === true ? withReadOnlyWorkspace(effective.policy) : effective.policy;
   const repository = repositoryFor(named, options, { workspace, home, temporary, env }, lookup);
   const found = withFound(
-    await withHostFindings(named, { home, workspace, env }, lookup),
+    await withHostFindings(named, { home, workspace, env }, lookup, host),
     rulesOfRepository(repository.found, named, env),
   );
   const network = await listedNetwork(found, entries, { home, workspace, env });
@@ -384,15 +387,16 @@ async function withHostFindings(
   policy: Policy,
   { home, workspace, env }: From,
   lookup: PathLookup,
+  host: HostFindings,
 ): Promise<Policy> {
   const named = withTopDirectories(policy);
   const caches = named.network.mode === 'off' ? packageCaches(home, ownCaches(named, workspace)) : NOTHING;
   // A thread of the addon walks it while this one looks at the rest. None of its rules opens programs.
-  const system = named.filesystem.system === 'listed' ? [] : systemTree(workspace);
+  const system = named.filesystem.system === 'listed' ? [] : host.systemTree(workspace);
   const chains = installedToolChains(home);
   const { secret } = named.filesystem;
   const { rules } = [caches, chains].reduce(withFound, named).filesystem;
-  const programs = programsOnPath({ home, workspace, secret, env }, rules, lookup);
+  const programs = host.programsOnPath({ home, workspace, secret, env }, rules, lookup);
   return [{ rules: await system, env: {} }, caches, chains, { rules: programs, env: {} }].reduce(
     withFound,
     named,
