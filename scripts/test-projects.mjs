@@ -178,6 +178,7 @@ export const AS_BOTH = [
     'run',
   ),
   ...inFolder('library', 'session', 'spilled-output', 'terminal'),
+  'test/cli/services',
   'test/fleet/security',
   ...inFolder('unit/gate/state', 'database.'),
 ];
