@@ -89,6 +89,7 @@ const CACHE = 'in the directory of a cache, of which commands can write only wha
 /** THE table of what changes files by a path: the file, the function, and why no command can have put a link there. */
 const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'gate/approvals/terminal.ts': { openTerminal: DEVICE, takeKeysAgain: DEVICE, columnsOf: DEVICE },
+  'cli/services/records.ts': { claimRecord: STATE, noteState: STATE },
   'cli/attack/arena.ts': { inRoot: ATTACK, makeOutside: ATTACK, make: ATTACK, fillWorkspace: ATTACK },
   'cli/attack/file-attacks.ts': { victimIn: ATTACK, leaves: ATTACK, '(module)': ATTACK },
   'cli/attack/kernel-attacks.ts': { inDirectory: ATTACK, setUidProgram: ATTACK },
@@ -101,12 +102,12 @@ const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'run/change-sets/index-outside.ts': { keepIndex: STATE },
   'run/change-sets/held-paths.ts': { widen: HELD, openToRead: HELD },
   'run/change-sets/operations.ts': { madeReadable: HELD, haveSameBytes: DEVICE },
-  'run/change-sets/place.ts': {
-    ...{ keep: HELD, make: HELD, removeMarks: HELD, putThere: HELD, exchangeKnown: HELD, linkTo: HELD },
-  },
+  'run/change-sets/place.ts': { make: HELD, removeMarks: HELD, linkTo: HELD },
   'run/change-sets/places.ts': { finish: HELD, drop: HELD },
-  'run/change-sets/take-back.ts': { takeBack: HELD, exchangeBack: HELD },
-  'run/change-sets/renames.ts': { renameVacant: HELD, renameOurs: HELD, widened: HELD },
+  'run/change-sets/renames.ts': {
+    ...{ renameVacant: HELD, renameOurs: HELD, widened: HELD },
+    ...{ exchangeNames: HELD, isLinked: HELD, finishExchange: HELD },
+  },
   'run/change-sets/store.ts': {
     makeDirectory: STATE,
     save: STATE,
