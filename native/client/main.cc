@@ -142,6 +142,7 @@ void AddLimits(Digest* digest) {
       at += sizeof kOpenFiles - 1;
       at += strspn(at, " ");
       at += strcspn(at, " ");
+      at += strspn(at, " ");  // as many as fill up the column
     }
     digest->AddText(at);
   }

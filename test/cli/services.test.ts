@@ -65,6 +65,16 @@ describe('a service', () => {
     });
   });
 
+  it.runIf(HOST.namespaces)('is reached from shells with any soft limit of open files', async () => {
+    // Most shells have a soft limit of fewer digits than the hard one, to which Node raises it.
+    const limited = (limit: number) => ({ by: ['/bin/sh', '-c', `ulimit -Sn ${limit}; exec "$@"`, 'sh'] });
+    await sr(place, ['up', 'web', '--ready', '5173', '--', ...serverWords(5173, 'from web')], limited(777));
+    for (const limit of [999, 1000])
+      expect(await sr(place, ['--', ...clientWords(5173)], limited(limit))).toEqual({
+        ...{ exitCode: 0, stdout: 'from web\n', stderr: '' },
+      });
+  });
+
   it.runIf(HOST.namespaces)('joins the machine of a session that was there before', async () => {
     const agent = ['--for-model', '--workspace', place.workspace, '--session', 'two', '--timeout', '60'];
     await eventually(() => expect(serversOf(place.state)).toEqual([]));

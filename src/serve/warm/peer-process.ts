@@ -32,8 +32,8 @@ export function peerProcess(process: number | 'self'): ProcessLooks | undefined 
     const inherited = [
       ...(read('status').match(INHERITED) ?? []),
       place,
-      // Node raises its own soft limit of files at its start.
-      read('limits').replace(/^(Max open files +)\S+/m, '$1'),
+      // Node raises its own soft limit of files at its start. Columns are filled up with blanks, which depend on it.
+      read('limits').replace(/^(Max open files +)\S+ +/m, '$1'),
       read('cgroup', 'latin1'),
       `nice ${fields[NICE]}`,
     ];
