@@ -308,7 +308,7 @@ async function infoOf({ name, workspace, service, wish, end, endedAt }: Entry): 
     ...{ name, workspace, pid, state: service.state, restarts: service.restarts },
     command: typeof command === 'string' ? command : command.join(' '),
     since: end === undefined ? service.startedAt : endedAt,
-    ports,
+    ports: ports.map(({ protocol, address, port, published }) => ({ protocol, address, port, published })),
     end: end && endInWords(end),
     supervisor: process.pid,
   };
