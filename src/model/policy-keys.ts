@@ -170,7 +170,7 @@ const plugin = (zod: Zod) =>
       'must have either path (with sha256, if you like) or command',
     );
 
-const service = (zod: Zod) =>
+const service = (zod: Zod, ports: (zod: Zod) => z.ZodType<string[]>) =>
   zod
     .strictObject({
       command: zod.union(
@@ -181,12 +181,20 @@ const service = (zod: Zod) =>
       ready_line: zod.string().min(1).max(512).optional(),
       ready_timeout_seconds: duration(zod).optional(),
       restart: zod.enum(['on-failure']).optional(),
-      publish: zod.array(zod.string().min(1)).optional(),
+      publish: ports(zod).optional(),
     })
     .refine(
       ({ ready, ready_line }) => ready === undefined || ready_line === undefined,
       'has ready and ready_line, which say the same in two ways; leave one out',
     );
+
+const services = (zod: Zod, ports: (zod: Zod) => z.ZodType<string[]>) =>
+  zod.record(
+    zod
+      .string()
+      .regex(/^[a-z0-9][a-z0-9_-]{0,31}$/, 'must be a name of a to z, digits, "-" and "_", at most 32'),
+    service(zod, ports),
+  );
 
 /** A module or a program that is asked about tools. */
 export type HookPlugin = Readonly<z.output<ReturnType<typeof plugin>>>;
@@ -922,18 +930,16 @@ export const POLICY_KEYS = {
     }),
   },
   services: key({
-    schema: (zod) =>
-      zod.record(
-        zod
-          .string()
-          .regex(/^[a-z0-9][a-z0-9_-]{0,31}$/, 'must be a name of a to z, digits, "-" and "_", at most 32'),
-        service(zod),
-      ),
+    schema: (zod) => services(zod, publications),
     text: 'Commands that sandbox-run up starts and that go on until they are stopped, by name: command (a shell string, or an array of words), ready (a TCP port at which it listens then), ready_line (a regular expression for a line of its output), ready_timeout_seconds, restart (on-failure) and publish (ports for this machine, as --publish).',
     example: '{ web = { command = "npm run dev", ready = 5173 } }',
     default: {},
     layers: 'by-name',
-    trust: { opens: 'sandbox-run up starts this, in the sandbox, until it is stopped', risk: 'low' },
+    trust: {
+      opens: 'sandbox-run up starts this, in the sandbox, until it is stopped',
+      risk: 'low',
+      schema: (zod) => services(zod, ownPublications),
+    },
   }),
   unsafe: {
     unjudged_commands: key({

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
@@ -92,10 +92,53 @@ describe('a service', () => {
     expect(other.stdout).toBe('ECONNREFUSED\n');
     expectOneLine(other.stderr);
     expect(other.stderr).toContain('does not reach the services of this workspace (web)');
+    expect(other.stderr).toContain(`web was started without --rw ${join(place.root, 'beside')};`);
+    const own = ['up', 'own', '--net', '@own', '--env', 'KEY=hidden', '--ready', '5174'];
+    await sr(place, [...own, '--', ...serverWords(5174, 'from own')]);
+    const listed = await sr(place, ['--net', 'example.org', '--', ...clientWords(5174)]);
+    expect(listed.stderr).toContain('own has --net @own, this command --net example.org;');
+    expect(listed.stderr).not.toContain('hidden');
     // Nor from another workspace, where there is nothing to say.
     expect(await sr(place, ['--', ...clientWords(5173)], { cwd: join(place.root, 'beside') })).toMatchObject({
       ...{ stdout: 'ECONNREFUSED\n', stderr: '' },
     });
+  });
+
+  it.runIf(HOST.namespaces)(
+    'is not reached from a directory beneath, and the line that says so leads there',
+    async () => {
+      const beneath = join(place.workspace, 'a b', 'c');
+      mkdirSync(beneath, { recursive: true });
+      await up('web', '--ready', '5173', '--', ...serverWords(5173, 'from web'));
+      // Of no repository: each directory is a workspace for itself.
+      const alone = await sr(place, ['--', ...clientWords(5173)], { cwd: beneath });
+      expect(alone).toMatchObject({ stdout: 'ECONNREFUSED\n', stderr: '' });
+      mkdirSync(join(place.workspace, '.git'));
+      const missed = await sr(place, ['--', ...clientWords(5173)], { cwd: beneath });
+      expect(missed.stdout).toBe('ECONNREFUSED\n');
+      expectOneLine(missed.stderr);
+      const [, ...words] = /(--workspace) (\S+)\n$/.exec(missed.stderr) ?? [];
+      expect(words).toEqual(['--workspace', place.workspace]);
+      expect(await sr(place, [...words, '--', ...clientWords(5173)], { cwd: beneath })).toMatchObject({
+        ...{ stdout: 'from web\n', stderr: '' },
+      });
+      rmSync(join(place.workspace, '.git'), { recursive: true });
+    },
+  );
+
+  it('whose port leads to nothing yet is told with that port', async () => {
+    if (!HOST.namespaces) return;
+    const began = await up('web', '--publish', '0:5173', '--', 'sleep', long(20));
+    expect(began.stdout).toMatch(
+      /^web runs; 127\.0\.0\.1:\d+ leads to its port 5173, where it does not listen yet \(process \d+\)\n$/,
+    );
+  });
+
+  it('that fails at once and is to be started again is told so', async () => {
+    const failed = await up('web', '--restart', 'on-failure', '-c', 'exit 3');
+    expect(failed).toMatchObject({ exitCode: 124, stdout: '' });
+    expectOneLine(failed.stderr);
+    expect(failed.stderr).toContain('web has failed and will be started again');
   });
 
   it('that ends before it is ready fails up, with its status and its last lines', async () => {
@@ -169,24 +212,45 @@ describe('a service', () => {
     expect(began).toMatchObject({ exitCode: 0 });
     expect(await services(place)).toMatchObject([{ restarts: 2, state: 'ready' }]);
     await up('short', '--for', '1s', '--', 'sleep', long(8));
-    await eventually(async () => expect((await services(place)).map(({ name }) => name)).toEqual(['web']));
+    await eventually(async () =>
+      expect(await services(place)).toMatchObject([
+        { name: 'web' },
+        { name: 'short', state: 'ended', end: 'stopped: its time was over' },
+      ]),
+    );
     expect(processesWith(long(8))).toEqual([]);
   });
 
   it('is started anew by restart, as it was', async () => {
     await up('web', '--env', 'GIVEN=a value', '-c', `echo "$GIVEN $PWD"; exec sleep ${long(9)}`);
     const [before = 0] = processesWith(long(9));
-    expect(await sr(place, ['restart', 'web'])).toMatchObject({
-      exitCode: 0,
-      stdout: 'web was started again\n',
-    });
-    await eventually(() => {
-      expect(processesWith(long(9))).toHaveLength(1);
-      expect(processesWith(long(9))).not.toEqual([before]);
-    });
+    const again = await sr(place, ['restart', 'web']);
+    expect(again.exitCode).toBe(0);
+    expect(again.stdout).toMatch(/^web runs \(process \d+\)\n$/);
+    expect(processesWith(long(9))).toHaveLength(1);
+    expect(processesWith(long(9))).not.toEqual([before]);
     await eventually(async () =>
       expect((await sr(place, ['logs', 'web'])).stdout).toBe(`a value ${place.workspace}\n`.repeat(2)),
     );
+  });
+
+  it('is ready again when restart returns, or restart fails as up does', async () => {
+    await up(
+      'web',
+      '--ready',
+      '5173',
+      '-c',
+      `test ! -e broken || exit 7; exec ${quoted(serverWords(5173, 'x'))}`,
+    );
+    const again = await sr(place, ['restart', 'web']);
+    expect(again).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(again.stdout).toMatch(/^web is ready, reach it at localhost:5173/);
+    writeFileSync(join(place.workspace, 'broken'), '');
+    const failed = await sr(place, ['restart', 'web']);
+    expect(failed).toMatchObject({ exitCode: 7, stdout: '' });
+    expect(failed.stderr).toContain('web ended before it was ready: exited with 7');
+    rmSync(join(place.workspace, 'broken'));
+    expect(await sr(place, ['restart', 'web'])).toMatchObject({ exitCode: 0 });
   });
 
   it('is followed until it ends, or the reader leaves', async () => {
@@ -280,6 +344,13 @@ describe('services of a project', () => {
     writeFileSync(file, readFileSync(file, 'utf8').replace('from web', 'from elsewhere'));
     await sr(place, ['stop', '--all']);
     expect((await up('job')).exitCode).toBe(125);
+    // A project names no socket, wherever it would be made, and no address that other machines reach.
+    for (const port of [`${place.root}/a.sock:5173`, '0.0.0.0:5173']) {
+      writeFileSync(file, `[services.web]\ncommand = "true"\npublish = [${JSON.stringify(port)}]\n`);
+      const refused = await onTerminal([process.execPath, CLI, 'trust'], []);
+      expect(refused.status).toBe(125);
+      expect(refused.output).toContain('must be a port, with no address or one of the loopback interface');
+    }
     writeFileSync(file, '');
   });
 });
@@ -310,7 +381,11 @@ os.close(fd)`;
     expectOneLine(refused.stderr);
     expect(refused.stderr).toContain('belong to another supervisor');
     expect(processesWith(long(18))).toEqual([]);
-    expect((await sr(place, ['--', 'true'], unlike)).stderr).toContain('does not reach the services');
+    const apart = await sr(place, ['--', 'true'], unlike);
+    expectOneLine(apart.stderr);
+    expect(apart.stderr).toMatch(
+      /web was started by a process with "nice \d+", and this one has "nice \d+"\n/,
+    );
     expect(await sr(place, ['restart', 'web'], unlike)).toMatchObject({ exitCode: 0 });
     expect(await sr(place, ['stop', '--all'], unlike)).toMatchObject({
       exitCode: 0,

@@ -3,7 +3,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isBeneath } from '../../base/absolute-path.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { parsedJson } from '../../base/parsed-json.ts';
-import { readableWord } from '../../base/shell-quote.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import type { ServiceInfo } from '../../model/index.ts';
 import { openSandbox, stateDirectory } from '../../run/index.ts';
@@ -180,4 +179,4 @@ function lostInfo({ name, workspace, at, pid }: ServiceRecord): ServiceInfo {
 }
 
 const lostInWords = ({ name, workspace, pid }: ServiceRecord) =>
-  `${name} of ${visibleLine(workspace, 4096)} was lost: its supervisor, process ${pid}, ended without a word, and the service with it. Start it again: sandbox-run up ${readableWord(name)}`;
+  `${name} of ${visibleLine(workspace, 4096)} was lost: its supervisor, process ${pid}, ended without a word, and the service with it. Start it again as you did: sandbox-run up ${name}, with the options and the command that it had unless a policy file names it`;

@@ -228,7 +228,9 @@ Exit status: 0 it has ended; 125 if there is no such service or anything else fa
   restart: {
     what: 'Ends what a service runs, and starts it again as it was.',
     after: `
-Exit status: 0 it was started; 125 if there is no such service or anything else failed.`,
+It waits until the service is ready again, as up did.
+
+Exit status: that of up; 125 if there is no such service.`,
   },
 };
 

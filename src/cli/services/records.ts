@@ -17,6 +17,7 @@ import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { isObject } from '../../base/is-object.ts';
 import { orElse } from '../../base/or-else.ts';
 import { parsedJson } from '../../base/parsed-json.ts';
+import type { SandboxOptions } from '../../model/index.ts';
 import { stateDirectory } from '../../run/index.ts';
 import { ensureStateDirectory } from '../../workspace/index.ts';
 
@@ -37,6 +38,8 @@ export interface ServiceRecord {
   readonly host: string;
   /** ISO 8601. */
   readonly at: string;
+  /** Its options that commands must have, too, to reach it. */
+  readonly options: SandboxOptions;
   /** It has ended by itself, and its supervisor can still be asked about it. */
   readonly hasEnded: boolean;
 }
@@ -83,6 +86,7 @@ function isRecord(value: unknown): value is ServiceRecord {
   return (
     texts &&
     typeof value.hasEnded === 'boolean' &&
+    isObject(value.options) &&
     Number.isSafeInteger(pid) &&
     basename(String(server)) === server
   );
@@ -105,19 +109,19 @@ function startOf(pid: number): string | undefined {
 }
 
 /**
- * Notes that this process is about to start a service. `server`: where it listens. Returns what was there before, if it is in
+ * Notes that this process is about to start a service. `server`: the name of its socket. Returns what was there before, if it is in
  * the way: then nothing was written. A record of a service that has ended, or was lost, is replaced.
  * @throws {SandboxError} `state.unusable`, `state.untrusted`.
  */
-export function claimRecord(name: string, workspace: string, server: string): ServiceRecord | undefined {
+export function claimRecord(
+  service: Pick<ServiceRecord, 'name' | 'workspace' | 'server' | 'options'>,
+): ServiceRecord | undefined {
   ensureStateDirectory(stateDirectory());
   const { pid } = process;
   const started = startOf(pid) ?? '';
   const at = new Date().toISOString();
   const record: ServiceRecord = {
-    name,
-    workspace,
-    server,
+    ...service,
     pid,
     started,
     host: thisHost(),

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { isBeneath } from '../../base/absolute-path.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { describeShortage } from '../../base/errors/shortage.ts';
+import { hostAndPort } from '../../base/host-and-port.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import { within } from '../../gate/index.ts';
 import type { ServiceInfo } from '../../model/index.ts';
@@ -15,6 +16,7 @@ import {
 } from '../../run/index.ts';
 import type { Caller, Work } from '../../serve/index.ts';
 import { caller, currentDirectory, onBehalfOf } from '../shared/caller.ts';
+import { sharedOptions } from '../shared/options.ts';
 import { jsonLine, printError, printNote, printOut } from '../shared/print.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
 import { endInWords, tableOf } from './describe.ts';
@@ -30,12 +32,14 @@ import {
   type ServiceRecord,
 } from './records.ts';
 
-/** What has ended by itself can be asked about for so long. */
+/** What nobody stopped can be asked about for so long. */
 const REMEMBERED_MS = 600_000;
 /** Characters of the last output that are shown of a service that ended before it was ready. */
 const LAST_OUTPUT = 2_000;
 /** Milliseconds in which a service that nothing says is ready may fail, and `up` with it. */
 const EARLY_MS = 150;
+/** Characters of the path of a socket. */
+const LONGEST_SOCKET = 108;
 const FAILED = 125;
 const NOT_READY = 124;
 
@@ -121,7 +125,12 @@ export class Supervisor {
       if (problem !== undefined) throw problem;
       const before = this.#entries.get(keyOf({ name, workspace }));
       if (before !== undefined) this.#forget(before);
-      const taken = claimRecord(name, workspace, this.#server);
+      const taken = claimRecord({
+        name,
+        workspace,
+        server: this.#server,
+        options: sharedOptions(wish.sandbox),
+      });
       if (taken !== undefined) throw exists(name, workspace, 'running');
       entry = this.#begin(wish, lease, workspace);
     } catch (error) {
@@ -148,7 +157,7 @@ export class Supervisor {
   #watch(entry: Entry): void {
     void entry.service.ended.then((end) => {
       Object.assign(entry, { end, endedAt: Date.now() });
-      if (end.why === 'stopped' || end.why === 'lifetime') this.#forget(entry);
+      if (end.why === 'stopped') this.#forget(entry);
       else {
         noteState(entry, true);
         entry.forgetting = setTimeout(() => this.#forget(entry), REMEMBERED_MS);
@@ -157,7 +166,10 @@ export class Supervisor {
   }
 
   /** Says what became of a start, as soon as that is known. */
-  async #awaitReady({ name, service, wish, caller: own }: Entry): Promise<number> {
+  async #awaitReady(
+    { name, service, wish, caller: own }: Entry,
+    isQuiet: boolean = wish.quiet,
+  ): Promise<number> {
     const { gone } = caller();
     let leave: (why: 'late' | 'left') => void = () => {};
     const left = new Promise<'late' | 'left'>((done) => {
@@ -179,10 +191,12 @@ export class Supervisor {
       came === 'ready' && wish.ready === undefined ? await within(service.ended, EARLY_MS) : undefined;
     if (early !== undefined) return sayEnd(name, early, service, wish);
     if (came === 'ready') {
-      const ports = portsInWords(await service.ports());
-      const where = ports === '' ? '' : `, reach it at ${ports}`;
-      const state = wish.ready === undefined ? 'runs' : 'is ready';
-      if (!wish.quiet) printOut(`${name} ${state}${where} (process ${await service.pid()})\n`);
+      const pid = await service.pid();
+      if (pid === undefined) {
+        printError(`${name} has failed and will be started again: sandbox-run logs ${name}, stop ${name}`);
+        return NOT_READY;
+      }
+      if (!isQuiet) printOut(`${name} ${await stateInWords(service)} (process ${pid})\n`);
       return 0;
     }
     if (came === 'late') {
@@ -254,8 +268,7 @@ export class Supervisor {
       Object.assign(entry, { service: launched(entry.wish, entry.lease, entry.caller), end: undefined });
       this.#watch(entry);
     }
-    printOut(`${entry.name} was started again\n`);
-    return 0;
+    return this.#awaitReady(entry, false);
   }
 
   async #log({ service }: Entry, { follow }: ServiceChoice): Promise<number> {
@@ -299,6 +312,20 @@ function launched(wish: UpWish, { lent }: Lent, own: ServiceCaller): Service {
   const { idleTimeout = 0 } = wish.sandbox;
   const all = { ...run, idleTimeout, cwd: own.cwd(), effect: 'direct' as const };
   return onBehalfOf(own, () => new Service(lent, { command, ready, restart, lifetimeMs, run: all }));
+}
+
+/** `is ready, reach it at localhost:5173`, and which published ports lead to nothing that listens. */
+async function stateInWords(service: Service): Promise<string> {
+  const ports = await service.ports();
+  const where = portsInWords(ports);
+  const idle = service.published
+    .filter(({ relayed, inner }) => relayed && ports.every(({ port }) => port !== inner))
+    .map(({ addresses: [address = ''], port, inner, socket }) => {
+      const outside = socket === undefined ? hostAndPort(address, port) : visibleLine(socket, LONGEST_SOCKET);
+      return `; ${outside} leads to its port ${inner}, where it does not listen yet`;
+    });
+  const state = service.wish.ready === undefined ? 'runs' : 'is ready';
+  return `${state}${where === '' ? '' : `, reach it at ${where}`}${idle.join('')}`;
 }
 
 async function infoOf({ name, workspace, service, wish, end, endedAt }: Entry): Promise<ServiceInfo> {

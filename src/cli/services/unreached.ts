@@ -1,20 +1,77 @@
-import { realpathSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { orElse } from '../../base/or-else.ts';
+import { readableWord } from '../../base/shell-quote.ts';
+import { visibleLine } from '../../base/visible-text.ts';
+import { peerProcess } from '../../serve/index.ts';
 import type { RunArguments } from '../run/options.ts';
 import { currentDirectory } from '../shared/caller.ts';
+import { sharedWords } from '../shared/options.ts';
 import { printError } from '../shared/print.ts';
-import { isRunning, readRecords } from './records.ts';
+import { isRunning, readRecords, type ServiceRecord } from './records.ts';
 
-/** Says that services run in the workspace of a command that no supervisor has taken, which cannot reach them. */
+/** Characters of options in a message. */
+const LONGEST_OPTIONS = 300;
+
+/** Says why a command that no supervisor has taken cannot reach services that run in its workspace, or in one around it. */
 export function sayUnreached({ sandbox, tty, dryRun }: RunArguments): void {
+  if (dryRun === true) return;
   const named = resolve(currentDirectory(), String(sandbox.workspace ?? '.'));
   const workspace = orElse(() => realpathSync.native(named), named);
-  const running = readRecords().filter((one) => one.workspace === workspace && isRunning(one));
-  if (running.length === 0 || dryRun === true) return;
+  const all = readRecords().filter(isRunning);
+  const places = all.length === 0 ? [] : withinRepository(workspace);
+  const place = places.find((at) => all.some((one) => one.workspace === at));
+  if (place === undefined) return;
+  const running = all.filter((one) => one.workspace === place);
   const names = running.map(({ name }) => name).join(', ');
-  const why = tty
-    ? 'it has a terminal of its own (-t)'
-    : 'its policy, its options, a question on the terminal, its limits or its control group differ from theirs';
-  printError(`this command does not reach the services of this workspace (${names}) at localhost: ${why}`);
+  if (place !== workspace) {
+    const where = readableWord(visibleLine(place, 4096));
+    printError(
+      `this command does not reach the services of ${where} (${names}) at localhost: its workspace is a directory beneath. To reach them: --workspace ${where}`,
+    );
+    return;
+  }
+  const reasons = [
+    ...new Set(
+      tty ? ['it has a terminal of its own (-t)'] : running.map((one) => differenceFrom(one, sandbox)),
+    ),
+  ];
+  printError(
+    `this command does not reach the services of this workspace (${names}) at localhost: ${reasons.join('; ')}`,
+  );
+}
+
+/** A workspace, and the directories around it up to the top of its repository; the workspace alone if it lies in none. */
+function withinRepository(workspace: string): readonly string[] {
+  const around: string[] = [];
+  for (let at = workspace; ; at = dirname(at)) {
+    around.push(at);
+    if (existsSync(join(at, '.git'))) return around;
+    if (at === dirname(at)) return [workspace];
+  }
+}
+
+/** What a command and a service of its workspace do not have in common. */
+function differenceFrom({ name, pid, options }: ServiceRecord, own: RunArguments['sandbox']): string {
+  const [theirs, ours] = [sharedWords(options), sharedWords(own)];
+  const missing = [...theirs].flatMap(([flag, words]) => (ours.get(flag) === words ? [] : [words]));
+  const more = [...ours].flatMap(([flag, words]) => (theirs.get(flag) === words ? [] : [words]));
+  const shown = (words: readonly string[]) => visibleLine(words.join(' '), LONGEST_OPTIONS);
+  if (missing.length > 0)
+    return `${name} has ${shown(missing)}${more.length > 0 ? `, this command ${shown(more)}` : ''}; both need the same`;
+  if (more.length > 0) return `${name} was started without ${shown(more)}; both need the same`;
+  const line = unlikeLines(pid);
+  if (line !== undefined) return `${name} was started by a process with ${line}`;
+  return `its policy is not what it was when ${name} was started (sandbox-run stop ${name}, then up again), its command asks its user on the terminal, or HOME differs`;
+}
+
+/** The first thing that commands inherit here and not from a supervisor: `"nice 0", and this one has "nice 3"`. */
+function unlikeLines(supervisor: number): string | undefined {
+  const [there, here] = [peerProcess(supervisor), peerProcess('self')].map((one) =>
+    one?.inherited.split('\n'),
+  );
+  const at = here?.findIndex((line, index) => line !== there?.[index]) ?? -1;
+  if (there === undefined || here === undefined || at < 0) return undefined;
+  const shown = (line = '') => `"${visibleLine(line.replace(/\s+/g, ' '), LONGEST_OPTIONS)}"`;
+  return `${shown(there[at])}, and this one has ${shown(here[at])}`;
 }

@@ -1,5 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { isObject } from '../../base/is-object.ts';
+import { readableWord } from '../../base/shell-quote.ts';
 import { BACKEND_IDS, MAX_OUTPUT_BYTES, TAINTS } from '../../base/words.ts';
 import {
   type FlagKind,
@@ -202,4 +204,34 @@ function splitAssignment(entry: string): readonly [string, string] {
   if (at === 0 || entry === '')
     throw new SandboxError('usage.invalid', `--env ${entry}: a name must stand before the =`);
   return [entry.slice(0, at), entry.slice(at + 1)];
+}
+
+/** Options of single commands: whose they are, how much they may use, what they are told and what they serve. */
+const OF_ONE_COMMAND: readonly string[] = [
+  ...['workspace', 'session', 'tool', 'gate', 'timeout', 'idleTimeout', 'maxOutput', 'limits', 'audit'],
+  ...['env', 'passEnv', 'ask', 'autonomy', 'undo', 'explain', 'publish'],
+];
+
+/** Options that say which files, hosts and controls commands have: services and commands with the same ones share a machine. */
+export const sharedOptions = (options: SandboxOptions): SandboxOptions =>
+  Object.fromEntries(Object.entries(options).filter(([name]) => !OF_ONE_COMMAND.includes(name)));
+
+/** The words of a command line that give {@link sharedOptions}, by the name of their option: `--rw /data`. */
+export function sharedWords(options: SandboxOptions): ReadonlyMap<string, string> {
+  const shared = sharedOptions(options);
+  const flags = [
+    ...['policy', 'backend'].map((name) => ({ becomes: name, option: new Option(`--${name} <value>`) })),
+    ...policyOptions(),
+  ];
+  return new Map(
+    flags.flatMap(({ becomes, option: { long } }) => {
+      const value = becomes
+        .split('.')
+        .reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), shared);
+      if (value === undefined || long === undefined || long === null) return [];
+      const all = Array.isArray(value) ? value : [value];
+      const words = all.map((one) => (one === true ? long : `${long} ${readableWord(String(one))}`));
+      return [[long, words.join(' ')] as const];
+    }),
+  );
 }

@@ -25,6 +25,7 @@ import {
   trustDirectory,
 } from '../../run/index.ts';
 import { createPathLookup, type Environment, identityOf, type Surroundings } from '../../workspace/index.ts';
+import { sharedOptions } from '../shared/options.ts';
 import { SessionBackground } from './background.ts';
 
 /** Something that stays open for the next call, lent to one or several. */
@@ -499,21 +500,11 @@ function sharedOf(options: SandboxOptions, resolved: ResolvedPolicy): Shared {
     const layers = resolved.layers.map((layer) => (layer.name === 'caller' ? callerLayer(kept) : layer));
     return JSON.stringify([kept, layers, workspace, identityOf(workspace), ...others, home, networkRules]);
   };
-  const place = sharing(policyOptions(same));
+  const place = sharing(sharedOptions(same));
   // A session that a caller opened itself has its own life, which is not known here.
   if (typeof options.session !== 'string') return { machine: undefined, place, session: undefined };
   return { machine: sharing(same, workspaceAsNamed), place, session: options.session };
 }
-
-/** Options of single commands: whose they are, how much they may use, what they are told and what they serve. */
-const OF_ONE_COMMAND: readonly string[] = [
-  ...['workspace', 'session', 'tool', 'gate', 'timeout', 'idleTimeout', 'maxOutput', 'limits', 'audit'],
-  ...['env', 'passEnv', 'ask', 'autonomy', 'undo', 'explain', 'publish'],
-];
-
-/** Options that say which files, hosts and controls commands have. */
-const policyOptions = (options: SandboxOptions): SandboxOptions =>
-  Object.fromEntries(Object.entries(options).filter(([name]) => !OF_ONE_COMMAND.includes(name)));
 
 /** What is looked at when one is opened, and of which the policy has the name only: as it is now. */
 function openedWith(policy: Policy, env: Environment): readonly (string | undefined)[] {

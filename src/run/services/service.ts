@@ -1,6 +1,6 @@
 import { deferred } from '../../base/deferred.ts';
 import { errorMessage } from '../../base/error-message.ts';
-import type { Command, ExecutionResult, JobOptions } from '../../model/index.ts';
+import type { Command, ExecutionResult, JobOptions, PublishedPort } from '../../model/index.ts';
 import type { BackgroundJob, JobPort } from '../launch/jobs.ts';
 import { BYTE_BY_BYTE, OutputLog } from '../output/output-log.ts';
 import { createDecoder } from '../output/show.ts';
@@ -53,10 +53,10 @@ export class Service {
   readonly log = new OutputLog(KEPT_BYTES, BYTE_BY_BYTE);
   /** Settles when it has ended, with all that it started. Never rejects. */
   readonly ended: Promise<ServiceEnd>;
-  /** Settles when it is ready for the first time, which is when it runs if nothing else was asked for. */
-  readonly ready: Promise<void>;
   readonly #sandbox: Starter;
-  readonly #ready = deferred<void>();
+  #ready = deferred<void>();
+  /** Ends the look whether the start that runs is ready. */
+  #look: AbortController | undefined;
   readonly #over = new AbortController();
   readonly #lifetime: NodeJS.Timeout | undefined;
   #state: ServiceState = 'starting';
@@ -69,7 +69,6 @@ export class Service {
   constructor(sandbox: Starter, wish: ServiceWish) {
     this.#sandbox = sandbox;
     this.wish = wish;
-    this.ready = this.#ready.promise;
     if (wish.lifetimeMs !== undefined)
       this.#lifetime = setTimeout(() => this.#stop('lifetime'), wish.lifetimeMs);
     this.ended = this.#live().then((end) => {
@@ -82,6 +81,14 @@ export class Service {
 
   get state(): ServiceState {
     return this.#state;
+  }
+
+  /**
+   * Settles when it is ready for the first time since it was made or {@link startAgain} was called, which is when it runs if nothing
+   * else was asked for.
+   */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
   }
 
   /** When it was started last: milliseconds since 1970. */
@@ -100,6 +107,11 @@ export class Service {
     return first;
   }
 
+  /** Where programs of this machine can connect to, also while nothing listens there. */
+  get published(): readonly PublishedPort[] {
+    return this.#job?.published ?? [];
+  }
+
   /** What its processes listen on now. */
   async ports(): Promise<readonly JobPort[]> {
     return (await this.#job?.ports()) ?? [];
@@ -115,6 +127,12 @@ export class Service {
   async startAgain(): Promise<boolean> {
     if (this.#over.signal.aborted || this.#state === 'ended') return false;
     this.#again = true;
+    // What the start before still says is not about the next one.
+    this.#look?.abort();
+    const { resolve } = this.#ready;
+    this.#ready = deferred();
+    // A caller that waits for the start before means this one now.
+    void this.#ready.promise.then(resolve);
     const before = this.#job;
     this.#wake();
     await before?.end().catch(() => {});
@@ -166,6 +184,7 @@ export class Service {
     if (!this.#over.signal.aborted) this.#state = 'starting';
     this.#startedAt = Date.now();
     const look = new AbortController();
+    this.#look = look;
     const line = ready !== undefined && 'line' in ready ? ready.line : undefined;
     const reader = () =>
       line === undefined ? undefined : { decoder: createDecoder(true), pattern: new LinePattern(line) };
@@ -200,6 +219,7 @@ export class Service {
   }
 
   #isReady(look: AbortController): void {
+    if (look.signal.aborted) return;
     look.abort();
     if (!this.#over.signal.aborted) this.#state = this.wish.ready === undefined ? 'running' : 'ready';
     this.#ready.resolve();
@@ -212,7 +232,6 @@ export class Service {
       pause = Math.min(pause * 1.5, LOOK_MS.most)
     ) {
       const found = await job.ports();
-      if (look.signal.aborted) return;
       if (found.some((one) => one.port === port)) return this.#isReady(look);
       await new Promise((done) => setTimeout(done, pause));
     }
