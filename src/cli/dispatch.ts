@@ -44,6 +44,13 @@ export const SUBCOMMANDS: Readonly<Record<string, () => Promise<CliCommand>>> = 
   worker: async () => (await import('./fleet/worker.ts')).worker,
 };
 
+/** `help SUBCOMMAND` is `SUBCOMMAND --help`. */
+function ofHelp(args: readonly string[]): readonly string[] {
+  const [first, topic = '', ...more] = args;
+  const isOfSubcommand = first === 'help' && more.length === 0 && Object.hasOwn(SUBCOMMANDS, topic);
+  return isOfSubcommand ? [topic, '--help'] : args;
+}
+
 /**
  * Runs a command line and returns the exit status. A first word that names a subcommand is one;
  * `sandbox-run -- doctor` runs a program of that name.
@@ -52,7 +59,7 @@ export async function dispatch(args: readonly string[]): Promise<number> {
   try {
     requireExactArguments(args);
     requireExactVariables(caller().env);
-    const [first = '', ...rest] = args;
+    const [first = '', ...rest] = ofHelp(args);
     const subcommand = Object.hasOwn(SUBCOMMANDS, first) ? SUBCOMMANDS[first] : undefined;
     if (subcommand !== undefined) return await (await subcommand())(rest);
     const { run } = await import('./run/run.ts');

@@ -177,6 +177,12 @@ describe('help and --version', () => {
     expect(names).toEqual(Object.keys(SUBCOMMANDS).sort());
   });
 
+  it('gives the help of a subcommand for help and its name, too', async () => {
+    const [behind, before] = [await cli(place, ['up', '--help']), await cli(place, ['help', 'up'])];
+    expect(before).toMatchObject({ exitCode: 0, stdout: behind.stdout });
+    expect((await cli(place, ['help', 'nothing'])).exitCode).toBe(125);
+  });
+
   it.each([['--help'], ['-h'], ['help']])(
     '%s fits on one screen, and says where the rest is',
     async (word) => {

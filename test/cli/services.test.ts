@@ -332,6 +332,13 @@ describe('services of a project', () => {
     expectOneLine(untrusted.stderr);
     expect(untrusted.stderr).toContain('sandbox-run trust');
     const steps = [{ expect: 'Enter for no' }, { insist: 'yes\r', until: 'trusted as it was shown' }];
+    const beneath = join(place.workspace, 'beneath');
+    mkdirSync(beneath);
+    mkdirSync(join(place.workspace, '.git'));
+    const elsewhere = await sr(place, ['up', 'web'], { cwd: beneath });
+    expectOneLine(elsewhere.stderr);
+    expect(elsewhere.stderr).toContain(`: sandbox-run up web --workspace ${place.workspace}\n`);
+    rmSync(join(place.workspace, '.git'), { recursive: true });
     const trusted = await onTerminal([process.execPath, CLI, 'trust'], steps);
     // Without namespaces commands could change the file, and a policy with it is refused.
     if (!HOST.namespaces) return;

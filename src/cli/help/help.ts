@@ -89,7 +89,7 @@ export function exitStatuses(): readonly ExitStatusRow[] {
 }
 
 const HELP_AFTER = `
-What a subcommand does says --help behind its name.
+What a subcommand does says --help behind its name, or help in front of it.
 
 Examples:
   sandbox-run help all

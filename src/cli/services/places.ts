@@ -1,5 +1,5 @@
-import { realpathSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 import { orElse } from '../../base/or-else.ts';
 import { visibleLine } from '../../base/visible-text.ts';
@@ -28,4 +28,14 @@ export function noSuchService({ name, workspace }: ServiceChoice): SandboxError 
   const where = visibleLine(resolve(currentDirectory(), workspace ?? '.'), 4096);
   const what = name === undefined ? 'no service runs' : `no service ${name} runs`;
   return new SandboxError('service.unknown', `${what} in ${where} (sandbox-run ps shows those that do)`);
+}
+
+/** A workspace, and the directories around it up to the top of its repository; the workspace alone if it lies in none. */
+export function withinRepository(workspace: string): readonly string[] {
+  const around: string[] = [];
+  for (let at = workspace; ; at = dirname(at)) {
+    around.push(at);
+    if (existsSync(join(at, '.git'))) return around;
+    if (at === dirname(at)) return [workspace];
+  }
 }

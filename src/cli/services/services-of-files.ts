@@ -1,8 +1,12 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { readableWord } from '../../base/shell-quote.ts';
 import { visibleLine } from '../../base/visible-text.ts';
-import { resolvePolicy } from '../../run/index.ts';
+import { resolvePolicy, WORKSPACE_POLICY } from '../../run/index.ts';
 import { caller } from '../shared/caller.ts';
 import type { FileWish } from './options.ts';
+import { withinRepository } from './places.ts';
 
 /**
  * The words behind `up` for services of policy files: of all, or of the one that is named.
@@ -31,11 +35,18 @@ export async function wordsFromFiles({
   const asks =
     project?.standing !== 'trusted' && project?.widenings.some(({ key }) => key.startsWith('services.'));
   const where = visibleLine(workspace, 4096);
+  const [, ...around] = withinRepository(workspace);
+  const above = around.find((directory) => existsSync(join(directory, WORKSPACE_POLICY)));
+  const named = name === undefined ? '' : ` ${name}`;
+  const remedy =
+    above === undefined
+      ? `Add [services.${name ?? 'web'}] with command = "…", or give the command: sandbox-run up ${name ?? 'web'} -- COMMAND`
+      : `A directory above has a file: sandbox-run up${named} --workspace ${readableWord(visibleLine(above, 4096))}`;
   const what = name === undefined ? 'no services' : `no service ${name}`;
   throw new SandboxError(
     'service.unknown',
     asks === true
       ? `nothing was started: the .sandbox-run.toml of ${where} is not trusted, so its services do not count. Look at them and decide: sandbox-run trust`
-      : `nothing was started: your policy file and a trusted .sandbox-run.toml name ${what} for ${where}. Add [services.${name ?? 'web'}] with command = "…", or give the command: sandbox-run up ${name ?? 'web'} -- COMMAND`,
+      : `nothing was started: your policy file and a trusted .sandbox-run.toml name ${what} for ${where}. ${remedy}`,
   );
 }

@@ -1,5 +1,5 @@
-import { existsSync, realpathSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { orElse } from '../../base/or-else.ts';
 import { readableWord } from '../../base/shell-quote.ts';
 import { visibleLine } from '../../base/visible-text.ts';
@@ -8,6 +8,7 @@ import type { RunArguments } from '../run/options.ts';
 import { currentDirectory } from '../shared/caller.ts';
 import { sharedWords } from '../shared/options.ts';
 import { printError } from '../shared/print.ts';
+import { withinRepository } from './places.ts';
 import { isRunning, readRecords, type ServiceRecord } from './records.ts';
 
 /** Characters of options in a message. */
@@ -39,16 +40,6 @@ export function sayUnreached({ sandbox, tty, dryRun }: RunArguments): void {
   printError(
     `this command does not reach the services of this workspace (${names}) at localhost: ${reasons.join('; ')}`,
   );
-}
-
-/** A workspace, and the directories around it up to the top of its repository; the workspace alone if it lies in none. */
-function withinRepository(workspace: string): readonly string[] {
-  const around: string[] = [];
-  for (let at = workspace; ; at = dirname(at)) {
-    around.push(at);
-    if (existsSync(join(at, '.git'))) return around;
-    if (at === dirname(at)) return [workspace];
-  }
 }
 
 /** What a command and a service of its workspace do not have in common. */
