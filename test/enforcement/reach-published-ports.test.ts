@@ -315,10 +315,8 @@ describe.each(STRONGEST_MODES)('network $name', (mode) => {
     };
     const byPolicy = await arena.sandbox(mode.tier, { ...mode.options, policy: { ...policy, network } });
     const ran = await byPolicy.run(['true']);
-    expect(ran).toMatchObject({
-      ok: true,
-      warnings: [expect.stringMatching(/ is taken .*; the command runs without it$/)],
-    });
+    // A second command beside a dev server serves nothing: of the port there is nothing to say.
+    expect(ran).toMatchObject({ ok: true, warnings: [] });
     expect(ran.ports).toBeUndefined();
     server.close();
     await once(server, 'close');

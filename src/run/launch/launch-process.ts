@@ -80,5 +80,6 @@ export function launchProcess(
   };
   const launcher = new AsyncResource('sandbox-run:command', { requireManualDestroy: true });
   running.events((event) => launcher.runInAsyncScope(hear, undefined, event));
+  held?.watch(() => running.members());
   return { running, held };
 }

@@ -15,7 +15,7 @@ import {
   readPublication,
 } from '../../model/index.ts';
 import { addressBytes, type Entry } from '../../policy/index.ts';
-import { atPlaceOf, homeDirectory, listenerAt } from '../../workspace/index.ts';
+import { atPlaceOf, homeDirectory, listenerAt, listeningSockets } from '../../workspace/index.ts';
 import { whyNotPublished } from './published-in-plan.ts';
 
 /** A port to publish. */
@@ -30,6 +30,8 @@ export interface HeldPorts {
   readonly ports: readonly PublishedPort[];
   /** Sentences that were not told yet. */
   readonly warnings: readonly string[];
+  /** The command runs. If it serves at a port that could not be had, that is said: of all others it would be noise. */
+  watch(members: () => Promise<readonly number[]>): void;
   /** The command has ended. Returns what there is to say about that. */
   release(): readonly string[];
 }
@@ -67,12 +69,15 @@ export class PublishedPorts {
   hold(confinement: Confinement): HeldPorts {
     const ports: PublishedPort[] = [];
     const ids: number[] = [];
-    const said: string[] = [];
+    const missed = new Map<number, string>();
     const release = () => ids.map((id) => this.#addon.unpublish(id)).every(Boolean);
-    if (this.#impossible !== undefined) said.push(`nothing is published: ${this.#impossible}`);
-    for (const wish of this.#impossible === undefined ? this.#wishes : []) {
+    for (const wish of this.#wishes) {
       const { publication } = wish;
       const { port, inner } = publication;
+      if (this.#impossible !== undefined) {
+        missed.set(inner, `nothing is published: ${this.#impossible}`);
+        continue;
+      }
       // The server listens at the host's own port.
       if (this.#isOpen && port === inner) {
         ports.push({ addresses: [], port, inner, relayed: false });
@@ -93,12 +98,20 @@ export class PublishedPorts {
           release();
           throw error;
         }
-        said.push(`${error.message}; the command runs without it`);
+        missed.set(inner, `${error.message}; the command runs without it`);
       }
     }
-    const warnings = this.tell === undefined ? said : [];
-    for (const sentence of said) this.tell?.(sentence);
-    return { ports, warnings, release: () => (release() ? [] : [LOST]) };
+    const warnings: string[] = [];
+    const watching = new MissedPorts(missed, this.tell ?? ((sentence) => warnings.push(sentence)));
+    return {
+      ports,
+      warnings,
+      watch: (members) => watching.watch(members),
+      release: () => {
+        watching.end();
+        return release() ? [] : [LOST];
+      },
+    };
   }
 
   /** @throws {SandboxError} `publish.taken`, `publish.refused`, `publish.failed`, `file.unusable`. */
@@ -113,6 +126,39 @@ export class PublishedPorts {
     return { id: held.id, published: { ...at, port: held.port, inner, relayed: true } };
   }
 }
+
+/** Ports that one command could not have, with what is to be said once it serves there. */
+class MissedPorts {
+  readonly #missed: Map<number, string>;
+  readonly #tell: (sentence: string) => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(missed: Map<number, string>, tell: (sentence: string) => void) {
+    this.#missed = missed;
+    this.#tell = tell;
+  }
+
+  watch(members: () => Promise<readonly number[]>): void {
+    if (this.#missed.size > 0) this.#timer = setInterval(() => void this.#look(members), LOOK_MS).unref();
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+    this.#missed.clear();
+  }
+
+  async #look(members: () => Promise<readonly number[]>): Promise<void> {
+    for (const { port = 0 } of listeningSockets(await members())) {
+      const sentence = this.#missed.get(port);
+      this.#missed.delete(port);
+      if (sentence !== undefined) this.#tell(sentence);
+    }
+    if (this.#missed.size === 0) this.end();
+  }
+}
+
+/** How often a command is looked at that could not have all of its ports, in milliseconds. */
+const LOOK_MS = 500;
 
 /** What carries connections, as the kernel shows its name. */
 const RELAY = 'sandbox-run-rel';
