@@ -60,9 +60,13 @@ describe('a service', () => {
     expect((await sr(place, ['-c', 'cat /tmp/shared'])).stdout).toBe('in-tmp\n');
     // As the rewritten command of an agent, whose session has a machine of its own otherwise.
     const agent = ['--for-model', '--workspace', place.workspace, '--session', 'one', '--timeout', '60'];
-    expect(await call(place, [...agent, '-c', quoted(clientWords(5174))])).toMatchObject({
-      ...{ exitCode: 0, stdout: 'from other\n' },
-    });
+    const ofModel = await call(place, [...agent, '-c', quoted(clientWords(5174))]);
+    expect(ofModel).toMatchObject({ exitCode: 0, stdout: 'from other\n' });
+    // Its model is told what there is, once.
+    expect(ofModel.stderr).toMatch(
+      /^In the background: service web of your user runs ".*", reach it at localhost:5173; .*\nIn the background: service other of your user runs .* localhost:5174; .*\n$/,
+    );
+    expect((await call(place, [...agent, '-c', 'true'])).stderr).toBe('');
   });
 
   it.runIf(HOST.namespaces)('is reached from shells with any soft limit of open files', async () => {

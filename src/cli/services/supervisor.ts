@@ -62,6 +62,11 @@ interface Entry {
   forgetting: NodeJS.Timeout | undefined;
 }
 
+/** States of a service whose command runs. */
+const RUNNING: ReadonlySet<ServiceInfo['state']> = new Set(['running', 'ready']);
+/** Characters of a command in a line for a model. */
+const LONGEST_COMMAND = 60;
+
 /** The services of one warm server. */
 export class Supervisor {
   readonly #entries = new Map<string, Entry>();
@@ -79,6 +84,21 @@ export class Supervisor {
   /** Whether something runs, or can still be asked about. */
   get isBusy(): boolean {
     return this.#entries.size > 0 || this.#starting > 0;
+  }
+
+  /** A line for each service that runs in a workspace, for a model whose commands reach it. */
+  async linesForModel(workspace: string): Promise<readonly string[]> {
+    const running = [...this.#entries.values()].filter(
+      ({ workspace: of, service }) => of === workspace && RUNNING.has(service.state),
+    );
+    return Promise.all(
+      running.map(async ({ name, service, wish: { command } }) => {
+        const text = typeof command === 'string' ? command : command.join(' ');
+        const ports = portsInWords(await service.ports());
+        const reached = ports === '' ? '' : `, reach it at ${ports}`;
+        return `In the background: service ${name} of your user runs ${JSON.stringify(visibleLine(text, LONGEST_COMMAND))}${reached}; your user reads its log and stops it`;
+      }),
+    );
   }
 
   /** Ends all of them; settles when they have ended. */

@@ -28,6 +28,9 @@ export class SessionBackground {
   readonly #running = new Set<BackgroundCommand>();
   #told = '';
 
+  /** Lines about services of the user that the commands of the session reach. */
+  services: (() => Promise<readonly string[]>) | undefined;
+
   /** Call the result when it has ended. */
   began(command: BackgroundCommand): () => void {
     this.#running.add(command);
@@ -36,9 +39,8 @@ export class SessionBackground {
 
   /** A line for each command in the background, for a model; `undefined`: the model was told just that. */
   async news(): Promise<string | undefined> {
-    if (this.#running.size === 0 && this.#told === '') return undefined;
     const found = await Promise.all([...this.#running].map(linesFor));
-    const lines = found.flat();
+    const lines = [...found.flat(), ...((await this.services?.()) ?? [])];
     const text = [
       ...lines.slice(0, MOST_NAMED),
       ...(lines.length > MOST_NAMED

@@ -33,6 +33,8 @@ export interface Lease<T> extends Disposable {
   readonly lent: T;
   /** What runs in the background of the agent’s session; `undefined`: the call belongs to no session. */
   readonly background?: SessionBackground | undefined;
+  /** Services of the user run on the same machine. */
+  readonly reachesServices?: boolean;
 }
 
 /** What something that stays open shares with others. */
@@ -155,6 +157,8 @@ export class OpenPolicies {
   readonly #backgrounds = new Map<string, SessionBackground>();
   /** The machine of the session that was used last in each place, which services that begin there join. */
   readonly #lastSessions = new Map<string, string>();
+  /** Machines of sessions that those of services were made on, or the other way round. */
+  readonly #besideServices = new Map<string, string>();
   /** How many services run in each place. */
   readonly #services = new Map<string, number>();
   readonly #checkers = new Pool<Checker>();
@@ -199,7 +203,9 @@ export class OpenPolicies {
     if (machine === undefined || !this.#sandboxes.shares(machine)) return lease;
     const background = this.#backgrounds.get(machine) ?? new SessionBackground();
     this.#backgrounds.set(machine, background);
-    return Object.assign(lease, { background });
+    const reachesServices =
+      this.#hasServices(shared.place) && this.#besideServices.get(machine) === shared.place;
+    return Object.assign(lease, { background, reachesServices });
   }
 
   /**
@@ -271,6 +277,8 @@ export class OpenPolicies {
       this.#machines.get(machine) ??
       (other === undefined ? undefined : this.#machines.get(other)) ??
       Promise.resolve(undefined);
+    if (!this.#machines.has(machine) && other !== undefined && this.#machines.has(other))
+      this.#besideServices.set(isOfServices ? other : machine, place);
     const made = before.then((beside) =>
       prepareOf(resolved, options, { beside, isOfSession: isOfServices || session !== undefined }),
     );
@@ -289,6 +297,8 @@ export class OpenPolicies {
         this.#machines.delete(machine);
     for (const machine of this.#backgrounds.keys())
       if (!this.#machines.has(machine)) this.#backgrounds.delete(machine);
+    for (const machine of this.#besideServices.keys())
+      if (!this.#machines.has(machine)) this.#besideServices.delete(machine);
     for (const [place, machine] of this.#lastSessions)
       if (!this.#machines.has(machine)) this.#lastSessions.delete(place);
     for (const [place, count] of this.#services) if (count === 0) this.#services.delete(place);

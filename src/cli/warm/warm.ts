@@ -270,7 +270,7 @@ async function takeCall(
     };
   }
   const asked = await quietly(caller, () => (first === 'sandbox-sh' ? ofShell(rest) : ofRun(args)));
-  return asked && takeCommand(asked, hasTerminal, policies);
+  return asked && takeCommand(asked, hasTerminal, policies, services);
 }
 
 /** A service that is to begin; `undefined`: the client says what is wrong, asks its user, or reads which services there are. */
@@ -410,6 +410,7 @@ async function takeCommand(
   asked: Asked,
   hasTerminal: boolean,
   policies: OpenPolicies,
+  services: Supervisor,
 ): Promise<Work | undefined> {
   const signals = new SignalForwarding();
   const lease = await leased(async () => {
@@ -426,6 +427,9 @@ async function takeCommand(
     giveUp();
     return undefined;
   }
+  const { lent, background, reachesServices } = lease;
+  if (background !== undefined)
+    background.services = reachesServices === true ? () => services.linesForModel(lent.workspace) : undefined;
   return {
     do: async () => {
       try {
