@@ -143,8 +143,9 @@ struct Pipe {
   UniqueFd in, out;
 };
 
-// What is empty is handed on, so that only directions whose reader is slow have a pipe of their
-// own: the kernel limits the pages in pipes of all programs of a user.
+// Pipes that connections use in turn: an empty one goes on to the next, and only a direction whose
+// reader is slow keeps one. The kernel limits the pages in pipes of all programs of a user
+// (pipe(7)).
 class Pipes {
  public:
   bool Take(Pipe& into) {

@@ -38,7 +38,7 @@ export interface HookOptions extends ToldAfterwards {
 
 /** The same for one call of a hook. */
 export interface HookCall extends HookOptions {
-  /** Of the hook: an agent starts its hooks as it starts commands. */
+  /** Variables, directory and streams of the hook's process, which an agent starts as it starts commands. */
   readonly around: Surroundings;
 }
 

@@ -12,7 +12,7 @@ export interface ImportPlace {
   /** Canonical. */
   readonly workspace: string;
   readonly home: string;
-  /** Of the caller. */
+  /** The caller's variables. */
   readonly env: Environment;
   /** Absolute path of the source. */
   readonly file: string;

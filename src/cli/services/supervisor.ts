@@ -173,7 +173,7 @@ export class Supervisor {
     return entry;
   }
 
-  /** What was not ended by its user can be asked about for a while. */
+  /** Keeps a service that its user did not stop for a while after its end, so that `ps` and `logs` can tell of it. */
   #watch(entry: Entry): void {
     void entry.service.ended.then((end) => {
       Object.assign(entry, { end, endedAt: Date.now() });
@@ -328,7 +328,7 @@ const underAnother = ({ name, pid, workspace }: ServiceRecord) =>
 /** Starts a service in its sandbox, for its caller. */
 function launched(wish: UpWish, { lent }: Lent, own: ServiceCaller): Service {
   const { run, ready, restart, lifetimeMs, command } = wish;
-  // Who waits for work is silent: only an option of this very service ends it for that.
+  // A server that waits for requests writes nothing, so the policy's idle time-out does not end it: only `--idle-timeout` of `up` does.
   const { idleTimeout = 0 } = wish.sandbox;
   const all = { ...run, idleTimeout, cwd: own.cwd(), effect: 'direct' as const };
   return onBehalfOf(own, () => new Service(lent, { command, ready, restart, lifetimeMs, run: all }));

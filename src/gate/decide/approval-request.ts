@@ -28,7 +28,7 @@ interface ApprovalSurroundings {
   readonly plan: LaunchPlan | undefined;
   /** Names of variables that the policy or the caller asked for, beyond what every command has. */
   readonly given: () => ReadonlySet<string>;
-  /** Of the caller. */
+  /** The caller's variables: they say where git finds the user's settings, by which a push is described. */
   readonly env: Environment;
   readonly principal: string;
   readonly session: string | undefined;

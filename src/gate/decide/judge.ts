@@ -127,7 +127,7 @@ function usualEffect({ workspace }: Policy, { shell, approved }: JudgeRequest): 
 interface JudgeParts {
   readonly policy: Policy;
   readonly rules: RulesOfCommands;
-  /** Of the caller, for where git finds the user's settings. */
+  /** The caller's variables: they say where git finds the user's settings. */
   readonly env: Environment;
   /** PATH of the command, if the request says nothing else. */
   readonly searchPath: string;

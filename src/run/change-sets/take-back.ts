@@ -51,7 +51,7 @@ export class TakerBack extends Places {
     // It came before a crash.
     if (before !== undefined && was === undefined) return this.#back(at, now);
     const stamp = asListed(noted.stamp, now, name);
-    // What was put there went already, or somebody removed it.
+    // The object that was applied is not there any more: it was taken back before, or somebody removed it.
     const isGone = now === undefined && after !== undefined;
     if (!isGone && !isSameObject(stamp, now)) return conflict(CHANGED_SINCE);
     const isDirectory = now?.kind === 'directory';
@@ -111,7 +111,7 @@ export class TakerBack extends Places {
     return true;
   }
 
-  /** What is noted: what is there now, and what the layer has again. */
+  /** The result of an operation that is taken back: the object there now, and the one that the layer has again, if it was moved. */
   #back({ operation: { path }, noted }: At, now: Stamp | undefined, went = noted?.stamp): Placed {
     const layered = noted?.isMoved ? lookAt(joined(this.parts.upper, path)) : undefined;
     const isBack = layered !== undefined && isSameObject(went, layered);
