@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import { expect, it } from 'vitest';
 import { createSandbox } from '../../src/index.ts';
 import { makeArena } from '../support/arena.ts';
@@ -37,7 +38,7 @@ it.each(['off', 'listed'] as const)(
     });
     const background = true;
     const job = await sandbox.run([process.execPath, VITE, '--port', '5173', '--strictPort'], { background });
-    for await (const line of job) if (line.includes('Local:')) break;
+    for await (const line of job) if (stripVTControlCharacters(line).includes('Local:')) break;
     expect(job.result).toBeUndefined();
     const page = await browser().newPage();
     page.setDefaultTimeout(patience(30_000));

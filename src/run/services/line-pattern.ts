@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { createContext, Script } from 'node:vm';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
 
@@ -19,7 +20,8 @@ const TEST = new Script('lines.some((line) => pattern.test(line))');
 
 /**
  * A regular expression for lines of output, which a program that is not trusted writes. Node's expressions may backtrack for
- * hours, so each line is cut, and a match that takes long is interrupted: such a line does not match.
+ * hours, so each line is cut, and a match that takes long is interrupted: such a line does not match. Colours are left out, as
+ * many programs write them into pipes, too, where CI or FORCE_COLOR is set: somebody who writes a pattern has read plain text.
  */
 export class LinePattern {
   readonly source: string;
@@ -56,7 +58,7 @@ export class LinePattern {
     if (this.isGivenUp) return false;
     const lines = (this.#rest + text).split('\n').map((line) => line.slice(0, LONGEST_LINE));
     this.#rest = lines.at(-1) ?? '';
-    this.#context.lines = lines;
+    this.#context.lines = lines.map((line) => stripVTControlCharacters(line).replace(/\r$/, ''));
     try {
       return TEST.runInContext(this.#context, { timeout: PIECE_MS }) === true;
     } catch {

@@ -135,6 +135,13 @@ describe('the pattern of a line', () => {
     expect(new LinePattern('y').take(`${'x'.repeat(4_096)}y\n`)).toBe(false);
   });
 
+  it('is compared with what somebody reads: no colours, no carriage return, also where a piece ends within them', () => {
+    const pattern = new LinePattern('^ready: 5173$');
+    expect(pattern.take('\x1b[1mready\x1b[2')).toBe(false);
+    expect(pattern.take('2m: \x1b[36m5173\x1b[39m\r\n')).toBe(true);
+    expect(pattern.take('ready: \x1b[36m51\x1b[39m\n')).toBe(false);
+  });
+
   it.each(['', '(', 'x'.repeat(513), '\\1{'])('cannot be %j', (source) => {
     expect(() => new LinePattern(source)).toThrow(/pattern|regular expression/);
   });
