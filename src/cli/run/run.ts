@@ -140,13 +140,8 @@ export async function runIn(
   if (background !== undefined && (await stopsInBackground(sandbox, wanted, options, background))) return 0;
   let ended = () => {};
   const onStart = (started: StartedCommand) => {
-    if (background === undefined || wanted.live !== true) return;
-    const stop = async () => {
-      started.cancel();
-      await started.result.catch(() => {});
-    };
-    const { members, ports } = started;
-    ended = background.began({ command: inWords(wanted.command), members, ports, stop });
+    if (background !== undefined && wanted.live === true)
+      ended = beganBehind(background, wanted, sandbox.workspace, started);
   };
   let result: ExecutionResult;
   if (wanted.tty && !wanted.json) {
@@ -197,6 +192,21 @@ export async function runIn(
 }
 
 const inWords = (command: Command) => (typeof command === 'string' ? command : command.join(' '));
+
+/** A command has begun that its agent does not wait for. Call the result when it has ended. */
+function beganBehind(
+  background: SessionBackground,
+  { command, sandbox: { session } }: RunArguments,
+  workspace: string,
+  { cancel, result, members, ports }: StartedCommand,
+): () => void {
+  const stop = async () => {
+    cancel();
+    await result.catch(() => {});
+  };
+  const of = { command: inWords(command), session: String(session), workspace, since: Date.now() };
+  return background.began({ ...of, members, ports, stop });
+}
 
 /** Whether a command was `kill PID` of something in the background, which then has ended and was said. */
 async function stopsInBackground(

@@ -26,7 +26,7 @@ import {
 } from '../../run/index.ts';
 import { createPathLookup, type Environment, identityOf, type Surroundings } from '../../workspace/index.ts';
 import { sharedOptions } from '../shared/options.ts';
-import { SessionBackground } from './background.ts';
+import { type AgentCommands, SessionBackground } from './background.ts';
 
 /** Something that stays open for the next call, lent to one or several. */
 export interface Lease<T> extends Disposable {
@@ -172,6 +172,7 @@ export class OpenPolicies {
         readonly made: Promise<PreparedSandbox>;
       }
     | undefined;
+  readonly #agents: AgentCommands;
   readonly #onPlugins: () => void;
   /** What a run that is about to come will ask for. */
   #ahead:
@@ -186,10 +187,11 @@ export class OpenPolicies {
   #lastLook: { readonly session: string; readonly host: HostFindings; readonly at: number } | undefined;
 
   /**
-   * `onPlugins`: a policy has plug-ins. They are loaded once in a process, so that the next call needs another one to see what
+   * `agents` learns what runs in the background. `onPlugins`: a policy has plug-ins. They are loaded once in a process, so that the next call needs another one to see what
    * was changed in them.
    */
-  constructor(onPlugins: () => void) {
+  constructor(agents: AgentCommands, onPlugins: () => void) {
+    this.#agents = agents;
     this.#onPlugins = onPlugins;
   }
 
@@ -201,7 +203,7 @@ export class OpenPolicies {
     const { machine } = shared;
     if (shared.session !== undefined && machine !== undefined) this.#lastSessions.set(shared.place, machine);
     if (machine === undefined || !this.#sandboxes.shares(machine)) return lease;
-    const background = this.#backgrounds.get(machine) ?? new SessionBackground();
+    const background = this.#backgrounds.get(machine) ?? new SessionBackground(this.#agents);
     this.#backgrounds.set(machine, background);
     const reachesServices =
       this.#hasServices(shared.place) && this.#besideServices.get(machine) === shared.place;

@@ -16,7 +16,7 @@ import { SUBCOMMANDS } from '../dispatch.ts';
 import { answerCall, parseHookArguments } from '../hook/answer.ts';
 import { parseRunArguments } from '../run/options.ts';
 import * as run from '../run/run.ts';
-import { isServiceCommand, parseUp } from '../services/options.ts';
+import { isServiceCommand, parseChoice, parseUp } from '../services/options.ts';
 import { Supervisor, statusOf } from '../services/supervisor.ts';
 import { parseShellArguments } from '../sh/arguments.ts';
 import * as sh from '../sh/confined.ts';
@@ -25,7 +25,7 @@ import { gateOf } from '../shared/ask-here.ts';
 import { caller, currentDirectory, onBehalfOf, serveOthersOnly } from '../shared/caller.ts';
 import { printError } from '../shared/print.ts';
 import { aborted, SignalForwarding, untilEnded } from '../shared/signals.ts';
-import type { SessionBackground } from './background.ts';
+import { AgentCommands, quoted, type SessionBackground } from './background.ts';
 import { type Lease, OpenPolicies } from './pool.ts';
 import { Rehearsal, silentCaller } from './rehearsal.ts';
 import { forgetEnds, notedEnds, noteEnd, type Rehearsed } from './start.ts';
@@ -50,8 +50,9 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
   ensureStateDirectory(dirname(path));
   return untilEnded(async ({ signal }) => {
     const addon = loadAddon();
-    const policies = new OpenPolicies(() => sessions.endSoon());
-    const services = new Supervisor(path, () => sessions.servicesEnded());
+    const agents = new AgentCommands();
+    const policies = new OpenPolicies(agents, () => sessions.endSoon());
+    const services = new Supervisor(path, agents, () => sessions.servicesEnded());
     const sessions = new Sessions(services);
     const rehearsal = new Rehearsal(policies, () => sessions.isBusy);
     const state = lazyState(stateDirectory());
@@ -65,7 +66,10 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
       take: async (call) => {
         const [first = '', ...rest] = call.args;
         if (isServiceCommand(first) && first !== 'up')
-          return sessions.during(async () => quietly(call.caller, () => services.answer(first, rest)));
+          return sessions.during(async () => {
+            const choice = quietly(call.caller, () => parseChoice(first, rest));
+            return choice && services.answer(first, choice);
+          });
         if (sessions.endsSoon) return undefined;
         return sessions.during(async () => {
           await keepOpen().catch(() => {});
@@ -75,7 +79,7 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
             if (taken === undefined) setTimeout(() => sessions.servicesEnded(), QUESTION_MS).unref();
             return taken;
           }
-          return takeCall(call, { policies, sessions, rehearsal, services, path });
+          return takeCall(call, { policies, sessions, rehearsal, services, agents, path });
         });
       },
     });
@@ -90,11 +94,11 @@ export async function warm([path = '', rehearsed]: readonly string[]): Promise<n
     const look = () => {
       if (!isThere(listener.path, socket)) unreachable.resolve();
       // By hooks that were answered elsewhere, because this was on its way or stopped.
-      for (const { at, session: ended } of notedEnds(path))
+      for (const { at, session: ended, agentGoesOn } of notedEnds(path))
         if ((at >= performance.timeOrigin || ended === session?.session) && sessions.hasEnded(ended)) {
           // Which agent's it was is not noted.
           const name = sessionNameOf('', ended);
-          endSession({ policies, services }, (one) => one.endsWith(name));
+          endSession({ policies, services, agents }, (one) => one.endsWith(name), agentGoesOn);
         }
     };
     look();
@@ -120,16 +124,23 @@ interface Parts {
   readonly sessions: Sessions;
   readonly rehearsal: Rehearsal;
   readonly services: Supervisor;
+  readonly agents: AgentCommands;
   readonly path: string;
 }
 
-/** The session of an agent has ended, and its services with it. */
+/**
+ * The session of an agent has ended, and what was started for it with it, unless the agent goes on and runs it still. Returns what
+ * its user may want to know of that.
+ */
 function endSession(
-  { policies, services }: Pick<Parts, 'policies' | 'services'>,
+  { policies, services, agents }: Pick<Parts, 'policies' | 'services' | 'agents'>,
   isOver: (session: string) => boolean,
-): void {
-  void services.endSession(isOver);
+  agentGoesOn: boolean,
+): string | undefined {
+  const commands = agentGoesOn ? [] : agents.endSession(isOver);
+  const ended = [...services.endSession(isOver), ...commands.map(({ command }) => quoted(command))];
   policies.endSession(isOver);
+  return ended.length === 0 ? undefined : `sandbox-run: with this session ended ${ended.join(', ')}`;
 }
 
 /** Whether the path still leads to our socket: else nobody finds us any more. */
@@ -162,21 +173,24 @@ class Sessions {
   saw(event: HookEvent): void {
     if (event.kind === 'other') return;
     if (event.kind === 'session-start') this.#ended.delete(event.session);
-    if (event.kind === 'session-end') {
-      this.#open.delete(event.session);
-      this.#ended.add(event.session);
-      // Also of one that was never seen here: nobody else is known to have a use for it.
-      this.#isOver = this.#open.size === 0;
-    } else if (!this.#ended.has(event.session)) {
+    if (event.kind === 'session-end') this.#sawEnd(event.session);
+    else if (!this.#ended.has(event.session)) {
       this.#open.add(event.session);
       this.#isOver = false;
     }
   }
 
+  #sawEnd(session: string): void {
+    this.#open.delete(session);
+    this.#ended.add(session);
+    // Also of one that was never seen here: nobody else is known to have a use for it.
+    this.#isOver = this.#open.size === 0;
+  }
+
   /** A session has ended, which was answered elsewhere. False: that was known. */
   hasEnded(session: string): boolean {
     if (this.#ended.has(session)) return false;
-    this.saw({ kind: 'session-end', session });
+    this.#sawEnd(session);
     this.#endIfOver();
     return true;
   }
@@ -234,7 +248,7 @@ class Sessions {
 /** What is to be done for a call; `undefined`: the client does it. */
 async function takeCall(
   { args, caller, hasTerminal }: Call,
-  { policies, sessions, rehearsal, services, path }: Parts,
+  { policies, sessions, rehearsal, services, agents, path }: Parts,
 ): Promise<Work | undefined> {
   const [first = '', ...rest] = args;
   if (first === 'hook') {
@@ -254,13 +268,14 @@ async function takeCall(
         const status = await answerCall({ agent, options: kept }, (event) => {
           sessions.saw(event);
           if (event.kind === 'session-end') {
-            noteEnd(path, event.session);
+            noteEnd(path, event);
             const ended = sessionNameOf(agent, event.session);
-            endSession({ policies, services }, (session) => session === ended);
+            return endSession({ policies, services, agents }, (one) => one === ended, event.agentGoesOn);
           }
-          if (event.kind !== 'session-start') return;
+          if (event.kind !== 'session-start') return undefined;
           forgetEnds(path, [event.session]);
           rehearsal.begin({ args: rest, session: event.session, cwd: currentDirectory() }, caller.env);
+          return undefined;
         });
         // The agent has its answer first.
         if (rewritten !== undefined) setImmediate(lookAhead, rewritten, caller, policies);
