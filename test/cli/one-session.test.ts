@@ -20,7 +20,7 @@ import { patience } from '../support/slow-host.ts';
 import { HOST } from '../support/tiers.ts';
 import { services, sr } from './services-support.ts';
 import { CLI, expectOneLine, serversOf } from './support.ts';
-import { CLIENT, call, makeWarmPlace, warmUp } from './warm-support.ts';
+import { CLIENT, call, makeWarmPlace, WARM, warmUp } from './warm-support.ts';
 
 const place = makeWarmPlace();
 beforeAll(async () => {
@@ -76,6 +76,8 @@ const needsNamespaces = it.runIf(HOST.namespaces);
 
 const endOf = (session: string, reason = 'prompt_input_exit') =>
   hook({ session }, { hook_event_name: 'SessionEnd', reason });
+
+const startOf = (session: string) => hook({ session }, { hook_event_name: 'SessionStart', source: 'clear' });
 
 /** Where files with this name are in private directories of sandboxes, on the host. */
 function privateFiles(name: string, of: Pick<typeof place, 'env'> = place): readonly string[] {
@@ -207,7 +209,7 @@ for family, kind, address in A:
     expect((await run({ session: 'ends' }, `ls -A ${SHARED.join(' ')}`)).stdout).not.toContain('of-ended');
   });
 
-  it('stays for a command that its agent runs on, as after /clear, and goes with it', async () => {
+  it('stays for a command that its agent runs on, as after /clear', async () => {
     const began = join(place.workspace, 'began');
     const go = join(place.workspace, 'go');
     const line = await lineFor(
@@ -219,10 +221,14 @@ for family, kind, address in A:
     try {
       await eventually(() => expect(existsSync(began)).toBe(true), 60_000);
       expect(await endOf('races', 'clear')).toBe('');
-      // One that begins now is of a session that was begun anew.
-      expect((await run({ session: 'races' }, `ls -A ${TMP}`)).stdout).not.toContain('of-race');
+      await startOf('after-race');
+      expect((await run({ session: 'after-race' }, `cat ${TMP}/of-race`)).stdout).toBe('x');
+      // Another agent, or another session of this one, has a machine of its own.
+      await startOf('beside-race');
+      expect((await run({ session: 'beside-race' }, `ls -A ${TMP}`)).stdout).not.toContain('of-race');
       writeFileSync(go, '');
       expect((await running).stdout).toBe('x');
+      await endOf('after-race');
       await eventually(() => expect(privateFiles('of-race')).toEqual([]), 60_000);
     } finally {
       writeFileSync(go, '');
@@ -298,6 +304,47 @@ describe('what runs in the background', () => {
       }
     }
   });
+
+  needsNamespaces(
+    'goes on after /clear, and the commands of the next session reach it and know of it',
+    async () => {
+      const of = { session: 'cleared' };
+      const server = inShell(await lineFor(of, SERVE, { run_in_background: true }));
+      try {
+        await eventually(async () => expect((await run(of, FETCH)).stdout).toBe('200'), 60_000);
+        expect((await run(of, 'true')).stderr).toBe('');
+        // Twice, as agents are cleared again and again.
+        for (const [before, next] of [
+          ['cleared', 'cleared-2'],
+          ['cleared-2', 'cleared-3'],
+        ] as const) {
+          expect(await endOf(before, 'clear')).toBe('');
+          // The hooks of an agent that is another process: its session has nothing to do with this one.
+          const start = { hook_event_name: 'SessionStart', source: 'startup', session_id: `not-${next}` };
+          await execa(
+            '/bin/sh',
+            ['-c', '"$@"; exit', 'sh', ...WARM, 'hook', 'claude-code', '--mode', 'rewrite'],
+            {
+              ...{ env: place.env, extendEnv: false, cwd: place.workspace },
+              input: JSON.stringify({ ...start, cwd: place.workspace }),
+            },
+          );
+          expect((await run({ session: `not-${next}` }, FETCH)).exitCode).not.toBe(0);
+          await startOf(next);
+          const reached = await run({ session: next }, FETCH);
+          expect(reached.stdout).toBe('200');
+          expect(reached.stderr.split('\n').at(-1)).toMatch(LINE);
+        }
+        expect(JSON.parse(await endOf('cleared-3'))).toEqual({
+          systemMessage: 'sandbox-run: with this session ended "python3 -m http.server 8123"',
+        });
+        await server;
+      } finally {
+        server.kill('SIGTERM');
+        await server;
+      }
+    },
+  );
 
   it('ends with the session where no server heard its end', async () => {
     const of = { session: 'unheard' };

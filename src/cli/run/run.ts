@@ -176,7 +176,7 @@ export async function runIn(
       knowsBoundaries: true,
     });
   if (wanted.forModel) {
-    const news = wanted.live === true ? undefined : await background?.news();
+    const news = wanted.live === true ? undefined : await background?.news(String(wanted.sandbox.session));
     if (news !== undefined) printNote(`${news}\n`);
   } else {
     const { quiet } = wanted;
@@ -211,7 +211,7 @@ function beganBehind(
 /** Whether a command was `kill PID` of something in the background, which then has ended and was said. */
 async function stopsInBackground(
   sandbox: OpenSandbox,
-  { command, live }: RunArguments,
+  { command, live, sandbox: { session } }: RunArguments,
   { cwd, taints }: Pick<RunOptions, 'cwd' | 'taints'>,
   background: SessionBackground,
 ): Promise<boolean> {
@@ -221,7 +221,7 @@ async function stopsInBackground(
   // Whatever else is decided, or not, is left to the run.
   if (decision !== undefined && decision.verdict !== 'allow') return false;
   await Promise.all(meant.map((one) => one.stop()));
-  const news = await background.news();
+  const news = await background.news(String(session));
   printNote(`${news ?? 'In the background: it had ended.'}\n`);
   return true;
 }

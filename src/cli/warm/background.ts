@@ -31,6 +31,8 @@ const KILL =
 /** What agents run in the background by one warm server: their user sees it beside services, and can end it. */
 export class AgentCommands {
   readonly #running = new Set<BackgroundCommand>();
+  /** By session, the one that it goes on for. */
+  readonly #before = new Map<string, string>();
 
   /** Call the result when it has ended. */
   began(command: BackgroundCommand): () => void {
@@ -60,10 +62,35 @@ export class AgentCommands {
     return undefined;
   }
 
-  /** Ends those of a session, without waiting for their end, and returns them. */
+  /** The first of the sessions that one goes on for: on the machine that was made for it run the commands of all of them. */
+  firstOf(session: string): string {
+    const before = this.#before.get(session);
+    return before === undefined ? session : this.firstOf(before);
+  }
+
+  /** An agent that ended a session and runs its commands on has begun the next one. */
+  goOn(session: string, before: string): void {
+    // One that has begun already has a machine of its own.
+    if (this.firstOf(before) !== session && !this.#before.has(session)) this.#before.set(session, before);
+  }
+
+  /** Whether something runs for the sessions that are meant. */
+  isRunning(isMeant: (session: string) => boolean): boolean {
+    return [...this.#running].some(({ session }) => isMeant(session));
+  }
+
+  /** Those sessions that are over with the ones that are: also all that they went on for. */
+  allOver(isOver: (session: string) => boolean): (session: string) => boolean {
+    const firsts = new Set([...this.#before.keys()].filter(isOver).map((session) => this.firstOf(session)));
+    return (session) => isOver(session) || firsts.has(this.firstOf(session));
+  }
+
+  /** Ends those of sessions, without waiting for their end, and returns them. */
   endSession(isOver: (session: string) => boolean): readonly BackgroundCommand[] {
     const meant = [...this.#running].filter(({ session }) => isOver(session));
     for (const one of meant) void one.stop();
+    const first = new Set([...this.#before.keys()].filter(isOver));
+    for (const session of first) this.#before.delete(session);
     return meant;
   }
 }
@@ -75,7 +102,7 @@ export class AgentCommands {
 export class SessionBackground {
   readonly #all: AgentCommands;
   readonly #running = new Set<BackgroundCommand>();
-  #told = '';
+  #told: { readonly session: string | undefined; readonly text: string } = { session: undefined, text: '' };
 
   /** `all`: those of the server, which learn of its commands, too. */
   constructor(all: AgentCommands) {
@@ -95,8 +122,8 @@ export class SessionBackground {
     };
   }
 
-  /** A line for each command in the background, for a model; `undefined`: the model was told just that. */
-  async news(): Promise<string | undefined> {
+  /** A line for each command in the background, for the model of a session; `undefined`: it was told just that. */
+  async news(session: string): Promise<string | undefined> {
     const found = await Promise.all([...this.#running].map(linesFor));
     const lines = [...found.flat(), ...((await this.services?.()) ?? [])];
     const text = [
@@ -105,8 +132,9 @@ export class SessionBackground {
         ? [`In the background: ${lines.length - MOST_NAMED} more commands.`]
         : []),
     ].join('\n');
-    if (text === this.#told) return undefined;
-    this.#told = text;
+    const told = this.#told.session === session ? this.#told.text : '';
+    this.#told = { session, text };
+    if (text === told) return undefined;
     return text === '' ? 'In the background: nothing runs any more.' : text;
   }
 

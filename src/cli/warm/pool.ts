@@ -198,7 +198,7 @@ export class OpenPolicies {
   /** @throws {SandboxError} as `openSandbox`. */
   async sandbox(options: SandboxOptions, around: Surroundings): Promise<Lease<OpenSandbox>> {
     const { from, resolved } = await this.#sandboxOf(options, around);
-    const shared = this.#joined(sharedOf(options, resolved));
+    const shared = this.#joined(sharedOf(options, resolved, this.#agents));
     const lease = await this.#lease(from, shared, resolved, options);
     const { machine } = shared;
     if (shared.session !== undefined && machine !== undefined) this.#lastSessions.set(shared.place, machine);
@@ -217,7 +217,7 @@ export class OpenPolicies {
    */
   async serviceSandbox(options: SandboxOptions, around: Surroundings): Promise<Lease<OpenSandbox>> {
     const { from, resolved } = await this.#sandboxOf(options, around);
-    const { place, session } = sharedOf(options, resolved);
+    const { place, session } = sharedOf(options, resolved, this.#agents);
     const count = (more: number) => this.#services.set(place, (this.#services.get(place) ?? 0) + more);
     count(1);
     try {
@@ -243,7 +243,9 @@ export class OpenPolicies {
   /** Whether commands with these options would share a machine with services that run. @throws {SandboxError} for a wrong policy. */
   async reachesServices(options: SandboxOptions, around: Surroundings): Promise<boolean> {
     const isAny = [...this.#services.values()].some((count) => count > 0);
-    return isAny && this.#hasServices(sharedOf(options, await this.#resolve(options, around)).place);
+    return (
+      isAny && this.#hasServices(sharedOf(options, await this.#resolve(options, around), this.#agents).place)
+    );
   }
 
   #hasServices(place: string): boolean {
@@ -319,7 +321,7 @@ export class OpenPolicies {
   /** Makes the kernel objects of a sandbox for when it is asked for: no session begins by that, and nothing is recorded. */
   async prepare(options: SandboxOptions, around: Surroundings): Promise<void> {
     const { from, resolved } = await this.#sandboxOf(options, around);
-    const shared = sharedOf(options, resolved);
+    const shared = sharedOf(options, resolved, this.#agents);
     const isMade = this.#sandboxes.has(JSON.stringify([from, shared.machine]));
     if (isMade || this.#prepared?.from === from) return;
     this.#dropPrepared();
@@ -505,7 +507,7 @@ function inputsOf(
  * What the commands of one session of an agent have to have in common to share loopback, /tmp and /dev/shm, as text: all but
  * what a command line says of one command. The id comes from the agent, by way of its hook: no command gets at a server.
  */
-function sharedOf(options: SandboxOptions, resolved: ResolvedPolicy): Shared {
+function sharedOf(options: SandboxOptions, resolved: ResolvedPolicy, agents: AgentCommands): Shared {
   const { timeout, tool, gate, ...same } = options;
   const { workspace, workspaceAsNamed, home, networkRules } = resolved;
   const sharing = (kept: SandboxOptions, ...others: readonly unknown[]) => {
@@ -515,7 +517,8 @@ function sharedOf(options: SandboxOptions, resolved: ResolvedPolicy): Shared {
   const place = sharing(sharedOptions(same));
   // A session that a caller opened itself has its own life, which is not known here.
   if (typeof options.session !== 'string') return { machine: undefined, place, session: undefined };
-  return { machine: sharing(same, workspaceAsNamed), place, session: options.session };
+  const ofFirst = { ...same, session: agents.firstOf(options.session) };
+  return { machine: sharing(ofFirst, workspaceAsNamed), place, session: options.session };
 }
 
 /** What is looked at when one is opened, and of which the policy has the name only: as it is now. */

@@ -36,6 +36,8 @@ const UNUSED_MS = 1_800_000;
 const LOOK_MS = 10_000;
 /** Time for what is open to be closed. */
 const ENDING_MS = 10_000;
+/** An agent that has ended a session and goes on begins the next one within so long. */
+const NEXT_SESSION_MS = 60_000;
 /** A server that was started for a service has no use for others if that service has not begun by then. */
 const QUESTION_MS = 120_000;
 /** Something of ours went wrong. */
@@ -137,14 +139,23 @@ function endSession(
   isOver: (session: string) => boolean,
   agentGoesOn: boolean,
 ): string | undefined {
-  const commands = agentGoesOn ? [] : agents.endSession(isOver);
-  const ended = [...services.endSession(isOver), ...commands.map(({ command }) => quoted(command))];
-  policies.endSession(isOver);
+  const all = agents.allOver(isOver);
+  const runsOn = agentGoesOn && agents.isRunning(all);
+  const commands = runsOn ? [] : agents.endSession(all);
+  const ended = [
+    ...services.endSession(runsOn ? isOver : all),
+    ...commands.map(({ command }) => quoted(command)),
+  ];
+  // Else its machine is kept for the session that the agent begins next.
+  if (!runsOn) policies.endSession(all);
   return ended.length === 0 ? undefined : `sandbox-run: with this session ended ${ended.join(', ')}`;
 }
 
 /** Whether the path still leads to our socket: else nobody finds us any more. */
 const isThere = (path: string, inode: number) => statSync(path, { throwIfNoEntry: false })?.ino === inode;
+
+const agentKey = (parent: number, args: readonly string[]) =>
+  JSON.stringify([parent, currentDirectory(), args]);
 
 /** The sessions of agents whose hooks were answered here. With the last of them, and the last service, the server is over. */
 class Sessions {
@@ -155,6 +166,8 @@ class Sessions {
   #calls = 0;
   #isOver = false;
   #isLast = false;
+  /** The session that each agent has left last, by its process and the words of its hook. */
+  readonly #left = new Map<string, { readonly session: string; readonly at: number }>();
   #hook: { readonly from: string; readonly wanted: ReturnType<typeof parseHookArguments> } | undefined;
   /** Settles when the last session has ended, and every call and service with it. */
   readonly over: Promise<void> = this.#over.promise;
@@ -178,6 +191,20 @@ class Sessions {
       this.#open.add(event.session);
       this.#isOver = false;
     }
+  }
+
+  /** An agent has ended a session, and goes on. `parent`: the process of the agent. `args`: of its hook. */
+  left(session: string, parent: number, args: readonly string[]): void {
+    for (const [agent, { at }] of this.#left)
+      if (performance.now() - at > NEXT_SESSION_MS) this.#left.delete(agent);
+    this.#left.set(agentKey(parent, args), { session, at: performance.now() });
+  }
+
+  /** The session that an agent has left for the one that it begins; `undefined`: it begins its first. */
+  takeLeft(parent: number, args: readonly string[]): string | undefined {
+    const found = this.#left.get(agentKey(parent, args));
+    this.#left.delete(agentKey(parent, args));
+    return found !== undefined && performance.now() - found.at < NEXT_SESSION_MS ? found.session : undefined;
   }
 
   #sawEnd(session: string): void {
@@ -247,7 +274,7 @@ class Sessions {
 
 /** What is to be done for a call; `undefined`: the client does it. */
 async function takeCall(
-  { args, caller, hasTerminal }: Call,
+  { args, caller, hasTerminal, parent }: Call,
   { policies, sessions, rehearsal, services, agents, path }: Parts,
 ): Promise<Work | undefined> {
   const [first = '', ...rest] = args;
@@ -270,9 +297,13 @@ async function takeCall(
           if (event.kind === 'session-end') {
             noteEnd(path, event);
             const ended = sessionNameOf(agent, event.session);
+            if (event.agentGoesOn) sessions.left(ended, parent, rest);
             return endSession({ policies, services, agents }, (one) => one === ended, event.agentGoesOn);
           }
           if (event.kind !== 'session-start') return undefined;
+          const before = sessions.takeLeft(parent, rest);
+          if (before !== undefined && agents.isRunning(agents.allOver((one) => one === before)))
+            agents.goOn(sessionNameOf(agent, event.session), before);
           forgetEnds(path, [event.session]);
           rehearsal.begin({ args: rest, session: event.session, cwd: currentDirectory() }, caller.env);
           return undefined;
