@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { type HookEvent, sessionNameOf } from '../../agents/index.ts';
+import { sessionNameOf } from '../../agents/index.ts';
 import { deferred } from '../../base/deferred.ts';
 import { directoryPath } from '../../base/directory-path.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
@@ -13,7 +13,7 @@ import { hasState, lazyState, type OpenSandbox, stateDirectory } from '../../run
 import { type Call, listenForCalls, type Work } from '../../serve/index.ts';
 import { ensureStateDirectory } from '../../workspace/index.ts';
 import { SUBCOMMANDS } from '../dispatch.ts';
-import { answerCall, parseHookArguments } from '../hook/answer.ts';
+import { answerCall } from '../hook/answer.ts';
 import { parseRunArguments } from '../run/options.ts';
 import * as run from '../run/run.ts';
 import { isServiceCommand, parseChoice, parseUp } from '../services/options.ts';
@@ -28,6 +28,7 @@ import { aborted, SignalForwarding, untilEnded } from '../shared/signals.ts';
 import { AgentCommands, quoted, type SessionBackground } from './background.ts';
 import { type Lease, OpenPolicies } from './pool.ts';
 import { Rehearsal, silentCaller } from './rehearsal.ts';
+import { Sessions } from './sessions.ts';
 import { forgetEnds, notedEnds, noteEnd, type Rehearsed } from './start.ts';
 
 /** Without a call for so long it is of no use to anybody. */
@@ -36,8 +37,6 @@ const UNUSED_MS = 1_800_000;
 const LOOK_MS = 10_000;
 /** Time for what is open to be closed. */
 const ENDING_MS = 10_000;
-/** An agent that has ended a session and goes on begins the next one within so long. */
-const NEXT_SESSION_MS = 60_000;
 /** A server that was started for a service has no use for others if that service has not begun by then. */
 const QUESTION_MS = 120_000;
 /** Something of ours went wrong. */
@@ -153,124 +152,6 @@ function endSession(
 
 /** Whether the path still leads to our socket: else nobody finds us any more. */
 const isThere = (path: string, inode: number) => statSync(path, { throwIfNoEntry: false })?.ino === inode;
-
-const agentKey = (parent: number, args: readonly string[]) =>
-  JSON.stringify([parent, currentDirectory(), args]);
-
-/** The sessions of agents whose hooks were answered here. With the last of them, and the last service, the server is over. */
-class Sessions {
-  readonly #services: Pick<Supervisor, 'isBusy'>;
-  readonly #open = new Set<string>();
-  readonly #ended = new Set<string>();
-  readonly #over = deferred<void>();
-  #calls = 0;
-  #isOver = false;
-  #isLast = false;
-  /** The session that each agent has left last, by its process and the words of its hook. */
-  readonly #left = new Map<string, { readonly session: string; readonly at: number }>();
-  #hook: { readonly from: string; readonly wanted: ReturnType<typeof parseHookArguments> } | undefined;
-  /** Settles when the last session has ended, and every call and service with it. */
-  readonly over: Promise<void> = this.#over.promise;
-
-  constructor(services: Pick<Supervisor, 'isBusy'>) {
-    this.#services = services;
-  }
-
-  /** As `parseHookArguments`: a session calls its hooks with the same words from the same place. */
-  hookOf(args: readonly string[]): ReturnType<typeof parseHookArguments> {
-    const from = JSON.stringify([currentDirectory(), args]);
-    if (this.#hook?.from !== from) this.#hook = { from, wanted: parseHookArguments(args) };
-    return this.#hook.wanted;
-  }
-
-  saw(event: HookEvent): void {
-    if (event.kind === 'other') return;
-    if (event.kind === 'session-start') this.#ended.delete(event.session);
-    if (event.kind === 'session-end') this.#sawEnd(event.session);
-    else if (!this.#ended.has(event.session)) {
-      this.#open.add(event.session);
-      this.#isOver = false;
-    }
-  }
-
-  /** An agent has ended a session, and goes on. `parent`: the process of the agent. `args`: of its hook. */
-  left(session: string, parent: number, args: readonly string[]): void {
-    for (const [agent, { at }] of this.#left)
-      if (performance.now() - at > NEXT_SESSION_MS) this.#left.delete(agent);
-    this.#left.set(agentKey(parent, args), { session, at: performance.now() });
-  }
-
-  /** The session that an agent has left for the one that it begins; `undefined`: it begins its first. */
-  takeLeft(parent: number, args: readonly string[]): string | undefined {
-    const found = this.#left.get(agentKey(parent, args));
-    this.#left.delete(agentKey(parent, args));
-    return found !== undefined && performance.now() - found.at < NEXT_SESSION_MS ? found.session : undefined;
-  }
-
-  #sawEnd(session: string): void {
-    this.#open.delete(session);
-    this.#ended.add(session);
-    // Also of one that was never seen here: nobody else is known to have a use for it.
-    this.#isOver = this.#open.size === 0;
-  }
-
-  /** A session has ended, which was answered elsewhere. False: that was known. */
-  hasEnded(session: string): boolean {
-    if (this.#ended.has(session)) return false;
-    this.#sawEnd(session);
-    this.#endIfOver();
-    return true;
-  }
-
-  /** Nobody has a use for the server but sessions that are open. */
-  servicesEnded(): void {
-    this.#isOver = this.#open.size === 0;
-    this.#endIfOver();
-  }
-
-  #endIfOver(): void {
-    if ((this.#isOver || this.#isLast) && this.#calls === 0 && !this.#services.isBusy) this.#over.resolve();
-  }
-
-  /** It is over with the calls that there are, and takes no others, however long those take. */
-  endSoon(): void {
-    this.#isLast = true;
-    this.#endIfOver();
-  }
-
-  get endsSoon(): boolean {
-    return this.#isLast;
-  }
-
-  /** Somebody waits for something. */
-  get isBusy(): boolean {
-    return this.#calls > 0;
-  }
-
-  /** Counts a call until it is over, or is left to its client. */
-  async during(take: () => Promise<Work | undefined>): Promise<Work | undefined> {
-    this.#calls += 1;
-    let work: Work | undefined;
-    const end = () => {
-      this.#calls -= 1;
-      this.#endIfOver();
-    };
-    try {
-      work = await take();
-    } finally {
-      if (work === undefined) end();
-    }
-    if (work === undefined) return undefined;
-    const taken = work;
-    return {
-      do: () => taken.do(),
-      [Symbol.dispose]: () => {
-        taken[Symbol.dispose]();
-        end();
-      },
-    };
-  }
-}
 
 /** What is to be done for a call; `undefined`: the client does it. */
 async function takeCall(
