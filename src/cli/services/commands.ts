@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isBeneath } from '../../base/absolute-path.ts';
 import { SandboxError } from '../../base/errors/sandbox-error.ts';
+import { isObject } from '../../base/is-object.ts';
 import { parsedJson } from '../../base/parsed-json.ts';
 import { visibleLine } from '../../base/visible-text.ts';
 import type { ServiceInfo } from '../../model/index.ts';
@@ -135,13 +136,24 @@ async function askedAll(): Promise<readonly { readonly info: ServiceInfo; readon
     .map(({ server }) => join(stateDirectory(), server));
   const found: { readonly info: ServiceInfo; readonly path: string }[] = [];
   for (const path of new Set([...recorded, ...(await listeningServers())])) {
-    const { stdout } = await handOver(['ps', '--here'], { path, output: 'captured' });
-    // Written by the server, a program like this one.
-    for (const line of stdout.split('\n'))
-      if (line !== '') found.push({ info: parsedJson(line) as ServiceInfo, path });
+    const { stdout } = await handOver(['ps', '--here', '--json'], { path, output: 'captured' });
+    found.push(
+      ...stdout
+        .split('\n')
+        .map(parsedJson)
+        .filter(isServiceInfo)
+        .map((info) => ({ info, path })),
+    );
   }
   return found;
 }
+
+/** Written by a server that is a program like this one, but may be of another version. */
+const isServiceInfo = (value: unknown): value is ServiceInfo =>
+  isObject(value) &&
+  [value.name, value.workspace, value.command, value.state].every((part) => typeof part === 'string') &&
+  [value.since, value.restarts].every((part) => typeof part === 'number') &&
+  Array.isArray(value.ports);
 
 /** `sandbox-run logs`. */
 export const logs = (args: readonly string[]) => ofOneSupervisor('logs', args);
