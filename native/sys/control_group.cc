@@ -18,13 +18,13 @@ namespace {
 
 // Elsewhere, or hidden: nothing is left out.
 constexpr const char* kMounted = "/sys/fs/cgroup";
-// PROC_CGROUP_INIT_INO of the kernel's proc_ns.h. In any other namespace a path begins at a group
-// that need not be the one which is mounted.
+// The kernel's PROC_CGROUP_INIT_INO. In any other namespace a path begins at a group that need not
+// be the one which is mounted.
 constexpr std::string_view kFirstNamespace = "cgroup:[4026531835]";
 constexpr std::string_view kV2 = "0::";
 
 // A file by which a group holds its processes or gives them something, with what stands in it where
-// nothing was set (cgroup-v2.rst of the kernel's documentation).
+// nothing was set ("Control Group v2" of the kernel's documentation).
 struct Setting {
   std::string_view file;
   std::string_view unset;
@@ -212,7 +212,7 @@ void ControlGroup::LeaveOutIdleGroups() {
 }
 
 // A group is left out only if its list of members and that of the group around it belong to the
-// user. The user may then move processes from the one to the other (cgroup-v2.rst, "Delegation
+// user. The user may then move processes from the one to the other ("Control Group v2", "Delegation
 // Containment"), so the group holds nobody to more than what its files say. A group of somebody
 // else may hold its processes by what no file shows: BPF programs for devices and addresses
 // (DevicePolicy= and IPAddressDeny= of systemd), rules of a firewall. So may a group of root's own.

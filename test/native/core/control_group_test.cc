@@ -219,11 +219,9 @@ TEST(ControlGroupOfTheKernelIsLeftOutUntilSomethingIsSet) {
   RealGroups groups(*root);
   const std::string top = "/sandbox-run-test-" + std::to_string(getpid());
   if (!groups.Make(top)) NOT_RUN("control groups cannot be made");
-  // As far as there are controllers.
-  for (const char* controller : {"+cpu", "+memory", "+pids", "+io", "+cpuset"}) {
-    groups.Write("", "cgroup.subtree_control", controller);
+  // As far as the root hands them down.
+  for (const char* controller : {"+cpu", "+memory", "+pids", "+io", "+cpuset"})
     groups.Write(top, "cgroup.subtree_control", controller);
-  }
   ASSERT_TRUE(groups.Make(top + "/one") && groups.Make(top + "/two"));
   EXPECT_EQ(groups.TextOf(top + "/one"), "0::" + top + "\n");
   EXPECT_EQ(groups.TextOf(top + "/two"), "0::" + top + "\n");
