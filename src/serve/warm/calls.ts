@@ -8,7 +8,7 @@ import type { NativeAddon } from '../../confine/native/contract.ts';
 import { type Listener, listenOn } from '../core/listener.ts';
 import { descriptorOf, isOurs, type Peer } from '../core/peer.ts';
 import type { Caller } from './caller.ts';
-import { isLikeThisProcess, isWhereThisProcessIs, peerProcess } from './peer-process.ts';
+import { inheritedDifference, isWhereThisProcessIs, peerProcess } from './peer-process.ts';
 
 /** A call of this program that a client wants to hand over. */
 export interface Call {
@@ -91,7 +91,8 @@ async function serveCall(
     const conversation = new Conversation(socket);
     const isServed =
       process !== undefined &&
-      (isLikeThisProcess(process) || (startsNothing(asked?.args ?? []) && isWhereThisProcessIs(process)));
+      (inheritedDifference(peer.pid, process, addon) === undefined ||
+        (startsNothing(asked?.args ?? []) && isWhereThisProcessIs(process)));
     if (asked === undefined || !isServed) {
       await conversation.say(SAID.cold);
       return;
