@@ -56,7 +56,10 @@ export async function run(args: readonly string[], subcommands: readonly string[
   if (wanted === undefined) return 0;
   // For the next one: this one does not wait for it.
   if (server !== undefined && wanted.warm === true) await startServer(server);
-  if (server !== undefined && !wanted.quiet && !wanted.forModel)
+  const isUnreached =
+    server !== undefined &&
+    !wanted.quiet &&
+    !wanted.forModel &&
     (await import('../services/unreached.ts')).sayUnreached(wanted);
   if (wanted.tty && !wanted.json && !wanted.dryRun && !isatty(0)) {
     throw new SandboxError(
@@ -67,7 +70,7 @@ export async function run(args: readonly string[], subcommands: readonly string[
   using signals = new SignalForwarding();
   try {
     await using sandbox = await openSandbox(sandboxFor(wanted, signals), caller());
-    return await runIn(sandbox, wanted, signals, subcommands);
+    return await runIn(sandbox, wanted, signals, subcommands, undefined, isUnreached);
   } catch (error) {
     if (!wanted.forModel || !(error instanceof SandboxError)) throw error;
     return statusForModel(error);
@@ -95,7 +98,7 @@ export function sandboxFor(wanted: RunArguments, signals: SignalForwarding): San
 
 /**
  * Runs the command of a command line in its sandbox, and returns the exit status. `background`: of the session of the model
- * that it is run for.
+ * that it is run for. `isUnreached`: it was said that it does not reach the services of its workspace.
  */
 export async function runIn(
   sandbox: OpenSandbox,
@@ -103,6 +106,7 @@ export async function runIn(
   signals: SignalForwarding,
   subcommands: readonly string[],
   background?: SessionBackground,
+  isUnreached = false,
 ): Promise<number> {
   if (wanted.dryRun) {
     printOut(
@@ -185,7 +189,7 @@ export async function runIn(
         ? await meantInstead(wanted.command, subcommands)
         : undefined;
     const asked = changesToAskAbout(result, sandbox, wanted);
-    printEnd(result, { json: wanted.json, quiet, meant, isAsked: asked !== undefined });
+    printEnd(result, { json: wanted.json, quiet, meant, isAsked: asked !== undefined, isUnreached });
     if (!quiet && asked !== undefined) await askNow(asked, sandbox);
   }
   return exitStatus(result);

@@ -89,7 +89,7 @@ async function startAfterQuestion(
   }
   throw new SandboxError(
     'service.unusable',
-    `${wish.name} was not started: the supervisor of services at ${visibleLine(server.path, 200)} does not take it. It takes calls of its own control group, limits and rights, and none under plug-ins that it has loaded before: sandbox-run stop --all, then try again`,
+    `${wish.name} was not started: the supervisor of services at ${visibleLine(server.path, 200)} does not take it. It takes calls of its own control group, limits and rights, and none under plug-ins that it has loaded before: sandbox-run stop --all, then try again (one without services ends by itself within half an hour)`,
   );
 }
 

@@ -15,6 +15,7 @@ import {
   type ServiceEnd,
 } from '../../run/index.ts';
 import type { Caller, Work } from '../../serve/index.ts';
+import { printRefusals } from '../run/pass-through.ts';
 import { caller, currentDirectory, onBehalfOf } from '../shared/caller.ts';
 import { sharedOptions } from '../shared/options.ts';
 import { jsonLine, printError, printNote, printOut } from '../shared/print.ts';
@@ -32,6 +33,7 @@ import {
   removeRecord,
   type ServiceRecord,
 } from './records.ts';
+import { isAsInFile } from './services-of-files.ts';
 
 /** What nobody stopped can be asked about for so long. */
 const REMEMBERED_MS = 600_000;
@@ -228,7 +230,7 @@ export class Supervisor {
     }
     if (came === 'late') {
       printError(
-        `${name} is not ready after ${wish.readyTimeoutMs / 1000} s and goes on: sandbox-run logs ${name}, stop ${name}`,
+        `${name} is not ready after ${wish.readyTimeoutMs / 1000} s and goes on: sandbox-run logs ${name}, or stop ${name}, which says what it was refused`,
       );
       return NOT_READY;
     }
@@ -277,17 +279,20 @@ export class Supervisor {
   async #stopAll(meant: readonly Entry[]): Promise<number> {
     await Promise.all(
       meant.map(async (entry) => {
-        const { end } = entry;
-        await this.#stop(entry);
+        const { end, service } = entry;
+        const isWell = service.state !== 'starting' && end === undefined;
+        const { result } = await this.#stop(entry);
         printOut(`${entry.name} ${end === undefined ? 'has ended' : `had ended: ${endInWords(end)}`}\n`);
+        if (result !== undefined) printRefusals(result, isWell);
       }),
     );
     return 0;
   }
 
-  async #stop(entry: Entry): Promise<void> {
-    await entry.service.stop();
+  async #stop(entry: Entry): Promise<ServiceEnd> {
+    const end = await entry.service.stop();
     this.#forget(entry);
+    return end;
   }
 
   async #restart(entry: Entry): Promise<number> {
@@ -300,7 +305,12 @@ export class Supervisor {
       Object.assign(entry, { service: launched(entry.wish, entry.lease, entry.caller), end: undefined });
       this.#watch(entry);
     }
-    return this.#awaitReady(entry, false);
+    const status = await this.#awaitReady(entry, false);
+    if (!(await isAsInFile(entry.wish, entry.workspace)))
+      printError(
+        `${entry.name} was started as it was before: its policy file says something else now, or is not trusted any more. To take that: sandbox-run stop ${entry.name}, then up ${entry.name}`,
+      );
+    return status;
   }
 
   async #log({ service }: Entry, { follow }: ServiceChoice): Promise<number> {
@@ -382,6 +392,7 @@ function sayEnd(name: string, end: ServiceEnd, { log }: Service, { ready }: UpWi
   const { result } = end;
   const when = ready === undefined ? '' : ' before it was ready';
   printError(`${name} ended${when}: ${endInWords(end)}`);
+  if (result !== undefined) printRefusals(result, false);
   return (result === undefined ? FAILED : exitStatus(result)) || 1;
 }
 
