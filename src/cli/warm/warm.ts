@@ -317,7 +317,7 @@ function ofShell(args: readonly string[]): Asked | undefined {
   };
 }
 
-/** Whether the policy is a regular file. Reading anything else, such as a named pipe, could block the server for other callers. */
+/** False if the policy is a special file, such as a named pipe: reading it could block the server for other callers. */
 function hasPlainPolicy({ policy }: SandboxOptions): boolean {
   if (typeof policy !== 'string') return true;
   return statSync(policy, { throwIfNoEntry: false })?.isFile() !== false;
