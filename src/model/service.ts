@@ -17,7 +17,9 @@ export const ServiceInfo = z
     command: text,
     state: z
       .enum(['starting', 'running', 'ready', 'waiting', 'stopping', 'ended', 'lost'])
-      .describe('waiting: it failed and will be started again; lost: its supervisor was killed, and the service with it'),
+      .describe(
+        'waiting: it failed and will be started again; lost: its supervisor was killed, and the service with it',
+      ),
     since: time.describe('when it was started last, or ended'),
     pid: maybe(count).describe('its first process; missing: none runs'),
     ports: z.array(ServicePort),
