@@ -153,7 +153,7 @@ describe('a service', () => {
     if (!HOST.namespaces) return;
     const began = await up('web', '--publish', '0:5173', '--', 'sleep', long(20));
     expect(began.stdout).toMatch(
-      /^web runs; 127\.0\.0\.1:\d+ leads to its port 5173, where it does not listen yet \(process \d+\)\n$/,
+      /^web runs; 127\.0\.0\.1:\d+ leads to its port 5173, where nothing listens yet \(process \d+\)\n$/,
     );
   });
 
@@ -217,7 +217,7 @@ describe('a service', () => {
     expect(both.map(({ exitCode }) => exitCode).sort()).toEqual([0, 125]);
     const refused = both.find(({ exitCode }) => exitCode === 125);
     expectOneLine(refused?.stderr ?? '');
-    expect(refused?.stderr).toContain('web is there already');
+    expect(refused?.stderr).toContain('a service of that name exists in');
     expect(processesWith(long(6))).toHaveLength(1);
   });
 
@@ -238,7 +238,7 @@ describe('a service', () => {
     await eventually(async () =>
       expect(await services(place)).toMatchObject([
         { name: 'web' },
-        { name: 'short', state: 'ended', end: 'stopped: its time was over' },
+        { name: 'short', state: 'ended', end: 'stopped after the time of --for' },
       ]),
     );
     expect(processesWith(long(8))).toEqual([]);
@@ -355,7 +355,7 @@ describe('a service that was refused something', () => {
     const words = ['--net', 'example.org', '--ready', '5173', '--ready-timeout', '1', '--', 'python3', '-c'];
     const late = await up('web', ...words, looked);
     expect(late).toMatchObject({ exitCode: 124, stdout: '' });
-    expect(late.stderr).toContain('web is not ready after 1 s and goes on: ');
+    expect(late.stderr).toContain('web is not ready after 1 s and keeps running. ');
     const stopped = await sr(place, ['stop', 'web']);
     expect(stopped).toMatchObject({ exitCode: 0, stdout: 'web has ended\n' });
     expect(stopped.stderr).toMatch(
@@ -409,10 +409,10 @@ describe('services of a project', () => {
       if (stderr !== '') expectOneLine(stderr);
       return stderr;
     };
-    expect(await asBefore('web')).toContain(': sandbox-run stop web, then up web\n');
-    expect(await asBefore('job')).toContain('is not trusted any more');
+    expect(await asBefore('web')).toContain(': sandbox-run stop web, then sandbox-run up web\n');
+    expect(await asBefore('job')).toContain('is no longer trusted');
     expect(await onTerminal([process.execPath, CLI, 'trust'], steps)).toMatchObject({ status: 0 });
-    expect(await asBefore('web')).toContain('says something else now');
+    expect(await asBefore('web')).toContain('its policy file has changed');
     expect(await asBefore('job')).toBe('');
     writeFileSync(file, readFileSync(file, 'utf8').replace('from elsewhere', 'from nowhere'));
     await sr(place, ['stop', '--all']);
