@@ -71,6 +71,13 @@ describe('a service', () => {
     expect((await call(place, [...agent, '-c', 'true'])).stderr).toBe('');
   });
 
+  it('is reached with --net @own, also on a host without namespaces', async () => {
+    await up('web', '--net', '@own', '--ready', '5173', '--', ...serverWords(5173, 'from web'));
+    expect(await sr(place, ['--net', '@own', '--', ...clientWords(5173)])).toEqual({
+      ...{ exitCode: 0, stdout: 'from web\n', stderr: '' },
+    });
+  });
+
   it('is shown with names by which commands reach it, where the network is listed, too', async () => {
     const listens = `import socket, time\ns = socket.socket(socket.AF_UNIX)\ns.bind('/tmp/own.sock'); s.listen()\nprint('listens', flush=True)\ntime.sleep(${long(21)})`;
     const began = await up('own', '--net', '@own', '--ready-line', 'listens', '--', 'python3', '-c', listens);
@@ -351,11 +358,12 @@ describe('a service that was refused something', () => {
     expect(failed.stderr).toMatch(
       /\nsandbox-run: web ended before it was ready: exited with 1\nsandbox-run: touch could not .*\nsandbox-run: to allow: --rw \S+\n$/,
     );
-    const looked = `import socket, time\ntry: socket.getaddrinfo('other.example', 80)\nexcept OSError: pass\ntime.sleep(${long(20)})`;
+    const looked = `import socket, time\ntry: socket.getaddrinfo('other.example', 80)\nexcept OSError: print('refused', flush=True)\ntime.sleep(${long(20)})`;
     const words = ['--net', 'example.org', '--ready', '5173', '--ready-timeout', '1', '--', 'python3', '-c'];
     const late = await up('web', ...words, looked);
     expect(late).toMatchObject({ exitCode: 124, stdout: '' });
     expect(late.stderr).toContain('web is not ready after 1 s and goes on: ');
+    await eventually(async () => expect((await sr(place, ['logs', 'web'])).stdout).toBe('refused\n'));
     const stopped = await sr(place, ['stop', 'web']);
     expect(stopped).toMatchObject({ exitCode: 0, stdout: 'web has ended\n' });
     expect(stopped.stderr).toMatch(
