@@ -8,6 +8,7 @@ import { resolvePolicy, WORKSPACE_POLICY } from '../../run/index.ts';
 import { caller } from '../shared/caller.ts';
 import type { FileWish, UpWish } from './options.ts';
 import { withinRepository } from './places.ts';
+import { isRunning, readRecords } from './records.ts';
 
 const digestOf = (service: object) => createHash('sha256').update(JSON.stringify(service)).digest('hex');
 
@@ -56,8 +57,12 @@ export async function wordsFromFiles({
   const [, ...around] = withinRepository(workspace);
   const above = around.find((directory) => existsSync(join(directory, WORKSPACE_POLICY)));
   const named = name === undefined ? '' : ` ${name}`;
-  const remedy =
-    above === undefined
+  const isStarted = readRecords().some(
+    (one) => one.name === name && [workspace, ...around].includes(one.workspace) && isRunning(one),
+  );
+  const remedy = isStarted
+    ? `${name} runs, with a command that it was given: sandbox-run restart ${name}`
+    : above === undefined
       ? `Add [services.${name ?? 'web'}] with command = "…", or give the command: sandbox-run up ${name ?? 'web'} -- COMMAND`
       : `A directory above has a file: sandbox-run up${named} --workspace ${readableWord(visibleLine(above, 4096))}`;
   const what = name === undefined ? 'no services' : `no service ${name}`;
