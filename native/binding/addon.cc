@@ -480,6 +480,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports["findShut"] = Napi::Function::New(env, FindShutOf);
   exports["copyContent"] = Napi::Function::New(env, CopyContentOf);
   exports["peerCredentials"] = Napi::Function::New(env, PeerCredentials);
+  exports["controlGroups"] = Napi::Function::New(env, ControlGroups);
   exports["receiveCall"] = Napi::Function::New(env, ReceiveCall);
   exports["terminalSize"] = Napi::Function::New(env, TerminalSizeOf);
   exports["enterRawMode"] = Napi::Function::New(env, EnterRaw);

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "binding/decode.h"
 #include "binding/encode.h"
 #include "core/directory_usage.h"
+#include "sys/control_group.h"
 #include "sys/kernel_abi.h"
 #include "sys/raw_terminal.h"
 #include "sys/removal.h"
@@ -275,6 +277,26 @@ Napi::Value ReceiveCall(const Napi::CallbackInfo& info) {
   Napi::Array result = Napi::Array::New(info.Env(), kPassed);
   for (uint32_t i = 0; i < kPassed; ++i)
     result.Set(i, Napi::Number::New(info.Env(), passed[i].release()));
+  return result;
+}
+
+Napi::Value ControlGroups(const Napi::CallbackInfo& info) {
+  const auto theirs = std::make_unique<ControlGroup>();
+  const auto ours = std::make_unique<ControlGroup>();
+  const std::string process = std::to_string(info[0].As<Napi::Number>().Int32Value());
+  if (!theirs->Read(process.c_str()) || !ours->Read("self"))
+    return Throw(info.Env(), "/proc/PID/cgroup");
+  if (theirs->text() != ours->text()) {
+    theirs->LeaveOutIdleGroups();
+    ours->LeaveOutIdleGroups();
+  }
+  Napi::Array result = Napi::Array::New(info.Env(), 2);
+  uint32_t at = 0;
+  for (const ControlGroup* group : {theirs.get(), ours.get()}) {
+    napi_value text = nullptr;
+    napi_create_string_latin1(info.Env(), group->text().data(), group->text().size(), &text);
+    result.Set(at++, text);
+  }
   return result;
 }
 

@@ -39,6 +39,7 @@
 #include <cstring>
 
 #include "base/unique_fd.h"
+#include "sys/control_group.h"
 
 extern char** environ;
 
@@ -90,13 +91,6 @@ class Digest {
   }
   // With its NUL, so that what follows is apart.
   void AddText(const char* text) { Add(text, strlen(text) + 1); }
-  void AddFile(const char* path) {
-    UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
-    char chunk[4096];
-    for (ssize_t count; file.valid() && (count = read(file.get(), chunk, sizeof chunk)) > 0;) {
-      Add(chunk, static_cast<size_t>(count));
-    }
-  }
   unsigned long long value() const { return value_; }
 
  private:
@@ -149,6 +143,13 @@ void AddLimits(Digest* digest) {
   fclose(limits);
 }
 
+void AddControlGroup(Digest* digest) {
+  ControlGroup own;
+  if (!own.Read("self")) return;
+  own.LeaveOutIdleGroups();
+  digest->Add(own.text().data(), own.text().size());
+}
+
 // Where a program is that is started by its name, as Node says it of itself; else the name.
 void AddProgram(Digest* digest, const char* name) {
   char found[PATH_MAX];
@@ -195,7 +196,7 @@ bool FindAddress(const char* node, const char* script, sockaddr_un* address) {
   // What a command inherits, as src/serve/warm/peer-process.ts compares it once more.
   AddStatus(&digest);
   AddLimits(&digest);
-  digest.AddFile("/proc/self/cgroup");
+  AddControlGroup(&digest);
   for (const char* name : {"mnt", "net", "pid", "user", "ipc", "uts"}) {
     char path[32];
     char target[64] = {};

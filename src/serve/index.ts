@@ -35,4 +35,4 @@ export { createService, refuseReachable, type Service } from './sandbox/service.
 
 export type { Caller } from './warm/caller.ts';
 export { type Call, listenForCalls, type Work } from './warm/calls.ts';
-export { peerProcess } from './warm/peer-process.ts';
+export { inheritedDifference, peerProcess } from './warm/peer-process.ts';

@@ -9,6 +9,11 @@ declare module '../confine/native/contract.ts' {
      * to 2. `undefined`: nothing has come yet; `null`: it was no call, or it is gone.
      */
     receiveCall(fd: number): readonly [number, number, number, number] | undefined | null;
+    /**
+     * What commands would be held by through the control group of another process, and of this one: texts to be compared, of
+     * lines, in which each character is a byte (native/sys/control_group.h). Throws if that process is gone.
+     */
+    controlGroups(pid: number): readonly [theirs: string, ours: string];
     /** [columns, rows] of a terminal; `undefined`: it is none, or does not know. */
     terminalSize(fd: number): readonly [number, number] | undefined;
     /**

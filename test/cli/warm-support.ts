@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { expect } from 'vitest';
@@ -48,6 +48,12 @@ export async function endServersOf(state: string): Promise<void> {
     for (const pid of serversOf(state)) process.kill(pid, 'SIGKILL');
   });
 }
+
+/** Which program a call that runs now has become: {@link CLIENT}, if a server has taken it. */
+export const programOf = (pid: number | undefined) => readlinkSync(`/proc/${pid}/exe`);
+
+/** Where a server listens. */
+export const pathOf = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[3] ?? '';
 
 interface CallOptions {
   readonly input?: string;

@@ -5,7 +5,6 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -23,7 +22,17 @@ import { makeHold } from '../support/hold.ts';
 import { patience } from '../support/slow-host.ts';
 import { HOST } from '../support/tiers.ts';
 import { CLI, cli, serversOf, startCli } from './support.ts';
-import { CLIENT, call, endServersOf, makeWarmPlace, startCall, WARM, warmUp } from './warm-support.ts';
+import {
+  CLIENT,
+  call,
+  endServersOf,
+  makeWarmPlace,
+  pathOf,
+  programOf,
+  startCall,
+  WARM,
+  warmUp,
+} from './warm-support.ts';
 
 const place = makeWarmPlace();
 let server = 0;
@@ -43,9 +52,6 @@ async function idle(pid: number): Promise<void> {
     await new Promise((done) => setTimeout(done, 20));
   }
 }
-
-/** Which program a call that runs now has become. */
-const programOf = (pid: number | undefined) => readlinkSync(`/proc/${pid}/exe`);
 
 const HOOK = ['hook', 'claude-code', '--mode', 'rewrite'];
 const toolCall = (command: string) =>
@@ -819,9 +825,6 @@ async function endServers(): Promise<void> {
   await endServersOf(place.root);
   for (const name of readdirSync(place.state)) if (name.startsWith('warm-')) rmSync(join(place.state, name));
 }
-
-/** Where a server listens. */
-const pathOf = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[3] ?? '';
 
 /** Processes with exactly this command line, wherever they run. */
 function childrenOf(words: string): readonly string[] {

@@ -144,13 +144,8 @@ export async function runIn(
   if (background !== undefined && (await stopsInBackground(sandbox, wanted, options, background))) return 0;
   let ended = () => {};
   const onStart = (started: StartedCommand) => {
-    if (background === undefined || wanted.live !== true) return;
-    const stop = async () => {
-      started.cancel();
-      await started.result.catch(() => {});
-    };
-    const { members, ports } = started;
-    ended = background.began({ command: inWords(wanted.command), members, ports, stop });
+    if (background !== undefined && wanted.live === true)
+      ended = beganBehind(background, wanted, sandbox.workspace, started);
   };
   let result: ExecutionResult;
   if (wanted.tty && !wanted.json) {
@@ -185,7 +180,7 @@ export async function runIn(
       knowsBoundaries: true,
     });
   if (wanted.forModel) {
-    const news = wanted.live === true ? undefined : await background?.news();
+    const news = wanted.live === true ? undefined : await background?.news(String(wanted.sandbox.session));
     if (news !== undefined) printNote(`${news}\n`);
   } else {
     const { quiet } = wanted;
@@ -202,10 +197,25 @@ export async function runIn(
 
 const inWords = (command: Command) => (typeof command === 'string' ? command : command.join(' '));
 
+/** A command has begun that its agent does not wait for. Call the result when it has ended. */
+function beganBehind(
+  background: SessionBackground,
+  { command, sandbox: { session } }: RunArguments,
+  workspace: string,
+  { cancel, result, members, ports }: StartedCommand,
+): () => void {
+  const stop = async () => {
+    cancel();
+    await result.catch(() => {});
+  };
+  const of = { command: inWords(command), session: String(session), workspace, since: Date.now() };
+  return background.began({ ...of, members, ports, stop });
+}
+
 /** Whether a command was `kill PID` of something in the background, which then has ended and was said. */
 async function stopsInBackground(
   sandbox: OpenSandbox,
-  { command, live }: RunArguments,
+  { command, live, sandbox: { session } }: RunArguments,
   { cwd, taints }: Pick<RunOptions, 'cwd' | 'taints'>,
   background: SessionBackground,
 ): Promise<boolean> {
@@ -215,7 +225,7 @@ async function stopsInBackground(
   // Whatever else is decided, or not, is left to the run.
   if (decision !== undefined && decision.verdict !== 'allow') return false;
   await Promise.all(meant.map((one) => one.stop()));
-  const news = await background.news();
+  const news = await background.news(String(session));
   printNote(`${news ?? 'In the background: it had ended.'}\n`);
   return true;
 }

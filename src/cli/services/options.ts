@@ -204,7 +204,7 @@ const HELP: Readonly<
   Record<Exclude<ServiceCommand, 'up'>, { readonly what: string; readonly after: string }>
 > = {
   ps: {
-    what: 'Shows the services of this user.',
+    what: 'Shows the services of this user, and what agents run in the background.',
     after: `
 Also those that were lost because their supervisor was killed, once.
 
@@ -223,11 +223,12 @@ Examples:
 Exit status: 0; 125 if there is no such service or anything else failed.`,
   },
   stop: {
-    what: 'Ends a service with everything that it started: SIGTERM, then SIGKILL.',
+    what: 'Ends a service, or what an agent runs in the background, with everything that it started: SIGTERM, then SIGKILL.',
     after: `
 Examples:
   sandbox-run stop web
   sandbox-run stop --all
+  sandbox-run stop 1234       what an agent runs, by the name that ps shows
 
 Exit status: 0 it has ended; 125 if there is no such service or anything else failed.`,
   },

@@ -20,9 +20,10 @@ import { caller, currentDirectory, onBehalfOf } from '../shared/caller.ts';
 import { sharedOptions } from '../shared/options.ts';
 import { jsonLine, printError, printNote, printOut } from '../shared/print.ts';
 import { ENDING, onSignals } from '../shared/signals.ts';
-import { endInWords, tableOf } from './describe.ts';
+import type { AgentCommands } from '../warm/background.ts';
+import { endInWords, shownPort } from './describe.ts';
 import { printLog } from './logs.ts';
-import { parseChoice, type ServiceChoice, type ServiceCommand, type UpWish } from './options.ts';
+import type { ServiceChoice, ServiceCommand, UpWish } from './options.ts';
 import { chosen, noSuchService } from './places.ts';
 import {
   claimRecord,
@@ -74,11 +75,16 @@ export class Supervisor {
   readonly #entries = new Map<string, Entry>();
   /** The name of the server's socket. */
   readonly #server: string;
+  readonly #agents: AgentCommands;
   readonly #onIdle: () => void;
   #starting = 0;
 
-  /** `path`: where the server listens. `onIdle`: the last service has ended and nobody asks about it any more. */
-  constructor(path: string, onIdle: () => void) {
+  /**
+   * `path`: where the server listens. `agents`: what else it shows and stops. `onIdle`: the last service has ended and nobody asks
+   * about it any more.
+   */
+  constructor(path: string, agents: AgentCommands, onIdle: () => void) {
+    this.#agents = agents;
     this.#server = basename(path);
     this.#onIdle = onIdle;
   }
@@ -108,12 +114,13 @@ export class Supervisor {
     await Promise.all([...this.#entries.values()].map((entry) => this.#stop(entry)));
   }
 
-  /** Ends those that were started with the id of a session that is over. */
-  async endSession(isOver: (session: string) => boolean): Promise<void> {
+  /** Ends those that were started with the id of a session that is over, without waiting for their end. Returns their names. */
+  endSession(isOver: (session: string) => boolean): readonly string[] {
     const meant = [...this.#entries.values()].filter(
       ({ wish: { sandbox } }) => typeof sandbox.session === 'string' && isOver(sandbox.session),
     );
-    await Promise.all(meant.map((entry) => this.#stop(entry)));
+    for (const entry of meant) void this.#stop(entry);
+    return meant.map(({ name }) => name);
   }
 
   /** Why no service of this name can begin in a workspace; `undefined`: it can. */
@@ -235,15 +242,20 @@ export class Supervisor {
   }
 
   /** What is to be done for a call of another command; `undefined`: another process has to look at other supervisors, too. */
-  answer(which: Exclude<ServiceCommand, 'up'>, args: readonly string[]): Work | undefined {
-    const choice = parseChoice(which, args);
-    if (choice === undefined) return undefined;
+  async answer(which: Exclude<ServiceCommand, 'up'>, choice: ServiceChoice): Promise<Work | undefined> {
+    if (which === 'ps') return choice.here ? work(() => this.#list()) : undefined;
     const others = readRecords().filter(({ server }) => server !== this.#server);
-    if (which === 'ps') {
-      if (others.length > 0 && !choice.here) return undefined;
-      return work(() => this.#list(choice));
-    }
     const meant = chosen([...this.#entries.values()], choice);
+    const ofAgent =
+      which === 'stop' && meant.length === 0
+        ? await this.#agents.withProcess(Number(choice.name))
+        : undefined;
+    if (ofAgent !== undefined)
+      return work(async () => {
+        await ofAgent.stop();
+        printOut(`${choice.name} has ended\n`);
+        return 0;
+      });
     if (
       !choice.here &&
       (meant.length === 0 || (choice.name === undefined && chosen(others, choice).length > 0))
@@ -258,9 +270,9 @@ export class Supervisor {
     });
   }
 
-  async #list({ json }: ServiceChoice): Promise<number> {
-    const infos = await Promise.all([...this.#entries.values()].map(infoOf));
-    printOut(json ? infos.map(jsonLine).join('') : tableOf(infos, Date.now()));
+  async #list(): Promise<number> {
+    const services = await Promise.all([...this.#entries.values()].map(infoOf));
+    printOut([...services, ...(await this.#agents.infos())].map(jsonLine).join(''));
     return 0;
   }
 
@@ -365,7 +377,8 @@ async function infoOf({ name, workspace, service, wish, end, endedAt }: Entry): 
     ...{ name, workspace, pid, state: service.state, restarts: service.restarts },
     command: typeof command === 'string' ? command : command.join(' '),
     since: end === undefined ? service.startedAt : endedAt,
-    ports: ports.map(({ protocol, address, port, published }) => ({ protocol, address, port, published })),
+    ports: ports.map(shownPort),
+    session: undefined,
     end: end && endInWords(end),
     supervisor: process.pid,
   };

@@ -3,7 +3,8 @@ import { resolve } from 'node:path';
 import { orElse } from '../../base/or-else.ts';
 import { readableWord } from '../../base/shell-quote.ts';
 import { visibleLine } from '../../base/visible-text.ts';
-import { peerProcess } from '../../serve/index.ts';
+import { loadAddon } from '../../confine/native/load.ts';
+import { inheritedDifference, peerProcess } from '../../serve/index.ts';
 import type { RunArguments } from '../run/options.ts';
 import { currentDirectory } from '../shared/caller.ts';
 import { sharedWords } from '../shared/options.ts';
@@ -62,11 +63,9 @@ function differenceFrom({ name, pid, options }: ServiceRecord, own: RunArguments
 
 /** The first thing that commands inherit here and not from a supervisor: `"nice 0", and this one has "nice 3"`. */
 function unlikeLines(supervisor: number): string | undefined {
-  const [there, here] = [peerProcess(supervisor), peerProcess('self')].map((one) =>
-    one?.inherited.split('\n'),
-  );
-  const at = here?.findIndex((line, index) => line !== there?.[index]) ?? -1;
-  if (there === undefined || here === undefined || at < 0) return undefined;
-  const shown = (line = '') => `"${visibleLine(line.replace(/\s+/g, ' '), LONGEST_OPTIONS)}"`;
-  return `${shown(there[at])}, and this one has ${shown(here[at])}`;
+  const looks = peerProcess(supervisor);
+  const lines = looks && inheritedDifference(supervisor, looks, loadAddon());
+  if (lines === undefined) return undefined;
+  const [there, here] = lines.map((line) => `"${visibleLine(line.replace(/\s+/g, ' '), LONGEST_OPTIONS)}"`);
+  return `${there}, and this one has ${here}`;
 }

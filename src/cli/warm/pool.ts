@@ -26,7 +26,7 @@ import {
 } from '../../run/index.ts';
 import { createPathLookup, type Environment, identityOf, type Surroundings } from '../../workspace/index.ts';
 import { sharedOptions } from '../shared/options.ts';
-import { SessionBackground } from './background.ts';
+import { type AgentCommands, SessionBackground } from './background.ts';
 
 /** Something that stays open for the next call, lent to one or several. */
 export interface Lease<T> extends Disposable {
@@ -172,6 +172,7 @@ export class OpenPolicies {
         readonly made: Promise<PreparedSandbox>;
       }
     | undefined;
+  readonly #agents: AgentCommands;
   readonly #onPlugins: () => void;
   /** What a run that is about to come will ask for. */
   #ahead:
@@ -186,22 +187,23 @@ export class OpenPolicies {
   #lastLook: { readonly session: string; readonly host: HostFindings; readonly at: number } | undefined;
 
   /**
-   * `onPlugins`: a policy has plug-ins. They are loaded once in a process, so that the next call needs another one to see what
+   * `agents` learns what runs in the background. `onPlugins`: a policy has plug-ins. They are loaded once in a process, so that the next call needs another one to see what
    * was changed in them.
    */
-  constructor(onPlugins: () => void) {
+  constructor(agents: AgentCommands, onPlugins: () => void) {
+    this.#agents = agents;
     this.#onPlugins = onPlugins;
   }
 
   /** @throws {SandboxError} as `openSandbox`. */
   async sandbox(options: SandboxOptions, around: Surroundings): Promise<Lease<OpenSandbox>> {
     const { from, resolved } = await this.#sandboxOf(options, around);
-    const shared = this.#joined(sharedOf(options, resolved));
+    const shared = this.#joined(sharedOf(options, resolved, this.#agents));
     const lease = await this.#lease(from, shared, resolved, options);
     const { machine } = shared;
     if (shared.session !== undefined && machine !== undefined) this.#lastSessions.set(shared.place, machine);
     if (machine === undefined || !this.#sandboxes.shares(machine)) return lease;
-    const background = this.#backgrounds.get(machine) ?? new SessionBackground();
+    const background = this.#backgrounds.get(machine) ?? new SessionBackground(this.#agents);
     this.#backgrounds.set(machine, background);
     const reachesServices =
       this.#hasServices(shared.place) && this.#besideServices.get(machine) === shared.place;
@@ -215,7 +217,7 @@ export class OpenPolicies {
    */
   async serviceSandbox(options: SandboxOptions, around: Surroundings): Promise<Lease<OpenSandbox>> {
     const { from, resolved } = await this.#sandboxOf(options, around);
-    const { place, session } = sharedOf(options, resolved);
+    const { place, session } = sharedOf(options, resolved, this.#agents);
     const count = (more: number) => this.#services.set(place, (this.#services.get(place) ?? 0) + more);
     count(1);
     try {
@@ -241,7 +243,9 @@ export class OpenPolicies {
   /** Whether commands with these options would share a machine with services that run. @throws {SandboxError} for a wrong policy. */
   async reachesServices(options: SandboxOptions, around: Surroundings): Promise<boolean> {
     const isAny = [...this.#services.values()].some((count) => count > 0);
-    return isAny && this.#hasServices(sharedOf(options, await this.#resolve(options, around)).place);
+    return (
+      isAny && this.#hasServices(sharedOf(options, await this.#resolve(options, around), this.#agents).place)
+    );
   }
 
   #hasServices(place: string): boolean {
@@ -317,7 +321,7 @@ export class OpenPolicies {
   /** Makes the kernel objects of a sandbox for when it is asked for: no session begins by that, and nothing is recorded. */
   async prepare(options: SandboxOptions, around: Surroundings): Promise<void> {
     const { from, resolved } = await this.#sandboxOf(options, around);
-    const shared = sharedOf(options, resolved);
+    const shared = sharedOf(options, resolved, this.#agents);
     const isMade = this.#sandboxes.has(JSON.stringify([from, shared.machine]));
     if (isMade || this.#prepared?.from === from) return;
     this.#dropPrepared();
@@ -503,7 +507,7 @@ function inputsOf(
  * What the commands of one session of an agent have to have in common to share loopback, /tmp and /dev/shm, as text: all but
  * what a command line says of one command. The id comes from the agent, by way of its hook: no command gets at a server.
  */
-function sharedOf(options: SandboxOptions, resolved: ResolvedPolicy): Shared {
+function sharedOf(options: SandboxOptions, resolved: ResolvedPolicy, agents: AgentCommands): Shared {
   const { timeout, tool, gate, ...same } = options;
   const { workspace, workspaceAsNamed, home, networkRules } = resolved;
   const sharing = (kept: SandboxOptions, ...others: readonly unknown[]) => {
@@ -513,7 +517,8 @@ function sharedOf(options: SandboxOptions, resolved: ResolvedPolicy): Shared {
   const place = sharing(sharedOptions(same));
   // A session that a caller opened itself has its own life, which is not known here.
   if (typeof options.session !== 'string') return { machine: undefined, place, session: undefined };
-  return { machine: sharing(same, workspaceAsNamed), place, session: options.session };
+  const ofFirst = { ...same, session: agents.firstOf(options.session) };
+  return { machine: sharing(ofFirst, workspaceAsNamed), place, session: options.session };
 }
 
 /** What is looked at when one is opened, and of which the policy has the name only: as it is now. */

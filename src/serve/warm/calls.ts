@@ -8,7 +8,7 @@ import type { NativeAddon } from '../../confine/native/contract.ts';
 import { type Listener, listenOn } from '../core/listener.ts';
 import { descriptorOf, isOurs, type Peer } from '../core/peer.ts';
 import type { Caller } from './caller.ts';
-import { isLikeThisProcess, isWhereThisProcessIs, peerProcess } from './peer-process.ts';
+import { inheritedDifference, isWhereThisProcessIs, peerProcess } from './peer-process.ts';
 
 /** A call of this program that a client wants to hand over. */
 export interface Call {
@@ -17,6 +17,8 @@ export interface Call {
   readonly caller: Caller;
   /** The client has a controlling terminal, on which its user could be asked. */
   readonly hasTerminal: boolean;
+  /** The process that started the client. */
+  readonly parent: number;
 }
 
 /** A call that is taken; given up when it is disposed of, whether it was done or not. */
@@ -89,7 +91,8 @@ async function serveCall(
     const conversation = new Conversation(socket);
     const isServed =
       process !== undefined &&
-      (isLikeThisProcess(process) || (startsNothing(asked?.args ?? []) && isWhereThisProcessIs(process)));
+      (inheritedDifference(peer.pid, process, addon) === undefined ||
+        (startsNothing(asked?.args ?? []) && isWhereThisProcessIs(process)));
     if (asked === undefined || !isServed) {
       await conversation.say(SAID.cold);
       return;
@@ -106,7 +109,8 @@ async function serveCall(
       unread: () => socket.writableLength,
       gone: conversation.gone,
     };
-    const call: Call = { args: asked.args, caller, hasTerminal: process.hasTerminal };
+    const { hasTerminal, parent } = process;
+    const call: Call = { args: asked.args, caller, hasTerminal, parent };
     await onBehalfOf(caller, async () => {
       using work = await take(call);
       const isSaid = await conversation.say(work === undefined ? SAID.cold : SAID.taken);

@@ -55,6 +55,7 @@ const FUNCTIONS: Readonly<Record<keyof NativeAddon, true>> = {
   enterRawMode: true,
   leaveRawMode: true,
   receiveCall: true,
+  controlGroups: true,
 };
 const addon = loadAddon();
 
