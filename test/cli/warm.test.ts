@@ -811,6 +811,23 @@ describe('a server that is not what it should be', () => {
       fake.close();
     }
   });
+
+  it('is waited for where no other can do the call, as when up has started it on a slow machine', async () => {
+    const path = await addressOf();
+    const exit = Buffer.from([0x41, 0x58, 1, 0, 0, 0, 7]);
+    // After the time that other calls have for it.
+    const fake = createServer((socket) => {
+      socket.on('error', () => {}).once('data', () => setTimeout(() => socket.end(exit), 2_500));
+      socket.write('H');
+    });
+    await new Promise<void>((done) => fake.listen(path, done));
+    try {
+      const env = { ...place.env, SANDBOX_RUN_WARM_AT: path };
+      expect(await call(place, ['up', 'web', '--', 'true'], { env })).toMatchObject({ exitCode: 7 });
+    } finally {
+      fake.close();
+    }
+  });
 });
 
 /** Where the calls of this place look for their server, once there is none. */
