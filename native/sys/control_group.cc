@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -64,15 +65,15 @@ constexpr std::string_view kMostProcesses = "pids.max";
 constexpr std::string_view kMembers = "cgroup.procs";
 // Files that hold nothing: by them processes are moved and ended. The controllers that a group
 // hands down are seen by the files that the groups beneath have then.
-constexpr std::string_view kHoldNothing[] = {
+constexpr std::string_view kNoLimits[] = {
     kMembers,         "cgroup.kill",     "cgroup.subtree_control",
     "cgroup.threads", "cpu.weight.nice",  // cpu.weight as another number
     "memory.reclaim",
 };
 // How the names of files end that count and tell, as the kernel names them.
-constexpr std::string_view kTell[] = {".controllers", ".current", ".effective",
-                                      ".events",      ".local",   ".peak",
-                                      ".pressure",    ".stat",    "_stat"};
+constexpr std::string_view kAccounting[] = {".controllers", ".current", ".effective",
+                                            ".events",      ".local",   ".peak",
+                                            ".pressure",    ".stat",    "_stat"};
 
 // What of a file of a group is looked at; a longer one is none that is unset. Without the line's
 // end.
@@ -104,59 +105,60 @@ struct MostProcesses {
   }
 };
 
-enum class Say { kNothing, kSomething, kUnknown };
+enum class Effect { kNone, kSome, kUnknown };
 
-bool HoldsNothing(std::string_view file) {
-  for (const std::string_view end : kTell)
+bool IsNoLimit(std::string_view file) {
+  for (const std::string_view end : kAccounting)
     if (file.ends_with(end)) return true;
-  for (const std::string_view one : kHoldNothing)
+  for (const std::string_view one : kNoLimits)
     if (file == one) return true;
   return false;
 }
 
-// What one file says. One that is not known and can be written may be a limit of a newer kernel or
-// of a controller that desktops do not use (hugetlb, rdma, misc, dmem).
-Say SayOf(int group, const char* file, MostProcesses* most) {
+// What one file does to the processes of its group. One that is not known and can be written may be
+// a limit of a newer kernel or of a controller that desktops do not use (hugetlb, rdma, misc,
+// dmem).
+Effect EffectOfFile(int group, const char* file, MostProcesses* most) {
   const std::string_view name = file;
   if (name == kMostProcesses) {
     const Content content(group, file);
-    if (!content.known() || content.text().empty()) return Say::kUnknown;
-    return content.text() == "max" || most->Add(content.text()) ? Say::kNothing : Say::kUnknown;
+    if (!content.known() || content.text().empty()) return Effect::kUnknown;
+    return content.text() == "max" || most->Add(content.text()) ? Effect::kNone : Effect::kUnknown;
   }
   for (const Setting& setting : kSettings) {
     if (setting.file != name) continue;
     const Content content(group, file);
-    if (!content.known()) return Say::kUnknown;
-    return content.text() == setting.unset ? Say::kNothing : Say::kSomething;
+    if (!content.known()) return Effect::kUnknown;
+    return content.text() == setting.unset ? Effect::kNone : Effect::kSome;
   }
-  if (HoldsNothing(name)) return Say::kNothing;
+  if (IsNoLimit(name)) return Effect::kNone;
   struct stat info;
-  if (fstatat(group, file, &info, AT_SYMLINK_NOFOLLOW) != 0) return Say::kUnknown;
-  return (info.st_mode & 0222) == 0 ? Say::kNothing : Say::kSomething;
+  if (fstatat(group, file, &info, AT_SYMLINK_NOFOLLOW) != 0) return Effect::kUnknown;
+  return (info.st_mode & 0222) == 0 ? Effect::kNone : Effect::kSome;
 }
 
 // The kernel's own record: musl and glibc have different names for the call.
 struct Entry {
-  ino64_t inode;
-  off64_t next;
+  uint64_t inode;
+  int64_t next;
   unsigned short size;
   unsigned char type;
   char name[];
 };
 
-// What a group sets, from the files that it has: those of controllers that are on.
-Say SayOf(int group, MostProcesses* most) {
+// What a group does to its processes, by the files that it has: those of controllers that are on.
+Effect EffectOfGroup(int group, MostProcesses* most) {
   alignas(Entry) char entries[4096];
   for (;;) {
     const long size = syscall(SYS_getdents64, group, entries, sizeof entries);
-    if (size < 0) return Say::kUnknown;
-    if (size == 0) return Say::kNothing;
+    if (size < 0) return Effect::kUnknown;
+    if (size == 0) return Effect::kNone;
     for (long at = 0; at < size;) {
       const auto* entry = reinterpret_cast<const Entry*>(entries + at);
       at += entry->size;
       if (entry->type == DT_DIR) continue;
-      const Say say = SayOf(group, entry->name, most);
-      if (say != Say::kNothing) return say;
+      const Effect effect = EffectOfFile(group, entry->name, most);
+      if (effect != Effect::kNone) return effect;
     }
   }
 }
@@ -237,9 +239,9 @@ void ControlGroup::LeaveOutIdleGroups(const char* root, uid_t user) {
     if (!above.valid()) return;
     if (!MayMoveInto(group.get(), user) || !MayMoveInto(above.get(), user)) break;
     const size_t before = most.size;
-    const Say say = SayOf(group.get(), &most);
-    if (say == Say::kUnknown) return;
-    if (say == Say::kSomething) {
+    const Effect effect = EffectOfGroup(group.get(), &most);
+    if (effect == Effect::kUnknown) return;
+    if (effect == Effect::kSome) {
       most.size = before;
       break;
     }
